@@ -41,8 +41,8 @@ export const alias = Object.entries(entries).map(([entry, file]) => ({
 // the files of a worker share its process and modules: most of a run was loading them anew for each
 const shared = {
   isolate: false,
-  setupFiles: ['spec/support/sharedProcess.ts'],
-  globalSetup: ['spec/support/madeOnce.ts'],
+  setupFiles: ['spec/support/runs/sharedProcess.ts'],
+  globalSetup: ['spec/support/runs/madeOnce.ts'],
   // specs wait for the warnings that they cause, and Node would print all of them
   execArgv: ['--no-warnings'],
   hookTimeout: 60_000,
@@ -57,7 +57,7 @@ const quick = {
   ...unit,
   test: {
     ...unit.test,
-    setupFiles: [...shared.setupFiles, 'spec/support/quickRuns.ts'],
+    setupFiles: [...shared.setupFiles, 'spec/support/runs/quickRuns.ts'],
     exclude: [
       'spec/types/**',
       'spec/repository/{docstrings,entryPoints}.unit.spec.ts',

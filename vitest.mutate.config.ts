@@ -37,7 +37,7 @@ export default defineConfig({
       'spec/{requests,authenticators}/{given-up,hostile-hooks,bad-inputs,promises}.http.spec.ts',
       'spec/openapi/cachedDocument.unit.spec.ts',
     ],
-    setupFiles: ['spec/support/fewerRuns.ts'],
+    setupFiles: ['spec/support/runs/fewerRuns.ts'],
     testTimeout: 20_000,
     env: { KOA_ROUTER: '@koa/router' },
     // one set of modules for all files of a run

@@ -76,7 +76,7 @@ export default class Orders extends TestRunner {
   async file(spec, testIds, bail) {
     const filepath = resolve(this.config.root, spec)
     forget(/\/spec\//)
-    // As spec/support/sharedProcess.ts does before each file
+    // As spec/support/runs/sharedProcess.ts does before each file
     for (const key of Object.getOwnPropertySymbols(globalThis))
       if (Symbol.keyFor(key)?.startsWith('koa-with-auth/')) Reflect.deleteProperty(globalThis, key)
     state().filepath = filepath

@@ -22,10 +22,10 @@ import {
   type AuthenticatorLike,
 } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
-import { bearer, operation, running, type Answer, type Sending } from '../support/behavior.js'
-import { crossSite } from '../support/combining.js'
-import { sendLines } from '../support/guardedApp.js'
-import { valuesOf } from '../support/rawSocket.js'
+import { bearer, operation, running, type Answer, type Sending } from '../support/models/behavior.js'
+import { crossSite } from '../support/models/combining.js'
+import { sendLines } from '../support/sites/guardedApp.js'
+import { valuesOf } from '../support/servers/rawSocket.js'
 
 const key = apiKeyHeader({ paramName: 'X-Key', authenticate: () => false })
 const answering = (answer: unknown) => httpBearer({ authenticate: () => answer })

@@ -27,9 +27,9 @@ import {
   operation,
   running,
   type Answer,
-} from '../support/behavior.js'
-import { kinds } from '../support/behaviorKinds.js'
-import { withSessions } from '../support/behaviorSession.js'
+} from '../support/models/behavior.js'
+import { kinds } from '../support/models/behaviorKinds.js'
+import { withSessions } from '../support/models/behaviorSession.js'
 
 describe('`request.auth` on a public operation', () => {
   test('`request.auth` on a public operation: it is undefined, whatever credentials are sent', async () => {

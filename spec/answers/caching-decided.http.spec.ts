@@ -12,8 +12,8 @@ import {
   type Guard,
 } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
-import { bearer, running } from '../support/behavior.js'
-import { withSessions } from '../support/behaviorSession.js'
+import { bearer, running } from '../support/models/behavior.js'
+import { withSessions } from '../support/models/behaviorSession.js'
 
 describe('authenticated responses', () => {
   const authenticate = (_request: unknown, sent: string) => sent === 't'

@@ -3,9 +3,9 @@ import createError from 'http-errors'
 import type { Context } from 'koa'
 import { apiKeyCookie, apiKeyHeader, apiKeyQuery, httpBasicAuth, httpBearer } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { guardedApp, sendCounted } from '../support/guardedApp.js'
-import { valuesOf } from '../support/rawSocket.js'
-import { listen, serve } from '../support/server.js'
+import { guardedApp, sendCounted } from '../support/sites/guardedApp.js'
+import { valuesOf } from '../support/servers/rawSocket.js'
+import { listen, serve } from '../support/servers/server.js'
 
 const byKey = (_request: unknown, key: string) => key === 'supersecret' && { key }
 const bearer = httpBearer({ authenticate: byKey })

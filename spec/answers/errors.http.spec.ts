@@ -1,9 +1,9 @@
 /** The table of errors in section 7 of the requirements, except exceptions that have a handler. */
 import { httpBearer, sessionAuth, sessionAuthIsStaff, sessionAuthSuperUser, withAuth } from 'koa-with-auth'
 import { describe, expect, test, vi } from 'vitest'
-import { bearer, challenge, expectCrashed, expectDenied, operation } from '../support/behavior.js'
-import { kinds, listOf } from '../support/behaviorKinds.js'
-import { modes, signIn, signInAs, withSessions } from '../support/behaviorSession.js'
+import { bearer, challenge, expectCrashed, expectDenied, operation } from '../support/models/behavior.js'
+import { kinds, listOf } from '../support/models/behaviorKinds.js'
+import { modes, signIn, signInAs, withSessions } from '../support/models/behaviorSession.js'
 
 describe.each(modes)('a session authenticator without a qualifying session: 401 (%s mode)', (mode) => {
   test('7 a request without a session is a 401', async () => {

@@ -3,7 +3,7 @@ import Router from '@koa/router'
 import Koa from 'koa'
 import { apiApp, authSettings, httpBearer, onError, withAuth, type ExceptionHandler } from 'koa-with-auth'
 import { afterEach, describe, expect, it } from 'vitest'
-import { ask, listen } from '../support/server.js'
+import { ask, listen } from '../support/servers/server.js'
 
 class InvalidToken extends Error {}
 class Revoked extends InvalidToken {}

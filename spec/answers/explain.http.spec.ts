@@ -4,8 +4,8 @@
 import { allOf, authSettings, authorize, firstPresent, perFailure, type AuthSettings } from 'koa-with-auth'
 import { pipe } from 'fp-ts/lib/function.js'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { expectDenied, expectPassed, operation } from '../support/behavior.js'
-import { basic, behind, crossSite, key, offers, sending, user } from '../support/combining.js'
+import { expectDenied, expectPassed, operation } from '../support/models/behavior.js'
+import { basic, behind, crossSite, key, offers, sending, user } from '../support/models/combining.js'
 
 const explaining =
   (options: AuthSettings) => (app: { use: (middleware: ReturnType<typeof authSettings>) => unknown }) => {

@@ -12,7 +12,7 @@ import {
   type ErrorMapper,
 } from 'koa-with-auth'
 import { describe, expect, test, vi } from 'vitest'
-import { bearer, challenge, expectCrashed, expectDenied, operation } from '../support/behavior.js'
+import { bearer, challenge, expectCrashed, expectDenied, operation } from '../support/models/behavior.js'
 
 const failing = (failure: AuthError) => withAuth(httpBearer({ authenticate: () => E.left(failure) }))
 const settings = (options: AuthSettings) => (app: Koa) => {

@@ -13,8 +13,8 @@ import {
   type AuthSettings,
 } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
-import { bearer, challenge, expectDenied, expectPassed, operation } from '../support/behavior.js'
-import { signInAs, withSessions } from '../support/behaviorSession.js'
+import { bearer, challenge, expectDenied, expectPassed, operation } from '../support/models/behavior.js'
+import { signInAs, withSessions } from '../support/models/behaviorSession.js'
 
 const failing = (failure: AuthError) => withAuth(httpBearer({ authenticate: () => E.left(failure) }))
 const refusing = withAuth(httpBearer({ authenticate: () => false }))

@@ -11,8 +11,8 @@ import {
   expectPassed,
   operation,
   type Answer,
-} from '../support/behavior.js'
-import { kinds } from '../support/behaviorKinds.js'
+} from '../support/models/behavior.js'
+import { kinds } from '../support/models/behaviorKinds.js'
 
 type Row = readonly [
   tag: string,

@@ -4,8 +4,8 @@ import type { Context, Middleware, Request } from 'koa'
 import { createSession } from 'koa-session'
 import { sessionAuth } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { guardedApp, sendCounted } from '../support/guardedApp.js'
-import { listen, serve } from '../support/server.js'
+import { guardedApp, sendCounted } from '../support/sites/guardedApp.js'
+import { listen, serve } from '../support/servers/server.js'
 
 const KEYS = ['a signing key of at least 32 characters']
 

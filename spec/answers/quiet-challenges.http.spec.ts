@@ -5,8 +5,8 @@
 import { Challenge, authenticator, httpBasicAuth, httpBearer, withAuth, type AuthenticatorLike } from 'koa-with-auth'
 import { option as O } from 'fp-ts'
 import { describe, expect, test } from 'vitest'
-import { operation } from '../support/behavior.js'
-import { parseChallenge } from '../support/challengeParser.js'
+import { operation } from '../support/models/behavior.js'
+import { parseChallenge } from '../support/models/challengeParser.js'
 
 const basic = httpBasicAuth({ realm: 'back office', authenticate: () => false })
 const BASIC = 'Basic realm="back office", charset="UTF-8"'

@@ -15,8 +15,8 @@ import {
 } from 'koa-with-auth'
 import { openApi } from 'koa-with-auth/openapi'
 import { assert, describe, expect, it } from 'vitest'
-import { bearer, challenge, operation } from '../support/behavior.js'
-import { untyped } from '../support/mistakes.js'
+import { bearer, challenge, operation } from '../support/models/behavior.js'
+import { untyped } from '../support/projects/mistakes.js'
 
 const why = { detail: 'The account was suspended on 3 May.', code: 'user_suspended' }
 const settings = (options: AuthSettings) => (app: Koa) => {

@@ -6,7 +6,7 @@ import Router from '@koa/router'
 import type { Context, Middleware } from 'koa'
 import { httpBearer, withAuth } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
-import { bearer, running } from '../support/behavior.js'
+import { bearer, running } from '../support/models/behavior.js'
 
 const guard = withAuth(httpBearer({ authenticate: () => ({ user: 'anna' }) }))
 const passThrough: Middleware = (_ctx, next) => next()

@@ -7,9 +7,9 @@ import Koa from 'koa'
 import { audit, seal, type AuditedOperation } from 'koa-with-auth/audit'
 import { describe, expect, it } from 'vitest'
 import { make } from '../../src/audit/paths.js'
-import { grow, tree } from '../support/auditTrees.js'
-import { callsOf, get } from '../support/levels.js'
-import { serve } from '../support/server.js'
+import { grow, tree } from '../support/models/auditTrees.js'
+import { callsOf, get } from '../support/models/levels.js'
+import { serve } from '../support/servers/server.js'
 
 let current: RouterInstance | undefined
 const served = serve(() => new Koa().use((ctx, next) => current!.routes()(ctx as never, next)))

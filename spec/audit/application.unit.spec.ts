@@ -6,7 +6,7 @@ import { apiKeyCookie, authSettings, httpBearer } from 'koa-with-auth'
 import { audit } from 'koa-with-auth/audit'
 import { expect, it } from 'vitest'
 import { auditedOf } from '../../src/command/load.js'
-import { guardOf } from '../support/levels.js'
+import { guardOf } from '../support/models/levels.js'
 
 const handle = (): void => {}
 const bearer = httpBearer({ authenticate: () => true })

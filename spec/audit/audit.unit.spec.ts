@@ -4,7 +4,7 @@ import { also, apiApp, httpBearer, operation, optional, withAuth } from 'koa-wit
 import { audit, type Audit, type AuditedOperation } from 'koa-with-auth/audit'
 import { describe, expect, it } from 'vitest'
 import { table } from '../../src/audit/Audit.js'
-import { guardOf } from '../support/levels.js'
+import { guardOf } from '../support/models/levels.js'
 
 const handle = (): void => {}
 const go = (_ctx: unknown, next: () => Promise<unknown>) => next()

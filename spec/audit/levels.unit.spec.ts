@@ -3,7 +3,7 @@ import Router, { type RouterInstance } from '@koa/router'
 import { also, apiApp, httpBearer, withAuth, type Guard } from 'koa-with-auth'
 import { audit, type AuditedOperation } from 'koa-with-auth/audit'
 import { describe, expect, it } from 'vitest'
-import { build, canonical, combinations, orders, winner } from '../support/levels.js'
+import { build, canonical, combinations, orders, winner } from '../support/models/levels.js'
 
 const handle = (): void => {}
 const named = (schemeName: string) => httpBearer({ schemeName, authenticate: () => true })

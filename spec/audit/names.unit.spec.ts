@@ -35,7 +35,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { linesOf, textOf } from '../../src/audit/policy.js'
 import { optionsFrom, perform } from '../../src/command/perform.js'
-import { guardOf } from '../support/levels.js'
+import { guardOf } from '../support/models/levels.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-names-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

@@ -14,8 +14,8 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { differencesOf } from '../../src/audit/differences.js'
 import { linesOf, policyText, textOf } from '../../src/audit/policy.js'
 import { auditApplication } from '../../src/audit/router.js'
-import { guardOf } from '../support/levels.js'
-import { serve } from '../support/server.js'
+import { guardOf } from '../support/models/levels.js'
+import { serve } from '../support/servers/server.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-order-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

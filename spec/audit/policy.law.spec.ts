@@ -12,8 +12,8 @@ import { differencesOf, directions } from '../../src/audit/differences.js'
 import { linesOf, textOf, policyText, readPolicy } from '../../src/audit/policy.js'
 import { isVisible } from '../../src/audit/Audit.js'
 import { publicAccess, waysOf, type AccessPath } from '../../src/audit/Way.js'
-import { audited, auditWith } from '../support/auditedOperation.js'
-import { grow, tree } from '../support/auditTrees.js'
+import { audited, auditWith } from '../support/models/auditedOperation.js'
+import { grow, tree } from '../support/models/auditTrees.js'
 
 type Lines = ReturnType<typeof linesOf>
 

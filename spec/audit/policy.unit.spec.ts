@@ -22,7 +22,7 @@ import { withPrincipal } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
 import { differencesOf } from '../../src/audit/differences.js'
 import { lineFrom, linesOf, textOf, policyText, readPolicy } from '../../src/audit/policy.js'
-import { guardOf } from '../support/levels.js'
+import { guardOf } from '../support/models/levels.js'
 
 const handle = (): void => {}
 function cors(_ctx: unknown, next: () => Promise<unknown>) {

@@ -8,7 +8,7 @@ import { httpBearer, withAuth } from 'koa-with-auth'
 import { audit, seal } from 'koa-with-auth/audit'
 import { describe, expect, it } from 'vitest'
 import { relate, routedPath } from '../../src/audit/RoutedPath.js'
-import { guardOf } from '../support/levels.js'
+import { guardOf } from '../support/models/levels.js'
 
 const handle = (): void => {}
 const leaks = (): void => {}

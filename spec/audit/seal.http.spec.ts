@@ -6,8 +6,8 @@ import { audit, seal, type SealOptions } from 'koa-with-auth/audit'
 import { describe, expect, it } from 'vitest'
 import { exampleApp } from '../../examples/api/app.js'
 import { openDatabase } from '../../examples/api/database.js'
-import { callsOf, count, get, guardOf, handler } from '../support/levels.js'
-import { listen, serve } from '../support/server.js'
+import { callsOf, count, get, guardOf, handler } from '../support/models/levels.js'
+import { listen, serve } from '../support/servers/server.js'
 
 const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
 const open = guardOf(null) as never

@@ -6,7 +6,7 @@ import Router, { type RouterInstance } from '@koa/router'
 import { apiApp, authSettings, httpBearer, lenient, onError, operation, optional, withAuth } from 'koa-with-auth'
 import { audit, seal, type SealOptions } from 'koa-with-auth/audit'
 import { describe, expect, it } from 'vitest'
-import { guardOf } from '../support/levels.js'
+import { guardOf } from '../support/models/levels.js'
 
 const handle = (): void => {}
 const go = (_ctx: unknown, next: () => Promise<unknown>) => next()

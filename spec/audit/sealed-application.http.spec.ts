@@ -9,8 +9,8 @@ import { audit, seal, type AnyApplication } from 'koa-with-auth/audit'
 import { sessions } from 'koa-with-auth/sessions'
 import { assert, describe, expect, it, onTestFinished } from 'vitest'
 import { linesOf, policyText } from '../../src/audit/policy.js'
-import { messageOf, untyped } from '../support/mistakes.js'
-import { ask, listen } from '../support/server.js'
+import { messageOf, untyped } from '../support/projects/mistakes.js'
+import { ask, listen } from '../support/servers/server.js'
 
 const bearer = httpBearer({ authenticate: (_request, token) => token === 'good' && { user: 'anna' } })
 const cookie = apiKeyCookie({ authenticate: (_request, key) => key === 'good' && { user: 'anna' } })

@@ -12,8 +12,8 @@ import { audit, seal } from 'koa-with-auth/audit'
 import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { linesOf, policyText, textOf } from '../../src/audit/policy.js'
 import { auditApplication } from '../../src/audit/router.js'
-import { callsOf, count, guardOf } from '../support/levels.js'
-import { serve } from '../support/server.js'
+import { callsOf, count, guardOf } from '../support/models/levels.js'
+import { serve } from '../support/servers/server.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-csrf-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

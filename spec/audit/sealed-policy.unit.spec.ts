@@ -10,7 +10,7 @@ import { audit, seal } from 'koa-with-auth/audit'
 import { afterAll, describe, expect, it } from 'vitest'
 import { auditApplication } from '../../src/audit/router.js'
 import { linesOf, policyText } from '../../src/audit/policy.js'
-import { guardOf } from '../support/levels.js'
+import { guardOf } from '../support/models/levels.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-lock-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

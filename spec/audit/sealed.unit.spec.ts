@@ -3,7 +3,7 @@ import Router, { type RouterInstance } from '@koa/router'
 import { apiApp, httpBearer, withAuth } from 'koa-with-auth'
 import { audit, seal } from 'koa-with-auth/audit'
 import { describe, expect, it } from 'vitest'
-import { guardOf } from '../support/levels.js'
+import { guardOf } from '../support/models/levels.js'
 
 const handle = (): void => {}
 const go = (_ctx: unknown, next: () => Promise<unknown>) => next()

@@ -7,8 +7,8 @@ import Router, { type RouterInstance } from '@koa/router'
 import Koa, { type Context } from 'koa'
 import { audit, type AnyRouter, type Extent } from 'koa-with-auth/audit'
 import { describe, expect, it } from 'vitest'
-import { get } from '../support/levels.js'
-import { serve } from '../support/server.js'
+import { get } from '../support/models/levels.js'
+import { serve } from '../support/servers/server.js'
 
 type Named = readonly [method: 'get' | 'head' | 'put' | 'all', path: string | RegExp]
 

@@ -28,7 +28,7 @@ import {
   sending,
   user,
   type Row,
-} from '../support/combining.js'
+} from '../support/models/combining.js'
 
 const { key: KEY, user: USER, badUser: BAD, lowUser: LOW, basic: BASIC } = offers
 const record = allOf({ key, user })

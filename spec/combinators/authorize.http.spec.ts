@@ -15,8 +15,8 @@ import {
   type Authenticator,
 } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
-import { bearer, expectCrashed, expectDenied, expectPassed } from '../support/behavior.js'
-import { behind, crossSite, key, basic, offers, sending, user } from '../support/combining.js'
+import { bearer, expectCrashed, expectDenied, expectPassed } from '../support/models/behavior.js'
+import { behind, crossSite, key, basic, offers, sending, user } from '../support/models/combining.js'
 
 const LOW = 'Bearer realm="api", error="insufficient_scope"'
 // Safe: a program without types could write this

@@ -4,7 +4,18 @@
  */
 import { allOf, anyOf, firstPresent, optional } from 'koa-with-auth'
 import { describe, test } from 'vitest'
-import { basic, check, crossSite, key, offers, passes, refused, sending, user, type Row } from '../support/combining.js'
+import {
+  basic,
+  check,
+  crossSite,
+  key,
+  offers,
+  passes,
+  refused,
+  sending,
+  user,
+  type Row,
+} from '../support/models/combining.js'
 
 const { key: KEY, user: USER, badUser: BAD, lowUser: LOW, basic: BASIC } = offers
 const both = { key: { name: 'key' }, user: { name: 'user' } }

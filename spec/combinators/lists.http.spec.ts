@@ -1,8 +1,8 @@
 /** Section 5.5 of the requirements: several authenticators as alternatives. */
 import { apiKeyHeader, apiKeyQuery, httpBearer, withAuth } from 'koa-with-auth'
 import { describe, expect, test, vi } from 'vitest'
-import { challenge, dialects, expectDenied, expectPassed, operation } from '../support/behavior.js'
-import { kinds, listOf } from '../support/behaviorKinds.js'
+import { challenge, dialects, expectDenied, expectPassed, operation } from '../support/models/behavior.js'
+import { kinds, listOf } from '../support/models/behaviorKinds.js'
 
 // A list of three whose hooks record that they were called
 const three = (say: (answer: unknown) => unknown = (answer) => answer) => {

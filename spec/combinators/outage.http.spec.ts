@@ -16,8 +16,8 @@ import {
   type Authenticator,
 } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
-import { bearer, challenge, expectCrashed, expectDenied, expectPassed } from '../support/behavior.js'
-import { behind, crossSite, key, sending } from '../support/combining.js'
+import { bearer, challenge, expectCrashed, expectDenied, expectPassed } from '../support/models/behavior.js'
+import { behind, crossSite, key, sending } from '../support/models/combining.js'
 
 const token = bearer('t')
 const slow = (ms: number, answer: unknown = { name: 'slow' }) =>

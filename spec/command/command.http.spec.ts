@@ -3,8 +3,8 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { commandProject, type CommandProject } from '../support/auditCommand.js'
-import { repository } from '../support/typecheck.js'
+import { commandProject, type CommandProject } from '../support/projects/auditCommand.js'
+import { repository } from '../support/projects/typecheck.js'
 
 let project: CommandProject
 beforeAll(() => {

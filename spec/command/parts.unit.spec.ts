@@ -23,8 +23,8 @@ import { documentDifferences, documentFrom } from '../../src/command/document.js
 import { auditedOf, chosen } from '../../src/command/load.js'
 import { findingsOf, findingsOfPolicy } from '../../src/audit/findings.js'
 import { findingsOfDocument, optionsFrom, sarifOf } from '../../src/command/perform.js'
-import { guardOf } from '../support/levels.js'
-import { sarifSchema } from '../support/sarifSchema.js'
+import { guardOf } from '../support/models/levels.js'
+import { sarifSchema } from '../support/papers/sarifSchema.js'
 
 const handle = (): void => {}
 const bearer = httpBearer({ authenticate: () => true })

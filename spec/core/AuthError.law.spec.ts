@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { AuthError } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { authError } from '../support/arbitraries.js'
+import { authError } from '../support/models/arbitraries.js'
 
 const { Semigroup, branchesOf, Ord, stops } = AuthError
 const { concat } = Semigroup

@@ -6,7 +6,7 @@ import { alt, anyOf, AuthError, type Authenticator } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { isForged } from '../../src/core/CrossOrigin.js'
 import { defaults } from '../../src/core/Settings.js'
-import { build, folded, observe, plan, plansOf, request, shape, type Plan } from '../support/arbitraries.js'
+import { build, folded, observe, plan, plansOf, request, shape, type Plan } from '../support/models/arbitraries.js'
 import type { Request } from 'koa'
 
 const plans = fc.array(plan, { minLength: 1, maxLength: 5 })

@@ -2,8 +2,8 @@
 import fc from 'fast-check'
 import { Challenge } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { challenge, token } from '../support/arbitraries.js'
-import { parseChallenge } from '../support/challengeParser.js'
+import { challenge, token } from '../support/models/arbitraries.js'
+import { parseChallenge } from '../support/models/challengeParser.js'
 
 const realm = fc.stringMatching(/^[\x20-\x7e]{0,20}$/)
 const anyText = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('a\r\nSet-Cookie: b=c', 'é', '\u0000', 'a\nb'))

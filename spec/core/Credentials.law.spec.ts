@@ -6,7 +6,7 @@ import type * as t from 'io-ts'
 import { BasicCredentials, BearerToken, CookieKey, HeaderKey, QueryKey } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { AnyCredentials } from '../../src/core/Credentials.js'
-import { b64token, basicCredentials, secret } from '../support/arbitraries.js'
+import { b64token, basicCredentials, secret } from '../support/models/arbitraries.js'
 
 const latin1 = fc.string({ unit: fc.integer({ min: 0, max: 255 }).map((byte) => String.fromCharCode(byte)) })
 const quoted = fc.string().map((text) => `"${text}"`)

@@ -14,7 +14,7 @@ import {
   leaves,
   readsQuery,
 } from '../../src/core/Description.js'
-import { description } from '../support/arbitraries.js'
+import { description } from '../support/models/arbitraries.js'
 import { mockRequest } from 'koa-with-auth/testing'
 
 const leaf = (scheme: SecurityScheme | undefined, ambient = false): Leaf => ({

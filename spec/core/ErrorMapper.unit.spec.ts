@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { AuthError, defaultErrorMapper } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { httpStatusOf, serialize } from '../../src/core/Settings.js'
-import { authError } from '../support/arbitraries.js'
+import { authError } from '../support/models/arbitraries.js'
 import { mockRequest } from 'koa-with-auth/testing'
 
 const { absent, malformed, invalid, expired, forged, insufficient, throttled, unavailable, raised } = AuthError

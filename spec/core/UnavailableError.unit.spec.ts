@@ -17,7 +17,7 @@ import {
 import Router from '@koa/router'
 import Koa from 'koa'
 import { failureOf } from '../../src/core/Result.js'
-import { ask, listen } from '../support/server.js'
+import { ask, listen } from '../support/servers/server.js'
 
 const error = new UnavailableError('the directory is down')
 const thrown = (): never => {

@@ -3,8 +3,8 @@ import { either as E } from 'fp-ts'
 import fc from 'fast-check'
 import { allOf, flatMap, optional, type Authenticator } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { tree } from '../support/trees.js'
-import { apart, essence, leaf, run } from '../support/treeRuns.js'
+import { tree } from '../support/models/trees.js'
+import { apart, essence, leaf, run } from '../support/models/treeRuns.js'
 
 const trees = fc.array(tree, { minLength: 1, maxLength: 4 }).map((some) => apart(...some))
 // Safe: the arbitrary makes no empty list

@@ -4,10 +4,10 @@ import fc from 'fast-check'
 import { also, anyOf } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import * as Requirement from '../../src/core/Requirement.js'
-import { observe } from '../support/arbitraries.js'
-import { foldLevels, verdictOf, type Level } from '../support/evaluator.js'
-import { levels as many, requirementOf, treesOf } from '../support/trees.js'
-import { leaf, requestOf, run } from '../support/treeRuns.js'
+import { observe } from '../support/models/arbitraries.js'
+import { foldLevels, verdictOf, type Level } from '../support/models/evaluator.js'
+import { levels as many, requirementOf, treesOf } from '../support/models/trees.js'
+import { leaf, requestOf, run } from '../support/models/treeRuns.js'
 
 const { concat, empty } = Requirement.Monoid
 const levels = many.filter((of) => of.length > 1)

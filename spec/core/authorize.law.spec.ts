@@ -5,10 +5,10 @@ import fc from 'fast-check'
 import { AuthError, authorize, httpBearer, requireScopes } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { alternativesOf } from '../../src/core/Description.js'
-import { welcomes } from '../support/evaluator.js'
+import { welcomes } from '../support/models/evaluator.js'
 import { mockRequest } from 'koa-with-auth/testing'
-import { tree } from '../support/trees.js'
-import { essence, leaf, run } from '../support/treeRuns.js'
+import { tree } from '../support/models/trees.js'
+import { essence, leaf, run } from '../support/models/treeRuns.js'
 
 const demanding = tree.filter((of) => !welcomes(of))
 const late = fc.boolean()

@@ -7,11 +7,11 @@ import { isAuthenticator, lenient, flatMap, optional, recoverUnavailable, requir
 import type { Authenticator } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import * as Requirement from '../../src/core/Requirement.js'
-import { welcomes } from '../support/evaluator.js'
-import { hostile } from '../support/hostile.js'
+import { welcomes } from '../support/models/evaluator.js'
+import { hostile } from '../support/sites/hostile.js'
 import { mockRequest } from 'koa-with-auth/testing'
-import { build, tree } from '../support/trees.js'
-import { leaf, requestOf, run } from '../support/treeRuns.js'
+import { build, tree } from '../support/models/trees.js'
+import { leaf, requestOf, run } from '../support/models/treeRuns.js'
 
 type Make = (a: Authenticator<unknown>) => Authenticator<unknown>
 

@@ -7,10 +7,10 @@ import fc from 'fast-check'
 import { authenticator, Challenge, fromFunction, sessionAuth, type Description } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { alternativesOf, isSent, leaves, admitsAnonymous } from '../../src/core/Description.js'
-import { leavesOf, welcomes, type Tree } from '../support/evaluator.js'
+import { leavesOf, welcomes, type Tree } from '../support/models/evaluator.js'
 import { mockRequest } from 'koa-with-auth/testing'
-import { build, fieldsOf, tree } from '../support/trees.js'
-import { requestOf, withLeaves } from '../support/treeRuns.js'
+import { build, fieldsOf, tree } from '../support/models/trees.js'
+import { requestOf, withLeaves } from '../support/models/treeRuns.js'
 
 // Every valid credential is allowed
 const willing = tree.map(function allow(of: Tree): Tree {

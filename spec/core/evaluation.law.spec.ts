@@ -14,8 +14,8 @@ import {
   type Authenticator,
 } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { build, plansOf, request, shape } from '../support/arbitraries.js'
-import { hostile } from '../support/hostile.js'
+import { build, plansOf, request, shape } from '../support/models/arbitraries.js'
+import { hostile } from '../support/sites/hostile.js'
 import { mockRequest } from 'koa-with-auth/testing'
 
 describe('calling and evaluating', () => {

@@ -6,7 +6,7 @@ import { identity, pipe } from 'fp-ts/lib/function.js'
 import fc from 'fast-check'
 import { AuthError, fromFunction, flatMap } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { build, observe, readable, request, shape } from '../support/arbitraries.js'
+import { build, observe, readable, request, shape } from '../support/models/arbitraries.js'
 import { mockRequest } from 'koa-with-auth/testing'
 
 const change = fc.func(fc.oneof(fc.string({ minLength: 1 }), fc.integer({ min: 1 }), fc.record({ user: fc.string() })))

@@ -7,7 +7,7 @@ import type { URIS, Kind } from 'fp-ts/HKT.js'
 import { concatAll } from 'fp-ts/lib/Semigroup.js'
 import { alt, anyOf, Authenticator, AuthError, fromFunction } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { build, observe, request, shape } from '../support/arbitraries.js'
+import { build, observe, request, shape } from '../support/models/arbitraries.js'
 import { mockRequest } from 'koa-with-auth/testing'
 
 const { Alt, Functor, getSemigroup, URI } = Authenticator

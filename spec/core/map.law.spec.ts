@@ -5,7 +5,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import fc from 'fast-check'
 import { AuthError, flatMap, fromFunction, httpBearer, lenient, map, optional, type Authenticator } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { build, observe, readable, request, shape } from '../support/arbitraries.js'
+import { build, observe, readable, request, shape } from '../support/models/arbitraries.js'
 import { mockRequest } from 'koa-with-auth/testing'
 
 const principal = fc.oneof(

@@ -7,9 +7,9 @@ import { pipe } from 'fp-ts/lib/function.js'
 import fc from 'fast-check'
 import { anyOf, describedAs, firstPresent, lenient, flatMap, optional, type Authenticator } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { isMistake, leavesOf, welcomes, type Tree } from '../support/evaluator.js'
-import { tree } from '../support/trees.js'
-import { apart, essence, leaf, run, withLeaves } from '../support/treeRuns.js'
+import { isMistake, leavesOf, welcomes, type Tree } from '../support/models/evaluator.js'
+import { tree } from '../support/models/trees.js'
+import { apart, essence, leaf, run, withLeaves } from '../support/models/treeRuns.js'
 
 describe('optional', () => {
   it('admits what its authenticator admits, and anonymous callers if that is absent; other failures stay', async () => {

@@ -14,10 +14,10 @@ import {
 } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { inTime } from '../../src/core/outage.js'
-import { useLevels } from '../support/levelServer.js'
+import { useLevels } from '../support/servers/levelServer.js'
 import { mockRequest } from 'koa-with-auth/testing'
-import { tree } from '../support/trees.js'
-import { leaf, run, withLeaves } from '../support/treeRuns.js'
+import { tree } from '../support/models/trees.js'
+import { leaf, run, withLeaves } from '../support/models/treeRuns.js'
 
 const never = () => new Promise<string>(() => {})
 

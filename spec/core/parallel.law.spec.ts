@@ -9,11 +9,18 @@ import type { Request } from 'koa'
 import type { AuthError } from 'koa-with-auth'
 import { mockRequest } from 'koa-with-auth/testing'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { keepingTree } from '../support/aroundTrees.js'
-import { leavesOf, type Tree } from '../support/evaluator.js'
-import { buildParallel, isDue, type Answer, type Call, type Raised, type Visit } from '../support/parallelRuns.js'
-import { samples } from '../support/samples.js'
-import { maxAges } from '../support/world.js'
+import { keepingTree } from '../support/models/aroundTrees.js'
+import { leavesOf, type Tree } from '../support/models/evaluator.js'
+import {
+  buildParallel,
+  isDue,
+  type Answer,
+  type Call,
+  type Raised,
+  type Visit,
+} from '../support/models/parallelRuns.js'
+import { samples } from '../support/runs/samples.js'
+import { maxAges } from '../support/models/world.js'
 
 const TREES = samples(1500)
 

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { AuthError, defaultErrorMapper, perFailure, type AuthResponse, type ErrorMapper } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { authError } from '../support/arbitraries.js'
+import { authError } from '../support/models/arbitraries.js'
 import { mockRequest } from 'koa-with-auth/testing'
 
 const request = mockRequest()

@@ -15,11 +15,11 @@ import {
   type Authenticator,
 } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { secret } from '../support/arbitraries.js'
-import { carelessHooks } from '../support/carelessHooks.js'
+import { secret } from '../support/models/arbitraries.js'
+import { carelessHooks } from '../support/sites/carelessHooks.js'
 import { mockRequest } from 'koa-with-auth/testing'
-import { sendRaw } from '../support/rawSocket.js'
-import { serve } from '../support/server.js'
+import { sendRaw } from '../support/servers/rawSocket.js'
+import { serve } from '../support/servers/server.js'
 
 type Hook = (credential: string) => unknown
 

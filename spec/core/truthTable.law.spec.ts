@@ -9,12 +9,12 @@ import * as Requirement from '../../src/core/Requirement.js'
 import { defaults } from '../../src/core/Settings.js'
 import { guardHeadersOf } from '../../src/koa/responseHeaders.js'
 import { respondFailure } from '../../src/koa/respond.js'
-import { challengeLines, foldLevels, isMistake, statusOf, verdictOf } from '../support/evaluator.js'
-import type { Level, Log, Outcome, Verdict } from '../support/evaluator.js'
+import { challengeLines, foldLevels, isMistake, statusOf, verdictOf } from '../support/models/evaluator.js'
+import type { Level, Log, Outcome, Verdict } from '../support/models/evaluator.js'
 import { mockRequest } from 'koa-with-auth/testing'
-import { anyTree, build, fieldsOf, levels, outcomes, requirementOf, treesOf } from '../support/trees.js'
-import { useLevels } from '../support/levelServer.js'
-import { samples } from '../support/samples.js'
+import { anyTree, build, fieldsOf, levels, outcomes, requirementOf, treesOf } from '../support/models/trees.js'
+import { useLevels } from '../support/servers/levelServer.js'
+import { samples } from '../support/runs/samples.js'
 
 const TREES = samples(10_000)
 const EACH_OUTCOME = TREES / 20

@@ -4,8 +4,8 @@
  */
 import { authSettings, sessionAuth, withAuth, type AuthSettings } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
-import { challenge, expectDenied, expectPassed, operation, type Answer } from '../support/behavior.js'
-import { signInAs, withSessions } from '../support/behaviorSession.js'
+import { challenge, expectDenied, expectPassed, operation, type Answer } from '../support/models/behavior.js'
+import { signInAs, withSessions } from '../support/models/behaviorSession.js'
 
 const anna = { username: 'anna' }
 

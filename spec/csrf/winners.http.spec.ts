@@ -3,9 +3,9 @@ import { either as E, readerTaskEither as RTE } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
 import { anyOf, apiKeyCookie, apiKeyHeader, AuthError, httpBearer, flatMap, sessionAuth, withAuth } from 'koa-with-auth'
 import { describe, expect, test, vi } from 'vitest'
-import { bearer, challenge, expectDenied, expectPassed, operation, type Sending } from '../support/behavior.js'
-import { ambient, anna, notAmbient, type AmbientRow } from '../support/behaviorAmbient.js'
-import { signInAs, withSessions } from '../support/behaviorSession.js'
+import { bearer, challenge, expectDenied, expectPassed, operation, type Sending } from '../support/models/behavior.js'
+import { ambient, anna, notAmbient, type AmbientRow } from '../support/models/behaviorAmbient.js'
+import { signInAs, withSessions } from '../support/models/behaviorSession.js'
 
 const good = (_request: unknown, sent: string) => sent === 'good' && { sent }
 const bearerKind = httpBearer({ authenticate: good })

@@ -4,10 +4,10 @@
  */
 import { onCeremony, onSignedIn, type SignedInEvent } from 'koa-with-auth/events'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { recordsOf } from '../support/eventRecords.js'
-import { sendJson, signInSite, type SignInSite } from '../support/signInSite.js'
+import { recordsOf } from '../support/runs/eventRecords.js'
+import { sendJson, signInSite, type SignInSite } from '../support/sites/signInSite.js'
 import { memoryStore } from 'koa-with-auth/sessions'
-import type { Visitor } from '../support/sessionsApp.js'
+import type { Visitor } from '../support/sites/sessionsApp.js'
 
 const anna = 'anna@shop.example'
 

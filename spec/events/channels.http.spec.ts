@@ -11,12 +11,12 @@ import { httpJwt } from 'koa-with-auth/jwt'
 import { apiKeys, memoryKeyStore, NoLiveKey } from 'koa-with-auth/keys'
 import { sqliteKeyStore } from 'koa-with-auth/keys/sqlite'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { stoppedClock } from '../support/clock.js'
-import { recordsOf } from '../support/eventRecords.js'
-import { API, identityProvider, processWarnings, signingKey } from '../support/identityProvider.js'
-import { sqliteFile } from '../support/sessionStores.js'
-import { another } from '../support/sqliteEngines.js'
-import { tokenSite } from '../support/tokenSite.js'
+import { stoppedClock } from '../support/runs/clock.js'
+import { recordsOf } from '../support/runs/eventRecords.js'
+import { API, identityProvider, processWarnings, signingKey } from '../support/servers/identityProvider.js'
+import { sqliteFile } from '../support/stores/sessionStores.js'
+import { another } from '../support/stores/sqliteEngines.js'
+import { tokenSite } from '../support/sites/tokenSite.js'
 
 describe('koa-with-auth:provider-keys', () => {
   it('each fetch has one record: new keys, the same keys, and other keys after a rotation', async () => {

@@ -5,11 +5,11 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
-import { repository } from '../support/typecheck.js'
+import { repository } from '../support/projects/typecheck.js'
 
 const SECRET = 's3cr3t-cr3d3nt1al'
 
-const output = (NODE_DEBUG: string, program = 'spec/support/debuggedSite.mjs') =>
+const output = (NODE_DEBUG: string, program = 'spec/support/sites/debuggedSite.mjs') =>
   promisify(execFile)(process.execPath, [program, SECRET], {
     cwd: repository,
     env: { ...process.env, NODE_DEBUG, NODE_OPTIONS: '' },
@@ -52,7 +52,7 @@ describe('NODE_DEBUG', () => {
   })
 
   it('koa-with-auth: prints decisions about upgrades in a program that guards nothing else', async () => {
-    const { stderr } = await output('koa-with-auth', 'spec/support/debuggedUpgrade.mjs')
+    const { stderr } = await output('koa-with-auth', 'spec/support/sites/debuggedUpgrade.mjs')
     expect(stderr.replace(/^KOA-WITH-AUTH \d+: /, '').replace(/\d+\.\d\d ms\n$/, '0 ms')).toBe(
       'GET /socket 401 refused (invalid) by user; upgrade, 0 ms',
     )

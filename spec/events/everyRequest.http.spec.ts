@@ -21,7 +21,7 @@ import {
 } from 'koa-with-auth'
 import { onDecision, type Decision } from 'koa-with-auth/events'
 import { describe, expect, it } from 'vitest'
-import { listen } from '../support/server.js'
+import { listen } from '../support/servers/server.js'
 
 const site = (secret: string, over: Map<string, number>) => {
   const knows = (_request: unknown, sent: string) => sent === secret && { user: 'anna', sent }

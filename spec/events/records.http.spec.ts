@@ -37,9 +37,9 @@ import {
 import { onDecision, type Decision } from 'koa-with-auth/events'
 import { httpJwt } from 'koa-with-auth/jwt'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { listen } from '../support/server.js'
-import { sendLines } from '../support/guardedApp.js'
-import { repository } from '../support/typecheck.js'
+import { listen } from '../support/servers/server.js'
+import { sendLines } from '../support/sites/guardedApp.js'
+import { repository } from '../support/projects/typecheck.js'
 
 const SECRET = 's3cr3t-cr3d3nt1al'
 

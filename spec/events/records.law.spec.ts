@@ -6,8 +6,8 @@ import { describe, expect, it } from 'vitest'
 import { newAttempt } from '../../src/core/Attempt.js'
 import { leaves } from '../../src/core/Description.js'
 import { decidedBy, recordingLeaves, type Draft } from '../../src/core/decided.js'
-import { build, tree } from '../support/trees.js'
-import { requestOf, run } from '../support/treeRuns.js'
+import { build, tree } from '../support/models/trees.js'
+import { requestOf, run } from '../support/models/treeRuns.js'
 
 describe('a witnessed authenticator', () => {
   it('decides like the plain one, calls the same hooks, and demands the same', async () => {

@@ -11,8 +11,8 @@ import { exampleApp } from '../../examples/api/app.js'
 import { openDatabase } from '../../examples/api/database.js'
 import { clientKeys, withDemoKey } from '../../examples/api/clients.js'
 import { redisTokens, type Tokens } from '../../examples/api/tokens.js'
-import { describeWithRedis, redisServer } from '../support/redisServer.js'
-import { ask, listen } from '../support/server.js'
+import { describeWithRedis, redisServer } from '../support/servers/redisServer.js'
+import { ask, listen } from '../support/servers/server.js'
 
 let folder: string
 beforeEach(async () => {

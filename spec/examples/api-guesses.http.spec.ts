@@ -6,7 +6,7 @@ import { request } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { exampleApp } from '../../examples/api/app.js'
 import { openDatabase } from '../../examples/api/database.js'
-import { listen } from '../support/server.js'
+import { listen } from '../support/servers/server.js'
 
 interface Answer {
   readonly status: number

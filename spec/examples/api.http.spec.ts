@@ -7,13 +7,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createClient } from '@libsql/client'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { derivations } from '../support/derivations.js'
-import { exampleText } from '../support/examples.js'
-import { asRequests } from '../support/examplesCurl.js'
-import { exampleProject, freePort, start, type Running } from '../support/examplesProcess.js'
+import { derivations } from '../support/models/derivations.js'
+import { exampleText } from '../support/papers/examples.js'
+import { asRequests } from '../support/papers/examplesCurl.js'
+import { exampleProject, freePort, start, type Running } from '../support/papers/examplesProcess.js'
 import { exampleApp } from '../../examples/api/app.js'
 import { openDatabase } from '../../examples/api/database.js'
-import { ask, listen } from '../support/server.js'
+import { ask, listen } from '../support/servers/server.js'
 
 let project: ReturnType<typeof exampleProject>
 let running: Running

@@ -15,11 +15,11 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { freePort, start } from '../support/examplesProcess.js'
-import { packedProject, type PackedProject } from '../support/packed.js'
-import { isContinuousIntegration } from '../support/samples.js'
-import { ask } from '../support/server.js'
-import { repository } from '../support/typecheck.js'
+import { freePort, start } from '../support/papers/examplesProcess.js'
+import { packedProject, type PackedProject } from '../support/projects/packed.js'
+import { isContinuousIntegration } from '../support/runs/samples.js'
+import { ask } from '../support/servers/server.js'
+import { repository } from '../support/projects/typecheck.js'
 
 const templates = ['tokens', 'keys', 'sessions']
 const own = `${repository}examples/create`

@@ -30,7 +30,7 @@ import { auditLog, type AuditEvent } from '../../examples/events/auditLog.js'
 import { logDecisions } from '../../examples/events/logging.js'
 import { measureDecisions } from '../../examples/events/metrics.js'
 import { traceDecisions } from '../../examples/events/tracing.js'
-import { ask, listen } from '../support/server.js'
+import { ask, listen } from '../support/servers/server.js'
 
 const SECRET = 's3cr3t-cr3d3nt1al'
 const bearer = httpBearer({

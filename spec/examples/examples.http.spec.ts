@@ -13,10 +13,10 @@ import * as levels from '../../examples/levels.js'
 import * as multiple from '../../examples/multiple.js'
 import * as ownKind from '../../examples/ownKind.js'
 import * as session from '../../examples/session.js'
-import { countHandlers, exampleFiles, exampleText, pathsOf, readmeRows } from '../support/examples.js'
-import { cases, type Sent } from '../support/examplesCases.js'
-import { asRequests, hasCurl, withCurl } from '../support/examplesCurl.js'
-import { ask, serve } from '../support/server.js'
+import { countHandlers, exampleFiles, exampleText, pathsOf, readmeRows } from '../support/papers/examples.js'
+import { cases, type Sent } from '../support/papers/examplesCases.js'
+import { asRequests, hasCurl, withCurl } from '../support/papers/examplesCurl.js'
+import { ask, serve } from '../support/servers/server.js'
 
 const examples = {
   'apiKey.ts': apiKey,

@@ -8,10 +8,10 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { blocksOf, documents, examplesOf, sources, type DocExample } from '../support/docExamples.js'
-import { buildSite, startSite } from '../support/sessionSite.js'
-import { visitorOf } from '../support/sessionsApp.js'
-import { ownOptions, repository } from '../support/typecheck.js'
+import { blocksOf, documents, examplesOf, sources, type DocExample } from '../support/papers/docExamples.js'
+import { buildSite, startSite } from '../support/sites/sessionSite.js'
+import { visitorOf } from '../support/sites/sessionsApp.js'
+import { ownOptions, repository } from '../support/projects/typecheck.js'
 
 const examples = [...sources().flatMap(examplesOf), ...documents().flatMap(blocksOf)].filter(({ code }) =>
   code.includes('.handleUpgrade('),
@@ -20,7 +20,7 @@ const examples = [...sources().flatMap(examplesOf), ...documents().flatMap(block
 let site: ReturnType<typeof buildSite>
 beforeAll(() => {
   site = buildSite(['examples/live/app'])
-  copyFileSync(`${repository}spec/support/documentedUpgrades.mjs`, join(site.folder, 'serve.mjs'))
+  copyFileSync(`${repository}spec/support/sites/documentedUpgrades.mjs`, join(site.folder, 'serve.mjs'))
 }, 60_000)
 afterAll(() => site.remove())
 

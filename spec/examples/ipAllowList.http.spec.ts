@@ -4,7 +4,7 @@ import Koa from 'koa'
 import { withAuth } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { ipAllowList } from '../../examples/ipAllowList.js'
-import { ask } from '../support/server.js'
+import { ask } from '../support/servers/server.js'
 
 const ipv6 = await new Promise<boolean>((resolve) => {
   const probe = createServer()

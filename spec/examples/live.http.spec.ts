@@ -10,8 +10,8 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { WebSocket } from 'ws'
 import { live } from '../../examples/live/app.js'
 import type { SessionStore } from 'koa-with-auth/sessions'
-import { interruptedStore } from '../support/interruptedStore.js'
-import { visitorOf, type Visitor } from '../support/sessionsApp.js'
+import { interruptedStore } from '../support/stores/interruptedStore.js'
+import { visitorOf, type Visitor } from '../support/sites/sessionsApp.js'
 
 const basic = (username: string) => ({
   Authorization: `Basic ${Buffer.from(`${username}:${username}secret`).toString('base64')}`,

@@ -13,8 +13,8 @@ import {
 } from '@modelcontextprotocol/client'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { application } from '../../examples/mcp/app.js'
-import { authorizationServer, CLIENT } from '../support/authorizationServer.js'
-import { ask } from '../support/server.js'
+import { authorizationServer, CLIENT } from '../support/servers/authorizationServer.js'
+import { ask } from '../support/servers/server.js'
 
 const serving = async () => {
   const authorization = await authorizationServer()

@@ -3,8 +3,8 @@ import type Koa from 'koa'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { application } from '../../examples/app.js'
 import { router, users } from '../../examples/session.js'
-import { countHandlers } from '../support/examples.js'
-import { ask, serve } from '../support/server.js'
+import { countHandlers } from '../support/papers/examples.js'
+import { ask, serve } from '../support/servers/server.js'
 
 const handlers = countHandlers([router])
 

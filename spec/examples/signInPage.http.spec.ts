@@ -3,9 +3,9 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import type Koa from 'koa'
 import { beforeAll, afterAll, describe, expect, it } from 'vitest'
-import { blocksOf } from '../support/docExamples.js'
-import { ask, listen } from '../support/server.js'
-import { repository } from '../support/typecheck.js'
+import { blocksOf } from '../support/papers/docExamples.js'
+import { ask, listen } from '../support/servers/server.js'
+import { repository } from '../support/projects/typecheck.js'
 
 const application = async (guide: string): Promise<Koa> => {
   const folder = `${repository}spec/.generated/guide-${process.pid}`

@@ -1,9 +1,9 @@
 import { appendFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { asRequests } from '../support/examplesCurl.js'
-import { copyProject, freePort, start, type Running } from '../support/examplesProcess.js'
-import { ask } from '../support/server.js'
+import { asRequests } from '../support/papers/examplesCurl.js'
+import { copyProject, freePort, start, type Running } from '../support/papers/examplesProcess.js'
+import { ask } from '../support/servers/server.js'
 
 const END = 'Stop with Ctrl-C.'
 

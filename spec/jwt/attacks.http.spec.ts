@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { EncryptJWT, SignJWT, UnsecuredJWT, type JWTPayload } from 'jose'
 import { httpJwt, type HttpJwtOptions, type JwtClaims } from 'koa-with-auth/jwt'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { guardedApp, sendCounted, expectDenied } from '../support/guardedApp.js'
+import { guardedApp, sendCounted, expectDenied } from '../support/sites/guardedApp.js'
 import {
   API,
   identityProvider,
@@ -16,9 +16,9 @@ import {
   signingKey,
   type IdentityProvider,
   type SigningKey,
-} from '../support/identityProvider.js'
-import { listen } from '../support/server.js'
-import { EXPIRED, INVALID, tokenSite } from '../support/tokenSite.js'
+} from '../support/servers/identityProvider.js'
+import { listen } from '../support/servers/server.js'
+import { EXPIRED, INVALID, tokenSite } from '../support/sites/tokenSite.js'
 
 type Options = Partial<HttpJwtOptions<JwtClaims, JwtClaims>>
 

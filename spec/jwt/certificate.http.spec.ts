@@ -8,12 +8,12 @@ import { httpJwt, type BoundOptions } from 'koa-with-auth/jwt'
 import { memoryStore } from 'koa-with-auth/sessions'
 import { spentOver } from 'koa-with-auth/sign-in'
 import { describe, expect, it } from 'vitest'
-import { certificates, listenByTls, type Pair } from '../support/certificates.js'
-import { dpopClient, ORIGIN, withProof } from '../support/dpopClient.js'
-import { guardedApp } from '../support/guardedApp.js'
-import { API, identityProvider } from '../support/identityProvider.js'
-import { repository } from '../support/typecheck.js'
-import { INVALID, tokenSite } from '../support/tokenSite.js'
+import { certificates, listenByTls, type Pair } from '../support/servers/certificates.js'
+import { dpopClient, ORIGIN, withProof } from '../support/servers/dpopClient.js'
+import { guardedApp } from '../support/sites/guardedApp.js'
+import { API, identityProvider } from '../support/servers/identityProvider.js'
+import { repository } from '../support/projects/typecheck.js'
+import { INVALID, tokenSite } from '../support/sites/tokenSite.js'
 
 const { client, stranger, selfSigned } = certificates()
 const boundTo = ({ thumbprint }: Pair) => ({ cnf: { 'x5t#S256': thumbprint } })

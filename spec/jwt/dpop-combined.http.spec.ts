@@ -29,12 +29,12 @@ import {
 } from 'openid-client'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { authorizationServer, CLIENT } from '../support/authorizationServer.js'
-import { dpopClient, ORIGIN, withProof } from '../support/dpopClient.js'
-import { API, identityProvider } from '../support/identityProvider.js'
-import { listen } from '../support/server.js'
-import { tokenSite } from '../support/tokenSite.js'
-import { listenWithUpgrades, sendUpgrade } from '../support/upgradeServer.js'
+import { authorizationServer, CLIENT } from '../support/servers/authorizationServer.js'
+import { dpopClient, ORIGIN, withProof } from '../support/servers/dpopClient.js'
+import { API, identityProvider } from '../support/servers/identityProvider.js'
+import { listen } from '../support/servers/server.js'
+import { tokenSite } from '../support/sites/tokenSite.js'
+import { listenWithUpgrades, sendUpgrade } from '../support/servers/upgradeServer.js'
 
 const parts = async (over: Partial<DpopOptions> = {}) => {
   const provider = await identityProvider()

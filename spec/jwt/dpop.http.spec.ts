@@ -4,11 +4,17 @@ import { httpJwt, type DpopOptions } from 'koa-with-auth/jwt'
 import { memoryStore } from 'koa-with-auth/sessions'
 import { spentOver } from 'koa-with-auth/sign-in'
 import { describe, expect, it } from 'vitest'
-import { stoppedClock } from '../support/clock.js'
-import { sendLines } from '../support/guardedApp.js'
-import { dpopClient, ORIGIN, withProof, type DpopClient, type ProofChanges } from '../support/dpopClient.js'
-import { API, identityProvider, seconds, signingKey, type IdentityProvider } from '../support/identityProvider.js'
-import { INVALID, tokenSite } from '../support/tokenSite.js'
+import { stoppedClock } from '../support/runs/clock.js'
+import { sendLines } from '../support/sites/guardedApp.js'
+import { dpopClient, ORIGIN, withProof, type DpopClient, type ProofChanges } from '../support/servers/dpopClient.js'
+import {
+  API,
+  identityProvider,
+  seconds,
+  signingKey,
+  type IdentityProvider,
+} from '../support/servers/identityProvider.js'
+import { INVALID, tokenSite } from '../support/sites/tokenSite.js'
 
 const ALGS = 'RS256 PS256 ES256 EdDSA Ed25519'
 const CHALLENGE = `DPoP realm="api", algs="${ALGS}"`

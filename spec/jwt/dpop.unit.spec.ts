@@ -13,10 +13,10 @@ import { mockRequest } from 'koa-with-auth/testing'
 import { describe, expect, it, vi } from 'vitest'
 import { dpopOf } from '../../src/jwt/dpop.js'
 import { keyOfProof, thumbprintOf } from '../../src/jwt/signature.js'
-import { dpopClient } from '../support/dpopClient.js'
-import { stoppedClock } from '../support/clock.js'
-import { invalidIn } from '../support/openapiTools.js'
-import { repository } from '../support/typecheck.js'
+import { dpopClient } from '../support/servers/dpopClient.js'
+import { stoppedClock } from '../support/runs/clock.js'
+import { invalidIn } from '../support/papers/openapiTools.js'
+import { repository } from '../support/projects/typecheck.js'
 
 interface Example {
   readonly method: string

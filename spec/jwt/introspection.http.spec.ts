@@ -7,9 +7,9 @@ import { pipe } from 'fp-ts/lib/function.js'
 import { requireScopes } from 'koa-with-auth'
 import { httpIntrospection, protectedResource, scopesOf } from 'koa-with-auth/jwt'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { stoppedClock } from '../support/clock.js'
-import { API, processWarnings, seconds } from '../support/identityProvider.js'
-import { EXPIRED, INVALID, tokenSite } from '../support/tokenSite.js'
+import { stoppedClock } from '../support/runs/clock.js'
+import { API, processWarnings, seconds } from '../support/servers/identityProvider.js'
+import { EXPIRED, INVALID, tokenSite } from '../support/sites/tokenSite.js'
 
 const TIMEOUT = 300
 

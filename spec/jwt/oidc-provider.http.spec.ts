@@ -3,9 +3,9 @@ import { pipe } from 'fp-ts/lib/function.js'
 import { requireScopes } from 'koa-with-auth'
 import { httpIntrospection, httpJwt, scopesOf } from 'koa-with-auth/jwt'
 import { describe, expect, it } from 'vitest'
-import { authorizationServer, CLIENT, RESOURCE_SERVER } from '../support/authorizationServer.js'
-import { API } from '../support/identityProvider.js'
-import { INVALID, tokenSite } from '../support/tokenSite.js'
+import { authorizationServer, CLIENT, RESOURCE_SERVER } from '../support/servers/authorizationServer.js'
+import { API } from '../support/servers/identityProvider.js'
+import { INVALID, tokenSite } from '../support/sites/tokenSite.js'
 
 describe('oidc-provider', () => {
   it.each(['ES256', 'RS256', 'EdDSA'])(

@@ -16,9 +16,9 @@ import {
   type JwtClaims,
 } from 'koa-with-auth/jwt'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { API, identityProvider, processWarnings, signedWith, signingKey } from '../support/identityProvider.js'
-import { listen } from '../support/server.js'
-import { tokenSite } from '../support/tokenSite.js'
+import { API, identityProvider, processWarnings, signedWith, signingKey } from '../support/servers/identityProvider.js'
+import { listen } from '../support/servers/server.js'
+import { tokenSite } from '../support/sites/tokenSite.js'
 
 const ISSUER = 'https://login.example/'
 const rsa = (modulusLength: number) => generateKeyPairSync('rsa', { modulusLength })

@@ -1,7 +1,7 @@
 /** A provider that is down, and keys that change: an outage is never a 401 or a 500, and there are few fetches. */
 import { httpJwt, type KeyOptions } from 'koa-with-auth/jwt'
 import { describe, expect, it } from 'vitest'
-import { stoppedClock } from '../support/clock.js'
+import { stoppedClock } from '../support/runs/clock.js'
 import {
   API,
   identityProvider,
@@ -11,8 +11,8 @@ import {
   type IdentityProvider,
   type Mood,
   type SigningKey,
-} from '../support/identityProvider.js'
-import { INVALID, tokenSite, type TokenSite } from '../support/tokenSite.js'
+} from '../support/servers/identityProvider.js'
+import { INVALID, tokenSite, type TokenSite } from '../support/sites/tokenSite.js'
 
 const HOUR = 3_600_000
 const MAX_AGE = 600_000

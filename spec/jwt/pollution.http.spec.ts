@@ -11,8 +11,8 @@ import { pipe } from 'fp-ts/lib/function.js'
 import { requireScopes } from 'koa-with-auth'
 import { httpIntrospection, httpJwt, mcpAuth, scopesOf, type HttpJwtOptions, type JwtClaims } from 'koa-with-auth/jwt'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { API, identityProvider, seconds } from '../support/identityProvider.js'
-import { INVALID, tokenSite } from '../support/tokenSite.js'
+import { API, identityProvider, seconds } from '../support/servers/identityProvider.js'
+import { INVALID, tokenSite } from '../support/sites/tokenSite.js'
 
 /** Puts fields on every object until the test has finished. */
 const pollute = (fields: object): void => {

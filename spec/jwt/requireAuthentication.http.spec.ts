@@ -31,9 +31,9 @@ import { inWords } from '../../src/audit/Way.js'
 import { lineFrom, linesOf, textOf } from '../../src/audit/policy.js'
 import { guardedBy } from '../../src/core/Requirement.js'
 import { failuresOf, securityOf } from '../../src/openapi/security.js'
-import { stoppedClock } from '../support/clock.js'
-import { API, identityProvider } from '../support/identityProvider.js'
-import { INVALID, tokenSite } from '../support/tokenSite.js'
+import { stoppedClock } from '../support/runs/clock.js'
+import { API, identityProvider } from '../support/servers/identityProvider.js'
+import { INVALID, tokenSite } from '../support/sites/tokenSite.js'
 
 const loa2 = 'urn:example:loa2'
 const seconds = () => Math.floor(Date.now() / 1000)

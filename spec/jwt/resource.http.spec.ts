@@ -36,9 +36,9 @@ import {
   type ProtectedResourceOptions,
 } from 'koa-with-auth/jwt'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { identityProvider } from '../support/identityProvider.js'
-import { ask, listen } from '../support/server.js'
-import { tokenSite } from '../support/tokenSite.js'
+import { identityProvider } from '../support/servers/identityProvider.js'
+import { ask, listen } from '../support/servers/server.js'
+import { tokenSite } from '../support/sites/tokenSite.js'
 
 const MCP = 'https://api.example/mcp'
 const DOCUMENT = 'https://api.example/.well-known/oauth-protected-resource/mcp'

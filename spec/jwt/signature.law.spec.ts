@@ -15,7 +15,7 @@ import { compactVerify, createLocalJWKSet, type JWK } from 'jose'
 import { describe, expect, it } from 'vitest'
 import { readCompact } from '../../src/jwt/claims.js'
 import { checkSignature, parseJwks, secretKey, usableKeys } from '../../src/jwt/signature.js'
-import { samples } from '../support/samples.js'
+import { samples } from '../support/runs/samples.js'
 
 const SECRET = Buffer.alloc(64, 7)
 

@@ -9,9 +9,9 @@ import { decodeJwt, jwtVerify } from 'jose'
 import type { Authenticator } from 'koa-with-auth'
 import { httpJwt } from 'koa-with-auth/jwt'
 import { describe, expect, it } from 'vitest'
-import { stoppedClock, type Clock } from '../support/clock.js'
-import { API, identityProvider, signedWith, signingKey, type SigningKey } from '../support/identityProvider.js'
-import { countedVerifications } from '../support/verifications.js'
+import { stoppedClock, type Clock } from '../support/runs/clock.js'
+import { API, identityProvider, signedWith, signingKey, type SigningKey } from '../support/servers/identityProvider.js'
+import { countedVerifications } from '../support/models/verifications.js'
 import { mockRequest } from 'koa-with-auth/testing'
 
 const TOLERANCE = 5

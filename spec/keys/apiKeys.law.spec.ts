@@ -6,7 +6,7 @@ import { either as E } from 'fp-ts'
 import { apiKeys, NoLiveKey, type ApiKey, type ApiKeys } from 'koa-with-auth/keys'
 import { mockRequest } from 'koa-with-auth/testing'
 import { afterEach, expect, it, vi } from 'vitest'
-import { describeEveryKeyStore, noted } from '../support/keyStores.js'
+import { describeEveryKeyStore, noted } from '../support/stores/keyStores.js'
 
 interface Secret {
   readonly key: string

@@ -9,7 +9,7 @@ import * as t from 'io-ts'
 import { apiKeys, memoryKeyStore, NoLiveKey, type ApiKey, type ApiKeysOptions } from 'koa-with-auth/keys'
 import { mockRequest } from 'koa-with-auth/testing'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { noted } from '../support/keyStores.js'
+import { noted } from '../support/stores/keyStores.js'
 
 const request = mockRequest({})
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')

@@ -3,7 +3,7 @@ import { either as E } from 'fp-ts'
 import { apiKeys } from 'koa-with-auth/keys'
 import { mockRequest } from 'koa-with-auth/testing'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { describeEveryKeyStore, digestOf } from '../support/keyStores.js'
+import { describeEveryKeyStore, digestOf } from '../support/stores/keyStores.js'
 
 const NOW = 1_800_000_000_000
 const HOUR = 3_600_000

@@ -11,10 +11,10 @@ import { createClient as createSqlite } from '@libsql/client'
 import { redisKeyStore } from 'koa-with-auth/keys/redis'
 import { sqliteKeyStore } from 'koa-with-auth/keys/sqlite'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { connecting, siteOf, slowProxy, TIMEOUT, type Connecting, type Site } from '../support/keySite.js'
-import { describeWithRedis, redisServer } from '../support/redisServer.js'
-import { ask } from '../support/server.js'
-import { repository } from '../support/typecheck.js'
+import { connecting, siteOf, slowProxy, TIMEOUT, type Connecting, type Site } from '../support/sites/keySite.js'
+import { describeWithRedis, redisServer } from '../support/servers/redisServer.js'
+import { ask } from '../support/servers/server.js'
+import { repository } from '../support/projects/typecheck.js'
 
 const CLIENTS = 50
 const TOUCH = 60_000

@@ -8,10 +8,10 @@ import { join } from 'node:path'
 import { redisKeyStore } from 'koa-with-auth/keys/redis'
 import { sqliteKeyStore } from 'koa-with-auth/keys/sqlite'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { connecting, siteOf, slowProxy, TIMEOUT, type Connecting, type Site } from '../support/keySite.js'
-import { describeWithRedis, redisServer } from '../support/redisServer.js'
-import { ask } from '../support/server.js'
-import { another, engines } from '../support/sqliteEngines.js'
+import { connecting, siteOf, slowProxy, TIMEOUT, type Connecting, type Site } from '../support/sites/keySite.js'
+import { describeWithRedis, redisServer } from '../support/servers/redisServer.js'
+import { ask } from '../support/servers/server.js'
+import { another, engines } from '../support/stores/sqliteEngines.js'
 
 // Ten times the timeout of the store, for a busy machine
 const IN_TIME = 10 * TIMEOUT

@@ -8,8 +8,8 @@ import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { startSite, type Site } from '../support/sessionSite.js'
-import { userProject, type UserProject } from '../support/userProject.js'
+import { startSite, type Site } from '../support/sites/sessionSite.js'
+import { userProject, type UserProject } from '../support/projects/userProject.js'
 
 let project: UserProject
 let site: Site
@@ -17,7 +17,7 @@ let site: Site
 const agent = new Agent({ keepAlive: true, maxSockets: 1 })
 
 beforeAll(async () => {
-  project = userProject(['spec/support/secretSite.ts'], {})
+  project = userProject(['spec/support/sites/secretSite.ts'], {})
   const args = ['--expose-gc', '--stack-trace-limit=50', join(project.folder, 'secretSite.js')]
   site = await startSite({ command: process.execPath, args, env: { NODE_ENV: 'test' } })
 }, 60_000)

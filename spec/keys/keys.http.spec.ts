@@ -21,10 +21,10 @@ import { redisKeyStore } from 'koa-with-auth/keys/redis'
 import { sqliteKeyStore } from 'koa-with-auth/keys/sqlite'
 import { pipe } from 'fp-ts/lib/function.js'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { noted } from '../support/keyStores.js'
-import { describeWithRedis, redisServer } from '../support/redisServer.js'
-import { ask, listen, serve } from '../support/server.js'
-import { clients, sqliteFile, type Connected } from '../support/sessionStores.js'
+import { noted } from '../support/stores/keyStores.js'
+import { describeWithRedis, redisServer } from '../support/servers/redisServer.js'
+import { ask, listen, serve } from '../support/servers/server.js'
+import { clients, sqliteFile, type Connected } from '../support/stores/sessionStores.js'
 
 const { store, calls } = noted(memoryKeyStore())
 const keys = apiKeys({ prefix: 'acme', store })

@@ -9,8 +9,8 @@ import { redisKeyStore } from 'koa-with-auth/keys/redis'
 import { sqliteKeyStore } from 'koa-with-auth/keys/sqlite'
 import { mockRequest } from 'koa-with-auth/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { describeWithRedis, redisServer } from '../support/redisServer.js'
-import { clients, sqliteFile, type Connected } from '../support/sessionStores.js'
+import { describeWithRedis, redisServer } from '../support/servers/redisServer.js'
+import { clients, sqliteFile, type Connected } from '../support/stores/sessionStores.js'
 
 const request = mockRequest({})
 const DAY = 86_400_000

@@ -8,8 +8,8 @@ import { apiKeys, type ApiKey, type ApiKeys } from 'koa-with-auth/keys'
 import { redisKeyStore } from 'koa-with-auth/keys/redis'
 import { mockRequest } from 'koa-with-auth/testing'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { describeWithRedis, redisServer } from '../support/redisServer.js'
-import { clients, type Connected } from '../support/sessionStores.js'
+import { describeWithRedis, redisServer } from '../support/servers/redisServer.js'
+import { clients, type Connected } from '../support/stores/sessionStores.js'
 
 const PREFIX = '{lost}:'
 const request = mockRequest({})

@@ -8,7 +8,7 @@ import { apiKeys, memoryKeyStore, type ApiKey } from 'koa-with-auth/keys'
 import { onApiKey } from 'koa-with-auth/events'
 import { mockRequest } from 'koa-with-auth/testing'
 import { expect, it } from 'vitest'
-import { describeEveryKeyStore, digestOf, recordOf } from '../support/keyStores.js'
+import { describeEveryKeyStore, digestOf, recordOf } from '../support/stores/keyStores.js'
 
 const request = mockRequest({})
 const principalOf = (result: E.Either<unknown, ApiKey>): ApiKey => {

@@ -6,7 +6,7 @@ import { memoryKeyStore, type KeyStore } from 'koa-with-auth/keys'
 import { LawViolations } from 'koa-with-auth/testing'
 import { checkKeyStore, lawsOfKeyStore } from 'koa-with-auth/testing/laws'
 import { describe, expect, it } from 'vitest'
-import { describeEveryKeyStore } from '../support/keyStores.js'
+import { describeEveryKeyStore } from '../support/stores/keyStores.js'
 
 describeEveryKeyStore((store) => {
   it.each(lawsOfKeyStore(memoryKeyStore()).map(({ name }, at) => ({ name, at })))('$name', async ({ at }) => {

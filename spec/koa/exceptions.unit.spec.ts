@@ -3,7 +3,7 @@ import { apiApp, AuthError, onError } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { answerException, serverError } from '../../src/koa/settings.js'
 import { defaults } from '../../src/core/Settings.js'
-import { expectCrashed, running } from '../support/behavior.js'
+import { expectCrashed, running } from '../support/models/behavior.js'
 
 class Raised extends Error {}
 

@@ -5,7 +5,7 @@ import { apiApp, authSettings, httpBearer, sessionAuth, withAuth } from 'koa-wit
 import { onDecision } from 'koa-with-auth/events'
 import { sessions } from 'koa-with-auth/sessions'
 import { describe, expect, test } from 'vitest'
-import { listen } from '../support/server.js'
+import { listen } from '../support/servers/server.js'
 
 const marksOn = (...carriers: ReadonlyArray<object>): ReadonlyArray<string> =>
   carriers

@@ -16,8 +16,8 @@ import {
 } from 'koa-with-auth'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { tried } from '../../src/koa/respond.js'
-import { guardedApp, sendCounted, type GuardedApp } from '../support/guardedApp.js'
-import { listen } from '../support/server.js'
+import { guardedApp, sendCounted, type GuardedApp } from '../support/sites/guardedApp.js'
+import { listen } from '../support/servers/server.js'
 
 const token = 's3cr3t-token-of-anna'
 const bearer = httpBearer({

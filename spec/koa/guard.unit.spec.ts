@@ -8,7 +8,7 @@ import createError from 'http-errors'
 import Koa from 'koa'
 import { apiApp, AuthError, authSettings, httpBearer, onError, withAuth, type Authenticator } from 'koa-with-auth'
 import { expect, test } from 'vitest'
-import { bearer, expectCrashed, operation, running } from '../support/behavior.js'
+import { bearer, expectCrashed, operation, running } from '../support/models/behavior.js'
 
 const anna = { user: 'anna' }
 const token = httpBearer({ authenticate: () => anna })

@@ -6,7 +6,7 @@ import { apiKeyHeader, authSettings, guardApp, httpBearer, sessionAuth, withAuth
 import { auditApplication } from '../../src/audit/router.js'
 import { sessions } from 'koa-with-auth/sessions'
 import { describe, expect, test } from 'vitest'
-import { listen } from '../support/server.js'
+import { listen } from '../support/servers/server.js'
 
 const bearer = httpBearer({ authenticate: (_request, token) => token === 'good' && { user: 'anna' } })
 const key = apiKeyHeader({ paramName: 'X-Key', authenticate: (_request, sent) => sent === 'k1' && { user: 'key' } })

@@ -3,7 +3,7 @@ import Router, { type RouterInstance } from '@koa/router'
 import { describe, expect, test } from 'vitest'
 import { atLevel } from '../../src/koa/levels.js'
 import { operationsOf } from '../../src/koa/operations.js'
-import { a, alsoA, alsoB, alsoC, b, go, handle, names, on, open } from '../support/levelNames.js'
+import { a, alsoA, alsoB, alsoC, b, go, handle, names, on, open } from '../support/models/levelNames.js'
 
 describe('also', () => {
   // Undecided, decided, public and adding operations, one of them mounted

@@ -6,7 +6,7 @@ import * as Requirement from '../../src/core/Requirement.js'
 import { aheadOfParams } from '../../src/core/data.js'
 import { isGuard } from '../../src/koa/layer.js'
 import { atLevel } from '../../src/koa/levels.js'
-import { a, alsoA, b, go, handle, names, on, open } from '../support/levelNames.js'
+import { a, alsoA, b, go, handle, names, on, open } from '../support/models/levelNames.js'
 
 // A layer that was made elsewhere
 const layerOf = (path: string): Layer => new Router().get(path, handle).stack[0]!

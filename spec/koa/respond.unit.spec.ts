@@ -12,7 +12,7 @@ import {
   type AuthSettings,
 } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { bearer, expectCrashed, operation, running } from '../support/behavior.js'
+import { bearer, expectCrashed, operation, running } from '../support/models/behavior.js'
 
 const refusing = withAuth(httpBearer({ authenticate: () => false }))
 const invalid = 'Bearer realm="api", error="invalid_token"'

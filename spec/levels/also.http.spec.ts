@@ -5,10 +5,10 @@
 import fc from 'fast-check'
 import Koa, { type Context, type Next } from 'koa'
 import { describe, expect, test } from 'vitest'
-import { callsOf, canonical, get, levels, orders, pathOf, type Order } from '../support/levels.js'
-import { addings, buildAdding, demandedBy, keysOf, offerOf, type Adding } from '../support/levelsAlso.js'
-import { isContinuousIntegration } from '../support/samples.js'
-import { serve } from '../support/server.js'
+import { callsOf, canonical, get, levels, orders, pathOf, type Order } from '../support/models/levels.js'
+import { addings, buildAdding, demandedBy, keysOf, offerOf, type Adding } from '../support/models/levelsAlso.js'
+import { isContinuousIntegration } from '../support/runs/samples.js'
+import { serve } from '../support/servers/server.js'
 
 const builds = new Map<string, ReturnType<typeof buildAdding>>()
 

@@ -3,7 +3,7 @@ import Router from '@koa/router'
 import Koa from 'koa'
 import { apiApp, apiKeyCookie, httpBearer, withAuth } from 'koa-with-auth'
 import { afterEach, describe, expect, it } from 'vitest'
-import { ask, listen } from '../support/server.js'
+import { ask, listen } from '../support/servers/server.js'
 
 const token = (secret: string) => httpBearer({ authenticate: (_request, sent) => sent === secret && { via: secret } })
 const authorized = (secret: string) => ({ headers: { Authorization: `Bearer ${secret}` } })

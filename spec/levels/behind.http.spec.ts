@@ -18,7 +18,7 @@ import { audit } from 'koa-with-auth/audit'
 import { openApi } from 'koa-with-auth/openapi'
 import { expectGuarded, withPrincipal } from 'koa-with-auth/testing'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { ask, listen, serve } from '../support/server.js'
+import { ask, listen, serve } from '../support/servers/server.js'
 
 const user = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { name: 'anna' } })
 const client = apiKeyHeader({ authenticate: (_request, key) => key === 'k1' && { name: 'Acme' } })

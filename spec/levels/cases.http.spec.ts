@@ -2,8 +2,18 @@
 import Router, { type RouterInstance } from '@koa/router'
 import { apiKeyHeader, withAuth } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
-import { admitted, appOf, bearerFor, count, denied, handler, notFound, outcome, tokenOf } from '../support/levels.js'
-import { serve } from '../support/server.js'
+import {
+  admitted,
+  appOf,
+  bearerFor,
+  count,
+  denied,
+  handler,
+  notFound,
+  outcome,
+  tokenOf,
+} from '../support/models/levels.js'
+import { serve } from '../support/servers/server.js'
 
 const [a, b] = [bearerFor('a'), bearerFor('b')]
 

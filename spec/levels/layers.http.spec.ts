@@ -3,9 +3,19 @@ import Router, { type RouterInstance } from '@koa/router'
 import type { Next } from 'koa'
 import { also, apiKeyHeader, authSettings, httpBearer, onError, withAuth } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
-import { bearer, challenge, running } from '../support/behavior.js'
-import { appOf, bearerFor, callsOf, count, denied, guardOf, handler, outcome, tokenOf } from '../support/levels.js'
-import { listen } from '../support/server.js'
+import { bearer, challenge, running } from '../support/models/behavior.js'
+import {
+  appOf,
+  bearerFor,
+  callsOf,
+  count,
+  denied,
+  guardOf,
+  handler,
+  outcome,
+  tokenOf,
+} from '../support/models/levels.js'
+import { listen } from '../support/servers/server.js'
 
 const user = httpBearer({ authenticate: (_request, token) => token === 't' && { user: 'anna' } })
 const key = apiKeyHeader({ paramName: 'X-Key', authenticate: (_request, sent) => sent === 'k' && { client: 'Acme' } })

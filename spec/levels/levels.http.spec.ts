@@ -21,9 +21,9 @@ import {
   type Combination,
   type Decision,
   type Order,
-} from '../support/levels.js'
-import { isContinuousIntegration } from '../support/samples.js'
-import { serve } from '../support/server.js'
+} from '../support/models/levels.js'
+import { isContinuousIntegration } from '../support/runs/samples.js'
+import { serve } from '../support/servers/server.js'
 
 const builds = new Map<string, ReturnType<typeof build>>()
 

@@ -14,9 +14,9 @@ import {
   notFound,
   outcome,
   tokenOf,
-} from '../support/levels.js'
-import { sendRaw, valuesOf } from '../support/rawSocket.js'
-import { serve } from '../support/server.js'
+} from '../support/models/levels.js'
+import { sendRaw, valuesOf } from '../support/servers/rawSocket.js'
+import { serve } from '../support/servers/server.js'
 
 const [a, b] = [bearerFor('a'), bearerFor('b')]
 

@@ -2,8 +2,18 @@
 import Router, { type RouterInstance } from '@koa/router'
 import { withAuth } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
-import { admitted, appOf, bearerFor, callsOf, count, denied, handler, outcome, tokenOf } from '../support/levels.js'
-import { listen, serve } from '../support/server.js'
+import {
+  admitted,
+  appOf,
+  bearerFor,
+  callsOf,
+  count,
+  denied,
+  handler,
+  outcome,
+  tokenOf,
+} from '../support/models/levels.js'
+import { listen, serve } from '../support/servers/server.js'
 
 const a = bearerFor('a')
 

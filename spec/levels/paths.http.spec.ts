@@ -18,8 +18,8 @@ import {
   notFound,
   outcome,
   tokenOf,
-} from '../support/levels.js'
-import { serve } from '../support/server.js'
+} from '../support/models/levels.js'
+import { serve } from '../support/servers/server.js'
 
 const [a, b] = [bearerFor('a'), bearerFor('b')]
 const next = (_ctx: object, go: () => Promise<unknown>) => go()

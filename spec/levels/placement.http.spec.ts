@@ -7,8 +7,8 @@ import type { Next } from 'koa'
 import compose from 'koa-compose'
 import { withAuth } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
-import { appOf, bearerFor, callsOf, denied, get, guardOf, handler, outcome, tokenOf } from '../support/levels.js'
-import { listen, serve } from '../support/server.js'
+import { appOf, bearerFor, callsOf, denied, get, guardOf, handler, outcome, tokenOf } from '../support/models/levels.js'
+import { listen, serve } from '../support/servers/server.js'
 
 const a = bearerFor('a')
 type Any = (ctx: never, next: Next) => Promise<unknown>

@@ -2,7 +2,7 @@
 import Router from '@koa/router'
 import { withAuth, type Guard } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
-import { bearer, bearerOf, expectDenied, expectPassed, running, type Running } from '../support/behavior.js'
+import { bearer, bearerOf, expectDenied, expectPassed, running, type Running } from '../support/models/behavior.js'
 
 const levels = ['application', 'router', 'call', 'operation']
 

@@ -2,8 +2,8 @@
 import Router, { type RouterInstance } from '@koa/router'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { appOf, bearerFor, callsOf, count, get, guardOf, handler, tokenOf } from '../support/levels.js'
-import { listen } from '../support/server.js'
+import { appOf, bearerFor, callsOf, count, get, guardOf, handler, tokenOf } from '../support/models/levels.js'
+import { listen } from '../support/servers/server.js'
 
 const realms = ['a', 'b', 'c', 'd'] as const
 const guards = [guardOf(null), ...realms.map((realm) => guardOf(bearerFor(realm)))]

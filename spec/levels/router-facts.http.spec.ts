@@ -10,8 +10,8 @@ import type * as KoaRouter from '@koa/router'
 import type { Layer, RouterInstance } from '@koa/router'
 import Koa from 'koa'
 import { describe, expect, test } from 'vitest'
-import { get } from '../support/levels.js'
-import { listen } from '../support/server.js'
+import { get } from '../support/models/levels.js'
+import { listen } from '../support/servers/server.js'
 
 type AnyFunction = (...args: never[]) => unknown
 

@@ -5,7 +5,7 @@ import type Router from '@koa/router'
 import Koa from 'koa'
 import { httpBearer, withAuth } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { ask, listen } from '../support/server.js'
+import { ask, listen } from '../support/servers/server.js'
 
 const bearer = httpBearer({ authenticate: (_request, token) => token === 'good' && { user: 'anna' } })
 const routerOf = async (name: string): Promise<typeof Router> =>

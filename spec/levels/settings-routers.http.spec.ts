@@ -15,8 +15,8 @@ import {
 } from 'koa-with-auth'
 import { either as E } from 'fp-ts'
 import { describe, expect, test } from 'vitest'
-import { bearer, challenge, expectDenied, operation, running, type Answering } from '../support/behavior.js'
-import { crossSite } from '../support/combining.js'
+import { bearer, challenge, expectDenied, operation, running, type Answering } from '../support/models/behavior.js'
+import { crossSite } from '../support/models/combining.js'
 
 const failures: Readonly<Record<string, unknown>> = {
   wrong: E.left(AuthError.invalid),

@@ -3,7 +3,7 @@ import Router from '@koa/router'
 import type { Context, Next } from 'koa'
 import { apiApp, authSettings, httpBearer, optional, withAuth } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
-import { bearer, expectDenied, challenge, running } from '../support/behavior.js'
+import { bearer, expectDenied, challenge, running } from '../support/models/behavior.js'
 
 const user = httpBearer({ authenticate: (_request, token) => /^(?:anna|ben)$/.test(token) && { name: token } })
 const slow = httpBearer({ authenticate: async (_request, token) => token === 'anna' && { name: token } })

@@ -9,9 +9,9 @@ import Router from '@koa/router'
 import fc from 'fast-check'
 import { withAuth } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
-import { appOf, bearerFor, callsOf, handler, tokenOf } from '../support/levels.js'
-import { sendRaw, valuesOf } from '../support/rawSocket.js'
-import { serve } from '../support/server.js'
+import { appOf, bearerFor, callsOf, handler, tokenOf } from '../support/models/levels.js'
+import { sendRaw, valuesOf } from '../support/servers/rawSocket.js'
+import { serve } from '../support/servers/server.js'
 
 const a = bearerFor('a')
 

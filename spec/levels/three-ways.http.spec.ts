@@ -3,9 +3,9 @@
  * corpus.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { corpus, send, type Ground } from '../support/corpus.js'
-import { corpusApp, macrosFor, styles } from '../support/corpusApp.js'
-import { listen } from '../support/server.js'
+import { corpus, send, type Ground } from '../support/models/corpus.js'
+import { corpusApp, macrosFor, styles } from '../support/sites/corpusApp.js'
+import { listen } from '../support/servers/server.js'
 
 const names = Object.keys(styles) as Array<keyof typeof styles>
 let grounds: ReadonlyArray<Ground & { readonly close: () => Promise<void> }>

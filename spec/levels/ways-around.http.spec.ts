@@ -6,9 +6,9 @@ import Router, { type RouterInstance } from '@koa/router'
 import compose from 'koa-compose'
 import { allOf, also, anyOf, apiKeyHeader, firstPresent, optional, withAuth } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
-import { appOf, callsOf, count, get, guardOf, handler } from '../support/levels.js'
-import { sendLines } from '../support/guardedApp.js'
-import { serve } from '../support/server.js'
+import { appOf, callsOf, count, get, guardOf, handler } from '../support/models/levels.js'
+import { sendLines } from '../support/sites/guardedApp.js'
+import { serve } from '../support/servers/server.js'
 
 const names = ['a', 'b', 'c'] as const
 type Name = (typeof names)[number]

@@ -8,9 +8,9 @@ import fc from 'fast-check'
 import Koa, { type Context, type Next } from 'koa'
 import { also, apiKeyHeader, withAuth, type Guard } from 'koa-with-auth'
 import { describe, expect, test, vi } from 'vitest'
-import { callsOf, get, guardOf, handler } from '../support/levels.js'
-import { serve } from '../support/server.js'
-import { noTracer, plans, routerOf, tracers, type Step, type Tracer } from '../support/wrapping.js'
+import { callsOf, get, guardOf, handler } from '../support/models/levels.js'
+import { serve } from '../support/servers/server.js'
+import { noTracer, plans, routerOf, tracers, type Step, type Tracer } from '../support/models/wrapping.js'
 
 const keyOf = (name: string) =>
   apiKeyHeader({ paramName: `X-${name}`, authenticate: (_request, sent) => sent === name && name })

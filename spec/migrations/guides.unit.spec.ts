@@ -2,8 +2,8 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { documents } from '../support/docExamples.js'
-import { repository } from '../support/typecheck.js'
+import { documents } from '../support/papers/docExamples.js'
+import { repository } from '../support/projects/typecheck.js'
 
 // git exits with 1 if files differ
 const diffOf = (app: string): string => {

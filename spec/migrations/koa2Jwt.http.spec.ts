@@ -3,7 +3,7 @@
  * migration that the guide "from koa-jwt" describes.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { appProject, type AppProject } from '../support/appProject.js'
+import { appProject, type AppProject } from '../support/projects/appProject.js'
 
 describe('koa 2.16, @koa/router 12, CommonJS, Jest, koa-jwt', () => {
   let project: AppProject

@@ -3,7 +3,7 @@
  * migration that the guide "from koa-passport" describes.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { appProject, type AppProject } from '../support/appProject.js'
+import { appProject, type AppProject } from '../support/projects/appProject.js'
 
 describe('koa 3, koa-session, koa-passport', () => {
   let project: AppProject

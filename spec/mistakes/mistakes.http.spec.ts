@@ -6,10 +6,10 @@ import Router from '@koa/router'
 import * as api from 'koa-with-auth'
 import { isAuthenticator, withAuth } from 'koa-with-auth'
 import { expect, test } from 'vitest'
-import { bearer, bearerOf, expectDenied, expectPassed, running } from '../support/behavior.js'
-import { appOf, callsOf, get, guardOf, handler } from '../support/levels.js'
-import { untyped } from '../support/mistakes.js'
-import { listen } from '../support/server.js'
+import { bearer, bearerOf, expectDenied, expectPassed, running } from '../support/models/behavior.js'
+import { appOf, callsOf, get, guardOf, handler } from '../support/models/levels.js'
+import { untyped } from '../support/projects/mistakes.js'
+import { listen } from '../support/servers/server.js'
 
 const refusing = <A>(make: () => A): A | undefined => {
   try {

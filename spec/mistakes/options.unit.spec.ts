@@ -22,7 +22,7 @@ import {
   timeout,
 } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { generator, messageOf, secret, Strategy, untyped } from '../support/mistakes.js'
+import { generator, messageOf, secret, Strategy, untyped } from '../support/projects/mistakes.js'
 
 const bearer = httpBearer({ authenticate: () => 'anna' })
 const key = apiKeyHeader({ authenticate: () => 'cron' })

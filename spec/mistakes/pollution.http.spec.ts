@@ -25,10 +25,10 @@ import { sessions } from 'koa-with-auth/sessions'
 import { mockRequest, withBearer } from 'koa-with-auth/testing'
 import { guardUpgrade } from 'koa-with-auth/upgrades'
 import { describe, expect, it } from 'vitest'
-import { rawRequest } from '../support/guardedApp.js'
-import { sendRaw } from '../support/rawSocket.js'
-import { listen } from '../support/server.js'
-import { listenWithUpgrades, sendUpgrade } from '../support/upgradeServer.js'
+import { rawRequest } from '../support/sites/guardedApp.js'
+import { sendRaw } from '../support/servers/rawSocket.js'
+import { listen } from '../support/servers/server.js'
+import { listenWithUpgrades, sendUpgrade } from '../support/servers/upgradeServer.js'
 
 /** Runs a function while every object inherits these fields. */
 const polluted = <A>(fields: object, run: () => A): A => {

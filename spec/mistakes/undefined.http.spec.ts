@@ -39,7 +39,7 @@ import { checkAuthenticator, checkErrorMapper } from 'koa-with-auth/testing/laws
 import { guardUpgrade } from 'koa-with-auth/upgrades'
 import { expect, it, vi } from 'vitest'
 import { settingsOf } from '../../src/core/Settings.js'
-import { ask, listen } from '../support/server.js'
+import { ask, listen } from '../support/servers/server.js'
 
 type Options = Readonly<Record<string, unknown>>
 

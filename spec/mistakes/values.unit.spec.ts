@@ -25,7 +25,7 @@ import {
   withAuth,
 } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { asyncGenerator, generator, messageOf, secret, Strategy, untyped } from '../support/mistakes.js'
+import { asyncGenerator, generator, messageOf, secret, Strategy, untyped } from '../support/projects/mistakes.js'
 
 const bearer = httpBearer({ authenticate: () => 'anna' })
 const key = apiKeyHeader({ authenticate: () => 'cron' })

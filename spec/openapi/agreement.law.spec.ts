@@ -6,9 +6,9 @@ import Koa from 'koa'
 import type { SecurityScheme } from 'koa-with-auth'
 import { openApi } from 'koa-with-auth/openapi'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { calls, describedApp, type DescribedApp } from '../support/describedApps.js'
-import { samples } from '../support/samples.js'
-import { placeOf, type Kind } from '../support/sentKinds.js'
+import { calls, describedApp, type DescribedApp } from '../support/sites/describedApps.js'
+import { samples } from '../support/runs/samples.js'
+import { placeOf, type Kind } from '../support/models/sentKinds.js'
 
 // One server and one connection for all applications
 const now: { app: RequestListener } = { app: () => {} }

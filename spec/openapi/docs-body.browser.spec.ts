@@ -6,9 +6,9 @@ import { apiApp, operation, type Schema } from 'koa-with-auth'
 import * as v from 'valibot'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
-import { browsing, missingBrowser } from '../support/browser.js'
-import { block, openDocs, tryOut } from '../support/docsPage.js'
-import { listen } from '../support/server.js'
+import { browsing, missingBrowser } from '../support/servers/browser.js'
+import { block, openDocs, tryOut } from '../support/sites/docsPage.js'
+import { listen } from '../support/servers/server.js'
 
 const missing = missingBrowser()
 

@@ -5,8 +5,8 @@ import Router from '@koa/router'
 import { apiApp, httpBasicAuth, httpBearer, withAuth } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { docs } from '../../src/openapi/docs.js'
-import { docsPaths, sites } from '../support/docsSites.js'
-import { ask } from '../support/server.js'
+import { docsPaths, sites } from '../support/sites/docsSites.js'
+import { ask } from '../support/servers/server.js'
 
 const serve = sites()
 const about = { title: 'Pets', version: '1.0.0' }

@@ -4,9 +4,9 @@
  */
 import { mkdirSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { browsing, missingBrowser } from '../support/browser.js'
-import { block, openDocs } from '../support/docsPage.js'
-import { exampleSite } from '../support/exampleSite.js'
+import { browsing, missingBrowser } from '../support/servers/browser.js'
+import { block, openDocs } from '../support/sites/docsPage.js'
+import { exampleSite } from '../support/sites/exampleSite.js'
 
 const missing = missingBrowser()
 const folder = process.env['SCREENSHOTS']

@@ -3,8 +3,8 @@ import Router from '@koa/router'
 import { apiApp, apiKeyHeader, httpBasicAuth, httpBearer, operation, withAuth } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { docs } from '../../src/openapi/docs.js'
-import { listed, sites } from '../support/docsSites.js'
-import { ask } from '../support/server.js'
+import { listed, sites } from '../support/sites/docsSites.js'
+import { ask } from '../support/servers/server.js'
 
 const serve = sites()
 const about = { title: 'Pets', version: '1.0.0' }

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { packedProject, type PackedProject } from '../support/packed.js'
+import { packedProject, type PackedProject } from '../support/projects/packed.js'
 
 const program = (make: string) => `
   import Koa from 'koa'

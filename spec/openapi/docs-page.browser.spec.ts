@@ -1,8 +1,8 @@
 /** The docs page of the example, in Chromium, as users see it (spec section 1, rules 5 and 6). */
 import { describe, expect, it } from 'vitest'
-import { browsing, missingBrowser } from '../support/browser.js'
-import { authorize, block, logOut, openDocs, padlocked, tryOut } from '../support/docsPage.js'
-import { exampleSite } from '../support/exampleSite.js'
+import { browsing, missingBrowser } from '../support/servers/browser.js'
+import { authorize, block, logOut, openDocs, padlocked, tryOut } from '../support/sites/docsPage.js'
+import { exampleSite } from '../support/sites/exampleSite.js'
 
 const missing = missingBrowser()
 

@@ -3,9 +3,9 @@ import Koa from 'koa'
 import mount from 'koa-mount'
 import { apiApp, apiKeyCookie, httpBasicAuth, httpBearer, operation, withAuth, type ApiAppOptions } from 'koa-with-auth'
 import { afterEach, describe, expect, it } from 'vitest'
-import { browsing, missingBrowser } from '../support/browser.js'
-import { authorize, logOut, openDocs, tryOut } from '../support/docsPage.js'
-import { listen } from '../support/server.js'
+import { browsing, missingBrowser } from '../support/servers/browser.js'
+import { authorize, logOut, openDocs, tryOut } from '../support/sites/docsPage.js'
+import { listen } from '../support/servers/server.js'
 
 const missing = missingBrowser()
 const open = missing === undefined ? browsing() : undefined!

@@ -3,10 +3,10 @@ import { apiApp } from 'koa-with-auth'
 import { httpJwt } from 'koa-with-auth/jwt'
 import Koa from 'koa'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { browsing, missingBrowser } from '../support/browser.js'
-import { authorize, openDocs, tryOut } from '../support/docsPage.js'
-import { API, identityProvider } from '../support/identityProvider.js'
-import { listen } from '../support/server.js'
+import { browsing, missingBrowser } from '../support/servers/browser.js'
+import { authorize, openDocs, tryOut } from '../support/sites/docsPage.js'
+import { API, identityProvider } from '../support/servers/identityProvider.js'
+import { listen } from '../support/servers/server.js'
 
 const missing = missingBrowser()
 

@@ -3,9 +3,9 @@ import Router from '@koa/router'
 import { apiApp, httpBearer, withAuth } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { docs } from '../../src/openapi/docs.js'
-import { docsPaths, listed, sites } from '../support/docsSites.js'
-import { sendRaw, valuesOf } from '../support/rawSocket.js'
-import { ask } from '../support/server.js'
+import { docsPaths, listed, sites } from '../support/sites/docsSites.js'
+import { sendRaw, valuesOf } from '../support/servers/rawSocket.js'
+import { ask } from '../support/servers/server.js'
 
 const serve = sites()
 const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })

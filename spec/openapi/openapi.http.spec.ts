@@ -15,10 +15,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { exampleApp } from '../../examples/api/app.js'
 import { openDatabase } from '../../examples/api/database.js'
 import { application } from '../../examples/app.js'
-import { exampleFiles } from '../support/examples.js'
-import { invalidIn, lint, routersOf, typesOf } from '../support/openapiTools.js'
-import { ask, listen } from '../support/server.js'
-import { ownOptions, repository, typecheck } from '../support/typecheck.js'
+import { exampleFiles } from '../support/papers/examples.js'
+import { invalidIn, lint, routersOf, typesOf } from '../support/papers/openapiTools.js'
+import { ask, listen } from '../support/servers/server.js'
+import { ownOptions, repository, typecheck } from '../support/projects/typecheck.js'
 
 const keys = ['a signing key for tests, 32 characters']
 const about = { title: 'Example', version: '1.0.0', license: { name: 'MIT', identifier: 'MIT' } }

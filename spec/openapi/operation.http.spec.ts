@@ -4,7 +4,7 @@ import Koa from 'koa'
 import { apiApp, httpBearer, operation, withAuth } from 'koa-with-auth'
 import { openApi } from 'koa-with-auth/openapi'
 import { describe, expect, it } from 'vitest'
-import { ask, listen } from '../support/server.js'
+import { ask, listen } from '../support/servers/server.js'
 
 const of = (known: string) =>
   httpBearer({ realm: known, authenticate: (_request, token) => token === known && { user: known } })

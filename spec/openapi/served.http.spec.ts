@@ -8,7 +8,7 @@ import session from 'koa-session'
 import { operation, sessionAuth, withAuth, type SecurityScheme } from 'koa-with-auth'
 import { cachedOpenApi, type ApiDocument } from 'koa-with-auth/openapi'
 import { describe, expect, it } from 'vitest'
-import { ask, listen } from '../support/server.js'
+import { ask, listen } from '../support/servers/server.js'
 
 const keys = ['a signing key for tests, 32 characters']
 const hidden = operation({ undocumented: true })

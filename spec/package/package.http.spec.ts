@@ -8,10 +8,10 @@ import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { blocksOf } from '../support/docExamples.js'
-import { packedProject, type PackedProject } from '../support/packed.js'
-import { ask } from '../support/server.js'
-import { ownOptions, repository, typecheck } from '../support/typecheck.js'
+import { blocksOf } from '../support/papers/docExamples.js'
+import { packedProject, type PackedProject } from '../support/projects/packed.js'
+import { ask } from '../support/servers/server.js'
+import { ownOptions, repository, typecheck } from '../support/projects/typecheck.js'
 
 // The first code block of the README makes `app`, and does not listen
 const [example] = blocksOf('README.md')

@@ -5,7 +5,7 @@
 import { KoaInstrumentation } from '@opentelemetry/instrumentation-koa'
 import { authSettings, httpBearer, operation, withAuth } from 'koa-with-auth'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { siteUnder, type Site, type Sites } from '../support/tracedSite.js'
+import { siteUnder, type Site, type Sites } from '../support/sites/tracedSite.js'
 
 let plainly: Sites
 beforeAll(async () => {
@@ -51,7 +51,7 @@ describe('without a tracer', () => {
 describe('R18 under the Koa instrumentation of OpenTelemetry', () => {
   let traced: Sites
   beforeAll(async () => {
-    traced = await siteUnder('./spec/support/traced/openTelemetry.mjs')
+    traced = await siteUnder('./spec/support/sites/traced/openTelemetry.mjs')
   }, 60_000)
 
   it('handlers have spans', () => {
@@ -96,7 +96,7 @@ describe('R18 under the Koa instrumentation of OpenTelemetry', () => {
 describe('R06, R18 under dd-trace', () => {
   let traced: Sites
   beforeAll(async () => {
-    traced = await siteUnder('dd-trace/initialize.mjs', './spec/support/traced/ddTrace.mjs')
+    traced = await siteUnder('dd-trace/initialize.mjs', './spec/support/sites/traced/ddTrace.mjs')
   }, 60_000)
 
   it('it wraps the functions of layers', () => {

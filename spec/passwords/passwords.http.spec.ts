@@ -6,9 +6,9 @@ import { mkdirSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as crypto from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startSite, type Site } from '../support/sessionSite.js'
-import { ask } from '../support/server.js'
-import { userProject, type UserProject } from '../support/userProject.js'
+import { startSite, type Site } from '../support/sites/sessionSite.js'
+import { ask } from '../support/servers/server.js'
+import { userProject, type UserProject } from '../support/projects/userProject.js'
 
 let project: UserProject
 let site: Site
@@ -16,7 +16,7 @@ const started = (): Promise<Site> =>
   startSite({ command: process.execPath, args: [join(project.folder, 'passwordSite.js')], env: { NODE_ENV: 'test' } })
 
 beforeAll(async () => {
-  project = userProject(['spec/support/passwordSite.ts', 'spec/support/sessionSiteLoop.ts'], {})
+  project = userProject(['spec/support/sites/passwordSite.ts', 'spec/support/sites/sessionSiteLoop.ts'], {})
   site = await started()
 }, 60_000)
 afterAll(async () => {

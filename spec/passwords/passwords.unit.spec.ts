@@ -7,7 +7,7 @@ import fc from 'fast-check'
 import { hash, needsRehash, verify } from 'koa-with-auth/passwords'
 import { describe, expect, it } from 'vitest'
 import { argon2OfNode, argon2OfPackage, isEnough, parse, print } from '../../src/passwords/StoredPassword.js'
-import { derivations } from '../support/derivations.js'
+import { derivations } from '../support/models/derivations.js'
 
 const SALT = 'AAAAAAAAAAAAAAAAAAAAAA'
 const KEY = 'A'.repeat(43)

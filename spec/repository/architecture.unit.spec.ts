@@ -1,9 +1,9 @@
 /** Who may import whom, as src/README.md says: the imports of the sources are compared with its rules. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { sources } from '../support/docExamples.js'
-import { cycleOf, importGraph, type Import } from '../support/importGraph.js'
-import { repository } from '../support/typecheck.js'
+import { sources } from '../support/papers/docExamples.js'
+import { cycleOf, importGraph, type Import } from '../support/papers/importGraph.js'
+import { repository } from '../support/projects/typecheck.js'
 
 const graph = importGraph()
 const folderOf = (path: string) => /^src\/(?:([\w-]+)\/)?/.exec(path)?.[1] ?? 'top'

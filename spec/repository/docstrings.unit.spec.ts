@@ -3,8 +3,8 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import ts from 'typescript'
-import { blocksOf, documents, examplesOf, sources, type DocExample } from '../support/docExamples.js'
-import { ownOptions, programOf, repository, typecheckAlone, type Mistake } from '../support/typecheck.js'
+import { blocksOf, documents, examplesOf, sources, type DocExample } from '../support/papers/docExamples.js'
+import { ownOptions, programOf, repository, typecheckAlone, type Mistake } from '../support/projects/typecheck.js'
 
 // One folder for each process, so that parallel runs use different ones
 const folder = `${repository}spec/.generated/docs-${process.pid}`

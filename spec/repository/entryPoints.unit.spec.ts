@@ -1,7 +1,7 @@
 /** Every entry point loads. The tests import them, because some runners do not report a file that fails to load. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { ownOptions, repository } from '../support/typecheck.js'
+import { ownOptions, repository } from '../support/projects/typecheck.js'
 
 const entryPoints: Readonly<Record<string, () => Promise<object>>> = {
   'koa-with-auth': () => import('koa-with-auth'),

@@ -6,11 +6,11 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import type Koa from 'koa'
 import { describe, expect, it } from 'vitest'
-import { blocksOf, documents, sources } from '../support/docExamples.js'
-import { importGraph } from '../support/importGraph.js'
-import { brokenLink, linksOf, papers } from '../support/papers.js'
-import { listen } from '../support/server.js'
-import { repository } from '../support/typecheck.js'
+import { blocksOf, documents, sources } from '../support/papers/docExamples.js'
+import { importGraph } from '../support/papers/importGraph.js'
+import { brokenLink, linksOf, papers } from '../support/papers/papers.js'
+import { listen } from '../support/servers/server.js'
+import { repository } from '../support/projects/typecheck.js'
 
 const read = (path: string) => readFileSync(repository + path, 'utf8')
 

@@ -4,7 +4,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { repository } from '../support/typecheck.js'
+import { repository } from '../support/projects/typecheck.js'
 
 const manifests = ['package.json', 'examples/create/package.json']
 const read = (path: string) => readFileSync(repository + path, 'utf8')

@@ -1,8 +1,8 @@
-/** Every rule that a comment or a title cites is in `spec/requirements.md`, and `spec/README.md` says where it is tested. */
+/** Every rule that a comment or a title cites is in `spec/requirements.md`, and `spec/rules.md` says where it is tested. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { citations, decisions, decisionsCited, ruleIds, rulesTable, specsOf } from '../support/rules.js'
-import { repository } from '../support/typecheck.js'
+import { citations, decisions, decisionsCited, ruleIds, rulesTable, specsOf } from '../support/papers/rules.js'
+import { repository } from '../support/projects/typecheck.js'
 
 const everywhere = ['src', 'spec', 'examples']
 
@@ -36,8 +36,8 @@ describe('spec/requirements.md', () => {
 const begin = '<!-- rules -->\n\n'
 const end = '\n\n<!-- end of rules -->'
 
-describe('spec/README.md', () => {
-  const path = `${repository}spec/README.md`
+describe('spec/rules.md', () => {
+  const path = `${repository}spec/rules.md`
   const text = readFileSync(path, 'utf8')
   const [before = '', rest = ''] = text.split(begin)
   const [table = '', after = ''] = rest.split(end)

@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import ts from 'typescript'
 import { describe, expect, it } from 'vitest'
-import { repository } from '../support/typecheck.js'
+import { repository } from '../support/projects/typecheck.js'
 
 const root = `${repository}src`
 const files = readdirSync(root, { recursive: true, encoding: 'utf8' })

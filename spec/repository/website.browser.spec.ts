@@ -7,10 +7,10 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { extname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { browsing } from '../support/browser.js'
-import { linksOf } from '../support/papers.js'
-import { isContinuousIntegration } from '../support/samples.js'
-import { repository } from '../support/typecheck.js'
+import { browsing } from '../support/servers/browser.js'
+import { linksOf } from '../support/papers/papers.js'
+import { isContinuousIntegration } from '../support/runs/samples.js'
+import { repository } from '../support/projects/typecheck.js'
 
 const types: Readonly<Record<string, string>> = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' }
 const guides = linksOf('examples/guides/README.md').map(({ target }) => target.replace(/\.md$/, ''))

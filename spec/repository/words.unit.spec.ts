@@ -1,8 +1,8 @@
 /** Plain words: the words that `.github/CONTRIBUTING.md` lists under "Not" are not used. */
 import { describe, expect, it } from 'vitest'
-import { papers } from '../support/papers.js'
-import { programs } from '../support/rules.js'
-import { usesInMarkdown, usesInProgram, usesInSource, words } from '../support/words.js'
+import { papers } from '../support/papers/papers.js'
+import { programs } from '../support/papers/rules.js'
+import { usesInMarkdown, usesInProgram, usesInSource, words } from '../support/papers/words.js'
 
 const checked = ['src', 'spec', 'examples'].flatMap(programs)
 

@@ -8,9 +8,9 @@ import {
   type CorpusCase,
   type Ground,
   type Macros,
-} from '../support/corpus.js'
-import { corpusApp, macrosFor } from '../support/corpusApp.js'
-import { listen } from '../support/server.js'
+} from '../support/models/corpus.js'
+import { corpusApp, macrosFor } from '../support/sites/corpusApp.js'
+import { listen } from '../support/servers/server.js'
 
 // spec/requirements.md decides where the file allows several statuses
 const decided: Readonly<Record<string, { readonly expect: string; readonly row: string }>> = {

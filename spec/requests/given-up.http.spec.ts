@@ -19,10 +19,10 @@ import {
   type AuthenticatorLike,
 } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
-import { guardedApp, rawRequest, sendCounted } from '../support/guardedApp.js'
-import { hostile } from '../support/hostile.js'
-import { serve } from '../support/server.js'
-import { unhandledRejections } from '../support/unhandled.js'
+import { guardedApp, rawRequest, sendCounted } from '../support/sites/guardedApp.js'
+import { hostile } from '../support/sites/hostile.js'
+import { serve } from '../support/servers/server.js'
+import { unhandledRejections } from '../support/runs/unhandled.js'
 
 const unhandled = unhandledRejections()
 

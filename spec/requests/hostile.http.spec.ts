@@ -2,8 +2,8 @@
 import type Koa from 'koa'
 import { apiKeyCookie, apiKeyHeader, apiKeyQuery, constantTimeEqual, httpBasicAuth, httpBearer } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { expectAccepted, expectDenied, guardedApp, sendCounted } from '../support/guardedApp.js'
-import { serve } from '../support/server.js'
+import { expectAccepted, expectDenied, guardedApp, sendCounted } from '../support/sites/guardedApp.js'
+import { serve } from '../support/servers/server.js'
 
 const SECRET = 'supersecret'
 const BASIC = Buffer.from('admin:secret').toString('base64')

@@ -4,10 +4,10 @@ import { apiKeyCookie, httpBearer, optional, type AuthenticatorLike } from 'koa-
 import { onDecision, type Decision } from 'koa-with-auth/events'
 import { guardUpgrade } from 'koa-with-auth/upgrades'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { guardedApp, sendCounted } from '../support/guardedApp.js'
-import { sendRaw, valuesOf } from '../support/rawSocket.js'
-import { listen } from '../support/server.js'
-import { listenWithUpgrades } from '../support/upgradeServer.js'
+import { guardedApp, sendCounted } from '../support/sites/guardedApp.js'
+import { sendRaw, valuesOf } from '../support/servers/rawSocket.js'
+import { listen } from '../support/servers/server.js'
+import { listenWithUpgrades } from '../support/servers/upgradeServer.js'
 
 const bearer = httpBearer({ authenticate: (_request, token) => token === 'good' && { user: 'anna' } })
 const cookie = apiKeyCookie({ paramName: 'id', authenticate: (_request, key) => key === 'k1' && { user: 'anna' } })

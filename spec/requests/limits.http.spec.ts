@@ -3,9 +3,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { apiKeyQuery, constantTimeEqual, httpBearer } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { expectAccepted, guardedApp, sendCounted } from '../support/guardedApp.js'
-import { valuesOf } from '../support/rawSocket.js'
-import { serve } from '../support/server.js'
+import { expectAccepted, guardedApp, sendCounted } from '../support/sites/guardedApp.js'
+import { valuesOf } from '../support/servers/rawSocket.js'
+import { serve } from '../support/servers/server.js'
 
 const SECRET = 'supersecret'
 let asked: string[] = []

@@ -8,10 +8,10 @@ import Koa from 'koa'
 import { createSession } from 'koa-session'
 import { apiKeyHeader, authSettings, httpBasicAuth, httpBearer, sessionAuth, withAuth } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { authOf, guardedApp, rawRequest, sendCounted } from '../support/guardedApp.js'
-import { CREDENTIALS, hookedKinds, kinds } from '../support/hookedKinds.js'
-import { sendRaw } from '../support/rawSocket.js'
-import { ask, listen, serve } from '../support/server.js'
+import { authOf, guardedApp, rawRequest, sendCounted } from '../support/sites/guardedApp.js'
+import { CREDENTIALS, hookedKinds, kinds } from '../support/sites/hookedKinds.js'
+import { sendRaw } from '../support/servers/rawSocket.js'
+import { ask, listen, serve } from '../support/servers/server.js'
 
 const KEYS = ['a signing key of at least 32 characters']
 

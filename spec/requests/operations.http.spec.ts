@@ -13,8 +13,16 @@ import {
   withAuth,
 } from 'koa-with-auth'
 import { expect, test } from 'vitest'
-import { basic, bearer, challenge, expectDenied, running, type Running, type Sending } from '../support/behavior.js'
-import { signInAs, withSessions } from '../support/behaviorSession.js'
+import {
+  basic,
+  bearer,
+  challenge,
+  expectDenied,
+  running,
+  type Running,
+  type Sending,
+} from '../support/models/behavior.js'
+import { signInAs, withSessions } from '../support/models/behaviorSession.js'
 
 const authenticate = (_request: unknown, key: string) => key === 'supersecret' && key
 const queryKey = apiKeyQuery({

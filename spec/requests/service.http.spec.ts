@@ -2,7 +2,15 @@
 import Router from '@koa/router'
 import { httpBearer, withAuth } from 'koa-with-auth'
 import { expect, test, vi } from 'vitest'
-import { bearer, bearerOf, challenge, expectDenied, expectPassed, operation, running } from '../support/behavior.js'
+import {
+  bearer,
+  bearerOf,
+  challenge,
+  expectDenied,
+  expectPassed,
+  operation,
+  running,
+} from '../support/models/behavior.js'
 
 test('1.1 an operation is a method with a path, and has its own authenticator', async () => {
   const { ask } = await running((app, answering) => {

@@ -13,8 +13,8 @@ import {
   setCookies,
   strongKey,
   type Visitor,
-} from '../support/sessionsApp.js'
-import { describeLastingStores } from '../support/sessionStores.js'
+} from '../support/sites/sessionsApp.js'
+import { describeLastingStores } from '../support/stores/sessionStores.js'
 
 const anna = { username: 'anna', isActive: true }
 const root = { username: 'root', isSuperuser: true }

@@ -10,7 +10,7 @@ import type { Context } from 'koa'
 import { withAuth } from 'koa-with-auth'
 import Router from '@koa/router'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { sessionsApp, setCookies, visitorOf } from '../support/sessionsApp.js'
+import { sessionsApp, setCookies, visitorOf } from '../support/sites/sessionsApp.js'
 
 const PUBLIC = 'public, max-age=3600'
 

@@ -6,9 +6,16 @@ import koaSession from 'koa-session'
 import { sessionAuth, withAuth } from 'koa-with-auth'
 import { sessions } from 'koa-with-auth/sessions'
 import { describe, expect, it } from 'vitest'
-import { challenge, expectCrashed, expectDenied, expectPassed, running } from '../support/behavior.js'
-import { at, expectAnonymous, expectSignedIn, sessionsApp, setCookies, strongKey } from '../support/sessionsApp.js'
-import { describeLastingStores } from '../support/sessionStores.js'
+import { challenge, expectCrashed, expectDenied, expectPassed, running } from '../support/models/behavior.js'
+import {
+  at,
+  expectAnonymous,
+  expectSignedIn,
+  sessionsApp,
+  setCookies,
+  strongKey,
+} from '../support/sites/sessionsApp.js'
+import { describeLastingStores } from '../support/stores/sessionStores.js'
 
 const anna = { username: 'anna', isActive: true }
 const otherKey = 'another signing key that is long enough'

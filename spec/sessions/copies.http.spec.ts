@@ -4,8 +4,8 @@
  */
 import Router from '@koa/router'
 import { describe, expect, it, vi } from 'vitest'
-import { challenge, expectCrashed, expectDenied, expectPassed, running } from '../support/behavior.js'
-import { strongKey, visitorOf } from '../support/sessionsApp.js'
+import { challenge, expectCrashed, expectDenied, expectPassed, running } from '../support/models/behavior.js'
+import { strongKey, visitorOf } from '../support/sites/sessionsApp.js'
 
 const copy = async () => {
   vi.resetModules()

@@ -4,9 +4,9 @@
 import Router from '@koa/router'
 import { withAuth } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { expectDenied, type Answer } from '../support/behavior.js'
-import { expectAnonymous, expectSignedIn, sessionsApp, setCookies } from '../support/sessionsApp.js'
-import { describeLastingStores } from '../support/sessionStores.js'
+import { expectDenied, type Answer } from '../support/models/behavior.js'
+import { expectAnonymous, expectSignedIn, sessionsApp, setCookies } from '../support/sites/sessionsApp.js'
+import { describeLastingStores } from '../support/stores/sessionStores.js'
 
 const anna = { username: 'anna', isActive: true }
 

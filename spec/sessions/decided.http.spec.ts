@@ -23,8 +23,8 @@ import {
   operation,
   running,
   type Running,
-} from '../support/behavior.js'
-import { modes, signIn, signInAs, signingKey, withSessions } from '../support/behaviorSession.js'
+} from '../support/models/behavior.js'
+import { modes, signIn, signInAs, signingKey, withSessions } from '../support/models/behaviorSession.js'
 
 const ask = async (api: Running, user: unknown) => api.ask('/x', { headers: { Cookie: await signInAs(api, user) } })
 const start = (authenticator: Authenticator<unknown>, mode: (typeof modes)[number] = 'cookie') =>

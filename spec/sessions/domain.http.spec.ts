@@ -5,9 +5,9 @@
 import Koa from 'koa'
 import { sessions } from 'koa-with-auth/sessions'
 import { describe, expect, it } from 'vitest'
-import { askPort, expectPassed, type Answer } from '../support/behavior.js'
-import { at, sessionsApp, setCookies, strongKey, type SessionsAppOptions } from '../support/sessionsApp.js'
-import { signInSite } from '../support/signInSite.js'
+import { askPort, expectPassed, type Answer } from '../support/models/behavior.js'
+import { at, sessionsApp, setCookies, strongKey, type SessionsAppOptions } from '../support/sites/sessionsApp.js'
+import { signInSite } from '../support/sites/signInSite.js'
 
 const domain = 'shop.example'
 const anna = { username: 'anna', isActive: true }

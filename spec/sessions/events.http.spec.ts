@@ -14,9 +14,9 @@ import {
 } from 'koa-with-auth/events'
 import { memoryStore, signInDigests, type SessionStore } from 'koa-with-auth/sessions'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { at, expectAnonymous, expectSignedIn, sessionsApp, type Visitor } from '../support/sessionsApp.js'
-import { describeLastingStores } from '../support/sessionStores.js'
-import { repository } from '../support/typecheck.js'
+import { at, expectAnonymous, expectSignedIn, sessionsApp, type Visitor } from '../support/sites/sessionsApp.js'
+import { describeLastingStores } from '../support/stores/sessionStores.js'
+import { repository } from '../support/projects/typecheck.js'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE

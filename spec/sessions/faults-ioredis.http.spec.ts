@@ -1,4 +1,4 @@
 /** Faults of Redis under sessions, with ioredis, as the docstring of `redisStore` recommends it. */
-import { describeRedisFaults } from '../support/sessionSiteRedis.js'
+import { describeRedisFaults } from '../support/sites/sessionSiteRedis.js'
 
 describeRedisFaults('ioredis')

@@ -9,10 +9,10 @@ import { runInNewContext } from 'node:vm'
 import { sqliteStore } from 'koa-with-auth/sessions/sqlite'
 import type { SqliteEngine } from '../../src/stores/sqliteEngine.js'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { buildSite, siteCommand, startSite, type Site } from '../support/sessionSite.js'
-import { expectHeld, timeout, underFault, warm, type Fault } from '../support/sessionSiteFaults.js'
-import { startLoad, type Load } from '../support/sessionSiteLoad.js'
-import { another, engines, type Another } from '../support/sqliteEngines.js'
+import { buildSite, siteCommand, startSite, type Site } from '../support/sites/sessionSite.js'
+import { expectHeld, timeout, underFault, warm, type Fault } from '../support/sites/sessionSiteFaults.js'
+import { startLoad, type Load } from '../support/sites/sessionSiteLoad.js'
+import { another, engines, type Another } from '../support/stores/sqliteEngines.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-sqlite-'))
 const file = join(folder, 'sessions.db')

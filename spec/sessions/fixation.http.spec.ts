@@ -4,8 +4,15 @@
  */
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { at, expectAnonymous, expectSignedIn, sessionsApp, setCookies, type Visitor } from '../support/sessionsApp.js'
-import { describeLastingStores } from '../support/sessionStores.js'
+import {
+  at,
+  expectAnonymous,
+  expectSignedIn,
+  sessionsApp,
+  setCookies,
+  type Visitor,
+} from '../support/sites/sessionsApp.js'
+import { describeLastingStores } from '../support/stores/sessionStores.js'
 
 const anna = { username: 'anna', isActive: true }
 const root = { username: 'root', isSuperuser: true }

@@ -5,9 +5,9 @@ import { type Middleware } from 'koa'
 import { createSession } from 'koa-session'
 import { httpBearer, sessionAuth, sessionAuthIsStaff, sessionAuthSuperUser } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { expectAccepted, expectDenied, guardedApp, sendCounted } from '../support/guardedApp.js'
-import { valuesOf } from '../support/rawSocket.js'
-import { listen, serve } from '../support/server.js'
+import { expectAccepted, expectDenied, guardedApp, sendCounted } from '../support/sites/guardedApp.js'
+import { valuesOf } from '../support/servers/rawSocket.js'
+import { listen, serve } from '../support/servers/server.js'
 
 const STRONG = 'a signing key of at least 32 characters'
 

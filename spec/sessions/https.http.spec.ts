@@ -9,8 +9,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { IncomingHttpHeaders } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { expectPassed } from '../support/behavior.js'
-import { sessionsApp, setCookies } from '../support/sessionsApp.js'
+import { expectPassed } from '../support/models/behavior.js'
+import { sessionsApp, setCookies } from '../support/sites/sessionsApp.js'
 
 const anna = { username: 'anna', isActive: true }
 

@@ -4,7 +4,7 @@
  */
 import { memoryStore, type SessionStore } from 'koa-with-auth/sessions'
 import { describe, expect, it } from 'vitest'
-import { at, expectAnonymous, expectSignedIn, sessionsApp } from '../support/sessionsApp.js'
+import { at, expectAnonymous, expectSignedIn, sessionsApp } from '../support/sites/sessionsApp.js'
 
 const users = {
   anna: { username: 'anna', isActive: true },

@@ -7,8 +7,8 @@ import koaSession from 'koa-session'
 import { memoryStore } from 'koa-with-auth/sessions'
 import { describe, expect, it } from 'vitest'
 import { koaSessionStore } from '../../src/sessions/koaSessionStore.js'
-import { listen } from '../support/server.js'
-import { strongKey, watchedStore } from '../support/sessionsApp.js'
+import { listen } from '../support/servers/server.js'
+import { strongKey, watchedStore } from '../support/sites/sessionsApp.js'
 
 const LONG = 60_000
 

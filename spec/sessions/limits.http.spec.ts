@@ -1,8 +1,8 @@
 /** How long a session lasts, when it is prolonged, and what counts at the next request. The tests set the clock. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { expectDenied, challenge } from '../support/behavior.js'
-import { expectAnonymous, expectSignedIn, sessionsApp, setCookies } from '../support/sessionsApp.js'
-import { describeLastingStores } from '../support/sessionStores.js'
+import { expectDenied, challenge } from '../support/models/behavior.js'
+import { expectAnonymous, expectSignedIn, sessionsApp, setCookies } from '../support/sites/sessionsApp.js'
+import { describeLastingStores } from '../support/stores/sessionStores.js'
 
 const anna = { username: 'anna', isActive: true }
 const MINUTE = 60_000

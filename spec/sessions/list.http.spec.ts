@@ -5,9 +5,9 @@ import { memoryStore, sessions, type ListedSession, type SessionStore } from 'ko
 import { sqliteStore } from 'koa-with-auth/sessions/sqlite'
 import Koa from 'koa'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { sessionsApp, strongKey, type SessionsAppOptions, type Visitor } from '../support/sessionsApp.js'
-import { expectUser } from '../support/signedIn.js'
-import { describeEveryOther } from '../support/sessionStores.js'
+import { sessionsApp, strongKey, type SessionsAppOptions, type Visitor } from '../support/sites/sessionsApp.js'
+import { expectUser } from '../support/sites/signedIn.js'
+import { describeEveryOther } from '../support/stores/sessionStores.js'
 
 const list = { label: (request: { get: (name: string) => string }) => request.get('User-Agent') || undefined }
 

@@ -7,10 +7,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { commandsIn, describeWithRedis, startRedis, type RedisServer } from '../support/redisServer.js'
-import { isContinuousIntegration } from '../support/samples.js'
-import { buildSite, siteCommand, startSite, type Site } from '../support/sessionSite.js'
-import { siteClient } from '../support/sessionSiteClient.js'
+import { commandsIn, describeWithRedis, startRedis, type RedisServer } from '../support/servers/redisServer.js'
+import { isContinuousIntegration } from '../support/runs/samples.js'
+import { buildSite, siteCommand, startSite, type Site } from '../support/sites/sessionSite.js'
+import { siteClient } from '../support/sites/sessionSiteClient.js'
 
 const built = buildSite()
 afterAll(built.remove)

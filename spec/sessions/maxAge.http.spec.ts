@@ -1,6 +1,6 @@
 /** `ctx.session.maxAge` of koa-session does not decide how long a session lasts: assigning it throws, and says what does. */
 import { expect, it, vi } from 'vitest'
-import { at, expectSignedIn, sessionsApp, setCookies } from '../support/sessionsApp.js'
+import { at, expectSignedIn, sessionsApp, setCookies } from '../support/sites/sessionsApp.js'
 
 const anna = { username: 'anna', isActive: true }
 

@@ -6,9 +6,9 @@ import mount from 'koa-mount'
 import { sessionAuth, sessionAuthSuperUser, withAuth } from 'koa-with-auth'
 import { memoryStore, sessions, type Signing } from 'koa-with-auth/sessions'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { running } from '../support/behavior.js'
-import { listen } from '../support/server.js'
-import { visitorOf } from '../support/sessionsApp.js'
+import { running } from '../support/models/behavior.js'
+import { listen } from '../support/servers/server.js'
+import { visitorOf } from '../support/sites/sessionsApp.js'
 
 interface User {
   readonly username: string

@@ -5,7 +5,7 @@
 import { Readable } from 'node:stream'
 import type { SessionStore } from 'koa-with-auth/sessions'
 import { describe, expect, it } from 'vitest'
-import { expectDenied, type Answer } from '../support/behavior.js'
+import { expectDenied, type Answer } from '../support/models/behavior.js'
 import {
   at,
   expectAnonymous,
@@ -14,8 +14,8 @@ import {
   setCookies,
   type SessionsApp,
   type Visitor,
-} from '../support/sessionsApp.js'
-import { describeLastingStores } from '../support/sessionStores.js'
+} from '../support/sites/sessionsApp.js'
+import { describeLastingStores } from '../support/stores/sessionStores.js'
 
 const anna = { username: 'anna', isActive: true }
 const TIMEOUT = 150

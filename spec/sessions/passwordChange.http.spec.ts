@@ -1,6 +1,6 @@
 /** A password changes during a sign-in with the old one: the check after `logIn` undoes the sign-in. */
 import { describe, expect, it } from 'vitest'
-import { at, expectAnonymous, expectSignedIn, sessionsApp } from '../support/sessionsApp.js'
+import { at, expectAnonymous, expectSignedIn, sessionsApp } from '../support/sites/sessionsApp.js'
 
 const anna = { username: 'anna', isActive: true }
 

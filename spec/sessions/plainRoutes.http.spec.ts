@@ -10,7 +10,7 @@ import {
   sessionsApp,
   setCookies,
   type SessionsAppOptions,
-} from '../support/sessionsApp.js'
+} from '../support/sites/sessionsApp.js'
 
 const anna = { username: 'anna', isActive: true }
 const proof = { method: 'totp' }

@@ -3,8 +3,8 @@
  * not this one.
  */
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { buildSite, startProgram } from '../support/sessionSite.js'
-import { visitorOf, type Visitor } from '../support/sessionsApp.js'
+import { buildSite, startProgram } from '../support/sites/sessionSite.js'
+import { visitorOf, type Visitor } from '../support/sites/sessionsApp.js'
 
 let site: ReturnType<typeof buildSite>
 beforeAll(() => {

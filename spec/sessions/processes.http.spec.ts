@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { describeWithRedis, redisServer } from '../support/redisServer.js'
-import { buildSite, siteCommand, startSite, type Site } from '../support/sessionSite.js'
-import { siteClient, type Reply } from '../support/sessionSiteClient.js'
+import { describeWithRedis, redisServer } from '../support/servers/redisServer.js'
+import { buildSite, siteCommand, startSite, type Site } from '../support/sites/sessionSite.js'
+import { siteClient, type Reply } from '../support/sites/sessionSiteClient.js'
 
 const built = buildSite()
 afterAll(built.remove)

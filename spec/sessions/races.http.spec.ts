@@ -4,8 +4,8 @@
 import fc from 'fast-check'
 import type { SessionStore } from 'koa-with-auth/sessions'
 import { describe, expect, it } from 'vitest'
-import { at, expectAnonymous, expectSignedIn, sessionsApp, setCookies } from '../support/sessionsApp.js'
-import { describeLastingStores } from '../support/sessionStores.js'
+import { at, expectAnonymous, expectSignedIn, sessionsApp, setCookies } from '../support/sites/sessionsApp.js'
+import { describeLastingStores } from '../support/stores/sessionStores.js'
 
 const anna = { username: 'anna', isActive: true }
 

@@ -4,8 +4,8 @@ import type { SessionStore } from 'koa-with-auth/sessions'
 import { redisStore } from 'koa-with-auth/sessions/redis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { koaSessionStore } from '../../src/sessions/koaSessionStore.js'
-import { describeWithRedis, missingRedis, redisServer } from '../support/redisServer.js'
-import { clients, type Connected } from '../support/sessionStores.js'
+import { describeWithRedis, missingRedis, redisServer } from '../support/servers/redisServer.js'
+import { clients, type Connected } from '../support/stores/sessionStores.js'
 
 const LONG = 60_000
 

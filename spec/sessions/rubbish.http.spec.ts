@@ -6,8 +6,15 @@ import { createHash } from 'node:crypto'
 import { inspect } from 'node:util'
 import type { SessionStore } from 'koa-with-auth/sessions'
 import { describe, expect, it } from 'vitest'
-import { at, expectAnonymous, expectSignedIn, sessionsApp, setCookies, type Visitor } from '../support/sessionsApp.js'
-import { describeLastingStores } from '../support/sessionStores.js'
+import {
+  at,
+  expectAnonymous,
+  expectSignedIn,
+  sessionsApp,
+  setCookies,
+  type Visitor,
+} from '../support/sites/sessionsApp.js'
+import { describeLastingStores } from '../support/stores/sessionStores.js'
 
 const anna = { username: 'anna', isActive: true }
 const digest = ({ cookies }: Visitor): string =>

@@ -5,7 +5,7 @@ import { memoryStore } from 'koa-with-auth/sessions'
 import { describe, expect, it } from 'vitest'
 import { digestOf } from '../../src/sessions/SessionStore.js'
 import { sessionIds, bind } from '../../src/sessions/SignIn.js'
-import { expectAnonymous, expectSignedIn, sessionsApp, strongKey } from '../support/sessionsApp.js'
+import { expectAnonymous, expectSignedIn, sessionsApp, strongKey } from '../support/sites/sessionsApp.js'
 
 const anna = { username: 'anna', isActive: true }
 const HOUR = 3_600_000

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check'
 import type { SessionStore } from 'koa-with-auth/sessions'
 import { expect, it } from 'vitest'
-import { describeEveryStore } from '../support/sessionStores.js'
+import { describeEveryStore } from '../support/stores/sessionStores.js'
 
 /** What the store has: a string, or `null` for a session that was ended. What is over is not in it. */
 interface Model {

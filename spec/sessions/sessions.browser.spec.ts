@@ -6,8 +6,8 @@ import { sessionAuth, withAuth } from 'koa-with-auth'
 import { sessions } from 'koa-with-auth/sessions'
 import type { Page } from 'playwright-core'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { browsing, missingBrowser } from '../support/browser.js'
-import { serve } from '../support/server.js'
+import { browsing, missingBrowser } from '../support/servers/browser.js'
+import { serve } from '../support/servers/server.js'
 
 const missing = missingBrowser()
 const open = missing === undefined ? browsing() : undefined!

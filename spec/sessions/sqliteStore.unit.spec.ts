@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url'
 import { createClient } from '@libsql/client'
 import { sqliteStore } from 'koa-with-auth/sessions/sqlite'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { buildSite } from '../support/sessionSite.js'
-import { sqliteFile } from '../support/sessionStores.js'
+import { buildSite } from '../support/sites/sessionSite.js'
+import { sqliteFile } from '../support/stores/sessionStores.js'
 
 const LONG = 600_000
 const MINUTE = 60_000

@@ -6,7 +6,7 @@ import { createClient, type Client } from '@libsql/client'
 import { sqliteStore, type SqliteStore } from 'koa-with-auth/sessions/sqlite'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { check, statements } from '../../src/sessions/sqliteStore.js'
-import { sqliteFile } from '../support/sessionStores.js'
+import { sqliteFile } from '../support/stores/sessionStores.js'
 
 const LONG = 600_000
 const MANY = 100_000

@@ -1,7 +1,7 @@
 /** What every store of sessions must do, as `SessionStore` promises; each on the real database. */
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { describeEveryStore } from '../support/sessionStores.js'
+import { describeEveryStore } from '../support/stores/sessionStores.js'
 
 const LONG = 60_000
 const SHORT = 100

@@ -9,10 +9,10 @@ import { pathToFileURL } from 'node:url'
 import type { RouterInstance } from '@koa/router'
 import type { Middleware } from 'koa'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { blocksOf } from '../support/docExamples.js'
-import { interruptedStore } from '../support/interruptedStore.js'
-import { sessionsApp } from '../support/sessionsApp.js'
-import { repository } from '../support/typecheck.js'
+import { blocksOf } from '../support/papers/docExamples.js'
+import { interruptedStore } from '../support/stores/interruptedStore.js'
+import { sessionsApp } from '../support/sites/sessionsApp.js'
+import { repository } from '../support/projects/typecheck.js'
 
 interface Block {
   readonly watch: Middleware

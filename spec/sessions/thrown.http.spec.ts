@@ -11,7 +11,7 @@ import {
   sessionsApp,
   setCookies,
   type SessionsAppOptions,
-} from '../support/sessionsApp.js'
+} from '../support/sites/sessionsApp.js'
 
 class BadCode extends Error {}
 

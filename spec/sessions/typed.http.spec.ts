@@ -22,8 +22,15 @@ import { audit } from 'koa-with-auth/audit'
 import { openApi } from 'koa-with-auth/openapi'
 import { logIn, logOut, sessions, type Sessions } from 'koa-with-auth/sessions'
 import { describe, expect, it, vi } from 'vitest'
-import { challenge, expectCrashed, expectDenied, expectPassed, running, type Running } from '../support/behavior.js'
-import { strongKey, visitorOf, type Visitor } from '../support/sessionsApp.js'
+import {
+  challenge,
+  expectCrashed,
+  expectDenied,
+  expectPassed,
+  running,
+  type Running,
+} from '../support/models/behavior.js'
+import { strongKey, visitorOf, type Visitor } from '../support/sites/sessionsApp.js'
 
 interface Member {
   readonly id: number

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import Koa from 'koa'
 import { memoryStore, sessions } from 'koa-with-auth/sessions'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { strongKey } from '../support/sessionsApp.js'
+import { strongKey } from '../support/sites/sessionsApp.js'
 
 const loadUser = (): { username: string } | undefined => undefined
 

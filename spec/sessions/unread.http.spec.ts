@@ -3,9 +3,9 @@ import Router from '@koa/router'
 import type { Context } from 'koa'
 import { withAuth } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { sessionsApp, setCookies } from '../support/sessionsApp.js'
-import { expectUser } from '../support/signedIn.js'
-import { describeEveryOther } from '../support/sessionStores.js'
+import { sessionsApp, setCookies } from '../support/sites/sessionsApp.js'
+import { expectUser } from '../support/sites/signedIn.js'
+import { describeEveryOther } from '../support/stores/sessionStores.js'
 
 interface Own {
   regenerate: (callback?: () => void) => Promise<void>

@@ -5,9 +5,9 @@ import Router from '@koa/router'
 import { memoryStore } from 'koa-with-auth/sessions'
 import { koaSessionStore } from '../../src/sessions/koaSessionStore.js'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { challenge, expectDenied, expectPassed, running } from '../support/behavior.js'
-import { signIn } from '../support/behaviorSession.js'
-import { sessionsApp, strongKey } from '../support/sessionsApp.js'
+import { challenge, expectDenied, expectPassed, running } from '../support/models/behavior.js'
+import { signIn } from '../support/models/behaviorSession.js'
+import { sessionsApp, strongKey } from '../support/sites/sessionsApp.js'
 
 const anna = { username: 'anna' }
 const good: CreateSessionOptions = {

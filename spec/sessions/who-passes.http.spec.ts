@@ -8,8 +8,8 @@ import {
   withAuth,
 } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
-import { challenge, expectDenied, expectPassed, operation } from '../support/behavior.js'
-import { modes, signIn, signInAs, withSessions } from '../support/behaviorSession.js'
+import { challenge, expectDenied, expectPassed, operation } from '../support/models/behavior.js'
+import { modes, signIn, signInAs, withSessions } from '../support/models/behaviorSession.js'
 
 const user = { username: 'anna' }
 const staff = { username: 'sam', isStaff: true }

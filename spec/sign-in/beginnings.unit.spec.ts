@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, it } from 'vitest'
 import { ceremonies } from '../../src/sign-in/ceremony.js'
-import { world } from '../support/ceremonyModel.js'
+import { world } from '../support/models/ceremonyModel.js'
 
 const MEGABYTE = 2 ** 20
 

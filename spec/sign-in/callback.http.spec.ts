@@ -7,10 +7,10 @@ import { sessions } from 'koa-with-auth/sessions'
 import { begin, finish } from 'koa-with-auth/sign-in'
 import { oauth2, oidc, type OidcKind, type OidcOptions } from 'koa-with-auth/sign-in/oidc'
 import { describe, expect, it } from 'vitest'
-import { newBrowser, reserved, SECRET_CLIENT } from '../support/providerSite.js'
-import { strongKey } from '../support/sessionsApp.js'
-import { navigation } from '../support/userAgent.js'
-import { wrongProvider } from '../support/wrongProvider.js'
+import { newBrowser, reserved, SECRET_CLIENT } from '../support/sites/providerSite.js'
+import { strongKey } from '../support/sites/sessionsApp.js'
+import { navigation } from '../support/servers/userAgent.js'
+import { wrongProvider } from '../support/servers/wrongProvider.js'
 
 const kindAt = (issuer: string, over: Partial<OidcOptions> = {}): OidcKind =>
   oidc({ issuer, client: SECRET_CLIENT, ...over })

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { localPath } from 'koa-with-auth/sign-in'
 import { describe, expect, it } from 'vitest'
 import { ceremonies } from '../../src/sign-in/ceremony.js'
-import { ceremonyLaws } from '../support/ceremonyModel.js'
+import { ceremonyLaws } from '../support/models/ceremonyModel.js'
 
 describe('C-01 the laws of a ceremony', () => {
   it.each(Object.keys(ceremonyLaws))('%s', async (name) => {

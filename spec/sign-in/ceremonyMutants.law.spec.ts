@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import ts from 'typescript'
 import { afterAll, describe, expect, it } from 'vitest'
-import { buildPackage } from '../support/builtPackage.js'
-import { ceremonyLaws, type Make } from '../support/ceremonyModel.js'
-import { repository } from '../support/typecheck.js'
+import { buildPackage } from '../support/projects/builtPackage.js'
+import { ceremonyLaws, type Make } from '../support/models/ceremonyModel.js'
+import { repository } from '../support/projects/typecheck.js'
 
 /** What is replaced, and by what; each string must be there as often as `times` says. */
 interface Mutant {

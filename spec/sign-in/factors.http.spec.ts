@@ -4,10 +4,10 @@ import { memoryStore, type SessionStore } from 'koa-with-auth/sessions'
 import { totp } from 'koa-with-auth/sign-in'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { base32, codeOfStep } from '../../src/sign-in/codes.js'
-import { expectAnonymousAt, expectUser } from '../support/signedIn.js'
-import { pathOf, sendJson, signInSite, type SignInSite } from '../support/signInSite.js'
-import { strongKey, type Visitor } from '../support/sessionsApp.js'
-import { describeEveryOther } from '../support/sessionStores.js'
+import { expectAnonymousAt, expectUser } from '../support/sites/signedIn.js'
+import { pathOf, sendJson, signInSite, type SignInSite } from '../support/sites/signInSite.js'
+import { strongKey, type Visitor } from '../support/sites/sessionsApp.js'
+import { describeEveryOther } from '../support/stores/sessionStores.js'
 
 const password = { username: 'anna', password: 'anna-secret' }
 

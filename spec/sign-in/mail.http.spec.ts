@@ -2,10 +2,10 @@
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { resetLink } from 'koa-with-auth/sign-in'
 import { describe, expect, it } from 'vitest'
-import { anna, expectAnonymousAt, expectUser } from '../support/signedIn.js'
-import { pathOf, sendJson, signInSite } from '../support/signInSite.js'
-import { describeEveryOther } from '../support/sessionStores.js'
-import { setCookies } from '../support/sessionsApp.js'
+import { anna, expectAnonymousAt, expectUser } from '../support/sites/signedIn.js'
+import { pathOf, sendJson, signInSite } from '../support/sites/signInSite.js'
+import { describeEveryOther } from '../support/stores/sessionStores.js'
+import { setCookies } from '../support/sites/sessionsApp.js'
 
 const ask = { address: anna }
 

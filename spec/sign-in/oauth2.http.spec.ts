@@ -4,7 +4,7 @@ import { sessionAuth, UnavailableError, withAuth } from 'koa-with-auth'
 import { begin } from 'koa-with-auth/sign-in'
 import { oauth2, oidc, type OAuth2Options, type OidcKind } from 'koa-with-auth/sign-in/oidc'
 import { describe, expect, it } from 'vitest'
-import { seconds } from '../support/identityProvider.js'
+import { seconds } from '../support/servers/identityProvider.js'
 import {
   newBrowser,
   providerSite,
@@ -12,9 +12,9 @@ import {
   siteOf,
   type ProviderSite,
   type SiteOptions,
-} from '../support/providerSite.js'
-import { navigation, type UserAgent } from '../support/userAgent.js'
-import { failing, json, SECRET, wrongProvider } from '../support/wrongProvider.js'
+} from '../support/sites/providerSite.js'
+import { navigation, type UserAgent } from '../support/servers/userAgent.js'
+import { failing, json, SECRET, wrongProvider } from '../support/servers/wrongProvider.js'
 
 const start = async (over: Partial<OAuth2Options> = {}) => {
   const provider = await wrongProvider()

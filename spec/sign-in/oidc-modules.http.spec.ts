@@ -7,11 +7,11 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { decodeProtectedHeader } from 'jose'
 import type { OidcOptions } from 'koa-with-auth/sign-in/oidc'
 import { describe, expect, it } from 'vitest'
-import { signedByHand, signingKey } from '../support/identityProvider.js'
-import { newBrowser, siteOf } from '../support/providerSite.js'
-import { repository } from '../support/typecheck.js'
-import { navigation } from '../support/userAgent.js'
-import { wrongProvider } from '../support/wrongProvider.js'
+import { signedByHand, signingKey } from '../support/servers/identityProvider.js'
+import { newBrowser, siteOf } from '../support/sites/providerSite.js'
+import { repository } from '../support/projects/typecheck.js'
+import { navigation } from '../support/servers/userAgent.js'
+import { wrongProvider } from '../support/servers/wrongProvider.js'
 
 const start = async (over: Partial<OidcOptions> = {}) => {
   const provider = await wrongProvider()

@@ -1,10 +1,10 @@
 /** Two processes on one Redis, which know of each other by nothing else: a callback is good in one of them. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { openIdProvider, SECRET } from '../support/openIdProvider.js'
-import { describeWithRedis, redisServer } from '../support/redisServer.js'
-import { buildSite, startProgram } from '../support/sessionSite.js'
-import { strongKey } from '../support/sessionsApp.js'
-import { navigation, userAgent } from '../support/userAgent.js'
+import { openIdProvider, SECRET } from '../support/servers/openIdProvider.js'
+import { describeWithRedis, redisServer } from '../support/servers/redisServer.js'
+import { buildSite, startProgram } from '../support/sites/sessionSite.js'
+import { strongKey } from '../support/sites/sessionsApp.js'
+import { navigation, userAgent } from '../support/servers/userAgent.js'
 
 const ORIGIN = 'http://shop.localhost:1'
 

@@ -6,11 +6,11 @@ import type { Done } from 'koa-with-auth/sign-in'
 import * as E from 'fp-ts/lib/Either.js'
 import { describe, expect, expectTypeOf, it, vi } from 'vitest'
 import { ceremonies } from '../../src/sign-in/ceremony.js'
-import { newBrowser, providerSite, reserved, shopAt, siteOf } from '../support/providerSite.js'
-import { strongKey } from '../support/sessionsApp.js'
-import { missingTls, tlsProxy } from '../support/tlsProxy.js'
-import { navigation } from '../support/userAgent.js'
-import { wrongProvider } from '../support/wrongProvider.js'
+import { newBrowser, providerSite, reserved, shopAt, siteOf } from '../support/sites/providerSite.js'
+import { strongKey } from '../support/sites/sessionsApp.js'
+import { missingTls, tlsProxy } from '../support/servers/tlsProxy.js'
+import { navigation } from '../support/servers/userAgent.js'
+import { wrongProvider } from '../support/servers/wrongProvider.js'
 
 const start = async () => {
   const provider = await wrongProvider()

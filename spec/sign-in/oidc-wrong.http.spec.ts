@@ -9,7 +9,7 @@ import { decodeJwt, exportJWK, SignJWT, type JWTPayload } from 'jose'
 import { onProviderAnswer, type ProviderAnswerEvent } from 'koa-with-auth/events'
 import { oidc, type OidcOptions } from 'koa-with-auth/sign-in/oidc'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { seconds, signedByHand, signedWith, signingKey } from '../support/identityProvider.js'
+import { seconds, signedByHand, signedWith, signingKey } from '../support/servers/identityProvider.js'
 import {
   newBrowser,
   providerSite,
@@ -17,11 +17,18 @@ import {
   siteOf,
   type ProviderSite,
   type SiteOptions,
-} from '../support/providerSite.js'
+} from '../support/sites/providerSite.js'
 import { memoryStore } from 'koa-with-auth/sessions'
-import { navigation, type Page } from '../support/userAgent.js'
-import { repository } from '../support/typecheck.js'
-import { failing, json, SECRET, wrongProvider, type Endpoint, type WrongProvider } from '../support/wrongProvider.js'
+import { navigation, type Page } from '../support/servers/userAgent.js'
+import { repository } from '../support/projects/typecheck.js'
+import {
+  failing,
+  json,
+  SECRET,
+  wrongProvider,
+  type Endpoint,
+  type WrongProvider,
+} from '../support/servers/wrongProvider.js'
 
 const reasonOf = ({ status, body }: Page): readonly [number, string | undefined] => [
   status,

@@ -4,9 +4,9 @@ import { begin } from 'koa-with-auth/sign-in'
 import { oidc, type OidcKind, type OidcOptions } from 'koa-with-auth/sign-in/oidc'
 import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
-import { browsing, missingBrowser } from '../support/browser.js'
-import { openIdProvider } from '../support/openIdProvider.js'
-import { providerSite, reserved, shopAt } from '../support/providerSite.js'
+import { browsing, missingBrowser } from '../support/servers/browser.js'
+import { openIdProvider } from '../support/servers/openIdProvider.js'
+import { providerSite, reserved, shopAt } from '../support/sites/providerSite.js'
 
 const missing = missingBrowser()
 const open = missing === undefined ? browsing() : undefined!

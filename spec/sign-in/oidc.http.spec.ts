@@ -1,7 +1,7 @@
 /** Signing in with a real OpenID provider over HTTP. */
 import { oidc } from 'koa-with-auth/sign-in/oidc'
 import { describe, expect, it } from 'vitest'
-import { openIdProvider, type ProviderSettings } from '../support/openIdProvider.js'
+import { openIdProvider, type ProviderSettings } from '../support/servers/openIdProvider.js'
 import {
   newBrowser,
   providerSite,
@@ -9,8 +9,8 @@ import {
   shopAt,
   type ProviderSite,
   type SiteOptions,
-} from '../support/providerSite.js'
-import { navigation } from '../support/userAgent.js'
+} from '../support/sites/providerSite.js'
+import { navigation } from '../support/servers/userAgent.js'
 import type { OidcOptions } from 'koa-with-auth/sign-in/oidc'
 
 const CALLBACK = '/sign-in/provider/callback'

@@ -5,9 +5,9 @@ import { operation, withAuth } from 'koa-with-auth'
 import { openApi } from 'koa-with-auth/openapi'
 import { passkeyOperations } from 'koa-with-auth/sign-in/passkeys'
 import { describe, expect, it } from 'vitest'
-import { invalidIn } from '../support/openapiTools.js'
-import { optionsFrom, passkeySite, withPasskey } from '../support/passkeySite.js'
-import { listen } from '../support/server.js'
+import { invalidIn } from '../support/papers/openapiTools.js'
+import { optionsFrom, passkeySite, withPasskey } from '../support/sites/passkeySite.js'
+import { listen } from '../support/servers/server.js'
 
 const schemaIn = (content: unknown): object =>
   // Safe: the bodies are described like this, and a compiled schema would fail otherwise

@@ -8,8 +8,8 @@ import { sqlitePasskeyStore } from 'koa-with-auth/sign-in/passkeys/sqlite'
 import { LawViolations } from 'koa-with-auth/testing'
 import { checkPasskeyStore, lawsOfPasskeyStore } from 'koa-with-auth/testing/laws'
 import { describe, expect, it } from 'vitest'
-import { describeEveryPasskeyStore } from '../support/passkeyStores.js'
-import { sqliteFile } from '../support/sessionStores.js'
+import { describeEveryPasskeyStore } from '../support/stores/passkeyStores.js'
+import { sqliteFile } from '../support/stores/sessionStores.js'
 
 describeEveryPasskeyStore((store) => {
   it.each(lawsOfPasskeyStore(memoryPasskeyStore()).map(({ name }, at) => ({ name, at })))('$name', async ({ at }) => {

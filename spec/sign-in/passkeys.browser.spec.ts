@@ -4,15 +4,15 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { CDPSession, Page } from 'playwright-core'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { browsing, missingBrowser } from '../support/browser.js'
+import { browsing, missingBrowser } from '../support/servers/browser.js'
 import {
   passkeySite,
   use as signIn,
   withPasskey,
   type PasskeySite,
   type PasskeySiteOptions,
-} from '../support/passkeySite.js'
-import { repository } from '../support/typecheck.js'
+} from '../support/sites/passkeySite.js'
+import { repository } from '../support/projects/typecheck.js'
 
 const missing = missingBrowser()
 const open = missing === undefined ? browsing() : undefined!

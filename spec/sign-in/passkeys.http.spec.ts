@@ -7,7 +7,7 @@ import { memoryStore } from 'koa-with-auth/sessions'
 import { memoryPasskeyStore, type PasskeyStore } from 'koa-with-auth/sign-in/passkeys'
 import { softwareAuthenticator, type WrongAssertion, type WrongRegistration } from 'koa-with-auth/testing'
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
-import { jsonClient } from '../support/jsonClient.js'
+import { jsonClient } from '../support/servers/jsonClient.js'
 import {
   optionsFrom,
   origin,
@@ -18,9 +18,9 @@ import {
   use,
   withPasskey,
   type PasskeySiteOptions,
-} from '../support/passkeySite.js'
-import { listen as serve } from '../support/server.js'
-import { repository } from '../support/typecheck.js'
+} from '../support/sites/passkeySite.js'
+import { listen as serve } from '../support/servers/server.js'
+import { repository } from '../support/projects/typecheck.js'
 
 const open: (() => Promise<void>)[] = []
 afterEach(async () => {

@@ -4,9 +4,9 @@ import { withAuth } from 'koa-with-auth'
 import { begin } from 'koa-with-auth/sign-in'
 import { oauth2, type OidcKind } from 'koa-with-auth/sign-in/oidc'
 import { describe, expect, it } from 'vitest'
-import { newBrowser, providerSite, reserved, siteOf, type ProviderSite } from '../support/providerSite.js'
-import { navigation, type UserAgent } from '../support/userAgent.js'
-import { wrongProvider } from '../support/wrongProvider.js'
+import { newBrowser, providerSite, reserved, siteOf, type ProviderSite } from '../support/sites/providerSite.js'
+import { navigation, type UserAgent } from '../support/servers/userAgent.js'
+import { wrongProvider } from '../support/servers/wrongProvider.js'
 
 const start = async () => {
   const provider = await wrongProvider()

@@ -2,11 +2,11 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { softwareAuthenticator } from 'koa-with-auth/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { jsonClient, type JsonClient } from '../support/jsonClient.js'
-import { optionsFrom, origin } from '../support/passkeySite.js'
-import { describeWithRedis, redisServer } from '../support/redisServer.js'
-import { buildSite, startProgram, type Site } from '../support/sessionSite.js'
-import { sqliteFile } from '../support/sessionStores.js'
+import { jsonClient, type JsonClient } from '../support/servers/jsonClient.js'
+import { optionsFrom, origin } from '../support/sites/passkeySite.js'
+import { describeWithRedis, redisServer } from '../support/servers/redisServer.js'
+import { buildSite, startProgram, type Site } from '../support/sites/sessionSite.js'
+import { sqliteFile } from '../support/stores/sessionStores.js'
 
 const program = 'spec/support/signInProcess'
 const built = buildSite([program, 'spec/support/passkeySite', 'spec/support/jsonClient'])

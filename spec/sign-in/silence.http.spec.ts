@@ -2,8 +2,8 @@
 import { memoryStore, type SessionStore } from 'koa-with-auth/sessions'
 import { onCeremony, onDecision, onSignedIn } from 'koa-with-auth/events'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { setCookies } from '../support/sessionsApp.js'
-import { sendJson, signInSite, type SignInSite } from '../support/signInSite.js'
+import { setCookies } from '../support/sites/sessionsApp.js'
+import { sendJson, signInSite, type SignInSite } from '../support/sites/signInSite.js'
 
 const address = 'anna@shop.example'
 

@@ -5,9 +5,9 @@ import { spentOver, type Spent } from 'koa-with-auth/sign-in'
 import { checkSpent } from 'koa-with-auth/testing/laws'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { timedStore } from '../../src/sessions/SessionStore.js'
-import { redisCluster } from '../support/redisCluster.js'
-import { connectors, type ClusterClient } from '../support/redisClusterClients.js'
-import { describeWithRedis } from '../support/redisServer.js'
+import { redisCluster } from '../support/servers/redisCluster.js'
+import { connectors, type ClusterClient } from '../support/servers/redisClusterClients.js'
+import { describeWithRedis } from '../support/servers/redisServer.js'
 
 const LONG = 600_000
 

@@ -2,7 +2,7 @@
 import { spentOver, type Spent } from 'koa-with-auth/sign-in'
 import { checkSpent } from 'koa-with-auth/testing/laws'
 import { expect, it } from 'vitest'
-import { describeEveryStore } from '../support/sessionStores.js'
+import { describeEveryStore } from '../support/stores/sessionStores.js'
 
 let at = 0
 const newId = () => `id ${process.pid} ${at++} ${Math.random()}`

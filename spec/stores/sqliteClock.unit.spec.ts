@@ -8,8 +8,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { createClient } from '@libsql/client'
 import { sqliteKeyStore } from 'koa-with-auth/keys/sqlite'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { digestOf, recordOf } from '../support/keyStores.js'
-import { sqliteFile } from '../support/sessionStores.js'
+import { digestOf, recordOf } from '../support/stores/keyStores.js'
+import { sqliteFile } from '../support/stores/sessionStores.js'
 
 const HOUR = 3_600_000
 

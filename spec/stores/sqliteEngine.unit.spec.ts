@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sqliteKeyStore } from 'koa-with-auth/keys/sqlite'
 import { sqliteStore } from 'koa-with-auth/sessions/sqlite'
 import { openSqlite, type SqliteEngine } from '../../src/stores/sqliteEngine.js'
-import { engines } from '../support/sqliteEngines.js'
+import { engines } from '../support/stores/sqliteEngines.js'
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 const hasNative = major > 22 || (major === 22 && minor >= 13)

@@ -3,8 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { createClient } from '@libsql/client'
 import { sqliteKeyStore } from 'koa-with-auth/keys/sqlite'
 import { describe, expect, it } from 'vitest'
-import { digestOf, recordOf } from '../support/keyStores.js'
-import { sqliteFile } from '../support/sessionStores.js'
+import { digestOf, recordOf } from '../support/stores/keyStores.js'
+import { sqliteFile } from '../support/stores/sessionStores.js'
 
 describe('a file that is locked', () => {
   const first = sqliteFile()

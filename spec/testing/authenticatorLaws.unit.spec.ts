@@ -17,7 +17,7 @@ import {
 import { checkAuthenticator, lawsOf, type LawOptions } from 'koa-with-auth/testing/laws'
 import { withBearer, withCookie, withHeader, mergeRequests } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
-import { bearer, breachesOf, isRight, right, valid } from '../support/brokenLaws.js'
+import { bearer, breachesOf, isRight, right, valid } from '../support/models/brokenLaws.js'
 
 describe('the law "total" finds', () => {
   it.each([

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs'
 import ts from 'typescript'
 import { describe, expect, it } from 'vitest'
-import { importGraph } from '../support/importGraph.js'
-import { ownOptions, programOf, repository } from '../support/typecheck.js'
+import { importGraph } from '../support/papers/importGraph.js'
+import { ownOptions, programOf, repository } from '../support/projects/typecheck.js'
 
 const paths = ['index', 'laws/index'].map((name) => `${repository}src/testing/${name}.ts`)
 const program = programOf(paths, ownOptions())

@@ -6,7 +6,7 @@ import { anyOf, apiKeyHeader, httpBasicAuth, remembered, throttled, withAuth, ty
 import { expectGuarded } from 'koa-with-auth/testing'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { describe, expect, it, vi } from 'vitest'
-import { listen } from '../support/server.js'
+import { listen } from '../support/servers/server.js'
 
 const basic = httpBasicAuth({ authenticate: (_request, username, password) => password === 's3cret' && { username } })
 const key = apiKeyHeader({ authenticate: (_request, sent) => sent === 'k1' && { username: 'key' } })

@@ -17,7 +17,7 @@ import {
 } from 'koa-with-auth'
 import { withBearer, withCookie, withHeader, mergeRequests } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
-import { breachesOf, right } from '../support/brokenLaws.js'
+import { breachesOf, right } from '../support/models/brokenLaws.js'
 
 const kind = {
   scheme: { type: 'apiKey', in: 'header', name: 'X-API-Key' },

@@ -7,8 +7,8 @@ import { describe, expect, it } from 'vitest'
 import { mistakes } from '../../examples/testing/mistakes.js'
 import { right } from '../../examples/testing/right.js'
 import { suite, type Subject } from '../../examples/testing/suite.js'
-import { linesOfCode } from '../support/importGraph.js'
-import { repository } from '../support/typecheck.js'
+import { linesOfCode } from '../support/papers/importGraph.js'
+import { repository } from '../support/projects/typecheck.js'
 
 /** Runs the suite of the examples like a runner. Returns the titles of the tests that failed. */
 const failing = async (subject: Subject): Promise<ReadonlyArray<string>> => {

@@ -1,6 +1,6 @@
 /** The kit in real test runners, in their own processes: right authenticators pass, wrong ones fail. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { userProject, type UserProject } from '../support/userProject.js'
+import { userProject, type UserProject } from '../support/projects/userProject.js'
 
 const examples = ['suite', 'right', 'mistakes', 'node'].map((name) => `examples/testing/${name}.ts`)
 

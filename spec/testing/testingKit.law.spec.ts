@@ -4,8 +4,8 @@ import { either as E } from 'fp-ts'
 import fc from 'fast-check'
 import Koa from 'koa'
 import { BasicCredentials, BearerToken, CookieKey, HeaderKey, QueryKey } from 'koa-with-auth'
-import { apiKeys, basicCredentials, bearerTokens } from '../support/arbitrary/credentials.js'
-import { authenticators } from '../support/arbitrary/authenticators.js'
+import { apiKeys, basicCredentials, bearerTokens } from '../support/models/arbitrary/credentials.js'
+import { authenticators } from '../support/models/arbitrary/authenticators.js'
 import { checkAuthenticator } from 'koa-with-auth/testing/laws'
 import {
   expectGuarded,
@@ -18,13 +18,13 @@ import {
   mergeRequests,
 } from 'koa-with-auth/testing'
 import { failures, hostileTexts, secrets, requestSpecs } from '../../src/testing/laws/random.js'
-import { requests } from '../support/arbitrary/requests.js'
-import { routers, type PlannedOperation } from '../support/arbitrary/routers.js'
+import { requests } from '../support/models/arbitrary/requests.js'
+import { routers, type PlannedOperation } from '../support/models/arbitrary/routers.js'
 import { describe, expect, it } from 'vitest'
 import { AuthError, fromCookie, fromHeader, fromQuery } from 'koa-with-auth'
 import { misspellings } from '../../src/testing/attacks.js'
 import { locationsIn, putting, valuesAt, without } from '../../src/testing/CredentialLocation.js'
-import { listen } from '../support/server.js'
+import { listen } from '../support/servers/server.js'
 
 describe('arbitraries of credentials', () => {
   it('make credentials that their codecs accept, and hostile ones that fit into a field', () => {

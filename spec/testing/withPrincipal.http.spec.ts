@@ -5,7 +5,7 @@ import { also, apiApp, apiKeyCookie, apiKeyHeader, httpBearer, optional, withAut
 import { audit, seal } from 'koa-with-auth/audit'
 import { expectGuarded, withPrincipal } from 'koa-with-auth/testing'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { ask, listen } from '../support/server.js'
+import { ask, listen } from '../support/servers/server.js'
 
 const anna = { user: 'anna' }
 const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'bob' } })

@@ -6,8 +6,8 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import type ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { optionalProperties } from '../support/optionTypes.js'
-import { ownOptions, programOf, repository } from '../support/typecheck.js'
+import { optionalProperties } from '../support/papers/optionTypes.js'
+import { ownOptions, programOf, repository } from '../support/projects/typecheck.js'
 
 const folder = `${repository}spec/.generated/options-${process.pid}/`
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

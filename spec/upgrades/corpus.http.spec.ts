@@ -9,10 +9,10 @@ import { anyOf, fromFunction, withAuth, type Authenticator, type AuthenticatorLi
 import { onDecision, type Decision } from 'koa-with-auth/events'
 import { guardUpgrade } from 'koa-with-auth/upgrades'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { brokenBy, bytesOf, corpus, type CorpusRequest, type Macros } from '../support/corpus.js'
-import { macrosFor, operations, people, signingKeys } from '../support/corpusApp.js'
-import { sendRaw, valuesOf, type RawAnswer } from '../support/rawSocket.js'
-import { listenWithUpgrades, type UpgradeServer } from '../support/upgradeServer.js'
+import { brokenBy, bytesOf, corpus, type CorpusRequest, type Macros } from '../support/models/corpus.js'
+import { macrosFor, operations, people, signingKeys } from '../support/sites/corpusApp.js'
+import { sendRaw, valuesOf, type RawAnswer } from '../support/servers/rawSocket.js'
+import { listenWithUpgrades, type UpgradeServer } from '../support/servers/upgradeServer.js'
 
 const authenticatorOf = (auth: (typeof operations)[number][2]): Authenticator<unknown> =>
   typeof auth === 'function' ? fromFunction(auth) : anyOf(auth as readonly [AuthenticatorLike])

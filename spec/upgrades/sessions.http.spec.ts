@@ -7,9 +7,9 @@ import { httpBearer, sessionAuth, sessionAuthIsStaff, type AuthenticatorLike } f
 import { onDecision, type Decision } from 'koa-with-auth/events'
 import { guardUpgrade } from 'koa-with-auth/upgrades'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { valuesOf } from '../support/rawSocket.js'
-import { at, sessionsApp, strongKey, visitorOf, type SessionsAppOptions } from '../support/sessionsApp.js'
-import { listenWithUpgrades, sendUpgrade } from '../support/upgradeServer.js'
+import { valuesOf } from '../support/servers/rawSocket.js'
+import { at, sessionsApp, strongKey, visitorOf, type SessionsAppOptions } from '../support/sites/sessionsApp.js'
+import { listenWithUpgrades, sendUpgrade } from '../support/servers/upgradeServer.js'
 
 const anna = { username: 'anna', isActive: true }
 

@@ -6,9 +6,9 @@ import { endsSignIn, onDecision, onSignedOut, type Decision, type SignInDigests 
 import { signInDigests } from 'koa-with-auth/sessions'
 import { guardUpgrade, type UpgradeGuard } from 'koa-with-auth/upgrades'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { valuesOf } from '../support/rawSocket.js'
-import { sessionsApp } from '../support/sessionsApp.js'
-import { listenWithUpgrades, sendUpgrade } from '../support/upgradeServer.js'
+import { valuesOf } from '../support/servers/rawSocket.js'
+import { sessionsApp } from '../support/sites/sessionsApp.js'
+import { listenWithUpgrades, sendUpgrade } from '../support/servers/upgradeServer.js'
 
 /**
  * A site that registers its sockets like the guide. `meanwhile` runs during a decision, `after` runs after the guard.

@@ -24,15 +24,15 @@ import {
 import { onDecision, type Decision } from 'koa-with-auth/events'
 import { guardUpgrade, type GuardUpgradeOptions } from 'koa-with-auth/upgrades'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { sendLines } from '../support/guardedApp.js'
-import { sendRaw, valuesOf, type RawAnswer } from '../support/rawSocket.js'
+import { sendLines } from '../support/sites/guardedApp.js'
+import { sendRaw, valuesOf, type RawAnswer } from '../support/servers/rawSocket.js'
 import {
   listenWithUpgrades,
   openUpgrade,
   sendUpgrade,
   upgradeBytes,
   type UpgradeServer,
-} from '../support/upgradeServer.js'
+} from '../support/servers/upgradeServer.js'
 
 class Handled extends Error {}
 

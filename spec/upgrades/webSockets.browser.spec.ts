@@ -14,7 +14,7 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { WebSocketServer } from 'ws'
 import { live } from '../../examples/live/app.js'
-import { browsing, missingBrowser } from '../support/browser.js'
+import { browsing, missingBrowser } from '../support/servers/browser.js'
 
 const missing = missingBrowser()
 const open = missing === undefined ? browsing() : undefined!

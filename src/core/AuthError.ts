@@ -198,8 +198,6 @@ const insufficientChecks: Checks<InsufficientReason> = { ...reasonChecks, scope:
 
 /**
  * Takes the scopes, or a reason with scopes. Throws a TypeError for anything else.
- *
- * @see Insufficient
  */
 export const insufficient = (scope?: ReadonlyArray<string> | InsufficientReason): AuthError => {
   if (scope === undefined) return deepFreeze({ _tag: 'insufficient' })

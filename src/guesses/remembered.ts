@@ -12,7 +12,7 @@
  * - A result of the function of `recoverUnavailable` is not kept and not shared, because that function reads the request.
  * - Around `throttled`, a verification is valid only for the address that it was made from, and only within the limit.
  *
- * Law (spec/core/remembered.law.spec.ts): within its window `remembered(options)(a)` decides as `a` did; after it, as
+ * Law (spec/guesses/remembered.law.spec.ts): within its window `remembered(options)(a)` decides as `a` did; after it, as
  * `a` does.
  */
 import { createHmac, randomBytes } from 'node:crypto'

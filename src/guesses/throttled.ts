@@ -17,7 +17,7 @@
  * A stranger at one address, or in one IPv6 network, never locks an account out. A guess that is refused for account and address
  * together is not counted for the account. No address and no network can use all guesses of an account.
  *
- * Law (spec/core/throttled.law.spec.ts): of any number of guesses in parallel, no more than the limit reach the hook.
+ * Law (spec/guesses/throttled.law.spec.ts): of any number of guesses in parallel, no more than the limit reach the hook.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'

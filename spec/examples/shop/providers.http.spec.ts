@@ -1,9 +1,9 @@
 /** The shop with an OpenID provider and with passkeys, over HTTP. */
 import { softwareAuthenticator } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
-import type { JsonClient, JsonReply } from '../../support/jsonClient.js'
-import { registeredAt, shopSite, type ShopSite } from '../../support/shopSite.js'
-import { userAgent, navigation, type UserAgent } from '../../support/userAgent.js'
+import type { JsonClient, JsonReply } from '../../support/servers/jsonClient.js'
+import { registeredAt, shopSite, type ShopSite } from '../../support/sites/shopSite.js'
+import { userAgent, navigation, type UserAgent } from '../../support/servers/userAgent.js'
 
 const member = (reply: JsonReply, name: string): unknown => (reply.body as Record<string, unknown>)[name]
 const json = { Accept: 'application/json' }

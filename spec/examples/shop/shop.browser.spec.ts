@@ -2,8 +2,8 @@
 import { mkdirSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
-import { browsing, missingBrowser } from '../../support/browser.js'
-import { registeredAt, shopSite } from '../../support/shopSite.js'
+import { browsing, missingBrowser } from '../../support/servers/browser.js'
+import { registeredAt, shopSite } from '../../support/sites/shopSite.js'
 
 const missing = missingBrowser()
 const open = missing === undefined ? browsing() : undefined!

@@ -1,8 +1,8 @@
 /** The shop: passwords, mails, second factors, sessions and what another site sends, over HTTP. */
 import { describe, expect, it } from 'vitest'
 import { codeOfStep } from '../../../src/sign-in/codes.js'
-import type { JsonClient, JsonReply } from '../../support/jsonClient.js'
-import { pathOf, shopSite, type ShopSite } from '../../support/shopSite.js'
+import type { JsonClient, JsonReply } from '../../support/servers/jsonClient.js'
+import { pathOf, shopSite, type ShopSite } from '../../support/sites/shopSite.js'
 
 const anna = { username: 'anna', password: 'anna-secret' }
 const html = { accept: 'text/html' }

@@ -1,0 +1,401 @@
+/** `throttled` over HTTP, on the stores of real applications: memory, a real redis-server, a real SQLite file. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Router from '@koa/router'
+import { Redis } from 'ioredis'
+import Koa from 'koa'
+import Database from 'libsql'
+import {
+  apiKeyHeader,
+  authSettings,
+  httpBasicAuth,
+  throttled,
+  withAuth,
+  type Authenticator,
+  type Limiter,
+  type ThrottledOptions,
+} from 'koa-with-auth'
+import { openApi } from 'koa-with-auth/openapi'
+import { RateLimiterMemory, RateLimiterRedis, RateLimiterSQLite } from 'rate-limiter-flexible'
+import { createClient } from 'redis'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { listen } from '../support/servers/server.js'
+import { describeWithRedis, redisServer } from '../support/servers/redisServer.js'
+
+const basicOf = (user: string, password: string) => ({
+  Authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`,
+})
+
+interface Site {
+  readonly ask: (headers?: Record<string, string>, path?: string) => Promise<Answer>
+  /** How often the hook and the operation ran. */
+  readonly ran: { hook: number; operation: number }
+}
+interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+}
+
+/** One operation behind Basic while `use` runs. Its hook takes a moment. */
+const site = async <C>(
+  options: ThrottledOptions<C>,
+  use: (site: Site) => Promise<void>,
+  wrap = (a: Authenticator<unknown>): unknown => a,
+  prepare = (_app: Koa): unknown => undefined,
+): Promise<void> => {
+  const ran = { hook: 0, operation: 0 }
+  const basic = httpBasicAuth({
+    authenticate: async (_request, username, password) => {
+      ran.hook++
+      await new Promise((resolve) => setTimeout(resolve, 5))
+      return password === 'good' && { username }
+    },
+  })
+  const router = new Router()
+  router.get('/x', withAuth(wrap(throttled(options)(basic)) as Authenticator<unknown>), (ctx) => {
+    ran.operation++
+    ctx.body = 'in'
+  })
+  const app = new Koa()
+  prepare(app)
+  app.use(authSettings({ timeout: 700 }))
+  app.use(router.routes())
+  const served = await listen(app)
+  const ask: Site['ask'] = async (headers = {}, path = '/x') => {
+    const response = await fetch(served.url + path, { headers })
+    return { status: response.status, headers: response.headers, text: await response.text() }
+  }
+  try {
+    await use({ ask, ran })
+    expect(served.errors).toStrictEqual([])
+  } finally {
+    await served.close()
+  }
+}
+
+const statuses = (answers: ReadonlyArray<Answer>) => answers.map(({ status }) => status).sort()
+const times = <A>(count: number, of: (at: number) => A): A[] => Array.from({ length: count }, (_, at) => of(at))
+const memory = (points: number) => new RateLimiterMemory({ points, duration: 900 })
+const wrong = basicOf('anna', 'wrong')
+const good = basicOf('anna', 'good')
+
+/** Tests that run on every store. */
+const holds = (limiterOf: (points: number) => Limiter): void => {
+  it('T-01 ten wrong passwords in parallel, limit five: five reach the hook, and five are 429', async () => {
+    await site({ limiter: limiterOf(5) }, async ({ ask, ran }) => {
+      const answers = await Promise.all(times(10, () => ask(wrong)))
+      expect(statuses(answers)).toStrictEqual([...times(5, () => 401), ...times(5, () => 429)])
+      expect(ran).toStrictEqual({ hook: 5, operation: 0 })
+      expect((await ask(good)).status).toBe(429)
+    })
+  })
+
+  it('twenty valid requests, one after the other and three at a time, use up no guess', async () => {
+    await site({ limiter: limiterOf(5) }, async ({ ask, ran }) => {
+      for (let at = 0; at < 10; at++) expect((await ask(good)).status).toBe(200)
+      for (let at = 0; at < 4; at++) expect(statuses(await Promise.all(times(3, () => ask(good))))).toContain(200)
+      expect((await ask(good)).status).toBe(200)
+      expect(ran.operation).toBeGreaterThanOrEqual(15)
+    })
+  })
+
+  it('T-05 a success resets no count, and a stranger at another address locks no user out', async () => {
+    const limiter = { accountAndAddress: limiterOf(3), account: limiterOf(50), address: limiterOf(40) }
+    const keys = (request: { get: (name: string) => string }, { username }: { username: string }) => ({
+      account: username,
+      address: request.get('X-From'),
+    })
+    await site({ limiter, keys }, async ({ ask }) => {
+      const stranger = { ...wrong, 'X-From': 'elsewhere' }
+      const answers = []
+      for (let at = 0; at < 30; at++) answers.push(await ask(stranger))
+      expect(statuses(answers)).toStrictEqual([...times(3, () => 401), ...times(27, () => 429)])
+      expect((await ask({ ...good, 'X-From': 'home' })).status).toBe(200)
+      expect((await ask({ ...good, 'X-From': 'elsewhere' })).status).toBe(429)
+    })
+  })
+}
+
+describe('in memory', () => {
+  holds(memory)
+
+  it('T-03 a 429 has Retry-After and problem details, no challenge, is not stored, and runs no operation', async () => {
+    await site({ limiter: memory(1) }, async ({ ask, ran }) => {
+      await ask(wrong)
+      const { status, headers, text } = await ask(wrong)
+      expect(status).toBe(429)
+      expect(JSON.parse(text)).toStrictEqual({
+        type: 'about:blank',
+        title: 'Too Many Requests',
+        status: 429,
+        detail: 'Too Many Requests',
+      })
+      expect(headers.get('content-type')).toBe('application/problem+json')
+      expect(Number(headers.get('retry-after'))).toBeGreaterThan(890)
+      expect(Number(headers.get('retry-after'))).toBeLessThanOrEqual(900)
+      expect(headers.get('www-authenticate')).toBeNull()
+      expect(headers.get('cache-control')).toMatch(/no-store/)
+      expect(ran).toStrictEqual({ hook: 1, operation: 0 })
+    })
+  })
+
+  it('T-03 a valid key of a later member does not avoid the 429', async () => {
+    const key = apiKeyHeader({ paramName: 'X-Key', authenticate: (_request, value) => value === 'k1' && 'key' })
+    await site(
+      { limiter: memory(1) },
+      async ({ ask }) => {
+        expect((await ask({ 'X-Key': 'k1' })).status).toBe(200)
+        await ask(wrong)
+        expect((await ask({ ...wrong, 'X-Key': 'k1' })).status).toBe(429)
+        expect((await ask({ 'X-Key': 'k1' })).status).toBe(200)
+      },
+      (a) => [a, key],
+    )
+  })
+
+  it.each([
+    ['no proxy: the X-Forwarded-For of the client is ignored', false, 0, 429],
+    ['one proxy: the last address counts, which the proxy added', true, 0, 429],
+    ['two proxies: the address that the outer proxy added counts', true, 2, 401],
+  ])('%s', async (_name, proxy, maxIpsCount, expected) => {
+    await site(
+      { limiter: memory(1) },
+      async ({ ask }) => {
+        // The first is forged by the client, the second is the client's address, the third is that of the inner proxy
+        const via = (lie: string, client: string) => ask({ ...wrong, 'X-Forwarded-For': `${lie}, ${client}, 10.0.0.1` })
+        expect((await via('1.1.1.1', '192.0.2.1')).status).toBe(401)
+        expect((await via('2.2.2.2', '192.0.2.1')).status).toBe(429)
+        expect((await via('1.1.1.1', '192.0.2.2')).status).toBe(expected)
+      },
+      undefined,
+      (app) => {
+        app.proxy = proxy
+        app.maxIpsCount = maxIpsCount
+      },
+    )
+  })
+
+  it.each([
+    ['the port of a connection', '192.0.2.1:1024', '192.0.2.1:1025'],
+    ['a port after brackets', '[2001:db8::1]:443', '[2001:db8::1]:444'],
+    ['another address of the same /64 network', '2001:db8::1', '2001:db8::2:3:4:5'],
+    ['another spelling of the address', '2001:db8::1', '2001:0DB8:0:0:0::1'],
+  ])('T-06 X-Forwarded-For of a proxy: %s does not make another client', async (_what, first, second) => {
+    await site(
+      { limiter: memory(1) },
+      async ({ ask, ran }) => {
+        expect((await ask({ ...wrong, 'X-Forwarded-For': first })).status).toBe(401)
+        expect((await ask({ ...good, 'X-Forwarded-For': second })).status).toBe(429)
+        expect((await ask({ ...good, 'X-Forwarded-For': '198.51.100.1' })).status).toBe(200)
+        expect(ran).toStrictEqual({ hook: 2, operation: 1 })
+      },
+      undefined,
+      (app) => {
+        app.proxy = true
+      },
+    )
+  })
+
+  it('T-10 a client that resets its connection before the decision makes no guess and uses up none', async () => {
+    let [port, gone] = [0, 0]
+    const waiting: string[] = []
+    await site(
+      { limiter: memory(1) },
+      async ({ ask, ran }) => {
+        expect((await ask(good)).status).toBe(200)
+        for (let at = 0; at < 3; at++) {
+          const socket = connect(port, '127.0.0.1')
+          socket.write(`GET /x?reset HTTP/1.1\r\nHost: a\r\nAuthorization: ${wrong.Authorization}\r\n\r\n`)
+          await expect.poll(() => waiting.length).toBe(at + 1)
+          socket.resetAndDestroy()
+        }
+        await expect.poll(() => gone).toBe(3)
+        expect(ran).toStrictEqual({ hook: 1, operation: 1 })
+        expect((await ask(good)).status).toBe(200)
+      },
+      undefined,
+      (app) => {
+        app.use(async (ctx, next) => {
+          port = ctx.req.socket.localPort ?? 0
+          if (ctx.querystring !== 'reset') return next()
+          // The reset is expected
+          Object.assign(ctx, { onerror: () => undefined })
+          waiting.push(ctx.path)
+          await new Promise((resolve) => ctx.req.socket.once('close', resolve))
+          await next()
+          gone++
+        })
+      },
+    )
+  })
+
+  it('T-03 OpenAPI lists the 429 and its header, for this operation only', () => {
+    const basic = httpBasicAuth({ authenticate: () => true })
+    const router = new Router()
+    router.get('/guarded', withAuth(throttled({ limiter: memory(1) })(basic)), () => undefined)
+    router.get('/plain', withAuth(basic), () => undefined)
+    const { paths, components } = openApi(router, { title: 'x', version: '1' })
+    expect(paths?.['/guarded']?.get?.responses).toMatchObject({
+      429: { $ref: '#/components/responses/TooManyRequests' },
+    })
+    expect(paths?.['/plain']?.get?.responses).not.toHaveProperty('429')
+    expect(components?.responses?.['TooManyRequests']).toMatchObject({
+      headers: { 'Retry-After': { $ref: '#/components/headers/Retry-After' } },
+    })
+  })
+})
+
+describe('in SQLite', () => {
+  let folder: string
+  let db: InstanceType<typeof Database>
+  let tables = 0
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-guesses-'))
+    db = new Database(join(folder, 'guesses.db'))
+  })
+  afterAll(() => {
+    db.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const limiterOf = (points: number) => {
+    const tableName = `guesses${tables++}`
+    db.exec(`CREATE TABLE ${tableName} (key TEXT PRIMARY KEY, points INTEGER NOT NULL DEFAULT 0, expire INTEGER)`)
+    return new RateLimiterSQLite({
+      storeClient: db,
+      storeType: 'better-sqlite3',
+      tableName,
+      tableCreated: true,
+      points,
+      duration: 900,
+    })
+  }
+  holds(limiterOf)
+
+  it('T-04 locked by another process: 503 with Retry-After, and the hook is not called', async () => {
+    const limiter = limiterOf(1)
+    const other = new Database(join(folder, 'guesses.db'))
+    await site({ limiter }, async ({ ask, ran }) => {
+      other.exec('BEGIN EXCLUSIVE')
+      const { status, headers } = await ask(good)
+      expect({ status, ran }).toStrictEqual({ status: 503, ran: { hook: 0, operation: 0 } })
+      expect(headers.get('retry-after')).toMatch(/^\d+$/)
+    })
+    other.exec('COMMIT')
+    other.close()
+  })
+})
+
+describeWithRedis('in Redis', () => {
+  const redis = redisServer()
+  const clients: Redis[] = []
+  let prefix = 0
+  const connect = async () => {
+    const client = new Redis(redis().url, {
+      maxRetriesPerRequest: 1,
+      enableOfflineQueue: false,
+      retryStrategy: () => 50,
+    })
+    client.on('error', () => {})
+    clients.push(client)
+    await new Promise((resolve) => client.once('ready', resolve))
+    return client
+  }
+  let shared: Redis
+  beforeAll(async () => {
+    shared = await connect()
+  })
+  afterAll(() => {
+    for (const client of clients) client.disconnect()
+  })
+  const limiterOf = (points: number, storeClient: unknown = shared) =>
+    new RateLimiterRedis({ storeClient, keyPrefix: `t${prefix++}`, points, duration: 900 })
+  holds(limiterOf)
+
+  it('with the client of node-redis, it counts the same, also from two processes', async () => {
+    const client = createClient({ url: redis().url })
+    await client.connect()
+    const keyPrefix = `t${prefix++}`
+    const options = { keyPrefix, points: 5, duration: 900 }
+    const one = new RateLimiterRedis({ ...options, storeClient: client, useRedisPackage: true })
+    const two = new RateLimiterRedis({ ...options, storeClient: shared })
+    await site({ limiter: one }, async (first) => {
+      await site({ limiter: two }, async (second) => {
+        const answers = await Promise.all(times(20, (at) => (at % 2 === 0 ? first : second).ask(wrong)))
+        expect(statuses(answers)).toStrictEqual([...times(5, () => 401), ...times(15, () => 429)])
+        expect(first.ran.hook + second.ran.hook).toBe(5)
+      })
+    })
+    await client.close()
+  })
+
+  it('T-11 its keys are digests: they contain no account, address or password', async () => {
+    await site(
+      { limiter: { accountAndAddress: limiterOf(5), account: limiterOf(50), address: limiterOf(9) } },
+      async ({ ask }) => {
+        await ask(basicOf('anna-the-owner', 'hunter2'))
+      },
+    )
+    const keys = await shared.keys('*')
+    expect(keys.length).toBeGreaterThan(2)
+    for (const key of keys) expect(key).toMatch(/^t\d+:[A-Za-z0-9_-]{43}$/)
+  })
+
+  it.each(['unavailable', 'unthrottled'] as const)(
+    'stopped: %s; after a restart it counts again',
+    async (onStoreError) => {
+      const limiter = limiterOf(2, await connect())
+      await site({ limiter, onStoreError }, async ({ ask, ran }) => {
+        expect((await ask(good)).status).toBe(200)
+        const before = ran.hook
+        await redis().stop()
+        try {
+          const answer = await ask(good)
+          expect(answer.status).toBe(onStoreError === 'unavailable' ? 503 : 200)
+          expect(ran.hook - before).toBe(onStoreError === 'unavailable' ? 0 : 1)
+          if (onStoreError === 'unavailable') expect(answer.headers.get('retry-after')).toMatch(/^\d+$/)
+        } finally {
+          await redis().start()
+        }
+        await expect.poll(async () => (await ask(good)).status, { timeout: 5000 }).toBe(200)
+        // Requests that ran unthrottled meanwhile were not counted
+        await expect
+          .poll(async () => statuses(await Promise.all(times(5, () => ask(wrong)))), { timeout: 5000 })
+          .toStrictEqual([429, 429, 429, 429, 429])
+      })
+    },
+  )
+
+  it('paused: 503 within the time limit, and the hook is not called', async () => {
+    const limiter = limiterOf(2, await connect())
+    await site({ limiter }, async ({ ask, ran }) => {
+      expect((await ask(good)).status).toBe(200)
+      redis().pause()
+      try {
+        const begun = performance.now()
+        expect((await ask(good)).status).toBe(503)
+        expect(performance.now() - begun).toBeLessThan(5000)
+        expect(ran.hook).toBe(1)
+      } finally {
+        redis().continue()
+      }
+    })
+  })
+
+  it('a caller who passed gets a response although Redis fails before the guess is returned', async () => {
+    const client = await connect()
+    const real = limiterOf(5, client)
+    const limiter: Limiter = {
+      consume: (key) => real.consume(key),
+      reward: async (key) => {
+        client.disconnect()
+        return real.reward(key)
+      },
+    }
+    await site({ limiter }, async ({ ask }) => {
+      expect((await ask(good)).status).toBe(200)
+    })
+  })
+})

@@ -1,0 +1,237 @@
+/** Header credentials that upstream middleware has changed, and requests that Node's HTTP parser has not read. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import Router from '@koa/router'
+import Koa, { type Middleware } from 'koa'
+import { apiKeyCookie, apiKeyHeader, httpBasicAuth, httpBearer, optional, withAuth } from 'koa-with-auth'
+import inject from 'light-my-request'
+import serverless from 'serverless-http'
+import { describe, expect, test } from 'vitest'
+import { challenge, expectDenied, expectPassed, operation } from '../support/models/behavior.js'
+import { sendRaw } from '../support/servers/rawSocket.js'
+
+const users = new Map([
+  ['admin', 'admin'],
+  ['anna', 'anna'],
+])
+const named = (_request: unknown, name: string) => users.get(name)
+const remote = apiKeyHeader({ paramName: 'X-Remote-User', authenticate: named })
+const denied = challenge.key('header', 'X-Remote-User')
+
+describe('R07 a gateway in the same process that changes headers', () => {
+  const behind = (middleware: Middleware) => operation(withAuth(remote), (app) => app.use(middleware))
+  const sent = { headers: { 'X-Remote-User': 'admin' } }
+
+  test('removes the header: its credential is absent', async () => {
+    const { ask } = await behind((ctx, next) => {
+      delete ctx.req.headers['x-remote-user']
+      return next()
+    })
+    expectDenied(await ask('/x', sent), 401, [denied])
+  })
+
+  test('removes all headers: their credentials are absent', async () => {
+    const { ask } = await behind((ctx, next) => {
+      ctx.request.headers = {}
+      return next()
+    })
+    expectDenied(await ask('/x', sent), 401, [denied])
+  })
+
+  test('replaces or adds the header: its value counts', async () => {
+    const { ask } = await behind((ctx, next) => {
+      ctx.req.headers['x-remote-user'] = 'anna'
+      return next()
+    })
+    expectPassed(await ask('/x', sent), 'anna')
+    expectPassed(await ask('/x'), 'anna')
+  })
+
+  test('removes Authorization and Cookie: both are absent', async () => {
+    const strip: Middleware = (ctx, next) => {
+      delete ctx.req.headers.authorization
+      delete ctx.req.headers.cookie
+      return next()
+    }
+    const above = (app: Koa) => void app.use(strip)
+    const byBearer = await operation(withAuth(httpBearer({ authenticate: named })), above)
+    expectDenied(await byBearer.ask('/x', { headers: { Authorization: 'Bearer admin' } }), 401, [challenge.bearer])
+    const byBasic = await operation(withAuth(httpBasicAuth({ authenticate: named })), above)
+    expectDenied(await byBasic.ask('/x', { headers: { Authorization: 'Basic YWRtaW46eA==' } }), 401, [challenge.basic])
+    const byCookie = await operation(withAuth(apiKeyCookie({ authenticate: named })), above)
+    expectDenied(await byCookie.ask('/x', { headers: { Cookie: 'key=admin' } }), 401, [challenge.key('cookie')])
+  })
+})
+
+const application = () => {
+  const calls: unknown[] = []
+  const router = new Router()
+  const routes = {
+    '/bearer': httpBearer({ authenticate: named }),
+    '/optional': optional(httpBearer({ authenticate: named })),
+    '/key': remote,
+    '/cookie': apiKeyCookie({ authenticate: named }),
+  }
+  for (const [path, authenticator] of Object.entries(routes)) {
+    router.get(path, withAuth(authenticator), (ctx) => {
+      calls.push(ctx.request.auth)
+      ctx.body = { auth: ctx.request.auth ?? null }
+    })
+  }
+  const app = new Koa()
+  app.use(router.routes())
+  return { app, calls }
+}
+
+type Ask = (
+  path: string,
+  headers: Readonly<Record<string, string>>,
+) => Promise<{
+  readonly status: number | undefined
+  readonly body: string
+  readonly challenges: unknown
+}>
+
+const adapters: ReadonlyArray<readonly [name: string, make: (app: Koa) => Ask]> = [
+  [
+    'serverless-http, REST API',
+    (app) => async (path, headers) => {
+      const answer = await serverless(app)(
+        { httpMethod: 'GET', path, headers, requestContext: { identity: { sourceIp: '192.0.2.1' } }, body: '' },
+        {},
+      )
+      return read(answer)
+    },
+  ],
+  [
+    'serverless-http, HTTP API',
+    (app) => async (path, headers) => {
+      const { Cookie, ...others } = headers
+      const event = {
+        version: '2.0',
+        rawPath: path,
+        rawQueryString: '',
+        headers: others,
+        ...(Cookie !== undefined && { cookies: Cookie.split('; ') }),
+        requestContext: { http: { method: 'GET', sourceIp: '192.0.2.1' } },
+        body: '',
+      }
+      return read(await serverless(app)(event, {}))
+    },
+  ],
+  [
+    'light-my-request',
+    (app) => {
+      const callback = app.callback()
+      return async (path, headers) => {
+        const answer = await inject((req, res) => void callback(req, res), { url: path, headers })
+        return {
+          status: answer.statusCode,
+          body: answer.body,
+          challenges: answer.headers['www-authenticate'],
+        }
+      }
+    },
+  ],
+]
+
+const read = (answer: object) => {
+  const { statusCode, body, headers } = answer as {
+    readonly statusCode: number
+    readonly body: string
+    readonly headers: Readonly<Record<string, unknown>>
+  }
+  return { status: statusCode, body, challenges: headers['www-authenticate'] }
+}
+
+describe.each(adapters)('R07 %s', (_name, make) => {
+  const unauthorized = { type: 'about:blank', title: 'Unauthorized', status: 401, detail: 'Unauthorized' }
+  const asking = () => {
+    const { app, calls } = application()
+    return { ask: make(app), calls }
+  }
+
+  test('valid credentials pass', async () => {
+    const { ask, calls } = asking()
+    const good = { Authorization: 'Bearer anna', 'X-Remote-User': 'anna', Cookie: 'a=b; key=anna' }
+    for (const path of ['/bearer', '/optional', '/key', '/cookie']) {
+      const answer = await ask(path, good)
+      expect({ status: answer.status, body: JSON.parse(answer.body) }).toStrictEqual({
+        status: 200,
+        body: { auth: 'anna' },
+      })
+    }
+    expect(calls).toStrictEqual(['anna', 'anna', 'anna', 'anna'])
+  })
+
+  test('a wrong credential is refused, even with `optional`', async () => {
+    const { ask, calls } = asking()
+    const wrong = { Authorization: 'Bearer wrong', 'X-Remote-User': 'wrong', Cookie: 'key=wrong' }
+    for (const path of ['/bearer', '/optional', '/key', '/cookie']) {
+      const answer = await ask(path, wrong)
+      expect({ status: answer.status, body: JSON.parse(answer.body) }).toStrictEqual({
+        status: 401,
+        body: unauthorized,
+      })
+      if (path === '/optional') expect(answer.challenges).toBe(challenge.refusedBearer)
+    }
+    expect(calls).toStrictEqual([])
+  })
+
+  test('without a credential, `optional` admits an anonymous caller, and others refuse', async () => {
+    const { ask, calls } = asking()
+    expect(JSON.parse((await ask('/optional', {})).body)).toStrictEqual({ auth: null })
+    for (const path of ['/bearer', '/key', '/cookie']) expect((await ask(path, {})).status).toBe(401)
+    expect(calls).toStrictEqual([undefined])
+  })
+
+  test('two cookies with the name are refused', async () => {
+    const { ask, calls } = asking()
+    expect((await ask('/cookie', { Cookie: 'key=anna; key=admin' })).status).toBe(401)
+    expect(calls).toStrictEqual([])
+  })
+})
+
+test('R07 serverless-http: two credentials that the gateway joined are refused', async () => {
+  const { app, calls } = application()
+  const event = {
+    httpMethod: 'GET',
+    path: '/bearer',
+    headers: {},
+    multiValueHeaders: { authorization: ['Bearer anna', 'Bearer admin'] },
+    requestContext: { identity: { sourceIp: '192.0.2.1' } },
+    body: '',
+  }
+  expect(await serverless(app)(event, {})).toMatchObject({ statusCode: 401 })
+  expect(calls).toStrictEqual([])
+})
+
+test('R14 20,000 header lines on a server with raised limits are read in linear time', async () => {
+  const { app, calls } = application()
+  const server = createServer({ maxHeaderSize: 1 << 20 })
+  const callback = app.callback()
+  server.on('request', (req, res) => void callback(req, res))
+  server.maxHeadersCount = 0
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve)
+  })
+  try {
+    const { port } = server.address() as AddressInfo
+    const cost = async (path: string) => {
+      const before = process.cpuUsage()
+      const lines = 'authorization:1\r\n'.repeat(20_000)
+      const answer = await sendRaw(port, `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${lines}\r\n`)
+      const { user, system } = process.cpuUsage(before)
+      return { status: answer.status, milliseconds: (user + system) / 1000 }
+    }
+    await cost('/bearer')
+    const guarded = await cost('/bearer')
+    const unguarded = await cost('/unknown')
+    expect([guarded.status, unguarded.status]).toStrictEqual([401, 404])
+    // A limit ten times the expected time: 7 ms more than an unguarded path; it took 1,700 ms when it was quadratic
+    expect(guarded.milliseconds - unguarded.milliseconds).toBeLessThan(100)
+    expect(calls).toStrictEqual([])
+  } finally {
+    server.close()
+  }
+})

@@ -1,0 +1,168 @@
+/** Section 2 of the requirements: the kinds, their options, and the request attribute. */
+import Router from '@koa/router'
+import {
+  apiKeyCookie,
+  apiKeyHeader,
+  apiKeyQuery,
+  authSettings,
+  sessionAuth,
+  sessionAuthIsStaff,
+  sessionAuthSuperUser,
+  sessionLoginAuth,
+  sessionLoginAuthSuperuser,
+  withAuth,
+  type Guard,
+} from 'koa-with-auth'
+import { describe, expect, test, vi } from 'vitest'
+import {
+  bearer,
+  bearerOf,
+  challenge,
+  expectDenied,
+  expectPassed,
+  operation,
+  running,
+  type Sending,
+} from '../support/models/behavior.js'
+import { kinds, type Hook } from '../support/models/behaviorKinds.js'
+import { signInAs, withSessions } from '../support/models/behaviorSession.js'
+
+describe('2.1 the kinds', () => {
+  test.each(kinds)(
+    '2.1 $kind calls the hook with the request and the credentials as strings, from their own place only',
+    async ({ make, carrying, credentials, absent }) => {
+      const hook = vi.fn<Hook>((request) => ({ agent: request.get('User-Agent') }))
+      const { ask } = await operation(withAuth(make(hook)))
+      const [path, sending] = carrying
+      const answer = await ask(path, { headers: { ...sending.headers, 'User-Agent': 'spec' } })
+      expectPassed(answer, { agent: 'spec' })
+      expect(hook.mock.calls.map(([, ...rest]) => rest)).toStrictEqual([credentials])
+
+      hook.mockClear()
+      for (const other of kinds.filter((row) => row.make !== make)) {
+        expectDenied(await ask(...other.carrying), 401, [absent])
+      }
+      expect(hook).not.toHaveBeenCalled()
+    },
+  )
+
+  test('2.1 a plain function gets the request, and reads what it wants', async () => {
+    const { ask } = await operation(withAuth((request) => request.get('X-Forwarded-By') === 'proxy' && request.method))
+    expectPassed(await ask('/x', { headers: { 'X-Forwarded-By': 'proxy' } }), 'GET')
+    expectDenied(await ask(), 401, [challenge.custom])
+  })
+
+  test('2.1 a plain function gets only the request, so its own defaults apply', async () => {
+    const { ask } = await operation(withAuth((_request, everybody = false) => everybody && 'everybody'))
+    expectDenied(await ask(), 401, [challenge.custom])
+  })
+
+  const sessionKinds = [
+    { kind: 'SessionAuth', authenticator: sessionAuth(), user: { username: 'anna' } },
+    { kind: 'SessionAuthSuperUser', authenticator: sessionAuthSuperUser(), user: { username: 'a', isSuperuser: true } },
+    { kind: 'SessionAuthIsStaff', authenticator: sessionAuthIsStaff(), user: { username: 'a', isStaff: true } },
+    { kind: 'session_login_auth', authenticator: sessionLoginAuth, user: { username: 'anna' } },
+    {
+      kind: 'session_login_auth_superuser',
+      authenticator: sessionLoginAuthSuperuser,
+      user: { username: 'a', isSuperuser: true },
+    },
+  ]
+  test.each(sessionKinds)('2.1 $kind reads the session cookie, and needs no hook', async ({ authenticator, user }) => {
+    const api = await operation(withAuth(authenticator), withSessions())
+    const cookie = await signInAs(api, user)
+    expectPassed(await api.ask('/x', { headers: { Cookie: cookie } }), user)
+    expectDenied(await api.ask('/x', { headers: { 'X-Session': cookie } }), 401, [challenge.session])
+  })
+})
+
+describe('2.2 the options', () => {
+  const authenticate = (_request: unknown, sent: string) => sent === 'k1' && { sent }
+  const places: ReadonlyArray<
+    readonly [place: 'query' | 'header' | 'cookie', make: typeof apiKeyQuery, send: (name: string) => [string, Sending]]
+  > = [
+    ['query', apiKeyQuery, (name) => [`/x?${name}=k1`, {}]],
+    ['header', apiKeyHeader, (name) => ['/x', { headers: { [name]: 'k1' } }]],
+    ['cookie', apiKeyCookie, (name) => ['/x', { headers: { Cookie: `${name}=k1` } }]],
+  ]
+
+  test.each(places)('2.2 paramName names the %s; the default is "key"', async (place, make, send) => {
+    const named = await operation(withAuth(make({ paramName: 'client-key', authenticate })))
+    expectPassed(await named.ask(...send('client-key')), { sent: 'k1' })
+    expectDenied(await named.ask(...send('key')), 401, [challenge.key(place, 'client-key')])
+
+    const byDefault = await operation(withAuth(make({ authenticate })))
+    expectPassed(await byDefault.ask(...send('key')), { sent: 'k1' })
+    expectDenied(await byDefault.ask(...send('client-key')), 401, [challenge.key(place, 'key')])
+  })
+
+  const everywhere = <P>(guard: () => Guard<P>) =>
+    running((app, answering) => {
+      app.use(new Router().get('/operation', guard(), answering).routes())
+      app.use(guard()(new Router()).get('/router', answering).routes())
+      const child = new Router().get('/call', answering)
+      app.use(new Router().use('/registration', guard()(child).routes()).routes())
+      const inner = new Router().get('/application', answering)
+      app.use(guard()(new Router()).use(inner.routes()).routes())
+    })
+  const paths = ['/operation', '/router', '/registration/call', '/application']
+
+  test.each([
+    ['an authenticator', () => everywhere(() => withAuth(bearerOf('t'))), { via: 't' }],
+    ['a list', () => everywhere(() => withAuth([bearerOf('s'), bearerOf('t')])), { via: 't' }],
+    ['a plain function', () => everywhere(() => withAuth((request) => request.get('Authorization'))), 'Bearer t'],
+  ])('2.2 auth accepts %s at every level', async (_what, start, principal) => {
+    const { ask } = await start()
+    for (const path of paths) {
+      expectPassed(await ask(path, bearer('t')), principal)
+      expect(await ask(path)).toMatchObject({ status: 401, seen: [] })
+    }
+  })
+
+  test('2.2 auth accepts null at every level', async () => {
+    const { ask } = await everywhere(() => withAuth(null))
+    for (const path of paths) expectPassed(await ask(path, bearer('t')), undefined)
+  })
+
+  test('2.2 nothing is guarded unless auth is set', async () => {
+    const { ask } = await running((app, answering) => {
+      app.use(new Router().get('/x', answering).routes())
+    })
+    expectPassed(await ask(), undefined)
+  })
+
+  test.each([
+    [true, 403],
+    [undefined, 403],
+    [false, 200],
+  ])('2.2 csrf %s: a write from another site with a valid session gets %i', async (csrf, status) => {
+    const api = await operation(withAuth(sessionAuth()), (app) => {
+      if (csrf !== undefined) app.use(authSettings({ csrf }))
+      withSessions()(app)
+    })
+    const headers = { Cookie: await signInAs(api, { username: 'anna' }), 'Sec-Fetch-Site': 'cross-site' }
+    const answer = await api.ask('/x', { method: 'POST', headers })
+    if (status === 200) expectPassed(answer, { username: 'anna' })
+    else expectDenied(answer, 403, [], 'CSRF check Failed')
+  })
+})
+
+describe('2.3 the request attribute', () => {
+  test.each([
+    ['a token', 'abc123'],
+    ['a user name', 'anna'],
+    ['a record of a client', { id: 7, name: 'Acme' }],
+    ['a client address', '127.0.0.1'],
+    ['a number', 1],
+    ['true', true],
+  ])('2.3 request.auth holds %s', async (_what, principal) => {
+    const { ask } = await operation(withAuth(() => principal))
+    expectPassed(await ask(), principal)
+  })
+
+  test('2.3 request.auth holds the user of the session, with the username and all other fields', async () => {
+    const api = await operation(withAuth(sessionAuth()), withSessions())
+    const user = { username: 'anna', email: 'anna@example.com', isStaff: true }
+    expectPassed(await api.ask('/x', { headers: { Cookie: await signInAs(api, user) } }), user)
+  })
+})

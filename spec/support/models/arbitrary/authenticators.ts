@@ -1,0 +1,116 @@
+/**
+ * Authenticators as fast-check arbitraries: the built-in kinds alone and composed, each with requests that it accepts.
+ */
+import fc, { type Arbitrary } from 'fast-check'
+import { allOf, anyOf, firstPresent } from '../../../../src/core/lists.js'
+import type { Authenticator } from '../../../../src/core/Authenticator.js'
+import { constantTimeEqual } from '../../../../src/core/data.js'
+import { flatMap } from '../../../../src/core/map.js'
+import { lenient, optional } from '../../../../src/core/optional.js'
+import { apiKeyCookie, apiKeyHeader, apiKeyQuery } from '../../../../src/kinds/apiKey.js'
+import { httpBasicAuth, httpBearer } from '../../../../src/kinds/http.js'
+import { secrets } from '../../../../src/testing/laws/random.js'
+import {
+  withBasic,
+  withBearer,
+  withCookie,
+  withHeader,
+  withQuery,
+  mergeRequests,
+  type RequestSpec,
+} from '../../../../src/testing/requests.js'
+
+/** An authenticator, and a request that it accepts for each alternative. */
+export interface AuthenticatorSample {
+  readonly authenticator: Authenticator<unknown>
+  readonly valid: readonly [RequestSpec, ...RequestSpec[]]
+}
+
+type Hook = (sent: string) => unknown
+
+// The hook of the secret, sync or async
+const hookOf = (secret: string, late: boolean): Hook => {
+  const decide = (sent: string) => constantTimeEqual(sent, secret) && { knows: secret.slice(0, 4) }
+  return late ? (sent) => Promise.resolve().then(() => decide(sent)) : decide
+}
+
+const kinds: ReadonlyArray<(secret: string, hook: Hook) => AuthenticatorSample> = [
+  (secret, hook) => ({
+    authenticator: httpBearer({ authenticate: (_request, token) => hook(token) }),
+    valid: [withBearer(secret)],
+  }),
+  (secret, hook) => ({
+    authenticator: httpBasicAuth({
+      authenticate: (_request, user, password) => constantTimeEqual(user, 'anna') && hook(password),
+    }),
+    valid: [withBasic('anna', secret)],
+  }),
+  (secret, hook) => ({
+    authenticator: apiKeyHeader({ paramName: 'X-API-Key', authenticate: (_request, key) => hook(key) }),
+    valid: [withHeader('X-API-Key', secret)],
+  }),
+  (secret, hook) => ({
+    authenticator: apiKeyQuery({ paramName: 'api_key', authenticate: (_request, key) => hook(key) }),
+    valid: [withQuery('api_key', secret)],
+  }),
+  (secret, hook) => ({
+    authenticator: apiKeyCookie({ paramName: 'sid', authenticate: (_request, key) => hook(key) }),
+    valid: [withCookie('sid', secret)],
+  }),
+]
+
+const kind = (at: number): Arbitrary<AuthenticatorSample> =>
+  fc.tuple(secrets(), fc.boolean()).map(([secret, late]) => kinds[at]!(secret, hookOf(secret, late)))
+
+// Bearer and Basic share a field, so one request can carry only one of them
+const distinctKinds = (maxLength: number): Arbitrary<ReadonlyArray<AuthenticatorSample>> =>
+  fc
+    .tuple(fc.integer({ min: 0, max: 1 }), fc.shuffledSubarray([-1, 2, 3, 4], { minLength: 2, maxLength }))
+    .chain(([first, others]) => fc.tuple(...others.map((at) => kind(at === -1 ? first : at))))
+
+const either =
+  (fold: typeof anyOf | typeof firstPresent) =>
+  (members: ReadonlyArray<AuthenticatorSample>): AuthenticatorSample => ({
+    // Safe: there are at least two
+    authenticator: fold(members.map(({ authenticator }) => authenticator) as unknown as [Authenticator<unknown>]),
+    valid: members.flatMap(({ valid }) => valid) as unknown as AuthenticatorSample['valid'],
+  })
+
+// Combines every alternative of one with every alternative of the others
+const both = (members: ReadonlyArray<AuthenticatorSample>): AuthenticatorSample => ({
+  // Safe: there are at least two
+  authenticator: allOf(members.map(({ authenticator }) => authenticator) as unknown as [Authenticator<unknown>]),
+  valid: members
+    .map(({ valid }): ReadonlyArray<RequestSpec> => valid)
+    .reduce((some, others) =>
+      some.flatMap((one) => others.map((other) => mergeRequests(one, other))),
+    ) as AuthenticatorSample['valid'],
+})
+
+const changed =
+  (f: (authenticator: Authenticator<unknown>) => Authenticator<unknown>) =>
+  ({ authenticator, valid }: AuthenticatorSample): AuthenticatorSample => ({ authenticator: f(authenticator), valid })
+
+/**
+ * Authenticators of the built-in kinds: alone, in lists, in groups, mapped and optional, with random secrets, some of
+ * them async. Each has the requests that it accepts.
+ */
+export const authenticators = (): Arbitrary<AuthenticatorSample> => {
+  const single = fc.integer({ min: 0, max: kinds.length - 1 }).chain(kind)
+  const group = distinctKinds(3)
+  const nested = distinctKinds(4)
+    .filter((members) => members.length > 2)
+    .map(([first, ...others]) => both([first!, either(anyOf)(others)]))
+  const whole = fc.oneof(single, group.map(either(anyOf)), group.map(either(firstPresent)), group.map(both), nested)
+  return fc
+    .tuple(
+      whole,
+      fc.constantFrom(
+        changed((a) => a),
+        changed(flatMap((who) => ({ who }))),
+        changed(optional),
+        changed(lenient),
+      ),
+    )
+    .map(([made, change]) => change(made))
+}

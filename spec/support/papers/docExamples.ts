@@ -1,0 +1,59 @@
+/**
+ * Finds the examples in the documentation: every `@example` of the sources, and the fenced `ts` blocks of the Markdown
+ * files.
+ */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { repository } from '../projects/typecheck.js'
+
+/** One example. */
+export interface DocExample {
+  /** File and line: `src/core/Challenge.ts:7`. */
+  readonly place: string
+  readonly code: string
+  /** Whether it is run, or only typechecked. */
+  readonly runs: boolean
+}
+
+/** The sources, as paths from the repository. */
+export const sources = (): string[] =>
+  readdirSync(`${repository}src`, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts'))
+    .map((path) => `src/${path}`)
+    .sort()
+
+const lineOf = (text: string, at: number): number => text.slice(0, at).split('\n').length
+
+// From the line after the tag to the next tag or the end of the comment, without the stars of the comment
+const example = /^[ \t]*\* @example[ \t]*\n((?:(?!^[ \t]*\*\/|^[ \t]*\* @\w)[^\n]*\n)*)/gm
+
+/** Every `@example` of a source. */
+export const examplesOf = (path: string): DocExample[] => {
+  const text = readFileSync(repository + path, 'utf8')
+  return [...text.matchAll(example)].map(({ index, 1: code = '' }) => ({
+    place: `${path}:${lineOf(text, index)}`,
+    code: code.replace(/^[ \t]*\* ?/gm, ''),
+    runs: true,
+  }))
+}
+
+const fence = /^```ts([^\n]*)\n([\s\S]*?)^```$/gm
+
+/** The Markdown files whose `ts` blocks are typechecked and run: the README and the guides. */
+export const documents = (): string[] => [
+  'README.md',
+  ...readdirSync(`${repository}examples/guides`)
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `examples/guides/${name}`)
+    .sort(),
+]
+
+/** The fenced `ts` blocks of a Markdown file, or none if the file does not exist. `ts no-run` is only typechecked. */
+export const blocksOf = (path: string): DocExample[] => {
+  if (!existsSync(repository + path)) return []
+  const text = readFileSync(repository + path, 'utf8')
+  return [...text.matchAll(fence)].map(({ index, 1: info = '', 2: code = '' }) => ({
+    place: `${path}:${lineOf(text, index)}`,
+    code,
+    runs: info.trim() !== 'no-run',
+  }))
+}

@@ -1,0 +1,80 @@
+/**
+ * Copies the project to a separate folder and runs commands there, because `npm start` deletes `dist`, which other
+ * suites read.
+ */
+import { spawn } from 'node:child_process'
+import { cp, mkdtemp, rm, symlink } from 'node:fs/promises'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { compiled, exampleSources, userProject, type UserProject } from '../projects/userProject.js'
+
+const root = fileURLToPath(new URL('../../../', import.meta.url))
+
+const needed = ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'tsconfig.cjs.json', '.ci', 'src', 'examples']
+
+/** Copies what `npm start` needs. Call `remove` afterwards. */
+export const copyProject = async (): Promise<{ readonly folder: string; readonly remove: () => Promise<void> }> => {
+  const folder = await mkdtemp(join(tmpdir(), 'koa-with-auth-examples-'))
+  const remove = () => rm(folder, { recursive: true, force: true })
+  try {
+    for (const name of needed) await cp(join(root, name), join(folder, name), { recursive: true })
+    await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
+  } catch (error) {
+    await remove()
+    throw error
+  }
+  return { folder, remove }
+}
+
+/** The examples as JavaScript, in a project that has the package, without the build of `npm start`. */
+export const exampleProject = (): UserProject =>
+  userProject([], Object.fromEntries(exampleSources().map((path) => [path.replace(/ts$/, 'js'), compiled(path)])))
+
+/** A port that is not in use. */
+export const freePort = (): Promise<number> =>
+  new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo
+      server.close(() => resolve(port))
+    })
+  })
+
+export interface Running {
+  /** What it printed so far. */
+  readonly output: { stdout: string; stderr: string }
+  /** Resolves when it has printed this; rejects if it ends before. */
+  readonly printed: (text: string) => Promise<void>
+  /** Its exit code. */
+  readonly exited: Promise<number | null>
+  /** Sends a signal to it and to its children, as a terminal does. */
+  readonly signal: (name: 'SIGINT' | 'SIGTERM' | 'SIGKILL') => void
+}
+
+/** Starts a command in its own process group. */
+export const start = (folder: string, command: string, args: string[], env: Record<string, string> = {}): Running => {
+  const child = spawn(command, args, { cwd: folder, env: { ...process.env, ...env }, detached: true })
+  const output = { stdout: '', stderr: '' }
+  const exited = new Promise<number | null>((resolve, reject) => {
+    child.on('close', resolve)
+    child.on('error', reject)
+  })
+  child.stdout.on('data', (chunk: Buffer) => (output.stdout += chunk.toString()))
+  child.stderr.on('data', (chunk: Buffer) => (output.stderr += chunk.toString()))
+  return {
+    output,
+    exited,
+    printed: (text) =>
+      new Promise((resolve, reject) => {
+        const look = (): void => (output.stdout.includes(text) ? resolve() : undefined)
+        child.stdout.on('data', look)
+        look()
+        void exited.then((code) => reject(new Error(`ended with ${code}: ${output.stdout}${output.stderr}`)), reject)
+      }),
+    signal: (name) => {
+      if (child.pid !== undefined && child.exitCode === null && child.signalCode === null)
+        process.kill(-child.pid, name)
+    },
+  }
+}

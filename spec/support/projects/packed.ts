@@ -1,0 +1,104 @@
+/** The package as npm packs it, installed in an empty project outside of the repository. */
+import { execFileSync } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { madeOnce } from '../runs/madeOnce.js'
+import { repository } from './typecheck.js'
+
+const npm = (cwd: string, ...args: string[]): string =>
+  execFileSync('npm', [...args, '--no-audit', '--no-fund', '--loglevel=error'], { cwd, encoding: 'utf8' })
+
+/** What `npm pack` says about a package. */
+export interface PackedFiles {
+  readonly filename: string
+  /** The size of the tarball in bytes. */
+  readonly size: number
+  readonly files: ReadonlyArray<{ readonly path: string }>
+}
+
+export interface PackedProject {
+  /** The empty project's folder. */
+  readonly folder: string
+  /** The tarball. */
+  readonly tarball: string
+  /** Packs again without scripts: what the package would contain now. */
+  readonly listFiles: (withFiles: Readonly<Record<string, string>>) => ReadonlyArray<string>
+  readonly files: ReadonlyArray<string>
+  /** The size of the tarball in bytes. */
+  readonly packedBytes: number
+  readonly remove: () => void
+}
+
+const manifest = JSON.parse(readFileSync(`${repository}package.json`, 'utf8')) as { readonly files: string[] }
+
+// A copy, because packing includes a build, which would disturb the repository and other suites
+const copyRepository = (copy: string): void => {
+  const configuration = [
+    'package.json',
+    'tsconfig.json',
+    'tsconfig.build.json',
+    'tsconfig.cjs.json',
+    '.ci',
+    'src',
+    'LICENSE',
+    'README.md',
+    'examples',
+    'spec/data',
+  ]
+  for (const path of [...configuration, ...manifest.files.filter((one) => !/dist/.test(one))]) {
+    cpSync(repository + path, join(copy, path), { recursive: true, filter: (from) => !from.includes('node_modules') })
+  }
+  symlinkSync(`${repository}node_modules`, join(copy, 'node_modules'))
+}
+
+const parsePacked = (stdout: string): PackedFiles => {
+  // The output of scripts comes first
+  const [packed] = JSON.parse(stdout.slice(stdout.indexOf('[\n'))) as PackedFiles[]
+  return packed!
+}
+
+// `source`: the packed files and the tarball; `user`: an empty project with the package; `packed.json`: the output of
+// npm
+const pack = (folder: string): void => {
+  const [source, user] = [join(folder, 'source'), join(folder, 'user')]
+  mkdirSync(source)
+  mkdirSync(user)
+  copyRepository(source)
+  const packed = parsePacked(npm(source, 'pack', '--json'))
+  writeFileSync(join(folder, 'packed.json'), JSON.stringify(packed))
+  writeFileSync(join(user, 'package.json'), JSON.stringify({ name: 'user', private: true, type: 'module' }))
+  // Peers are not installed here: they come from the repository, so nothing is fetched
+  const tarball = join(source, packed.filename)
+  npm(user, 'install', '--prefer-offline', '--legacy-peer-deps', '--ignore-scripts', tarball)
+}
+
+/** Packs, and installs the tarball in an empty project with these packages beside it, taken from the repository. */
+export const packedProject = (beside: ReadonlyArray<string>): PackedProject => {
+  const once = madeOnce('packed', pack)
+  const packed = JSON.parse(readFileSync(join(once, 'packed.json'), 'utf8')) as PackedFiles
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'koa-with-auth-user-')))
+  cpSync(join(once, 'user'), folder, { recursive: true, verbatimSymlinks: true })
+  for (const name of beside) {
+    mkdirSync(dirname(join(folder, 'node_modules', name)), { recursive: true })
+    symlinkSync(realpathSync(`${repository}node_modules/${name}`), join(folder, 'node_modules', name))
+  }
+  return {
+    folder,
+    tarball: join(once, 'source', packed.filename),
+    files: packed.files.map(({ path }) => path),
+    packedBytes: packed.size,
+    listFiles: (withFiles) => {
+      const source = mkdtempSync(join(tmpdir(), 'koa-with-auth-source-'))
+      cpSync(join(once, 'source'), source, { recursive: true, verbatimSymlinks: true })
+      for (const [path, text] of Object.entries(withFiles)) {
+        mkdirSync(dirname(join(source, path)), { recursive: true })
+        writeFileSync(join(source, path), text)
+      }
+      const { files } = parsePacked(npm(source, 'pack', '--json', '--dry-run', '--ignore-scripts'))
+      rmSync(source, { recursive: true, force: true })
+      return files.map(({ path }) => path)
+    },
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}

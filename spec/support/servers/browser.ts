@@ -1,0 +1,52 @@
+/** Chromium for the suites that need a real browser: the one on the PATH, as Debian installs it. */
+import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
+import { afterAll, beforeAll, onTestFinished } from 'vitest'
+import { missingProgram, programPath } from '../projects/programs.js'
+
+const names = ['chromium', 'chromium-browser', 'google-chrome']
+
+/** What is missing, or `undefined`. If `CI` is set, it is an error, because nothing may be skipped there. */
+export const missingBrowser = (env: NodeJS.ProcessEnv = process.env): string | undefined => missingProgram(names, env)
+
+/** The errors of a page, and the origins that it requested. */
+export interface Watched {
+  readonly page: Page
+  /** Errors and warnings of the console, uncaught errors, and violations of the page's policy. */
+  readonly complaints: string[]
+  /** The origins of all requests. */
+  readonly origins: Set<string>
+  /** Prompts that the browser opened. */
+  readonly dialogs: string[]
+}
+
+/** A browser while the surrounding suite runs. Each page has its own profile, and is closed after its test. */
+export const browsing = () => {
+  let browser: Browser | undefined
+  beforeAll(async () => {
+    browser = await chromium.launch({
+      executablePath: programPath(names, process.env) ?? '',
+      args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-background-networking'],
+    })
+  }, 60_000)
+  afterAll(() => browser?.close())
+  return async (options: BrowserContextOptions = {}): Promise<Watched> => {
+    const context = await browser!.newContext(options)
+    onTestFinished(() => context.close())
+    const page = await context.newPage()
+    // A click waits until its target stops moving, and Swagger UI's buttons move for half a second
+    const devtools = await context.newCDPSession(page)
+    await devtools.send('Animation.enable')
+    await devtools.send('Animation.setPlaybackRate', { playbackRate: 1000 })
+    const watched: Watched = { page, complaints: [], origins: new Set(), dialogs: [] }
+    page.on('console', (message) => {
+      if (['error', 'warning'].includes(message.type())) watched.complaints.push(message.text())
+    })
+    page.on('pageerror', (error) => watched.complaints.push(String(error)))
+    page.on('request', (request) => watched.origins.add(new URL(request.url()).origin))
+    page.on('dialog', (dialog) => {
+      watched.dialogs.push(dialog.message())
+      void dialog.dismiss()
+    })
+    return watched
+  }
+}

@@ -1,0 +1,96 @@
+/**
+ * A real server that gets new levels for each request: a router for each level except the innermost, which is an
+ * operation.
+ */
+import { Agent, request as send } from 'node:http'
+import Router, { type RouterInstance } from '@koa/router'
+import Koa, { type Context, type Middleware } from 'koa'
+import { afterAll } from 'vitest'
+import type { Level } from '../models/evaluator.js'
+import { authOf } from '../sites/guardedApp.js'
+import { guardOf } from '../models/levels.js'
+import { serve } from './server.js'
+import { decisionOf, fieldsOf, treesOf } from '../models/trees.js'
+
+export interface Answered {
+  readonly status: number
+  /** The lines of `WWW-Authenticate`. */
+  readonly challenges: ReadonlyArray<string>
+  readonly text: string
+  /** The hooks that were called, in order. */
+  readonly calls: ReadonlyArray<string>
+  /** How often the operation ran. */
+  readonly ran: number
+}
+
+/** Serves the routes that were mounted last, while the surrounding suite runs. */
+export const useRoutes = () => {
+  let routes: Middleware
+  const served = serve(() => {
+    const app = new Koa()
+    app.silent = true
+    return app.use((ctx, next) => routes(ctx, next))
+  })
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  afterAll(() => agent.destroy())
+  return {
+    mount: (router: RouterInstance): void => {
+      // Safe: Koa calls it with its context
+      routes = router.routes() as Middleware
+    },
+    post: (path: string, headers: string[]) => post(agent, served.port, path, headers),
+  }
+}
+
+/** Serves while the surrounding suite runs. */
+export const useLevels = () => {
+  const served = useRoutes()
+  return {
+    answerTo: async (of: ReadonlyArray<Level>): Promise<Answered> => {
+      const calls: string[] = []
+      let ran = 0
+      const { router, path } = mounted(of, calls, (ctx) => {
+        ran++
+        ctx.body = { auth: authOf(ctx) ?? null }
+      })
+      served.mount(router)
+      const fields = fieldsOf(treesOf(of)).flat()
+      const answer = await served.post(path, fields)
+      return { ...answer, calls, ran }
+    },
+  }
+}
+
+const mounted = (of: ReadonlyArray<Level>, calls: string[], handler: (ctx: Context) => void) => {
+  const operation = of.at(-1) ?? 'inherit'
+  // Safe: a router calls its functions with a Koa context
+  const handle = handler as never
+  const innermost = new Router()
+  if (operation === 'inherit') innermost.post('/o', handle)
+  else innermost.post('/o', guardOf(decisionOf(operation, calls)), handle)
+  return of.slice(0, -1).reduceRight<{ router: RouterInstance; path: string }>(
+    ({ router, path }, level) => ({
+      router:
+        level === 'inherit'
+          ? new Router().use('/p', router.routes())
+          : guardOf(decisionOf(level, calls))(new Router()).use('/p', router.routes()),
+      path: `/p${path}`,
+    }),
+    { router: innermost, path: '/o' },
+  )
+}
+
+const post = (agent: Agent, port: number, path: string, headers: string[]) =>
+  new Promise<Pick<Answered, 'status' | 'challenges' | 'text'>>((resolve, reject) => {
+    const request = send({ agent, host: '127.0.0.1', port, path, method: 'POST', headers }, (response) => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.on('end', () => {
+        const { statusCode: status = 0, rawHeaders: lines } = response
+        const challenges = lines.filter((_, at) => lines[at - 1]?.toLowerCase() === 'www-authenticate' && at % 2 === 1)
+        resolve({ status, challenges, text: Buffer.concat(chunks).toString() })
+      })
+    })
+    request.on('error', reject)
+    request.end()
+  })

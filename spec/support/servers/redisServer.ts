@@ -1,0 +1,189 @@
+/**
+ * A real redis-server on a free port of the loopback address, for the time of a suite. It can be paused, stopped, and
+ * started again on the same port. Its folder is temporary. By default it keeps nothing on disk.
+ */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { connect, createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, it } from 'vitest'
+import { missingProgram, programPath } from '../projects/programs.js'
+
+const names = ['redis-server']
+
+/** The path of redis-server. */
+export const redisPath = (env: NodeJS.ProcessEnv): string | undefined => programPath(names, env)
+
+/** What is missing, or `undefined`. If `CI` is set, it is an error, because nothing may be skipped there. */
+export const missingRedis = (env: NodeJS.ProcessEnv = process.env): string | undefined => missingProgram(names, env)
+
+/** A suite that needs a redis-server. Without one it is skipped, with a message. */
+export const describeWithRedis = (name: string, suite: () => void): void => {
+  const missing = missingRedis()
+  if (missing === undefined) describe(name, suite)
+  else describe(name, () => it.skip(missing, () => {}))
+}
+
+export interface RedisServer {
+  readonly port: number
+  /** `redis://127.0.0.1:port` */
+  readonly url: string
+  /** Stops the process: connections stay open, and get no reply. */
+  readonly pause: () => void
+  readonly continue: () => void
+  /** Ends it. What it has on disk stays. */
+  readonly stop: () => Promise<void>
+  /** Starts it again on the same port, after `stop`. */
+  readonly start: () => Promise<void>
+  readonly restart: () => Promise<void>
+  /** Sends one command over a separate connection. Resolves with the raw reply. */
+  readonly send: (...args: string[]) => Promise<string>
+  /** Ends it, and removes its folder. */
+  readonly close: () => Promise<void>
+}
+
+export interface RedisServerOptions {
+  /** Whether its data outlast `stop` and `start`: every write is on disk before the reply. */
+  readonly persistent?: boolean
+  /** Whether it is a cluster of one node with all slots. */
+  readonly cluster?: boolean
+}
+
+export const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server = createServer()
+    server.on('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo
+      server.close(() => resolve(port))
+    })
+  })
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
+const encoded = (args: ReadonlyArray<string>): string =>
+  `*${args.length}\r\n${args.map((arg) => `$${Buffer.byteLength(arg)}\r\n${arg}\r\n`).join('')}`
+
+// Enough for short replies, which arrive in one piece
+export const sendTo = (port: number, args: ReadonlyArray<string>): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(encoded(args)))
+    socket.setTimeout(2000, () => socket.destroy(new Error('redis-server does not answer')))
+    socket.on('error', reject)
+    socket.once('data', (data) => {
+      socket.destroy()
+      resolve(data.toString())
+    })
+  })
+
+const idle = new Set(['cluster', 'info', 'config', 'ping', 'replconf', 'psync'])
+
+/** How often each command ran, from `INFO commandstats`, without commands for the administration of servers. */
+export const commandsIn = (stats: string): Record<string, number> => {
+  const counts: Record<string, number> = {}
+  for (const [, name = '', calls] of stats.matchAll(/cmdstat_([\w|]+):calls=(\d+)/g)) {
+    if (!idle.has(name.split('|')[0] ?? '')) counts[name] = (counts[name] ?? 0) + Number(calls)
+  }
+  return counts
+}
+
+const untilReady = async (port: number, child: ChildProcess): Promise<void> => {
+  for (const until = Date.now() + 10_000; Date.now() < until; await pause(20)) {
+    if (child.exitCode !== null) throw new Error(`redis-server ended with ${child.exitCode}`)
+    if ((await sendTo(port, ['PING']).catch(() => '')).startsWith('+PONG')) return
+  }
+  throw new Error('redis-server did not start')
+}
+
+const untilFormed = async (port: number): Promise<void> => {
+  await sendTo(port, ['CLUSTER', 'ADDSLOTSRANGE', '0', '16383'])
+  for (const until = Date.now() + 10_000; Date.now() < until; await pause(50)) {
+    if ((await sendTo(port, ['CLUSTER', 'INFO'])).includes('cluster_state:ok')) return
+  }
+  throw new Error('the cluster did not form')
+}
+
+// A node that has met no other one does not know its address, which clients need
+const clusterOfOne = ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1']
+
+/** Starts one. */
+export const startRedis = async ({
+  persistent = false,
+  cluster = false,
+}: RedisServerOptions = {}): Promise<RedisServer> => {
+  const path = redisPath(process.env)
+  if (path === undefined) throw new Error('no redis-server on the PATH; apt-get install redis-server')
+  const port = await freePort()
+  const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-redis-'))
+  const persistence = persistent ? ['--appendonly', 'yes', '--appendfsync', 'always'] : ['--appendonly', 'no']
+  // Its second port is 10000 higher by default, which may not be a valid port
+  const clustering = cluster ? ['--cluster-port', String(await freePort()), ...clusterOfOne] : []
+  const own = [
+    '--port',
+    String(port),
+    '--bind',
+    '127.0.0.1',
+    '--dir',
+    folder,
+    '--save',
+    '',
+    ...persistence,
+    ...clustering,
+  ]
+  let child: ChildProcess | undefined
+  const kill = (): void => void child?.kill('SIGKILL')
+  process.once('exit', kill)
+  const start = async (): Promise<void> => {
+    if (child !== undefined) throw new Error('redis-server is running')
+    child = spawn(path, own, { stdio: 'ignore' })
+    child.on('error', () => {})
+    await untilReady(port, child)
+    if (cluster) await untilFormed(port)
+  }
+  const stop = async (): Promise<void> => {
+    const stopping = child
+    child = undefined
+    if (stopping === undefined || stopping.exitCode !== null || stopping.signalCode !== null) return
+    const ended = new Promise((resolve) => stopping.once('exit', resolve))
+    // A paused process gets no other signal
+    stopping.kill('SIGKILL')
+    await ended
+  }
+  const close = async (): Promise<void> => {
+    await stop()
+    process.off('exit', kill)
+    rmSync(folder, { recursive: true, force: true })
+  }
+  await start().catch(async (error: unknown) => {
+    await close()
+    throw error
+  })
+  return {
+    port,
+    url: `redis://127.0.0.1:${port}`,
+    pause: () => void child?.kill('SIGSTOP'),
+    continue: () => void child?.kill('SIGCONT'),
+    stop,
+    start,
+    restart: async () => {
+      await stop()
+      await start()
+    },
+    send: (...command) => sendTo(port, command),
+    close,
+  }
+}
+
+/** A redis-server while the surrounding suite runs. Use it inside of hooks and tests. */
+export const redisServer = (options: RedisServerOptions = {}): (() => RedisServer) => {
+  let server: RedisServer | undefined
+  beforeAll(async () => {
+    server = await startRedis(options)
+  }, 30_000)
+  afterAll(() => server?.close())
+  return () => {
+    if (server === undefined) throw new Error('not started yet: ask inside of a hook or a test')
+    return server
+  }
+}

@@ -1,0 +1,173 @@
+/** An application with passkeys: the routes that the guide shows, on given stores. */
+import { randomBytes } from 'node:crypto'
+import Router from '@koa/router'
+import Koa from 'koa'
+import { withAuth } from 'koa-with-auth'
+import { memoryStore, sessions, type SessionStore } from 'koa-with-auth/sessions'
+import { begin, finish } from 'koa-with-auth/sign-in'
+import { memoryPasskeyStore, passkeys, type PasskeysOptions, type PasskeyStore } from 'koa-with-auth/sign-in/passkeys'
+import {
+  softwareAuthenticator,
+  type CreationOptions,
+  type RequestOptions,
+  type SoftwareAuthenticatorOptions,
+  type WrongAssertion,
+  type WrongRegistration,
+} from 'koa-with-auth/testing'
+import { jsonClient, type JsonClient, type JsonReply } from '../servers/jsonClient.js'
+
+export interface SiteUser {
+  readonly username: string
+  readonly email: string
+  readonly isActive: true
+}
+
+export const origin = 'http://localhost:4000'
+export const rpId = 'localhost'
+
+export interface PasskeySite {
+  readonly app: Koa
+  readonly store: PasskeyStore
+  /** How often the hooks and handlers after a ceremony ran. */
+  readonly calls: { signedIn: number; registered: number; steppedUp: number }
+}
+
+export interface PasskeySiteOptions {
+  readonly passkeys?: Partial<PasskeysOptions<SiteUser>>
+  readonly store?: PasskeyStore
+  readonly sessionStore?: SessionStore
+  readonly keys?: string[]
+  /** The origin of the site itself. */
+  readonly origin?: string
+  /** How old a proof may be where a fresh one is asked. */
+  readonly fresh?: number
+  /** Another page, at `/page`. */
+  readonly page?: string
+}
+
+const page = `<!doctype html><html lang="en"><title>A site</title><link rel="icon" href="data:,">
+<form><label>Name <input name="username" autocomplete="username webauthn"></label></form>`
+
+/** Makes the application. Users are all names but `gone`; signing in with a password takes any. */
+export const passkeySite = (options: PasskeySiteOptions = {}): PasskeySite => {
+  const store = options.store ?? memoryPasskeyStore()
+  const site = options.origin ?? origin
+  const app = new Koa({ keys: options.keys ?? [randomBytes(32).toString('hex')] })
+  const calls = { signedIn: 0, registered: 0, steppedUp: 0 }
+  const userOf = (username: string): SiteUser | undefined =>
+    username === 'gone' ? undefined : { username, email: `${username}@shop.example`, isActive: true }
+  const { sessionAuth, logIn, logOut } = sessions(app, {
+    loadUser: userOf,
+    store: options.sessionStore ?? memoryStore(),
+    origin: site,
+  })
+  const passkey = passkeys<SiteUser>({
+    rp: { id: rpId, name: 'Shop' },
+    origins: [site],
+    store,
+    nameOf: ({ email }) => email,
+    ...options.passkeys,
+  })
+  const router = new Router()
+  const fresh = { proof: { maxAge: options.fresh ?? 300_000 } }
+  router.get('/', withAuth(null), (ctx) => {
+    ctx.type = 'html'
+    ctx.body = page
+  })
+  router.get('/page', withAuth(null), (ctx) => {
+    ctx.type = 'html'
+    ctx.body = options.page
+  })
+  router.post('/sign-in/password/:user', withAuth(null), async (ctx) => {
+    const user = userOf(String(ctx.params['user']))
+    if (user === undefined) return ctx.throw(403)
+    await logIn(ctx, user, { proof: { method: 'password' } })
+    ctx.status = 204
+  })
+  router.post('/sign-out', withAuth(null), async (ctx) => {
+    await logOut(ctx)
+    ctx.status = 204
+  })
+  router.get('/me', withAuth(sessionAuth()), (ctx) => {
+    ctx.body = { user: ctx.request.auth.username }
+  })
+  router.post('/passkeys/options', withAuth(sessionAuth(fresh)), begin(passkey.register))
+  router.post(
+    '/passkeys',
+    withAuth(sessionAuth()),
+    finish(passkey.register, (ctx, { proof }) => {
+      calls.registered += 1
+      ctx.status = 201
+      ctx.body = { id: proof.credential }
+      return true
+    }),
+  )
+  router.get('/passkeys', withAuth(sessionAuth()), async (ctx) => {
+    ctx.body = (await store.ofUser(ctx.request.auth.username)).map(({ id }) => ({ id }))
+  })
+  router.delete('/passkeys/:id', withAuth(sessionAuth(fresh)), async (ctx) => {
+    ctx.status = (await store.remove(String(ctx.params['id']), ctx.request.auth.username)) ? 204 : 404
+  })
+  router.post('/sign-in/passkey/options', withAuth(null), begin(passkey))
+  router.post(
+    '/sign-in/passkey',
+    withAuth(null),
+
+    finish(passkey, (_ctx, { proof }) => {
+      calls.signedIn += 1
+      return userOf(proof.subject)
+    }),
+  )
+  router.post('/prove/passkey/options', withAuth(sessionAuth()), begin(passkey.stepUp))
+  router.post(
+    '/prove/passkey',
+    withAuth(sessionAuth()),
+    finish(passkey.stepUp, (_ctx, { proof }) => {
+      calls.steppedUp += 1
+      return userOf(proof.subject)
+    }),
+  )
+  app.use(passkey.related)
+  app.use(router.routes())
+  return { app, store, calls }
+}
+
+/** A person with a browser and an authenticator. */
+export interface Person {
+  readonly browser: JsonClient
+  readonly phone: ReturnType<typeof softwareAuthenticator>
+}
+
+export const person = (url: () => string, options: Partial<SoftwareAuthenticatorOptions> = {}): Person => ({
+  browser: jsonClient(url),
+  phone: softwareAuthenticator({ origin, ...options }),
+})
+
+/** The options that a route answers, for a registration or an assertion. */
+export const optionsFrom = async ({ browser }: Person, path: string, body?: unknown) => {
+  const reply = await browser.post(path, body)
+  if (reply.status !== 200) throw new Error(`${path} answered ${reply.status} ${JSON.stringify(reply.body)}`)
+  // Safe: the specs of the options check what is in it
+  return reply.body as CreationOptions & RequestOptions
+}
+
+/** Registers a passkey for the user who is signed in. */
+export const register = async (who: Person, wrong?: WrongRegistration): Promise<JsonReply> =>
+  who.browser.post('/passkeys', who.phone.create(await optionsFrom(who, '/passkeys/options'), wrong))
+
+/** Signs in, or at another pair of routes. */
+export const use = async (who: Person, wrong?: WrongAssertion, at = '/sign-in/passkey'): Promise<JsonReply> =>
+  who.browser.post(at, who.phone.get(await optionsFrom(who, `${at}/options`), wrong))
+
+/** A person who is signed in as a user by a password, and has a passkey. */
+export const withPasskey = async (
+  url: () => string,
+  user: string,
+  options: Partial<SoftwareAuthenticatorOptions> = {},
+): Promise<Person & { readonly id: string }> => {
+  const who = person(url, options)
+  await who.browser.post(`/sign-in/password/${user}`)
+  const { status } = await register(who)
+  if (status !== 201) throw new Error(`not registered: ${status}`)
+  return { ...who, id: who.phone.passkeys().at(-1)?.id ?? '' }
+}

@@ -1,0 +1,199 @@
+/**
+ * A site whose users sign in with providers, until the test has finished. An identity that has no account gets one, as
+ * `<name of the kind>-<subject>`.
+ */
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import Router from '@koa/router'
+import Koa, { type Middleware } from 'koa'
+import { sessionAuth, withAuth } from 'koa-with-auth'
+import { memoryStore, sessions, type SessionStore } from 'koa-with-auth/sessions'
+import { begin, finish, type Done } from 'koa-with-auth/sign-in'
+import { oidc, providerAnswer, type OAuth2Kind, type OidcKind, type OidcOptions } from 'koa-with-auth/sign-in/oidc'
+import { onTestFinished } from 'vitest'
+import { SECRET } from '../servers/openIdProvider.js'
+import { strongKey } from './sessionsApp.js'
+import { userAgent, type Page, type UserAgent } from '../servers/userAgent.js'
+
+export type AnyKind = OidcKind | OAuth2Kind
+
+export interface SiteOptions {
+  /** The kinds by name; `GET /sign-in/<name>` begins, and `/sign-in/<name>/callback` finishes. */
+  readonly kinds: (callback: (name: string) => string) => Readonly<Record<string, AnyKind>>
+  readonly store?: SessionStore
+  readonly keys?: string[]
+  readonly origin?: (port: number) => string
+  readonly https?: boolean
+  readonly list?: boolean
+  /** Who an identity is, instead of the accounts. */
+  readonly hook?: (done: Done) => unknown
+  /** More routes. */
+  readonly routes?: (router: Router, kinds: Readonly<Record<string, AnyKind>>, parts: Parts) => void
+  readonly middleware?: Middleware
+}
+
+export interface Parts {
+  readonly logIn: (ctx: Koa.Context, user: { readonly username: string }) => Promise<void>
+  readonly logOut: (ctx: Koa.Context) => Promise<void>
+  readonly logOutEverywhere: (id: string) => Promise<void>
+}
+
+export interface ProviderSite {
+  readonly origin: string
+  readonly port: number
+  readonly app: Koa
+  /** The signing keys. */
+  readonly keys: string[]
+  /** Identities by `issuer subject`, and whose they are. */
+  readonly accounts: Map<string, string>
+  /** What the hook got, in order. */
+  readonly done: Done[]
+  /** The answers of providers that came with it. */
+  readonly answers: unknown[]
+  /** What Koa's `error` event reported. */
+  readonly errors: unknown[]
+  /** Begins in a browser, and follows to the callback, which is not requested. */
+  readonly toCallback: (browser: UserAgent, name?: string, query?: string) => Promise<string>
+  /** The whole way. */
+  readonly signIn: (browser: UserAgent, name?: string) => Promise<Page>
+  /** Who is signed in, or `undefined`. */
+  readonly me: (browser: UserAgent) => Promise<string | undefined>
+}
+
+/** What the site is registered as at providers. */
+export const SECRET_CLIENT = { id: 'shop', secret: SECRET }
+
+/** Options of `oidc` for the client `shop`. */
+export const shopAt = (issuer: string, callback: string, over: Partial<OidcOptions> = {}): OidcOptions => ({
+  issuer,
+  client: SECRET_CLIENT,
+  callback,
+  ...over,
+})
+
+/** A free port, whose server gets its handler later. */
+export const reserved = async () => {
+  let handler: RequestListener | undefined
+  const server = createServer((req, res) => handler?.(req, res))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  const { port } = server.address() as AddressInfo
+  return {
+    port,
+    serve: (given: RequestListener) => {
+      handler = given
+    },
+  }
+}
+
+/** Starts a site on a reserved port, which its provider may have to know before. */
+export const providerSite = async (
+  options: SiteOptions,
+  place?: Awaited<ReturnType<typeof reserved>>,
+): Promise<ProviderSite> => {
+  const { port, serve } = place ?? (await reserved())
+  const origin = options.origin?.(port) ?? `http://localhost:${port}`
+  const keys = options.keys ?? [strongKey]
+  const app = new Koa({ keys })
+  const errors: unknown[] = []
+  app.on('error', (error: unknown) => errors.push(error))
+  const accounts = new Map<string, string>()
+  const done: Done[] = []
+  const answers: unknown[] = []
+  if (options.middleware !== undefined) app.use(options.middleware)
+  const parts = sessions(app, {
+    loadUser: (username) => ({ username, isActive: true }),
+    store: options.store ?? memoryStore(),
+    origin,
+    ...(options.https !== undefined && { https: options.https }),
+    ...(options.list !== undefined && { list: options.list }),
+  })
+  const callback = (name: string) => `/sign-in/${name}/callback`
+  const kinds = options.kinds(callback)
+  const router = new Router()
+  for (const [name, kind] of Object.entries(kinds)) {
+    const userOf = (_ctx: Koa.Context, given: Done) => {
+      done.push(given)
+      answers.push(providerAnswer(given.proof))
+      if (options.hook !== undefined) return options.hook(given)
+      const { issuer, subject } = given.proof
+      const identity = `${issuer} ${subject}`
+      const owner = accounts.get(identity)
+      if (given.intent === 'link') {
+        if (owner !== undefined && owner !== given.subject) return undefined
+        accounts.set(identity, String(given.subject))
+        return true
+      }
+      const username = owner ?? `${name}-${subject}`
+      accounts.set(identity, username)
+      return { username, isActive: true }
+    }
+    router.get(`/sign-in/${name}`, withAuth(null), begin(kind as OidcKind))
+    router.all(callback(name), withAuth(null), finish(kind as OidcKind, userOf))
+    router.post(`/accounts/${name}`, withAuth(sessionAuth()), begin(kind as OidcKind, { intent: 'link' }))
+  }
+  router.get('/me', withAuth(sessionAuth()), (ctx) => {
+    ctx.body = { user: ctx.request.auth.username, proofs: parts.proofsOf(ctx) }
+  })
+  router.post('/basket/:item', withAuth(null), (ctx) => {
+    Object.assign(ctx['session'] as object, { basket: ctx.params['item'] })
+    ctx.status = 204
+  })
+  router.get('/basket', withAuth(null), (ctx) => {
+    ctx.body = { basket: (ctx['session'] as { basket?: string }).basket ?? null }
+  })
+  router.post('/sign-in/as/:user', withAuth(null), async (ctx) => {
+    await parts.logIn(ctx, { username: String(ctx.params['user']), isActive: true })
+    ctx.status = 204
+  })
+  router.post('/sign-out', withAuth(null), async (ctx) => {
+    await parts.logOut(ctx)
+    ctx.status = 204
+  })
+  options.routes?.(router, kinds, {
+    logIn: (ctx, user) => parts.logIn(ctx, { ...user, isActive: true }),
+    logOut: parts.logOut,
+    logOutEverywhere: parts.logOutEverywhere,
+  })
+  app.use(router.routes())
+  app.use((ctx) => {
+    ctx.body = `page ${ctx.url}`
+  })
+  const respond = app.callback()
+  serve((req, res) => void respond(req, res))
+  const first = Object.keys(kinds)[0] ?? ''
+  const toCallback: ProviderSite['toCallback'] = async (browser, name = first, query = '') => {
+    const start = `${origin}/sign-in/${name}${query}`
+    const page = await browser.open(start, (url) => url.startsWith(`${origin}${callback(name)}`))
+    if (page.stopped.startsWith(`${origin}${callback(name)}`)) return page.stopped
+    throw new Error(`${page.status} ${page.way.join(' ')} ${page.body}`)
+  }
+  return {
+    origin,
+    port,
+    app,
+    keys,
+    accounts,
+    done,
+    answers,
+    errors,
+    toCallback,
+    signIn: async (browser, name) => browser.open(await toCallback(browser, name)),
+    me: async (browser) => {
+      const { status, body } = await browser.send(`${origin}/me`)
+      return status === 200 ? (JSON.parse(body) as { user: string }).user : undefined
+    },
+  }
+}
+
+/** A browser that has never been anywhere. */
+export const newBrowser = (): UserAgent => userAgent()
+
+/** One provider found by discovery, on a site. */
+export const siteOf = (issuer: string, over: Partial<OidcOptions> = {}, options: Partial<SiteOptions> = {}) =>
+  providerSite({ kinds: (callback) => ({ provider: oidc(shopAt(issuer, callback('provider'), over)) }), ...options })

@@ -1,0 +1,261 @@
+/**
+ * One application with sessions for one test. Its users and its store are watched, and its visitors keep their cookies.
+ */
+import Router from '@koa/router'
+import type Koa from 'koa'
+import type { Context, Middleware, Next } from 'koa'
+import { authSettings, sessionAuth, sessionAuthIsStaff, sessionAuthSuperUser, withAuth } from 'koa-with-auth'
+import { memoryStore, sessions, type SessionsOptions, type SessionStore, type Signing } from 'koa-with-auth/sessions'
+import {
+  askPort,
+  challenge,
+  expectDenied,
+  expectPassed,
+  running,
+  type Answer,
+  type Running,
+  type Sending,
+} from '../models/behavior.js'
+
+/** Long enough to be accepted. */
+export const strongKey = 'a signing key that is long enough, for tests'
+
+export interface User {
+  readonly username: string
+  readonly isSuperuser?: boolean
+  readonly isStaff?: boolean
+  readonly isActive?: boolean
+}
+
+/** A store that records its calls as `read`, `insert`, ..., and can be made to fail. */
+export interface WatchedStore extends SessionStore {
+  readonly asked: string[]
+  /** The ids that it got. */
+  readonly ids: Set<string>
+  /** What a method does instead of asking the store; `undefined` means that it works. */
+  readonly instead: { [M in Method]?: SessionStore[M] | undefined }
+}
+
+const methods = ['read', 'insert', 'update', 'end', 'markOf', 'mark'] as const
+type Method = (typeof methods)[number]
+
+export const watchedStore = (store: () => SessionStore): WatchedStore => {
+  const asked: string[] = []
+  const ids = new Set<string>()
+  const instead: WatchedStore['instead'] = {}
+  const method = <M extends Method>(name: M): SessionStore[M] => {
+    const ask = (...args: unknown[]): unknown => {
+      asked.push(name)
+      if (name !== 'markOf' && name !== 'mark') ids.add(String(args[0]))
+      return Reflect.apply(instead[name] ?? store()[name], undefined, args)
+    }
+    // Safe: it has the parameters and the result of the method of that name
+    return ask as SessionStore[M]
+  }
+  // Safe: all methods are there
+  return {
+    ...(Object.fromEntries(methods.map((name) => [name, method(name)])) as object as SessionStore),
+    asked,
+    ids,
+    instead,
+  }
+}
+
+export interface SessionsApp extends Running {
+  readonly app: Koa
+  readonly users: Map<string, User>
+  readonly store: WatchedStore
+  readonly signing: Signing<User>
+  /** How often a user was loaded. */
+  readonly loaded: () => number
+  /** Continues the requests that wait at `/slow`. */
+  readonly release: () => void
+  /** Resolves when a request waits at `/slow`. */
+  readonly waiting: () => Promise<void>
+  readonly visitor: (cookies?: ReadonlyMap<string, string>) => Visitor
+}
+
+export interface SessionsAppOptions extends Omit<SessionsOptions<User | undefined>, 'loadUser' | 'store'> {
+  readonly keys?: Koa['keys']
+  /** What is mounted above and below the sessions. */
+  readonly above?: (app: Koa) => void
+  readonly below?: (app: Koa, signing: Signing<User>) => void
+  readonly trustedOrigins?: ReadonlyArray<string>
+}
+
+// The parts of a store that it may leave out, as the store itself does them
+const optionalOf = (store: () => SessionStore): Pick<SessionStore, 'enlist' | 'listed'> => ({
+  enlist: async (...args) => store().enlist?.(...args),
+  listed: async (user) => (await store().listed?.(user)) ?? [],
+})
+
+/** Serves an application with sessions until the test has finished. */
+export const sessionsApp = async (
+  store: () => SessionStore = (
+    (kept) => () =>
+      kept
+  )(memoryStore()),
+  { keys = [strongKey], above, below, trustedOrigins = [], ...options }: SessionsAppOptions = {},
+): Promise<SessionsApp> => {
+  const users = new Map<string, User>([
+    ['anna', { username: 'anna', isActive: true }],
+    ['sam', { username: 'sam', isStaff: true }],
+    ['root', { username: 'root', isSuperuser: true }],
+  ])
+  const watched = watchedStore(store)
+  let loaded = 0
+  let made: { readonly app: Koa; readonly signing: Signing<User> } | undefined
+  const gate = gates()
+  const api = await running((app, answering) => {
+    app.keys = keys
+    above?.(app)
+    const loadUser = async (id: string): Promise<User | undefined> => {
+      loaded++
+      return users.get(id)
+    }
+    const signing = sessions(app, { ...options, loadUser, store: { ...watched, ...optionalOf(store) } })
+    made = { app, signing }
+    app.use(authSettings({ trustedOrigins }))
+    below?.(app, signing)
+    const open = withAuth(null)
+    const router = new Router()
+    router.post('/login', open, async (ctx) => {
+      const { user = 'anna', keep } = ctx.query
+      await signing.logIn(ctx, users.get(String(user))!, keep === undefined ? {} : { keep: [keep].flat() })
+      answering(ctx)
+    })
+    router.post('/login/throw', open, async (ctx) => {
+      await signing.logIn(ctx, users.get('anna')!)
+      throw new Error('after a sign-in')
+    })
+    router.post('/logout', open, async (ctx) => {
+      await signing.logOut(ctx)
+      answering(ctx)
+    })
+    router.post('/everywhere', withAuth(sessionAuth()), async (ctx) => {
+      await signing.logOutEverywhere(ctx.request.auth.username)
+      answering(ctx)
+    })
+    router.all('/me', withAuth(sessionAuth()), answering)
+    router.get('/staff', withAuth(sessionAuthIsStaff()), answering)
+    router.get('/super', withAuth(sessionAuthSuperUser()), answering)
+    router.get('/open', open, answering)
+    // Changes the session of any caller: `/set?basket=pear`
+    router.post('/set', open, (ctx) => {
+      Object.assign(ctx['session'] as object, ctx.query)
+      answering(ctx)
+    })
+    router.get('/read', open, (ctx) => {
+      answering(ctx)
+      ctx.body = ctx['session'] as object
+    })
+    router.post('/throw', open, (ctx) => {
+      Object.assign(ctx['session'] as object, ctx.query)
+      answering(ctx)
+      throw new Error('after a change')
+    })
+    router.all('/slow', open, async (ctx) => {
+      await gate.wait()
+      Object.assign(ctx['session'] as object, ctx.query)
+      answering(ctx)
+    })
+    app.use(router.routes())
+  })
+  return {
+    ...api,
+    ...made!,
+    users,
+    store: watched,
+    loaded: () => loaded,
+    release: gate.release,
+    waiting: gate.waiting,
+    visitor: (cookies) => visitor(api, cookies),
+  }
+}
+
+const signal = () => {
+  let give = () => {}
+  const given = new Promise<void>((resolve) => (give = resolve))
+  return { give: () => give(), given }
+}
+
+const gates = () => {
+  let arrived = signal()
+  let gone = signal()
+  return {
+    wait: async () => {
+      arrived.give()
+      await gone.given
+    },
+    waiting: () => arrived.given,
+    release: () => {
+      gone.give()
+      arrived = signal()
+      gone = signal()
+    },
+  }
+}
+
+// -------------------------------------------------------------------------------------
+// visitors
+// -------------------------------------------------------------------------------------
+
+/** A public operation at one path, as middleware. */
+export const at = (path: string, run: (ctx: Context, next: Next) => unknown): Middleware => {
+  const router = new Router().all(path, withAuth(null), async (ctx, next) => {
+    ctx.body = 'ok'
+    await run(ctx, next)
+  })
+  // Safe: the routes of a router are middleware
+  return router.routes() as Middleware
+}
+
+/** The browser of a visitor, reduced to its cookies. */
+export interface Visitor {
+  readonly cookies: Map<string, string>
+  readonly ask: (target: string, sending?: Sending) => Promise<Answer>
+  readonly post: (path: string, headers?: Readonly<Record<string, string>>) => Promise<Answer>
+  /** Another one with the same cookies, as someone who copied them. */
+  readonly copy: () => Visitor
+  readonly header: () => string
+}
+
+/** A browser for a port of the loopback address. */
+export const visitorOf = (port: number): Visitor =>
+  visitor({ ask: async (path = '/', sending = {}) => ({ ...(await askPort(port, path, sending)), seen: [] }) })
+
+const visitor = (api: Pick<Running, 'ask'>, own: ReadonlyMap<string, string> = new Map()): Visitor => {
+  const cookies = new Map(own)
+  const header = () => [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+  const ask = async (path: string, { headers, ...sending }: Sending = {}): Promise<Answer> => {
+    const cookie = header()
+    const answer = await api.ask(path, {
+      ...sending,
+      headers: { ...(cookie !== '' && { Cookie: cookie }), ...headers },
+    })
+    for (const line of setCookies(answer)) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
+      if (value === '') cookies.delete(name)
+      else cookies.set(name, value)
+    }
+    return answer
+  }
+  return {
+    cookies,
+    ask,
+    post: (path, headers = {}) => ask(path, { method: 'POST', headers }),
+    copy: () => visitor(api, cookies),
+    header,
+  }
+}
+
+/** The lines of `Set-Cookie`. */
+export const setCookies = ({ headers }: Answer): ReadonlyArray<string> => headers['set-cookie'] ?? []
+
+/** Expects that the operation at `/me` got this user. */
+export const expectSignedIn = async (visitor: Visitor, user: User): Promise<void> =>
+  expectPassed(await visitor.ask('/me'), user)
+
+/** Expects that the operation at `/me` did not run: 401, with a challenge. */
+export const expectAnonymous = async (visitor: Visitor): Promise<void> =>
+  expectDenied(await visitor.ask('/me'), 401, [challenge.session])

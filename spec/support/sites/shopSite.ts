@@ -1,0 +1,101 @@
+/** The shop of the examples, over HTTP in this process: its own accounts in a new file, its mails in a list. */
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { memoryStore, type SessionStore } from 'koa-with-auth/sessions'
+import { sqlitePasskeyStore } from 'koa-with-auth/sign-in/passkeys/sqlite'
+import { onTestFinished } from 'vitest'
+import { openAccounts, type Accounts } from '../../../examples/shop/accounts.js'
+import { shopApp } from '../../../examples/shop/app.js'
+import { limitersOf, sqliteLimiters } from '../../../examples/shop/limits.js'
+import type { Mail } from '../../../examples/shop/mail.js'
+import { settingsIn } from '../../../examples/shop/settings.js'
+import { jsonClient, type JsonClient } from '../servers/jsonClient.js'
+import { openIdProvider, SECRET, type OpenIdProvider } from '../servers/openIdProvider.js'
+
+export interface ShopSite {
+  readonly origin: string
+  readonly accounts: Accounts
+  readonly mails: Mail[]
+  readonly mail: () => Promise<Mail>
+  readonly client: () => JsonClient
+  /** A client that is signed in as this user. */
+  readonly signedIn: (user?: string) => Promise<JsonClient>
+}
+
+export interface ShopSiteOptions {
+  readonly env?: Readonly<Record<string, string>>
+  readonly provider?: (origin: string) => Promise<OpenIdProvider>
+  readonly store?: SessionStore
+  readonly url?: string
+}
+
+/** How the shop is registered at its provider. */
+export const registeredAt = (origin: string) =>
+  openIdProvider({
+    redirectUris: ['provider', 'posted'].map((name) => `${origin}/sign-in/${name}/callback`),
+    client: { post_logout_redirect_uris: [`${origin}/signed-out`] },
+  })
+
+/** Starts it until the test has finished. */
+export const shopSite = async (options: ShopSiteOptions = {}): Promise<ShopSite> => {
+  const folder = mkdtempSync(join(tmpdir(), 'shop-'))
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const origin = `http://localhost:${(server.address() as AddressInfo).port}`
+  const url = options.url ?? `file:${join(folder, 'shop.db')}`
+  const passkeyStore = sqlitePasskeyStore({ url })
+  await passkeyStore.ofUser('')
+  const accounts = await openAccounts(url)
+  const mails: Mail[] = []
+  const { issuer } = (await options.provider?.(origin)) ?? { issuer: 'http://127.0.0.1:9' }
+  const app = shopApp({
+    settings: settingsIn({ ORIGIN: origin, KEYS: 'a key of the shop that is long enough', ...options.env }),
+    accounts,
+    store: options.store ?? memoryStore(),
+    limiters: limitersOf(await sqliteLimiters(accounts.database)),
+    send: async (mail) => void mails.push(mail),
+    passkeyStore,
+    provider: { issuer, id: 'shop', secret: SECRET },
+  })
+  app.silent = true
+  const answer = app.callback()
+  server.on('request', (req, res) => void answer(req, res))
+  onTestFinished(async () => {
+    server.close()
+    server.closeAllConnections()
+    accounts.close()
+    passkeyStore.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const client = () => jsonClient(() => origin)
+  return {
+    origin,
+    accounts,
+    mails,
+    mail: async () => {
+      for (let at = 0; at < 400; at++) {
+        const one = mails.shift()
+        if (one !== undefined) return one
+        await new Promise((resolve) => setTimeout(resolve, 5))
+      }
+      throw new Error('no mail came')
+    },
+    client,
+    signedIn: async (user = 'anna') => {
+      const visitor = client()
+      const { status } = await visitor.post('/sign-in/password', { username: user, password: `${user}-secret` })
+      if (status !== 204) throw new Error(`signing in: ${status}`)
+      return visitor
+    },
+  }
+}
+
+/** The path and the query of a link. */
+export const pathOf = (link = ''): string => {
+  const { pathname, search } = new URL(link)
+  return pathname + search
+}

@@ -1,0 +1,49 @@
+/** An operation guarded by an authenticator of tokens, called over real HTTP. It counts how often it runs. */
+import type Koa from 'koa'
+import type { Context, Middleware } from 'koa'
+import type { Authenticator } from 'koa-with-auth'
+import { onTestFinished } from 'vitest'
+import { authOf, guardedApp } from './guardedApp.js'
+import { ask, listen } from '../servers/server.js'
+
+export interface TokenSite {
+  readonly url: string
+  readonly port: number
+  readonly app: Koa
+  readonly errors: ReadonlyArray<unknown>
+  readonly ran: () => number
+  /** Sends a token, or none, to `/me`. */
+  readonly get: (
+    token?: string,
+    headers?: Readonly<Record<string, string>>,
+    method?: string,
+  ) => Promise<Awaited<ReturnType<typeof ask>> & { readonly ran: number }>
+}
+
+interface Options {
+  readonly above?: (app: Koa) => ReadonlyArray<Middleware>
+  readonly handler?: (ctx: Context) => unknown
+}
+
+/** Serves it until the test has finished. */
+export const tokenSite = async (
+  auth: Authenticator<unknown> | ReadonlyArray<unknown>,
+  options: Options = {},
+): Promise<TokenSite> => {
+  const tell = (ctx: Context) => {
+    ctx.body = authOf(ctx)
+  }
+  const { app, calls } = guardedApp({ '/me': auth }, { handler: tell, ...options })
+  const { url, port, errors, close } = await listen(app)
+  onTestFinished(close)
+  const get: TokenSite['get'] = async (token, headers = {}, method = 'GET') => {
+    const before = calls()
+    const own = token === undefined ? {} : { Authorization: `Bearer ${token}` }
+    const answer = await ask(`${url}/me`, { method, headers: { ...own, ...headers } })
+    return { ...answer, ran: calls() - before }
+  }
+  return { url, port, app, errors, ran: calls, get }
+}
+
+export const INVALID = 'Bearer realm="api", error="invalid_token"'
+export const EXPIRED = `${INVALID}, error_description="The access token expired"`
