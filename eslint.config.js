@@ -15,8 +15,8 @@ export default tseslint.config(
       // a package of its own, with templates of applications; a spec compiles and runs them
       'examples/create/',
       // programs of plain JavaScript that specs start
-      'spec/support/traced/',
-      'spec/support/*.mjs',
+      'spec/support/sites/traced/',
+      'spec/support/sites/*.mjs',
       '.ci/',
       // scripts of pages
       'examples/shop/public/',

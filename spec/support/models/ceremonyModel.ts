@@ -269,6 +269,10 @@ export const ceremonyLaws: Readonly<Record<string, (make: Make) => Promise<void>
     expect(reasonOf(await w.finish(0, 'mine', other))).toBe('in')
     // the id is remembered longer than the handle can be opened
     expect(reasonOf(await w.finish(0, 'mine', other))).toBe('unknown')
+    const early = await w.begin(0, 'mine')
+    expect(reasonOf(await w.finish(0, 'mine', early))).toBe('in')
+    w.tick(LIFETIME - 1)
+    expect(reasonOf(await w.finish(0, 'mine', early))).toBe('unknown')
   },
 
   'silence: unknown, forged, foreign and spent are one failure': async (make) => {
