@@ -93,7 +93,8 @@ const functionsIn = (
   guard: Parts['guard'],
   behind: Parts['behind'],
 ): ReadonlyArray<Function> => {
-  const own = guard === undefined ? [...ahead, ...behind] : [...ahead, guard, ...behind]
+  // most operations are written without a guard, so nothing is allocated for them
+  const own = guard !== undefined ? [...ahead, guard, ...behind] : ahead.length > 0 ? [...ahead, ...behind] : behind
   if (applications.length === 0) return own
   return [...applications.map(({ begin }) => begin), ...own, ...applications.map(({ end }) => end).reverse()]
 }
@@ -103,15 +104,15 @@ const untraced: Parts['traced'] = new Map()
 
 /** Reads functions for the first time. The first guard among them is that of the operation. */
 const written = (functions: ReadonlyArray<Function>): Plan => {
-  const at = functions.findIndex(isGuard)
   const own = functions.find(isGuard)
+  const at = own === undefined ? 0 : functions.indexOf(own)
   return planned({
     applications: none,
-    ahead: at === -1 ? none : functions.slice(0, at),
+    ahead: at === 0 ? none : functions.slice(0, at),
     own,
     levels: none,
     guard: own,
-    behind: functions.slice(at + 1),
+    behind: functions.slice(own === undefined ? 0 : at + 1),
     traced: untraced,
   })
 }
