@@ -1,12 +1,20 @@
 /**
- * Records of providers' keys, API keys and outages of stores. Each record is frozen, fits its schema, and contains no
+ * Records of providers' keys, API keys and outages. Each record is frozen, fits its schema, and contains no
  * secret.
  */
 import { channel } from 'node:diagnostics_channel'
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { apiKeyHeader } from 'koa-with-auth'
-import { onApiKey, onCeremony, onPasskey, onProviderAnswer, onProviderKeys, onStoreOutage } from 'koa-with-auth/events'
+import {
+  onApiKey,
+  onCeremony,
+  onIntrospectionOutage,
+  onPasskey,
+  onProviderAnswer,
+  onProviderKeys,
+  onStoreOutage,
+} from 'koa-with-auth/events'
 import { httpJwt } from 'koa-with-auth/jwt'
 import { apiKeys, memoryKeyStore, NoLiveKey } from 'koa-with-auth/keys'
 import { sqliteKeyStore } from 'koa-with-auth/keys/sqlite'
@@ -150,6 +158,7 @@ describe('every channel', () => {
   it.each([
     ['onApiKey', onApiKey, 'api-key'],
     ['onCeremony', onCeremony, 'ceremony'],
+    ['onIntrospectionOutage', onIntrospectionOutage, 'introspection-outage'],
     ['onPasskey', onPasskey, 'passkey'],
     ['onProviderAnswer', onProviderAnswer, 'provider-answer'],
     ['onProviderKeys', onProviderKeys, 'provider-keys'],

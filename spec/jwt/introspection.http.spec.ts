@@ -5,9 +5,11 @@ import type { AddressInfo } from 'node:net'
 import * as t from 'io-ts'
 import { pipe } from 'fp-ts/lib/function.js'
 import { requireScopes } from 'koa-with-auth'
+import { onIntrospectionOutage } from 'koa-with-auth/events'
 import { httpIntrospection, protectedResource, scopesOf } from 'koa-with-auth/jwt'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { stoppedClock } from '../support/runs/clock.js'
+import { recordsOf } from '../support/runs/eventRecords.js'
 import { API, processWarnings, seconds } from '../support/servers/identityProvider.js'
 import { EXPIRED, INVALID, tokenSite } from '../support/sites/tokenSite.js'
 
@@ -208,6 +210,65 @@ describe('the answer of the server', () => {
     expect((await get('undecodable')).status).toBe(401)
     state.answer = active({ sub: 'revoked' })
     expect((await get('revoked')).status).toBe(401)
+  })
+})
+
+describe('koa-with-auth:introspection-outage', () => {
+  const down: Answer = (res: ServerResponse) => res.writeHead(502).end('s3cret')
+
+  it('`begun` once with the first 503, `over` once with the next answer, also if that refuses the token', async () => {
+    processWarnings()
+    const records = recordsOf('introspection-outage', onIntrospectionOutage)
+    const { state, get, endpoint } = await behind({ cache: false })
+    state.answer = active()
+    expect([(await get('t')).status, records]).toEqual([200, []])
+    state.answer = down
+    expect((await Promise.all([get('a'), get('b'), get('c')])).map(({ status }) => status)).toEqual([503, 503, 503])
+    expect((await get('d')).status).toBe(503)
+    expect(records).toEqual([{ event: 'begun', server: endpoint, problem: 'answered 502' }])
+    state.answer = { active: false }
+    expect((await get('t')).status).toBe(401)
+    state.answer = active()
+    expect((await get('t')).status).toBe(200)
+    expect(records.slice(1)).toEqual([{ event: 'over', server: endpoint, durationMs: expect.any(Number) as number }])
+    state.answer = () => undefined
+    expect((await get('t')).status).toBe(503)
+    expect(records.slice(2)).toEqual([{ event: 'begun', server: endpoint, problem: 'did not answer in time' }])
+  })
+
+  it('an answer to a question from before the outage does not end it', async () => {
+    processWarnings()
+    const records = recordsOf('introspection-outage', onIntrospectionOutage)
+    const { state, get } = await behind({ cache: false, timeout: 5000 })
+    const waiting: ServerResponse[] = []
+    state.answer = (res: ServerResponse) => void waiting.push(res)
+    const slow = get('slow')
+    await expect.poll(() => waiting.length).toBe(1)
+    state.answer = down
+    expect((await get('t')).status).toBe(503)
+    waiting[0]?.end(JSON.stringify(active()))
+    expect((await slow).status).toBe(200)
+    expect(records.map(({ event }) => event)).toEqual(['begun'])
+  })
+
+  it('each server has its own outages; a discovery that fails is one; neither token, secret nor query is in a record', async () => {
+    const warnings = processWarnings()
+    const records = recordsOf('introspection-outage', onIntrospectionOutage)
+    const { issuer } = await authorizationServer()
+    const client = { id: 'api', secret: 's3cret' }
+    const found = await tokenSite(httpIntrospection({ issuer, client, audience: API }))
+    expect((await found.get('tok3n')).status).toBe(503)
+    const asked = await authorizationServer()
+    asked.state.answer = down
+    const endpoint = `${asked.endpoint}?code=k3y`
+    const { get } = await tokenSite(httpIntrospection({ endpoint, client, audience: API }))
+    expect((await get('tok3n')).status).toBe(503)
+    expect(records).toEqual([
+      { event: 'begun', server: issuer, problem: 'answered 404' },
+      { event: 'begun', server: asked.endpoint, problem: 'answered 502' },
+    ])
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(JSON.stringify([records, warnings()])).not.toMatch(/tok3n|s3cret|k3y/)
   })
 })
 

@@ -222,6 +222,69 @@ export type StoreOutageEvent =
       readonly durationMs: number
     })
 
+/*
+ * An outage of an authorization server that is asked about tokens, which the requests to it showed.
+ */
+
+interface Introspection {
+  /** The endpoint that is asked, without its query, or the issuer whose discovery document names it. */
+  readonly server: string
+}
+
+/** An outage of introspection that begins, or that is over; frozen. Meanwhile tokens that are not cached are a 503. */
+export type IntrospectionOutageEvent =
+  | (Introspection & {
+      readonly event: 'begun'
+      /** What went wrong, such as `answered 502`. */
+      readonly problem: string
+    })
+  | (Introspection & {
+      readonly event: 'over'
+      /** How long it lasted, from the first failure to the first answer, in milliseconds. */
+      readonly durationMs: number
+    })
+
+/**
+ * The questions to one server, and the result of each. A question that failed must not be reported as answered later.
+ */
+export interface Outages<Problem> {
+  /** Counts a question; returns its number. */
+  readonly asked: () => number
+  readonly answered: (question: number) => void
+  readonly failed: (question: number, problem: Problem) => void
+}
+
+/**
+ * Finds outages from answers: calls `begun` when one begins, and `over` when it has ended.
+ *
+ * Questions overlap. A question that was asked before the last change proves nothing about the time after it, so its
+ * answer changes nothing.
+ */
+export const watchOutages = <Problem>(
+  begun: (problem: Problem) => void,
+  over: (durationMs: number) => void,
+): Outages<Problem> => {
+  let asked = 0
+  let atChange = 0
+  let begunAt: number | undefined
+  return {
+    asked: () => ++asked,
+    answered: (question) => {
+      if (begunAt === undefined || question <= atChange) return
+      const durationMs = performance.now() - begunAt
+      begunAt = undefined
+      atChange = asked
+      over(durationMs)
+    },
+    failed: (question, problem) => {
+      if (begunAt !== undefined || question <= atChange) return
+      begunAt = performance.now()
+      atChange = asked
+      begun(problem)
+    },
+  }
+}
+
 /**
  * What happened to a passkey; frozen. `id` is that of its credential, by which the store finds its user.
  */
@@ -328,6 +391,9 @@ export const signedIn = eventChannel<SignedInEvent>('signed-in')
 
 /** Each end of a session, when the store has it. */
 export const signedOut = eventChannel<SignedOutEvent>('signed-out')
+
+/** Each outage of introspection, when it begins and when it is over. */
+export const introspectionOutages = eventChannel<IntrospectionOutageEvent>('introspection-outage')
 
 /** Each outage of a store, when it begins and when it is over. */
 export const storeOutages = eventChannel<StoreOutageEvent>('store-outage')

@@ -2,6 +2,7 @@ import {
   apiKeyChanges,
   ceremonyEvents,
   decisions,
+  introspectionOutages,
   passkeyEvents,
   providerAnswers,
   providerKeys,
@@ -12,6 +13,7 @@ import {
   type CeremonyEvent,
   type Decision,
   type EventChannel,
+  type IntrospectionOutageEvent,
   type PasskeyEvent,
   type ProviderAnswerEvent,
   type ProviderKeysEvent,
@@ -31,6 +33,7 @@ import { checkHook, declareFactory } from '../core/options.js'
 export type { ApiKeyEvent } from '../core/events.js'
 export type { CeremonyEvent } from '../core/events.js'
 export type { Decision, DecisionBranch, Outcome } from '../core/events.js'
+export type { IntrospectionOutageEvent } from '../core/events.js'
 export type { PasskeyEvent } from '../core/events.js'
 export type { ProviderAnswerEvent } from '../core/events.js'
 export type { ProviderKeysEvent } from '../core/events.js'
@@ -136,6 +139,28 @@ export const onDecision = (listener: (decision: Decision) => void): (() => void)
   listening('onDecision', decisions, listener)
 
 declareFactory('onDecision', onDecision)
+
+/*
+ * Listens to outages of authorization servers that `httpIntrospection` asks. The channel is `koa-with-auth:introspection-outage`.
+ */
+
+/**
+ * Calls `listener` once when an outage of introspection begins, and once when it is over, as requests to the server show
+ * it. Returns a function that stops this. If the listener throws, there is a process warning, and no response changes.
+ *
+ * @example
+ * import { onIntrospectionOutage } from 'koa-with-auth/events'
+ *
+ * const end = onIntrospectionOutage((record) => {
+ *   if (record.event === 'begun') console.error(`${record.server} ${record.problem}: tokens are answered 503`)
+ *   else console.error(`${record.server} was down for ${record.durationMs} ms`)
+ * })
+ * end()
+ */
+export const onIntrospectionOutage = (listener: (record: IntrospectionOutageEvent) => void): (() => void) =>
+  listening('onIntrospectionOutage', introspectionOutages, listener)
+
+declareFactory('onIntrospectionOutage', onIntrospectionOutage)
 
 /*
  * Listens to passkeys, of `koa-with-auth/sign-in/passkeys`. The channel is `koa-with-auth:passkey`.

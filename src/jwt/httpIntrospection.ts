@@ -9,6 +9,7 @@ import type { TokenAuthenticator } from '../core/Authenticator.js'
 import type { HttpScheme } from '../core/Description.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
 import { ownField, thisMoment } from '../core/data.js'
+import { introspectionOutages, report, watchOutages } from '../core/events.js'
 import { memory } from '../core/memory.js'
 import { checkOptions, declareFactory, maybe, nonEmpty, positive, unchecked } from '../core/options.js'
 import { nonEmptyStrings } from './Provider.js'
@@ -149,12 +150,13 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
     !isDPoP(ownField(claims, 'token_type')) &&
     (issuer === undefined || isOf(issuer, ownField(claims, 'iss')))
 
-  const state = { isDown: false }
+  const outages = outagesOf(endpoint ?? issuer ?? '')
   const decide = async (token: string, key: string): Promise<Result> => {
     const begun = thisMoment()
+    const question = outages.asked()
     try {
       const claims = await ask(token, AbortSignal.timeout(timeout))
-      state.isDown = false
+      outages.answered(question)
       if (!isAcceptable(claims)) return refused
       const refusal = refusalNow(claims)
       if (refusal !== undefined) return E.left(refusal)
@@ -164,8 +166,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
       cache?.set(key, { value: payload, since: begun, expiresAt })
       return E.right({ payload, claims })
     } catch (error) {
-      if (!state.isDown) warn(endpoint ?? issuer ?? '', error instanceof Outage ? error.message : 'cannot be asked')
-      state.isDown = true
+      outages.failed(question, error instanceof Outage ? error.message : 'cannot be asked')
       return E.left(unavailable())
     }
   }
@@ -216,10 +217,21 @@ const refusalNow = (claims: Json): AuthError | undefined => {
   return refusal === undefined ? undefined : refusal === 'expired' ? expired : invalid
 }
 
-const warn = (server: string, problem: string): void =>
-  process.emitWarning(
-    `httpIntrospection: ${server} ${problem}. Requests with tokens that are not cached are answered with 503`,
-    'ProviderWarning',
+// A query may contain a key, which must not be in a log
+const addressOf = (url: string): string => url.replace(/\?.*$/s, '')
+
+const outagesOf = (url: string) => {
+  const server = addressOf(url)
+  return watchOutages(
+    (problem: string) => {
+      process.emitWarning(
+        `httpIntrospection: ${server} ${problem}. Requests with tokens that are not cached are answered with 503`,
+        'ProviderWarning',
+      )
+      report(introspectionOutages)(() => ({ event: 'begun', server, problem }))
+    },
+    (durationMs) => report(introspectionOutages)(() => ({ event: 'over', server, durationMs })),
   )
+}
 
 declareFactory('httpIntrospection', httpIntrospection)

@@ -2,47 +2,14 @@
  * Adds a time limit to the questions of a store. A failure is an outage, and so is silence.
  */
 import { UnavailableError } from '../core/Result.js'
-import { report, storeOutages, type StoreContent } from '../core/events.js'
+import { report, storeOutages, watchOutages, type Outages, type StoreContent } from '../core/events.js'
 
-/*
- * Finds outages of a store from its answers. It publishes one record when an outage begins, and one when it has ended.
- *
- * Questions overlap. A question that was asked before the last change proves nothing about the time after it, so its
- * answer changes nothing.
- */
-
-/**
- * The questions to one store, and the result of each. A question that failed must not be reported as answered later.
- */
-interface Outages {
-  /** Counts a question; returns its number. */
-  readonly asked: () => number
-  readonly answered: (question: number) => void
-  readonly failed: (question: number, reason: 'failed' | 'silent') => void
-}
-
-/** Watches the outages of one store. */
-export const outagesOf = (store: StoreContent): Outages => {
-  let asked = 0
-  let atChange = 0
-  let begunAt: number | undefined
-  return {
-    asked: () => ++asked,
-    answered: (question) => {
-      if (begunAt === undefined || question <= atChange) return
-      const durationMs = performance.now() - begunAt
-      begunAt = undefined
-      atChange = asked
-      report(storeOutages)(() => ({ event: 'over', store, durationMs }))
-    },
-    failed: (question, reason) => {
-      if (begunAt !== undefined || question <= atChange) return
-      begunAt = performance.now()
-      atChange = asked
-      report(storeOutages)(() => ({ event: 'begun', store, reason }))
-    },
-  }
-}
+/** Watches the outages of one store. It publishes one record when an outage begins, and one when it has ended. */
+export const outagesOf = (store: StoreContent): Outages<'failed' | 'silent'> =>
+  watchOutages(
+    (reason) => report(storeOutages)(() => ({ event: 'begun', store, reason })),
+    (durationMs) => report(storeOutages)(() => ({ event: 'over', store, durationMs })),
+  )
 
 /** The store failed, or did not answer in time. */
 export class StoreUnavailable extends UnavailableError {
