@@ -187,6 +187,8 @@ describe('C-04 asking for a mail', () => {
       '@x',
       `${'a'.repeat(1000)}@x.example`,
       'ann\u0430@shop.example',
+      // the sign of the Kelvin, whose lower case is k
+      'anna@\u212a.example',
       'a@b@c',
       'a b@x.example',
       undefined,

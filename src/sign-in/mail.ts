@@ -45,9 +45,12 @@ const MAX_ADDRESS = 254
  */
 export const mailAddress = (given: unknown): string | undefined => {
   if (typeof given !== 'string' || given.length > MAX_ADDRESS + 10) return undefined
-  const address = given.trim().toLowerCase()
+  const address = given.trim()
   if (address.length > MAX_ADDRESS) return undefined
-  return /^[a-z0-9!#$%&'*+/=?^_`{|}~.-]{1,64}@[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/.test(address) ? address : undefined
+  // tested before the case is changed, which makes ASCII of some other characters
+  return /^[\w!#$%&'*+/=?^`{|}~.-]{1,64}@[a-z\d](?:[a-z\d.-]*[a-z\d])?$/i.test(address)
+    ? address.toLowerCase()
+    : undefined
 }
 
 const pathCheck: Check = (place, value) => {
