@@ -117,10 +117,25 @@ export const openAccounts = async (url: string) => {
     pendingOf: async (username: string) => text(await rowOf(username), 'totp_pending'),
     enrol: (username: string, sealed: string): Promise<boolean> =>
       changed('update users set totp_pending = ? where username = ?', [sealed, username]),
-    /** Makes the secret active, with a new set of recovery codes. */
-    async activate(username: string, sealed: string, digests: ReadonlyArray<string>): Promise<void> {
-      const sql = 'update users set totp = ?, totp_pending = null where username = ?'
-      await database.batch([{ sql, args: [sealed, username] }, ...recoverySet(username, digests)], 'write')
+    /** Makes the pending secret active, with a new set of recovery codes. Of several at once, one does. */
+    async activate(user: string, sealed: string, digests: ReadonlyArray<string>): Promise<boolean> {
+      const isPending = 'exists (select 1 from users where username = :user and totp_pending = :sealed)'
+      const args = { user, sealed }
+      const results = await database.batch(
+        [
+          { sql: `delete from recovery where username = :user and ${isPending}`, args },
+          ...digests.map((digest) => ({
+            sql: `insert into recovery select :user, :digest where ${isPending}`,
+            args: { ...args, digest },
+          })),
+          {
+            sql: 'update users set totp = :sealed, totp_pending = null where username = :user and totp_pending = :sealed',
+            args,
+          },
+        ],
+        'write',
+      )
+      return (results.at(-1)?.rowsAffected ?? 0) > 0
     },
     async setRecovery(username: string, digests: ReadonlyArray<string>): Promise<void> {
       await database.batch(recoverySet(username, digests), 'write')

@@ -94,6 +94,12 @@ export const settled =
     }
   }
 
+/** Refuses a body that cannot be read: what a client sent is no failure of the shop. */
+export const refuseBody = (error: Error, ctx: Context): never => {
+  const status = 'status' in error && typeof error.status === 'number' ? error.status : 400
+  return ctx.throw(status >= 400 && status < 500 ? status : 400)
+}
+
 const statusOf = (error: unknown): number => {
   if (error instanceof UnavailableError || error instanceof LibsqlError) return 503
   if (!(error instanceof Error) || !('status' in error) || !('expose' in error)) return 500

@@ -8,7 +8,7 @@ import { sessions } from 'koa-with-auth/sessions'
 import { localPath } from 'koa-with-auth/sign-in'
 import type { PasskeyStore } from 'koa-with-auth/sign-in/passkeys'
 import { accountRoutes, basketOf } from './account.js'
-import { errorMapper, failures, fromHere, page } from './answers.js'
+import { errorMapper, failures, fromHere, page, refuseBody } from './answers.js'
 import { factorRoutes } from './factors.js'
 import { assetOf, homePage, signInPage } from './pages.js'
 import { passkeyRoutes } from './passkeys.js'
@@ -94,7 +94,7 @@ export const shopApp = ({ passkeyStore, provider, ...parts }: ShopOptions): Koa 
   app.use(failures)
   app.use(authSettings({ errorMapper, trustedOrigins: [origin] }))
   app.use(fromHere(origin))
-  app.use(bodyParser({ jsonLimit: '64kb', formLimit: '64kb' }))
+  app.use(bodyParser({ jsonLimit: '64kb', formLimit: '64kb', onError: refuseBody }))
   const signing = sessions(app, {
     name: 'shop',
     loadUser: async (username) => {

@@ -19,15 +19,16 @@ export const factorRoutes = (api: Routes, shop: Shop): void => {
     const { username } = ctx.request.auth
     const { code } = fieldsOf(ctx)
     if (typeof code !== 'string') return refuse(ctx, 400, 'malformed')
-    const confirmed = await guess(ctx, username, async () => {
+    const made = await guess(ctx, username, async () => {
       const sealed = await accounts.pendingOf(username)
-      return sealed !== undefined && (await authenticatorApp.confirm(username, sealed, code)) ? { sealed } : undefined
+      if (sealed === undefined || !(await authenticatorApp.confirm(username, sealed, code))) return undefined
+      const set = recovery.make(username)
+      // another code may have made it active meanwhile
+      return (await accounts.activate(username, sealed, set.digests)) ? set : undefined
     })
-    if (confirmed === undefined) return
-    const { codes, digests } = recovery.make(username)
-    await accounts.activate(username, confirmed.sealed, digests)
+    if (made === undefined) return
     ctx.set('Cache-Control', 'no-store')
-    ctx.body = { recovery: codes }
+    ctx.body = { recovery: made.codes }
   })
   api.post('/factors/recovery', of('New recovery codes'), fresh, async (ctx) => {
     const { username, hasFactor } = ctx.request.auth

@@ -76,7 +76,10 @@ export const signInRoutes = (api: Routes, shop: Shop): void => {
       { keep },
     ),
   )
-  api.post('/sign-in/mail', of('Ask for a mail with a link and a code'), open, settled(begin(mail)))
+  const beginMail = settled(begin(mail))
+  api.post('/sign-in/mail', of('Ask for a mail with a link and a code'), open, (ctx, next) =>
+    mailAddress(fieldsOf(ctx)['address']) === undefined ? refuse(ctx, 400, 'address') : beginMail(ctx, next),
+  )
   api.post('/sign-in/mail/code', of('Sign in with the code of the mail'), open, byMail)
   const signInPage = linkPage({ title: 'Sign in to the shop', button: 'Sign in' })
   api.get('/sign-in/mail/link', of('The page of the link'), open, signInPage)
@@ -101,7 +104,10 @@ export const signInRoutes = (api: Routes, shop: Shop): void => {
   const resetPage = linkPage({ title: 'A new password', button: 'Save', password: 'New password' })
   api.get('/reset/link', of('The page of the link'), open, resetPage)
   const setPassword = finish(reset, async (ctx, { proof, body: { password } }) => {
-    if (typeof password !== 'string' || !(await accounts.setPassword(proof.stamp, password))) return false
+    // another link was pressed at the same time
+    if (typeof password !== 'string' || !(await accounts.setPassword(proof.stamp, password))) {
+      return refuse(ctx, 400, 'unknown')
+    }
     await logOutEverywhere(proof.subject)
     done(ctx, '/sign-in')
     return true

@@ -1,31 +1,9 @@
 /** The shop: passwords, mails, second factors, sessions and what another site sends, over HTTP. */
 import { describe, expect, it } from 'vitest'
-import { codeOfStep } from '../../../src/sign-in/codes.js'
-import type { JsonClient, JsonReply } from '../../support/servers/jsonClient.js'
-import { pathOf, shopSite, type ShopSite } from '../../support/sites/shopSite.js'
-
-const anna = { username: 'anna', password: 'anna-secret' }
-const html = { accept: 'text/html' }
-
-const bytesOf = (secret: string): Buffer => {
-  const bits = [...secret].map((one) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(one).toString(2).padStart(5, '0'))
-  return Buffer.from((bits.join('').match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)))
-}
-const codeOf = (secret: string, offset = 0) => codeOfStep(bytesOf(secret), Math.floor(Date.now() / 30_000) + offset)
-
-const member = (reply: JsonReply, name: string): unknown => (reply.body as Record<string, unknown>)[name]
-const outcome = (reply: JsonReply) => [reply.status, member(reply, 'reason')]
-const userOf = async (visitor: JsonClient) => member(await visitor.get('/me'), 'user')
+import { anna, codeOf, enrolled, html, member, outcome, userOf } from '../../support/sites/shopClient.js'
+import { pathOf, shopSite } from '../../support/sites/shopSite.js'
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
-
-const enrolled = async (site: ShopSite) => {
-  const visitor = await site.signedIn()
-  const secret = String(member(await visitor.post('/factors/totp'), 'secret'))
-  const confirmed = await visitor.post('/factors/totp/confirm', { code: codeOf(secret, -1) })
-  expect(confirmed.status).toBe(200)
-  return { visitor, secret, recovery: member(confirmed, 'recovery') as string[] }
-}
 
 describe('passwords', () => {
   it('sign in, keep the basket, and make another session', async () => {

@@ -21,6 +21,8 @@ export interface ShopSite {
   readonly accounts: Accounts
   readonly mails: Mail[]
   readonly mail: () => Promise<Mail>
+  /** The errors that Koa reported. */
+  readonly exceptions: unknown[]
   readonly client: () => JsonClient
   /** A client that is signed in as this user. */
   readonly signedIn: (user?: string) => Promise<JsonClient>
@@ -61,7 +63,9 @@ export const shopSite = async (options: ShopSiteOptions = {}): Promise<ShopSite>
     passkeyStore,
     provider: { issuer, id: 'shop', secret: SECRET },
   })
+  const exceptions: unknown[] = []
   app.silent = true
+  app.on('error', (error) => exceptions.push(error))
   const answer = app.callback()
   server.on('request', (req, res) => void answer(req, res))
   onTestFinished(async () => {
@@ -76,6 +80,7 @@ export const shopSite = async (options: ShopSiteOptions = {}): Promise<ShopSite>
     origin,
     accounts,
     mails,
+    exceptions,
     mail: async () => {
       for (let at = 0; at < 400; at++) {
         const one = mails.shift()
