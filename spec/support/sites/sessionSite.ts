@@ -42,7 +42,7 @@ export interface SiteCommand {
   readonly env: Readonly<Record<string, string>>
 }
 
-const program = 'spec/support/sessionSiteApp'
+const program = 'spec/support/sites/sessionSiteApp'
 const programs = [program, 'spec/support/sessionSiteStores', 'spec/support/sessionSiteLoop']
 
 /**
