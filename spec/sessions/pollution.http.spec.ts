@@ -8,11 +8,11 @@ import { visitorOf, type Visitor } from '../support/sites/sessionsApp.js'
 
 let site: ReturnType<typeof buildSite>
 beforeAll(() => {
-  site = buildSite(['spec/support/pollutedApp'])
+  site = buildSite(['spec/support/sites/pollutedApp'])
 })
 afterAll(() => site.remove())
 
-const start = (env: Readonly<Record<string, string>> = {}) => startProgram(site.folder, 'spec/support/pollutedApp', env)
+const start = (env: Readonly<Record<string, string>> = {}) => startProgram(site.folder, 'spec/support/sites/pollutedApp', env)
 
 const payloads: ReadonlyArray<readonly [string, object]> = [
   ['a record of who is signed in', { auth: { id: 'sue', at: 9e15, mark: '', mac: '' } }],

@@ -12,14 +12,14 @@ describeWithRedis('O-02 two processes on one Redis', () => {
   const redis = redisServer()
   let built: ReturnType<typeof buildSite> | undefined
   beforeAll(() => {
-    built = buildSite(['spec/support/providerSiteApp'])
+    built = buildSite(['spec/support/sites/providerSiteApp'])
   }, 60_000)
   afterAll(() => built?.remove())
 
   it('sign in once for a callback that comes to both at once, and ask the provider once', async () => {
     const provider = await openIdProvider({ redirectUris: [`${ORIGIN}/callback`] })
     const env = { KEYS: strongKey, ORIGIN, ISSUER: provider.issuer, SECRET, REDIS_PORT: String(redis().port) }
-    const run = () => startProgram(built!.folder, 'spec/support/providerSiteApp', env)
+    const run = () => startProgram(built!.folder, 'spec/support/sites/providerSiteApp', env)
     const processes = await Promise.all([run(), run()])
     try {
       const at = (index: number, url: string) => url.replace(ORIGIN, `http://127.0.0.1:${processes[index]!.port}`)

@@ -8,8 +8,8 @@ import { describeWithRedis, redisServer } from '../support/servers/redisServer.j
 import { buildSite, startProgram, type Site } from '../support/sites/sessionSite.js'
 import { sqliteFile } from '../support/stores/sessionStores.js'
 
-const program = 'spec/support/signInProcess'
-const built = buildSite([program, 'spec/support/passkeySite', 'spec/support/jsonClient'])
+const program = 'spec/support/sites/signInProcess'
+const built = buildSite([program, 'spec/support/sites/passkeySite', 'spec/support/servers/jsonClient'])
 afterAll(built.remove)
 
 const statuses = (replies: ReadonlyArray<{ status: number }>) => replies.map(({ status }) => status).sort()

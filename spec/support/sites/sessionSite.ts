@@ -43,7 +43,7 @@ export interface SiteCommand {
 }
 
 const program = 'spec/support/sites/sessionSiteApp'
-const programs = [program, 'spec/support/sessionSiteStores', 'spec/support/sessionSiteLoop']
+const programs = [program, 'spec/support/sites/sessionSiteStores', 'spec/support/sites/sessionSiteLoop']
 
 /**
  * The program of the site and the sources of the package as JavaScript, in a folder where the package finds itself by
