@@ -4,7 +4,8 @@ import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 // What takes longest begins first, so that no core is idle at the end
-const longest = /\/(?:declarations\.types|create\.http|package\.http|docs-page\.browser|docs-safety\.browser)\.spec\.ts$/
+const longest =
+  /\/(?:declarations\.types|create\.http|package\.http|docs-page\.browser|docs-safety\.browser)\.spec\.ts$/
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const isLongest = ({ moduleId }: TestSpecification) => Number(longest.test(moduleId))
