@@ -6,7 +6,7 @@ import Router, { type RouterInstance } from '@koa/router'
 import { apiApp, authSettings, httpBearer, lenient, onError, operation, optional, withAuth } from 'koa-with-auth'
 import { audit, seal, type SealOptions } from 'koa-with-auth/audit'
 import { describe, expect, it } from 'vitest'
-import { guardOf } from '../support/models/levels.js'
+import { guardOf, lateGuard } from '../support/models/levels.js'
 
 const handle = (): void => {}
 const go = (_ctx: unknown, next: () => Promise<unknown>) => next()
@@ -45,7 +45,7 @@ describe('a finding of seal', () => {
     },
     {
       name: 'a guard after its handler',
-      router: () => new Router().get('/x', handle, guard),
+      router: () => lateGuard(new Router(), '/x', handle, guard),
       says: ['GET /x: its withAuth(...) comes after the handler and guards nothing; write it right after the path'],
     },
     {

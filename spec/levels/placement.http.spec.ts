@@ -1,11 +1,12 @@
 /**
- * A guard in a place where it cannot protect. It is a TypeError when it is written, if that can be seen then; otherwise
+ * R22: a guard in a place where it cannot protect. It is a TypeError when it is written, if that can be seen then; otherwise
  * a 500. No request passes.
  */
 import Router from '@koa/router'
 import type { Next } from 'koa'
 import compose from 'koa-compose'
-import { withAuth } from 'koa-with-auth'
+import { operation, withAuth } from 'koa-with-auth'
+
 import { describe, expect, test } from 'vitest'
 import { appOf, bearerFor, callsOf, denied, get, guardOf, handler, outcome, tokenOf } from '../support/models/levels.js'
 import { listen, serve } from '../support/servers/server.js'
@@ -113,6 +114,56 @@ describe('a misplaced guard that is seen when it is written', () => {
         ? 'takes a router of @koa/router, not an application; guard each of its routers, or write apiApp({ auth: a })'
         : 'takes a router of @koa/router'
     expect(() => (withAuth(a) as (u: unknown) => unknown)(given)).toThrow(new TypeError(`withAuth(a)(router) ${wrong}`))
+  })
+})
+
+// Safe: a router takes any number of functions
+const register =
+  (method: string, ...given: unknown[]) =>
+  (router: object) =>
+    Reflect.apply(Reflect.get(router, method) as Function, router, given)
+
+describe('R22 a guard after the handler, in a router that knows no guard', () => {
+  const guard = asMiddleware(a)
+  const late: ReadonlyArray<[string, (router: object) => unknown]> = [
+    ['GET /x', register('get', '/x', last, guard)],
+    ['GET /x', register('get', 'named', '/x', last, guard)],
+    ['POST /x', register('post', '/x', goOn, last, asMiddleware(null))],
+    ['GET /x,/y', register('get', ['/x', '/y'], last, guard)],
+    ['ALL /x', register('all', '/x', last, guard)],
+    ['DELETE /x', register('register', '/x', ['delete'], [last, guard])],
+    ['GET /^\\/x/', register('get', /^\/x/, last, guard)],
+    ['PUT /x', register('put', '/x', last, asMiddleware([a, () => undefined]))],
+  ]
+  const routers: ReadonlyArray<[string, () => object]> = [
+    ['a router', () => new Router()],
+    ['a router of a class of its own', () => new (class extends Router {})()],
+    ['a copy of a router', () => Object.assign(Object.create(Object.getPrototypeOf(new Router())), new Router())],
+  ]
+  describe.each(routers)('%s', (_name, made) => {
+    test.each(late)('%s: throws when it is written, and has no such route', (label, write) => {
+      const router = made()
+      expect(() => write(router)).toThrow(
+        new TypeError(`${label}: withAuth(...) has no handler after it; write it right after the path`),
+      )
+      expect(Reflect.get(router, 'stack')).toEqual([])
+    })
+  })
+
+  test('everything else is registered as before', () => {
+    const router = new Router()
+    const added = [
+      router.get('/a', guard, last),
+      router.get('/b', goOn, guard, last),
+      router.get('/c', guard),
+      router.get('/d', last),
+      router.use('/e', goOn),
+      router.get('/f', operation({ summary: 'f' }) as never, guard),
+      router.get('/g', guard, operation({ summary: 'g' }) as never),
+    ]
+    expect(new Set(added)).toEqual(new Set([router]))
+    expect(router.stack.map(({ path }) => path)).toEqual(['/a', '/b', '/c', '/d', '/e', '/f', '/g'])
+    expect(router.register('/h', ['GET'], [last] as never)).toBe(router.stack.at(-1))
   })
 })
 

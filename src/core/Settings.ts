@@ -274,6 +274,9 @@ export interface Settings extends CrossOriginPolicy {
   readonly within?: { readonly application: symbol; readonly outer: Settings } | undefined
 }
 
+/** What options add to the settings of an outer level. */
+export type Addition = (outer: Settings) => Settings
+
 /** The settings if nothing was set. */
 export const defaults: Settings = Object.freeze<Settings>({
   csrf: true,

@@ -8,9 +8,9 @@
  */
 import type { Context, Next } from 'koa'
 import { aheadOfParams, notWrapped } from '../core/data.js'
-import { exchangeOf, type Exchange, type Settings } from '../core/Settings.js'
+import { exchangeOf, type Addition, type Exchange, type Settings } from '../core/Settings.js'
 import type { Application } from './plan.js'
-import { answerException, type Addition } from './settings.js'
+import { answerException } from './settings.js'
 
 // The state of one request while it is inside an application
 interface ApplicationRun {

@@ -20,6 +20,7 @@ import { decisions } from '../core/events.js'
 import { inTime } from '../core/outage.js'
 import { sourceOf } from '../kinds/sessionUser.js'
 import type { Layer } from './AuthRouter.js'
+import { warnOfLateSettings } from './lateSettings.js'
 import { markGuard, type GuardProperties, type GuardSource, type ThenMiddleware } from './layer.js'
 import { respondFailure, respondEarly, restore, take } from './respond.js'
 import { applyHeaders, guardHeadersOf, type GuardHeaders } from './responseHeaders.js'
@@ -75,7 +76,11 @@ const runsOutside = (): never => {
 }
 
 // `router.param` calls what it is given with a string
-const recordOf = (ctx: Context): Exchange => (typeof ctx === 'object' ? exchangeOf(ctx) : runsOutside())
+const recordOf = (ctx: Context): Exchange => {
+  if (typeof ctx !== 'object') return runsOutside()
+  warnOfLateSettings(ctx)
+  return exchangeOf(ctx)
+}
 
 /**
  * Checks that a guard runs in the layer of a route, as the first guard in it, and throws otherwise. Returns whether a guard of

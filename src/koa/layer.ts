@@ -116,3 +116,38 @@ export const onMutation = <A>(array: A[], before: (given: ReadonlyArray<unknown>
 /** Whether a value is a layer. */
 export const isLayer = (u: unknown): u is Layer =>
   typeof u === 'object' && u !== null && 'stack' in u && 'methods' in u && 'path' in u
+
+/** A layer of a router of @koa/router. */
+export interface RouterLayer {
+  /** The pattern, with all prefixes; a RegExp as it was written. */
+  readonly path: string | RegExp
+  readonly regexp: RegExp
+  readonly methods: ReadonlyArray<string>
+  readonly paramNames: ReadonlyArray<unknown>
+  readonly stack: ReadonlyArray<Function>
+  readonly opts: {
+    readonly sensitive?: boolean | undefined
+    readonly strict?: boolean | undefined
+    readonly end?: boolean | undefined
+    readonly pathAsRegExp?: unknown
+  }
+}
+
+/** A router of @koa/router, whatever its context. */
+export interface AnyRouter {
+  readonly stack: ReadonlyArray<RouterLayer>
+  readonly opts: { readonly exclusive?: unknown }
+}
+
+/** A Koa application, of any copy of Koa. */
+export interface AnyApplication {
+  readonly middleware: ReadonlyArray<Function>
+}
+
+/** The router whose `routes()` returned a function; `undefined` for another function. */
+export const routerOf = (f: Function): AnyRouter | undefined => {
+  // a guard has a getter there, which throws
+  const router: unknown = Object.getOwnPropertyDescriptor(f, 'router')?.value
+  // Safe: it has a stack of layers; reading the router refuses anything else
+  return typeof router === 'object' && router !== null && 'stack' in router ? (router as AnyRouter) : undefined
+}

@@ -26,7 +26,7 @@ import {
   type GuardProperties,
   type ThenMiddleware,
 } from './layer.js'
-import { labelOf } from './operations.js'
+import { labelOf, noteOf } from './operations.js'
 import {
   functionsInOrder,
   hasLostItsGuard,
@@ -161,3 +161,42 @@ const joined = (outer: GuardProperties, inner: GuardProperties | undefined): Gua
 
 const guardOf = (marked: GuardProperties | undefined): Guarding | undefined =>
   marked === undefined || isGuard(marked) ? marked : guardFor(marked.requirement, marked)
+
+/*
+ * A guard after the handler of an operation never runs, so the operation is open. A router that a level guards refuses
+ * it. Any other router knows nothing of guards, so its class gets the check: an open operation must not wait for an audit
+ * to be found.
+ */
+
+// The methods that have the check
+const refusing = new WeakSet<object>()
+
+type Register = (path: unknown, methods: unknown, functions: unknown, ...rest: unknown[]) => unknown
+
+/** Makes all routers of a class throw a TypeError for `router.get(path, handler, withAuth(a))`. */
+export const refuseLateGuards = (type: unknown): void => {
+  const prototype: unknown = typeof type === 'function' ? type.prototype : undefined
+  if (typeof prototype !== 'object' || prototype === null || !('register' in prototype)) return
+  const { register } = prototype
+  if (typeof register !== 'function' || refusing.has(register)) return
+  const value: Register = function (this: unknown, path, methods, functions, ...rest) {
+    checkOrder(path, methods, functions)
+    return Reflect.apply(register, this, [path, methods, functions, ...rest])
+  }
+  refusing.add(value)
+  // a frozen class is left as it is
+  Reflect.defineProperty(prototype, 'register', { value, writable: true, configurable: true, enumerable: false })
+}
+
+const checkOrder = (path: unknown, methods: unknown, functions: unknown): void => {
+  if (!Array.isArray(functions) || !Array.isArray(methods) || methods.length === 0 || !isGuard(functions.at(-1))) return
+  const at = functions.findIndex(isGuard)
+  const ahead = functions.slice(0, at).filter((f) => typeof f === 'function' && noteOf(f) === undefined)
+  if (at < functions.length - 1 || ahead.length === 0) return
+  const label = labelOf({
+    path: String(path),
+    methods: methods.map((method) => String(method).toUpperCase()),
+    stack: [],
+  })
+  throw new TypeError(`${label}: withAuth(...) has no handler after it; write it right after the path`)
+}

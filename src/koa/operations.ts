@@ -9,43 +9,10 @@ import { METHODS } from 'node:http'
 import * as Requirement from '../core/Requirement.js'
 import { operationMark } from '../core/data.js'
 import { digestOf } from '../core/functionName.js'
-import { originalOf, type Guarding } from './layer.js'
+import { originalOf, routerOf, type AnyApplication, type AnyRouter, type Guarding, type RouterLayer } from './layer.js'
 import { planOf, writtenIn, type Plan } from './plan.js'
 
-/** A layer of a router of @koa/router. */
-export interface RouterLayer {
-  /** The pattern, with all prefixes; a RegExp as it was written. */
-  readonly path: string | RegExp
-  readonly regexp: RegExp
-  readonly methods: ReadonlyArray<string>
-  readonly paramNames: ReadonlyArray<unknown>
-  readonly stack: ReadonlyArray<Function>
-  readonly opts: {
-    readonly sensitive?: boolean | undefined
-    readonly strict?: boolean | undefined
-    readonly end?: boolean | undefined
-    readonly pathAsRegExp?: unknown
-  }
-}
-
-/** A router of @koa/router, whatever its context. */
-export interface AnyRouter {
-  readonly stack: ReadonlyArray<RouterLayer>
-  readonly opts: { readonly exclusive?: unknown }
-}
-
-/** A Koa application, of any copy of Koa. */
-export interface AnyApplication {
-  readonly middleware: ReadonlyArray<Function>
-}
-
-/** The router whose `routes()` returned a function; `undefined` for another function. */
-export const routerOf = (f: Function): AnyRouter | undefined => {
-  // a guard has a getter there, which throws
-  const router: unknown = Object.getOwnPropertyDescriptor(f, 'router')?.value
-  // Safe: it has a stack of layers; reading the router refuses anything else
-  return typeof router === 'object' && router !== null && 'stack' in router ? (router as AnyRouter) : undefined
-}
+export { routerOf, type AnyApplication, type AnyRouter, type RouterLayer } from './layer.js'
 
 /** The routers that an application mounts, in the order in which requests reach them. */
 export const routersOf = ({ middleware }: AnyApplication): ReadonlyArray<AnyRouter> =>

@@ -17,7 +17,7 @@
  */
 import type { Middleware } from 'koa'
 import { aheadOfParams, planMark } from '../core/data.js'
-import type { Addition } from './settings.js'
+import type { Addition } from '../core/Settings.js'
 import { isGuard, originalOf, type Guarding } from './layer.js'
 
 /** Identifies a level: the decisions that it put into plans, and the router that it returned, have the same one. */

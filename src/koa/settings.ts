@@ -12,6 +12,7 @@ import {
   handlerOf,
   knownExchange,
   settingsOf,
+  type Addition,
   type AuthResponse,
   type ErrorMapper,
   type ExceptionHandler,
@@ -195,9 +196,6 @@ export const authSettings = (options: AuthSettings): Middleware =>
   applySettings(settingsFrom(checkOptions('authSettings', options, settings)))
 
 declareFactory('authSettings', authSettings)
-
-/** What options add to the settings of an outer level. */
-export type Addition = (outer: Settings) => Settings
 
 /**
  * What checked options add. Throws a TypeError for an origin that no browser sends, and for two handlers of one class.

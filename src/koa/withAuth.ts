@@ -13,7 +13,8 @@ import type { AlsoGuard, AlsoPrincipal, Guard, RouterInstance } from './AuthRout
 import { stepsOfOptions, type GuardOptions } from './steps.js'
 import { enforce, fix, refuseUse } from './guard.js'
 import { isGuard, markGuard } from './layer.js'
-import { atLevel } from './levels.js'
+import { atLevel, refuseLateGuards } from './levels.js'
+import { newRouter } from './newRouter.js'
 import { checkRouter, isRouter, saysWhatRuns, tooOld } from './router.js'
 
 /**
@@ -59,6 +60,8 @@ export function withAuth(auth: unknown, options?: GuardOptions<never>): unknown 
   if (then.length > 0 && requirement === Requirement.open) {
     throw new TypeError('withAuth(null, { then }): a public operation has no guard to run after; use router.use')
   }
+  ownClass ??= classOfRouters()
+  refuseLateGuards(ownClass)
   const origin = { levels: ['operation'], then }
   const run = enforce(requirement, origin)
   const guard = markGuard(
@@ -75,6 +78,18 @@ export function withAuth(auth: unknown, options?: GuardOptions<never>): unknown 
     (place) => `${place}(withAuth(a)) would guard by path prefix, which other spellings of the path evade; ${fix}`,
   )
   return guard
+}
+
+// The class of the routers that the application imports
+let ownClass: Function | undefined
+
+// An application may have another package than @koa/router
+const classOfRouters = (): Function | undefined => {
+  try {
+    return newRouter().constructor
+  } catch {
+    return undefined
+  }
 }
 
 declareFactory('withAuth', withAuth)
@@ -121,6 +136,7 @@ const guardable = (u: unknown): RouterInstance<never, never> => {
     )
   }
   const router = checkRouter<never, never>('withAuth(a)(router)', u, 'withAuth(a)(router).routes()')
+  refuseLateGuards(router.constructor)
   if (!saysWhatRuns(router)) throw new TypeError(`withAuth(a)(router): ${tooOld}`)
   return router
 }

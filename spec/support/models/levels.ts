@@ -37,6 +37,18 @@ export const handler =
 /** `withAuth` for arguments that the compiler refuses, or does not know. */
 export const guardOf: (auth: unknown) => Guard<unknown> = withAuth as (auth: unknown) => Guard<unknown>
 
+/**
+ * A route whose guard comes after its handler. Routers refuse it when it is written, so the guard is put there afterwards,
+ * as a router of an unknown class would have it.
+ */
+export const lateGuard = <R extends Router>(router: R, path: string, handle: Function, guard: unknown): R => {
+  // Safe: the router calls it as middleware
+  router.get(path, handle as never)
+  // Safe: a guard is middleware
+  router.stack.at(-1)?.stack.push(guard as never)
+  return router
+}
+
 /** A bearer authenticator for one token, with its own realm. */
 export const bearerFor = (realm: string) =>
   httpBearer({ realm, authenticate: (_request, token) => token === tokenOf(realm) && realm })
