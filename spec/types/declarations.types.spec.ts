@@ -22,6 +22,25 @@ const client = apiKeyHeader({ authenticate: (_request, key) => key === 'x' && { 
 export const both: never = allOf({ user, client })
 `
 
+// What the compiler prints first or last of many overloads is all that a reader sees of a misplaced guard
+const misplaced = `
+import Router from '@koa/router'
+import { apiApp, httpBearer, withAuth } from 'koa-with-auth'
+const bearer = httpBearer({ authenticate: () => ({ user: 'anna' }) })
+const router = withAuth(bearer)(new Router())
+const api = apiApp({ title: 'Pets', version: '1.0.0', auth: bearer })
+router.get('/', (ctx) => { ctx.body = 1 }, withAuth(bearer))
+api.get('/', withAuth(bearer), (ctx) => { ctx.body = 1 }, withAuth(bearer))
+router.use(withAuth(bearer))
+api.use('/x', withAuth(bearer))
+`
+const fixes = [
+  'write the guard right after the path: router.get(path, withAuth(a), handler)',
+  'write the guard right after the path: router.get(path, withAuth(a), handler)',
+  'router.use takes no guard: write withAuth(a)(router), or router.get(path, withAuth(a), handler)',
+  'router.use takes no guard: write withAuth(a)(router), or router.get(path, withAuth(a), handler)',
+]
+
 let project: PackedProject
 beforeAll(() => {
   project = packedProject([
@@ -51,6 +70,7 @@ describe('with the peers of the repository', () => {
 
   beforeAll(() => {
     writeFileSync(join(project.folder, 'shown.ts'), shown)
+    writeFileSync(join(project.folder, 'misplaced.ts'), misplaced)
     const { paths: _, ...options } = ownOptions()
     const files = readdirSync(project.folder).filter((name) => name.endsWith('.ts'))
     found = typecheck(
@@ -80,6 +100,15 @@ describe('with the peers of the repository', () => {
       "Type 'Authenticator<{ user: { name: string; }; client: { id: number; }; }>' is not assignable to type 'never'.",
     ])
   })
+
+  it.each(fixes.map((fix, at) => ({ fix, at })))(
+    'a misplaced guard, line $at: the error says the fix',
+    ({ fix, at }) => {
+      const errors = of('misplaced.ts')
+      expect(errors).toHaveLength(fixes.length)
+      expect(errors[at]?.message).toContain(fix)
+    },
+  )
 
   it.each(mistakes.map((one, at) => ({ ...one, at })))('$description: is an error', ({ at }) => {
     expect(of(`right${at}.ts`)).toStrictEqual([])

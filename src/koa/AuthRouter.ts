@@ -72,37 +72,68 @@ type AfterThePath = NoGuard<'write the guard right after the path: router.get(pa
 type NotInUse =
   NoGuard<'router.use takes no guard: write withAuth(a)(router), or router.get(path, withAuth(a), handler)'>
 
+/*
+ * The type with the error comes first in an intersection, and the overload of handlers comes last: the compiler prints
+ * those.
+ */
+
 /** What runs after a guard: at least a handler, and no other guard. */
-type Behind<S, C, P> = readonly [Handler<S, C, P> & AfterThePath, ...ReadonlyArray<Handler<S, C, P> & AfterThePath>]
+type Behind<S, C, P> = readonly [AfterThePath & Handler<S, C, P>, ...ReadonlyArray<AfterThePath & Handler<S, C, P>>]
+
+/** What runs ahead of a guard, such as a body parser. */
+type Ahead<S, C> = AfterThePath & RouterMiddleware<S, C>
 
 /** How a verb of a guarded router is called. */
 export interface RouteMethod<S, C, P> {
   <G extends AnyGuard>(path: Path, guard: G, ...handlers: Behind<S, C, PrincipalAfter<P, G>>): AuthRouter<S, C, P>
   <G extends AnyGuard>(
     path: Path,
-    ahead: RouterMiddleware<S, C> & AfterThePath,
+    ahead: Ahead<S, C>,
     guard: G,
     ...handlers: Behind<S, C, PrincipalAfter<P, G>>
   ): AuthRouter<S, C, P>
   <G extends AnyGuard>(
     path: Path,
-    first: RouterMiddleware<S, C> & AfterThePath,
-    second: RouterMiddleware<S, C> & AfterThePath,
+    first: Ahead<S, C>,
+    second: Ahead<S, C>,
     guard: G,
     ...handlers: Behind<S, C, PrincipalAfter<P, G>>
   ): AuthRouter<S, C, P>
-  (path: Path, ...handlers: ReadonlyArray<Handler<S, C, P> & AfterThePath>): AuthRouter<S, C, P>
+  <G extends AnyGuard>(
+    path: Path,
+    first: Ahead<S, C>,
+    second: Ahead<S, C>,
+    third: Ahead<S, C>,
+    guard: G,
+    ...handlers: Behind<S, C, PrincipalAfter<P, G>>
+  ): AuthRouter<S, C, P>
   <G extends AnyGuard>(
     name: string,
     path: string | RegExp,
+    guard: G,
+    ...handlers: Behind<S, C, PrincipalAfter<P, G>>
+  ): AuthRouter<S, C, P>
+  <G extends AnyGuard>(
+    name: string,
+    path: string | RegExp,
+    ahead: Ahead<S, C>,
+    guard: G,
+    ...handlers: Behind<S, C, PrincipalAfter<P, G>>
+  ): AuthRouter<S, C, P>
+  <G extends AnyGuard>(
+    name: string,
+    path: string | RegExp,
+    first: Ahead<S, C>,
+    second: Ahead<S, C>,
     guard: G,
     ...handlers: Behind<S, C, PrincipalAfter<P, G>>
   ): AuthRouter<S, C, P>
   (
     name: string,
     path: string | RegExp,
-    ...handlers: ReadonlyArray<Handler<S, C, P> & AfterThePath>
+    ...handlers: ReadonlyArray<AfterThePath & Handler<S, C, P>>
   ): AuthRouter<S, C, P>
+  (path: Path, ...handlers: ReadonlyArray<AfterThePath & Handler<S, C, P>>): AuthRouter<S, C, P>
 }
 
 // The principal that a router in a separate file expects; `unknown` if it expects none
@@ -128,13 +159,13 @@ export interface AuthRouter<S, C, P> extends RouterInstance<S, C> {
   head: RouteMethod<S, C, P>
   options: RouteMethod<S, C, P>
   all: RouteMethod<S, C, P>
-  use(...middleware: ReadonlyArray<RouterMiddleware<S, C> & NotInUse>): AuthRouter<S, C, P>
+  use(...middleware: ReadonlyArray<NotInUse & RouterMiddleware<S, C>>): AuthRouter<S, C, P>
   use(
     path: string | RegExp | string[],
-    ...middleware: ReadonlyArray<RouterMiddleware<S, C> & NotInUse>
+    ...middleware: ReadonlyArray<NotInUse & RouterMiddleware<S, C>>
   ): AuthRouter<S, C, P>
-  use<T, D>(routes: Routes<T, D> & Provides<P, D> & NotInUse): AuthRouter<S, C, P>
-  use<T, D>(path: string | RegExp | string[], routes: Routes<T, D> & Provides<P, D> & NotInUse): AuthRouter<S, C, P>
+  use<T, D>(routes: NotInUse & Routes<T, D> & Provides<P, D>): AuthRouter<S, C, P>
+  use<T, D>(path: string | RegExp | string[], routes: NotInUse & Routes<T, D> & Provides<P, D>): AuthRouter<S, C, P>
   prefix(prefix: string): AuthRouter<S, C, P>
 }
 
