@@ -52,11 +52,14 @@ const optional = {
   'keys/sqliteKeyStore': '@libsql/client',
   'testing/laws/index': 'fast-check',
   'sign-in/oidc/index': 'openid-client',
+  'sign-in/passkeys/index': '@simplewebauthn/server',
+  'sign-in/passkeys/sqlitePasskeyStore': '@libsql/client',
 }
 
-// What entry points of ES modules import in addition
-const router = { statement: `import given from '@koa/router'`, to: 'koa/newRouter' }
-const openidClient = { statement: `import * as given from 'openid-client'`, to: 'sign-in/oidc/openidClient' }
+// What entry points of ES modules import in addition. A static import of an optional package would fail before its check runs. The
+// package is used by requests alone, so it is there in time, and if not, `require` says why.
+const router = { statement: `import given from '@koa/router'`, to: 'koa/newRouter', gift: 'give(given)' }
+const openidClient = { to: 'sign-in/oidc/openidClient', gift: `import('openid-client').then(give, () => {})` }
 const brought = { index: router, 'openapi/index': router, 'sign-in/oidc/index': openidClient }
 
 const entry = (name, exported) => {
@@ -64,8 +67,8 @@ const entry = (name, exported) => {
     const path = posix.relative(posix.dirname(name), `cjs/${module}.js`)
     return path.startsWith('.') ? path : `./${path}`
   }
-  const { statement, to } = brought[name] ?? {}
-  const bring = statement && [statement, `import { give } from '${from(to)}'`, 'give(given)']
+  const { statement, to, gift } = brought[name] ?? {}
+  const bring = to && [...(statement ? [statement] : []), `import { give } from '${from(to)}'`, gift]
   const check = name in optional ? [`import './${posix.basename(name)}.needs.js'`] : []
   return [
     ...check,
@@ -81,11 +84,13 @@ const entry = (name, exported) => {
 // the next import, even if the error was caught.
 const check = (name, entry, needed) => {
   const inNode = needed === '@libsql/client' ? `process.getBuiltinModule('node:sqlite') ?? ` : ''
+  // some loaders of CommonJS do not require ES modules: the package is there
+  const otherwise = needed === 'openid-client' ? 'return' : 'throw cause'
   write(
     `cjs/${name}.needs.js`,
     `'use strict'
 const refuse = (cause) => {
-  if (!/^(?:ERR_)?MODULE_NOT_FOUND$/.test(cause.code) || !cause.message.includes("'${needed}'")) throw cause
+  if (!/^(?:ERR_)?MODULE_NOT_FOUND$/.test(cause.code) || !cause.message.includes("'${needed}'")) ${otherwise}
   throw Object.assign(new Error('${entry} needs ${needed}: npm install ${needed}', { cause }), { code: cause.code })
 }
 exports.refuse = refuse

@@ -94,6 +94,9 @@ describe('the packed package', () => {
       ['sessions', 'koa-session'],
       ['sessions/sqlite', '@libsql/client'],
       ['keys/sqlite', '@libsql/client'],
+      ['sign-in/oidc', 'openid-client'],
+      ['sign-in/passkeys', '@simplewebauthn/server'],
+      ['sign-in/passkeys/sqlite', '@libsql/client'],
       ['testing/laws', 'fast-check'],
     ].filter(([, needed]) => needed !== '@libsql/client' || process.getBuiltinModule('node:sqlite') === undefined),
   )('koa-with-auth/%s without %s says what to install, as often as it is loaded', (entry, needed) => {
