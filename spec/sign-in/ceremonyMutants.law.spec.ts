@@ -25,12 +25,13 @@ const mutants: Readonly<Record<string, ReadonlyArray<Mutant>>> = {
   ],
   'an outage counts as spent': [
     {
-      from: 'if (await spent.spend(`${id}.${at}`, lifetime)) return true',
-      to: 'if (await spent.spend(`${id}.${at}`, lifetime).catch(() => true)) return true',
+      from: 'if (await spent.spend(tryOf(id, at), lifetime)) return true',
+      to: 'if (await spent.spend(tryOf(id, at), lifetime).catch(() => true)) return true',
     },
   ],
   'tries are not limited': [{ from: '`${id}.${at}`', to: '`${id}.${Math.random()}`' }],
   'a second right answer is in, too': [{ from: 'if (tries > 1 && !(await', to: 'if (tries > 9 && !(await' }],
+  'what was finished checks another answer': [{ from: '{ length: tries }', to: '{ length: 0 }' }],
   'an id is forgotten before the handle ends': [
     { from: 'const lasting = until - now() + MARGIN', to: 'const lasting = 1000' },
   ],

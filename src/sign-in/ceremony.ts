@@ -327,8 +327,14 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
   }
   // the first free try; `undefined` if there is none
   const spendTry = async (id: string, tries: number, lifetime: number): Promise<boolean> => {
-    for (let at = 0; at < tries; at++) if (await spent.spend(`${id}.${at}`, lifetime)) return true
+    for (let at = 0; at < tries; at++) if (await spent.spend(tryOf(id, at), lifetime)) return true
     return false
+  }
+  // whether this answer is the first right one. No later answer has a try, so its code is neither checked nor used up
+  const end = async (id: string, tries: number, lifetime: number): Promise<boolean> => {
+    if (!(await spent.spend(`${id}.done`, lifetime))) return false
+    await Promise.all(Array.from({ length: tries }, (_, at) => spent.spend(tryOf(id, at), lifetime)))
+    return true
   }
   const attempt = async <Kept, Answer, P extends ProofGiven>(
     kind: Kind<never, Kept, Answer, P>,
@@ -346,7 +352,7 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
     // Safe: the same kind made it
     const checked = await kind.check(content.kept as Kept, answer, ceremonyOf(content, secret))
     if (E.isLeft(checked)) return checked
-    if (tries > 1 && !(await spent.spend(`${id}.done`, lasting))) return E.left(spentBefore)
+    if (tries > 1 && !(await end(id, tries, lasting))) return E.left(spentBefore)
     const at = now()
     const proof = { ...checked.right, at: Math.min(checked.right.at ?? at, at) }
     const completed = await complete({ proof, before, intent, subject, mark, returnTo, id })
@@ -418,6 +424,8 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
     },
   }
 }
+
+const tryOf = (id: string, at: number): string => `${id}.${at}`
 
 // A digest that identifies a ceremony
 const idOf = (kind: string, salt: string): string =>
