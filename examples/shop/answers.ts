@@ -21,19 +21,21 @@ const pages: Readonly<Record<string, string>> = {
   anotherBrowser:
     'This is not the browser that asked for the mail. Type the code of the mail there, where you began to sign in.',
   forged: 'Another site sent this request, so nothing was done.',
+  unavailable: 'The shop cannot do that at the moment. Try again in a few seconds.',
+  error: 'The shop has failed. Nothing is wrong on your side.',
 }
 
 const answerOf = (request: Request, status: number, reason: string, more: AuthResponse): AuthResponse => {
-  if (status >= 500 || !isNavigation(request)) {
+  if (!isNavigation(request)) {
     const title = STATUS_CODES[status] ?? 'Error'
     return { ...more, status, body: Object.assign({ type: 'about:blank', title, status }, more.body, { reason }) }
   }
-  const page = pages[reason]
-  if (page === undefined) return { status: 303, headers: { Location: `/sign-in?failed=${reason}` } }
+  const page = pages[status >= 500 && status !== 503 ? 'error' : reason]
+  if (page === undefined && status < 500) return { status: 303, headers: { Location: `/sign-in?failed=${reason}` } }
   return {
-    status: 403,
-    headers: { ...pageFields, 'Content-Type': 'text/html; charset=utf-8' },
-    body: messagePage(page),
+    status,
+    headers: { ...more.headers, ...pageFields, 'Content-Type': 'text/html; charset=utf-8' },
+    body: messagePage(page ?? pages['unavailable'] ?? ''),
   }
 }
 

@@ -2,6 +2,7 @@
  * `npm run shop`: serves the shop, and prints what to try. settings.ts lists the environment variables.
  */
 import { createServer } from 'node:http'
+import { setTimeout } from 'node:timers/promises'
 import { redisStore } from 'koa-with-auth/sessions/redis'
 import { sqliteStore } from 'koa-with-auth/sessions/sqlite'
 import { sqlitePasskeyStore } from 'koa-with-auth/sign-in/passkeys/sqlite'
@@ -44,7 +45,8 @@ const redis = createClient({
   socket: { connectTimeout: 2000, socketTimeout: 3000, reconnectStrategy: (times) => Math.min(times * 100, 1000) },
 })
 redis.on('error', ({ name }: Error) => console.error(`Redis: ${name}`))
-if (redisUrl !== '') await redis.connect()
+// Without Redis the shop starts, too: what needs it is a 503 until it is there
+if (redisUrl !== '') await Promise.race([redis.connect(), setTimeout(1000)])
 
 const store =
   redisUrl === ''

@@ -1,0 +1,230 @@
+/** The shop as processes: two on one file or on one Redis, an outage of Redis, a mailer that fails, other keys, other clocks. */
+import { beforeEach, describe, expect, it } from 'vitest'
+import type { JsonClient, JsonReply } from '../../support/servers/jsonClient.js'
+import { describeWithRedis, redisServer } from '../../support/servers/redisServer.js'
+import { anna, codeOf, enrolled, html, member, outcome, userOf } from '../../support/sites/shopClient.js'
+import { KEY, shopMachines, type ShopProcess } from '../../support/sites/shopProcess.js'
+import { pathOf } from '../../support/sites/shopSite.js'
+
+const machines = shopMachines()
+
+const wrong = { username: 'anna', password: 'wrong' }
+const statusesOf = (replies: ReadonlyArray<JsonReply>) => replies.map(({ status }) => status).sort()
+const many = <A>(length: number, f: (at: number) => Promise<A>) => Promise.all(Array.from({ length }, (_, at) => f(at)))
+
+const signedIn = async (shop: ShopProcess, user = 'anna'): Promise<JsonClient> => {
+  const visitor = shop.client()
+  const reply = await visitor.post('/sign-in/password', { username: user, password: `${user}-secret` })
+  expect(reply.status).toBe(204)
+  return visitor
+}
+
+const describeTwo = (env: () => Readonly<Record<string, string>>): void => {
+  const two = async () => {
+    const machine = machines()
+    const [one, other] = [await machine.start(env()), await machine.start(env())]
+    /** A client of one of them, in turn, with the cookies of another client. */
+    const at = (turn: number, from?: JsonClient) => (turn % 2 === 0 ? one : other).client(from)
+    return { machine, one, other, at }
+  }
+
+  it('count wrong passwords together', async () => {
+    const { at } = await two()
+    const replies = await many(24, (turn) => at(turn).post('/sign-in/password', wrong))
+    expect(statusesOf(replies)).toEqual([...Array<number>(10).fill(403), ...Array<number>(14).fill(429)])
+    expect((await at(0).post('/sign-in/password', { username: 'bert', password: 'bert-secret' })).status).toBe(204)
+  })
+
+  it('take five tries of a half sign-in and three of a mail, and confirm a secret once', async () => {
+    const { machine, one, at } = await two()
+    const visitor = await signedIn(one)
+    const secret = String(member(await visitor.post('/factors/totp'), 'secret'))
+    const confirmed = await many(6, (turn) =>
+      at(turn, visitor).post('/factors/totp/confirm', { code: codeOf(secret, turn % 2 === 0 ? -1 : 0) }),
+    )
+    expect(statusesOf(confirmed)).toEqual([200, ...Array<number>(5).fill(403)])
+    const half = one.client()
+    const handle = member(await half.post('/sign-in/password', anna), 'handle')
+    const tried = await many(10, (turn) => at(turn, half).post('/sign-in/code', { handle, code: '000000' }))
+    // the confirmations were guesses, too
+    expect(statusesOf(tried).filter((status) => status === 400)).toHaveLength(5)
+
+    const asking = one.client()
+    const mail = member(await asking.post('/sign-in/mail', { address: 'bert@shop.example' }), 'handle')
+    const { code, link } = await machine.mail()
+    const typed = await many(6, (turn) =>
+      at(turn, asking).post('/sign-in/mail/code', { handle: mail, code: '00000000' }),
+    )
+    expect(statusesOf(typed)).toEqual([400, 400, 400, 403, 403, 403])
+    expect(outcome(await asking.post('/sign-in/mail/code', { handle: mail, code }))).toEqual([400, 'unknown'])
+    expect(outcome(await asking.post(pathOf(link)))).toEqual([400, 'unknown'])
+  })
+
+  it('open secrets and recovery codes of an older key', async () => {
+    const machine = machines()
+    const { secret, recovery } = await enrolled({ signedIn: async () => signedIn(await machine.start(env())) })
+    const rotated = await machine.start({ ...env(), KEYS: `${'n'.repeat(32)},${KEY}` })
+    for (const [path, code] of [
+      ['/sign-in/code', codeOf(secret)],
+      ['/sign-in/recovery', recovery[0]],
+    ]) {
+      const visitor = rotated.client()
+      const handle = member(await visitor.post('/sign-in/password', anna), 'handle')
+      expect([path, (await visitor.post(path!, { handle, code })).status]).toEqual([path, 204])
+    }
+  })
+
+  it('let one answer of a mail in, and one of two new passwords, which ends the sessions of both', async () => {
+    const { machine, one, other, at } = await two()
+    const asking = one.client()
+    const handle = member(await asking.post('/sign-in/mail', { address: 'bert@shop.example' }), 'handle')
+    const { code, link } = await machine.mail()
+    const replies = await many(8, (turn) =>
+      turn < 4 ? at(turn, asking).post('/sign-in/mail/code', { handle, code }) : at(turn, asking).post(pathOf(link)),
+    )
+    expect(statusesOf(replies)).toEqual([204, ...Array<number>(7).fill(400)])
+
+    const visitors = [await signedIn(one, 'bert'), await signedIn(other, 'bert')]
+    const links: string[] = []
+    for (const shop of [one, other]) {
+      await shop.client().post('/reset', { address: 'bert@shop.example' })
+      links.push(pathOf((await machine.mail()).link))
+    }
+    const pressed = await many(4, (turn) => at(turn).post(links[turn % 2]!, { password: `another ${turn}` }))
+    expect(statusesOf(pressed)).toEqual([204, 400, 400, 400])
+    for (const visitor of visitors) expect((await at(0, visitor).get('/me')).status).toBe(401)
+  })
+
+  it('end a session for good, whatever runs in the other', async () => {
+    const { one, other, at } = await two()
+    for (let round = 0; round < 5; round++) {
+      const [away, here] = [await signedIn(one), await signedIn(other)]
+      const list = (await away.get('/sessions')).body as ReadonlyArray<{ id: string; current: boolean }>
+      const id = list.find(({ current }) => current)?.id ?? ''
+      const [ended] = await Promise.all([
+        here.send('DELETE', `/sessions/${id}`),
+        away.post('/prove/password', { password: 'anna-secret' }),
+        at(1, away).post('/basket', { item: 'tea' }),
+      ])
+      expect([ended.status, (await at(0, away).get('/me')).status, (await at(1, away).get('/me')).status]).toEqual([
+        204, 401, 401,
+      ])
+    }
+  })
+
+  it('take no proof that lies ahead of the clock, and none that is too old', async () => {
+    const machine = machines()
+    const shop = await machine.start(env())
+    machine.setClock(60_000)
+    const visitor = await signedIn(shop)
+    expect((await visitor.post('/transfer')).status).toBe(200)
+    machine.setClock(0)
+    expect(member(await visitor.post('/transfer'), 'reason')).toBe('insufficient')
+    machine.setClock(60_000 + 299_000)
+    expect((await visitor.post('/transfer')).status).toBe(200)
+    machine.setClock(60_000 + 301_000)
+    expect(member(await visitor.post('/transfer'), 'proof')).toEqual({ maxAge: 300 })
+  })
+}
+
+describe('two processes on one file', () => describeTwo(() => ({})))
+
+describeWithRedis('two processes on one Redis', () => {
+  const redis = redisServer()
+  beforeEach(() => redis().send('FLUSHALL'))
+  describeTwo(() => ({ REDIS_URL: redis().url }))
+})
+
+describeWithRedis('without Redis', () => {
+  const redis = redisServer()
+  const requests = (handle: unknown) =>
+    [
+      ['GET', '/', 503],
+      ['GET', '/me', 503],
+      ['GET', '/basket', 503],
+      ['POST', '/basket', 503, { item: 'tea' }],
+      ['GET', '/sessions', 503],
+      ['DELETE', '/sessions/x', 503],
+      ['POST', '/transfer', 503],
+      ['GET', '/vault', 503],
+      ['POST', '/sign-in/password', 503, anna],
+      ['POST', '/sign-in/mail', 503, { address: 'anna@shop.example' }],
+      ['POST', '/sign-in/mail/code', 503, { handle, code: '00000000' }],
+      ['POST', '/reset', 503, { address: 'anna@shop.example' }],
+      ['POST', '/prove/password', 503, { password: 'anna-secret' }],
+      ['POST', '/factors/totp', 503],
+      ['POST', '/sign-out', 503],
+      ['POST', '/sign-out/everywhere', 503],
+      ['POST', '/sign-in/passkey/options', 200, {}],
+      ['GET', '/sign-in', 200],
+      ['GET', '/sign-in/mail/link', 200],
+    ] as const
+
+  it.each(['stop', 'pause'] as const)('%s: what needs it is a 503 within 10 seconds, and it recovers', async (how) => {
+    const shop = await machines().start({ REDIS_URL: redis().url })
+    const visitor = await signedIn(shop, 'bert')
+    const handle = member(await visitor.post('/sign-in/mail', { address: 'bert@shop.example' }), 'handle')
+    await redis()[how]()
+    for (const headers of [{}, html]) {
+      const replies = requests(handle).map(async ([method, path, status, body]) => {
+        const start = Date.now()
+        const reply = await shop.client(visitor).send(method, path, body, headers)
+        expect([method, path, reply.status]).toEqual([method, path, status])
+        expect(Date.now() - start).toBeLessThan(10_000)
+        if (status === 503 && headers === html) expect(reply.headers.get('content-type')).toContain('text/html')
+      })
+      await Promise.all(replies)
+    }
+    if (how === 'stop') await redis().start()
+    else redis().continue()
+    const signsIn = async () => (await shop.client().post('/sign-in/password', anna)).status
+    await expect.poll(signsIn, { timeout: 20_000, interval: 200 }).toBe(204)
+    expect(shop.log()).not.toMatch(/secret|shop\.example/)
+  })
+
+  it('it starts, and signs in when Redis is there', async () => {
+    await redis().stop()
+    const shop = await machines().start({ REDIS_URL: redis().url })
+    expect((await shop.client().post('/sign-in/password', anna)).status).toBe(503)
+    await redis().start()
+    const signsIn = async () => (await shop.client().post('/sign-in/password', anna)).status
+    await expect.poll(signsIn, { timeout: 20_000, interval: 200 }).toBe(204)
+  })
+})
+
+describe('mail and log', () => {
+  it('a mailer that fails changes no answer, and reports no address', async () => {
+    const shop = await machines().start({ MAIL_DIR: '/nowhere/at/all' })
+    const visitor = await signedIn(shop)
+    for (const address of ['anna@shop.example', 'stranger@shop.example']) {
+      const asked = await shop.client().post('/sign-in/mail', { address })
+      expect([asked.status, Object.keys(asked.body as object)]).toEqual([200, ['handle']])
+      expect((await shop.client().post('/reset', { address })).status).toBe(204)
+    }
+    expect((await visitor.post('/verify')).status).toBe(204)
+    expect((await visitor.get('/me')).status).toBe(200)
+    await expect.poll(() => shop.log()).toContain('verifyLink')
+    expect(shop.log()).not.toMatch(/@shop|link\?|secret/)
+  })
+
+  it('nothing secret is written to the log', async () => {
+    const machine = machines()
+    const shop = await machine.start()
+    const visitor = await signedIn(shop)
+    const secret = String(member(await visitor.post('/factors/totp'), 'secret'))
+    const confirmed = await visitor.post('/factors/totp/confirm', { code: codeOf(secret, -1) })
+    const half = shop.client()
+    const handle = String(member(await half.post('/sign-in/password', anna), 'handle'))
+    await half.post('/sign-in/code', { handle, code: '000000' })
+    await half.post('/sign-in/code', { handle, code: codeOf(secret) })
+    await half.post('/sign-in/mail', { address: 'bert@shop.example' })
+    const mail = await machine.mail()
+    await half.post(pathOf(mail.link))
+    await half.send('POST', '/sign-in/password', '{"password":"anna-secret"', { 'content-type': 'application/json' })
+    expect(await userOf(half)).toBe('bert')
+    const secrets = [handle, secret, mail.link, mail.code, ...half.cookies.values(), ...visitor.cookies.values()]
+    const recovery = member(confirmed, 'recovery') as string[]
+    for (const one of [...secrets, ...recovery, 'anna-secret']) expect(shop.log()).not.toContain(one)
+    expect(await shop.stop()).toBe(0)
+  })
+})
