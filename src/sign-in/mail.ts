@@ -25,7 +25,7 @@ import {
 import type { Limiter, Limiters } from '../guesses/Limiter.js'
 import type { Incoming, Kind } from './ceremony.js'
 import { counting } from './counting.js'
-import { escaped, respondPage } from './page.js'
+import { escaped, respondPage, style } from './page.js'
 
 // -------------------------------------------------------------------------------------
 // addresses and links
@@ -390,9 +390,9 @@ export const linkPage = (options: LinkPageOptions): Middleware => {
         ? ''
         : `<p><label>${escaped(password)} <input type="password" name="password" autocomplete="new-password" required></label></p>`
     const html = `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escaped(title)}</title>
-<style>:root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;max-width:26rem;margin:15vh auto;padding:0 1rem}button,input{font:inherit;padding:.5rem .75rem}input{width:100%;box-sizing:border-box}</style>
+<style>${style}</style>
 </head><body><main><h1>${escaped(title)}</h1>${text === undefined ? '' : `<p>${escaped(text)}</p>`}
 <form method="post" action="${escaped(ctx.path)}">${hidden.join('')}${field}<button>${escaped(button)}</button></form>
 </main></body></html>
