@@ -1,7 +1,8 @@
 // Who is signed in, the basket, the list of sessions, and signing out.
 import type { Context } from 'koa'
 import { operation, optional, withAuth } from 'koa-with-auth'
-import { done, fieldsOf, refuse } from './answers.js'
+import { done, fieldsOf, isNavigation, page, refuse } from './answers.js'
+import { sessionsPage } from './pages.js'
 import type { Routes, Shop } from './shop.js'
 
 const MAX_ITEM = 200
@@ -49,12 +50,17 @@ export const accountRoutes = (api: Routes, shop: Shop): void => {
     else refuse(ctx, 409, 'lastWay')
   })
   api.get('/sessions', of('Your sessions'), user, async (ctx) => {
-    ctx.body = await listSessions(ctx)
+    const list = await listSessions(ctx)
+    if (isNavigation(ctx.request)) page(ctx, sessionsPage(list))
+    else ctx.body = list
   })
-  api.delete('/sessions/:id', of('End one of them'), user, async (ctx) => {
-    if (await endSession(ctx.request.auth.username, String(ctx.params['id']))) done(ctx)
-    else refuse(ctx, 404, 'notFound')
-  })
+  // a form has no DELETE
+  for (const method of ['delete', 'post'] as const) {
+    api[method]('/sessions/:id', of('End one of them'), user, async (ctx) => {
+      if (await endSession(ctx.request.auth.username, String(ctx.params['id']))) done(ctx, '/sessions')
+      else refuse(ctx, 404, 'notFound')
+    })
+  }
   api.post('/sign-out', of('Sign out'), open, async (ctx) => {
     await logOut(ctx)
     done(ctx)

@@ -83,6 +83,27 @@ export const fieldsOf = ({ request }: Context): Readonly<Record<string, unknown>
 const member = (u: unknown, name: string): unknown =>
   typeof u === 'object' && u !== null && Object.hasOwn(u, name) ? Reflect.get(u, name) : undefined
 
+const codeCookie = (ctx: Context): string => (ctx.secure ? '__Host-code' : 'code')
+
+/** The page that asks for a code. Its handle is kept, so that a wrong code leads back to this page. */
+const askForCode = (ctx: Context, handle: string, isFactor: boolean): void => {
+  ctx.cookies.set(codeCookie(ctx), `${isFactor ? 'factor' : 'mail'}.${handle}`, {
+    secure: ctx.secure,
+    sameSite: 'lax',
+    signed: false,
+  })
+  page(ctx, codePage(handle, isFactor))
+}
+
+/** Answers with the page that asked for a code, after a wrong one. Otherwise the page is forgotten. */
+export const asksAgain = (ctx: Context, failed: string): boolean => {
+  const [kind, handle] = ctx.cookies.get(codeCookie(ctx), { signed: false })?.split('.') ?? []
+  if (kind === undefined || handle === undefined) return false
+  if (failed === 'wrong') page(ctx, codePage(handle, kind === 'factor', failed))
+  else ctx.cookies.set(codeCookie(ctx), null, { secure: ctx.secure, signed: false })
+  return failed === 'wrong'
+}
+
 /** After a ceremony: 204 where only the path that follows is answered, and a page that asks for a code. */
 export const settled =
   (run: Middleware): Middleware =>
@@ -92,7 +113,7 @@ export const settled =
     const handle = member(ctx.body, 'handle')
     if (member(ctx.body, 'returnTo') !== undefined) done(ctx)
     else if (typeof handle === 'string' && isNavigation(ctx.request)) {
-      page(ctx, codePage(handle, member(ctx.body, 'next') === 'code'))
+      askForCode(ctx, handle, member(ctx.body, 'next') === 'code')
     }
   }
 

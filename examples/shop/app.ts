@@ -8,7 +8,7 @@ import { sessions } from 'koa-with-auth/sessions'
 import { localPath } from 'koa-with-auth/sign-in'
 import type { PasskeyStore } from 'koa-with-auth/sign-in/passkeys'
 import { accountRoutes, basketOf } from './account.js'
-import { errorMapper, failures, fromHere, page, refuseBody } from './answers.js'
+import { asksAgain, errorMapper, failures, fromHere, page, refuseBody } from './answers.js'
 import { factorRoutes } from './factors.js'
 import { assetOf, homePage, signInPage } from './pages.js'
 import { passkeyRoutes } from './passkeys.js'
@@ -25,13 +25,15 @@ export interface ShopOptions extends Parts {
 const pageRoutes = (api: Routes, { open, settings, sessionAuth }: Shop): void => {
   const undocumented = operation({ undocumented: true })
   api.get('/', undocumented, withAuth(optional(sessionAuth())), (ctx) => {
-    page(ctx, homePage(ctx.request.auth, basketOf(ctx)))
+    page(ctx, homePage(ctx.request.auth, basketOf(ctx), new URLSearchParams(ctx.querystring).get('done') ?? ''))
   })
   api.get('/sign-in', undocumented, open, (ctx) => {
     const query = new URLSearchParams(ctx.querystring)
+    const [failed, done] = ['failed', 'done'].map((name) => query.get(name) ?? '') as [string, string]
+    if (asksAgain(ctx, failed)) return
     const returnTo = localPath(query.get('returnTo'))
     const [hasSecond, hasPlain] = [settings.second !== undefined, settings.plain !== undefined]
-    page(ctx, signInPage({ failed: query.get('failed') ?? '', returnTo, hasSecond, hasPlain }))
+    page(ctx, signInPage({ failed, done, returnTo, hasSecond, hasPlain }))
   })
   // browsers ask for it beside what is no page
   api.get('/favicon.ico', undocumented, open, (ctx) => {

@@ -49,13 +49,13 @@ export const factorRoutes = (api: Routes, shop: Shop): void => {
     if (typeof password !== 'string') return refuse(ctx, 400, 'malformed')
     if ((await guess(ctx, username, () => accounts.withPassword(username, password))) === undefined) return
     await addProof(ctx, { method: 'password' })
-    done(ctx)
+    done(ctx, '/?done=proved')
   })
   api.post('/prove/code', of('A fresh proof by a code'), user, async (ctx) => {
     const { code } = fieldsOf(ctx)
     if (typeof code !== 'string') return refuse(ctx, 400, 'malformed')
     await addProof(ctx, await anyCode.prove(ctx, ctx.request.auth.username, code))
-    done(ctx)
+    done(ctx, '/?done=proved')
   })
   api.post('/transfer', of('Asks for a fresh proof'), fresh, (ctx) => {
     ctx.body = { done: true }

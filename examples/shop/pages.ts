@@ -39,6 +39,10 @@ ${main}
 `
 
 const failuresOf: Readonly<Record<string, string>> = {
+  address: 'That is no address of a mail.',
+  malformed: 'Something was missing. Fill the fields in, and try again.',
+  notFound: 'There is no such page.',
+  lastWay: 'That is your last way to sign in.',
   wrong: 'That was not right. Check what you typed, and try again.',
   throttled: 'That was wrong too often. Try again in a quarter of an hour.',
   late: 'That took too long. Begin again.',
@@ -51,8 +55,21 @@ const failuresOf: Readonly<Record<string, string>> = {
   insufficient: 'Prove again that it is you: sign in once more.',
 }
 
-const alert = (failed: string): string =>
-  failed === '' ? '' : `<p role="alert">${failuresOf[failed] ?? 'That did not work. Try again.'}</p>`
+const noticesOf: Readonly<Record<string, string>> = {
+  reset: 'If the address has an account, a mail with a link is on its way.',
+  password: 'The new password is set. Sign in with it.',
+  verify: 'A mail with a link is on its way.',
+  verified: 'The address is verified.',
+  proved: 'Thank you. For a few minutes you are not asked again.',
+}
+
+// Object.hasOwn: the names come from the query
+const sentence = (role: string, of: Readonly<Record<string, string>>, name: string, otherwise: string): string => {
+  const text = Object.hasOwn(of, name) ? of[name] : name === '' ? '' : otherwise
+  return text === '' ? '' : `<p role="${role}">${text}</p>`
+}
+const alert = (failed: string): string => sentence('alert', failuresOf, failed, 'That did not work. Try again.')
+const notice = (done: string): string => sentence('status', noticesOf, done, '')
 
 const post = (action: string, inner: string): string => `<form method="post" action="${action}">${inner}</form>`
 
@@ -60,20 +77,21 @@ const field = (label: string, attributes: string): string => `<label>${label} <i
 
 export interface WaysIn {
   readonly failed: string
+  readonly done: string
   readonly returnTo: string
   readonly hasSecond: boolean
   readonly hasPlain: boolean
 }
 
 /** Every way to sign in. */
-export const signInPage = ({ failed, returnTo, hasSecond, hasPlain }: WaysIn): string => {
+export const signInPage = ({ failed, done, returnTo, hasSecond, hasPlain }: WaysIn): string => {
   const to = `<input type="hidden" name="returnTo" value="${escaped(returnTo)}">`
   const query = `?returnTo=${encodeURIComponent(returnTo)}`
   const link = (path: string, name: string) =>
     `<a class="button second" href="${path}${query}">Continue with ${name}</a>`
   return layout(
     'Sign in',
-    `${alert(failed)}
+    `${alert(failed)}${notice(done)}
 <section>${post(
       '/sign-in/password',
       `${to}${field('Name', 'name="username" autocomplete="username webauthn" autocapitalize="none" spellcheck="false" autofocus')}
@@ -100,24 +118,25 @@ ${hasPlain ? link('/sign-in/plain', 'the plain provider') : ''}</section>
 }
 
 /** Asks for a code: of the second factor, or of a mail. */
-export const codePage = (handle: string, isFactor: boolean): string => {
+export const codePage = (handle: string, isFactor: boolean, failed = ''): string => {
   const hidden = `<input type="hidden" name="handle" value="${escaped(handle)}">`
   const form = (action: string, label: string, mode: string, name: string) =>
     post(
       action,
-      `${hidden}${field(label, `name="code" autocomplete="one-time-code" inputmode="${mode}"`)}<button>${name}</button>`,
+      `${hidden}${field(label, `name="code" autocomplete="one-time-code" inputmode="${mode}" autocapitalize="none" spellcheck="false"`)}<button>${name}</button>`,
     )
+  const again = '<p><a href="/sign-in">Begin again</a></p>'
   if (!isFactor) {
     return layout(
       'Check your mail',
-      `<p>If the address has an account, a mail is on its way. Type its code here, or open its link in this browser.</p>
-${form('/sign-in/mail/code', 'Code of 8 digits', 'numeric', 'Sign in')}`,
+      `${alert(failed)}<p>If the address has an account, a mail is on its way. Type its code here, or open its link in this browser.</p>
+${form('/sign-in/mail/code', 'Code of 8 digits', 'numeric', 'Sign in')}${again}`,
     )
   }
   return layout(
     'One more step',
-    `${form('/sign-in/code', 'Code of your authenticator app', 'numeric', 'Sign in')}
-<details><summary>No app at hand?</summary>${form('/sign-in/recovery', 'Recovery code', 'text', 'Use the recovery code')}</details>`,
+    `${alert(failed)}${form('/sign-in/code', 'Code of your authenticator app', 'numeric', 'Sign in')}
+<details><summary>No app at hand?</summary>${form('/sign-in/recovery', 'Recovery code', 'text', 'Use the recovery code')}</details>${again}`,
   )
 }
 
@@ -132,18 +151,18 @@ export interface Visitor {
 }
 
 /** The first page: the basket, and the account of whoever is signed in. */
-export const homePage = (visitor: Visitor | undefined, items: ReadonlyArray<string>): string => {
+export const homePage = (visitor: Visitor | undefined, items: ReadonlyArray<string>, done = ''): string => {
   const basket = `<section><h2>Basket</h2>
 ${items.length === 0 ? '<p>It is empty.</p>' : `<ul>${items.map((item) => `<li>${escaped(item)}</li>`).join('')}</ul>`}
 ${post('/basket', `${field('Item', 'name="item" maxlength="200" autocomplete="off"')}<button>Put it in</button>`)}</section>`
   if (visitor === undefined) {
-    return layout('Shop', `${basket}<p><a class="button" href="/sign-in">Sign in</a></p>`)
+    return layout('Shop', `${notice(done)}${basket}<p><a class="button" href="/sign-in">Sign in</a></p>`)
   }
   const { username, address, verified } = visitor
   const verify = post('/verify', '<button class="second">Verify the address</button>')
   return layout(
     'Shop',
-    `<p>You are signed in as <b>${escaped(username)}</b>.</p>
+    `${notice(done)}<p>You are signed in as <b>${escaped(username)}</b>.</p>
 ${basket}
 <section><h2>Account</h2>
 ${address === undefined ? '' : `<p>${escaped(address)}${verified ? ', verified' : ''}</p>${verified ? '' : verify}`}
@@ -151,10 +170,33 @@ ${address === undefined ? '' : `<p>${escaped(address)}${verified ? ', verified' 
 <p id="passkey-failed" role="status"></p>
 ${post('/prove/password', `${field('Password', 'name="password" type="password" autocomplete="current-password"')}<button class="second">Prove again that it is you</button>`)}
 ${post('/accounts/provider', '<button class="second">Link your provider</button>')}
-<p><a href="/sessions">Sessions</a> · <a href="/docs">All operations</a></p></section>
+<p><a href="/sessions">Where you are signed in</a> · <a href="/docs">All operations</a></p></section>
 <section>${post('/sign-out', '<button>Sign out</button>')}
-${post('/sign-out/everywhere', '<button class="second">Everywhere</button>')}
-${post('/sign-out/provider', '<button class="second">Here and at the provider</button>')}</section>`,
+${post('/sign-out/everywhere', '<button class="second">Sign out everywhere</button>')}
+${post('/sign-out/provider', '<button class="second">Sign out at the provider, too</button>')}</section>`,
     '<script type="module" src="/passkeys.js"></script>\n',
   )
+}
+
+/** A session of the list. */
+export interface ListedSession {
+  readonly id: string
+  readonly current: boolean
+  readonly signedInAt: number
+  readonly lastSeenAt: number
+  readonly methods: ReadonlyArray<string>
+}
+
+const timeOf = (ms: number): string => {
+  const time = new Date(ms).toISOString()
+  return `<time datetime="${time}">${time.slice(0, 16).replace('T', ' ')} UTC</time>`
+}
+
+/** The sessions of a user, each with a button that ends it. */
+export const sessionsPage = (sessions: ReadonlyArray<ListedSession>): string => {
+  const one = ({ id, current, signedInAt, lastSeenAt, methods }: ListedSession): string =>
+    `<section><h2>${current ? 'This browser' : `Signed in ${timeOf(signedInAt)}`}</h2>
+<p>By ${escaped(methods.join(' and '))}${current ? `, ${timeOf(signedInAt)}` : ''}. Last seen ${timeOf(lastSeenAt)}.</p>
+${current ? post('/sign-out', '<button class="second">Sign out</button>') : post(`/sessions/${encodeURIComponent(id)}`, '<button class="second">End it</button>')}</section>`
+  return layout('Where you are signed in', `${sessions.map(one).join('\n')}\n<p><a href="/">Back to the shop</a></p>`)
 }

@@ -81,7 +81,11 @@ export const signInRoutes = (api: Routes, shop: Shop): void => {
     mailAddress(fieldsOf(ctx)['address']) === undefined ? refuse(ctx, 400, 'address') : beginMail(ctx, next),
   )
   api.post('/sign-in/mail/code', of('Sign in with the code of the mail'), open, byMail)
-  const signInPage = linkPage({ title: 'Sign in to the shop', button: 'Sign in' })
+  const signInPage = linkPage({
+    title: 'Sign in to the shop',
+    text: 'This signs you in if this is the browser where you asked for the mail.',
+    button: 'Sign in',
+  })
   api.get('/sign-in/mail/link', of('The page of the link'), open, signInPage)
   api.post('/sign-in/mail/link', of('Sign in with the link'), open, byMail)
 
@@ -97,11 +101,16 @@ export const signInRoutes = (api: Routes, shop: Shop): void => {
   api.post('/reset', of('Ask for a mail that sets a new password'), open, async (ctx, next) => {
     const { address } = fieldsOf(ctx)
     // the same answer for what is no address
-    if (typeof address === 'string' && mailAddress(address) === undefined) return done(ctx)
+    if (typeof address === 'string' && mailAddress(address) === undefined) return done(ctx, '/sign-in?done=reset')
     await beginReset(ctx, next)
-    if (ctx.status === 204) done(ctx)
+    if (ctx.status === 204) done(ctx, '/sign-in?done=reset')
   })
-  const resetPage = linkPage({ title: 'A new password', button: 'Save', password: 'New password' })
+  const resetPage = linkPage({
+    title: 'A new password',
+    text: 'It signs you out everywhere. Then sign in with it.',
+    button: 'Save',
+    password: 'New password',
+  })
   api.get('/reset/link', of('The page of the link'), open, resetPage)
   const setPassword = finish(reset, async (ctx, { proof, body: { password } }) => {
     // another link was pressed at the same time
@@ -109,7 +118,7 @@ export const signInRoutes = (api: Routes, shop: Shop): void => {
       return refuse(ctx, 400, 'unknown')
     }
     await logOutEverywhere(proof.subject)
-    done(ctx, '/sign-in')
+    done(ctx, '/sign-in?done=password')
     return true
   })
   api.post('/reset/link', of('Set a new password'), open, async (ctx, next) => {
@@ -133,14 +142,18 @@ export const signInRoutes = (api: Routes, shop: Shop): void => {
   api.post('/verify', of('Ask for a mail that verifies the address'), user, async (ctx, next) => {
     if (ctx.request.auth.address === undefined) return refuse(ctx, 409, 'noAddress')
     await beginVerify(ctx, next)
-    if (ctx.status === 204) done(ctx)
+    if (ctx.status === 204) done(ctx, '/?done=verify')
   })
-  const verifyPage = linkPage({ title: 'Your address', button: 'Verify' })
+  const verifyPage = linkPage({
+    title: 'Your address',
+    text: 'It is yours if this mail came to you.',
+    button: 'Verify it',
+  })
   api.get('/verify/link', of('The page of the link'), open, verifyPage)
   const verifyAddress = finish(verify, async (ctx, { proof }) => {
     const account = await accounts.find(proof.subject)
     if (account?.address === undefined) return false
-    done(ctx)
+    done(ctx, '/?done=verified')
     return accounts.verify(account.address)
   })
   api.post('/verify/link', of('Verify the address'), open, verifyAddress)

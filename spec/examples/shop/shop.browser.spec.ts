@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { browsing, missingBrowser } from '../../support/servers/browser.js'
+import { codeOf, enrolled } from '../../support/sites/shopClient.js'
 import { registeredAt, shopSite } from '../../support/sites/shopSite.js'
 
 const missing = missingBrowser()
@@ -53,6 +54,48 @@ describe.skipIf(missing !== undefined)('the shop in a browser', () => {
     await page.goto((await site.mail()).link ?? '')
     await page.getByRole('button', { name: 'Sign in' }).click()
     await signedInAs(page, 'anna')
+  })
+
+  it('asks for a code again after a wrong one, and says what became of a reset, without scripts', async () => {
+    const site = await shopSite()
+    const { secret } = await enrolled(site)
+    const { page, complaints } = await open({ javaScriptEnabled: false })
+    await page.goto(`${site.origin}/sign-in`)
+    await byPassword(page)
+    await page.getByLabel('Code of your authenticator app').fill('000000')
+    await page.keyboard.press('Enter')
+    expect(await page.getByRole('alert').textContent()).toContain('not right')
+    await page.getByLabel('Code of your authenticator app').fill(codeOf(secret))
+    await page.keyboard.press('Enter')
+    await signedInAs(page, 'anna')
+    await page.goto(`${site.origin}/sign-in`)
+    await page.getByText('Forgot the password?').click()
+    await page.getByLabel('E-mail address').last().fill('anna@shop.example')
+    await page.getByRole('button', { name: 'Set a new password' }).click()
+    expect(await page.getByRole('status').first().textContent()).toContain('is on its way')
+    await page.goto((await site.mail()).link ?? '')
+    await page.getByLabel('New password').fill('another')
+    await page.getByRole('button', { name: 'Save' }).click()
+    expect(await page.getByRole('status').first().textContent()).toContain('Sign in with it')
+    // a password that is wrong is no wrong code
+    await byPassword(page)
+    expect(await page.getByLabel('Password', { exact: true }).count()).toBe(1)
+    expect(complaints).toEqual([])
+  })
+
+  it('lists sessions, and ends one of them, without scripts', async () => {
+    const site = await shopSite()
+    const elsewhere = await site.signedIn()
+    const { page, complaints } = await open({ javaScriptEnabled: false })
+    await page.goto(`${site.origin}/sign-in`)
+    await byPassword(page)
+    await page.getByRole('link', { name: 'Where you are signed in' }).click()
+    expect(await page.getByRole('heading', { level: 2 }).count()).toBe(2)
+    await page.getByRole('button', { name: 'End it' }).click()
+    await page.getByRole('heading', { name: 'This browser' }).waitFor()
+    expect(await page.getByRole('heading', { level: 2 }).count()).toBe(1)
+    expect((await elsewhere.get('/me')).status).toBe(401)
+    expect(complaints).toEqual([])
   })
 
   it('registers a passkey, and signs in by conditional UI without a click', async () => {

@@ -199,7 +199,7 @@ describe('another site', () => {
     '/sign-in/password /sign-in/code /sign-in/recovery /sign-in/mail /sign-in/mail/code /sign-in/mail/link',
     '/sign-in/passkey/options /sign-in/passkey /passkeys/options /passkeys /prove/password /prove/code /transfer',
     '/prove/passkey/options /prove/passkey /factors/totp /factors/totp/confirm /factors/recovery /reset /reset/link',
-    '/verify /verify/link /accounts/provider /sign-out /sign-out/everywhere /sign-out/provider',
+    '/verify /verify/link /sessions/x /accounts/provider /sign-out /sign-out/everywhere /sign-out/provider',
   ].flatMap((line) => line.split(' '))
 
   it.each([
