@@ -21,6 +21,7 @@ import {
   remembered,
   requireScopes,
   sessionAuth,
+  sessionAuthIsStaff,
   sessionAuthSuperUser,
   throttled,
   withAuth,
@@ -178,6 +179,17 @@ describe('S04 what is around an authenticator is in its line', () => {
   })
 })
 
+const anna = { username: 'anna', isActive: true }
+type Users = { readonly loadUser?: () => typeof anna; readonly schemeName?: string; readonly refuse?: 'insufficient' }
+type SessionKind = (options?: Users) => Authenticator<unknown>
+// Safe: each takes these options
+const sessionKinds = [
+  ['sessionAuth', sessionAuth as SessionKind],
+  ['sessionAuthIsStaff', sessionAuthIsStaff as SessionKind],
+  ['sessionAuthSuperUser', sessionAuthSuperUser as SessionKind],
+] as const
+const readers = () => requireScopes<unknown>(['read'], { granted: () => [] })
+
 describe('S04 two that would have the same words', () => {
   const staff = () => httpBearer({ schemeName: 'staff', authenticate: () => 'anna' })
   const rolled = (role: string) => authorize((principal: string) => principal === role)
@@ -193,6 +205,44 @@ describe('S04 two that would have the same words', () => {
       'schemeName',
     ],
     ['inside of others', () => [routed(optional(admin), authorize(isAdmin)(user))], 'schemeName'],
+    ...sessionKinds.flatMap(([kind, made]): ReadonlyArray<[string, () => ReadonlyArray<RouterInstance>, string]> => [
+      [
+        `two ${kind} with other users`,
+        () => [routed(...[1, 2].map(() => made({ loadUser: () => anna })))],
+        'schemeName',
+      ],
+      [
+        `two ${kind} with other users in two routers`,
+        () => [1, 2].map(() => routed(made({ loadUser: () => anna }))),
+        'schemeName',
+      ],
+      [`${kind} with own users, and without`, () => [routed(made({ loadUser: () => anna }), made())], 'schemeName'],
+      [
+        `two throttled ${kind} in lists`,
+        () => [
+          routed(...[1, 2].map(() => [basic, throttled({ limiter: limiterOf(5) })(made({ loadUser: () => anna }))])),
+        ],
+        'schemeName',
+      ],
+      [
+        `two ${kind} under scopes`,
+        () => [routed(...[1, 2].map(() => readers()(made({ loadUser: () => anna }))))],
+        'schemeName',
+      ],
+    ]),
+    [
+      'two functions that find scopes',
+      () => [routed(readers()(admin), requireScopes(['read'], { granted: () => 'read' })(admin))],
+      'granted',
+    ],
+    [
+      'two functions that find scopes, in lists of two routers',
+      () => [
+        routed([basic, readers()(admin)]),
+        routed([basic, requireScopes(['read'], { granted: () => 'read' })(admin)]),
+      ],
+      'granted',
+    ],
     ['two conditions that one factory made', () => [routed(rolled('a')(admin), rolled('b')(admin))], 'name'],
     ['two functions', () => [routed(...['a', 'b'].map((role) => () => role))], 'different names'],
     ['two checks', () => [routed(...['a', 'b'].map((role) => flatMap(() => role)(admin)))], 'different names'],
@@ -217,6 +267,7 @@ describe('S04 two that would have the same words', () => {
   })
 
   it('one authenticator in many combinations is never refused, and the file is the same each time', () => {
+    const loadUser = () => anna
     const make = () => {
       const router = withAuth(admin)(new Router())
       const all = [
@@ -231,8 +282,18 @@ describe('S04 two that would have the same words', () => {
         remembered({ maxAge: 1 })(admin),
         sessionAuth(),
         sessionAuth(),
-        sessionAuthSuperUser(),
-        sessionAuthSuperUser(),
+        ...sessionKinds.flatMap(([, made]) => [
+          made(),
+          made(),
+          made({ loadUser, schemeName: 'own' }),
+          optional(made({ loadUser, schemeName: 'own' })),
+        ]),
+        sessionAuthSuperUser({ refuse: 'insufficient' }),
+        sessionAuthSuperUser({ refuse: 'insufficient' }),
+        readers()(admin),
+        readers()(admin),
+        requireScopes(['read'], { granted: () => 'read' })(basic),
+        requireScopes(['write'], { granted: () => 'write' })(admin),
         isAdmin,
         [isAdmin, admin],
         flatMap(check)(admin),

@@ -180,7 +180,7 @@ export const compareAccess = (
 export interface Named {
   readonly words: string
   /** What decides. One authenticator has one, whatever is made of it. */
-  readonly by: object
+  readonly by: unknown
   /** How an application gives it another name. */
   readonly fix: string
 }
@@ -190,6 +190,7 @@ export const namedIn = (description: Description): ReadonlyArray<Named> => {
   const { functions = [] } = description
   return [
     ...(description._tag === 'Leaf' ? kindIn(description) : children(description).flatMap(namedIn)),
+    ...scopesIn(description),
     ...functions.map(([words, by]) => ({
       words: description._tag === 'Leaf' && words === description.decidedBy ? `custom ${words}` : words,
       by,
@@ -201,14 +202,26 @@ export const namedIn = (description: Description): ReadonlyArray<Named> => {
   ]
 }
 
-// A session has no hook, so two with the same words are the same
+// A plain function is among the functions
 const kindIn = (leaf: Leaf): ReadonlyArray<Named> =>
-  leaf.isSent === undefined || challengeName(leaf) === 'Session'
+  leaf.isSent === undefined
     ? []
     : [
         {
           words: credentialInWords({ leaf, scopes: [], wrappers: leaf.wrappers ?? [] }),
-          by: leaf.isSent,
+          by: leaf.by ?? leaf.isSent,
           fix: 'give each its own schemeName, or use one of them for both',
+        },
+      ]
+
+// The words do not say how scopes are found
+const scopesIn = (description: Description): ReadonlyArray<Named> =>
+  description._tag !== 'Scoped' || description.by === undefined
+    ? []
+    : [
+        {
+          words: inWords(description),
+          by: description.by,
+          fix: 'use one function granted for both, or give the authenticators their own schemeName',
         },
       ]

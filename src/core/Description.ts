@@ -95,6 +95,11 @@ interface LeafNotes {
   readonly decidedBy?: string
   /** The functions that these words are about. So the audit finds two functions that have the same words. */
   readonly functions?: ReadonlyArray<readonly [words: string, f: Function]>
+  /**
+   * What else decides, which no word is about: two with the same words are the same if this is. Left out of a leaf: each is another
+   * one.
+   */
+  readonly by?: unknown
 }
 
 /** One kind of credential. */
@@ -188,13 +193,14 @@ export const wrappedBy = <D extends Description>(
   others: Partial<D> = {},
   f?: Function,
 ): D => {
-  const { wrappers = [], decidedBy, functions = [] } = description
+  const { wrappers = [], decidedBy, functions = [], by } = description
   return noted(
     { ...description, ...others },
     {
       wrappers: [...wrappers, words],
       ...(decidedBy !== undefined && { decidedBy }),
       functions: f === undefined ? functions : [...functions, [words, f]],
+      ...(by !== undefined && { by }),
     },
   )
 }

@@ -21,7 +21,7 @@ import {
   type Scoped,
 } from './Description.js'
 import { deepFreeze } from './data.js'
-import { conditionName, functionName } from './functionName.js'
+import { conditionName, digestOf, functionName } from './functionName.js'
 import { checkHook, declareFactory, checkOptions, hook, maybe } from './options.js'
 import { checkDemanding, checkMember } from './members.js'
 
@@ -38,6 +38,8 @@ export interface Condition {
   readonly decidedBy?: string
   /** Whether the application has given it the name. */
   readonly isNamed?: boolean
+  /** What decides about scopes, for the audit. */
+  readonly by?: string
   /** How the user of the token must have authenticated. Otherwise it is a 401. */
   readonly authentication?: NeededAuthentication
   readonly decide: Decide
@@ -55,12 +57,12 @@ export const scoped =
   }
 
 const allowedOf = (condition: Condition, self: Authenticator<unknown>): Halves => {
-  const { place, scopes, decidedBy, isNamed, authentication, decide } = condition
+  const { place, scopes, decidedBy, isNamed, by, authentication, decide } = condition
   const { description: member } = self
   const authenticate = decideOf(self)
   const description = noted<Scoped>(
     { _tag: 'Scoped', member, scopes, ...(authentication !== undefined && { authentication }) },
-    decidedBy === undefined ? {} : { decidedBy, functions: isNamed === true ? [] : [[decidedBy, decide]] },
+    decidedBy === undefined ? { by } : { decidedBy, functions: isNamed === true ? [] : [[decidedBy, decide]] },
   )
   const all = distinctScopes([...scopesAround(member), ...scopes])
   const insufficient = constantFailure(
@@ -214,7 +216,7 @@ export const requireScopes = <A>(
     return isThenable(answer) ? toPromise(answer).then(suffices) : suffices(answer)
   }
   // Safe: the principal does not change
-  return scoped({ place: 'requireScopes(...)', scopes: demanded, decide }) as (
+  return scoped({ place: 'requireScopes(...)', scopes: demanded, by: digestOf(granted), decide }) as (
     self: Authenticator<A>,
   ) => Authenticator<A>
 }

@@ -12,9 +12,16 @@ import { pipe } from 'fp-ts/lib/function.js'
 import * as t from 'io-ts'
 import type { Context, Request } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
-import { authenticator, type Authenticator } from '../core/Authenticator.js'
+import { authenticator, decideOf, make, readerOf, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
-import { constantFailure, documentation, documented, withChallenges, type ApiKeyScheme } from '../core/Description.js'
+import {
+  constantFailure,
+  documentation,
+  documented,
+  noted,
+  withChallenges,
+  type ApiKeyScheme,
+} from '../core/Description.js'
 import { failureOf, type PrincipalFromAnswer } from '../core/Result.js'
 import { authorize } from '../core/authorize.js'
 import { ageInWords, isProven, neededBy, type ProofDemand } from '../core/Proof.js'
@@ -158,7 +165,7 @@ export const sessionKind = (
   const demands = demandsOf(right, proof)
   const { cookieName, needsUsername } = users
   const { scheme, ...named } = documented({ ...cookieScheme, name: cookieName ?? DEFAULT_COOKIE }, options)
-  const session = authenticator({
+  const kind = authenticator({
     scheme,
     ...named,
     ...(demands !== undefined && { demands }),
@@ -178,7 +185,9 @@ export const sessionKind = (
     credentials: t.UnknownRecord,
     authenticate: ({ ctx }, data): unknown => userOf(ctx, data, users),
   })
-  const { description } = session
+  const { loadUser = applications } = users
+  const description = noted({ ...kind.description }, { by: loadUser })
+  const session = make(description, decideOf(kind), readerOf(kind))
   const invalid = constantFailure(description, AuthErrors.invalid)
   const unproven =
     proof === undefined ? invalid : E.left(withChallenges(description, AuthErrors.unproven(neededBy(proof))))
@@ -201,6 +210,9 @@ export const sessionKind = (
   })
   return refuse === 'insufficient' ? pipe(user, authorize(isAllowed, { name: demands ?? factory })) : user
 }
+
+// The users of the application: kinds without a `loadUser` let in the same ones
+const applications = Symbol('users of the application')
 
 // What the audit and OpenAPI say that the caller must be
 const demandsOf = (right: string | undefined, proof: ProofDemand | undefined): string | undefined => {
