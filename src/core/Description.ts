@@ -95,10 +95,7 @@ interface LeafNotes {
   readonly decidedBy?: string
   /** The functions that these words are about. So the audit finds two functions that have the same words. */
   readonly functions?: ReadonlyArray<readonly [words: string, f: Function]>
-  /**
-   * What else decides, which no word is about: two with the same words are the same if this is. Left out of a leaf: each is another
-   * one.
-   */
+  /** What no word is about: two with the same words are the same if this is. A leaf without it is like no other. */
   readonly by?: unknown
 }
 
