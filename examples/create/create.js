@@ -74,6 +74,7 @@ const create = async () => {
   const template = values.template ?? (await ask(`Template (${templates.join(', ')}): `, '--template is missing'))
   if (!templates.includes(template)) throw new Error(`no template ${JSON.stringify(template)}`)
   const { library = `^${JSON.parse(read('package.json')).version}` } = values
+  if (/^[^:]*\.tgz$/.test(library) && !existsSync(library)) throw new Error(`there is no file ${library}`)
   const manifest = manifestOf(name, template, existsSync(library) ? `file:${resolve(library)}` : library)
   for (const part of ['common', template]) {
     cpSync(fileURLToPath(new URL(`templates/${part}`, import.meta.url)), folder, { recursive: true })

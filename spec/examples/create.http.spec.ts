@@ -101,6 +101,8 @@ describe('what it refuses', () => {
   it('an unknown template', () =>
     refused(['app', '--template', 'oauth'], /no template "oauth"[\s\S]*tokens\|keys\|ses/))
   it('an unknown option', () => refused(['app', '--templates', 'keys'], /--templates/))
+  it('a packed library that is not there', () =>
+    refused(['app', '--template', 'keys', '--library', '../none.tgz'], /there is no file \.\.\/none\.tgz/))
   it('two names', () => refused(['app', 'tokens'], /one name/))
   it('a folder that is not empty, hidden files included', () => {
     for (const [name, file] of [

@@ -20,6 +20,7 @@ import {
   requireScopes,
   sessionAuth,
   timeout,
+  type Authenticator,
 } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { generator, messageOf, secret, Strategy, untyped } from '../support/projects/mistakes.js'
@@ -170,7 +171,7 @@ describe.each(Object.entries(functionsOf))('%s', (place, { take }) => {
 })
 
 describe('authorize and requireScopes', () => {
-  it.each([perhaps, lenient(bearer), anyOf([key, perhaps]), allOf([perhaps, perhaps])])(
+  it.each<Authenticator<unknown>>([perhaps, lenient(bearer), anyOf([key, perhaps]), allOf([perhaps, perhaps])])(
     'over an optional authenticator are a TypeError, because an anonymous caller cannot be allowed',
     (admitting) => {
       const message = messageOf(() => authorize(() => true)(admitting))

@@ -106,6 +106,10 @@ describe('the body of', () => {
     for (const body of [{ content: { 'text/plain': {} } }, { $ref: '#/components/requestBodies/Pet' }]) {
       expect(bodyOf(body)).toEqual(body)
     }
+    const schema = z.toJSONSchema(z.object({ name: z.string() }))
+    expect(bodyOf({ content: { 'application/json': { schema } } })).toEqual({
+      content: { 'application/json': { schema: { ...schema } } },
+    })
   })
 
   it('undefined is none', () => {
@@ -115,6 +119,24 @@ describe('the body of', () => {
   it.each([null, [], 'body', 7, () => {}, z.object])('%o is a TypeError', (wrong) => {
     expect(() => bodyOf(wrong)).toThrow(TypeError)
     expect(() => bodyOf(wrong)).toThrow(/^operation\(\{ requestBody \}\) must be an object/)
+  })
+
+  it.each([{}, { schema: z.string() }, { type: 'object', properties: {} }, { content: null }, z])(
+    'an object of another form is a TypeError, case %#',
+    (wrong) => {
+      expect(() => bodyOf(wrong)).toThrow(TypeError)
+      expect(() => bodyOf(wrong)).toThrow(
+        'operation({ requestBody }) must be a schema, a codec, or an object of OpenAPI with `content`',
+      )
+    },
+  )
+
+  it.each([z.string(), t.string])('a schema inside of an object of OpenAPI is a TypeError, case %#', (schema) => {
+    expect(() => bodyOf({ content: { 'application/json': { schema } } })).toThrow(
+      new TypeError(
+        'operation({ requestBody }): in `content` the schema must be JSON Schema; write the schema or codec itself: requestBody: Pet',
+      ),
+    )
   })
 
   it('another version of Standard Schema is a TypeError', () => {

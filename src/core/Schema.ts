@@ -52,9 +52,9 @@ const has = (object: object, name: string): boolean =>
 /** @internal Whether a value says that it is a Standard Schema. */
 export const isStandard = (u: unknown): u is StandardSchema => isObject(u) && has(u, '~standard')
 
-/** @internal Whether a value is a decoder of io-ts. */
+/** @internal Whether a value is a decoder of io-ts. The module of a library such as zod has functions of these names, too. */
 export const isCodec = (u: unknown): u is t.Decoder<unknown, unknown> =>
-  typeof u === 'object' && u !== null && 'validate' in u && 'decode' in u
+  typeof u === 'object' && u !== null && 'validate' in u && 'decode' in u && types.isModuleNamespaceObject(u) === false
 
 /** @internal The face of a Standard Schema. Throws a TypeError that names `place` for another version. */
 export const standardOf = (place: string, schema: StandardSchema): StandardSchema['~standard'] => {

@@ -159,7 +159,8 @@ export function authorize<A, B extends A>(
 export function authorize<A>(
   f: (principal: A, request: Request) => boolean | Promise<boolean>,
   options?: AuthorizeOptions,
-): (self: Authenticator<A>) => Authenticator<A>
+  // in a pipe, `A` is inferred from `Authenticator<A>`; a condition on a wider type keeps the type `B` of the principal
+): <B extends A>(self: Authenticator<B> & Authenticator<A>) => Authenticator<B>
 export function authorize(
   f: Decide,
   options: AuthorizeOptions = {},

@@ -18,7 +18,7 @@ import {
   type Given,
   type OrUndefined,
 } from '../core/options.js'
-import { isStandard, standardOf, type Schema } from '../core/Schema.js'
+import { isCodec, isStandard, standardOf, type Schema } from '../core/Schema.js'
 import { aheadOfParams, operationMark, notWrapped } from '../core/data.js'
 import { refuseUse } from '../koa/guard.js'
 import { noteOf, type OperationNote } from '../koa/operations.js'
@@ -50,8 +50,23 @@ const object: Check = (place, value) => {
 }
 
 const bodyLike: Check = (place, value) => {
-  if (isStandard(value)) standardOf(place, value)
-  else object(place, value)
+  if (isStandard(value)) return void standardOf(place, value)
+  object(place, value)
+  if (isCodec(value)) return
+  // Safe: `object` has checked it
+  const { content, $ref } = value as { readonly content?: unknown; readonly $ref?: unknown }
+  if (typeof $ref === 'string') return
+  if (typeof content !== 'object' || content === null) {
+    throw new TypeError(`${place} must be a schema, a codec, or an object of OpenAPI with \`content\``)
+  }
+  for (const media of Object.values<{ readonly schema?: unknown } | null>({ ...content })) {
+    const schema = media?.schema
+    // zod makes JSON Schema that is a Standard Schema, too
+    if (isCodec(schema) || (isStandard(schema) && !('$schema' in schema)))
+      throw new TypeError(
+        `${place}: in \`content\` the schema must be JSON Schema; write the schema or codec itself: requestBody: Pet`,
+      )
+  }
 }
 
 const readOff: Check = (place, value) => {
