@@ -1,7 +1,7 @@
-/** logIn and logOut work only inside of an operation that has a guard, because only there an exception takes them back. */
+/** R02: logIn and logOut work only inside of an operation that has a guard, because only there an exception takes them back. */
 import Router from '@koa/router'
 import type { Middleware } from 'koa'
-import { authSettings, guardApp, onError, withAuth } from 'koa-with-auth'
+import { apiApp, authSettings, guardApp, onError, operation, withAuth } from 'koa-with-auth'
 import * as shared from 'koa-with-auth/sessions'
 import { describe, expect, it } from 'vitest'
 import {
@@ -270,6 +270,113 @@ describe('a sign-in is taken back', () => {
     const answer = await one.post('/plain')
     expect([answer.status, setCookies(answer)]).toEqual([403, []])
     await expectAnonymous(one)
+  })
+})
+
+/*
+ * A function behind the guard answers the exception of one that comes after it, so the guard sees none.
+ */
+
+const answers: ReadonlyArray<[string, (ctx: Parameters<Middleware>[0]) => void]> = [
+  ['a 403', (ctx) => (ctx.status = 403)],
+  ['a 200', (ctx) => (ctx.body = { errors: ['no'] })],
+  ['a redirect', (ctx) => ctx.redirect('/login')],
+]
+const goOn: Middleware = (_ctx, next) => next()
+type Routes = (...functions: Middleware[]) => Router
+// Safe: the router calls it as middleware
+const asMiddleware = (f: unknown) => f as Middleware
+const machine = () => ({ name: 'machine' })
+
+const routers: Readonly<Record<string, Routes>> = {
+  'an operation of a plain router': (...f) => new Router().post('/plain', withAuth(null), ...f),
+  'an operation that a guard decides': (...f) => new Router().post('/plain', asMiddleware(withAuth(machine)), ...f),
+  'an operation with `then`': (...f) =>
+    new Router().post('/plain', asMiddleware(withAuth(machine, { then: [goOn as never] })), ...f),
+  'an operation with a description': (...f) =>
+    new Router().post('/plain', withAuth(null), asMiddleware(operation({ summary: 's' })), ...f),
+  'router.all': (...f) => new Router().all('/plain', withAuth(null), ...f),
+  'several paths': (...f) => new Router().post(['/other', '/plain'], withAuth(null), ...f),
+  'a router that a level opens': (...f) => withAuth(null)(new Router()).post('/plain', ...f),
+  'a router that a level opens later': (...f) => withAuth(null)(new Router().post('/plain', ...f)),
+  'a router in a level, in a router': (...f) =>
+    withAuth(null)(new Router()).use(new Router().use(new Router().post('/plain', ...f).routes()).routes()),
+  'a router in a router': (...f) => new Router().use(new Router().post('/plain', withAuth(null), ...f).routes()),
+  'a router with param hooks': (...f) =>
+    withAuth(null)(new Router())
+      .param('id', (_id, _ctx, next) => next())
+      .post('/:id', ...f)
+      .param('id', (_id, _ctx, next) => next()),
+  apiApp: (...f) => apiApp({ auth: null, docs: false }).post('/plain', ...(f as never[])),
+}
+
+describe.each(Object.entries(routers))('behind the guard of %s', (_name, routes) => {
+  const mount = async (functions: (signing: Signs) => Middleware[]) =>
+    sessionsApp(undefined, { below: (app, signing) => app.use(routes(...functions(signing)).routes()) })
+
+  describe.each(answers)('a function that answers an exception with %s', (_answer, respond) => {
+    const catching = answering(respond)
+    it.each<[string, (signs: Middleware) => Middleware[]]>([
+      ['the handler', (signs) => [catching, signs]],
+      ['the handler, with one between', (signs) => [catching, goOn, signs]],
+      ['one before the handler', (signs) => [goOn, catching, signs, goOn]],
+      ['an inner one of two', (signs) => [catching, answering((ctx) => ctx.throw(500)), signs]],
+    ])('a sign-in of %s is taken back', async (_who, functions) => {
+      for (const call of ['logIn, then an exception', 'logIn, not awaited, then an exception']) {
+        const site = await mount((signing) => functions(calls[call]!(signing)))
+        const stranger = site.visitor()
+        const answer = await stranger.post('/plain')
+        expect([answer.status === 500, setCookies(answer)]).toEqual([false, []])
+        await expectAnonymous(stranger)
+      }
+    })
+
+    it('a sign-in is taken back if a later function throws', async () => {
+      const site = await mount(({ logIn }) => [
+        catching,
+        async (ctx, next) => {
+          await logIn(ctx, anna)
+          return next()
+        },
+        (ctx) => ctx.throw(403, 'wrong code'),
+      ])
+      const stranger = site.visitor()
+      expect(setCookies(await stranger.post('/plain'))).toEqual([])
+      await expectAnonymous(stranger)
+    })
+
+    it('keeps what it writes into the session, if no user was signing in', async () => {
+      const site = await mount(() => [
+        async (ctx, next) => {
+          await catching(ctx, next)
+          Object.assign(ctx['session'] as object, { tries: 1 })
+        },
+        (ctx) => ctx.throw(400),
+      ])
+      const one = site.visitor()
+      await one.post('/plain')
+      expect((await one.ask('/read')).body).toEqual({ tries: 1 })
+    })
+
+    it('may sign a user in after the exception', async () => {
+      const site = await mount(({ logIn }) => [
+        async (ctx, next) => {
+          await catching(ctx, next)
+          await logIn(ctx, anna)
+        },
+        (ctx) => ctx.throw(400),
+      ])
+      const one = site.visitor()
+      await one.post('/plain')
+      await expectSignedIn(one, anna)
+    })
+  })
+
+  it('a sign-in stays if no function throws', async () => {
+    const site = await mount((signing) => [answering(() => undefined), goOn, calls['logIn, awaited']!(signing)])
+    const one = site.visitor()
+    expect((await one.post('/plain')).status).toBe(204)
+    await expectSignedIn(one, anna)
   })
 })
 

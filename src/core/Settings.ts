@@ -304,6 +304,8 @@ export interface Exchange {
   captures: unknown
   /** How many guarded operations are running, each inside of the one before, see `koa/guard.ts`. */
   operations: number
+  /** Whether signing in or out has begun, see `sessions/signing.ts`. */
+  isSigning: boolean
   /** Whether the operation threw, see `koa/settings.ts`. */
   hasThrown: boolean
   /** Why signing in or out was refused outside of a guarded operation, see `sessions/signing.ts`. */
@@ -340,6 +342,7 @@ export const exchangeOf = (ctx: object): Exchange => {
     settings: defaults,
     captures: undefined,
     operations: 0,
+    isSigning: false,
     hasThrown: false,
     misplaced: undefined,
     head: undefined,

@@ -9,7 +9,8 @@
  */
 import type { Context, Next } from 'koa'
 import type { Requirement } from '../core/Requirement.js'
-import { aheadOfParams, guardMark, notWrapped } from '../core/data.js'
+import { knownExchange } from '../core/Settings.js'
+import { aheadOfParams, guardMark, notWrapped, operationMark } from '../core/data.js'
 import type { Layer, RouterInstance } from './AuthRouter.js'
 
 /** `then` middleware, and how many levels out its principal is (`inherited.inherited...`). */
@@ -43,6 +44,35 @@ export const markGuard = <F extends Function>(
   origin: GuardSource,
 ): F & GuardProperties =>
   notWrapped(Object.assign(guard, { ...origin, requirement, param: aheadOfParams, [guardMark]: true }))
+
+/*
+ * A function behind a guard can answer the exception of one that comes after it, so the guard does not see it. So there is
+ * an observer between them, in layers that have a guard.
+ */
+
+/** Notes an exception of the functions after it, if a user was signing in or out. */
+const observer = notWrapped((ctx: Context, next: Next): Promise<unknown> => {
+  const exchange = knownExchange(ctx)
+  if (exchange?.source === undefined) return next()
+  return next().catch((error: unknown) => {
+    if (exchange.isSigning) exchange.hasThrown = true
+    throw error
+  })
+})
+
+/** The functions behind a guard, with an observer before each but the first, which the guard observes. */
+export const observed = (behind: ReadonlyArray<Function>): ReadonlyArray<Function> => {
+  if (behind.length < 2) return behind
+  // the router sorts `param` hooks in front of the first function without `param`
+  const first = behind.findIndex((f) => !(operationMark in f) && !isParamHook(f))
+  return behind.flatMap((f, at) => (first === -1 || at <= first ? [f] : [observer, f]))
+}
+
+/** Whether a function is a `param` hook. */
+export const isParamHook = (f: object): boolean => 'param' in f && typeof f.param === 'string'
+
+/** Whether a function was written by the application, and is no observer. */
+export const isWritten = (f: Function): boolean => f !== observer
 
 /** Whether a function is a guard. */
 export const isGuard = (f: unknown): f is Guarding => typeof f === 'function' && guardMark in f

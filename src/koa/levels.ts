@@ -21,6 +21,8 @@ import {
   dropStatefulFlags,
   isGuard,
   isLayer,
+  isWritten,
+  observed,
   onMutation,
   type Guarding,
   type GuardProperties,
@@ -181,7 +183,7 @@ export const refuseLateGuards = (type: unknown): void => {
   if (typeof register !== 'function' || refusing.has(register)) return
   const value: Register = function (this: unknown, path, methods, functions, ...rest) {
     checkOrder(path, methods, functions)
-    return Reflect.apply(register, this, [path, methods, functions, ...rest])
+    return Reflect.apply(register, this, [path, methods, withObservers(functions), ...rest])
   }
   refusing.add(value)
   // a frozen class is left as it is
@@ -199,4 +201,10 @@ const checkOrder = (path: unknown, methods: unknown, functions: unknown): void =
     stack: [],
   })
   throw new TypeError(`${label}: withAuth(...) has no handler after it; write it right after the path`)
+}
+
+const withObservers = (functions: unknown): unknown => {
+  if (!Array.isArray(functions) || !functions.every((f) => typeof f === 'function')) return functions
+  const at = functions.findIndex(isGuard)
+  return at === -1 ? functions : [...functions.slice(0, at + 1), ...observed(functions.slice(at + 1).filter(isWritten))]
 }

@@ -18,7 +18,7 @@
 import type { Middleware } from 'koa'
 import { aheadOfParams, planMark } from '../core/data.js'
 import type { Addition } from '../core/Settings.js'
-import { isGuard, originalOf, type Guarding } from './layer.js'
+import { isGuard, isParamHook, isWritten, observed, originalOf, type Guarding } from './layer.js'
 
 /** Identifies a level: the decisions that it put into plans, and the router that it returned, have the same one. */
 export interface Level {
@@ -94,7 +94,8 @@ const functionsIn = (
   behind: Parts['behind'],
 ): ReadonlyArray<Function> => {
   // most operations are written without a guard, so nothing is allocated for them
-  const own = guard !== undefined ? [...ahead, guard, ...behind] : ahead.length > 0 ? [...ahead, ...behind] : behind
+  const own =
+    guard !== undefined ? [...ahead, guard, ...observed(behind)] : ahead.length > 0 ? [...ahead, ...behind] : behind
   if (applications.length === 0) return own
   return [...applications.map(({ begin }) => begin), ...own, ...applications.map(({ end }) => end).reverse()]
 }
@@ -112,7 +113,7 @@ const written = (functions: ReadonlyArray<Function>): Plan => {
     own,
     levels: none,
     guard: own,
-    behind: functions.slice(own === undefined ? 0 : at + 1),
+    behind: functions.slice(own === undefined ? 0 : at + 1).filter(isWritten),
     traced: untraced,
   })
 }
@@ -135,7 +136,7 @@ const isUntouched = ({ functions }: Plan, stack: ReadonlyArray<Function>): boole
 // Compares function by function; `undefined` if they do not fit the plan
 const compared = (plan: Plan, stack: ReadonlyArray<Function>): Plan | undefined => {
   const first = plan.applications.length + plan.ahead.length + (plan.guard === undefined ? 0 : 1)
-  const end = first + plan.behind.length
+  const end = plan.functions.length - plan.applications.length
   const early: Function[] = []
   const behind: Function[] = []
   const traced = new Map<Function, Function>()
@@ -149,7 +150,7 @@ const compared = (plan: Plan, stack: ReadonlyArray<Function>): Plan | undefined 
     }
     if (f === undefined) return undefined
     if (runs !== f) traced.set(f, runs)
-    if (at >= first && at < end) behind.push(f)
+    if (at >= first && at < end && isWritten(f)) behind.push(f)
     at++
   }
   return at === plan.functions.length ? planned({ ...plan, behind: [...early, ...behind], traced }) : undefined
@@ -171,15 +172,13 @@ const reread = (plan: Plan, stack: ReadonlyArray<Function>): Plan => {
 
 /** The functions of an operation, as they were written. Its guard is the one that is enforced. */
 export const writtenIn = ({ applications: { length }, functions }: Plan): ReadonlyArray<Function> =>
-  length === 0 ? functions : functions.slice(length, -length)
+  (length === 0 ? functions : functions.slice(length, -length)).filter(isWritten)
 
 /** Where the guard is among the functions; -1 if there is none. */
 export const guardIndexIn = ({ applications, ahead, guard }: Plan): number =>
   guard === undefined ? -1 : applications.length + ahead.length
 
 const paramOf = (f: object): unknown => ('param' in f ? f.param : undefined)
-
-const isParamHook = (f: object): boolean => typeof paramOf(f) === 'string'
 
 // -------------------------------------------------------------------------------------
 // combinators

@@ -103,7 +103,10 @@ const inOperation =
     const ctx = given?.request?.ctx
     if (ctx === undefined || !requestSessionOf(ctx).isOf(owner)) return change(given, ...rest)
     const exchange = exchangeOf(ctx)
-    if (exchange.operations > 0) return change(given, ...rest)
+    if (exchange.operations > 0) {
+      exchange.isSigning = true
+      return change(given, ...rest)
+    }
     exchange.misplaced ??= new Error(outside)
     const refused = Promise.reject<void>(exchange.misplaced)
     // it is answered, so a call that is not awaited need not end the process

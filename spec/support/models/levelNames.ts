@@ -6,7 +6,7 @@ import { expect } from 'vitest'
 import * as Requirement from '../../../src/core/Requirement.js'
 import { challengesOf } from '../../../src/core/Description.js'
 import { guardFor } from '../../../src/koa/guard.js'
-import { isGuard } from '../../../src/koa/layer.js'
+import { isGuard, isWritten } from '../../../src/koa/layer.js'
 
 /** A handler. */
 export const handle = (): void => {}
@@ -29,10 +29,11 @@ export const { open } = Requirement
 export const on = (requirement: Requirement.Requirement): never =>
   guardFor(requirement, { levels: ['operation'] }) as never
 
-/** The functions of each layer by name, in order; a guard by its demand. */
+/** The functions of each layer by name, in order, without observers; a guard by its demand. */
 export const names = ({ stack }: RouterInstance): string[] =>
   stack.map((layer) =>
-    [...(layer.stack as ReadonlyArray<object>)]
+    (layer.stack as ReadonlyArray<Function>)
+      .filter(isWritten)
       .map((f) => (isGuard(f) ? demandOf(f.requirement) : f === handle ? 'handle' : f === go ? 'go' : nameOf(f)))
       .join(' '),
   )
