@@ -52,9 +52,19 @@ describe.each(kinds)('$name', ({ name, make }) => {
     ])
   })
 
-  it.each(['production', 'test', ''])('a hook without a parameter makes no warning if NODE_ENV is %j', async (env) => {
+  it.each(['production', 'test'])('a hook without a parameter makes no warning if NODE_ENV is %j', async (env) => {
     expect(await warned(() => make(() => anna), env)).toStrictEqual([])
   })
+
+  it.each([undefined, ''])(
+    'a hook without a parameter makes a warning if NODE_ENV is %j, as newcomers leave it',
+    async (env) => {
+      vi.stubEnv('NODE_ENV', env)
+      make(() => anna)
+      await new Promise(setImmediate)
+      expect(warnings.map((one) => one.name)).toStrictEqual(['UnreadCredentialWarning'])
+    },
+  )
 })
 
 describe('the warning about a hook', () => {

@@ -227,7 +227,7 @@ export const credential = { realm: maybe(realm), maxLength: maybe(positive) }
  * Checks hooks that decide about a credential, also for a mistake that no type shows. The first argument is the
  * request. So `(token) => ...` looks at the request, and `() => ({ user })` lets everybody in.
  *
- * In development such a hook causes one warning. The source of the hook shows the mistake; `length` is not enough,
+ * Outside of production and tests such a hook causes one warning. The source of the hook shows the mistake; `length` is not enough,
  * because it counts no default and no rest parameter, and wrappers read `arguments`. `checkAuthenticator` finds the
  * mistake by calling the hook.
  */
@@ -237,7 +237,8 @@ export const credentialHook =
   (arity: number): Check =>
   (place, value) => {
     checkHook(place, value, arity)
-    if (process.env['NODE_ENV'] === 'development' && typeof value === 'function') warnUnread(place, value)
+    const isWatched = !['production', 'test'].includes(process.env['NODE_ENV'] ?? '')
+    if (isWatched && typeof value === 'function') warnUnread(place, value)
   }
 
 const warnUnread = (place: string, hook: Function): void => {
