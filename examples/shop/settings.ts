@@ -24,7 +24,10 @@ export interface Settings {
   readonly host: string
   /** ORIGIN (`http://localhost:PORT`): the public origin. */
   readonly origin: string
-  /** KEYS: signing keys, separated by commas; the first signs. Default: random, so a restart signs everyone out. */
+  /**
+   * KEYS: signing keys, separated by commas; the first signs. Default: random, so a restart signs everyone out, and the second
+   * factors in the file cannot be opened.
+   */
   readonly keys: string[]
   /** DATABASE_URL (`file:shop.db`). */
   readonly databaseUrl: string

@@ -67,10 +67,10 @@ export const signInRoutes = (api: Routes, shop: Shop): void => {
   const byMail = settled(
     finish(
       mail,
-      async (ctx, { proof }) => {
+      async (ctx, { proof, returnTo }) => {
         const account = await accounts.byAddress(proof.subject)
         if (account?.hasFactor !== true) return account
-        ctx.body = { next: 'code', ...(await secondly(ctx, code, { user: account, proof })) }
+        ctx.body = { next: 'code', ...(await secondly(ctx, code, { user: account, proof, returnTo })) }
         return undefined
       },
       { keep },

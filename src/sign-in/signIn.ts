@@ -140,6 +140,8 @@ interface Starting<Ask> {
   readonly display?: Display | undefined
   readonly before?: ReadonlyArray<Proof>
   readonly mark?: string
+  /** Default: that of the request. */
+  readonly returnTo?: string | undefined
 }
 
 const start = async <Ask, Kept>(
@@ -151,9 +153,9 @@ const start = async <Ask, Kept>(
   const kind = placedIn(ctx, given)
   const incoming = incomingOf(ctx, await bodyOf(ctx))
   const browser = kind.bound === false ? '' : browserFor(ctx, host, kind.lifetime)
-  const returnTo = incoming.body['returnTo'] ?? incoming.query.get('returnTo')
+  const returnTo = starting.returnTo ?? incoming.body['returnTo'] ?? incoming.query.get('returnTo')
   ctx.set('Cache-Control', 'no-store')
-  return ceremonies.begin(kind, { incoming, browser, returnTo, ...starting })
+  return ceremonies.begin(kind, { incoming, browser, ...starting, returnTo })
 }
 
 /**
@@ -212,6 +214,8 @@ export interface FirstFactor<U> {
   /** Who gave it. */
   readonly user: U
   readonly proof: ProofGiven
+  /** The path that follows. Default: `returnTo` of the request. In a hook of `finish`, pass that of the first ceremony on. */
+  readonly returnTo?: string | undefined
 }
 
 /**
@@ -232,7 +236,7 @@ export interface FirstFactor<U> {
 export const secondly = async <Ask, Kept, U extends object>(
   given: WithRequest,
   kind: Beginner<Ask, Kept>,
-  { user, proof }: FirstFactor<U>,
+  { user, proof, returnTo }: FirstFactor<U>,
 ): Promise<object> => {
   checkKind('secondly(ctx, kind, first)', kind)
   const ctx = contextOf('secondly(ctx, kind, first)', given)
@@ -244,7 +248,14 @@ export const secondly = async <Ask, Kept, U extends object>(
     throw new SignInRefused(AuthErrors.unavailable(), { cause })
   })
   const before = [proofFrom('secondly(ctx, kind, { proof })', proof, Date.now())]
-  const sent = await start(ctx, application, kind, { intent: 'signIn', ask: undefined, subject, before, mark })
+  const sent = await start(ctx, application, kind, {
+    intent: 'signIn',
+    ask: undefined,
+    subject,
+    before,
+    mark,
+    returnTo,
+  })
   if (E.isLeft(sent)) throw sent.left._tag === 'raised' ? sent.left.error : new SignInRefused(sent.left)
   return 'redirect' in sent.right ? sent.right : (sent.right.body ?? {})
 }

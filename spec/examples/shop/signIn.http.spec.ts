@@ -134,6 +134,17 @@ describe('second factors', () => {
     expect((await another.get('/vault')).status).toBe(200)
   })
 
+  it('after a mail lead to the path of its beginning', async () => {
+    const site = await shopSite()
+    const { secret } = await enrolled(site)
+    const visitor = site.client()
+    await visitor.post('/sign-in/mail', { address: 'anna@shop.example', returnTo: '/basket' })
+    const page = await visitor.send('POST', pathOf((await site.mail()).link), undefined, html)
+    const [, handle] = /name="handle" value="([^"]+)"/.exec(String(page.body)) ?? []
+    const reply = await visitor.send('POST', '/sign-in/code', { handle, code: codeOf(secret) }, html)
+    expect([reply.status, reply.headers.get('location')]).toEqual([303, '/basket'])
+  })
+
   it('take five tries for one handle, also in parallel; a reset ends the half', async () => {
     const site = await shopSite()
     await enrolled(site)
