@@ -77,6 +77,21 @@ describeEveryOther((store) => {
       await expectUser(visitor, 'anna')
     })
 
+    it('M3 the code typed in another browser is unknown, and takes no try', async () => {
+      const site = await signInSite(store)
+      const [visitor, thief] = [site.visitor(), site.visitor()]
+      const { handle } = (await sendJson(visitor, '/sign-in/mail', ask)).body as { handle: string }
+      const { code } = await site.mail()
+      // the thief has a cookie of a ceremony, too
+      await sendJson(thief, '/sign-in/mail', { address: 'bert@shop.example' })
+      for (let at = 0; at < 4; at++) {
+        const answer = await sendJson(thief, '/sign-in/mail/code', { handle, code })
+        expect([answer.status, answer.body]).toMatchObject([400, { reason: 'unknown' }])
+      }
+      await expectAnonymousAt(thief)
+      expect((await sendJson(visitor, '/sign-in/mail/code', { handle, code })).status).toBe(200)
+    })
+
     it('M4 after three wrong codes the right one is refused', async () => {
       const site = await signInSite(store)
       const visitor = site.visitor()
