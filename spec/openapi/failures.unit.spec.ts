@@ -14,6 +14,7 @@ import {
   optional,
   requireScopes,
   sessionAuth,
+  sessionAuthSuperUser,
   type Authenticator,
   type Description,
 } from 'koa-with-auth'
@@ -33,6 +34,18 @@ describe('the statuses that a guard can answer', () => {
     ['a credential that no browser sends by itself', bearer, [401, 503], [401, 503]],
     ['a cookie: CSRF on unsafe methods', cookie, [401, 503], [401, 403, 503]],
     ['a session', sessionAuth(), [401, 503], [401, 403, 503]],
+    [
+      'a session with a proof, which may be missing',
+      sessionAuth({ proof: { maxAge: 300_000 } }),
+      [401, 403, 503],
+      [401, 403, 503],
+    ],
+    [
+      'a superuser with a proof, deep in a tree',
+      optional(anyOf([bearer, sessionAuthSuperUser({ proof: { methods: ['totp'] } })])),
+      [401, 403, 503],
+      [401, 403, 503],
+    ],
     ['Basic, which browsers remember', httpBasicAuth({ authenticate }), [401, 503], [401, 403, 503]],
     ['a plain function, of which nothing is known', fromFunction(() => true), [401, 503], [401, 403, 503]],
     ['a list with a cookie', anyOf([bearer, cookie]), [401, 503], [401, 403, 503]],

@@ -5,7 +5,7 @@
  */
 import type * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
-import { absent, branchesOf, raised, type AuthError, type NeededAuthentication } from './AuthError.js'
+import { absent, branchesOf, raised, type AuthError, type NeededAuthentication, type NeededProof } from './AuthError.js'
 import { frozen, type Challenge } from './Challenge.js'
 import { deepFreeze } from './data.js'
 import { maybe, schemeName, string } from './options.js'
@@ -114,6 +114,8 @@ export interface Leaf extends LeafNotes {
   readonly fields?: ReadonlyArray<string>
   /** What the principal must be, in words for the audit, such as `a superuser`. */
   readonly demands?: string
+  /** The proof that the principal must have given. Without it the answer is 403, with this as its member `proof`. */
+  readonly proof?: NeededProof
   /** The challenge for a failure: what the client should send. */
   readonly challenge: Challenge | ((error: AuthError) => Challenge)
   /** Whether browsers send it by themselves, so that other sites can make them send it. */

@@ -186,7 +186,8 @@ export const sessionKind = (
     authenticate: ({ ctx }, data): unknown => userOf(ctx, data, users),
   })
   const { loadUser = applications } = users
-  const description = noted({ ...kind.description }, { by: loadUser })
+  const needed = proof === undefined ? {} : { proof: neededBy(proof) }
+  const description = noted({ ...kind.description, ...needed }, { by: loadUser })
   const session = make(description, decideOf(kind), readerOf(kind))
   const invalid = constantFailure(description, AuthErrors.invalid)
   const unproven =
@@ -208,13 +209,13 @@ export const sessionKind = (
       return E.left(withChallenges(description, failureOf(error)))
     }
   })
-  return refuse === 'insufficient' ? pipe(user, authorize(isAllowed, { name: demands ?? factory })) : user
+  return refuse === 'insufficient' ? pipe(user, authorize(isAllowed, { name: right ?? factory })) : user
 }
 
 // The users of the application: kinds without a `loadUser` let in the same ones
 const applications = Symbol('users of the application')
 
-// What the audit and OpenAPI say that the caller must be
+// What the audit says that the caller must be
 const demandsOf = (right: string | undefined, proof: ProofDemand | undefined): string | undefined => {
   if (proof === undefined) return right
   const by = proof.methods === undefined ? '' : ` by ${proof.methods.join(' or ')}`

@@ -23,7 +23,7 @@ import {
   type SecurityScheme,
 } from '../core/Description.js'
 import { effective, type Requirement } from '../core/Requirement.js'
-import type { NeededAuthentication } from '../core/AuthError.js'
+import type { NeededAuthentication, NeededProof } from '../core/AuthError.js'
 import { ageInWords } from '../core/Proof.js'
 import type { ListedMethod } from './paths.js'
 
@@ -73,8 +73,24 @@ const authenticationInWords = ({ acr, maxAge }: NeededAuthentication): string =>
     ...(maxAge === undefined ? [] : [`at most ${ageInWords(maxAge * 1000)} ago`]),
   ].join(', ')
 
+const proofRemarks = (description: Description): ReadonlyArray<string> =>
+  leaves(description).flatMap(({ proof }) =>
+    proof === undefined
+      ? []
+      : [
+          `The user must have given a proof ${proofInWords(proof)}. Otherwise the answer is 403, and its member \`proof\` says which one is needed.`,
+        ],
+  )
+
+const proofInWords = ({ methods, maxAge }: NeededProof): string =>
+  [
+    ...(methods === undefined ? [] : [`by ${methods.map((one) => `\`${one}\``).join(' or ')}`]),
+    ...(maxAge === undefined ? [] : [`at most ${ageInWords(maxAge * 1000)} ago`]),
+  ].join(', ')
+
 const remarkOf = (description: Description): string | undefined => {
-  const remarks = [...functionsRemark(description), ...new Set(authenticationRemarks(description))]
+  const further = [...authenticationRemarks(description), ...proofRemarks(description)]
+  const remarks = [...functionsRemark(description), ...new Set(further)]
   return remarks.length === 0 ? undefined : remarks.join(' ')
 }
 
@@ -261,7 +277,9 @@ type FailureStatus = keyof typeof names
 
 // `requireAuthentication` answers 401
 const isScoped = (description: Description): boolean =>
-  (description._tag === 'Scoped' && description.authentication === undefined) || children(description).some(isScoped)
+  (description._tag === 'Scoped' && description.authentication === undefined) ||
+  (description._tag === 'Leaf' && description.proof !== undefined) ||
+  children(description).some(isScoped)
 
 // Whether a request can be answered 401: not if bad credentials also count as absent
 const canRefuse = (description: Description): boolean => {
@@ -346,6 +364,14 @@ const Problem: OpenAPIV3_1.SchemaObject = {
     detail: { type: 'string' },
     code: { type: 'string', description: 'Why, for programs' },
     instance: { type: 'string', format: 'uri-reference' },
+    proof: {
+      type: 'object',
+      description: 'The proof that the user must give first: by one of the methods, and not older than the age',
+      properties: {
+        methods: { type: 'array', items: { type: 'string' } },
+        maxAge: { type: 'number', description: 'In seconds' },
+      },
+    },
   },
 }
 
