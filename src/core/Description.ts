@@ -83,10 +83,7 @@ export type Description = Leaf | AnyOf | AllOf | Optional | Scoped
  * identity is identity. A copy of a node is made with `wrappedBy`, which keeps them.
  */
 interface LeafNotes {
-  /**
-   * What else decides about it, in words, the innermost first: `throttled 5/900 s`, `remembered 60 s`,
-   * `recoverUnavailable fromCache`, `flatMap loadUser`.
-   */
+  /** What else decides about it, in words, the innermost first: `throttled 5/900 s`, `recoverUnavailable fromCache`. */
   readonly wrappers?: ReadonlyArray<string>
   /**
    * The name of the function that decides: a plain function, or that of `authorize`. It is the option `name`, the function's own
