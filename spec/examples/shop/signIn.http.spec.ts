@@ -181,6 +181,26 @@ describe('fresh proofs and sessions', () => {
     expect(visitor.cookies.get('session')).not.toBe(before)
   })
 
+  it('T10 an old proof changes no way to sign in', async () => {
+    const site = await shopSite({ env: { FRESH_MS: '1' } })
+    const visitor = await site.signedIn()
+    await pause(5)
+    for (const line of [
+      ...['POST /factors/totp', 'POST /factors/totp/confirm', 'POST /factors/recovery', 'DELETE /factors/totp'],
+      ...['DELETE /password', 'POST /accounts/provider', 'POST /passkeys/options', 'DELETE /passkeys/x'],
+    ]) {
+      const [method = '', path = ''] = line.split(' ')
+      const refused = await visitor.send(method, path)
+      expect([line, ...outcome(refused), member(refused, 'proof')]).toEqual([
+        line,
+        403,
+        'insufficient',
+        { maxAge: 0.001 },
+      ])
+    }
+    expect((await visitor.get('/me')).status).toBe(200)
+  })
+
   it('sessions are listed and ended one by one', async () => {
     const site = await shopSite()
     const [one, other, bert] = [await site.signedIn(), await site.signedIn(), await site.signedIn('bert')]
