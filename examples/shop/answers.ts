@@ -125,6 +125,8 @@ export const refuseBody = (error: Error, ctx: Context): never => {
 
 const statusOf = (error: unknown): number => {
   if (error instanceof UnavailableError || error instanceof LibsqlError) return 503
+  // a body that is no JSON object or array
+  if (error instanceof SyntaxError && 'status' in error && error.status === 400) return 400
   if (!(error instanceof Error) || !('status' in error) || !('expose' in error)) return 500
   const { status, expose } = error
   return expose === true && typeof status === 'number' && status >= 400 && status < 500 ? status : 500

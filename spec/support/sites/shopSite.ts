@@ -30,7 +30,7 @@ export interface ShopSite {
 
 export interface ShopSiteOptions {
   readonly env?: Readonly<Record<string, string>>
-  readonly provider?: (origin: string) => Promise<OpenIdProvider>
+  readonly provider?: (origin: string) => Promise<Pick<OpenIdProvider, 'issuer'>>
   readonly store?: SessionStore
   readonly url?: string
 }
