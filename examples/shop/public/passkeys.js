@@ -29,8 +29,8 @@ const offer = async () => {
   const timer = setTimeout(() => waiting.abort('again'), 240_000)
   try {
     await signIn({ mediation: 'conditional', signal })
-  } catch {
-    if (signal.reason === 'again') offer()
+  } catch (error) {
+    if (signal.reason === 'again' || error.message === 'late') offer()
   } finally {
     clearTimeout(timer)
   }

@@ -98,8 +98,7 @@ describe.skipIf(missing !== undefined)('the shop in a browser', () => {
     expect(complaints).toEqual([])
   })
 
-  it('registers a passkey, and signs in by conditional UI without a click', async () => {
-    const { origin } = await shopSite()
+  const withPasskey = async (origin: string) => {
     const { page, complaints } = await open()
     const session = await page.context().newCDPSession(page)
     await session.send('WebAuthn.enable', { enableUI: false })
@@ -120,10 +119,28 @@ describe.skipIf(missing !== undefined)('the shop in a browser', () => {
     await page.getByRole('button', { name: 'Add a passkey' }).click()
     await page.waitForSelector('text=The passkey was added.')
     await page.context().clearCookies()
+    return { page, complaints }
+  }
+
+  it('registers a passkey, and signs in by conditional UI without a click', async () => {
+    const { origin } = await shopSite()
+    const { page, complaints } = await withPasskey(origin)
     await page.goto(`${origin}/sign-in?returnTo=/me`)
     await page.waitForURL(`${origin}/me`)
     expect(await page.textContent('body')).toContain('"userVerified":true')
     expect(complaints).toEqual([])
+  })
+
+  it('asks again by itself if the answer of a passkey was late', async () => {
+    const { origin } = await shopSite()
+    const { page } = await withPasskey(origin)
+    let answers = 0
+    await page.route('**/sign-in/passkey', (route) =>
+      ++answers === 1 ? route.fulfill({ status: 400, json: { reason: 'late' } }) : route.continue(),
+    )
+    await page.goto(`${origin}/sign-in?returnTo=/me`)
+    await page.waitForURL(`${origin}/me`)
+    expect(answers).toBe(2)
   })
 
   it('signs in by the provider', async () => {
