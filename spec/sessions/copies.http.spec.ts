@@ -3,6 +3,7 @@
  * from.
  */
 import Router from '@koa/router'
+import type { Middleware } from 'koa'
 import { describe, expect, it, vi } from 'vitest'
 import { challenge, expectCrashed, expectDenied, expectPassed, running } from '../support/models/behavior.js'
 import { strongKey, visitorOf } from '../support/sites/sessionsApp.js'
@@ -30,6 +31,37 @@ const options = {
 }
 
 describe('two copies of the package', () => {
+  it('R02 a sign-in is undone where a function between answers; no copy takes the observers of another for handlers', async () => {
+    const [one, other] = [await copy(), await copy()]
+    const { operationsOf } = await import('../../src/koa/operations.js')
+    const catching: Middleware = async (ctx, next) => {
+      await next().catch(() => undefined)
+      ctx.status = 403
+    }
+    const api = await running((app) => {
+      app.keys = [strongKey]
+      const { logIn } = one.sessions(app, options)
+      const signs: Middleware = async (ctx) => {
+        await logIn(ctx, anna)
+        ctx.throw(403)
+      }
+      // each copy reads and writes what the other has written
+      const plain = new Router().post('/a', other.withAuth(null), catching, signs)
+      const levels = other.withAuth(null)(one.withAuth(null)(new Router().post('/b', catching, signs)))
+      const router = one.withAuth(null)(new Router().use(plain.routes()).use(levels.routes()))
+      for (const each of [plain, levels, router]) {
+        for (const { functions } of operationsOf(each)) {
+          expect(functions.slice(1).map(({ name }) => name)).toEqual(['catching', 'signs'])
+        }
+      }
+      app.use(plain.routes()).use(router.routes())
+    })
+    for (const path of ['/a', '/b']) {
+      const answer = await api.ask(path, { method: 'POST' })
+      expect([answer.status, answer.headers['set-cookie']]).toEqual([403, undefined])
+    }
+  })
+
   it('one has the sessions, the other guards, signs in and out, and listens', async () => {
     const [one, other] = [await copy(), await copy()]
     expect(one.sessions).not.toBe(other.sessions)

@@ -51,14 +51,17 @@ export const markGuard = <F extends Function>(
  */
 
 /** Notes an exception of the functions after it, if a user was signing in or out. */
-const observer = notWrapped((ctx: Context, next: Next): Promise<unknown> => {
+const observe = (ctx: Context, next: Next): Promise<unknown> => {
   const exchange = knownExchange(ctx)
   if (exchange?.source === undefined) return next()
   return next().catch((error: unknown) => {
     if (exchange.isSigning) exchange.hasThrown = true
     throw error
   })
-})
+}
+
+// The property shows it to another copy of the package
+const observer = notWrapped(Object.assign(observe, { observes: 'koa-with-auth' }))
 
 /** The functions behind a guard, with an observer before each but the first, which the guard observes. */
 export const observed = (behind: ReadonlyArray<Function>): ReadonlyArray<Function> => {
@@ -72,7 +75,7 @@ export const observed = (behind: ReadonlyArray<Function>): ReadonlyArray<Functio
 export const isParamHook = (f: object): boolean => 'param' in f && typeof f.param === 'string'
 
 /** Whether a function was written by the application, and is no observer. */
-export const isWritten = (f: Function): boolean => f !== observer
+export const isWritten = (f: Function): boolean => Reflect.get(f, 'observes') !== observer.observes
 
 /** Whether a function is a guard. */
 export const isGuard = (f: unknown): f is Guarding => typeof f === 'function' && guardMark in f
