@@ -19,13 +19,13 @@ import {
   type Check,
   type Checks,
 } from './core/options.js'
-import type { AuthRouter, RouterInstance } from './koa/AuthRouter.js'
+import type { AuthRouter } from './koa/AuthRouter.js'
+import type { RouterInstance } from './koa/router.js'
 import { application } from './koa/application.js'
 import { atLevel } from './koa/levels.js'
 import { newRouter } from './koa/newRouter.js'
 import { settings, settingsFrom, type AuthSettings } from './koa/settings.js'
-import { middlewareList, stepsOf, type GuardOptions } from './koa/steps.js'
-import { requirementOf } from './koa/withAuth.js'
+import { middlewareList, stepsOf, type GuardOptions, requirementOf } from './koa/withAuth.js'
 import { addDocs } from './openapi/docs.js'
 import type { OpenApiOptions } from './openapi/document.js'
 import { findSwaggerUi, requireSwaggerUi, type DocsPageOptions } from './openapi/page.js'

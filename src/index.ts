@@ -102,7 +102,7 @@ export type { SessionKindOptions } from './kinds/session.js'
 // Koa
 export { withAuth } from './koa/withAuth.js'
 export { guardApp, type GuardAppOptions } from './koa/guardApp.js'
-export type { AfterGuard as BehindGuard, GuardOptions } from './koa/steps.js'
+export type { AfterGuard as BehindGuard, GuardOptions } from './koa/withAuth.js'
 export { authSettings, type AuthSettings } from './koa/settings.js'
 export type { Auth, AuthContext, AuthRouter, Guard, Handler } from './koa/AuthRouter.js'
 

@@ -10,7 +10,7 @@ import type { Requirement } from '../core/Requirement.js'
 import type { CrossOriginPolicy } from '../core/CrossOrigin.js'
 import { aheadOfParams, sealedMark, upgradeMark, withCode } from '../core/data.js'
 import { checkOptions, declareFactory, maybe, type Check, type Checks } from '../core/options.js'
-import type { Layer, RouterInstance } from '../koa/AuthRouter.js'
+import type { Layer, RouterInstance } from '../koa/router.js'
 import { dropStatefulFlags, isGuard, isLayer, originalOf, onMutation } from '../koa/layer.js'
 import {
   isEntryOf,

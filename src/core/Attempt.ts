@@ -5,7 +5,7 @@
  */
 import type { Request } from 'koa'
 import type { Leaf } from './Description.js'
-import type { Decode, Decoded } from './Schema.js'
+import type { Decode, Decoded } from './Result.js'
 
 /** What is known of one decision. */
 export interface Attempt {

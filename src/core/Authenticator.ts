@@ -51,8 +51,10 @@ import {
   type Evaluation,
   type PrincipalFromAnswer,
   type Result,
+  type Decode,
+  type Decoded,
 } from './Result.js'
-import { decoderOf, schemaLike, type Decode, type Decoded, type Schema } from './Schema.js'
+import { decoderOf, schemaLike, type Schema } from './Schema.js'
 import { knownExchange, settingsOf } from './Settings.js'
 import { deepFreeze, frozenCopy } from './data.js'
 import { functionName } from './functionName.js'
@@ -257,7 +259,8 @@ const decideApart = <P>(decide: Decide<P>, attempt: Attempt): Evaluation<P> =>
     return result
   })
 
-const nodeOf = (self: object): Node | undefined =>
+/** @internal The node of the tree that an authenticator is; `undefined` for another function. */
+export const nodeOf = (self: object): Node | undefined =>
   // Safe: only `withNode` writes it
   (self as { readonly [node]?: Node })[node]
 
@@ -280,19 +283,6 @@ export const combined = <M extends Members>(members: M, assemble: (members: M) =
 export const membersOf = (self: Authenticator<unknown>, assemble: (members: Members) => Halves): Members => {
   const own = nodeOf(self)
   return own?._tag === 'Combined' && own.assemble === assemble ? own.members : [self]
-}
-
-/**
- * @internal Continues after the decision of an authenticator. If that is of one credential, so is the result: `throttled` and
- * `remembered` go around both. Otherwise they go around each credential inside.
- */
-export const continued = (
-  self: Authenticator<unknown>,
-  assemble: (member: Authenticator<unknown>) => Halves,
-): Authenticator<unknown> => {
-  if (nodeOf(self)?._tag === 'Combined') return combined([self] as const, ([member]) => assemble(member))
-  const { description, decide } = assemble(self)
-  return make(description, decide, readerOf(self))
 }
 
 /** @internal How an authenticator decides, for one that is made of it. */
@@ -414,3 +404,17 @@ export const fromFunction = <M extends AuthenticatorLike>(member: M): Authentica
 
 declareFactory('authenticator', authenticator)
 declareFactory('fromFunction', fromFunction)
+
+/** @internal What makes another result of the result that let somebody in. */
+export type Change = (result: E.Right<unknown>, request: Request) => Evaluation<unknown>
+
+/** @internal The same demand, and other principals. */
+export const changed = (self: Authenticator<unknown>, change: Change): Halves => {
+  const { description } = self
+  const before = decideOf(self)
+  return {
+    description,
+    decide: (attempt) =>
+      andThen(before(attempt), (result) => (E.isLeft(result) ? result : change(result, attempt.request))),
+  }
+}

@@ -19,8 +19,11 @@ import { types } from 'node:util'
 import * as E from 'fp-ts/lib/Either.js'
 import type * as O from 'fp-ts/lib/Option.js'
 import { hasExactKeys, invalid, is as isAuthError, raised, unavailable, type AuthError } from './AuthError.js'
-import { anonymousMark, deepFreeze } from './data.js'
+import { deepFreeze } from './data.js'
 import { positive } from './options.js'
+
+/** On a Right: no credential was sent for it. */
+const anonymousMark = Symbol.for('koa-with-auth/anonymous')
 
 /*
  * The result of evaluating an authenticator: an Either if nothing in it is async, otherwise a promise that never
@@ -355,3 +358,9 @@ export type PrincipalFromAnswer<R> = 0 extends 1 & R
 
 /** After `optional`, `f` is called with `undefined` too. This is the part of its result that stays anonymous. */
 export type AnonymousOf<A, R> = undefined extends A ? Extract<Awaited<R>, undefined> : never
+
+/** @internal A decoded value. What a Left contains is for no reader. */
+export type Decoded<A = unknown> = E.Either<unknown, A>
+
+/** @internal Decodes. Throws if a schema throws. The result is async if the schema is, and then may reject. */
+export type Decode<A = unknown> = (value: unknown) => Decoded<A> | Promise<Decoded<A>>

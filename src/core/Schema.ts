@@ -8,7 +8,7 @@
 import { types } from 'node:util'
 import * as E from 'fp-ts/lib/Either.js'
 import type * as t from 'io-ts'
-import { failureOf, isThenable, toPromise } from './Result.js'
+import { type Decode, type Decoded, failureOf, isThenable, toPromise } from './Result.js'
 import { isGiven, named, type Check } from './options.js'
 
 // -------------------------------------------------------------------------------------
@@ -32,12 +32,6 @@ type Validated<A> =
 
 /** A decoder of io-ts, or a Standard Schema, whose values are of type `A`. */
 export type Schema<A> = t.Decoder<unknown, A> | StandardSchema<A>
-
-/** @internal A decoded value. What a Left contains is for no reader. */
-export type Decoded<A = unknown> = E.Either<unknown, A>
-
-/** @internal Decodes. Throws if a schema throws. The result is async if the schema is, and then may reject. */
-export type Decode<A = unknown> = (value: unknown) => Decoded<A> | Promise<Decoded<A>>
 
 // -------------------------------------------------------------------------------------
 // checks

@@ -118,12 +118,9 @@ export const constantTimeEqual = (a: string, b: string): boolean => {
 }
 
 /*
- * The marks that this package puts on values, all in one place. Each is a `Symbol.for`, so that two copies of the
- * package in one process (at two paths, of two versions) recognize each other's, and so that a debugger shows them.
+ * The marks on values that several files read; one that a single file reads is defined there. Each mark is a `Symbol.for`, so that
+ * two copies of the package in one process (at two paths, of two versions) recognize each other's, and so that a debugger shows it.
  */
-
-/** On a function: it is a guard, see `koa/layer.ts`. */
-export const guardMark = Symbol.for('koa-with-auth/guard')
 
 /**
  * The `param` of functions that stay before `param` hooks. The router sorts hooks among the functions of a layer by
@@ -131,53 +128,14 @@ export const guardMark = Symbol.for('koa-with-auth/guard')
  */
 export const aheadOfParams = Symbol.for('koa-with-auth/ahead-of-params')
 
-/** On a router: the level that made it, see `koa/levels.ts`. */
-export const levelMark = Symbol.for('koa-with-auth/level')
-
-/** On a layer: its plan, see `koa/plan.ts`. */
-export const planMark = Symbol.for('koa-with-auth/plan')
-
-/** Is on the middleware of `begin` and `finish`: of which kind it is the beginning or the end. */
-export const ceremonyMark = Symbol.for('koa-with-auth/ceremony')
-
 /** On a function: it describes its operation, see `openapi/operation.ts`. */
 export const operationMark = Symbol.for('koa-with-auth/operation')
-
-/** On middleware: it carries settings, see `koa/settings.ts`. */
-export const settingsMark = Symbol.for('koa-with-auth/settings')
 
 /** On middleware: the function that an upgrade runs instead, see `upgrades/guardUpgrade.ts`. */
 export const upgradeMark = Symbol.for('koa-with-auth/upgrade')
 
 /** On a router and its layers: they are sealed, see `audit/seal.ts`. */
 export const sealedMark = Symbol.for('koa-with-auth/sealed')
-
-/** On a router: `expectGuarded` is running on it. */
-export const tripwiresMark = Symbol.for('koa-with-auth/tripwires')
-
-/**
- * On a router: what was printed about it. On the channel of copied routers: that development help listens. See
- * `koa/development.ts`.
- */
-export const printedMark = Symbol.for('koa-with-auth/printed')
-
-/** On a request of node:http: the sign-outs since its upgrade began, see `upgrades/guardUpgrade.ts`. */
-export const hearingMark: unique symbol = Symbol.for('koa-with-auth/hearing')
-
-/** On an application: which weaknesses of its sessions were warned of, see `kinds/plainSession.ts`. */
-export const warnedMark: unique symbol = Symbol.for('koa-with-auth/warned')
-
-/** On a router: the copies that `withAuth` made of it, see `koa/development.ts`. */
-export const copiesMark = Symbol.for('koa-with-auth/copies')
-
-/** On a router: its `routes()` was called. */
-export const usedMark = Symbol.for('koa-with-auth/is-used')
-
-/** On a hook: its author was warned that it reads no credential, see `core/Authenticator.ts`. */
-export const unreadMark = Symbol.for('koa-with-auth/unread-credential')
-
-/** On a Right: no credential was sent for it, see `core/Result.ts`. */
-export const anonymousMark = Symbol.for('koa-with-auth/anonymous')
 
 /**
  * Keeps the marks of functions under OpenTelemetry's Koa instrumentation, which Sentry uses too.

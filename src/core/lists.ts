@@ -14,6 +14,7 @@ import {
   type AuthenticatorLike,
   type Halves,
   type PrincipalOf,
+  changed,
 } from './Authenticator.js'
 import {
   admitsAnonymous,
@@ -25,7 +26,6 @@ import {
   type AnyOf,
 } from './Description.js'
 import { isAnonymous, withPrincipalOf, type Evaluation, type Result } from './Result.js'
-import { changed } from './map.js'
 import { checkGroup, checkMember, checkOrder } from './members.js'
 import { declareFactory } from './options.js'
 

@@ -14,14 +14,16 @@ import type * as RTE from 'fp-ts/lib/ReaderTaskEither.js'
 import type { Request } from 'koa'
 import type { AuthError } from './AuthError.js'
 import {
+  changed,
+  combined,
   finishingHookResult,
-  continued,
-  decideOf,
   fromFunction,
   isAuthenticator,
   make,
+  nodeOf,
   readerOf,
   type Authenticator,
+  type Change,
   type Halves,
 } from './Authenticator.js'
 import { admitsAnonymous, withChallenges, wrappedBy } from './Description.js'
@@ -50,19 +52,6 @@ export type Principal = object | string | number | bigint | symbol | true
 
 // A promise is truthy, whatever it resolves to
 type Settled<B> = B extends PromiseLike<unknown> ? never : unknown
-
-type Change = (result: E.Right<unknown>, request: Request) => Evaluation<unknown>
-
-/** @internal The same demand, and other principals. */
-export const changed = (self: Authenticator<unknown>, change: Change): Halves => {
-  const { description } = self
-  const before = decideOf(self)
-  return {
-    description,
-    decide: (attempt) =>
-      andThen(before(attempt), (result) => (E.isLeft(result) ? result : change(result, attempt.request))),
-  }
-}
 
 /** @internal An authenticator with other principals. */
 export const onSuccess = (self: Authenticator<unknown>, change: Change): Authenticator<unknown> =>
@@ -204,3 +193,16 @@ const fromOptional = async (task: () => Promise<Result<unknown>>): Promise<Resul
 }
 
 declareFactory('describedAs', describedAs)
+
+/**
+ * @internal Continues after the decision of an authenticator. If that is of one credential, so is the result: `throttled` and
+ * `remembered` go around both. Otherwise they go around each credential inside.
+ */
+const continued = (
+  self: Authenticator<unknown>,
+  assemble: (member: Authenticator<unknown>) => Halves,
+): Authenticator<unknown> => {
+  if (nodeOf(self)?._tag === 'Combined') return combined([self] as const, ([member]) => assemble(member))
+  const { description, decide } = assemble(self)
+  return make(description, decide, readerOf(self))
+}

@@ -7,7 +7,9 @@
  * A property of `Object.prototype` is no option: a merge elsewhere in the process may have put it there
  * (`Object.prototype.csrf`).
  */
-import { unreadMark } from './data.js'
+
+/** On a hook: its author was warned that it reads no credential. */
+const unreadMark = Symbol.for('koa-with-auth/unread-credential')
 
 /* The syntax of names and quoted values in HTTP fields. */
 

@@ -36,8 +36,7 @@ import {
 } from '../core/Authenticator.js'
 import { isForged, isFromElsewhere } from '../core/CrossOrigin.js'
 import { withChallenges, wrappedBy, type Leaf } from '../core/Description.js'
-import { andThen, failureOf, type Evaluation } from '../core/Result.js'
-import type { Decoded } from '../core/Schema.js'
+import { andThen, failureOf, type Evaluation, type Decoded } from '../core/Result.js'
 import { settingsOf } from '../core/Settings.js'
 import { checkMember } from '../core/members.js'
 import {

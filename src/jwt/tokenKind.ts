@@ -17,8 +17,8 @@ import {
   noted,
 } from '../core/Description.js'
 import { fromAuthorization } from '../core/RequestFields.js'
-import { andThen, type Evaluation } from '../core/Result.js'
-import { decoderOf, schemaLike, type Decoded, type Schema } from '../core/Schema.js'
+import { andThen, type Evaluation, type Decoded } from '../core/Result.js'
+import { decoderOf, schemaLike, type Schema } from '../core/Schema.js'
 import { exchangeOf, knownExchange } from '../core/Settings.js'
 import { ownOrGetter } from '../core/data.js'
 import { credential, hook, maybe, unchecked, type Checks, type Check as OptionCheck } from '../core/options.js'

@@ -6,7 +6,8 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as t from 'io-ts'
-import { decoderOf, isStandard, standardOf, type Decoded, type StandardSchema } from '../core/Schema.js'
+import { decoderOf, isStandard, standardOf, type StandardSchema } from '../core/Schema.js'
+import type { Decoded } from '../core/Result.js'
 import type { Check } from '../core/options.js'
 
 /** How owners become strings, and strings owners. Both are async if the schema is, and throw for what it refuses. */

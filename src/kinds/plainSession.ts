@@ -6,9 +6,12 @@ import * as O from 'fp-ts/lib/Option.js'
 import type Koa from 'koa'
 import type { Context } from 'koa'
 import { fromCookie } from '../core/RequestFields.js'
-import { constantTimeEqual, ownField, warnedMark } from '../core/data.js'
+import { constantTimeEqual, ownField } from '../core/data.js'
 import { isAsync } from '../core/options.js'
 import { declaredSessionCookie, sourceOf } from './sessionUser.js'
+
+/** On an application: which weaknesses of its sessions were warned of. */
+const warnedMark: unique symbol = Symbol.for('koa-with-auth/warned')
 
 /*
  * Reads the fields of a session, so that a polluted prototype decides nothing (see `core/data.ts`).

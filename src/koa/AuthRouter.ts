@@ -4,30 +4,18 @@
  * Types only. In each verb, overloads with a guard come first. So the principal of an operation's own guard replaces
  * the router's, instead of being intersected with it. For that, the router's own context type has no principal.
  */
-import type Router from '@koa/router'
 import type { RouterContext } from '@koa/router'
 import type { Context, DefaultContext, DefaultState, Next, ParameterizedContext } from 'koa'
 import type { Also, Requirement } from '../core/Requirement.js'
-
-/*
- * The types of @koa/router, in a form that all versions of the peer range declare. Version 15 has its own declarations.
- * Before that, they come from @types/koa__router. Only the router itself and `RouterContext` have the same name in
- * both.
- */
+import type { RouterInstance } from './router.js'
 
 export type { RouterContext }
-
-/** A router of @koa/router. */
-export type RouterInstance<S = DefaultState, C = DefaultContext> = Router<S, C>
 
 /** Middleware of a router: what its `register` takes, without the list of them. */
 type RouterMiddleware<S = DefaultState, C = DefaultContext> = Exclude<
   Parameters<RouterInstance<S, C>['register']>[2],
   readonly unknown[]
 >
-
-/** A layer of a router of @koa/router. */
-export type Layer<S = DefaultState, C = DefaultContext> = RouterInstance<S, C>['stack'][number]
 
 /**
  * What a handler after a guard finds on its context. A router in a separate file declares with it which principal it

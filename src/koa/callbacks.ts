@@ -4,8 +4,11 @@
  * A provider gets this path when a ceremony begins. So it is looked for when the application is served, in the routers
  * that `app.use` mounts. Routes that are added later are looked for at a request.
  */
-import { ceremonyMark, notWrapped } from '../core/data.js'
+import { notWrapped } from '../core/data.js'
 import { layersOf, routersOf, type AnyApplication } from './operations.js'
+
+/** Is on the middleware of `begin` and `finish`: of which kind it is the beginning or the end. */
+const ceremonyMark = Symbol.for('koa-with-auth/ceremony')
 
 /** A kind whose answers come back to a path that was not written. */
 interface Placeable {

@@ -12,43 +12,61 @@
 import { debuglog } from 'node:util'
 import { alternativesOf, schemeNameOf } from '../core/Description.js'
 import { effective, type Requirement } from '../core/Requirement.js'
-import { copiesMark, printedMark, usedMark } from '../core/data.js'
 import { decisions, type Decision } from '../core/events.js'
-import type { RouterInstance } from './AuthRouter.js'
+import type { RouterInstance } from './router.js'
 import { operationsOf, type AnyRouter, type RoutedOperation } from './operations.js'
 import { askedRouters, copiedRouters, type CopiedRouter } from './watching.js'
 
 // Long enough for a start that waits for a database between two mounts
 const WAIT = 1000
 
-interface WatchedCopy {
-  [copiesMark]?: object[]
-  [usedMark]?: boolean
+/**
+ * On a router: what development help knows of it. On the channel of copied routers: that development help listens.
+ */
+const developmentMark: unique symbol = Symbol.for('koa-with-auth/development')
+
+/** What is known of a router. */
+interface Known {
+  /** The copies that `withAuth` made of it; `undefined` before the first one, empty after the warning. */
+  copies?: Known[]
+  /** Whether its `routes()` was called. */
+  isUsed?: boolean
+  /** What was printed about it. */
+  printed?: string
+}
+
+interface Marked {
+  readonly [developmentMark]?: Known
+}
+
+// Not enumerable, so that a copy of a router has a record of its own
+const knownOf = (object: object): Known => {
+  const { [developmentMark]: known = {} }: Marked = object
+  hide(object, developmentMark, known)
+  return known
 }
 
 // Watches whether the copy is used if the router is
 const warnIfUnused = (router: RouterInstance<never, never>, copy: object): void => {
   if (process.env['NODE_ENV'] === 'production' || !Object.isExtensible(router)) return
-  const original: WatchedCopy & RouterInstance<never, never> = router
+  const known = knownOf(router)
+  const ofCopy = knownOf(copy)
   // a router of which a copy is made counts as used
-  markUsed(original)
-  onRoutes(copy, () => markUsed(copy))
-  const copies = original[copiesMark]
-  if (copies !== undefined) {
-    copies.push(copy)
+  known.isUsed = true
+  onRoutes(copy, () => {
+    ofCopy.isUsed = true
+  })
+  if (known.copies !== undefined) {
+    known.copies.push(ofCopy)
     return
   }
-  hide(original, copiesMark, [copy])
-  onRoutes(original, () => setTimeout(() => warnAbout(original), WAIT).unref())
+  known.copies = [ofCopy]
+  onRoutes(router, () => setTimeout(() => warnAbout(router, known), WAIT).unref())
 }
 
 const hide = (target: object, key: PropertyKey, value: unknown): void => {
   Object.defineProperty(target, key, { value, writable: true, configurable: true, enumerable: false })
 }
-
-const markUsed = (router: object): void => hide(router, usedMark, true)
-
-const isUsed = (copy: object): boolean => Reflect.get(copy, usedMark) === true
 
 /**
  * Calls `notice` when `routes()` of a router is called. It is not enumerable, so a copy of the router is not watched by
@@ -65,11 +83,11 @@ const onRoutes = (router: object, notice: () => void): void => {
   }
 }
 
-const warnAbout = (router: WatchedCopy & RouterInstance<never, never>): void => {
-  const copies = router[copiesMark] ?? []
+const warnAbout = (router: RouterInstance<never, never>, known: Known): void => {
+  const { copies = [] } = known
   // one warning for each router
-  router[copiesMark] = []
-  if (copies.length === 0 || copies.every(isUsed)) return
+  known.copies = []
+  if (copies.length === 0 || copies.every(({ isUsed }) => isUsed)) return
   const [first] = router.stack
   const which = router.opts.prefix ?? (first === undefined ? '' : String(first.path))
   process.emitWarning(
@@ -80,18 +98,14 @@ const warnAbout = (router: WatchedCopy & RouterInstance<never, never>): void => 
 
 const log = debuglog('koa-with-auth')
 
-interface Printed {
-  [printedMark]?: unknown
-}
+const isRouter = (u: unknown): u is AnyRouter & Marked => typeof u === 'object' && u !== null && 'stack' in u
 
-const isRouter = (u: unknown): u is AnyRouter & Printed => typeof u === 'object' && u !== null && 'stack' in u
-
-const printRouter = (router: AnyRouter & Printed): void => {
+const printRouter = (router: AnyRouter & Marked): void => {
   const lines = operationsOf(router).map((operation) => `  ${operationInWords(operation)}`)
   const text = [`a router of ${lines.length} operations`, ...lines].join('\n')
-  if (router[printedMark] === text) return
-  // not enumerable, so that a copy of the router is printed, too
-  Object.defineProperty(router, printedMark, { value: text, writable: true, configurable: true })
+  const known = knownOf(router)
+  if (known.printed === text) return
+  known.printed = text
   log('%s', text)
 }
 
@@ -140,8 +154,8 @@ const listen = (): void => {
 }
 
 // The process has one channel, but may have two copies of the package
-const listened: typeof copiedRouters & Printed = copiedRouters
-if (listened[printedMark] === undefined) {
-  listened[printedMark] = true
+const listened: typeof copiedRouters & Marked = copiedRouters
+if (listened[developmentMark] === undefined) {
+  knownOf(listened)
   listen()
 }

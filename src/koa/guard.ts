@@ -19,14 +19,12 @@ import { exchangeOf, handlerOf, httpStatusOf, type Exchange, type Settings } fro
 import { decisions } from '../core/events.js'
 import { inTime } from '../core/outage.js'
 import { sourceOf } from '../kinds/sessionUser.js'
-import type { Layer } from './AuthRouter.js'
 import { warnOfLateSettings } from './lateSettings.js'
 import { markGuard, type GuardProperties, type GuardSource, type ThenMiddleware } from './layer.js'
 import { respondFailure, respondEarly, restore, take } from './respond.js'
 import { applyHeaders, guardHeadersOf, type GuardHeaders } from './responseHeaders.js'
-import { tooOld } from './router.js'
+import { tooOld, type Layer } from './router.js'
 import { answerException, markThrown, serverError } from './settings.js'
-import { runAs, runAfterGuard } from './steps.js'
 import { decisionRecorder, recordPublic } from './watching.js'
 
 /*
@@ -54,17 +52,6 @@ const headersMayBeTruncated = ({ req }: Context): boolean => {
 
 /** Where a guard can be, for messages. */
 export const fix = 'write router.get(path, withAuth(a), handler), or guard the whole router: withAuth(a)(router)'
-
-/** Makes `router.use(f)` and `app.use(f)` a TypeError: both read a property of what they are given. */
-export const refuseUse = (f: object, messageOf: (place: string) => string): void => {
-  const refuse = (place: string) => ({
-    get: (): never => {
-      throw new TypeError(messageOf(place))
-    },
-  })
-  // @koa/router's `use` looks for a router to mount, koa's for a name to log
-  Object.defineProperties(f, { router: refuse('router.use'), _name: refuse('app.use') })
-}
 
 const wrapped =
   'a tracer that wraps functions and drops their properties looks the same: let it skip those that have the property Symbol.for("koa-with-auth/guard")'
@@ -246,3 +233,96 @@ const inside = (ctx: Context, exchange: Exchange, next: Next): Next =>
           exchange.operations--
         }
       }
+
+/*
+ * `ctx.request.auth` is set while an operation runs. Two layers of a router can match one URL. So the principal of an
+ * outer guard is restored when the request comes back to it.
+ *
+ * With the setting `state` the principal is in `ctx.state` too, where older handlers read it.
+ */
+
+type Guarded = Context['request'] & { auth?: unknown }
+
+/** Runs with this principal. `isNested`: whether a guard around this one has set another. */
+const runAs = <A>(
+  ctx: Context,
+  { settings: { state } }: Exchange,
+  principal: unknown,
+  isNested: boolean,
+  run: () => Promise<A>,
+): Promise<A> => {
+  // `auth` is a property that this package adds to the request
+  const request: Guarded = ctx.request
+  if (isNested) return runInside(ctx, request, state, principal, run)
+  request.auth = principal
+  // a public operation does not change what others put there
+  if (state !== undefined && principal !== undefined) ctx.state[state] = principal
+  return run()
+}
+
+const runInside = async <A>(
+  ctx: Context,
+  request: Guarded,
+  state: string | undefined,
+  principal: unknown,
+  run: () => Promise<A>,
+): Promise<A> => {
+  const outer = request.auth
+  const outerState: unknown = state === undefined ? undefined : ctx.state[state]
+  const set = (auth: unknown, inState: unknown): void => {
+    request.auth = auth
+    if (state === undefined) return
+    if (inState === undefined) delete ctx.state[state]
+    else ctx.state[state] = inState
+  }
+  set(principal, principal)
+  try {
+    return await run()
+  } finally {
+    set(outer, outerState)
+  }
+}
+
+/*
+ * Middleware after a guard: `withAuth(a, { then: [loadTenant, limitPerUser] })`. It belongs to the guard. It runs if
+ * this guard lets the caller in, before `param` hooks and the handler. A level that replaces the guard replaces it too.
+ * With `also`, the middleware of the levels above still runs, each with the principal of its own level.
+ *
+ * It is not a check of access. OpenAPI ignores it; the audit lists it.
+ */
+
+/** Runs middleware one after the other, then `next`. An exception of it is a rejection, as of a handler. */
+const runAfterGuard = (steps: ReadonlyArray<ThenMiddleware>): ((ctx: Context, next: Next) => Promise<unknown>) => {
+  const isMixed = steps.some(({ above }) => above > 0)
+  return async (ctx, next) => {
+    const principal: unknown = Reflect.get(ctx.request, 'auth')
+    const from = (at: number): Promise<unknown> => {
+      const step = steps[at]
+      let isCalled = false
+      const goOn = (): Promise<unknown> => {
+        if (isCalled) return Promise.reject(new Error('next() called multiple times'))
+        isCalled = true
+        return from(at + 1)
+      }
+      const run = async (): Promise<unknown> => {
+        try {
+          return await (step === undefined ? next() : step.run(ctx, goOn))
+        } catch (error) {
+          // an earlier function may answer it
+          markThrown(ctx)
+          // Koa treats null and undefined as no error, and would never answer
+          // eslint-disable-next-line @typescript-eslint/only-throw-error -- as it was thrown
+          throw error ?? new Error('null or undefined was thrown behind a guard')
+        }
+      }
+      return isMixed ? runAs(ctx, exchangeOf(ctx), inherited(principal, step?.above ?? 0), true, run) : run()
+    }
+    return from(0)
+  }
+}
+
+// `also` lets in `{ inherited, own }`
+const inherited = (principal: unknown, above: number): unknown =>
+  above === 0 || typeof principal !== 'object' || principal === null
+    ? principal
+    : inherited(Reflect.get(principal, 'inherited'), above - 1)

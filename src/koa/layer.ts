@@ -10,8 +10,11 @@
 import type { Context, Next } from 'koa'
 import type { Requirement } from '../core/Requirement.js'
 import { knownExchange } from '../core/Settings.js'
-import { aheadOfParams, guardMark, notWrapped, operationMark } from '../core/data.js'
-import type { Layer, RouterInstance } from './AuthRouter.js'
+import { aheadOfParams, notWrapped, operationMark } from '../core/data.js'
+import type { Layer, RouterInstance } from './router.js'
+
+/** On a function: it is a guard. */
+const guardMark = Symbol.for('koa-with-auth/guard')
 
 /** `then` middleware, and how many levels out its principal is (`inherited.inherited...`). */
 export interface ThenMiddleware {
@@ -23,7 +26,7 @@ export interface ThenMiddleware {
 export interface GuardSource {
   /** The levels that decided, from the outermost that counts to the innermost: `operation`, or which router. */
   readonly levels: ReadonlyArray<string>
-  /** What runs after it, see `steps.ts`; `undefined` for none. */
+  /** What runs after it, see `guard.ts`; `undefined` for none. */
   readonly then?: ReadonlyArray<ThenMiddleware> | undefined
   /** Whether it admits everyone, for tests: the handlers after it are not protected. */
   readonly isForTests?: boolean
@@ -183,4 +186,15 @@ export const routerOf = (f: Function): AnyRouter | undefined => {
   const router: unknown = Object.getOwnPropertyDescriptor(f, 'router')?.value
   // Safe: it has a stack of layers; reading the router refuses anything else
   return typeof router === 'object' && router !== null && 'stack' in router ? (router as AnyRouter) : undefined
+}
+
+/** Makes `router.use(f)` and `app.use(f)` a TypeError: both read a property of what they are given. */
+export const refuseUse = (f: object, messageOf: (place: string) => string): void => {
+  const refuse = (place: string) => ({
+    get: (): never => {
+      throw new TypeError(messageOf(place))
+    },
+  })
+  // @koa/router's `use` looks for a router to mount, koa's for a name to log
+  Object.defineProperties(f, { router: refuse('router.use'), _name: refuse('app.use') })
 }

@@ -11,9 +11,7 @@
  *
  * spec/levels/router-facts.http.spec.ts pins the facts of @koa/router that this relies on.
  */
-import { levelMark } from '../core/data.js'
 import * as Requirement from '../core/Requirement.js'
-import { stepsWithin } from './steps.js'
 import { guardFor } from './guard.js'
 import {
   copyLayer,
@@ -42,7 +40,10 @@ import {
   type Plan,
 } from './plan.js'
 import { copiedRouters, type CopiedRouter } from './watching.js'
-import type { Layer, RouterInstance } from './AuthRouter.js'
+import type { Layer, RouterInstance } from './router.js'
+
+/** On a router: the level that made it. */
+const levelMark = Symbol.for('koa-with-auth/level')
 
 /** How a level is made, besides its requirement. */
 interface LevelOptions {
@@ -163,6 +164,13 @@ const joined = (outer: GuardProperties, inner: GuardProperties | undefined): Gua
 
 const guardOf = (marked: GuardProperties | undefined): Guarding | undefined =>
   marked === undefined || isGuard(marked) ? marked : guardFor(marked.requirement, marked)
+
+/** The middleware of a level, then that of a guard that adds `added` authenticators to those of the level. */
+const stepsWithin = (
+  outer: ReadonlyArray<ThenMiddleware> = [],
+  inner: ReadonlyArray<ThenMiddleware> = [],
+  added: number,
+): ReadonlyArray<ThenMiddleware> => [...outer.map((step) => ({ ...step, above: step.above + added })), ...inner]
 
 /*
  * A guard after the handler of an operation never runs, so the operation is open. A router that a level guards refuses

@@ -4,7 +4,7 @@
  * imports.
  */
 import Router from '@koa/router'
-import type { RouterInstance } from './AuthRouter.js'
+import type { RouterInstance } from './router.js'
 
 /** A router, with a prefix or without. */
 export const newRouter = (options: { readonly prefix?: string } = {}): RouterInstance => new Router(options)

@@ -16,9 +16,12 @@
  * | `end` of each application, innermost first | `aheadOfParams` | they take the settings back                      |
  */
 import type { Middleware } from 'koa'
-import { aheadOfParams, planMark } from '../core/data.js'
+import { aheadOfParams } from '../core/data.js'
 import type { Addition } from '../core/Settings.js'
 import { isGuard, isParamHook, isWritten, observed, originalOf, type Guarding } from './layer.js'
+
+/** On a layer: its plan. */
+const planMark = Symbol.for('koa-with-auth/plan')
 
 /** Identifies a level: the decisions that it put into plans, and the router that it returned, have the same one. */
 export interface Level {

@@ -1,6 +1,18 @@
-/** Checks for functions that take a router of @koa/router. */
+/** The types of @koa/router, and checks for functions that take a router. */
+import type Router from '@koa/router'
 import type { DefaultContext, DefaultState } from 'koa'
-import type { RouterInstance } from './AuthRouter.js'
+
+/*
+ * The types of @koa/router, in a form that all versions of the peer range declare. Version 15 has its own declarations.
+ * Before that, they come from @types/koa__router. Only the router itself and `RouterContext` have the same name in
+ * both.
+ */
+
+/** A router of @koa/router. */
+export type RouterInstance<S = DefaultState, C = DefaultContext> = Router<S, C>
+
+/** A layer of a router of @koa/router. */
+export type Layer<S = DefaultState, C = DefaultContext> = RouterInstance<S, C>['stack'][number]
 
 /** Whether a value has the properties of a router of @koa/router. */
 export const isRouter = (u: unknown): u is RouterInstance =>

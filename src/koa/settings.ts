@@ -18,7 +18,7 @@ import {
   type ExceptionHandler,
   type Settings,
 } from '../core/Settings.js'
-import { notWrapped, settingsMark, upgradeMark } from '../core/data.js'
+import { notWrapped, upgradeMark } from '../core/data.js'
 import {
   checkOptions,
   declareFactory,
@@ -35,6 +35,9 @@ import {
 } from '../core/options.js'
 import { respondException } from './respond.js'
 import { headersOfGuard } from './responseHeaders.js'
+
+/** On middleware: it carries settings. */
+const settingsMark = Symbol.for('koa-with-auth/settings')
 
 /*
  * Exceptions of authenticators and of operations. The registered handler answers. Without one, Koa answers with a 500

@@ -6,16 +6,15 @@
  */
 import type { Context, Next } from 'koa'
 import { authenticatorOf } from '../core/lists.js'
-import type { AuthenticatorLike, PrincipalOf } from '../core/Authenticator.js'
-import { declareFactory } from '../core/options.js'
+import { isAuthenticator, type AuthenticatorLike, type PrincipalOf } from '../core/Authenticator.js'
+import { checkHook, checkOptions, declareFactory, maybe, type Check, type Checks } from '../core/options.js'
 import * as Requirement from '../core/Requirement.js'
-import type { AlsoGuard, AlsoPrincipal, Guard, RouterInstance } from './AuthRouter.js'
-import { stepsOfOptions, type GuardOptions } from './steps.js'
-import { enforce, fix, refuseUse } from './guard.js'
-import { isGuard, markGuard } from './layer.js'
+import type { AlsoGuard, AlsoPrincipal, AuthContext, Guard } from './AuthRouter.js'
+import { enforce, fix } from './guard.js'
+import { isGuard, markGuard, refuseUse, type ThenMiddleware } from './layer.js'
 import { atLevel, refuseLateGuards } from './levels.js'
 import { newRouter } from './newRouter.js'
-import { checkRouter, isRouter, saysWhatRuns, tooOld } from './router.js'
+import { checkRouter, isRouter, saysWhatRuns, tooOld, type RouterInstance } from './router.js'
 
 /**
  * Makes a guard from an authenticator, from any function of the request, or from a list of them, which is tried in order. `null`
@@ -140,3 +139,49 @@ const guardable = (u: unknown): RouterInstance<never, never> => {
   if (!saysWhatRuns(router)) throw new TypeError(`withAuth(a)(router): ${tooOld}`)
   return router
 }
+
+/** Middleware that runs after a guard, so it knows the principal. */
+export type AfterGuard<P> = (ctx: AuthContext<P>, next: Next) => unknown
+
+/** The options of `withAuth`. */
+export interface GuardOptions<P> {
+  /** Middleware that runs after the guard, in this order, before the handler. Default: none. */
+  readonly then?: ReadonlyArray<AfterGuard<P>> | undefined
+}
+
+/** An array of middleware. */
+export const middlewareList: Check = (place, value) => {
+  if (!Array.isArray(value)) throw new TypeError(`${place} must be an array of middleware`)
+  // `entries` also visits holes
+  for (const [at, one] of value.entries()) {
+    if (isGuard(one)) {
+      throw new TypeError(
+        `${place}[${at}] is a guard, which works only in an operation or on a router; use also or allOf`,
+      )
+    }
+    checkHook(`${place}[${at}]`, one, 2)
+  }
+}
+
+const checks: Checks<GuardOptions<never>> = { then: maybe(middlewareList) }
+
+/** The middleware of `withAuth`'s options. Throws a TypeError for anything else. */
+const stepsOfOptions = (options: GuardOptions<never> | undefined): ReadonlyArray<ThenMiddleware> => {
+  if (options === undefined) return []
+  if (isRouter(options))
+    throw new TypeError('withAuth(a, options) takes an object of options, not a router; write withAuth(a)(router)')
+  if (isAuthenticator(options))
+    throw new TypeError(
+      'withAuth(a, options) takes an object of options, not an authenticator; write withAuth([a, b]), or withAuth(allOf([a, b])) if both must pass',
+    )
+  if (typeof options === 'function')
+    throw new TypeError(
+      'withAuth(a, options) takes an object of options, not a function; write router.get(path, withAuth(a), handler)',
+    )
+  return stepsOf(checkOptions('withAuth(a, options)', options, checks).then)
+}
+
+/** The middleware of one level, checked. */
+export const stepsOf = (then: ReadonlyArray<AfterGuard<never>> = []): ReadonlyArray<ThenMiddleware> =>
+  // Safe: it is called with the principal of its guard, and its type was checked against that guard
+  then.map((run) => ({ run: run as unknown as ThenMiddleware['run'], above: 0 }))

@@ -10,19 +10,17 @@
 import type { Context, Next } from 'koa'
 import type { AuthenticatorLike } from '../core/Authenticator.js'
 import { checkOptions, declareFactory } from '../core/options.js'
-import type { Layer, RouterInstance } from '../koa/AuthRouter.js'
 import { levelOf } from '../koa/levels.js'
 import { newRouter } from '../koa/newRouter.js'
 import { partAmong, type OperationNote, type Part } from '../koa/operations.js'
 import { planOf, writtenIn, type Application } from '../koa/plan.js'
-import { checkRouter } from '../koa/router.js'
+import { checkRouter, type Layer, type RouterInstance } from '../koa/router.js'
 import { withAuth } from '../koa/withAuth.js'
 import { cachedOpenApi, documentChecks, type OpenApiOptions } from './document.js'
 import { docsOperation, withoutExtensions } from './operation.js'
 import {
   assetOf,
   assetsIn,
-  documentPart as documentOptionsOf,
   fieldsOf,
   htmlOf,
   originsOf,
@@ -287,3 +285,8 @@ export const docs = <S, C>(
 }
 
 declareFactory('docs', docs)
+
+/** The options of the document, without those of the page. */
+const documentOptionsOf = (options: DocsPageOptions & OpenApiOptions): OpenApiOptions =>
+  // Safe: only options of the page are removed
+  Object.fromEntries(Object.entries(options).filter(([name]) => !(name in pageChecks))) as unknown as OpenApiOptions

@@ -21,9 +21,8 @@ import {
   type Given,
   type OrUndefined,
 } from '../core/options.js'
-import type { Layer } from '../koa/AuthRouter.js'
 import { operationsOf } from '../koa/operations.js'
-import { checkRouter } from '../koa/router.js'
+import { checkRouter, type Layer } from '../koa/router.js'
 import { withoutExtensions } from './operation.js'
 import { parametersOf, resolveAmong, unknownPathParameter, type Resolve } from './paths.js'
 import {

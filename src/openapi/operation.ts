@@ -20,7 +20,7 @@ import {
 } from '../core/options.js'
 import { isCodec, isStandard, standardOf, type Schema } from '../core/Schema.js'
 import { aheadOfParams, operationMark, notWrapped } from '../core/data.js'
-import { refuseUse } from '../koa/guard.js'
+import { refuseUse } from '../koa/layer.js'
 import { noteOf, type OperationNote } from '../koa/operations.js'
 import { requestBodyOf } from './requestBody.js'
 

@@ -10,7 +10,6 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import type { AuthenticatorLike } from '../core/Authenticator.js'
 import { flag, maybe, unchecked, type Check, type Checks } from '../core/options.js'
-import type { OpenApiOptions } from './document.js'
 import { here } from './here.js'
 import { pageScript, pageStyle } from './pageFiles.js'
 
@@ -148,11 +147,6 @@ export const pageSettings = (
   }
   return { path, documentPath, persistAuthorization }
 }
-
-/** The options of the document, without those of the page. */
-export const documentPart = (options: DocsPageOptions & OpenApiOptions): OpenApiOptions =>
-  // Safe: only options of the page are removed
-  Object.fromEntries(Object.entries(options).filter(([name]) => !(name in pageChecks))) as unknown as OpenApiOptions
 
 /*
  * The files of the docs page: an exact list, not a folder. The files of `swagger-ui-dist` are read from the installed

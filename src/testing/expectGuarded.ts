@@ -7,9 +7,8 @@
  */
 import { challengesOf } from '../core/Description.js'
 import { checkOptions, list, maybe, positive, unchecked, type Checks } from '../core/options.js'
-import type { RouterInstance } from '../koa/AuthRouter.js'
 import { isEntryOf, listedName, whyMissing } from '../koa/operations.js'
-import { checkRouter } from '../koa/router.js'
+import { checkRouter, type RouterInstance } from '../koa/router.js'
 import { refuse, type Violation } from './LawViolations.js'
 import { blindAttacks, informedAttacks, leaked, type Attack } from './attacks.js'
 import {

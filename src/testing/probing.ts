@@ -11,14 +11,16 @@ import { compile } from 'path-to-regexp'
 import { admitsAnonymous, leaves, type Description } from '../core/Description.js'
 import { decideOf, make, type Authenticator } from '../core/Authenticator.js'
 import * as Requirement from '../core/Requirement.js'
-import { tripwiresMark } from '../core/data.js'
-import type { Layer, RouterInstance } from '../koa/AuthRouter.js'
+import type { Layer, RouterInstance } from '../koa/router.js'
 import { guardFor } from '../koa/guard.js'
 import { copyLayer, type Guarding } from '../koa/layer.js'
 import { operationsOf, pathInWords } from '../koa/operations.js'
 import { planned, planOf, write } from '../koa/plan.js'
 import { locationOf, type CredentialLocation } from './CredentialLocation.js'
 import type { HeaderLine, RequestSpec } from './requests.js'
+
+/** On a router: `expectGuarded` is running on it. */
+const tripwiresMark = Symbol.for('koa-with-auth/tripwires')
 
 /*
  * The operations of a router, with what is needed to send requests to them: a name, a target for each method, and the

@@ -10,8 +10,7 @@ import * as Requirement from '../core/Requirement.js'
 import { guardFor } from '../koa/guard.js'
 import { copyLayer, copyRouter, onMutation, type Guarding, type GuardProperties } from '../koa/layer.js'
 import { planned, planOf, write } from '../koa/plan.js'
-import { checkRouter } from '../koa/router.js'
-import type { RouterInstance } from '../koa/AuthRouter.js'
+import { checkRouter, type RouterInstance } from '../koa/router.js'
 
 const refuseOutsideTests = ({ outsideTests = false }: PrincipalOptions): void => {
   const env = process.env['NODE_ENV']

@@ -22,7 +22,7 @@ import { constantFailure } from '../core/Description.js'
 import { hostsOf } from '../core/RequestFields.js'
 import { exchangeOf } from '../core/Settings.js'
 import { andThen } from '../core/Result.js'
-import { hearingMark, upgradeMark } from '../core/data.js'
+import { upgradeMark } from '../core/data.js'
 import { endsSignIn, signedOut, type SignedOutEvent, type SignInDigests } from '../core/events.js'
 import { authenticatorOf } from '../core/lists.js'
 import { bare, checkOptions, declareFactory, maybe, nameLike, string, token } from '../core/options.js'
@@ -33,6 +33,9 @@ import { applySettings, settings, settingsFrom, type AuthSettings } from '../koa
 import { answeredWith } from '../koa/watching.js'
 import { UpgradeResponse } from './UpgradeResponse.js'
 import { presentToken } from './fromWebSocketProtocol.js'
+
+/** On a request of node:http: the sign-outs since its upgrade began. */
+const hearingMark: unique symbol = Symbol.for('koa-with-auth/hearing')
 
 /*
  * Reads the session of a koa-session that was set up by hand, with a store. Its middleware reads and writes, so an
