@@ -102,7 +102,12 @@ describe('the relation of two paths', () => {
   it('is unknown if only several captures in one segment keep them apart', () => {
     const [one, other] = [routed('/:a-:b')!.routed, routed('/x-y-', { strict: true })!.routed]
     expect([one.matches('/x-y-'), other.matches('/x-y-')]).toEqual([false, true])
-    expect(relate(one, other)).toEqual({ overlap: 'unknown', isSubset: false, isSuperset: false, hasPathsOfItsOwn: false })
+    expect(relate(one, other)).toEqual({
+      overlap: 'unknown',
+      isSubset: false,
+      isSuperset: false,
+      hasPathsOfItsOwn: false,
+    })
   })
 
   it.each([

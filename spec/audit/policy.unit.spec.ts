@@ -20,8 +20,7 @@ import {
 import { audit } from 'koa-with-auth/audit'
 import { withPrincipal } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
-import { differencesOf } from '../../src/audit/differences.js'
-import { lineFrom, linesOf, textOf, policyText, readPolicy } from '../../src/audit/policy.js'
+import { differencesOf, lineFrom, linesOf, textOf, policyText, readPolicy } from '../../src/audit/policy.js'
 import { guardOf, lateGuard } from '../support/models/levels.js'
 
 const handle = (): void => {}

@@ -5,7 +5,7 @@ import { AuthError } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { newAttempt } from '../../src/core/Attempt.js'
 import { leaves } from '../../src/core/Description.js'
-import { decidedBy, recordingLeaves, type Draft } from '../../src/core/decided.js'
+import { decidedBy, recordingLeaves, type Draft } from '../../src/koa/watching.js'
 import { build, tree } from '../support/models/trees.js'
 import { requestOf, run } from '../support/models/treeRuns.js'
 

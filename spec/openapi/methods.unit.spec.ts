@@ -2,7 +2,8 @@
 import { METHODS } from 'node:http'
 import Router from '@koa/router'
 import { expect, it } from 'vitest'
-import { listed, methodsOf } from '../../src/openapi/paths.js'
+import { listed } from '../../src/openapi/paths.js'
+import { methodsOf } from '../../src/openapi/routes.js'
 
 const of = (fill: (router: Router) => unknown) => {
   const router = new Router()

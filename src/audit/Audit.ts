@@ -3,7 +3,6 @@
  *
  * `router.ts` reads it from a router.
  */
-import type { ShadowExtent } from './RoutedPath.js'
 import type { AccessPath } from './Way.js'
 
 /*
@@ -155,3 +154,9 @@ const aligned = (head: Cells, rows: ReadonlyArray<Cells>): string => {
     )
     .join('\n')
 }
+
+/**
+ * How many requests of an operation another one takes. `unknown` is possible for a RegExp, and for several captures in
+ * one segment.
+ */
+export type ShadowExtent = 'all' | 'part' | 'unknown'

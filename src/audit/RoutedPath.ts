@@ -7,7 +7,6 @@
 import { sealedMark } from '../core/data.js'
 import { withoutStatefulFlags } from '../koa/layer.js'
 import {
-  functionName,
   layersOf,
   operationsIn,
   type AnyRouter,
@@ -17,7 +16,7 @@ import {
 } from '../koa/operations.js'
 import { modernPath } from '../koa/pathSyntax.js'
 import { checkRouter } from '../koa/router.js'
-import { isSettings } from '../koa/settings.js'
+import type { ShadowExtent } from './Audit.js'
 import { areApart, boundOf, findPath, make, refusesInEveryCase, type Found, type PathPattern } from './paths.js'
 
 /** The path of a layer. */
@@ -178,12 +177,6 @@ export const isOfSeal = (f: Function): boolean => sealedMark in f
  * `/users/:id` only what it answers itself.
  */
 
-/**
- * How many requests of an operation another one takes. `unknown` is possible for a RegExp, and for several captures in
- * one segment.
- */
-export type ShadowExtent = 'all' | 'part' | 'unknown'
-
 /** An operation that runs before another one. */
 interface Shadowing {
   readonly route: Route
@@ -241,51 +234,3 @@ const shadowOf = (first: Route, second: Route): ReadonlyArray<Shadowing> => {
   const extent = overlap === 'unknown' ? 'unknown' : isSuperset && takesAllMethods ? 'all' : 'part'
   return [{ route: first, extent, ...(example !== undefined && { example: `${method} ${example}` }) }]
 }
-
-/*
- * The `use` middleware of a router, and whether a guard covers it. It runs for requests that an operation matches, in
- * the order of registration, and can answer them itself.
- *
- * Middleware of `app.use`, and what answers if no operation matches, are not parts of a router.
- */
-
-/** A layer of middleware. */
-export interface MiddlewareLayer {
-  /** Where it runs: `/api/*` is the path `/api` and everything below it. */
-  readonly path: string
-  readonly functions: ReadonlyArray<Function>
-  /** Whether each request that it sees has passed a guard. */
-  readonly guarded: 'yes' | 'no' | 'never runs'
-}
-
-/** The middleware among layers. `isClosed`: whether an operation lets in authenticated callers only. */
-export const middlewareOf = (
-  layers: ReadonlyArray<PathLayer>,
-  routes: ReadonlyArray<Route>,
-  runsFirst: RunsFirst,
-  isClosed: (route: Route) => boolean,
-): ReadonlyArray<MiddlewareLayer> =>
-  layers
-    .filter(({ layer }) => layer.methods.length === 0)
-    .map((placed) => {
-      const met = routes.filter((route) => relate(placed.accepted, route.accepted).overlap !== 'no')
-      const isCovered = met.every((route) => isClosed(route) && runsFirst(route, placed))
-      return {
-        path: scopeOf(placed),
-        functions: placed.functions,
-        guarded: met.length === 0 ? 'never runs' : isCovered ? 'yes' : 'no',
-      }
-    })
-
-const scopeOf = ({ layer: { path, opts } }: PathLayer): string => {
-  if (typeof path !== 'string') return String(path)
-  return opts.end === false || opts.pathAsRegExp === true
-    ? `${path.replace(everything, '').replace(/\/$/, '')}/*`
-    : path
-}
-
-// The router's own patterns for `use(f)` and `use('', f)`
-const everything = /(?:\{\/\*rest\}|\(\?:\\\/\|\$\))$/
-
-/** The name of a function of middleware. */
-export const middlewareName = (f: Function): string => (isSettings(f) ? 'authSettings' : functionName(f))

@@ -6,8 +6,7 @@
 import * as Requirement from '../core/Requirement.js'
 import { operationsOf, type AnyRouter } from '../koa/operations.js'
 import type { Audit, AuditedMiddleware, AuditedOperation, Shadow } from './Audit.js'
-import type { Difference } from './differences.js'
-import type { PlacedLine, PolicyLine } from './policy.js'
+import type { Difference, PlacedLine, PolicyLine } from './policy.js'
 import { namedIn, type Named } from './Way.js'
 
 /** How bad a finding is (SARIF 2.1.0 §3.27.10). */

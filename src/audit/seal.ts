@@ -26,9 +26,18 @@ import { guardIndexIn, planned, planOf, write } from '../koa/plan.js'
 import { applySettings, isSettings } from '../koa/settings.js'
 import type { Audit, AuditedOperation } from './Audit.js'
 import type { Route } from './RoutedPath.js'
-import { differencesOf, type Difference } from './differences.js'
+import {
+  differencesOf,
+  type Difference,
+  aheadIn,
+  linesOf,
+  nameInFile,
+  originsIn,
+  readPolicy,
+  whoOf,
+  type PolicyLine,
+} from './policy.js'
 import { findingsOf, findingsOfPolicy, sameWordsIn, type Finding } from './findings.js'
-import { aheadIn, linesOf, nameInFile, originsIn, readPolicy, whoOf, type PolicyLine } from './policy.js'
 import { auditOf, isApplication, noRouterIn, readApplication, routerReadingOf, type RouterReading } from './router.js'
 
 /** The operations and functions that findings are about. */

@@ -9,9 +9,16 @@ import { parseArgs } from 'node:util'
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import { table, visible } from '../audit/Audit.js'
-import { differencesOf, directions, type Difference } from '../audit/differences.js'
+import {
+  differencesOf,
+  directions,
+  type Difference,
+  linesOf,
+  policyText,
+  readPolicy,
+  type PlacedLine,
+} from '../audit/policy.js'
 import { findingsOf, findingsOfPolicy, rules, sameWordsIn, type Finding } from '../audit/findings.js'
-import { linesOf, policyText, readPolicy, type PlacedLine } from '../audit/policy.js'
 import { documentDifferences, documentFrom, type DocumentDifference } from './document.js'
 import type { Audited } from './load.js'
 

@@ -16,10 +16,17 @@
  */
 import type * as monoid from 'fp-ts/lib/Monoid.js'
 import { allOf, authenticatorOf } from './lists.js'
-import { isAuthenticator, type Authenticator, type AuthenticatorLike, type PrincipalOf } from './Authenticator.js'
+import {
+  isAuthenticator,
+  type Authenticator,
+  type AuthenticatorLike,
+  type Change,
+  type PrincipalOf,
+} from './Authenticator.js'
 import { deepFreeze } from './data.js'
-import { onSuccess, mapPrincipal } from './map.js'
+import { onSuccess } from './map.js'
 import { declareFactory } from './options.js'
+import { withPrincipalOf } from './Result.js'
 
 /** What a level decided. */
 export type Requirement = Inherit | Public | Require | Also
@@ -138,3 +145,9 @@ export const effective = (requirement: Requirement): Authenticator<unknown> | un
       return demanded(requirement.authenticator)
   }
 }
+
+/** @internal Maps every principal, including `undefined` of an anonymous caller. `f` must not throw. */
+const mapPrincipal =
+  (f: (principal: unknown) => unknown): Change =>
+  (result) =>
+    withPrincipalOf(result, f(result.right))

@@ -19,11 +19,12 @@ import {
   withScopes,
   type Description,
   type Scoped,
+  admitsAnonymous,
 } from './Description.js'
 import { deepFreeze } from './data.js'
 import { conditionName, digestOf, functionName } from './functionName.js'
 import { checkHook, declareFactory, checkOptions, hook, maybe } from './options.js'
-import { checkDemanding, checkMember } from './members.js'
+import { checkMember } from './members.js'
 
 type Decide = (principal: never, request: Request) => unknown
 
@@ -231,3 +232,9 @@ const scopesIn = (granted: unknown): ReadonlySet<unknown> => {
 
 declareFactory('authorize', authorize)
 declareFactory('requireScopes', requireScopes)
+
+/** Throws a TypeError if anonymous callers pass, because they cannot be allowed anything. */
+const checkDemanding = (place: string, description: Description): void => {
+  if (admitsAnonymous(description))
+    throw new TypeError(`${place}: a is optional; write optional(${place.slice(0, -3)}(a))`)
+}

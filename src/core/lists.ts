@@ -9,12 +9,12 @@ import {
   combined,
   decideOf,
   fromFunction,
-  membersOf,
   type Authenticator,
   type AuthenticatorLike,
   type Halves,
   type PrincipalOf,
   changed,
+  membersOf,
 } from './Authenticator.js'
 import {
   admitsAnonymous,
@@ -24,10 +24,11 @@ import {
   isSent,
   type AllOf,
   type AnyOf,
+  type Description,
 } from './Description.js'
 import { isAnonymous, withPrincipalOf, type Evaluation, type Result } from './Result.js'
-import { checkGroup, checkMember, checkOrder } from './members.js'
-import { declareFactory } from './options.js'
+import { checkMember } from './members.js'
+import { declareFactory, named } from './options.js'
 
 /*
  * Two alternatives: the second is tried when the first one fails. `anyOf` folds a list with it.
@@ -319,3 +320,46 @@ const firstSent = (members: ReadonlyArray<Authenticator<unknown>>): Halves => {
 }
 
 declareFactory('firstPresent', firstPresent)
+
+/*
+ * Each of these mistakes would let everybody in, or refuse everybody.
+ */
+
+/** Throws a TypeError for a value that is not a list or an object of members. */
+const checkGroup = (place: string, group: unknown): void => {
+  if (Array.isArray(group)) {
+    if (group.length === 0) throw new TypeError(`${place}([]): an empty list; pass at least one authenticator`)
+    // `entries` also visits holes, which `forEach` would skip
+    for (const [at, member] of group.entries()) checkMember(`${place}([...])[${at}]`, member)
+    return
+  }
+  if (typeof group !== 'object' || group === null) {
+    throw new TypeError(
+      `${place} takes a list or an object of authenticators, not ${named(group)}; write ${place}([a, b])`,
+    )
+  }
+  const prototype: unknown = Object.getPrototypeOf(group)
+  if (prototype !== Object.prototype && prototype !== null) {
+    throw new TypeError(`${place} takes a plain object; one with its own prototype (__proto__) hides members`)
+  }
+  const entries = Object.entries(group)
+  if (entries.length === 0) throw new TypeError(`${place}({}): an empty object; pass at least one authenticator`)
+  for (const [key, member] of entries) {
+    // engines put integer-like keys first, whatever the order written
+    if (/^\d+$/.test(key))
+      throw new TypeError(
+        `${place}({ ${key}: ... }): the key looks like an integer, and would change the order; use a name`,
+      )
+    checkMember(`${place}({ ${key} })`, member)
+  }
+}
+
+/** Throws a TypeError if an optional alternative is not the last one: those after it would never be asked. */
+const checkOrder = (place: string, members: ReadonlyArray<{ readonly description: Description }>): void => {
+  const at = members.slice(0, -1).findIndex(({ description }) => admitsAnonymous(description))
+  if (at >= 0) {
+    throw new TypeError(
+      `${place}: alternative ${at + 1} is optional, so those after it would never be asked; put it last`,
+    )
+  }
+}

@@ -57,12 +57,6 @@ type Settled<B> = B extends PromiseLike<unknown> ? never : unknown
 export const onSuccess = (self: Authenticator<unknown>, change: Change): Authenticator<unknown> =>
   continued(fromFunction(self), (member) => changed(member, change))
 
-/** @internal Maps every principal, including `undefined` of an anonymous caller. `f` must not throw. */
-export const mapPrincipal =
-  (f: (principal: unknown) => unknown): Change =>
-  (result) =>
-    withPrincipalOf(result, f(result.right))
-
 /**
  * Changes the principal with a function. The result of `f` is the new principal, unchanged: an Option stays an Option. `f` is not
  * called for an anonymous caller, who stays anonymous. If the result type of `f` may be `false`, `null`, `undefined` or a promise,

@@ -14,7 +14,7 @@ import { enforce, fix } from './guard.js'
 import { isGuard, markGuard, refuseUse, type ThenMiddleware } from './layer.js'
 import { atLevel, refuseLateGuards } from './levels.js'
 import { newRouter } from './newRouter.js'
-import { checkRouter, isRouter, saysWhatRuns, tooOld, type RouterInstance } from './router.js'
+import { checkRouter, isRouter, tooOld, type RouterInstance } from './router.js'
 
 /**
  * Makes a guard from an authenticator, from any function of the request, or from a list of them, which is tried in order. `null`
@@ -185,3 +185,38 @@ const stepsOfOptions = (options: GuardOptions<never> | undefined): ReadonlyArray
 export const stepsOf = (then: ReadonlyArray<AfterGuard<never>> = []): ReadonlyArray<ThenMiddleware> =>
   // Safe: it is called with the principal of its guard, and its type was checked against that guard
   then.map((run) => ({ run: run as unknown as ThenMiddleware['run'], above: 0 }))
+
+// Only a cache of the answers
+const known = new WeakMap<object, boolean>()
+
+/**
+ * Whether the routers of this class say which layer runs. `true` for one that cannot be tried; its guards check again.
+ */
+const saysWhatRuns = (router: RouterInstance<never, never>): boolean => {
+  const type: unknown = router.constructor
+  if (typeof type !== 'function') return true
+  const before = known.get(type)
+  if (before !== undefined) return before
+  const answer = tried(type)
+  known.set(type, answer)
+  return answer
+}
+
+const PATH = '/koa-with-auth'
+
+const tried = (type: Function): boolean => {
+  let path: unknown = PATH
+  try {
+    // Safe: the constructor of a router needs no argument, and any exception is caught
+    const router = Reflect.construct(type, []) as RouterInstance
+    router.register(PATH, ['GET'], (ctx) => {
+      path = ctx.routerPath
+    })
+    const context = { path: PATH, method: 'GET', request: {}, state: {} }
+    // A router calls its first function before it returns
+    void Promise.resolve(Reflect.apply(router.routes(), undefined, [context, () => undefined])).catch(() => undefined)
+  } catch {
+    return true
+  }
+  return path === PATH
+}

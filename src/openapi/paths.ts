@@ -1,6 +1,4 @@
-/**
- * Divides a layer's methods into those that OpenAPI can list, and those that it has no field for.
- */
+/** Paths, their parameters and their methods, as OpenAPI writes them. */
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import type { OpenAPIV3_1 } from 'openapi-types'
@@ -11,22 +9,6 @@ export const listed = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch
 
 /** A method that OpenAPI lists. */
 export type ListedMethod = (typeof listed)[number]
-
-/** The methods of a layer, divided. */
-interface Methods {
-  readonly listed: ReadonlyArray<ListedMethod>
-  /** Those that OpenAPI has no field for, as they are sent. */
-  readonly others: ReadonlyArray<string>
-}
-
-/** Sorts the methods of a layer. The HEAD that the router adds to every GET is left out. */
-export const methodsOf = (methods: ReadonlyArray<string>): Methods => {
-  const times = (method: string): number => methods.filter((one) => one === method).length
-  const own = new Set(times('HEAD') > times('GET') ? methods : methods.filter((one) => one !== 'HEAD'))
-  // Safe: which of them it is does not matter to `includes`
-  const others = [...own].filter((method) => !(listed as ReadonlyArray<string>).includes(method.toLowerCase()))
-  return { listed: listed.filter((method) => own.has(method.toUpperCase())), others }
-}
 
 /*
  * Translates a router's pattern into OpenAPI's path templates: `/pets{/:id}` becomes `/pets/{id}` and `/pets`.

@@ -10,7 +10,7 @@ import type { Layer } from '../koa/router.js'
 import { layersOf, type ReadLayer, type RoutedLayer } from '../koa/operations.js'
 import { modernPath } from '../koa/pathSyntax.js'
 import { descriptionAmong, type DescribedOperation } from './operation.js'
-import { methodsOf, templatesOf, type ListedMethod, type PathTemplate } from './paths.js'
+import { listed, templatesOf, type ListedMethod, type PathTemplate } from './paths.js'
 import { copied, securityOf, type Security } from './security.js'
 
 /** The part of a router that is read here. */
@@ -185,4 +185,20 @@ export const idsAmong = (placed: ReadonlyArray<Placed>): ReadonlySet<Placed> => 
     }
   }
   return new Set(holders.values())
+}
+
+/** The methods of a layer, divided. */
+interface Methods {
+  readonly listed: ReadonlyArray<ListedMethod>
+  /** Those that OpenAPI has no field for, as they are sent. */
+  readonly others: ReadonlyArray<string>
+}
+
+/** Sorts the methods of a layer. The HEAD that the router adds to every GET is left out. */
+export const methodsOf = (methods: ReadonlyArray<string>): Methods => {
+  const times = (method: string): number => methods.filter((one) => one === method).length
+  const own = new Set(times('HEAD') > times('GET') ? methods : methods.filter((one) => one !== 'HEAD'))
+  // Safe: which of them it is does not matter to `includes`
+  const others = [...own].filter((method) => !(listed as ReadonlyArray<string>).includes(method.toLowerCase()))
+  return { listed: listed.filter((method) => own.has(method.toUpperCase())), others }
 }
