@@ -10,11 +10,10 @@ import * as Requirement from '../core/Requirement.js'
 import { defaults, type Settings } from '../core/Settings.js'
 import { allOf } from '../core/lists.js'
 import { declareFactory } from '../core/options.js'
-import { isGuard, type Guarding } from '../koa/layer.js'
+import { isGuard, type Guarding, noteOf } from '../koa/layer.js'
 import {
   functionName,
   isAssetAmong,
-  noteOf,
   partAmong,
   pathInWords,
   routerOf,

@@ -1,6 +1,7 @@
 /**
  * The parts of @koa/router that levels change: copies of routers and layers, so that nothing is shared that the router
- * changes in place, and stacks that are watched. And the properties by which a guard is known among other functions.
+ * changes in place, and stacks that are watched. And the properties by which a guard is known among other functions, and
+ * what a function notes about its operation.
  *
  * Levels, OpenAPI and the audit read from a guard what protects its route. What they read are properties of the
  * function, so a tracer's wrapper that copies properties is still the guard.
@@ -198,3 +199,24 @@ export const refuseUse = (f: object, messageOf: (place: string) => string): void
   // @koa/router's `use` looks for a router to mount, koa's for a name to log
   Object.defineProperties(f, { router: refuse('router.use'), _name: refuse('app.use') })
 }
+
+/** A part of a docs page: the page itself, or its document. Parts are compared by identity. */
+export interface Part {
+  readonly path: string
+  /** The path that the page would have. Set if the page is missing, because `swagger-ui-dist` is not installed. */
+  readonly missingPage?: string
+}
+
+/**
+ * What a function that `operation` made says about its operation. `docs`: what it serves of a docs page. A `file` that
+ * the page loads is as open as the page, and its path begins with the page's.
+ */
+export interface OperationNote {
+  readonly options: object
+  readonly docs?: Part | 'file' | undefined
+}
+
+/** The note on a function; `undefined` if it is another function. */
+export const noteOf = (f: Function): OperationNote | undefined =>
+  // Safe: `operation` alone writes it
+  Reflect.get(f, operationMark) as OperationNote | undefined

@@ -20,13 +20,14 @@ import {
   isGuard,
   isLayer,
   isWritten,
+  noteOf,
   observed,
   onMutation,
   type Guarding,
   type GuardProperties,
   type ThenMiddleware,
 } from './layer.js'
-import { labelOf, noteOf } from './operations.js'
+import { labelOf } from './operations.js'
 import {
   functionsInOrder,
   hasLostItsGuard,

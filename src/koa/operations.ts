@@ -7,9 +7,18 @@
  */
 import { METHODS } from 'node:http'
 import * as Requirement from '../core/Requirement.js'
-import { operationMark } from '../core/data.js'
 import { digestOf } from '../core/functionName.js'
-import { originalOf, routerOf, type AnyApplication, type AnyRouter, type Guarding, type RouterLayer } from './layer.js'
+import {
+  noteOf,
+  originalOf,
+  routerOf,
+  type AnyApplication,
+  type AnyRouter,
+  type Guarding,
+  type OperationNote,
+  type Part,
+  type RouterLayer,
+} from './layer.js'
 import { planOf, writtenIn, type Plan } from './plan.js'
 
 export { routerOf, type AnyApplication, type AnyRouter, type RouterLayer } from './layer.js'
@@ -128,27 +137,6 @@ export const functionName = (f: Function): string => {
   const name = original.name || `function without a name ${digestOf(original)}`
   return typeof param === 'string' ? `param ${param}: ${name}` : name
 }
-
-/** A part of a docs page: the page itself, or its document. Parts are compared by identity. */
-export interface Part {
-  readonly path: string
-  /** The path that the page would have. Set if the page is missing, because `swagger-ui-dist` is not installed. */
-  readonly missingPage?: string
-}
-
-/**
- * What a function that `operation` made says about its operation. `docs`: what it serves of a docs page. A `file` that
- * the page loads is as open as the page, and its path begins with the page's.
- */
-export interface OperationNote {
-  readonly options: object
-  readonly docs?: Part | 'file' | undefined
-}
-
-/** The note on a function; `undefined` if it is another function. */
-export const noteOf = (f: Function): OperationNote | undefined =>
-  // Safe: `operation` alone writes it
-  Reflect.get(f, operationMark) as OperationNote | undefined
 
 const docsAmong = (functions: ReadonlyArray<Function>): OperationNote['docs'] => {
   for (const f of functions) {

@@ -20,8 +20,7 @@ import {
 } from '../core/options.js'
 import { isCodec, isStandard, standardOf, type Schema, type StandardSchema } from '../core/Schema.js'
 import { aheadOfParams, operationMark, notWrapped } from '../core/data.js'
-import { refuseUse } from '../koa/layer.js'
-import { noteOf, type OperationNote } from '../koa/operations.js'
+import { refuseUse, noteOf, type OperationNote } from '../koa/layer.js'
 import type * as t from 'io-ts'
 
 type Body = OpenAPIV3_1.RequestBodyObject | OpenAPIV3_1.ReferenceObject

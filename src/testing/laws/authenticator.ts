@@ -19,27 +19,30 @@
 import type { AuthenticatorLike } from '../../core/Authenticator.js'
 import { checkMember } from '../../core/members.js'
 import { refuse } from '../LawViolations.js'
-import { subjectOf, type LawOptions } from './Subject.js'
-import { describedTruly, offersChallenges, refusesOtherSites } from './description.js'
-import { deterministic, failsClosed, letsIn, refusesOthers, secrecy, total, type Law } from './verdicts.js'
+import { letSomebodyIn, subjectOf, type LawOptions, type Subject, type Verdict } from './Subject.js'
+import {
+  attacksOn,
+  deterministic,
+  failsClosed,
+  lawAbout,
+  letsIn,
+  refusesOthers,
+  secrecy,
+  total,
+  type Law,
+} from './verdicts.js'
+import { type AuthError, branchesOf } from '../../core/AuthError.js'
+import { make } from '../../core/Challenge.js'
+import { BasicCredentials } from '../../core/Credentials.js'
+import { leaves, type Alternative, alternativesOf, challengesOf, type Leaf } from '../../core/Description.js'
+import { type CredentialLocation, locationOf, valuesAt, named, putting, without } from '../CredentialLocation.js'
+import { type RequestSpec, mergeRequests, crossSite } from '../requests.js'
 
 /** A law as a test: its title, and a check that rejects with the counterexample and the fix. */
 export interface LawTest {
   readonly name: string
   readonly check: () => Promise<void>
 }
-
-const laws: ReadonlyArray<Law> = [
-  letsIn,
-  total,
-  failsClosed,
-  refusesOthers,
-  deterministic,
-  secrecy,
-  describedTruly,
-  offersChallenges,
-  refusesOtherSites,
-]
 
 /**
  * Returns the laws of an authenticator, or of any function of the request. Each has a name and a check, so you can make a test of
@@ -94,3 +97,213 @@ export const checkAuthenticator = async (authenticator: AuthenticatorLike, optio
   for (const { find } of laws) violations.push((await find(subject)) ?? [])
   refuse('an authenticator', violations.flat())
 }
+
+/*
+ * Laws of an authenticator's description, on which OpenAPI, the challenges, `Vary` and the check for CSRF rely.
+ */
+
+interface LawCase {
+  readonly what: string
+  readonly spec: RequestSpec
+  readonly judge: (verdict: Verdict) => string | undefined
+  /** The request without this credential. If it is let in by another credential, so may be the whole. */
+  readonly rest?: RequestSpec
+}
+
+const describedPlaces = ({ description }: Subject): ReadonlyArray<CredentialLocation> =>
+  leaves(description).flatMap((leaf) => locationOf(leaf) ?? [])
+
+/** Whether a request has a value in a place. */
+const carries = (spec: RequestSpec) => (place: CredentialLocation) => valuesAt(place, spec).length > 0
+
+const placesOf = ({ demands }: Alternative): ReadonlyArray<CredentialLocation | undefined> =>
+  demands.map(({ leaf }) => locationOf(leaf))
+
+// -------------------------------------------------------------------------------------
+// what it reads
+// -------------------------------------------------------------------------------------
+
+const UNKNOWN = 'Unkn0wnCredential5b1d'
+
+const unknownAt = (place: CredentialLocation): string =>
+  place.in === 'authorization' && place.name.toLowerCase() === 'basic'
+    ? BasicCredentials.encode({ username: UNKNOWN, password: UNKNOWN }).slice('Basic '.length)
+    : UNKNOWN
+
+const isAbsent = (verdict: Verdict): boolean =>
+  (verdict._tag === 'Failed' && verdict.error._tag === 'absent') ||
+  (verdict._tag === 'Passed' && verdict.principal === undefined)
+
+// An unknown credential in the described places must not count as absent. Checked if no valid request uses these places
+const carrying = (subject: Subject): ReadonlyArray<LawCase> =>
+  alternativesOf(subject.description)
+    .map(placesOf)
+    .filter(
+      (locations): locations is ReadonlyArray<CredentialLocation> =>
+        locations.length > 0 && !locations.includes(undefined),
+    )
+    .filter((locations) => !subject.valid.some((spec) => locations.every(carries(spec))))
+    .map((locations) => ({
+      what: `an unknown credential in ${locations.map(named).join(' and ')}`,
+      spec: locations.reduce<RequestSpec>((spec, place) => putting(place, [unknownAt(place)], spec), {}),
+      judge: (verdict) =>
+        isAbsent(verdict)
+          ? `it counts as absent, so something else is read: let scheme and extract name the same field, or give a valid request that carries ${locations.map(named).join(' and ')}`
+          : undefined,
+    }))
+
+// A request without a complete alternative must not be let in: something that is not described would decide
+const withoutDescribed = (subject: Subject): ReadonlyArray<LawCase> => {
+  const described = describedPlaces(subject)
+  const alternatives = alternativesOf(subject.description).map(placesOf)
+  const isComplete = (spec: RequestSpec): boolean =>
+    alternatives.some(
+      (locations) => locations.length > 0 && locations.every((place) => place === undefined || carries(spec)(place)),
+    )
+  return subject.valid.flatMap((spec) => {
+    const present = described.filter(carries(spec))
+    const stripped = present.reduce<RequestSpec>((rest, place) => without(place, rest), spec)
+    const undescribed = 'it was let in without what it says it demands; let scheme and extract name the same field'
+    const lessOne = present.map((place): LawCase => ({
+      what: `a valid request without ${named(place)}`,
+      spec: without(place, spec),
+      judge: (verdict) => (letSomebodyIn(verdict) && !isComplete(without(place, spec)) ? undescribed : undefined),
+    }))
+    if (!subject.isDescribed) return lessOne
+    return [
+      ...lessOne,
+      {
+        what: 'a valid request without anything that is described',
+        spec: stripped,
+        judge: (verdict) => {
+          if (letSomebodyIn(verdict)) return undescribed
+          return isAbsent(verdict)
+            ? undefined
+            : 'it sends nothing of what is described, so it is absent: extract must return none'
+        },
+      },
+    ]
+  })
+}
+
+// A valid credential in another place, which no description names
+const elsewhere = (subject: Subject): ReadonlyArray<LawCase> => {
+  const described = describedPlaces(subject)
+  const isDescribed = (place: CredentialLocation) =>
+    described.some((one) => one.in === place.in && one.name === place.name)
+  return subject.valid.flatMap((spec) =>
+    described.flatMap((from) =>
+      valuesAt(from, spec).flatMap((value) =>
+        hidingPlaces(from)
+          .filter((to) => !isDescribed(to))
+          .map((to): LawCase => ({
+            what: `a valid credential in ${named(to)}`,
+            spec: putting(to, [value], without(from, spec)),
+            rest: without(from, spec),
+            judge: (verdict) =>
+              letSomebodyIn(verdict)
+                ? `it also reads ${named(to)}, which it does not describe; add an alternative`
+                : undefined,
+          })),
+      ),
+    ),
+  )
+}
+
+const hidingPlaces = ({ in: where, name }: CredentialLocation): ReadonlyArray<CredentialLocation> =>
+  where === 'authorization'
+    ? [
+        { in: 'query', name: 'access_token' },
+        { in: 'query', name: 'token' },
+        { in: 'cookie', name: 'token' },
+      ]
+    : (['query', 'header', 'cookie'] as const).filter((one) => one !== where).map((one) => ({ in: one, name }))
+
+/** It reads what it describes, and nothing else. */
+const describedTruly: Law = lawAbout<LawCase>(
+  'its description is true: it reads what it says it reads, and nothing else',
+  (subject) => [...withoutDescribed(subject), ...carrying(subject), ...elsewhere(subject)],
+  async (verdict, { judge, rest }, { askOnce }) =>
+    rest !== undefined && letSomebodyIn(await askOnce(rest)) ? undefined : judge(verdict),
+)
+
+// -------------------------------------------------------------------------------------
+// what it offers
+// -------------------------------------------------------------------------------------
+
+const unauthorized: ReadonlyArray<AuthError['_tag']> = ['absent', 'malformed', 'invalid', 'expired']
+
+/** Every 401 offers a challenge of the described scheme (RFC 9110 §15.5.2). */
+const offersChallenges: Law = lawAbout<{ readonly spec: RequestSpec }>(
+  'offers a challenge with every 401, of the scheme that it describes',
+  (subject) => attacksOn(subject),
+  (verdict, { spec }, { description }) => {
+    if (verdict._tag !== 'Failed' || !unauthorized.includes(verdict.error._tag)) return undefined
+    const sent = branchesOf(verdict.error).flatMap(({ challenge }) => challenge ?? [])
+    const challenges = sent.length > 0 ? sent : challengesOf(description)
+    try {
+      challenges.forEach(({ scheme, parameters }) => make(scheme, parameters))
+    } catch {
+      return "a challenge cannot be written into a header; make it with Challenge.make('Scheme', { ... })"
+    }
+    const offered = challenges.map(({ scheme }) => scheme.toLowerCase())
+    // a group offers only the challenges of members that have not passed
+    const group = alternativesOf(description).some(({ demands }) => demands.length > 1)
+    const missing = leaves(description).flatMap((leaf) => {
+      const place = locationOf(leaf)
+      if (leaf.scheme?.type !== 'http' || offered.includes(leaf.scheme.scheme.toLowerCase())) return []
+      return group && place !== undefined && carries(spec)(place) ? [] : [leaf.scheme.scheme]
+    })
+    return missing.length === 0
+      ? undefined
+      : `it describes the HTTP scheme ${missing[0]}, but offers ${offered.join(', ') || 'nothing'}; clients send what it describes`
+  },
+)
+
+/*
+ * The law of other sites: if browsers send a credential by themselves, a write that another site makes a browser send
+ * is refused.
+ */
+
+const isSentByBrowsers = (leaf: Leaf): boolean => {
+  const place = locationOf(leaf)
+  return (
+    leaf.ambient || place?.in === 'cookie' || (place?.in === 'authorization' && place.name.toLowerCase() === 'basic')
+  )
+}
+
+/** Refuses valid credentials that browsers send by themselves, in a write that another site made them send. */
+const refusesOtherSites: Law = lawAbout<{ readonly what: string; readonly spec: RequestSpec }>(
+  'refuses writes that another site makes a browser send with a valid credential',
+  ({ description, valid }) =>
+    valid
+      // only requests whose credentials are all sent by browsers
+      .filter((spec) => {
+        const sent = leaves(description).filter((leaf) => {
+          const place = locationOf(leaf)
+          return place === undefined || carries(spec)(place)
+        })
+        return sent.length > 0 && sent.every(isSentByBrowsers)
+      })
+      .map((spec) => ({
+        what: 'a write from another site',
+        spec: { ...mergeRequests(spec, crossSite), method: 'POST' },
+      })),
+  async (verdict, { spec }, { settingsFor }) =>
+    letSomebodyIn(verdict) && (await settingsFor(spec)).csrf
+      ? 'browsers send cookies and Basic credentials by themselves: say ambient: true'
+      : undefined,
+)
+
+// last, because it is made of the laws above
+const laws: ReadonlyArray<Law> = [
+  letsIn,
+  total,
+  failsClosed,
+  refusesOthers,
+  deterministic,
+  secrecy,
+  describedTruly,
+  offersChallenges,
+  refusesOtherSites,
+]
