@@ -12,7 +12,8 @@ beforeAll(() => {
 })
 afterAll(() => site.remove())
 
-const start = (env: Readonly<Record<string, string>> = {}) => startProgram(site.folder, 'spec/support/sites/pollutedApp', env)
+const start = (env: Readonly<Record<string, string>> = {}) =>
+  startProgram(site.folder, 'spec/support/sites/pollutedApp', env)
 
 const payloads: ReadonlyArray<readonly [string, object]> = [
   ['a record of who is signed in', { auth: { id: 'sue', at: 9e15, mark: '', mac: '' } }],

@@ -71,6 +71,16 @@ describe('signing in with a provider', () => {
     expect(site.done).toHaveLength(tabs)
   })
 
+  // O-13: OpenID Connect Core §3.1.2.6
+  it('prompt=none asks once, and a refusal begins nothing by itself', async () => {
+    const { site, provider } = await start({ prompt: 'none' })
+    const browser = newBrowser()
+    const page = await site.signIn(browser)
+    expect(refusal(page)).toEqual([400, 'provider'])
+    expect(count(provider.asked, 'GET /auth')).toBe(1)
+    expect([count(provider.asked, 'POST /token'), site.done.length, await site.me(browser)]).toEqual([0, 0, undefined])
+  })
+
   // O-02
   it('leads a callback that is loaded again to where the first one led, without asking the provider', async () => {
     const { site, provider } = await start()
