@@ -88,6 +88,20 @@ describe('C-10 records of ceremonies', () => {
     expect(records[1]).toHaveProperty('user', records[0]!.user)
   })
 
+  it('a ceremony that is a first factor is finished, although nobody is signed in yet', async () => {
+    const records = recordsOf('ceremony', onCeremony)
+    const site = await signInSite()
+    const visitor = site.visitor()
+    const { handle, code } = await asked(site, visitor)
+    site.people.get('anna')!.secret = 'sealed'
+    expect((await finished(visitor, handle, code)).status).toBe(200)
+    expect(records).toMatchObject([
+      { event: 'begun', kind: 'mail' },
+      { event: 'begun', kind: 'code' },
+      { event: 'finished', kind: 'mail', intent: 'signIn', user: expect.stringMatching(/^[\w-]{43}$/) as unknown },
+    ])
+  })
+
   it('what another site caused, too many requests, an outage, and no account are refused', async () => {
     const records = recordsOf('ceremony', onCeremony)
     const site = await signInSite(undefined, { limit: 2 })

@@ -257,8 +257,12 @@ export const secondly = async <Ask, Kept, U extends object>(
     returnTo,
   })
   if (E.isLeft(sent)) throw sent.left._tag === 'raised' ? sent.left.error : new SignInRefused(sent.left)
+  firstFactors.set(ctx, subject)
   return 'redirect' in sent.right ? sent.right : (sent.right.body ?? {})
 }
+
+// The users whose first factor was accepted, by the context of the request
+const firstFactors = new WeakMap<object, string>()
 
 // -------------------------------------------------------------------------------------
 // finish
@@ -341,8 +345,9 @@ export const finish = <Kept, Answer, P extends ProofGiven>(
         const answer = await fromAnswer(userOf(ctx, { ...finished, body: incoming.body }))
         if (E.isLeft(answer)) {
           const isOwn = answer.left._tag === 'invalid' && answer.left.reason === undefined
+          const first = firstFactors.get(ctx)
           return isOwn && !isUnanswered(ctx)
-            ? E.right({ user: undefined, isAccepted: false })
+            ? E.right({ user: first, isAccepted: first !== undefined })
             : E.left(isOwn ? AuthErrors.unfinished('noAccount') : answer.left)
         }
         const user = answer.right

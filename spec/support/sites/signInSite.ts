@@ -138,7 +138,16 @@ export const signInSite = async (
         finish(code, (_ctx, { proof }) => counted(people.get(proof.subject))),
       )
       router.post('/sign-in/mail', open, begin(mail))
-      const signIn = finish(mail, (_ctx, { proof }) => counted(byAddress(proof.subject)), { keep: ['basket'] })
+      const signIn = finish(
+        mail,
+        async (ctx, { proof }) => {
+          const one = byAddress(proof.subject)
+          if (one?.secret === undefined) return counted(one)
+          ctx.body = { next: 'code', ...(await secondly(ctx, code, { user: one, proof })) }
+          return undefined
+        },
+        { keep: ['basket'] },
+      )
       router.post('/sign-in/mail/code', open, signIn)
       router.get('/sign-in/mail/link', open, linkPage({ title: 'Sign in', button: 'Sign in' }))
       router.post('/sign-in/mail/link', open, signIn)
