@@ -63,10 +63,19 @@ const runsOutside = (): never => {
 }
 
 // `router.param` calls what it is given with a string
-const recordOf = (ctx: Context): Exchange => {
-  if (typeof ctx !== 'object') return runsOutside()
-  warnOfLateSettings(ctx)
-  return exchangeOf(ctx)
+const recordOf = (ctx: Context): Exchange => (typeof ctx === 'object' ? exchangeOf(ctx) : runsOutside())
+
+// At its first request, a guard looks whether settings are mounted too late for it
+const recordReader = (): ((ctx: Context) => Exchange) => {
+  let isFirst = true
+  return (ctx) => {
+    const exchange = recordOf(ctx)
+    if (isFirst) {
+      isFirst = false
+      warnOfLateSettings(ctx)
+    }
+    return exchange
+  }
 }
 
 /**
@@ -109,14 +118,15 @@ export const enforce = (requirement: Requirement, { levels, then = [] }: GuardSo
 export const guardFor = (requirement: Requirement, origin: GuardSource): Enforce & GuardProperties =>
   markGuard(enforce(requirement, origin), requirement, origin)
 
-const admitAnyone =
-  (levels: ReadonlyArray<string>): Enforce =>
-  (ctx, next) => {
-    const exchange = recordOf(ctx)
+const admitAnyone = (levels: ReadonlyArray<string>): Enforce => {
+  const read = recordReader()
+  return (ctx, next) => {
+    const exchange = read(ctx)
     const isNested = enterOperation(ctx, exchange)
     if (decisions.hasSubscribers) recordPublic(ctx, levels)
     return runAs(ctx, exchange, undefined, isNested, inside(ctx, exchange, next))
   }
+}
 
 const enforceAuthenticator = (
   authenticator: Authenticator<unknown>,
@@ -124,15 +134,16 @@ const enforceAuthenticator = (
   then: ReadonlyArray<ThenMiddleware>,
 ): Enforce => {
   const decide = deciding(authenticator, levels)
+  const read = recordReader()
   if (then.length === 0) {
     return (ctx, next) => {
-      const exchange = recordOf(ctx)
+      const exchange = read(ctx)
       return decide(ctx, exchange, inside(ctx, exchange, next), enterOperation(ctx, exchange))
     }
   }
   const run = runAfterGuard(then)
   return (ctx, next) => {
-    const exchange = recordOf(ctx)
+    const exchange = read(ctx)
     const behind = () => run(ctx, next)
     return decide(ctx, exchange, inside(ctx, exchange, behind), enterOperation(ctx, exchange))
   }

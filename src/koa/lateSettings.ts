@@ -7,15 +7,10 @@ import type { Context } from 'koa'
 import { isGuard, routerOf, type AnyApplication, type AnyRouter } from './layer.js'
 import { isSettings } from './settings.js'
 
-// Most processes have one application, so a request pays for a comparison
-let last: unknown
-
 const seen = new WeakSet<object>()
 
 /** Warns once for each application and each router if settings are mounted after all that they could hold for. */
 export const warnOfLateSettings = (ctx: Context): void => {
-  if (last === ctx.app) return
-  last = ctx.app
   // Safe: a router puts itself there
   const router = ctx['router'] as AnyRouter | undefined
   const inApp = isApplication(ctx.app) && isNew(ctx.app) ? lateInApp(ctx.app) : undefined
