@@ -88,7 +88,7 @@ describe('C-10 records of ceremonies', () => {
     expect(records[1]).toHaveProperty('user', records[0]!.user)
   })
 
-  it('a ceremony that is a first factor is finished, although nobody is signed in yet', async () => {
+  it('a ceremony that is a first factor is finished, and no user is signed in yet', async () => {
     const records = recordsOf('ceremony', onCeremony)
     const site = await signInSite()
     const visitor = site.visitor()

@@ -79,6 +79,7 @@ describe.skipIf(missing !== undefined)('the shop in a browser', () => {
     expect(await page.getByRole('status').first().textContent()).toContain('Sign in with it')
     // a password that is wrong is no wrong code
     await byPassword(page)
+    expect(await page.getByRole('alert').textContent()).toContain('not right')
     expect(await page.getByLabel('Password', { exact: true }).count()).toBe(1)
     expect(complaints).toEqual([])
   })
