@@ -85,6 +85,8 @@ const expiryOf = (principal: unknown): number =>
 const ageOf = (since: Moment | undefined, { now, date }: World): number =>
   since === undefined ? Infinity : Math.max(now - since.now, date - since.date)
 
+const canRecover = (tree: Tree): boolean => tree.node === 'recover' || ('member' in tree && canRecover(tree.member))
+
 const recalled = ({ id, by, member }: Kept, world: World, log: Log, asked: () => Verdict): Verdict => {
   const leaf = leafOf(member)
   const from = leaf.sent === 'nothing' ? undefined : originOf(member, world)
@@ -114,6 +116,8 @@ const recalled = ({ id, by, member }: Kept, world: World, log: Log, asked: () =>
   if (log.late) world.silent.delete(key)
   log.late ||= outer.late
   const expiresAt = verdict.tag === 'pass' ? expiryOf(verdict.principal) : 0
+  // one recovery in a decision makes all of its parts that can recover its own
+  world.recovered ||= outer.recovered && canRecover(member)
   if (date < expiresAt && !world.recovered) world.kept.set(key, { verdict, since: { now, date }, expiresAt })
   world.recovered ||= outer.recovered
   if (verdict.tag === 'pass') release(world, sentIn(leaf))
