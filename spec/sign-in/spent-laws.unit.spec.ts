@@ -1,5 +1,6 @@
 /** C-03: the laws of one-time ids find each wrong implementation. */
-import { memoryStore } from 'koa-with-auth/sessions'
+import { setTimeout as pause } from 'node:timers/promises'
+import { memoryStore, type SessionStore } from 'koa-with-auth/sessions'
 import { spentOver, type Spent } from 'koa-with-auth/sign-in'
 import { checkSpent, lawsOfSpent, LawViolations } from 'koa-with-auth/testing/laws'
 import { describe, expect, it } from 'vitest'
@@ -51,6 +52,18 @@ describe('C-03 the laws of one-time ids', () => {
     expect(lawsOfSpent(good())).toHaveLength(3)
     expect(lawsOfSpent(good(), { down: failing })).toHaveLength(4)
     expect(await broken(over(same, all, none))).toEqual([])
+  })
+
+  it('hold for a store that takes longer than a short lifetime', async () => {
+    const { spend: _spend, ...plain } = memoryStore()
+    const slow: SessionStore = {
+      ...plain,
+      read: async (id) => {
+        await pause(60)
+        return plain.read(id)
+      },
+    }
+    expect(await broken(spentOver(slow))).toEqual([])
   })
 
   it.each<readonly [string, Spent, ReadonlyArray<string>]>([
