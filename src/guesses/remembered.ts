@@ -190,7 +190,7 @@ const verifications = (maxAge: number, size: number): Verifications => {
     }
     return before - passed.size
   }
-  return { getOrVerify: getOrVerify, forget }
+  return { getOrVerify, forget }
 }
 
 /** When a principal expires. NaN for an `expiresAt` of another type: then the result is not kept. */
@@ -251,16 +251,20 @@ export const remembered = <P = unknown>(options: RememberedOptions): Remembered<
   let made = 0
 
   const around: Around = (self, leaf, reading) => {
-    const { extract, origin, mayRecover: recovers, notRemembered } = reading
+    const { extract, origin, mayRecover, notRemembered } = reading
     if (notRemembered !== undefined) throw new TypeError(`remembered(...)(a): ${notRemembered}`)
     const kind = kinds.get(self) ?? made++
     kinds.set(self, kind)
     const verify = decideOf(self)
     const getOrVerify = (attempt: Attempt, key: string): Evaluation<unknown> => {
       const { timeout } = settingsOf(attempt.request)
-      const isPrivate = recovers && (() => attempt.isRecovered)
+      const isPrivate = mayRecover && (() => attempt.isRecovered)
       let isAsked = false
-      const evaluation = kept.getOrVerify(key, () => ((isAsked = true), verify(attempt)), timeout, isPrivate)
+      const ask = () => {
+        isAsked = true
+        return verify(attempt)
+      }
+      const evaluation = kept.getOrVerify(key, ask, timeout, isPrivate)
       if (!isAsked) attempt.isRecalled = true
       return evaluation
     }

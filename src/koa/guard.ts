@@ -157,34 +157,34 @@ type Decide = (ctx: Context, exchange: Exchange, next: Next, isNested: boolean) 
 
 /**
  * The decision of a guard without the check of its place. Upgrades use it, too. `isNested`: whether a guard around this
- * one has let the caller in. `unread` can refuse further requests before they are read.
+ * one has let the caller in. `refuseEarly` can refuse further requests before they are read.
  */
 export const deciding = (
   authenticator: Authenticator<unknown>,
   levels: ReadonlyArray<string>,
-  unread?: EarlyRefusal,
+  refuseEarly?: EarlyRefusal,
 ): Decide => {
-  const policy = guardHeadersOf(authenticator.description)
-  const { whenAdmitted, whenRefused } = policy
+  const guardHeaders = guardHeadersOf(authenticator.description)
+  const { whenAdmitted, whenRefused } = guardHeaders
   const watch = decisionRecorder(authenticator, levels)
 
   const conclude = (ctx: Context, exchange: Exchange, next: Next, isNested: boolean, result: Result) => {
     if (E.isRight(result)) {
-      applyHeaders(ctx, exchange, policy, whenAdmitted)
+      applyHeaders(ctx, exchange, guardHeaders, whenAdmitted)
       return runAs(ctx, exchange, result.right, isNested, next)
     }
     if (!E.isLeft(result)) throw new TypeError('an authenticator must return an Either')
-    applyHeaders(ctx, exchange, policy, whenRefused)
-    const refuse = () => answerFailure(ctx, exchange.settings, result.left, policy)
+    applyHeaders(ctx, exchange, guardHeaders, whenRefused)
+    const refuse = () => answerFailure(ctx, exchange.settings, result.left, guardHeaders)
     return runAs(ctx, exchange, undefined, isNested, refuse)
   }
 
   return (ctx, exchange, next, isNested) => {
     const begun = decisions.hasSubscribers ? watch.begin(ctx) : undefined
-    const status = headersMayBeTruncated(ctx) ? 431 : unread?.(ctx)
+    const status = headersMayBeTruncated(ctx) ? 431 : refuseEarly?.(ctx)
     if (status !== undefined) {
       if (begun !== undefined) watch.refused(ctx, begun)
-      applyHeaders(ctx, exchange, policy, whenRefused)
+      applyHeaders(ctx, exchange, guardHeaders, whenRefused)
       return Promise.resolve(respondEarly(ctx, status))
     }
     const before = take(ctx.response)
@@ -213,7 +213,7 @@ const answerFailure = async (
   ctx: Context,
   settings: Settings,
   error: AuthError,
-  policy: GuardHeaders,
+  guardHeaders: GuardHeaders,
 ): Promise<void> => {
   if (error._tag === 'raised') {
     if (handlerOf(settings.exceptionHandlers, error.error) !== undefined) {
@@ -222,7 +222,7 @@ const answerFailure = async (
     if (httpStatusOf(error.error) === undefined) throw serverError(error.error)
   }
   try {
-    respondFailure(ctx, error, settings, policy)
+    respondFailure(ctx, error, settings, guardHeaders)
   } catch (raised) {
     throw serverError(raised)
   }

@@ -9,6 +9,8 @@
  *
  * The last `withAuth` on a router wins: the decision of an earlier one is taken off the list.
  *
+ * Plain routers have operations with guards, too. `refuseLateGuards` changes how their class registers an operation.
+ *
  * spec/levels/router-facts.http.spec.ts pins the facts of @koa/router that this relies on.
  */
 import * as Requirement from '../core/Requirement.js'
@@ -176,7 +178,7 @@ const stepsWithin = (
 /*
  * A guard after the handler of an operation never runs, so the operation is open. A router that a level guards refuses
  * it. Any other router knows nothing of guards, so its class gets the check: an open operation must not wait for an audit
- * to be found.
+ * to be found. The same place puts observers behind a guard (`layer.ts`).
  */
 
 // The methods that have the check
@@ -184,7 +186,10 @@ const refusing = new WeakSet<object>()
 
 type Register = (path: unknown, methods: unknown, functions: unknown, ...rest: unknown[]) => unknown
 
-/** Makes all routers of a class throw a TypeError for `router.get(path, handler, withAuth(a))`. */
+/**
+ * Makes all routers of a class throw a TypeError for `router.get(path, handler, withAuth(a))`, and put observers behind a
+ * guard. Operations without a guard are registered as before.
+ */
 export const refuseLateGuards = (type: unknown): void => {
   const prototype: unknown = typeof type === 'function' ? type.prototype : undefined
   if (typeof prototype !== 'object' || prototype === null || !('register' in prototype)) return

@@ -6,14 +6,15 @@
  * so the clone has the plan, too. A tracer replaces functions of a layer, but not the plan. What it put there runs, and
  * counts as the function that it replaced.
  *
- * | functions, in their order                 | `param`         | why they are there                                |
- * |-------------------------------------------|-----------------|---------------------------------------------------|
- * | `begin` of each application, outermost first | `aheadOfParams` | they set its settings                          |
- * | what was written ahead of a guard         | `aheadOfParams` | a rate limiter runs first                         |
- * | the guard                                 | `aheadOfParams` |                                                   |
- * | `param` hooks                             | their name      | they look things up, only for admitted callers    |
- * | the handlers                              | none            | the router puts later hooks in front of the first |
- * | `end` of each application, innermost first | `aheadOfParams` | they take the settings back                      |
+ * | functions, in their order                    | `param`         | why they are there                                   |
+ * |----------------------------------------------|-----------------|------------------------------------------------------|
+ * | `begin` of each application, outermost first | `aheadOfParams` | they set its settings                                |
+ * | what was written ahead of a guard            | `aheadOfParams` | a rate limiter runs first                            |
+ * | the guard                                    | `aheadOfParams` |                                                      |
+ * | `param` hooks                                | their name      | they look things up, only for admitted callers       |
+ * | the handlers                                 | none            | the router puts later hooks in front of the first    |
+ * | an observer before each but the first        | none            | it notes exceptions that a handler before it answers |
+ * | `end` of each application, innermost first   | `aheadOfParams` | they take the settings back                          |
  */
 import type { Middleware } from 'koa'
 import { aheadOfParams } from '../core/data.js'

@@ -41,7 +41,12 @@ export const tried = (response: AuthResponse, error: AuthError, realm: string): 
 }
 
 /** Answers a failure. */
-export const respondFailure = (ctx: Context, error: AuthError, settings: Settings, policy: GuardHeaders): void => {
+export const respondFailure = (
+  ctx: Context,
+  error: AuthError,
+  settings: Settings,
+  guardHeaders: GuardHeaders,
+): void => {
   const { errorMapper = defaultErrorMapper, realm, explain } = settings
   const response = errorMapper(error, ctx.request)
   const answered: unknown = response
@@ -52,7 +57,7 @@ export const respondFailure = (ctx: Context, error: AuthError, settings: Setting
   }
   write(ctx, explain && errorMapper === defaultErrorMapper ? tried(response, error, realm) : response)
   if (!names(response, 'www-authenticate')) {
-    setChallenges(ctx, challengesFor(error, response.status, policy.description), realm)
+    setChallenges(ctx, challengesFor(error, response.status, guardHeaders.description), realm)
   }
 }
 

@@ -149,7 +149,7 @@ const responseFieldsOf = (description: Description): GuardHeaders['responseField
 
 interface Applied {
   readonly ctx: Context
-  readonly policy: GuardHeaders
+  readonly guardHeaders: GuardHeaders
   /** What all guards read that this request passed. */
   readonly vary: string
   readonly headers: ReadonlyArray<HeaderLine>
@@ -163,25 +163,25 @@ interface Applied {
 export const applyHeaders = (
   ctx: Context,
   exchange: Exchange,
-  policy: GuardHeaders,
+  guardHeaders: GuardHeaders,
   headers: ReadonlyArray<HeaderLine>,
 ): void => {
   const { res } = ctx
   const { realm } = exchange.settings
-  addVary(res, policy.vary)
+  addVary(res, guardHeaders.vary)
   for (const { name, value } of headers) res.setHeader(name, value)
   const carried = exchangeOfResponse(ctx, exchange)
   const before = appliedTo(carried)
   if (before === undefined) {
     // Safe: it is called in the same way
     const writeHead = res.writeHead as WriteHead
-    carried.head = { ctx, policy, vary: policy.vary, headers, realm, writeHead } satisfies Applied
+    carried.head = { ctx, guardHeaders, vary: guardHeaders.vary, headers, realm, writeHead } satisfies Applied
     res.writeHead = writeCompleteHead
     return
   }
   // a later wrapper of `writeHead` is called first, and calls ours
-  const vary = union(before.vary, policy.vary)
-  carried.head = { ctx, policy, vary, headers, realm, writeHead: before.writeHead } satisfies Applied
+  const vary = union(before.vary, guardHeaders.vary)
+  carried.head = { ctx, guardHeaders, vary, headers, realm, writeHead: before.writeHead } satisfies Applied
 }
 
 // Safe: it is written here alone
@@ -189,10 +189,10 @@ const appliedTo = (exchange: Exchange | undefined) => exchange?.head as Applied 
 
 /** The headers of the guarded operation that answers; `undefined` if none does. */
 export const headersOfGuard = (response: ServerResponse): GuardHeaders | undefined =>
-  appliedTo(knownExchange(response))?.policy
+  appliedTo(knownExchange(response))?.guardHeaders
 
 function writeCompleteHead(this: ServerResponse, status: number, message?: unknown, headers?: unknown): ServerResponse {
-  // Safe: `applyPolicy` sets it before it installs this function
+  // Safe: `applyHeaders` sets it before it installs this function
   const applied = appliedTo(knownExchange(this))!
   // how Node itself calls it
   if (message === undefined && headers === undefined) {
@@ -204,12 +204,16 @@ function writeCompleteHead(this: ServerResponse, status: number, message?: unkno
   return applied.writeHead.call(this, status, ...left)
 }
 
-const complete = (response: ServerResponse, status: number, { ctx, policy, vary, headers, realm }: Applied): void => {
+const complete = (
+  response: ServerResponse,
+  status: number,
+  { ctx, guardHeaders, vary, headers, realm }: Applied,
+): void => {
   for (const { name, inLowerCase, value } of headers) {
     if (!response.hasHeader(inLowerCase)) response.setHeader(name, value)
   }
   addVary(response, vary)
-  const { exposesChallenges, responseFields } = policy
+  const { exposesChallenges, responseFields } = guardHeaders
   const further = responseFields?.()
   for (const name in further) response.setHeader(name, further[name] ?? '')
   // in this order, because Node makes `headers` when it is first read
@@ -217,7 +221,7 @@ const complete = (response: ServerResponse, status: number, { ctx, policy, vary,
     expose(response, ['WWW-Authenticate', ...Object.keys(further ?? {})].join(', '))
   // RFC 9110 §15.5.2, whatever wrote the 401
   if (status === 401 && !response.hasHeader('WWW-Authenticate')) {
-    setChallenges(ctx, challengesOf(policy.description), realm)
+    setChallenges(ctx, challengesOf(guardHeaders.description), realm)
   }
 }
 
