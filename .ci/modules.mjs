@@ -1,7 +1,7 @@
 // Completes the modules that tsc has built. dist/cjs is the only implementation. An entry point of ES modules is a list
 // of what the same entry point of CommonJS exports. `node .ci/modules.mjs <folder of the package>`; the default is the
 // current folder.
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, posix, resolve } from 'node:path'
 
@@ -111,6 +111,13 @@ exports.check = () => {
   if (!text.includes(call)) writeFileSync(own, text.replace(/^"use strict";\n/, `"use strict";\n${call};\n`))
 }
 
+// tsc first exports everything as undefined, for modules that import each other. None do here, and V8 calls an export that is
+// written once as if it were in the same file
+for (const file of readdirSync(join(dist, 'cjs'), { recursive: true })) {
+  if (!file.endsWith('.js')) continue
+  const text = readFileSync(join(dist, 'cjs', file), 'utf8')
+  write(join('cjs', file), text.replace(/^(?:exports\.\w+ = )+void 0;\n/gm, ''))
+}
 write('cjs/package.json', '{ "type": "commonjs" }\n')
 for (const [module, text] of Object.entries(inOtherWords)) write(`cjs/${module}.js`, `'use strict'${text}\n`)
 const require = createRequire(join(root, 'package.json'))

@@ -46,23 +46,25 @@ export const withoutBlanks = (value: string): string => {
 export const fromHeader = (name: string): ((request: Request) => O.Option<Sent>) => {
   const key = name.toLowerCase()
   return ({ req }) => {
-    const value = valueOf(req.headers, key)
+    const value: unknown = req.headers[key]
     if (value === undefined) return O.none
-    return O.some(repeatedLines(req.rawHeaders, name, key) ?? value)
+    const lines = linesOf(req.rawHeaders, name, key)
+    // A line of the client is no inherited property (`constructor`), so almost no request needs a second look
+    if (lines === value || Array.isArray(lines)) return O.some(lines)
+    return Object.hasOwn(req.headers, key) ? fromValue(value) : O.none
   }
 }
 
-// The property itself, never an inherited one (`constructor`)
-const valueOf = (headers: IncomingHttpHeaders, key: string): Sent | undefined => {
-  const value: unknown = Object.hasOwn(headers, key) ? headers[key] : undefined
-  if (typeof value === 'string') return withoutBlanks(value)
-  if (value === undefined || value === null) return undefined
+// Middleware changed it, or an adapter gives no raw lines
+const fromValue = (value: unknown): O.Option<Sent> => {
+  if (value === undefined || value === null) return O.none
+  if (typeof value === 'string') return O.some(withoutBlanks(value))
   // Some adapters give an array if it was sent more than once. Any other value becomes an array that no codec accepts
-  return Array.isArray(value) ? value.map((one) => withoutBlanks(String(one))) : []
+  return O.some(Array.isArray(value) ? value.map((one) => withoutBlanks(String(one))) : [])
 }
 
-// All values of a field that came on more than one line
-const repeatedLines = (lines: ReadonlyArray<string> = [], name: string, key: string): Sent | undefined => {
+// The value of a field, or all values if it came on more than one line
+const linesOf = (lines: ReadonlyArray<string> = [], name: string, key: string): Sent | undefined => {
   const { length } = key
   let first: string | undefined
   let all: string[] | undefined
@@ -70,11 +72,11 @@ const repeatedLines = (lines: ReadonlyArray<string> = [], name: string, key: str
     const field = lines[at]
     if (field === undefined || field.length !== length) continue
     if (field !== name && field.toLowerCase() !== key) continue
-    const value = lines[at + 1] ?? ''
+    const value = withoutBlanks(lines[at + 1] ?? '')
     if (first === undefined) first = value
-    else (all ??= [withoutBlanks(first)]).push(withoutBlanks(value))
+    else (all ??= [first]).push(value)
   }
-  return all
+  return all ?? first
 }
 
 const host = fromHeader('Host')
@@ -140,8 +142,9 @@ export const fromCookie =
 
 // Node joins several lines with `; `, as RFC 9113 §8.2.3 says
 const cookieField = (headers: IncomingHttpHeaders): string | undefined => {
-  const value = valueOf(headers, 'cookie')
-  return typeof value === 'object' ? value.join('; ') : value
+  const found = Object.hasOwn(headers, 'cookie') ? fromValue(headers.cookie) : O.none
+  if (O.isNone(found)) return undefined
+  return typeof found.value === 'string' ? found.value : found.value.join('; ')
 }
 
 const sent = (values: ReadonlyArray<string>): O.Option<Sent> => {

@@ -73,7 +73,9 @@ export const withPrincipalOf = (result: E.Right<unknown>, principal: unknown): R
 /** Whether an object is an Error of any realm or a DOMException, or inherits from an Error's prototype. */
 const isErrorObject = (answer: object): boolean => {
   const prototype: unknown = Object.getPrototypeOf(answer)
-  return (prototype !== Object.prototype && inheritsFromError(prototype)) || types.isNativeError(answer)
+  // An Error whose prototype was replaced still has its own `stack`. To ask the engine takes longer
+  if (prototype === Object.prototype) return 'stack' in answer && types.isNativeError(answer)
+  return inheritsFromError(prototype) || types.isNativeError(answer)
 }
 
 const inheritsFromError = (prototype: unknown): boolean => {
@@ -91,7 +93,7 @@ const isErrorPrototype = (prototype: object): boolean =>
  * Whether an object is the result of a lookup that found nothing: a prototype (`table['__proto__']`), or an object
  * without keys whose prototype is plain or null (Redis returns `{}` for a missing hash).
  */
-const foundNothing = (answer: object): boolean => (isPlain(answer) && !hasKeys(answer)) || isPrototype(answer)
+const foundNothing = (answer: object): boolean => (!hasKeys(answer) && isPlain(answer)) || isPrototype(answer)
 
 /** Whether a function is one that every object or function inherits: `table['constructor']`, `table['toString']`. */
 const isInheritedFunction = (answer: Function): boolean => {

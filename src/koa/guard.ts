@@ -18,7 +18,6 @@ import { withCode } from '../core/data.js'
 import { exchangeOf, handlerOf, httpStatusOf, type Exchange, type Settings } from '../core/Settings.js'
 import { decisions } from '../core/events.js'
 import { inTime } from '../core/outage.js'
-import { sourceOf } from '../kinds/sessionUser.js'
 import { warnOfLateSettings } from './lateSettings.js'
 import { markGuard, type GuardProperties, type GuardSource, type ThenMiddleware } from './layer.js'
 import { respondFailure, respondEarly, restore, take } from './respond.js'
@@ -176,7 +175,7 @@ export const deciding = (
     if (!E.isLeft(result)) throw new TypeError('an authenticator must return an Either')
     applyHeaders(ctx, exchange, guardHeaders, whenRefused)
     const refuse = () => answerFailure(ctx, exchange.settings, result.left, guardHeaders)
-    return runAs(ctx, exchange, undefined, isNested, refuse)
+    return Promise.resolve(runAs(ctx, exchange, undefined, isNested, refuse))
   }
 
   return (ctx, exchange, next, isNested) => {
@@ -209,12 +208,12 @@ export const deciding = (
 type Result = E.Either<AuthError, unknown>
 
 // An exception of a hook: its handler answers. Without one, an http-errors 4xx keeps its status, any other is Koa's 500
-const answerFailure = async (
+const answerFailure = (
   ctx: Context,
   settings: Settings,
   error: AuthError,
   guardHeaders: GuardHeaders,
-): Promise<void> => {
+): void | Promise<void> => {
   if (error._tag === 'raised') {
     if (handlerOf(settings.exceptionHandlers, error.error) !== undefined) {
       return answerException(ctx, error.error, settings)
@@ -231,7 +230,7 @@ const answerFailure = async (
 // What runs in an operation. Signing in and out is possible only there, because middleware above may answer an exception
 // before the sessions see it, so it is noted here for them
 const inside = (ctx: Context, exchange: Exchange, next: Next): Next =>
-  sourceOf(ctx) === undefined
+  exchange.source === undefined
     ? next
     : async () => {
         exchange.operations++
@@ -255,13 +254,13 @@ const inside = (ctx: Context, exchange: Exchange, next: Next): Next =>
 type Guarded = Context['request'] & { auth?: unknown }
 
 /** Runs with this principal. `isNested`: whether a guard around this one has set another. */
-const runAs = <A>(
+const runAs = <A extends Promise<unknown> | void>(
   ctx: Context,
   { settings: { state } }: Exchange,
   principal: unknown,
   isNested: boolean,
-  run: () => Promise<A>,
-): Promise<A> => {
+  run: () => A,
+): A | Promise<Awaited<A>> => {
   // `auth` is a property that this package adds to the request
   const request: Guarded = ctx.request
   if (isNested) return runInside(ctx, request, state, principal, run)
@@ -276,8 +275,8 @@ const runInside = async <A>(
   request: Guarded,
   state: string | undefined,
   principal: unknown,
-  run: () => Promise<A>,
-): Promise<A> => {
+  run: () => A,
+): Promise<Awaited<A>> => {
   const outer = request.auth
   const outerState: unknown = state === undefined ? undefined : ctx.state[state]
   const set = (auth: unknown, inState: unknown): void => {
