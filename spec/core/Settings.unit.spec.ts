@@ -1,6 +1,7 @@
 /** Settings belong to the context of one request. Without them, the defaults apply. */
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { carry, defaults, settingsOf } from '../../src/core/Settings.js'
+import { defaults } from '../../src/core/Settings.js'
+import { carry, settingsOf } from '../../src/core/Exchange.js'
 import { mockRequest } from 'koa-with-auth/testing'
 
 afterEach(() => {

@@ -3,7 +3,8 @@ import Koa, { type Context } from 'koa'
 import { authSettings, type AuthResponse, type AuthSettings } from 'koa-with-auth'
 import { expect, it } from 'vitest'
 import { checkOptions } from '../../src/core/options.js'
-import { defaults, settingsOf, type Settings } from '../../src/core/Settings.js'
+import { defaults, type Settings } from '../../src/core/Settings.js'
+import { settingsOf } from '../../src/core/Exchange.js'
 import { isSettings, settings, settingsFrom } from '../../src/koa/settings.js'
 
 const outer: Settings = {

@@ -38,7 +38,7 @@ import { expectGuarded, mergeRequests, mockRequest, withBasic, withBearer, withC
 import { checkAuthenticator, checkErrorMapper } from 'koa-with-auth/testing/laws'
 import { guardUpgrade } from 'koa-with-auth/upgrades'
 import { expect, it, vi } from 'vitest'
-import { settingsOf } from '../../src/core/Settings.js'
+import { settingsOf } from '../../src/core/Exchange.js'
 import { ask, listen } from '../support/servers/server.js'
 
 type Options = Readonly<Record<string, unknown>>

@@ -1,11 +1,10 @@
 /**
  * The settings of an application, for all its guards. They are on the Koa context, so a guard works in any application.
  *
- * Pure data; `koa/settings.ts` checks the settings and puts them there.
+ * Pure data; `koa/settings.ts` checks the settings and puts them there, in the record of the request (`Exchange.ts`).
  */
 import { STATUS_CODES } from 'node:http'
-import type { Context, Request } from 'koa'
-import type { Attempt } from './Attempt.js'
+import type { Request } from 'koa'
 import type { AuthError, UnfinishedReason } from './AuthError.js'
 import type { CrossOriginPolicy } from './CrossOrigin.js'
 import { deepFreeze, ownField } from './data.js'
@@ -292,89 +291,3 @@ export const defaults: Settings = Object.freeze<Settings>({
   events: undefined,
   within: undefined,
 })
-
-/**
- * What is known of one request, in one place that a debugger shows: `ctx[Symbol.for('koa-with-auth/exchange')]`. A
- * field whose type is above this folder belongs to the module that its comment names.
- */
-export interface Exchange {
-  /** The settings in force where the request is now. */
-  settings: Settings
-  /** The captures of the layer whose guard ran last: the router makes new ones for each layer, see `koa/guard.ts`. */
-  captures: unknown
-  /** How many guarded operations are running, each inside of the one before, see `koa/guard.ts`. */
-  operations: number
-  /** Whether signing in or out has begun, see `sessions/signing.ts`. */
-  isSigning: boolean
-  /** Whether the operation threw, see `koa/settings.ts`. */
-  hasThrown: boolean
-  /** Why signing in or out was refused outside of a guarded operation, see `sessions/signing.ts`. */
-  misplaced: Error | undefined
-  /** What completes the head of the response, see `koa/responseHeaders.ts`. */
-  head: unknown
-  /** What was decided, if there is a subscriber, see `koa/watching.ts`. */
-  decision: unknown
-  /** The applications that the request is in, see `koa/application.ts`. */
-  visits: unknown
-  /** Who is signed in, see `kinds/sessionUser.ts`. */
-  source: unknown
-  /** The session and its changes, see `sessions/RequestSession.ts`. */
-  session: unknown
-  /** The decision that a guard makes, or made last. */
-  attempt: Attempt | undefined
-  /** The access token that was verified last, see `jwt/tokenKind.ts`. */
-  verified: unknown
-  /** The access token that let the request in. */
-  token: unknown
-}
-
-/** On a Koa context and its response: the record of the request. */
-export const exchangeMark: unique symbol = Symbol.for('koa-with-auth/exchange')
-
-interface Carrying {
-  [exchangeMark]?: Exchange
-}
-
-/** The record of a request. The first call makes it. */
-export const exchangeOf = (ctx: object): Exchange => {
-  const carrying: Carrying = ctx
-  return (carrying[exchangeMark] ??= {
-    settings: defaults,
-    captures: undefined,
-    operations: 0,
-    isSigning: false,
-    hasThrown: false,
-    misplaced: undefined,
-    head: undefined,
-    decision: undefined,
-    visits: undefined,
-    source: undefined,
-    session: undefined,
-    attempt: undefined,
-    verified: undefined,
-    token: undefined,
-  })
-}
-
-/** The record of a request, or of the request of a response; `undefined` if there is none yet. */
-export const knownExchange = (carrying: object): Exchange | undefined => {
-  const { [exchangeMark]: exchange }: Carrying = carrying
-  return exchange
-}
-
-/**
- * The record that the response of a request carries. It is that of its first context, because middleware can make
- * another context for the same response.
- */
-export const exchangeOfResponse = (ctx: Context, exchange = exchangeOf(ctx)): Exchange => {
-  const response: Context['res'] & Carrying = ctx.res
-  return (response[exchangeMark] ??= exchange)
-}
-
-/** The settings that a request carries. */
-export const settingsOf = ({ ctx }: Request): Settings => knownExchange(ctx)?.settings ?? defaults
-
-/** Lets a request carry settings. */
-export const carry = ({ ctx }: Request, settings: Settings): void => {
-  exchangeOf(ctx).settings = settings
-}

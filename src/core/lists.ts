@@ -2,7 +2,7 @@
  * Alternatives: a list is tried in order, and an object also reports which member passed.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Attempt } from './Attempt.js'
+import type { Attempt } from './Exchange.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
 import {

@@ -7,7 +7,7 @@
  * absent, so `optional` of one does not admit anonymous callers.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Attempt } from './Attempt.js'
+import type { Attempt } from './Exchange.js'
 import { anonymous, type Result } from './Result.js'
 import type { AuthError } from './AuthError.js'
 import {

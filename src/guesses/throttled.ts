@@ -22,7 +22,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from 'koa'
-import type { Attempt, PendingGuess } from '../core/Attempt.js'
+import { settingsOf, type Attempt, type PendingGuess } from '../core/Exchange.js'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
 import {
@@ -37,7 +37,6 @@ import {
 import { isForged, isFromElsewhere } from '../core/CrossOrigin.js'
 import { withChallenges, wrappedBy, type Leaf } from '../core/Description.js'
 import { andThen, failureOf, type Evaluation, type Decoded } from '../core/Result.js'
-import { settingsOf } from '../core/Settings.js'
 import { checkMember } from '../core/members.js'
 import {
   checkOptions,

@@ -19,7 +19,7 @@ import {
 import { fromAuthorization } from '../core/RequestFields.js'
 import { andThen, type Evaluation, type Decoded } from '../core/Result.js'
 import { decoderOf, schemaLike, type Schema } from '../core/Schema.js'
-import { exchangeOf, knownExchange } from '../core/Settings.js'
+import { exchangeOf, knownExchange } from '../core/Exchange.js'
 import { ownOrGetter } from '../core/data.js'
 import { credential, hook, maybe, unchecked, type Checks, type Check as OptionCheck } from '../core/options.js'
 import { bearerChallenge, tokenExpired } from '../kinds/http.js'

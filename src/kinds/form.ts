@@ -13,7 +13,7 @@ import * as Challenge from '../core/Challenge.js'
 import { isForged } from '../core/CrossOrigin.js'
 import { MAX_FIELD_LENGTH, type Leaf } from '../core/Description.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
-import { settingsOf } from '../core/Settings.js'
+import { settingsOf } from '../core/Exchange.js'
 import { deepFreeze, ownField, ownOrGetter } from '../core/data.js'
 import {
   checkOptions,

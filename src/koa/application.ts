@@ -8,7 +8,8 @@
  */
 import type { Context, Next } from 'koa'
 import { aheadOfParams, notWrapped } from '../core/data.js'
-import { exchangeOf, type Addition, type Exchange, type Settings } from '../core/Settings.js'
+import type { Addition, Settings } from '../core/Settings.js'
+import { exchangeOf, type Exchange } from '../core/Exchange.js'
 import type { Application } from './plan.js'
 import { answerException } from './settings.js'
 

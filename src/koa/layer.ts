@@ -10,7 +10,7 @@
  */
 import type { Context, Next } from 'koa'
 import type { Requirement } from '../core/Requirement.js'
-import { knownExchange } from '../core/Settings.js'
+import { knownExchange } from '../core/Exchange.js'
 import { aheadOfParams, notWrapped, operationMark } from '../core/data.js'
 import type { Layer, RouterInstance } from './router.js'
 

@@ -11,7 +11,7 @@ import type { ServerResponse } from 'node:http'
 import type { Context, Request } from 'koa'
 import { render, type Challenge } from '../core/Challenge.js'
 import { challengesOf, fieldsOf, leaves, readsQuery, type Description } from '../core/Description.js'
-import { exchangeOfResponse, knownExchange, type Exchange } from '../core/Settings.js'
+import { exchangeOfResponse, knownExchange, type Exchange } from '../core/Exchange.js'
 
 /*
  * Writes `WWW-Authenticate`. Each challenge is rendered once. If a script sent the request, the challenges open no

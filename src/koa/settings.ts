@@ -6,18 +6,15 @@ import { is as isAuthError } from '../core/AuthError.js'
 import { trustedOrigins } from '../core/CrossOrigin.js'
 import {
   addHandlers,
-  carry,
   defaults,
-  exchangeOf,
   handlerOf,
-  knownExchange,
-  settingsOf,
   type Addition,
   type AuthResponse,
   type ErrorMapper,
   type ExceptionHandler,
   type Settings,
 } from '../core/Settings.js'
+import { carry, exchangeOf, knownExchange, settingsOf } from '../core/Exchange.js'
 import { notWrapped, upgradeMark } from '../core/data.js'
 import {
   checkOptions,

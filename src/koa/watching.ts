@@ -9,12 +9,18 @@ import { channel } from 'node:diagnostics_channel'
 import type { ServerResponse } from 'node:http'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Request } from 'koa'
-import { newAttempt, type Attempt } from '../core/Attempt.js'
+import {
+  newAttempt,
+  exchangeOfResponse,
+  knownExchange,
+  settingsOf,
+  type Attempt,
+  type Exchange,
+} from '../core/Exchange.js'
 import { branchesOf, type AuthError } from '../core/AuthError.js'
 import { decideOf, make, mapLeaves, type Authenticator } from '../core/Authenticator.js'
 import { andThen, isAnonymous, type Evaluation } from '../core/Result.js'
 import { decisions, type Decision, type DecisionBranch, type Outcome } from '../core/events.js'
-import { exchangeOfResponse, knownExchange, settingsOf, type Exchange } from '../core/Settings.js'
 import { type Leaf, type Description, leaves, schemeNameOf, alternativesOf } from '../core/Description.js'
 
 /**

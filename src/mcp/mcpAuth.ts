@@ -4,7 +4,7 @@
 import type { Context } from 'koa'
 import { branchesOf, insufficient } from '../core/AuthError.js'
 import { withChallenges } from '../core/Description.js'
-import { settingsOf } from '../core/Settings.js'
+import { settingsOf } from '../core/Exchange.js'
 import { ownField } from '../core/data.js'
 import { nonEmptyStrings } from '../jwt/Provider.js'
 import type { Json } from '../jwt/claims.js'

@@ -5,7 +5,7 @@
  * session authenticators read it.
  */
 import type { Context } from 'koa'
-import { exchangeOf } from '../core/Settings.js'
+import { exchangeOf } from '../core/Exchange.js'
 import { signedIn, signedOut, type SignedOutReason, type SignInDigests } from '../core/events.js'
 import type { Proof } from '../core/Proof.js'
 import { sessionData } from '../kinds/plainSession.js'

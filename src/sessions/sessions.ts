@@ -8,7 +8,7 @@ import type Koa from 'koa'
 import type { Context, Next, Request } from 'koa'
 import koaSession from 'koa-session'
 import type { PrincipalFromAnswer } from '../core/Result.js'
-import { exchangeOf, settingsOf } from '../core/Settings.js'
+import { exchangeOf, settingsOf } from '../core/Exchange.js'
 import { notWrapped, upgradeMark } from '../core/data.js'
 import {
   checkOptions,

@@ -20,7 +20,7 @@ import {
 } from '../core/Authenticator.js'
 import { constantFailure } from '../core/Description.js'
 import { hostsOf } from '../core/RequestFields.js'
-import { exchangeOf } from '../core/Settings.js'
+import { exchangeOf } from '../core/Exchange.js'
 import { andThen } from '../core/Result.js'
 import { upgradeMark } from '../core/data.js'
 import { endsSignIn, signedOut, type SignedOutEvent, type SignInDigests } from '../core/events.js'

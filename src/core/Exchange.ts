@@ -1,0 +1,144 @@
+/**
+ * What is known of one request, and of one decision about it.
+ *
+ * The record of a request, the `Exchange`, is on its Koa context and its response, for as long as they live. The record of a decision,
+ * the `Attempt`, is made by the guard, handed down by the tree of the authenticator, and gone with the decision: so what a part of
+ * the tree notes for another part never has to be removed. Without an attempt, `evaluate` makes one.
+ */
+import type { Context, Request } from 'koa'
+import type { Leaf } from './Description.js'
+import type { Decode, Decoded } from './Result.js'
+import { defaults, type Settings } from './Settings.js'
+
+/** What is known of one decision. */
+export interface Attempt {
+  /** The request that it is about. */
+  readonly request: Request
+  /** @internal The kinds that let in, in order; only if a record of the decision needs them. */
+  passed: Leaf[] | undefined
+  /** @internal The guesses that stay counted, see `guesses/throttled.ts`. */
+  guesses: ReadonlyArray<PendingGuess> | undefined
+  /** @internal The credentials that were decoded before their kind was asked. */
+  decoded: DecodedAhead | undefined
+  /** @internal Whether a remembered verification answered. */
+  isRecalled: boolean
+  /** @internal Whether no guess is counted, nor refused by a count: `expectGuarded` sends wrong credentials on purpose. */
+  isUncounted: boolean
+  /** @internal Whether something else than a credential decided (`recoverUnavailable`). */
+  isRecovered: boolean
+  /** @internal The access token that was accepted. A part of the tree that goes on without it restores the one before. */
+  token: unknown
+}
+
+/** @internal A guess that is counted, unless a kind later knows its credential. */
+export interface PendingGuess {
+  readonly sent: unknown
+  readonly limiter: object
+  readonly key: string
+  readonly takeBack: () => void
+}
+
+/** @internal What one `decode` made of one value. */
+export interface DecodedAhead {
+  readonly decode: Decode
+  readonly sent: unknown
+  readonly credentials: Decoded
+}
+
+/** Begins a decision about a request. */
+export const newAttempt = (request: Request): Attempt => ({
+  request,
+  passed: undefined,
+  guesses: undefined,
+  decoded: undefined,
+  isRecalled: false,
+  isUncounted: false,
+  isRecovered: false,
+  token: undefined,
+})
+
+/**
+ * What is known of one request, in one place that a debugger shows: `ctx[Symbol.for('koa-with-auth/exchange')]`. A
+ * field whose type is above this folder belongs to the module that its comment names.
+ */
+export interface Exchange {
+  /** The settings in force where the request is now. */
+  settings: Settings
+  /** The captures of the layer whose guard ran last: the router makes new ones for each layer, see `koa/guard.ts`. */
+  captures: unknown
+  /** How many guarded operations are running, each inside of the one before, see `koa/guard.ts`. */
+  operations: number
+  /** Whether signing in or out has begun, see `sessions/signing.ts`. */
+  isSigning: boolean
+  /** Whether the operation threw, see `koa/settings.ts`. */
+  hasThrown: boolean
+  /** Why signing in or out was refused outside of a guarded operation, see `sessions/signing.ts`. */
+  misplaced: Error | undefined
+  /** What completes the head of the response, see `koa/responseHeaders.ts`. */
+  head: unknown
+  /** What was decided, if there is a subscriber, see `koa/watching.ts`. */
+  decision: unknown
+  /** The applications that the request is in, see `koa/application.ts`. */
+  visits: unknown
+  /** Who is signed in, see `kinds/sessionUser.ts`. */
+  source: unknown
+  /** The session and its changes, see `sessions/RequestSession.ts`. */
+  session: unknown
+  /** The decision that a guard makes, or made last. */
+  attempt: Attempt | undefined
+  /** The access token that was verified last, see `jwt/tokenKind.ts`. */
+  verified: unknown
+  /** The access token that let the request in. */
+  token: unknown
+}
+
+/** On a Koa context and its response: the record of the request. */
+export const exchangeMark: unique symbol = Symbol.for('koa-with-auth/exchange')
+
+interface Carrying {
+  [exchangeMark]?: Exchange
+}
+
+/** The record of a request. The first call makes it. */
+export const exchangeOf = (ctx: object): Exchange => {
+  const carrying: Carrying = ctx
+  return (carrying[exchangeMark] ??= {
+    settings: defaults,
+    captures: undefined,
+    operations: 0,
+    isSigning: false,
+    hasThrown: false,
+    misplaced: undefined,
+    head: undefined,
+    decision: undefined,
+    visits: undefined,
+    source: undefined,
+    session: undefined,
+    attempt: undefined,
+    verified: undefined,
+    token: undefined,
+  })
+}
+
+/** The record of a request, or of the request of a response; `undefined` if there is none yet. */
+export const knownExchange = (carrying: object): Exchange | undefined => {
+  const { [exchangeMark]: exchange }: Carrying = carrying
+  return exchange
+}
+
+/**
+ * The record that the response of a request carries. It is that of its first context, because middleware can make
+ * another context for the same response.
+ */
+export const exchangeOfResponse = (ctx: Context, exchange = exchangeOf(ctx)): Exchange => {
+  const response: Context['res'] & Carrying = ctx.res
+  return (response[exchangeMark] ??= exchange)
+}
+
+/** The settings that a request carries. */
+export const settingsOf = ({ ctx }: Request): Settings => knownExchange(ctx)?.settings ?? defaults
+
+/** Lets a request carry settings. */
+export const carry = ({ ctx }: Request, settings: Settings): void => {
+  exchangeOf(ctx).settings = settings
+}
