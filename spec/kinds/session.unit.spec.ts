@@ -15,7 +15,8 @@ import {
   withAuth,
 } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { rightsByFlags, notAUser } from '../../src/kinds/sessionUser.js'
+import { notAUser } from '../../src/kinds/session.js'
+import { rightsByFlags } from '../../src/kinds/sessionUser.js'
 import { ask, serve } from '../support/servers/server.js'
 
 const kinds = {

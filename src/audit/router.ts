@@ -8,11 +8,11 @@ import { isSafe, type CrossOriginPolicy } from '../core/CrossOrigin.js'
 import { admitsAnonymous, isAmbient, leaves, type Description } from '../core/Description.js'
 import * as Requirement from '../core/Requirement.js'
 import { defaults, type Settings } from '../core/Settings.js'
+import { digestOf } from '../core/functionName.js'
 import { allOf } from '../core/lists.js'
 import { declareFactory } from '../core/options.js'
-import { isGuard, type Guarding, noteOf } from '../koa/layer.js'
+import { isGuard, noteOf, originalOf, type Guarding } from '../koa/layer.js'
 import {
-  functionName,
   isAssetAmong,
   partAmong,
   pathInWords,
@@ -378,6 +378,14 @@ const scopeOf = ({ layer: { path, opts } }: PathLayer): string => {
 
 // The router's own patterns for `use(f)` and `use('', f)`
 const everything = /(?:\{\/\*rest\}|\(\?:\\\/\|\$\))$/
+
+/** The name of a function, for readers of the audit. */
+const functionName = (f: Function): string => {
+  const param: unknown = Reflect.get(f, 'param')
+  const original = originalOf(f)
+  const name = original.name || `function without a name ${digestOf(original)}`
+  return typeof param === 'string' ? `param ${param}: ${name}` : name
+}
 
 /** The name of a function of middleware. */
 const middlewareName = (f: Function): string => (isSettings(f) ? 'authSettings' : functionName(f))

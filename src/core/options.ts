@@ -202,7 +202,7 @@ export const nameLike =
   }
 
 /** A protection space. */
-export const realm: Check = (place, value) => {
+const realm: Check = (place, value) => {
   if (!isQuotable(value)) throw new TypeError(`${place} must be printable ASCII on one line`)
 }
 

@@ -42,16 +42,7 @@ import {
   type Checks,
 } from '../core/options.js'
 import { cookieNameOf, sessionData, sessionField, sessionOf } from './plainSession.js'
-import {
-  declaredSessionCookie,
-  DEFAULT_COOKIE,
-  notAUser,
-  rightsByFlags,
-  SessionUser,
-  sourceOf,
-  type LoadsUsers,
-  type Rights,
-} from './sessionUser.js'
+import { declaredSessionCookie, DEFAULT_COOKIE, rightsByFlags, sourceOf, type Rights } from './sessionUser.js'
 
 /*
  * Makes the session kinds. The exports of `koa-with-auth` work with any application. Those that `sessions(app, ...)`
@@ -267,7 +258,40 @@ const checkOwner = (factory: string, ctx: Context, owner: object | undefined): v
 // model
 // -------------------------------------------------------------------------------------
 
-export { SessionUser }
+const flag = t.union([t.boolean, t.null, t.undefined])
+
+/** A logged-in user. Only `true` grants a right; `isActive: false` and `null` refuse. */
+export const SessionUser = Object.freeze(
+  t.intersection([t.type({ username: t.string }), t.partial({ isSuperuser: flag, isStaff: flag, isActive: flag })]),
+)
+
+/** A signed-in user: what the codec `SessionUser` decodes. */
+export type SessionUser = t.TypeOf<typeof SessionUser>
+
+/** Intersected with the type of options: adds nothing if they load users. Otherwise they do not compile. */
+type LoadsUsers<R> = LoadsUsersAsInferred<[R][R extends unknown ? 0 : never]>
+
+type LoadsUsersAsInferred<R> =
+  unknown extends PrincipalFromAnswer<R>
+    ? unknown
+    : [PrincipalFromAnswer<R>] extends [SessionUser]
+      ? unknown
+      : {
+          readonly loadUser: (
+            ...args: never[]
+          ) => 'a user has username: string; isActive, isSuperuser and isStaff are boolean, null or left out'
+        }
+
+/** Why a loaded value is no user, and the fix; `undefined` for a user. Never prints a value. */
+export const notAUser = (u: unknown, rights: Rights, needsUsername: boolean): string | undefined => {
+  if (typeof u !== 'object' || u === null || Array.isArray(u)) {
+    return `loadUser must load an object${needsUsername ? ' with a username' : ''}, or undefined where there is no such user`
+  }
+  return needsUsername && typeof ownOrGetter(u, 'username') !== 'string' ? noUsername : rights.mistakeOf(u)
+}
+
+const noUsername =
+  'the loaded user has no username that is a string; load { ...user, username: user.email }, for example, or use the kinds that sessions(app, { identify }) returns'
 
 /** The data of a session. */
 export type SessionData = Readonly<Record<string, unknown>>

@@ -5,9 +5,7 @@
  * Only `true` grants a right. A function that returns another truthy value is a mistake: a promise is truthy, whatever it resolves
  * to.
  */
-import * as t from 'io-ts'
 import type { Context } from 'koa'
-import type { PrincipalFromAnswer } from '../core/Result.js'
 import type { Proof } from '../core/Proof.js'
 import { exchangeOf, knownExchange } from '../core/Exchange.js'
 import { ownOrGetter } from '../core/data.js'
@@ -83,45 +81,6 @@ const answered = (place: string, answer: unknown): boolean => {
 
 /** Rights that flags alone decide. */
 export const rightsByFlags: Rights = rightsFrom('flags', {})
-
-/*
- * The user of a session: what `loadUser` must return.
- */
-
-const flag = t.union([t.boolean, t.null, t.undefined])
-
-/** A logged-in user. Only `true` grants a right; `isActive: false` and `null` refuse. */
-export const SessionUser = Object.freeze(
-  t.intersection([t.type({ username: t.string }), t.partial({ isSuperuser: flag, isStaff: flag, isActive: flag })]),
-)
-
-/** A signed-in user: what the codec `SessionUser` decodes. */
-export type SessionUser = t.TypeOf<typeof SessionUser>
-
-/** Intersected with the type of options: adds nothing if they load users. Otherwise they do not compile. */
-export type LoadsUsers<R> = LoadsUsersAsInferred<[R][R extends unknown ? 0 : never]>
-
-type LoadsUsersAsInferred<R> =
-  unknown extends PrincipalFromAnswer<R>
-    ? unknown
-    : [PrincipalFromAnswer<R>] extends [SessionUser]
-      ? unknown
-      : {
-          readonly loadUser: (
-            ...args: never[]
-          ) => 'a user has username: string; isActive, isSuperuser and isStaff are boolean, null or left out'
-        }
-
-/** Why a loaded value is no user, and the fix; `undefined` for a user. Never prints a value. */
-export const notAUser = (u: unknown, rights: Rights, needsUsername: boolean): string | undefined => {
-  if (typeof u !== 'object' || u === null || Array.isArray(u)) {
-    return `loadUser must load an object${needsUsername ? ' with a username' : ''}, or undefined where there is no such user`
-  }
-  return needsUsername && typeof ownOrGetter(u, 'username') !== 'string' ? noUsername : rights.mistakeOf(u)
-}
-
-const noUsername =
-  'the loaded user has no username that is a string; load { ...user, username: user.email }, for example, or use the kinds that sessions(app, { identify }) returns'
 
 /*
  * What `koa-with-auth/sessions` knows about the session of a request: whether its store failed, and who is signed in.

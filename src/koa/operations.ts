@@ -7,10 +7,8 @@
  */
 import { METHODS } from 'node:http'
 import * as Requirement from '../core/Requirement.js'
-import { digestOf } from '../core/functionName.js'
 import {
   noteOf,
-  originalOf,
   routerOf,
   type AnyApplication,
   type AnyRouter,
@@ -128,14 +126,6 @@ const methodsOf = ({ methods }: Pick<ReadLayer, 'methods'>): Readonly<Record<str
   if (METHODS.every((method) => all.includes(method))) return { ALL: all }
   const named = reading.length > 0 ? all.filter((method) => method !== 'HEAD') : all
   return Object.fromEntries(named.map((method) => [method, method === 'GET' ? reading : [method]]))
-}
-
-/** The name of a function, for readers of the audit. */
-export const functionName = (f: Function): string => {
-  const param: unknown = Reflect.get(f, 'param')
-  const original = originalOf(f)
-  const name = original.name || `function without a name ${digestOf(original)}`
-  return typeof param === 'string' ? `param ${param}: ${name}` : name
 }
 
 const docsAmong = (functions: ReadonlyArray<Function>): OperationNote['docs'] => {

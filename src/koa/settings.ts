@@ -18,6 +18,7 @@ import { carry, exchangeOf, knownExchange, settingsOf } from '../core/Exchange.j
 import { notWrapped, upgradeMark } from '../core/data.js'
 import {
   checkOptions,
+  credential,
   declareFactory,
   flag,
   hook,
@@ -25,7 +26,6 @@ import {
   maybe,
   named,
   positive,
-  realm,
   type Check,
   type Checks,
   type Given,
@@ -174,7 +174,7 @@ const events: Check = (place, value) => {
 export const settings: Checks<AuthSettings> = {
   csrf: maybe(flag),
   trustedOrigins: maybe(list),
-  realm: maybe(realm),
+  realm: credential.realm,
   timeout: maybe(positive),
   errorMapper: maybe(hook(2)),
   explain: maybe(flag),

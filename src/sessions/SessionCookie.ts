@@ -2,9 +2,8 @@
  * The cookie of the sessions: its name and its domain, and what must not change how long it lasts.
  *
  * koa-session writes it, with koa's cookie library. That library forgets the domain when it deletes a signature that is
- * wrong, and when it signs anew with a newer key. So the domain is added when the head is written.
+ * wrong, and when it signs anew with a newer key. So the domain is added when the head is written (`commit.ts`).
  */
-import type { ServerResponse } from 'node:http'
 import { domainToUnicode } from 'node:url'
 import type { Context } from 'koa'
 import type { Check } from '../core/options.js'
@@ -55,21 +54,6 @@ export const sessionCookieOf = (
     throw new TypeError(`sessions(app, { cookieName }): browsers take ${name} only over https; set https: true`)
   }
   return { name, domain }
-}
-
-/** What the lines of `Set-Cookie` begin with that are about the cookie. */
-export const lineStarts = ({ name }: SessionCookie): ReadonlyArray<string> => [`${name}=`, `${name}.sig=`]
-
-/** Adds the domain to the lines that lack it. */
-export const addDomain = (response: ServerResponse, cookie: SessionCookie): void => {
-  const { domain } = cookie
-  const given = response.getHeader('Set-Cookie')
-  if (domain === undefined || given === undefined) return
-  const starts = lineStarts(cookie)
-  const isOurs = (line: string) => starts.some((start) => line.startsWith(start))
-  const lines = [given].flat().map(String)
-  const inDomain = lines.map((line) => (isOurs(line) && !/; *domain=/i.test(line) ? `${line}; domain=${domain}` : line))
-  response.setHeader('Set-Cookie', inDomain)
 }
 
 /**

@@ -9,7 +9,7 @@ import { hasData } from '../kinds/plainSession.js'
 import { setGiven, type WriteHead } from '../koa/responseHeaders.js'
 import { StoreUnavailable } from '../stores/within.js'
 import { sessionOf, textOf, type RequestSession } from './RequestSession.js'
-import { addDomain, lineStarts, type SessionCookie } from './SessionCookie.js'
+import type { SessionCookie } from './SessionCookie.js'
 import { digestOf, type SessionStore } from './SessionStore.js'
 import { unavailable } from './SignIn.js'
 
@@ -148,6 +148,21 @@ export const keepUncached = (response: ServerResponse, cookie: SessionCookie): v
     return setsCookie(this, names) ? withoutCaching(this, write) : write()
   }
   response.writeHead = watched
+}
+
+/** What the lines of `Set-Cookie` begin with that are about the cookie. */
+const lineStarts = ({ name }: SessionCookie): ReadonlyArray<string> => [`${name}=`, `${name}.sig=`]
+
+/** Adds the domain to the lines that lack it. */
+const addDomain = (response: ServerResponse, cookie: SessionCookie): void => {
+  const { domain } = cookie
+  const given = response.getHeader('Set-Cookie')
+  if (domain === undefined || given === undefined) return
+  const starts = lineStarts(cookie)
+  const isOurs = (line: string) => starts.some((start) => line.startsWith(start))
+  const lines = [given].flat().map(String)
+  const inDomain = lines.map((line) => (isOurs(line) && !/; *domain=/i.test(line) ? `${line}; domain=${domain}` : line))
+  response.setHeader('Set-Cookie', inDomain)
 }
 
 const setsCookie = (response: ServerResponse, names: ReadonlyArray<string>): boolean => {
