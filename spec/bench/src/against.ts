@@ -3,6 +3,9 @@
  * turns and in changing order. A second application of each shows how much a figure may be wrong.
  *
  * A figure is the ratio of lower quartiles, over several processes. In every second process the other build is loaded first.
+ *
+ * Four applications and two builds in one process share Koa and Node's HTTP code, which V8 then compiles for all of them. A service has
+ * one build, so a second table times each build alone in its process, in turn. Its processes differ more than the turns of one.
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs'
@@ -74,6 +77,14 @@ const measured = async (then: string, thenFirst: boolean, pace: Pace): Promise<R
   return Object.fromEntries(timed.map(({ name }) => [name, turnsOf(name)]))
 }
 
+/** Times one application of a build that is alone in its process. */
+const measuredAlone = async (folder: string, pace: Pace): Promise<Readonly<Record<string, number>>> => {
+  const app = guardedBy(await libraryIn(folder))
+  const contestants = timed.map(({ name, url, headers }): Contestant => ({ name, run: () => ask(app, url, headers) }))
+  const times = await race(contestants, pace)
+  return Object.fromEntries([...times].map(([name, turns]) => [name, lowerQuartile(turns)]))
+}
+
 const never = (folder: string): never => {
   throw new Error(`${folder} was not loaded`)
 }
@@ -87,9 +98,13 @@ const over = (processes: ReadonlyArray<number>): Estimate =>
 
 const self = fileURLToPath(import.meta.url)
 
-/** The table of today's guard beside that of another commit. Rejects where the two answer differently. */
-export const against = async (ref: string, processes: number, pace: Pace): Promise<Section> => {
+/** Two tables of today's guard beside that of another commit. Rejects where the two answer differently. */
+export const against = async (ref: string, processes: number, pace: Pace): Promise<ReadonlyArray<Section>> => {
   const folder = buildOf(commitOf(ref))
+  return [await together(ref, folder, processes, pace), await alone(ref, folder, processes, pace)]
+}
+
+const together = async (ref: string, folder: string, processes: number, pace: Pace): Promise<Section> => {
   const runs: Readonly<Record<string, Turns>>[] = []
   for (let at = 0; at < processes; at++) {
     // Safe: it is printed below
@@ -108,12 +123,38 @@ export const against = async (ref: string, processes: number, pace: Pace): Promi
       note: `then ${(lowerQuartile(turns.flatMap(({ then }) => then)) / 1000).toFixed(2)} us`,
     }
   })
-  return { title: `Today's guard beside that of ${ref}`, rows }
+  return { title: `Today's guard beside that of ${ref}, both in one process`, rows }
 }
 
+const alone = async (ref: string, folder: string, processes: number, pace: Pace): Promise<Section> => {
+  const runs: { then: Readonly<Record<string, number>>; now: Readonly<Record<string, number>> }[] = []
+  // Safe: it is printed below
+  const run = async (build: string) =>
+    (await inProcess(self, [build, ALONE, JSON.stringify(pace)])) as Readonly<Record<string, number>>
+  for (let at = 0; at < processes; at++) {
+    const first = await run(at % 2 === 0 ? folder : repository)
+    const second = await run(at % 2 === 0 ? repository : folder)
+    runs.push(at % 2 === 0 ? { then: first, now: second } : { then: second, now: first })
+  }
+  const rows = timed.map(({ name }): Row => {
+    const of = (times: Readonly<Record<string, number>>): number => times[name] ?? Number.NaN
+    return {
+      name,
+      value: over(runs.map(({ then, now }) => of(now) / of(then))),
+      unit: 'times',
+      target: 1,
+      note: `then ${(median(runs.map(({ then }) => of(then))) / 1000).toFixed(2)} us`,
+    }
+  })
+  return { title: `Today's guard beside that of ${ref}, each alone in its process`, rows }
+}
+
+const ALONE = 'alone'
+
 if (process.argv[1] === self) {
-  const [, , folder = '', first, pace = '{}'] = process.argv
+  const [, , folder = '', how, given = '{}'] = process.argv
   // Safe: `against` above wrote it
-  console.log(JSON.stringify(await measured(folder, first === '1', JSON.parse(pace) as Pace)))
+  const pace = JSON.parse(given) as Pace
+  console.log(JSON.stringify(await (how === ALONE ? measuredAlone(folder, pace) : measured(folder, how === '1', pace))))
   process.exit(0)
 }

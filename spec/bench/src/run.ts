@@ -50,12 +50,12 @@ if (options.against !== undefined) {
   // Safe: nothing but people who release write this file, in this form
   const releases = JSON.parse(readFileSync(beside('releases.json'), 'utf8')) as ReadonlyArray<{ commit: string }>
   const ref = options.against === 'release' ? releases.at(-1)?.commit : options.against
-  const section = await against(ref ?? 'HEAD', options.quick ? 4 : 12, {
+  const sections = await against(ref ?? 'HEAD', options.quick ? 4 : 12, {
     rounds: options.quick ? 60 : 150,
     batch: 20,
     clock: 'time',
   })
-  console.log(options.json ? JSON.stringify(section, null, 2) : asText(section))
+  console.log(options.json ? JSON.stringify(sections, null, 2) : sections.map(asText).join('\n'))
   process.exit(0)
 }
 
