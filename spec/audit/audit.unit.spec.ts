@@ -4,7 +4,7 @@ import { also, apiApp, httpBearer, operation, optional, withAuth } from 'koa-wit
 import { audit, type Audit, type AuditedOperation } from 'koa-with-auth/audit'
 import { describe, expect, it } from 'vitest'
 import { table } from '../../src/audit/Audit.js'
-import { guardOf, lateGuard } from '../support/models/levels.js'
+import { guardOf, addUnchecked } from '../support/models/levels.js'
 
 const handle = (): void => {}
 const go = (_ctx: unknown, next: () => Promise<unknown>) => next()
@@ -88,7 +88,7 @@ describe('operations of the audit', () => {
 
   it('a guard after the handler guards nothing', () => {
     for (const auth of [a, null]) {
-      const router = lateGuard(new Router(), '/x', handle, guardOf(auth))
+      const router = addUnchecked(new Router(), '/x', handle, guardOf(auth))
       expect(only(router)).toMatchObject({
         access: 'undecided',
         protection: 'undecided (withAuth(...) comes after the handler)',

@@ -21,7 +21,7 @@ import { audit } from 'koa-with-auth/audit'
 import { withPrincipal } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
 import { differencesOf, lineFrom, linesOf, textOf, policyText, readPolicy } from '../../src/audit/policy.js'
-import { guardOf, lateGuard } from '../support/models/levels.js'
+import { guardOf, addUnchecked } from '../support/models/levels.js'
 
 const handle = (): void => {}
 function cors(_ctx: unknown, next: () => Promise<unknown>) {
@@ -63,7 +63,7 @@ describe('a line says who may call', () => {
     expect(texts(new Router().get('/x', handle))[0]).toBe(
       'GET /x; undecided (public); by nothing; csrf not needed; docs listed',
     )
-    expect(texts(lateGuard(new Router(), '/x', handle, guardOf(bearer)))[0]).toContain(
+    expect(texts(addUnchecked(new Router(), '/x', handle, guardOf(bearer)))[0]).toContain(
       '; undecided (withAuth(...) comes',
     )
     expect(texts(withPrincipal({})(get(bearer)))[0]).toContain('; public (withPrincipal, for tests); ')

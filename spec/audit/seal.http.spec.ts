@@ -6,7 +6,7 @@ import { audit, seal, type SealOptions } from 'koa-with-auth/audit'
 import { describe, expect, it } from 'vitest'
 import { exampleApp } from '../../examples/api/app.js'
 import { openDatabase } from '../../examples/api/database.js'
-import { callsOf, count, get, guardOf, handler, lateGuard } from '../support/models/levels.js'
+import { callsOf, count, get, guardOf, handler, addUnchecked } from '../support/models/levels.js'
 import { listen, serve } from '../support/servers/server.js'
 
 const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
@@ -77,7 +77,7 @@ describe('a router that seal refuses admits a request without credentials, and t
     },
     {
       name: 'a guard after the handler',
-      router: () => lateGuard(new Router(), '/me', handler('me'), guardOf(bearer)),
+      router: () => addUnchecked(new Router(), '/me', handler('me'), guardOf(bearer)),
       says: 'GET /me: its withAuth(...) comes after the handler',
       who: 'me',
       fixed: () => new Router().get('/me', guardOf(bearer) as never, handler('me')),

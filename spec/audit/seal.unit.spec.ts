@@ -6,7 +6,7 @@ import Router, { type RouterInstance } from '@koa/router'
 import { apiApp, authSettings, httpBearer, lenient, onError, operation, optional, withAuth } from 'koa-with-auth'
 import { audit, seal, type SealOptions } from 'koa-with-auth/audit'
 import { describe, expect, it } from 'vitest'
-import { guardOf, lateGuard } from '../support/models/levels.js'
+import { guardOf, addUnchecked } from '../support/models/levels.js'
 
 const handle = (): void => {}
 const go = (_ctx: unknown, next: () => Promise<unknown>) => next()
@@ -45,12 +45,12 @@ describe('a finding of seal', () => {
     },
     {
       name: 'a guard after its handler',
-      router: () => lateGuard(new Router(), '/x', handle, guard),
+      router: () => addUnchecked(new Router(), '/x', handle, guard),
       says: ['GET /x: its withAuth(...) comes after the handler and guards nothing; write it right after the path'],
     },
     {
       name: 'two guards: each request would be a 500',
-      router: () => new Router().get('/x', open, guard, handle),
+      router: () => addUnchecked(new Router(), '/x', open, guard, handle),
       options: { public: ['GET /x'] },
       says: ['GET /x: withAuth(...) is in it twice; remove one'],
     },

@@ -22,7 +22,7 @@ import { documentDifferences, documentFrom } from '../../src/command/document.js
 import { auditedOf, chosen } from '../../src/command/load.js'
 import { findingsOf, findingsOfPolicy } from '../../src/audit/findings.js'
 import { findingsOfDocument, optionsFrom, sarifOf } from '../../src/command/perform.js'
-import { guardOf, lateGuard } from '../support/models/levels.js'
+import { guardOf, addUnchecked } from '../support/models/levels.js'
 import { sarifSchema } from '../support/papers/sarifSchema.js'
 
 const handle = (): void => {}
@@ -158,7 +158,7 @@ describe('a document of OpenAPI', () => {
   })
 
   it('differs if it demands what a guard after the handler demands: anyone may call the operation', () => {
-    const own = lateGuard(new Router(), '/me', handle, guardOf(bearer))
+    const own = addUnchecked(new Router(), '/me', handle, guardOf(bearer))
     const document = { ...made(), paths: { '/me': made().paths['/me'] } }
     expect(documentDifferences(document, [own], audit(own)).map(({ isOpener, text }) => [isOpener, text])).toEqual([
       [true, 'GET /me: the document says bearer, the guards demand nothing'],

@@ -8,7 +8,18 @@ import compose from 'koa-compose'
 import { operation, withAuth } from 'koa-with-auth'
 
 import { describe, expect, test } from 'vitest'
-import { appOf, bearerFor, callsOf, denied, get, guardOf, handler, outcome, tokenOf } from '../support/models/levels.js'
+import {
+  addUnchecked,
+  appOf,
+  bearerFor,
+  callsOf,
+  denied,
+  get,
+  guardOf,
+  handler,
+  outcome,
+  tokenOf,
+} from '../support/models/levels.js'
 import { listen, serve } from '../support/servers/server.js'
 
 const a = bearerFor('a')
@@ -69,6 +80,16 @@ describe('a misplaced guard that is seen when it is written', () => {
       description: 'twice in one operation of a plain router that is mounted in a derived one',
       run: () => withAuth(a)(new Router()).use(new Router().get('/x', asMiddleware(a), asMiddleware(a)).routes()),
       message: 'GET /x: withAuth(...) is in it twice; remove one',
+    },
+    {
+      description: 'twice in one operation of a plain router',
+      run: () => new Router().get('/x', asMiddleware(a), asMiddleware(a), handler('p')),
+      message: 'GET /x: withAuth(...) is in it twice; remove one',
+    },
+    {
+      description: 'a public one and another in one operation of a plain router, with a function between',
+      run: () => new Router().put('/x', asMiddleware(null), goOn, asMiddleware(a), handler('p')),
+      message: 'PUT /x: withAuth(...) is in it twice; remove one',
     },
     {
       description: 'no handler after it',
@@ -174,8 +195,8 @@ describe('a misplaced guard that is seen when a request comes', () => {
     router.get('/used/x', handler('p'))
     router.use('/same', hidden(asMiddleware(a)))
     router.get('/same', handler('p'))
-    router.get('/twice', asMiddleware(a), asMiddleware(a), handler('p'))
-    router.get('/apart', asMiddleware(null), (_ctx, next) => next(), asMiddleware(a), handler('p'))
+    addUnchecked(router, '/twice', asMiddleware(a), asMiddleware(a), handler('p'))
+    addUnchecked(router, '/apart', asMiddleware(null), goOn, asMiddleware(a), handler('p'))
     router.get('/composed', asMiddleware(a), hidden(asMiddleware(a), last))
     const derived = withAuth(a)(new Router())
     derived.get('/derived', hidden(asMiddleware(a)) as never, handler('p'))

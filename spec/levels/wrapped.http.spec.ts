@@ -8,7 +8,7 @@ import fc from 'fast-check'
 import Koa, { type Context, type Next } from 'koa'
 import { also, apiKeyHeader, withAuth, type Guard } from 'koa-with-auth'
 import { describe, expect, test, vi } from 'vitest'
-import { callsOf, get, guardOf, handler } from '../support/models/levels.js'
+import { addUnchecked, callsOf, get, guardOf, handler } from '../support/models/levels.js'
 import { serve } from '../support/servers/server.js'
 import { noTracer, plans, routerOf, tracers, type Step, type Tracer } from '../support/models/wrapping.js'
 
@@ -163,10 +163,12 @@ describe('R06 two copies of the package are one', () => {
     )
   })
 
-  test('guards of both copies in one operation are a mistake that admits no request', async () => {
+  test('guards of both copies in one operation are a mistake that is seen when it is written, and admits no request', async () => {
     vi.resetModules()
     const other = await import('koa-with-auth')
-    const twice = new Router().get('/x/:p', guards[1] as never, (other.withAuth as Factory)(null) as never, () => {})
+    const both = [guards[1] as never, (other.withAuth as Factory)(null) as never] as const
+    expect(() => new Router().get('/x/:p', ...both, () => {})).toThrow('GET /x/:p: withAuth(...) is in it twice')
+    const twice = addUnchecked(new Router(), '/x/:p', ...both, () => {})
     const answers = await answersOf(() => twice)
     expect(answers).toEqual([['401 ', '500 ', '401 ', '500 ', '500 ']])
   })

@@ -3,7 +3,7 @@ import Router, { type RouterInstance } from '@koa/router'
 import { apiApp, apiKeyHeader, httpBasicAuth, httpBearer, operation, optional, withAuth } from 'koa-with-auth'
 import { openApi, type OpenApiOptions } from 'koa-with-auth/openapi'
 import { describe, expect, it } from 'vitest'
-import { lateGuard } from '../support/models/levels.js'
+import { addUnchecked } from '../support/models/levels.js'
 
 const authenticate = () => ({ user: 'anna' })
 const bearer = httpBearer({ authenticate })
@@ -70,7 +70,7 @@ describe('the security of an operation in the document', () => {
   it('is [] if the guard comes after the handler, which answers without it', () => {
     // Safe: the types refuse this, but JavaScript can write it
     const guard = withAuth(bearer) as unknown as () => void
-    const router = routed((r) => lateGuard(r, '/late', none, guard).get('/second', guard, none))
+    const router = routed((r) => addUnchecked(r, '/late', none, guard).get('/second', guard, none))
     expect(guards(router)).toEqual({ 'get /late': [], 'get /second': [{ bearer: [] }] })
     expect(operations(router)['get /late']).not.toHaveProperty('responses.401')
   })

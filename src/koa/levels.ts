@@ -32,6 +32,8 @@ import {
 import { labelOf } from './operations.js'
 import {
   functionsInOrder,
+  guardLast,
+  guardTwice,
   hasLostItsGuard,
   planned,
   planOf,
@@ -176,9 +178,9 @@ const stepsWithin = (
 ): ReadonlyArray<ThenMiddleware> => [...outer.map((step) => ({ ...step, above: step.above + added })), ...inner]
 
 /*
- * A guard after the handler of an operation never runs, so the operation is open. A router that a level guards refuses
- * it. Any other router knows nothing of guards, so its class gets the check: an open operation must not wait for an audit
- * to be found. The same place puts observers behind a guard (`layer.ts`).
+ * A guard after the handler of an operation never runs, so the operation is open. Of two guards, only callers of both would pass. A
+ * router that a level guards refuses them. Any other router knows nothing of guards, so its class gets the check: an open operation must not wait for an audit
+ * to be found, nor a closed one for a request. The same place puts observers behind a guard (`layer.ts`).
  */
 
 // The methods that have the check
@@ -205,16 +207,19 @@ export const refuseLateGuards = (type: unknown): void => {
 }
 
 const checkOrder = (path: unknown, methods: unknown, functions: unknown): void => {
-  if (!Array.isArray(functions) || !Array.isArray(methods) || methods.length === 0 || !isGuard(functions.at(-1))) return
+  if (!Array.isArray(functions) || !Array.isArray(methods) || methods.length === 0) return
   const at = functions.findIndex(isGuard)
+  if (at === -1) return
+  const isTwice = functions.slice(at + 1).some(isGuard)
   const ahead = functions.slice(0, at).filter((f) => typeof f === 'function' && noteOf(f) === undefined)
-  if (at < functions.length - 1 || ahead.length === 0) return
+  const isLate = at === functions.length - 1 && ahead.length > 0
+  if (!isTwice && !isLate) return
   const label = labelOf({
     path: String(path),
     methods: methods.map((method) => String(method).toUpperCase()),
     stack: [],
   })
-  throw new TypeError(`${label}: withAuth(...) has no handler after it; write it right after the path`)
+  throw new TypeError(`${label}: ${isTwice ? guardTwice : guardLast}`)
 }
 
 const withObservers = (functions: unknown): unknown => {

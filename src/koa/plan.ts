@@ -21,6 +21,12 @@ import { aheadOfParams } from '../core/data.js'
 import type { Addition } from '../core/Settings.js'
 import { isGuard, isParamHook, isWritten, observed, originalOf, type Guarding } from './layer.js'
 
+/** What is wrong with an operation that has two guards. */
+export const guardTwice = 'withAuth(...) is in it twice; remove one'
+
+/** What is wrong with an operation whose guard has no handler after it. */
+export const guardLast = 'withAuth(...) has no handler after it; write it right after the path'
+
 /** On a layer: its plan. */
 const planMark = Symbol.for('koa-with-auth/plan')
 
@@ -205,9 +211,9 @@ export const write = (layer: { stack: unknown; [planMark]?: Plan }, plan: Plan):
 export const functionsInOrder = (plan: Plan, name: () => string): Plan => {
   const { ahead, guard, behind, traced } = plan
   if (guard === undefined) return plan
-  if (behind.some(isGuard)) throw new TypeError(`${name()}: withAuth(...) is in it twice; remove one`)
+  if (behind.some(isGuard)) throw new TypeError(`${name()}: ${guardTwice}`)
   if (behind.length === 0) {
-    throw new TypeError(`${name()}: withAuth(...) has no handler after it; write it right after the path`)
+    throw new TypeError(`${name()}: ${guardLast}`)
   }
   if (ahead.every((f) => isKeptAhead(traced.get(f) ?? f))) return plan
   const kept = ahead

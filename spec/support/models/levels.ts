@@ -37,15 +37,11 @@ export const handler =
 /** `withAuth` for arguments that the compiler refuses, or does not know. */
 export const guardOf: (auth: unknown) => Guard<unknown> = withAuth as (auth: unknown) => Guard<unknown>
 
-/**
- * A route whose guard comes after its handler. Routers refuse it when it is written, so the guard is put there afterwards,
- * as a router of an unknown class would have it.
- */
-export const lateGuard = <R extends Router>(router: R, path: string, handle: Function, guard: unknown): R => {
-  // Safe: the router calls it as middleware
-  router.get(path, handle as never)
-  // Safe: a guard is middleware
-  router.stack.at(-1)?.stack.push(guard as never)
+/** Adds an operation as a program could that changes the stack of a layer, so nothing is checked when it is written. */
+export const addUnchecked = <R extends Router>(router: R, path: string, first: unknown, ...others: unknown[]): R => {
+  // Safe, both: the router calls them as middleware
+  router.get(path, first as never)
+  router.stack.at(-1)?.stack.push(...(others as never[]))
   return router
 }
 
