@@ -1,16 +1,20 @@
 /** The HTML and the header fields of the docs page: A-27, ASVS 3.4. */
 import { Script } from 'node:vm'
 import { describe, expect, it } from 'vitest'
-import { fieldsOf, htmlOf, originsOf, relativeReference, type Page } from '../../src/openapi/page.js'
+import { pageOf, relativeReference } from '../../src/openapi/page.js'
 import { pageScript } from '../../src/openapi/pageFiles.js'
 
-const page: Page = {
+type Content = Parameters<typeof pageOf>[0]
+
+const page: Content = {
   title: 'Pets',
   path: '/docs',
   documentPath: '/openapi.json',
   persistAuthorization: false,
-  origins: [],
+  servers: [],
 }
+
+const htmlOf = (content: Content): string => pageOf(content).html.content.toString()
 
 describe('the HTML of the docs page', () => {
   it.each([
@@ -71,10 +75,10 @@ describe('links of the docs page', () => {
 })
 
 describe('the header fields of the docs page', () => {
-  const policyOf = (of: Page) =>
+  const policyOf = (content: Content) =>
     new Map(
-      fieldsOf(of)
-        ['Content-Security-Policy']!.split('; ')
+      pageOf(content)
+        .fields['Content-Security-Policy']!.split('; ')
         .map((directive) => [directive.split(' ')[0]!, directive.split(' ').slice(1).join(' ')]),
     )
 
@@ -92,7 +96,7 @@ describe('the header fields of the docs page', () => {
   })
 
   it('allow test calls to the servers that the document names, and to no others', () => {
-    const origins = originsOf([
+    const servers = [
       { url: 'https://api.example.com/v1' },
       { url: 'https://api.example.com/v2' },
       { url: 'http://localhost:3000' },
@@ -103,9 +107,8 @@ describe('the header fields of the docs page', () => {
       { url: 'data:text/html,x' },
       { url: 'https://' },
       { url: "https://a.example; script-src 'unsafe-inline'" },
-    ])
-    expect(origins).toEqual(['https://api.example.com', 'http://localhost:3000'])
-    expect(policyOf({ ...page, origins }).get('connect-src')).toBe(
+    ]
+    expect(policyOf({ ...page, servers }).get('connect-src')).toBe(
       "'self' https://api.example.com http://localhost:3000",
     )
   })

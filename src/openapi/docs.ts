@@ -22,15 +22,12 @@ import { docsOperation, withoutExtensions } from './operation.js'
 import {
   assetOf,
   assetsIn,
-  fieldsOf,
-  htmlOf,
-  originsOf,
   pageChecks,
+  pageOf,
   pageSettings,
   requireSwaggerUi,
   type Asset,
   type DocsPageOptions,
-  type Page,
 } from './page.js'
 
 /*
@@ -205,9 +202,7 @@ export const addDocs = <S, C, T, D>(
   if (folder === undefined) return
 
   const { title, description, servers = [] } = document
-  const page: Page = { ...settings, title, description, origins: originsOf(servers) }
-  const html = assetOf('text/html; charset=utf-8', htmlOf(page))
-  const fields = fieldsOf(page)
+  const { html, fields } = pageOf({ ...settings, title, description, servers })
   const pagePart: Part = { path }
   const servePage: Handler = (ctx, next) => {
     if (isTaken(ctx, pagePart, seen)) return next()

@@ -13,8 +13,8 @@ import { flag, maybe, unchecked, type Check, type Checks } from '../core/options
 import { here } from './here.js'
 import { pageScript, pageStyle } from './pageFiles.js'
 
-/** The content of the page. */
-export interface Page {
+/** What the page shows, and where it is. */
+interface PageContent {
   readonly title: string
   readonly description?: string | undefined
   /** The path of the page under its router, such as `/docs`. */
@@ -22,8 +22,8 @@ export interface Page {
   /** The path of the document, such as `/openapi.json`. */
   readonly documentPath: string
   readonly persistAuthorization: boolean
-  /** Other origins that test calls go to. */
-  readonly origins: ReadonlyArray<string>
+  /** The servers that the document names, which test calls go to. */
+  readonly servers: ReadonlyArray<{ readonly url: string }>
 }
 
 // For element content and for attributes in double quotes
@@ -37,7 +37,7 @@ export const relativeReference = (from: string, to: string): string => {
 }
 
 /** The page's HTML. */
-export const htmlOf = ({ title, description, path, documentPath, persistAuthorization }: Page): string => {
+const htmlOf = ({ title, description, path, documentPath, persistAuthorization }: PageContent): string => {
   const asset = (name: string) => escapeHtml(relativeReference(path, `${path}/${name}`))
   const document = escapeHtml(relativeReference(path, documentPath))
   const meta = description === undefined ? '' : `\n    <meta name="description" content="${escapeHtml(description)}">`
@@ -67,14 +67,14 @@ export const htmlOf = ({ title, description, path, documentPath, persistAuthoriz
  * The header fields of the page. They allow nothing from elsewhere, no inline script, and no frame around the page.
  * Test calls go to its own origin, and to those of the servers that the document names.
  */
-export const fieldsOf = ({ origins }: Page): Readonly<Record<string, string>> => ({
+const fieldsOf = ({ servers }: PageContent): Readonly<Record<string, string>> => ({
   'Content-Security-Policy': [
     "default-src 'none'",
     "script-src 'self'",
     "style-src 'self'",
     // the icons in Swagger UI's style sheet
     "img-src 'self' data:",
-    ['connect-src', "'self'", ...origins].join(' '),
+    ['connect-src', "'self'", ...originsOf(servers)].join(' '),
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'",
@@ -86,7 +86,7 @@ export const fieldsOf = ({ origins }: Page): Readonly<Record<string, string>> =>
 /**
  * The origins of the servers in a document. A relative URL is the page's own origin, and one with variables is unknown.
  */
-export const originsOf = (servers: ReadonlyArray<{ readonly url: string }>): ReadonlyArray<string> => [
+const originsOf = (servers: PageContent['servers']): ReadonlyArray<string> => [
   ...new Set(
     servers.flatMap(({ url }) => (/^https?:\/\/[^{}]+$/i.test(url) && URL.canParse(url) ? [new URL(url).origin] : [])),
   ),
@@ -190,6 +190,14 @@ export const assetOf = (type: string, content: Buffer | string): Asset => {
   const bytes = Buffer.from(content)
   return { type, content: bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url')}"` }
 }
+
+/** The page itself, and its header fields. */
+export const pageOf = (
+  content: PageContent,
+): { readonly html: Asset; readonly fields: Readonly<Record<string, string>> } => ({
+  html: assetOf('text/html; charset=utf-8', htmlOf(content)),
+  fields: fieldsOf(content),
+})
 
 /**
  * The folder of the installed `swagger-ui-dist`, as the module at `from` finds it; `undefined` if it is not installed.

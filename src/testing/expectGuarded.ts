@@ -13,17 +13,14 @@ import { refuse, type Violation } from './LawViolations.js'
 import { blindAttacks, informedAttacks, leaked, type Attack } from './attacks.js'
 import {
   isOpen,
-  layTripwires,
-  serve,
+  probing,
   testedOf,
   valuesOf,
-  type HttpResponse,
   type Application,
   type Filling,
-  type Served,
+  type HttpResponse,
+  type Probe,
   type Tested,
-  type Trace,
-  type Tripwires,
 } from './probing.js'
 import { impostors, mergeRequests, pathOf, printed, type HeaderLine, type RequestSpec } from './requests.js'
 
@@ -31,15 +28,6 @@ import { impostors, mergeRequests, pathOf, printed, type HeaderLine, type Reques
  * Judges the response to a request without a valid credential. It must be a refusal of this operation, with a
  * challenge, and no handler must have run.
  */
-
-/** A request, and its result. */
-interface Probe {
-  readonly spec: RequestSpec
-  readonly answer: HttpResponse | Error
-  readonly trace: Trace
-  /** What the application's `error` event reported. */
-  readonly error: unknown
-}
 
 /** What is expected of the result. */
 interface Expectation {
@@ -220,21 +208,10 @@ const AT_ONCE = 8
 
 /** Checks operations one after the other, and rejects with every violation. */
 const checkAll = async (
-  served: Served,
-  wires: Tripwires,
+  ask: (spec: RequestSpec) => Promise<Probe>,
   operations: ReadonlyArray<Tested>,
   options: GuardedOptions,
 ): Promise<ReadonlyArray<CheckedOperation>> => {
-  let sent = 0
-  const ask = async (spec: RequestSpec): Promise<Probe> => {
-    const probe = String(++sent)
-    return {
-      spec,
-      answer: await served.ask(probe, spec),
-      trace: wires.traceOf(probe),
-      error: served.errorOf(probe),
-    }
-  }
   const checked: CheckedOperation[] = []
   const violations: Violation[] = []
   for (const tested of operations) {
@@ -360,15 +337,10 @@ export const expectGuarded = async (
   const operations = testedOf(mounted, options)
   if (operations.length === 0)
     throw new TypeError(`${place}: the router has no operations; pass the one that is mounted`)
-  const wires = layTripwires(mounted, operations)
+  const { ask, close } = await probing(app, mounted, operations, within)
   try {
-    const served = await serve(app, within)
-    try {
-      return await checkAll(served, wires, operations, options)
-    } finally {
-      await served.close()
-    }
+    return await checkAll(ask, operations, options)
   } finally {
-    wires.remove()
+    await close()
   }
 }

@@ -3,8 +3,8 @@
  * tests. It needs no test runner, and works in every one. The laws, which need fast-check, are in
  * koa-with-auth/testing/laws.
  *
- * Reading guide: `withPrincipal.ts` is for handlers. `guarded/expectGuarded.ts` lays `probing.ts`, and sends
- * the requests of `attacks/`. `requests.ts` is a request as data.
+ * Reading guide: `withPrincipal.ts` is for handlers. `expectGuarded.ts` sends the requests of
+ * `attacks.ts` to an application with tripwires (`probing.ts`). `requests.ts` is a request as data.
  */
 
 // handlers

@@ -95,7 +95,7 @@ const filled = (layer: Layer, { params = {} }: Filling): string | undefined => {
 const PROBE = 'X-Koa-With-Auth-Probe'
 
 /** What happened to a request inside the router. */
-export interface Trace {
+interface Trace {
   /** The operations whose guards it reached, in order. An operation without a guard is reached itself. */
   readonly reached: Tested[]
   /** Set if it passed the guard, so that a handler would have run. */
@@ -103,13 +103,13 @@ export interface Trace {
 }
 
 /** Tripwires on a router. */
-export interface Tripwires {
+interface Tripwires {
   readonly traceOf: (probe: string) => Trace
   readonly remove: () => void
 }
 
 /** Lays tripwires. `remove` restores the handlers. Throws an Error if the router has tripwires already. */
-export const layTripwires = (router: RouterInstance, operations: ReadonlyArray<Tested>): Tripwires => {
+const layTripwires = (router: RouterInstance, operations: ReadonlyArray<Tested>): Tripwires => {
   if (Reflect.get(router, tripwiresMark) === true) {
     throw new Error('expectGuarded is running on this router already; await the first call')
   }
@@ -202,7 +202,7 @@ export interface Application {
 }
 
 /** An application that is served. */
-export interface Served {
+interface Served {
   /** Sends a request. If there is no response, it resolves to the Error. */
   readonly ask: (probe: string, spec: RequestSpec) => Promise<HttpResponse | Error>
   /** The error that the application's `error` event reported for a request. */
@@ -211,7 +211,7 @@ export interface Served {
 }
 
 /** Serves an application on a free port. Its errors are collected instead of printed. */
-export const serve = async (app: Application, within: number): Promise<Served> => {
+const serve = async (app: Application, within: number): Promise<Served> => {
   const errors = new Map<string, unknown>()
   const keep = (error: unknown, ctx?: Context): void => {
     if (ctx !== undefined) errors.set(ctx.get(PROBE), error)
@@ -269,3 +269,48 @@ const ask = (
 /** All values of a header, each one separately. */
 export const valuesOf = ({ lines }: HttpResponse, name: string): ReadonlyArray<string> =>
   lines.filter(([one]) => one.toLowerCase() === name.toLowerCase()).map(([, value]) => value)
+
+/** A request, and its result. */
+export interface Probe {
+  readonly spec: RequestSpec
+  readonly answer: HttpResponse | Error
+  readonly trace: Trace
+  /** What the application's `error` event reported. */
+  readonly error: unknown
+}
+
+/** A served application with tripwires on its router. */
+interface Probing {
+  readonly ask: (spec: RequestSpec) => Promise<Probe>
+  /** Ends the server, and restores the handlers. */
+  readonly close: () => Promise<void>
+}
+
+/** Serves an application, and lays tripwires on its router. Rejects with an Error if the router has tripwires already. */
+export const probing = async (
+  app: Application,
+  router: RouterInstance,
+  operations: ReadonlyArray<Tested>,
+  within: number,
+): Promise<Probing> => {
+  const wires = layTripwires(router, operations)
+  try {
+    const served = await serve(app, within)
+    let sent = 0
+    return {
+      ask: async (spec) => {
+        const probe = String(++sent)
+        return {
+          spec,
+          answer: await served.ask(probe, spec),
+          trace: wires.traceOf(probe),
+          error: served.errorOf(probe),
+        }
+      },
+      close: () => served.close().finally(wires.remove),
+    }
+  } catch (error) {
+    wires.remove()
+    throw error
+  }
+}

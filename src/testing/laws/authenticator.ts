@@ -20,17 +20,7 @@ import type { AuthenticatorLike } from '../../core/Authenticator.js'
 import { checkMember } from '../../core/members.js'
 import { refuse } from '../LawViolations.js'
 import { letSomebodyIn, subjectOf, type LawOptions, type Subject, type Verdict } from './Subject.js'
-import {
-  attacksOn,
-  deterministic,
-  failsClosed,
-  lawAbout,
-  letsIn,
-  refusesOthers,
-  secrecy,
-  total,
-  type Law,
-} from './verdicts.js'
+import { attacksOn, lawAbout, resultLaws, type Law } from './verdicts.js'
 import { type AuthError, branchesOf } from '../../core/AuthError.js'
 import { make } from '../../core/Challenge.js'
 import { BasicCredentials } from '../../core/Credentials.js'
@@ -296,14 +286,4 @@ const refusesOtherSites: Law = lawAbout<{ readonly what: string; readonly spec: 
 )
 
 // last, because it is made of the laws above
-const laws: ReadonlyArray<Law> = [
-  letsIn,
-  total,
-  failsClosed,
-  refusesOthers,
-  deterministic,
-  secrecy,
-  describedTruly,
-  offersChallenges,
-  refusesOtherSites,
-]
+const laws: ReadonlyArray<Law> = [...resultLaws, describedTruly, offersChallenges, refusesOtherSites]

@@ -61,7 +61,7 @@ const bare = ({ locations, valid }: Subject): ReadonlyArray<Attack> => {
 const whole = ({ valid }: Subject): ReadonlyArray<{ readonly spec: RequestSpec }> => valid.map((spec) => ({ spec }))
 
 /** It answers every request with an Either, in time, and never throws. */
-export const total = lawAbout<{ readonly spec: RequestSpec }>(
+const total = lawAbout<{ readonly spec: RequestSpec }>(
   'is total: never throws, never rejects, settles in time',
   (subject) => [...whole(subject), ...bare(subject), ...attacksOn(subject)],
   (verdict) => {
@@ -80,14 +80,14 @@ export const total = lawAbout<{ readonly spec: RequestSpec }>(
 )
 
 /** No one is admitted without a credential. */
-export const failsClosed = lawAbout<Attack>('fails closed: without a credential no one is admitted', bare, (verdict) =>
+const failsClosed = lawAbout<Attack>('fails closed: without a credential no one is admitted', bare, (verdict) =>
   letSomebodyIn(verdict)
     ? 'compare with what was sent only if something was: an absent field is undefined or an empty string, and must equal nothing'
     : undefined,
 )
 
 /** Wrong credentials are refused. */
-export const refusesOthers = lawAbout<Attack>(
+const refusesOthers = lawAbout<Attack>(
   'refuses wrong, empty, hostile, repeated and nearly right credentials',
   attacksOn,
   async (verdict, { what, rest }, { askOnce }) => {
@@ -100,7 +100,7 @@ export const refusesOthers = lawAbout<Attack>(
 )
 
 /** Valid requests are let in, with a principal. */
-export const letsIn = lawAbout<{ readonly spec: RequestSpec }>('lets in what is valid', whole, (verdict) => {
+const letsIn = lawAbout<{ readonly spec: RequestSpec }>('lets in what is valid', whole, (verdict) => {
   if (verdict._tag !== 'Passed')
     return 'it must let in every request given as valid; is it the right credential? A hook is called with the request first, then with the credential: (request, credential) => ...'
   return unfinished(verdict.principal)
@@ -119,7 +119,7 @@ const unfinished = (principal: unknown): string | undefined => {
 }
 
 /** The same request gets the same verdict, whatever other requests come before or at the same time. */
-export const deterministic: Law = {
+const deterministic: Law = {
   name: 'is deterministic: the same request gets the same verdict',
   find: async (subject) => {
     const { ask, valid, locations, equal } = subject
@@ -190,7 +190,7 @@ const mapped = (error: Parameters<typeof defaultErrorMapper>[0], spec: RequestSp
   JSON.stringify(defaultErrorMapper(error, requestOf(spec)))
 
 /** No credential that was sent comes back. */
-export const secrecy: Law = lawAbout<SecrecyCase>(
+const secrecy: Law = lawAbout<SecrecyCase>(
   'leaks nothing: no credential that was sent is in a failure, a challenge or an exception',
   asking,
   (verdict, { spec, secrets }, subject) =>
@@ -198,3 +198,6 @@ export const secrecy: Law = lawAbout<SecrecyCase>(
       ? undefined
       : 'leave what was sent out of failures, challenges and messages of exceptions: they end up in logs and at the client',
 )
+
+/** The laws of its results, the simplest first. */
+export const resultLaws: ReadonlyArray<Law> = [letsIn, total, failsClosed, refusesOthers, deterministic, secrecy]
