@@ -101,7 +101,7 @@ const checks: Checks<SessionKindOptions> = {
 const checksWithRefuse = { ...checks, refuse: maybe(oneOf('invalid', 'insufficient')) }
 
 /** The right that a kind demands. The user must also be active. */
-export interface SessionRight {
+interface SessionRight {
   readonly name: 'sessionAuth' | 'sessionAuthIsStaff' | 'sessionAuthSuperUser'
   /** What the audit prints, such as `a superuser`. */
   readonly demands?: string
@@ -111,14 +111,14 @@ export interface SessionRight {
 }
 
 /** The three kinds. */
-export const anyUser: SessionRight = { name: 'sessionAuth', holds: () => true, checks }
-export const staff: SessionRight = {
+const anyUser: SessionRight = { name: 'sessionAuth', holds: () => true, checks }
+const staff: SessionRight = {
   name: 'sessionAuthIsStaff',
   demands: 'a superuser or staff member',
   holds: (user, { isSuperuser, isStaff }) => isSuperuser(user) || isStaff(user),
   checks: checksWithRefuse,
 }
-export const superuser: SessionRight = {
+const superuser: SessionRight = {
   name: 'sessionAuthSuperUser',
   demands: 'a superuser',
   holds: (user, { isSuperuser }) => isSuperuser(user),
@@ -126,7 +126,7 @@ export const superuser: SessionRight = {
 }
 
 /** Which sessions a kind accepts, and where the user comes from. */
-export interface Users {
+interface Users {
   readonly cookieName?: string | undefined
   /** Loads the user from the session's data, instead of the application's own `loadUser`. */
   readonly loadUser?: ((session: Readonly<Record<string, unknown>>) => unknown) | undefined
@@ -147,7 +147,7 @@ const cookieScheme: Omit<ApiKeyScheme, 'name'> = {
 }
 
 /** Makes a kind. The options are checked. */
-export const sessionKind = (
+const sessionKind = (
   { name: factory, demands: right, holds: holds }: SessionRight,
   users: Users,
   options: SessionKindOptions & RefuseOptions,
@@ -377,3 +377,37 @@ export const sessionLoginAuthSuperuser: Authenticator<SessionUser> = sessionAuth
 declareFactory('sessionAuth', sessionAuth)
 declareFactory('sessionAuthSuperUser', sessionAuthSuperUser)
 declareFactory('sessionAuthIsStaff', sessionAuthIsStaff)
+
+/*
+ * The session kinds of one application. They let in the users that its `loadUser` loads, and no user of another
+ * application.
+ */
+
+/** The same factories as those of `koa-with-auth`, with the application's own users as principals. */
+export interface SessionKinds<U> {
+  /** Passes for a user who is signed in and active. Throws a TypeError for options that cannot work. */
+  readonly sessionAuth: (options?: SessionKindOptions) => Authenticator<U>
+  /** Passes for a superuser or a staff member. Others get 401, or 403 if `refuse` says so. */
+  readonly sessionAuthIsStaff: (options?: SessionKindOptions & RefuseOptions) => Authenticator<U>
+  /** Passes for a superuser. Others get 401, or 403 if `refuse` says so. */
+  readonly sessionAuthSuperUser: (options?: SessionKindOptions & RefuseOptions) => Authenticator<U>
+}
+
+/** Makes the kinds of one application. */
+export const typedKinds = <U>(users: Users): SessionKinds<U> => {
+  const factory = (demanded: SessionRight) =>
+    declareFactory(demanded.name, (options?: SessionKindOptions & RefuseOptions): Authenticator<U> => {
+      const given = checkOptions<SessionKindOptions>(
+        demanded.name,
+        options === undefined ? {} : options,
+        demanded.checks,
+      )
+      // Safe: it lets in what `loadUser` loads
+      return sessionKind(demanded, users, given) as Authenticator<U>
+    })
+  return {
+    sessionAuth: factory(anyUser),
+    sessionAuthIsStaff: factory(staff),
+    sessionAuthSuperUser: factory(superuser),
+  }
+}

@@ -26,6 +26,7 @@ import {
   type Checks,
 } from '../core/options.js'
 import { keysFix, strengthOf, warnOfShortKey } from '../kinds/plainSession.js'
+import { typedKinds, type SessionKinds } from '../kinds/session.js'
 import {
   carrySource,
   declareSource,
@@ -48,7 +49,7 @@ import { signInList, type SessionHost } from './SignInList.js'
 import { programName } from './programName.js'
 import { commit, keepUncached, takeBack } from './commit.js'
 import { koaSessionStore, recognizing } from './koaSessionStore.js'
-import { duration, MARK_LIFETIMES, misplacedIn, signing, typedKinds, type SessionKinds } from './signing.js'
+import { duration, MARK_LIFETIMES, misplacedIn, signing } from './signing.js'
 
 /*
  * The options of `sessions`, and their defaults. Weak options are refused here.

@@ -4,24 +4,13 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { Context, Request } from 'koa'
-import type { Authenticator } from '../core/Authenticator.js'
 import { isForgedChange } from '../core/CrossOrigin.js'
 import { exchangeOf, settingsOf } from '../core/Exchange.js'
 import { ownField } from '../core/data.js'
 import { signedIn } from '../core/events.js'
 import { addedTo, proofFrom, type Proof, type ProofGiven } from '../core/Proof.js'
-import { bare, checkOptions, declareFactory, list, maybe, unchecked, type Check, type Checks } from '../core/options.js'
+import { bare, checkOptions, list, maybe, unchecked, type Check, type Checks } from '../core/options.js'
 import { hasData, sessionData } from '../kinds/plainSession.js'
-import {
-  anyUser,
-  sessionKind,
-  staff,
-  superuser,
-  type SessionRight,
-  type RefuseOptions,
-  type SessionKindOptions,
-  type Users,
-} from '../kinds/session.js'
 import { sourceOf } from '../kinds/sessionUser.js'
 import { subjectOf } from '../koa/watching.js'
 import { lockAge } from './SessionCookie.js'
@@ -317,38 +306,4 @@ const signingOf = (place: string, given: WithRequest): Signing<never> => {
       ? `${place}: the application has no sessions; call sessions(app, ...) of koa-with-auth/sessions, for the outermost application`
       : `${place}: the request did not come through the sessions; call sessions(app, ...) before the routers are mounted`,
   )
-}
-
-/*
- * The session kinds of one application. They let in the users that its `loadUser` loads, and no user of another
- * application.
- */
-
-/** The same factories as those of `koa-with-auth`, with the application's own users as principals. */
-export interface SessionKinds<U> {
-  /** Passes for a user who is signed in and active. Throws a TypeError for options that cannot work. */
-  readonly sessionAuth: (options?: SessionKindOptions) => Authenticator<U>
-  /** Passes for a superuser or a staff member. Others get 401, or 403 if `refuse` says so. */
-  readonly sessionAuthIsStaff: (options?: SessionKindOptions & RefuseOptions) => Authenticator<U>
-  /** Passes for a superuser. Others get 401, or 403 if `refuse` says so. */
-  readonly sessionAuthSuperUser: (options?: SessionKindOptions & RefuseOptions) => Authenticator<U>
-}
-
-/** Makes the kinds of one application. */
-export const typedKinds = <U>(users: Users): SessionKinds<U> => {
-  const factory = (demanded: SessionRight) =>
-    declareFactory(demanded.name, (options?: SessionKindOptions & RefuseOptions): Authenticator<U> => {
-      const given = checkOptions<SessionKindOptions>(
-        demanded.name,
-        options === undefined ? {} : options,
-        demanded.checks,
-      )
-      // Safe: it lets in what `loadUser` loads
-      return sessionKind(demanded, users, given) as Authenticator<U>
-    })
-  return {
-    sessionAuth: factory(anyUser),
-    sessionAuthIsStaff: factory(staff),
-    sessionAuthSuperUser: factory(superuser),
-  }
 }
