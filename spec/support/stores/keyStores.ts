@@ -1,58 +1,13 @@
-/**
- * Every store of API keys with its real database: memory, an SQLite file, Redis by each client that fits, alone and as
- * a cluster.
- */
+/** Every store of API keys with its real database, and what its specs put into it. */
 import { createHash } from 'node:crypto'
 import { memoryKeyStore, type KeyRecord, type KeyStore } from 'koa-with-auth/keys'
 import { redisKeyStore } from 'koa-with-auth/keys/redis'
 import { sqliteKeyStore } from 'koa-with-auth/keys/sqlite'
-import { afterAll, beforeAll, describe } from 'vitest'
-import { describeWithRedis, redisServer, type RedisServer } from '../servers/redisServer.js'
-import { clients, clusterClients, sqliteFile, type Connected } from './sessionStores.js'
-
-type Suite = (store: () => KeyStore, name: string) => void
-
-const describeClient = (
-  name: string,
-  connect: (server: RedisServer) => Promise<Connected>,
-  server: () => RedisServer,
-  suite: Suite,
-): void => {
-  describe(name, () => {
-    let connected: Connected | undefined
-    let store: KeyStore | undefined
-    beforeAll(async () => {
-      connected = await connect(server())
-      // So that they do not share keys on one server
-      store = redisKeyStore({ command: connected.command, prefix: `{${name}}:` })
-    }, 20_000)
-    afterAll(async () => {
-      await connected?.disconnect()
-    })
-    suite(() => store!, name)
-  })
-}
+import { describeEveryStore, type Suite } from './everyStore.js'
 
 /** Runs a suite on every store, and on Redis with every client. */
-export const describeEveryKeyStore = (suite: Suite): void => {
-  describe('memoryKeyStore', () => {
-    const store = memoryKeyStore()
-    suite(() => store, 'memoryKeyStore')
-  })
-  describe('sqliteKeyStore', () => {
-    const store = sqliteKeyStore({ url: sqliteFile()() })
-    afterAll(() => store.close())
-    suite(() => store, 'sqliteKeyStore')
-  })
-  for (const cluster of [false, true]) {
-    describeWithRedis(cluster ? 'redisKeyStore on a cluster' : 'redisKeyStore', () => {
-      const server = redisServer({ cluster })
-      for (const [name, connect] of Object.entries(cluster ? clusterClients : clients)) {
-        describeClient(name, connect, server, suite)
-      }
-    })
-  }
-}
+export const describeEveryKeyStore = (suite: Suite<KeyStore>): void =>
+  describeEveryStore('KeyStore', { memory: memoryKeyStore, sqlite: sqliteKeyStore, redis: redisKeyStore }, suite)
 
 /** A store that records which of its methods are called, in order. */
 export const noted = (store: KeyStore): { readonly store: KeyStore; readonly calls: string[] } => {

@@ -1,0 +1,60 @@
+/**
+ * Every store of one kind with its real database: memory, an SQLite file, Redis by each client that fits, alone and as a
+ * cluster.
+ */
+import { afterAll, beforeAll, describe } from 'vitest'
+import { describeWithRedis, redisServer, type RedisServer } from '../servers/redisServer.js'
+import { clients, clusterClients, sqliteFile, type Connected } from './sessionStores.js'
+
+/** A suite for every store. */
+export type Suite<S> = (store: () => S, name: string) => void
+
+/** How the stores of a kind are made. */
+interface Makers<S> {
+  readonly memory: () => S
+  readonly sqlite: (options: { readonly url: string }) => S & { readonly close: () => void }
+  readonly redis: (options: { readonly command: Connected['command']; readonly prefix: string }) => S
+}
+
+const describeClient = <S>(
+  name: string,
+  connect: (server: RedisServer) => Promise<Connected>,
+  server: () => RedisServer,
+  redis: Makers<S>['redis'],
+  suite: Suite<S>,
+): void => {
+  describe(name, () => {
+    let connected: Connected | undefined
+    let store: S | undefined
+    beforeAll(async () => {
+      connected = await connect(server())
+      // So that they do not share keys on one server
+      store = redis({ command: connected.command, prefix: `{${name}}:` })
+    }, 20_000)
+    afterAll(async () => {
+      await connected?.disconnect()
+    })
+    suite(() => store!, name)
+  })
+}
+
+/** Runs a suite on every store of a kind, such as `KeyStore`, and on Redis with every client. */
+export const describeEveryStore = <S>(kind: string, { memory, sqlite, redis }: Makers<S>, suite: Suite<S>): void => {
+  describe(`memory${kind}`, () => {
+    const store = memory()
+    suite(() => store, `memory${kind}`)
+  })
+  describe(`sqlite${kind}`, () => {
+    const store = sqlite({ url: sqliteFile()() })
+    afterAll(() => store.close())
+    suite(() => store, `sqlite${kind}`)
+  })
+  for (const cluster of [false, true]) {
+    describeWithRedis(cluster ? `redis${kind} on a cluster` : `redis${kind}`, () => {
+      const server = redisServer({ cluster })
+      for (const [name, connect] of Object.entries(cluster ? clusterClients : clients)) {
+        describeClient(name, connect, server, redis, suite)
+      }
+    })
+  }
+}
