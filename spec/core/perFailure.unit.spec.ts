@@ -3,20 +3,11 @@ import fc from 'fast-check'
 import { AuthError, defaultErrorMapper, perFailure, type AuthResponse, type ErrorMapper } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { authError } from '../support/models/arbitraries.js'
+import { outcomes } from '../support/models/trees.js'
 import { mockRequest } from 'koa-with-auth/testing'
 
 const request = mockRequest()
-const tags = [
-  'absent',
-  'malformed',
-  'invalid',
-  'expired',
-  'forged',
-  'insufficient',
-  'throttled',
-  'unavailable',
-  'raised',
-] as const
+const [, ...tags] = outcomes
 type Tag = (typeof tags)[number]
 const answer = (tag: string): AuthResponse => ({ status: 418, body: tag })
 const mappersOf = (some: ReadonlyArray<Tag>) => Object.fromEntries(some.map((tag) => [tag, () => answer(tag)]))
