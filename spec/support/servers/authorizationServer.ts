@@ -1,11 +1,8 @@
 /** `oidc-provider` on loopback: it issues real access tokens to a client, JSON Web Tokens or opaque ones. */
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { exportJWK } from 'jose'
 import { Provider } from 'oidc-provider'
-import { onTestFinished } from 'vitest'
 import { signingKey } from './identityProvider.js'
+import { restartable } from './server.js'
 
 export const CLIENT = { id: 'app', secret: 'a-secret-of-the-client' }
 
@@ -27,17 +24,10 @@ export const authorizationServer = async (
 ): Promise<AuthorizationServer> => {
   const asked: string[] = []
   const state: { provider?: Provider } = {}
-  const server = createServer((req, res) => {
+  const { origin: issuer } = await restartable((req, res) => {
     asked.push(`${req.method} ${req.url}`)
     state.provider?.callback()(req, res)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const { privateKey } = await signingKey(alg, 'k1')
   state.provider = new Provider(issuer, {
     jwks: { keys: [{ ...(await exportJWK(privateKey)), kid: 'k1', alg, use: 'sig' }] },

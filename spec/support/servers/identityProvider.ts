@@ -3,10 +3,10 @@
  * way.
  */
 import { generateKeyPairSync, sign as signBytes, type KeyObject } from 'node:crypto'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { exportJWK, SignJWT, type JWK, type JWTPayload } from 'jose'
 import { onTestFinished } from 'vitest'
+import { restartable } from './server.js'
 
 /** How it responds to requests for its keys. */
 export type Mood = 'well' | 'error' | 'hanging' | 'rubbish' | 'empty' | 'shapeless' | 'redirecting' | 'endless'
@@ -95,8 +95,6 @@ export const identityProvider = async (path = '', alg = 'ES256'): Promise<Identi
   const keys = [await firstKey(alg)]
   const asked: string[] = []
   const documents: Record<string, Record<string, unknown> | undefined> = {}
-  let server: Server | undefined
-  let port = 0
   const handle = (req: IncomingMessage, res: ServerResponse): void => {
     const url = req.url ?? ''
     asked.push(url)
@@ -107,23 +105,8 @@ export const identityProvider = async (path = '', alg = 'ES256'): Promise<Identi
     if (document === undefined) return void res.writeHead(404).end()
     res.end(JSON.stringify({ issuer: provider.issuer, jwks_uri: provider.jwksUri, ...document }))
   }
-  const start = (): Promise<void> =>
-    new Promise((resolve) => {
-      server = createServer(handle).listen(port, '127.0.0.1', () => {
-        port = (server!.address() as AddressInfo).port
-        resolve()
-      })
-    })
-  const stop = (): Promise<void> =>
-    new Promise((resolve) => {
-      if (server === undefined) return resolve()
-      server.close(() => resolve())
-      server.closeAllConnections()
-      server = undefined
-    })
-  await start()
-  onTestFinished(stop)
-  const issuer = `http://127.0.0.1:${port}${path}`
+  const { origin, stop, start } = await restartable(handle)
+  const issuer = `${origin}${path}`
   documents[`${path.replace(/\/$/, '')}/.well-known/openid-configuration`] = {}
   const claims = (over: JWTPayload = {}): JWTPayload => {
     const now = seconds()
@@ -131,7 +114,7 @@ export const identityProvider = async (path = '', alg = 'ES256'): Promise<Identi
   }
   const provider: IdentityProvider = {
     issuer,
-    jwksUri: `http://127.0.0.1:${port}/jwks`,
+    jwksUri: `${origin}/jwks`,
     claims,
     token: (over, key = keys[0]!) => signedWith(key, claims(over)),
     keys,

@@ -2,13 +2,10 @@
  * `oidc-provider` on loopback as users sign in with it: everybody who comes is anna, without questions. It revokes a
  * grant whose code comes twice, keeps one grant for each session and client, and sends `iss`.
  */
-import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { exportJWK } from 'jose'
 import { Provider } from 'oidc-provider'
-import { onTestFinished } from 'vitest'
 import { signingKey } from './identityProvider.js'
+import { restartable } from './server.js'
 
 export const SECRET = 'a-secret-of-the-client-a-secret-of-the-client'
 
@@ -41,28 +38,14 @@ export const openIdProvider = async (settings: ProviderSettings): Promise<OpenId
   const asked: string[] = []
   const reported: string[] = []
   let handle: ReturnType<Provider['callback']> | undefined = undefined
-  let server: Server | undefined
-  let port = 0
-  const start = async (): Promise<void> => {
-    server = createServer((req, res) => {
-      asked.push(`${req.method} ${req.url?.split('?')[0]}`)
-      handle?.(req, res)
-    })
-    server.listen(port, '127.0.0.1')
-    await once(server, 'listening')
-    port = (server.address() as AddressInfo).port
-  }
-  const stop = async (): Promise<void> => {
-    if (server === undefined) return
-    const closed = once(server, 'close')
-    server.close()
-    server.closeAllConnections()
-    server = undefined
-    await closed
-  }
-  await start()
-  onTestFinished(stop)
-  const issuer = `http://127.0.0.1:${port}`
+  const {
+    origin: issuer,
+    stop,
+    start,
+  } = await restartable((req, res) => {
+    asked.push(`${req.method} ${req.url?.split('?')[0]}`)
+    handle?.(req, res)
+  })
   const { privateKey } = await (key ??= signingKey('RS256', 'k1'))
   const result: OpenIdProvider = { issuer, asked, reported, subject: 'anna', stop, start }
   const provider = new Provider(issuer, {

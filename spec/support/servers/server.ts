@@ -1,8 +1,9 @@
-/** A Koa application on a real socket, for the time of a suite. */
+/** A Koa application on a real socket for the time of a suite, and other servers for the time of a test. */
+import { once } from 'node:events'
+import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Server } from 'node:http'
 import type Koa from 'koa'
-import { afterAll, beforeAll } from 'vitest'
+import { afterAll, beforeAll, onTestFinished } from 'vitest'
 
 export interface Served {
   /** `http://127.0.0.1:port`, after the suite has begun. */
@@ -54,6 +55,36 @@ export const serve = <S, C>(make: () => Koa<S, C>): Served => {
       return now().errors
     },
   }
+}
+
+/** A server of another program, which a test can stop, and start again on the same port. */
+export interface Restartable {
+  /** `http://127.0.0.1:port` */
+  readonly origin: string
+  readonly stop: () => Promise<void>
+  readonly start: () => Promise<void>
+}
+
+/** Serves on a free port until the test has finished. */
+export const restartable = async (handle: RequestListener): Promise<Restartable> => {
+  let server: Server | undefined
+  let port = 0
+  const start = async (): Promise<void> => {
+    server = createServer(handle).listen(port, '127.0.0.1')
+    await once(server, 'listening')
+    port = (server.address() as AddressInfo).port
+  }
+  const stop = async (): Promise<void> => {
+    if (server === undefined) return
+    const closed = once(server, 'close')
+    server.close()
+    server.closeAllConnections()
+    server = undefined
+    await closed
+  }
+  await start()
+  onTestFinished(stop)
+  return { origin: `http://127.0.0.1:${port}`, stop, start }
 }
 
 /** A request by `fetch` that follows no redirect. The body of the response is read. */

@@ -3,13 +3,11 @@
  * signature of its tokens. It checks PKCE and the client as a good one does, and knows each code once.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { JWTPayload } from 'jose'
-import { onTestFinished } from 'vitest'
 import { seconds, signedWith, signingKey, type SigningKey } from './identityProvider.js'
 import { SECRET } from './openIdProvider.js'
+import { restartable } from './server.js'
 
 type Respond = (res: ServerResponse, req: IncomingMessage, body: URLSearchParams) => unknown
 
@@ -103,8 +101,6 @@ export const wrongProvider = async (): Promise<WrongProvider> => {
   const counts = new Map<string, number>()
   const codes = new Map<string, Granted>()
   const pushed = new Map<string, URLSearchParams>()
-  let server: Server | undefined
-  let port = 0
   let tokenRequest = new URLSearchParams()
   let tokenAuthorization: string | undefined
   let authorizationRequest = new URLSearchParams()
@@ -194,24 +190,9 @@ export const wrongProvider = async (): Promise<WrongProvider> => {
     }
     await (provider.answers[endpoint] ?? own[endpoint])(res, req, body)
   }
-  const start = async (): Promise<void> => {
-    server = createServer((req, res) => void handle(req, res))
-    server.listen(port, '127.0.0.1')
-    await once(server, 'listening')
-    port = (server.address() as AddressInfo).port
-  }
-  const stop = async (): Promise<void> => {
-    if (server === undefined) return
-    const closed = once(server, 'close')
-    server.close()
-    server.closeAllConnections()
-    server = undefined
-    await closed
-  }
-  await start()
-  onTestFinished(stop)
+  const { origin, stop, start } = await restartable((req, res) => void handle(req, res))
   const provider: WrongProvider = {
-    issuer: `http://127.0.0.1:${port}`,
+    issuer: origin,
     asked: (endpoint) => counts.get(endpoint) ?? 0,
     tokenRequest: () => tokenRequest,
     tokenAuthorization: () => tokenAuthorization,
