@@ -65,12 +65,4 @@ describe('branchesOf', () => {
     const both = AuthError.Semigroup.concat(insufficient(['a']), insufficient(['b']))
     expect(both).toMatchObject({ scope: ['a'], branches: [{ scope: ['a'] }, { scope: ['b'] }] })
   })
-
-  it('does not have what comes after a failure that stops, because it was never tried', () => {
-    for (const first of [throttled(), unavailable(), raised(1)]) {
-      for (const second of [absent, throttled(), unavailable(), raised(2)]) {
-        expect(AuthError.Semigroup.concat(first, second)).toBe(first)
-      }
-    }
-  })
 })

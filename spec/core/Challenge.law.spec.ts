@@ -30,11 +30,6 @@ describe('Challenge.render', () => {
     expect(parseChallenge(Challenge.render('api')(made)).parameters).toHaveLength(1)
   })
 
-  it('B-05 quotes and backslashes are escaped', () => {
-    const made = Challenge.make('ApiKey', { name: 'a"b\\c' })
-    expect(Challenge.render('r"')(made)).toBe('ApiKey realm="r\\"", name="a\\"b\\\\c"')
-  })
-
   it('B-05 never contains CR, LF or a character outside of ASCII: a realm is valid, or refused', () => {
     fc.assert(
       fc.property(challenge, anyText, (made, standIn) => {
@@ -56,10 +51,6 @@ describe('Challenge.make', () => {
       }),
       { numRuns: 300 },
     )
-  })
-
-  it('B-04 refuses a parameter that is given twice, in any letter case', () => {
-    expect(() => Challenge.make('X', { Name: 'a', name: 'b' })).toThrow(TypeError)
   })
 })
 

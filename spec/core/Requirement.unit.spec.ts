@@ -1,4 +1,4 @@
-/** The constructors of a decision; the monoid is in Requirement.law.spec.ts. */
+/** The constructors of a decision; the monoid is in Requirement.law.spec.ts and also.law.spec.ts. */
 import { either as E } from 'fp-ts'
 import { also, fromFunction, withAuth } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
@@ -34,15 +34,6 @@ describe('also', () => {
     expect(concat(also(a), also(b))).toStrictEqual({ _tag: 'Also', authenticators: [a, b] })
     expect(concat(also(a), Requirement.inherit)).toStrictEqual(also(a))
     expect(concat(also(a), Requirement.open)).toBe(Requirement.open)
-  })
-
-  it.each<[string, Requirement.Requirement, unknown]>([
-    ['to nothing', also(b), { inherited: undefined, own: 'berta' }],
-    ['to nothing, twice', concat(also(a), also(b)), { inherited: { inherited: undefined, own: 'anna' }, own: 'berta' }],
-    ['to public', concat(Requirement.open, also(b)), { inherited: undefined, own: 'berta' }],
-    ['to a demand', concat(Requirement.guardedBy(a), also(b)), { inherited: 'anna', own: 'berta' }],
-  ])('%s: has this principal', (_, requirement, principal) => {
-    expect(passing(requirement)).toStrictEqual(E.right(principal))
   })
 
   it('without authenticators is a TypeError', () => {

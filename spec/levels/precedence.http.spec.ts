@@ -55,30 +55,6 @@ describe('5.6.2 auth on a router applies to all its operations, and overrides th
     for (const path of ['/router/a', '/router/b']) await expectGuardedBy(api, path, 'router')
     await expectGuardedBy(api, '/own', 'application')
   })
-
-  test('5.6.2 on the call that registers it under a prefix', async () => {
-    const api = await running((app, answering) => {
-      const child = new Router().get('/a', answering).get('/b', answering)
-      const root = application()
-      root.use('/called', withAuth(bearerOf('call'))(child).routes())
-      root.use('/uncalled', child.routes())
-      app.use(root.routes())
-    })
-    for (const path of ['/called/a', '/called/b']) await expectGuardedBy(api, path, 'call')
-    await expectGuardedBy(api, '/uncalled/a', 'application')
-  })
-
-  test('5.6.2 on the registration call, which overrides the guard of the router', async () => {
-    const api = await running((app, answering) => {
-      const child = router().get('/a', answering)
-      const root = application()
-      root.use('/called', withAuth(bearerOf('call'))(child).routes())
-      root.use('/uncalled', child.routes())
-      app.use(root.routes())
-    })
-    await expectGuardedBy(api, '/called/a', 'call')
-    await expectGuardedBy(api, '/uncalled/a', 'router')
-  })
 })
 
 test('5.6.3 auth on an operation overrides router, registration call and application', async () => {
