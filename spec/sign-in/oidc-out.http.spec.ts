@@ -113,14 +113,14 @@ const send = (site: ProviderSite, token: string, headers: Readonly<Record<string
 // O-14
 describe('a sign-out by the provider', () => {
   const twoDevices = async (list: boolean) => {
-    const { provider, site } = await start({ list })
+    const { provider, site, asked } = await start({ list })
     const browsers = [newBrowser(), newBrowser()]
     for (const [at, browser] of browsers.entries()) {
       provider.claims = (claims) => ({ ...claims, sid: `s${at}` })
       await site.signIn(browser)
     }
     const signedIn = () => Promise.all(browsers.map((browser) => site.me(browser)))
-    return { provider, site, signedIn }
+    return { provider, site, signedIn, asked }
   }
 
   it.each([true, false])(
@@ -140,6 +140,47 @@ describe('a sign-out by the provider', () => {
     expect(await signedIn()).toEqual(['provider-anna', 'provider-anna'])
     expect((await send(site, await provider.logoutToken({ sub: 'anna', sid: 's0' }))).status).toBe(200)
     expect(await signedIn()).toEqual([undefined, 'provider-anna'])
+  })
+
+  it('with only a session ends that session, though the hook knows no user of it', async () => {
+    const { provider, site, signedIn, asked } = await twoDevices(true)
+    expect((await send(site, await provider.logoutToken({ sid: 'another' }))).status).toBe(200)
+    expect(await signedIn()).toEqual(['provider-anna', 'provider-anna'])
+    expect((await send(site, await provider.logoutToken({ sid: 's0' }))).status).toBe(200)
+    expect(await signedIn()).toEqual([undefined, 'provider-anna'])
+    // the ended one does not write itself back
+    expect(await signedIn()).toEqual([undefined, 'provider-anna'])
+    expect((await send(site, await provider.logoutToken({ sid: 's1' }))).status).toBe(200)
+    expect(await signedIn()).toEqual([undefined, undefined])
+    expect(asked).toEqual([undefined, undefined, undefined])
+  })
+
+  it('with only a session ends nothing if there is no list of sessions', async () => {
+    const { provider, site, signedIn } = await twoDevices(false)
+    expect((await send(site, await provider.logoutToken({ sid: 's0' }))).status).toBe(200)
+    expect(await signedIn()).toEqual(['provider-anna', 'provider-anna'])
+  })
+
+  it('of an identity without a user ends nothing, though it names a session', async () => {
+    const { provider, site, signedIn } = await twoDevices(true)
+    expect((await send(site, await provider.logoutToken({ sub: 'stranger', sid: 's0' }))).status).toBe(200)
+    expect(await signedIn()).toEqual(['provider-anna', 'provider-anna'])
+  })
+
+  it('with only a session is a 503 while the store is down, and the next token ends it', async () => {
+    const memory = memoryStore()
+    let isDown = false
+    const listed = async (user: string) => (isDown ? Promise.reject(new Error('down')) : (memory.listed?.(user) ?? []))
+    const { provider, site } = await start({ list: true, store: { ...memory, listed } })
+    const browser = newBrowser()
+    provider.claims = (claims) => ({ ...claims, sid: 's0' })
+    await site.signIn(browser)
+    isDown = true
+    expect((await send(site, await provider.logoutToken({ sid: 's0' }))).status).toBe(503)
+    expect(await site.me(browser)).toBe('provider-anna')
+    isDown = false
+    expect((await send(site, await provider.logoutToken({ sid: 's0' }))).status).toBe(200)
+    expect(await site.me(browser)).toBeUndefined()
   })
 
   it('ends all sessions of the user if there is no list of them', async () => {

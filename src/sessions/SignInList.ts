@@ -18,8 +18,8 @@ export interface SignInList {
   readonly isLive: (signIn: SignIn) => Promise<boolean>
   /** Ends a sign-in; `false` if the user has none with this id. */
   readonly end: (user: string, id: string) => Promise<boolean>
-  /** Ends the sign-ins of a user with a proof of this session at a provider. */
-  readonly endAt: (user: string, issuer: string, sid: string) => Promise<void>
+  /** Ends the sign-ins with a proof of this session at a provider: those of a user, or, if the user is unknown, of any. */
+  readonly endAt: (user: string | undefined, issuer: string, sid: string) => Promise<void>
   /** The sessions of a user; the newest sign-in first. */
   readonly of: (user: string, current: string | undefined) => Promise<ReadonlyArray<ListedSession>>
 }
@@ -58,6 +58,8 @@ export const signInList = ({ name, store, idle, longest }: ListOptions): SignInL
   }
   const keyOf = (user: string, id: string) => digestOf(JSON.stringify(['koa-with-auth/list', name, user, id]))
   const setOf = (user: string) => digestOf(JSON.stringify(['koa-with-auth/lists', name, user]))
+  // A provider can name a session without its user
+  const setAt = (sid: string) => digestOf(JSON.stringify(['koa-with-auth/lists-at', name, sid]))
   const idleOf = (signIn: SignIn) => detailsOf(signIn).idle ?? idle
   const textOf = (signIn: SignIn): string => {
     const { label } = detailsOf(signIn)
@@ -73,9 +75,23 @@ export const signInList = ({ name, store, idle, longest }: ListOptions): SignInL
     }
     return JSON.stringify(entry)
   }
+  const enlistAt = async (signIn: SignIn, id: string, known: ReadonlyArray<string> = []): Promise<void> => {
+    for (const sid of sidsOf(signIn)) {
+      if (!known.includes(sid)) await enlist(setAt(sid), JSON.stringify([signIn.id, id]), longest)
+    }
+  }
   const write = async (signIn: SignIn, id: string): Promise<void> => {
     await store.insert(keyOf(signIn.id, id), textOf(signIn), idleOf(signIn))
     await enlist(setOf(signIn.id), id, longest)
+    await enlistAt(signIn, id)
+  }
+  const signInsAt = async (
+    user: string | undefined,
+    sid: string,
+  ): Promise<ReadonlyArray<readonly [string, string]>> => {
+    if (user !== undefined) return (await listed(setOf(user))).map((id) => [user, id])
+    // Safe: only `enlistAt` writes them
+    return (await listed(setAt(sid))).map((entry) => JSON.parse(entry) as [string, string])
   }
   return {
     begin: async (signIn) => {
@@ -96,6 +112,7 @@ export const signInList = ({ name, store, idle, longest }: ListOptions): SignInL
       const methods = proofsIn(signIn).map(({ method }) => method)
       const isSame = methods.join() === entry.methods.join() && sidsOf(signIn).join() === (entry.sids ?? []).join()
       if (isCurrent && isSame) return true
+      await enlistAt(signIn, id, entry.sids)
       return store.update(key, textOf(signIn), idleOf(signIn))
     },
     end: async (user, id) => {
@@ -106,8 +123,8 @@ export const signInList = ({ name, store, idle, longest }: ListOptions): SignInL
     },
     endAt: async (user, issuer, sid) => {
       const wanted = sidDigest(issuer, sid)
-      for (const id of await listed(setOf(user))) {
-        const key = keyOf(user, id)
+      for (const [owner, id] of await signInsAt(user, wanted)) {
+        const key = keyOf(owner, id)
         if (entryIn(await store.read(key))?.sids?.includes(wanted) === true) await store.end(key, longest)
       }
     },

@@ -19,8 +19,8 @@ export type SignedOutIdentity = Omit<LogoutToken, 'jti'>
 /** How a sign-out at the provider ends sessions here. */
 export interface BackChannelOptions {
   /**
-   * The identifier of the user who has this identity, as sessions know it; a falsy value if no user has it. Without a
-   * `subject`, the application must know the `sid`.
+   * The identifier of the user who has this identity, as sessions know it; a falsy value if no user has it. An identity
+   * without a `subject` is that of a session: the list of sessions knows it. Without the list, the application must know the `sid`.
    */
   readonly user: (identity: SignedOutIdentity) => string | undefined | Promise<string | undefined>
 }
@@ -36,8 +36,9 @@ const refuse = (ctx: Context): void => {
 /**
  * Middleware of the POST with which the provider says that a user signed out there. It verifies the logout token (its
  * signature, `typ`, `iss`, `aud`, `iat`, `events`, no `nonce`), spends its `jti`, and ends the session that its `sid`
- * names. Without a `sid`, and without `sessions(app, { list: true })`, it ends all sessions of the user. It answers 200, also for an identity that is unknown, 400 for a token
- * that is wrong or was sent before, and 503 if the store or the provider's keys cannot be asked.
+ * names. Without a `sid`, and without `sessions(app, { list: true })`, it ends all sessions of the user. It answers 200, also
+ * for an identity that is unknown, 400 for a token that is wrong or was sent before, and 503 if the store or the provider's
+ * keys cannot be asked.
  *
  * The request comes from the provider, not from a browser. No cookie counts, and it is no request of another site.
  *
@@ -74,16 +75,16 @@ export const backChannel = (kind: OidcKind, options: BackChannelOptions): Middle
     } catch {
       return respondUnfinished(ctx, AuthErrors.unavailable())
     }
-    const found = await user(identity)
-    if (typeof found === 'string' && found !== '') {
-      const { issuer, sid } = identity
-      try {
-        if (sid === undefined || host.list === undefined) await signing.logOutEverywhere(found)
-        else await host.list.endAt(found, issuer, sid)
-      } catch {
-        // the provider sends another token
-        return respondUnfinished(ctx, AuthErrors.unavailable())
-      }
+    const { issuer, subject, sid } = identity
+    const answer: unknown = await user(identity)
+    const found = typeof answer === 'string' && answer !== '' ? answer : undefined
+    try {
+      const isNamed = sid !== undefined && host.list !== undefined
+      if (isNamed && (found !== undefined || subject === undefined)) await host.list.endAt(found, issuer, sid)
+      else if (!isNamed && found !== undefined) await signing.logOutEverywhere(found)
+    } catch {
+      // the provider sends another token
+      return respondUnfinished(ctx, AuthErrors.unavailable())
     }
     ctx.status = 200
     ctx.body = ''
