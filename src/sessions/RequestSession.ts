@@ -4,6 +4,7 @@
  * Its fields are private, and change only by the named transitions. It is on the context under a symbol, where the
  * session authenticators read it.
  */
+import { setImmediate as immediate } from 'node:timers/promises'
 import type { Context } from 'koa'
 import { exchangeOf } from '../core/Exchange.js'
 import { signedIn, signedOut, type SignedOutReason, type SignInDigests } from '../core/events.js'
@@ -106,6 +107,7 @@ class StoredSession {
   #isLost = false
   #isRefused = false
   #changing: Promise<unknown> | undefined
+  #unfinished = 0
   readonly #ids = new Map<string, StoredId>()
 
   // -----------------------------------------------------------------------------------
@@ -176,9 +178,29 @@ class StoredSession {
     return changed
   }
 
+  /**
+   * Lets the request wait for work whose result the operation needs. Work lasts until the operation can go on, so that a call
+   * which is not awaited is noticed whatever the store.
+   */
+  async working<A>(work: () => Promise<A>): Promise<A> {
+    this.#unfinished++
+    const result = work().finally(async () => {
+      await immediate()
+      this.#unfinished--
+    })
+    const others = this.#changing
+    this.#changing = Promise.allSettled([others, result])
+    return result
+  }
+
   // -----------------------------------------------------------------------------------
   // questions
   // -----------------------------------------------------------------------------------
+
+  /** Whether the operation has called something that it does not await. Asked when the operation has ended. */
+  get isUnfinished(): boolean {
+    return this.#unfinished > 0
+  }
 
   /** Resolves when the last change has ended, even if the operation forgot to await it. */
   async settled(): Promise<void> {

@@ -101,8 +101,11 @@ export const commit = async (ctx: Context, session: RequestSession, options: Com
 }
 
 const keep = async (ctx: Context, session: RequestSession, { https, idle }: CommitOptions): Promise<void> => {
+  const { isUnfinished } = session.stored
   // waits for a sign-in that the operation forgot to await
   await session.stored.settled()
+  // its result is in no response
+  if (isUnfinished) throw new Error('secondly(ctx, kind, first) is not awaited; write await secondly(...)')
   const now = sessionOf(ctx)
   const { koaSession, stored } = session
   if (koaSession === undefined) return

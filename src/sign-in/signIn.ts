@@ -233,14 +233,34 @@ export interface FirstFactor<U> {
  *   ctx.body = { next: 'code', ...(await secondly(ctx, code, { user, proof: { method: 'password' } })) }
  * }
  */
-export const secondly = async <Ask, Kept, U extends object>(
+export const secondly = <Ask, Kept, U extends object>(
   given: WithRequest,
   kind: Beginner<Ask, Kept>,
-  { user, proof, returnTo }: FirstFactor<U>,
+  first: FirstFactor<U>,
+): Promise<object> => {
+  const begun = beginSecond(given, kind, first)
+  // without await, the request is a 500 that says so; its rejection need not end the process
+  begun.catch(() => undefined)
+  return begun
+}
+
+const beginSecond = async <Ask, Kept, U extends object>(
+  given: WithRequest,
+  kind: Beginner<Ask, Kept>,
+  first: FirstFactor<U>,
 ): Promise<object> => {
   checkKind('secondly(ctx, kind, first)', kind)
   const ctx = contextOf('secondly(ctx, kind, first)', given)
   const application = applicationOf('secondly(ctx, kind, first)', ctx)
+  return application.session.stored.working(() => sealFirst(ctx, application, kind, first))
+}
+
+const sealFirst = async <Ask, Kept, U extends object>(
+  ctx: Context,
+  application: Application,
+  kind: Beginner<Ask, Kept>,
+  { user, proof, returnTo }: FirstFactor<U>,
+): Promise<object> => {
   if (isRefused(ctx)) throw new SignInRefused(AuthErrors.forged)
   const { host } = application
   const subject = host.identify(user)

@@ -1,0 +1,71 @@
+/** C-06: a second factor that an operation begins without `await` is a 500 that says so, and never ends the process. */
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Context } from 'koa'
+import { memoryStore, type SessionStore } from 'koa-with-auth/sessions'
+import { codes, secondly } from 'koa-with-auth/sign-in'
+import { RateLimiterMemory } from 'rate-limiter-flexible'
+import { describe, expect, it } from 'vitest'
+import { unhandledRejections } from '../support/runs/unhandled.js'
+import { at, sessionsApp } from '../support/sites/sessionsApp.js'
+
+// Each method takes its time, as over a network
+const slow = (store: SessionStore): SessionStore => ({
+  ...store,
+  markOf: async (user) => {
+    await pause(20)
+    return store.markOf(user)
+  },
+})
+const failing = (store: SessionStore): SessionStore => ({ ...store, markOf: () => Promise.reject(new Error('down')) })
+
+const code = codes({
+  factors: [{ method: 'totp', verify: async () => true }],
+  limiter: new RateLimiterMemory({ points: 5, duration: 900 }),
+})
+const first = { user: { username: 'anna' }, proof: { method: 'password' } }
+
+describe('C-06 secondly', () => {
+  const unhandled = unhandledRejections()
+
+  it.each<readonly [string, SessionStore]>([
+    ['memory', memoryStore()],
+    ['a slow store', slow(memoryStore())],
+    ['a store that is down', failing(memoryStore())],
+  ])('without await is a 500 that names it, over %s', async (_name, store) => {
+    const { visitor, errors } = await sessionsApp(() => store, {
+      origin: 'http://127.0.0.1',
+      below: (app) => {
+        const handlers: Record<string, (ctx: Context) => unknown> = {
+          // eslint-disable-next-line @typescript-eslint/no-misused-promises -- it is what is tested
+          '/spread': (ctx) => (ctx.body = { next: 'code', ...secondly(ctx, code, first) }),
+          '/ignored': (ctx) => {
+            void secondly(ctx, code, first)
+            ctx.body = 'signed in?'
+          },
+        }
+        for (const [path, handler] of Object.entries(handlers)) app.use(at(path, handler))
+      },
+    })
+    for (const path of ['/spread', '/ignored']) {
+      const answer = await visitor().post(path)
+      expect([answer.status, answer.body]).toEqual([500, 'Internal Server Error'])
+      expect(String(errors.at(-1))).toContain('write await secondly(...)')
+    }
+    await pause(60)
+    expect(unhandled()).toEqual([])
+  })
+
+  it('with await goes on as before', async () => {
+    const { visitor } = await sessionsApp(() => slow(memoryStore()), {
+      origin: 'http://127.0.0.1',
+      below: (app) =>
+        app.use(
+          at('/awaited', async (ctx) => {
+            ctx.body = { next: 'code', ...(await secondly(ctx, code, first)) }
+          }),
+        ),
+    })
+    const answer = await visitor().post('/awaited')
+    expect([answer.status, answer.body]).toEqual([200, { next: 'code', handle: expect.any(String) }])
+  })
+})
