@@ -54,7 +54,7 @@ const manifestOf = (name, template, library) => ({
   scarfSettings: { enabled: false }, // of a package that swagger-ui-dist brings
   scripts: {
     start: 'tsc && node dist/src/server.js',
-    test: 'tsc && node --test dist/test/app.test.js && koa-with-auth audit dist/src/app.js --check auth.lock',
+    test: 'tsc && node --test dist/test/*.test.js && koa-with-auth audit dist/src/app.js --check auth.lock',
     policy: 'tsc && koa-with-auth audit dist/src/app.js --write auth.lock',
   },
   dependencies: { ...versionsOf(needed.all, needed[template]), 'koa-with-auth': library },
@@ -62,8 +62,9 @@ const manifestOf = (name, template, library) => ({
 })
 
 const create = async () => {
-  const options = { template: { type: 'string' }, library: { type: 'string' } }
+  const options = { template: { type: 'string' }, library: { type: 'string' }, help: { type: 'boolean' } }
   const { values, positionals } = parseArgs({ options, allowPositionals: true })
+  if (values.help) return console.log(usage)
   if (positionals.length > 1) throw new Error(`one name is needed, not ${positionals.join(', ')}`)
   const name = positionals[0] ?? (await ask('Name of the new folder: ', 'the name of the new folder is missing'))
   checkName(name)

@@ -71,6 +71,13 @@ describe('the package create-koa-with-auth', () => {
   })
 })
 
+it('prints how it is called, and writes nothing', () => {
+  const before = filesBelow(around)
+  const printed = execFileSync(process.execPath, [join(own, 'create.js'), '--help'], { cwd: around, encoding: 'utf8' })
+  expect(printed).toMatch(/^usage: npm create koa-with-auth my-app -- --template tokens\|keys\|sessions/)
+  expect(filesBelow(around)).toEqual(before)
+})
+
 describe('what it refuses', () => {
   const refused = (args: ReadonlyArray<string>, message: RegExp) => {
     const before = filesBelow(around)

@@ -1,7 +1,9 @@
 /** C-04: codes and links by mail, over HTTP (rows M of the traps of signing in). */
+import { setTimeout as pause } from 'node:timers/promises'
+import * as E from 'fp-ts/lib/Either.js'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
-import { resetLink } from 'koa-with-auth/sign-in'
-import { describe, expect, it } from 'vitest'
+import { resetLink, type LinkOptions } from 'koa-with-auth/sign-in'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { anna, expectAnonymousAt, expectUser } from '../support/sites/signedIn.js'
 import { pathOf, sendJson, signInSite } from '../support/sites/signInSite.js'
 import { describeEveryOther } from '../support/stores/sessionStores.js'
@@ -154,114 +156,112 @@ describeEveryOther((store) => {
       await expectAnonymousAt(attacker)
     })
   })
-})
 
-describe('C-04 asking for a mail', () => {
-  it('M6, M13 the same answer for unknown addresses, and for a mailer that throws or never ends', async () => {
-    const answers: unknown[] = []
-    for (const send of [undefined, () => Promise.reject(new Error('smtp')), () => new Promise(() => {})]) {
-      const site = await signInSite(undefined, send === undefined ? {} : { send })
-      for (const address of [anna, 'stranger@shop.example']) {
-        const answer = await sendJson(site.visitor(), '/sign-in/mail', { address })
-        const { handle } = answer.body as { handle: string }
-        answers.push([answer.status, typeof handle, Object.keys(answer.headers).filter((name) => name !== 'date')])
+  describe('C-04 asking for a mail', () => {
+    it('M6, M13 the same answer for unknown addresses, and for a mailer that throws or never ends', async () => {
+      const answers: unknown[] = []
+      for (const send of [undefined, () => Promise.reject(new Error('smtp')), () => new Promise(() => {})]) {
+        const site = await signInSite(store, send === undefined ? {} : { send })
+        for (const address of [anna, 'stranger@shop.example']) {
+          const answer = await sendJson(site.visitor(), '/sign-in/mail', { address })
+          const { handle } = answer.body as { handle: string }
+          answers.push([answer.status, typeof handle, Object.keys(answer.headers).filter((name) => name !== 'date')])
+        }
       }
-    }
-    expect(new Set(answers.map((one) => JSON.stringify(one))).size).toBe(1)
-  })
+      expect(new Set(answers.map((one) => JSON.stringify(one))).size).toBe(1)
+    })
 
-  it('M5 is counted by the same limiter as tries, so asking again gives no new ones', async () => {
-    const site = await signInSite(undefined, { limit: 5 })
-    const visitor = site.visitor()
-    const statuses: number[] = []
-    for (let at = 0; at < 4; at++) {
-      const begun = await sendJson(visitor, '/sign-in/mail', ask)
-      statuses.push(begun.status)
-      if (begun.status !== 200) continue
-      const { handle } = begun.body as { handle: string }
-      for (let wrong = 0; wrong < 2; wrong++) {
-        statuses.push((await sendJson(visitor, '/sign-in/mail/code', { handle, code: '1' })).status)
+    it('M5 is counted by the same limiter as tries, so asking again gives no new ones', async () => {
+      const site = await signInSite(store, { limit: 5 })
+      const visitor = site.visitor()
+      const statuses: number[] = []
+      for (let at = 0; at < 4; at++) {
+        const begun = await sendJson(visitor, '/sign-in/mail', ask)
+        statuses.push(begun.status)
+        if (begun.status !== 200) continue
+        const { handle } = begun.body as { handle: string }
+        for (let wrong = 0; wrong < 2; wrong++) {
+          statuses.push((await sendJson(visitor, '/sign-in/mail/code', { handle, code: '1' })).status)
+        }
       }
-    }
-    expect(statuses).toEqual([200, 403, 403, 200, 403, 429, 429, 429])
-    const refused = await sendJson(visitor, '/sign-in/mail', ask)
-    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
-    // another account is not concerned
-    expect((await sendJson(visitor, '/sign-in/mail', { address: 'bert@shop.example' })).status).toBe(200)
+      expect(statuses).toEqual([200, 403, 403, 200, 403, 429, 429, 429])
+      const refused = await sendJson(visitor, '/sign-in/mail', ask)
+      expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
+      // another account is not concerned
+      expect((await sendJson(visitor, '/sign-in/mail', { address: 'bert@shop.example' })).status).toBe(200)
+    })
+
+    it('M7 takes exactly one address, trimmed and in lower case', async () => {
+      const site = await signInSite(store)
+      const bad = [
+        'a@x.example,b@x.example',
+        'a@x.example\nBcc: b@x.example',
+        [anna],
+        { a: 1 },
+        '',
+        'anna',
+        '@x',
+        `${'a'.repeat(1000)}@x.example`,
+        'ann\u0430@shop.example',
+        // the sign of the Kelvin, whose lower case is k
+        'anna@\u212a.example',
+        'a@b@c',
+        'a b@x.example',
+        undefined,
+      ]
+      for (const address of bad) expect((await sendJson(site.visitor(), '/sign-in/mail', { address })).status).toBe(400)
+      expect(site.mails).toEqual([])
+      await sendJson(site.visitor(), '/sign-in/mail', { address: '  ANNA@Shop.Example ' })
+      expect((await site.mail()).address).toBe(anna)
+    })
+
+    it('M8 the link has the configured origin, whatever Host says', async () => {
+      const site = await signInSite(store)
+      await sendJson(site.visitor(), '/sign-in/mail', ask, { Host: 'evil.example', 'X-Forwarded-Host': 'evil.example' })
+      expect(new URL((await site.mail()).link).origin).toBe('https://shop.example')
+    })
+
+    it('without an origin it is a 500, but for loopback in development', async () => {
+      const site = await signInSite(store, { origin: undefined })
+      const foreign = await sendJson(site.visitor(), '/sign-in/mail', ask, { Host: 'shop.example' })
+      expect([foreign.status, String(site.errors.at(-1))]).toEqual([500, expect.stringContaining('origin')])
+      expect((await sendJson(site.visitor(), '/sign-in/mail', ask)).status).toBe(200)
+    })
+
+    it('another site, HEAD, a prefetch and a frame begin nothing, and get no cookie', async () => {
+      const site = await signInSite(store)
+      for (const headers of [
+        { 'Sec-Fetch-Site': 'cross-site' },
+        { Origin: 'https://evil.example' },
+        { 'Sec-Fetch-Site': 'same-site' },
+      ] as Array<Record<string, string>>) {
+        const answer = await sendJson(site.visitor(), '/sign-in/mail', ask, headers)
+        expect([answer.status, setCookies(answer)]).toEqual([403, []])
+      }
+      expect(site.mails).toEqual([])
+    })
+
+    it('a body that is too large is 413, and one that is no JSON 400', async () => {
+      const site = await signInSite(store)
+      const large = await sendJson(site.visitor(), '/sign-in/mail', { ...ask, more: 'x'.repeat(70_000) })
+      expect(large.status).toBe(413)
+      const broken = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{' }
+      expect((await site.visitor().ask('/sign-in/mail', broken)).status).toBe(400)
+    })
   })
 
-  it('M7 takes exactly one address, trimmed and in lower case', async () => {
-    const site = await signInSite()
-    const bad = [
-      'a@x.example,b@x.example',
-      'a@x.example\nBcc: b@x.example',
-      [anna],
-      { a: 1 },
-      '',
-      'anna',
-      '@x',
-      `${'a'.repeat(1000)}@x.example`,
-      'ann\u0430@shop.example',
-      // the sign of the Kelvin, whose lower case is k
-      'anna@\u212a.example',
-      'a@b@c',
-      'a b@x.example',
-      undefined,
-    ]
-    for (const address of bad) expect((await sendJson(site.visitor(), '/sign-in/mail', { address })).status).toBe(400)
-    expect(site.mails).toEqual([])
-    await sendJson(site.visitor(), '/sign-in/mail', { address: '  ANNA@Shop.Example ' })
-    expect((await site.mail()).address).toBe(anna)
+  describe('C-04 the page of a link', () => {
+    it('M12 is not stored, sends no Referer, loads nothing, and escapes what it repeats', async () => {
+      const site = await signInSite(store)
+      const page = await site.visitor().ask('/sign-in/mail/link?handle=%22%3E%3Cscript%3E&key=%27x')
+      expect(page.headers).toMatchObject({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' })
+      expect(page.headers['content-security-policy']).toContain("default-src 'none'")
+      expect(String(page.body)).not.toContain('<script')
+      expect(String(page.body)).not.toMatch(/https?:|src=|href=/)
+      expect(/<title>([^<]*)/.exec(String(page.body))?.[1]).toBe('Sign in')
+    })
   })
 
-  it('M8 the link has the configured origin, whatever Host says', async () => {
-    const site = await signInSite()
-    await sendJson(site.visitor(), '/sign-in/mail', ask, { Host: 'evil.example', 'X-Forwarded-Host': 'evil.example' })
-    expect(new URL((await site.mail()).link).origin).toBe('https://shop.example')
-  })
-
-  it('without an origin it is a 500, but for loopback in development', async () => {
-    const site = await signInSite(undefined, { origin: undefined })
-    const foreign = await sendJson(site.visitor(), '/sign-in/mail', ask, { Host: 'shop.example' })
-    expect([foreign.status, String(site.errors.at(-1))]).toEqual([500, expect.stringContaining('origin')])
-    expect((await sendJson(site.visitor(), '/sign-in/mail', ask)).status).toBe(200)
-  })
-
-  it('another site, HEAD, a prefetch and a frame begin nothing, and get no cookie', async () => {
-    const site = await signInSite()
-    for (const headers of [
-      { 'Sec-Fetch-Site': 'cross-site' },
-      { Origin: 'https://evil.example' },
-      { 'Sec-Fetch-Site': 'same-site' },
-    ] as Array<Record<string, string>>) {
-      const answer = await sendJson(site.visitor(), '/sign-in/mail', ask, headers)
-      expect([answer.status, setCookies(answer)]).toEqual([403, []])
-    }
-    expect(site.mails).toEqual([])
-  })
-
-  it('a body that is too large is 413, and one that is no JSON 400', async () => {
-    const site = await signInSite()
-    const large = await sendJson(site.visitor(), '/sign-in/mail', { ...ask, more: 'x'.repeat(70_000) })
-    expect(large.status).toBe(413)
-    const broken = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{' }
-    expect((await site.visitor().ask('/sign-in/mail', broken)).status).toBe(400)
-  })
-})
-
-describe('C-04 the page of a link', () => {
-  it('M12 is not stored, sends no Referer, loads nothing, and escapes what it repeats', async () => {
-    const site = await signInSite()
-    const page = await site.visitor().ask('/sign-in/mail/link?handle=%22%3E%3Cscript%3E&key=%27x')
-    expect(page.headers).toMatchObject({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' })
-    expect(page.headers['content-security-policy']).toContain("default-src 'none'")
-    expect(String(page.body)).not.toContain('<script')
-    expect(String(page.body)).not.toMatch(/https?:|src=|href=/)
-    expect(/<title>([^<]*)/.exec(String(page.body))?.[1]).toBe('Sign in')
-  })
-})
-
-describeEveryOther((store) => {
   describe('C-05 reset and verification', () => {
     const resetting = async (site: Awaited<ReturnType<typeof signInSite>>) => {
       expect((await sendJson(site.visitor(), '/reset', ask)).status).toBe(204)
@@ -351,5 +351,64 @@ describe('the proof of a link', () => {
     } as const
     const checked = await kind.check({ address: 'anna@shop.example' }, answer, ceremony)
     expect(checked).toMatchObject({ _tag: 'Right', right: { subject: 'anna', stamp: 'hash of anna' } })
+  })
+})
+
+describe('a hook of a mail that fails', () => {
+  const incoming = { method: 'POST', body: { address: anna }, query: new URLSearchParams(), address: '127.0.0.1' }
+  const signer = { sign: () => 'key', verify: () => true }
+
+  const warned = async (hooks: Pick<LinkOptions, 'accountOf' | 'send'>): Promise<ReadonlyArray<unknown>> => {
+    const warn = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined)
+    const kind = resetLink({
+      ...hooks,
+      path: '/reset/link',
+      limiter: new RateLimiterMemory({ points: 5, duration: 60 }),
+    })
+    // Safe: what the kind reads of them
+    const begun = await kind.begin(incoming as never, { origin: 'https://shop.example' } as never, undefined, signer)
+    if (E.isLeft(begun) || !('send' in begun.right)) throw new Error('not begun')
+    expect(await begun.right.send('handle')).toEqual({ body: null })
+    await pause(20)
+    const calls = warn.mock.calls.map((call) => [...call])
+    warn.mockRestore()
+    return calls
+  }
+  const account = () => ({ id: 'anna', stamp: 'hash' })
+  const down = () => Promise.reject(new Error('connect ECONNREFUSED'))
+  const shape = 'resetLink({ accountOf }) must return { id, stamp }: the identifier of the user, and a string'
+
+  it.each<readonly [string, Pick<LinkOptions, 'accountOf' | 'send'>, string]>([
+    ['send', { accountOf: account, send: down }, 'resetLink: send failed: Error: connect ECONNREFUSED'],
+    ['accountOf', { accountOf: down, send: () => {} }, 'resetLink: accountOf failed: Error: connect ECONNREFUSED'],
+    // Safe, both: what JavaScript may answer
+    [
+      'a number',
+      { accountOf: () => ({ id: 7 }) as never, send: () => {} },
+      `resetLink: accountOf failed: TypeError: ${shape}`,
+    ],
+    [
+      'no id',
+      { accountOf: () => ({ id: '', stamp: '' }), send: () => {} },
+      `resetLink: accountOf failed: TypeError: ${shape}`,
+    ],
+  ])('is a warning that names it: %s', async (_name, hooks, text) => {
+    expect(await warned(hooks)).toEqual([[text, 'SignInWarning']])
+  })
+
+  it('sends nothing, and warns of nothing, if there is no account', async () => {
+    const sent: unknown[] = []
+    for (const none of [undefined, null]) {
+      // Safe: what databases answer
+      expect(await warned({ accountOf: () => none as never, send: (mail) => sent.push(mail) })).toEqual([])
+    }
+    expect(sent).toEqual([])
+  })
+
+  it('in production its message is not written', async () => {
+    onTestFinished(() => void vi.unstubAllEnvs())
+    vi.stubEnv('NODE_ENV', 'production')
+    const warnings = await warned({ accountOf: account, send: down })
+    expect(warnings).toEqual([['resetLink: send failed: Error', 'SignInWarning']])
   })
 })

@@ -441,10 +441,29 @@ describe('a provider that is down', () => {
     expect(provider.authorizationRequest().get('nonce')).toMatch(/^[\w-]{43}$/)
   })
 
-  it('of another issuer is a 503 [discovery-issuer-mismatch]', async () => {
+  it.each([
+    [
+      'another issuer',
+      () => 'https://evil.example',
+      'answered a discovery document that cannot be used, or one of another issuer',
+    ],
+    [
+      'the same with a slash at the end',
+      (issuer: string) => `${issuer}/`,
+      'names another issuer in its discovery document; compare them, also a slash at the end',
+    ],
+  ])('of %s is a 503, and a warning that says so, once [discovery-issuer-mismatch]', async (_name, named, problem) => {
+    const warn = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined)
     const { provider, site } = await start()
-    provider.metadata = { issuer: 'https://evil.example' }
-    expect((await newBrowser().send(`${site.origin}/sign-in/provider`)).status).toBe(503)
+    provider.metadata = { issuer: named(provider.issuer) }
+    for (let time = 0; time < 2; time++) {
+      expect((await newBrowser().send(`${site.origin}/sign-in/provider`)).status).toBe(503)
+    }
+    const warnings = warn.mock.calls.filter(([, type]) => (type as unknown) === 'ProviderWarning').map(([text]) => text)
+    warn.mockRestore()
+    expect(warnings).toEqual([
+      `oidc: ${provider.issuer} cannot be used: it ${problem}. Sign-ins that need it are answered with 503`,
+    ])
   })
 })
 

@@ -54,6 +54,16 @@ export const ownOrGetter = (object: object, name: string): unknown => {
 /** An error with a code, by which a program can tell it apart. The codes are part of the public interface. */
 export const withCode = <E extends Error>(error: E, code: `ERR_${string}`): E => Object.assign(error, { code })
 
+/**
+ * An error for a process warning. In production without its message, which can contain what the error is about: an address, a
+ * statement of SQL.
+ */
+export const errorInWords = (error: unknown): string => {
+  if (!(error instanceof Error)) return 'not an Error'
+  const code = 'code' in error && typeof error.code === 'string' ? `${error.name} ${error.code}` : error.name
+  return process.env['NODE_ENV'] === 'production' ? code : `${code}: ${error.message}`
+}
+
 /*
  * How old something is in this process, by two clocks. The greater age counts, so nothing is kept for too long.
  *

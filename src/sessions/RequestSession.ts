@@ -34,11 +34,7 @@ import {
   type Signing,
 } from './SignIn.js'
 
-/*
- * The part of koa-session's session that is used here.
- */
-
-/** What koa-session has at `ctx.session`. */
+/** What koa-session has at `ctx.session`, as far as it is used here. */
 interface KoaSession {
   readonly _expire?: number
   readonly save: () => Promise<void>
@@ -55,10 +51,6 @@ const isDropped = (ctx: object): boolean => 'session' in ctx && ctx.session === 
 /** The data of a session as JSON, to find changes. */
 export const textOf = (session: KoaSession | null): string | null =>
   session === null ? null : JSON.stringify(sessionData(session))
-
-/*
- * What a session knows of the call of `sessions` that it belongs to.
- */
 
 /** The call of `sessions`, as a request sees it. */
 export interface SessionOwner {
@@ -178,18 +170,11 @@ class StoredSession {
     return changed
   }
 
-  /**
-   * Lets the request wait for work whose result the operation needs. Work lasts until the operation can go on, so that a call
-   * which is not awaited is noticed whatever the store.
-   */
-  async working<A>(work: () => Promise<A>): Promise<A> {
+  /** Lets the request wait for work whose result the operation needs. It lasts a moment, to be noticed if it is not awaited. */
+  async working<A>(work: Promise<A>): Promise<A> {
     this.#unfinished++
-    const result = work().finally(async () => {
-      await immediate()
-      this.#unfinished--
-    })
-    const others = this.#changing
-    this.#changing = Promise.allSettled([others, result])
+    const result = work.finally(immediate).finally(() => this.#unfinished--)
+    this.#changing = Promise.allSettled([this.#changing, result])
     return result
   }
 
@@ -197,7 +182,7 @@ class StoredSession {
   // questions
   // -----------------------------------------------------------------------------------
 
-  /** Whether the operation has called something that it does not await. Asked when the operation has ended. */
+  /** Whether the operation, which has ended, did not await such work. */
   get isUnfinished(): boolean {
     return this.#unfinished > 0
   }

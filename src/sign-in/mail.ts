@@ -11,7 +11,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Middleware } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
-import { constantTimeEqual } from '../core/data.js'
+import { constantTimeEqual, errorInWords } from '../core/data.js'
 import {
   checkOptions,
   declareFactory,
@@ -69,15 +69,20 @@ const membersOf = ({ method, body, query }: Incoming): Readonly<Record<string, u
 
 const TIMEOUT = 30_000
 
-// What became of a mail must change no answer, neither by its content nor by its time. So nothing waits for it
-const sendLater = (place: string, timeout: number, send: () => unknown): void => {
-  const failed = (why: string) => process.emitWarning(`${place}: send ${why}`, 'SignInWarning')
+// What became of a mail must change no answer, neither by its content nor by its time. So nothing waits for it. `send` says
+// which hook it calls
+const sendLater = (place: string, timeout: number, send: (calling: (hook: string) => void) => unknown): void => {
+  let hook = 'send'
+  const failed = (why: string) => process.emitWarning(`${place}: ${hook} ${why}`, 'SignInWarning')
+  const calling = (name: string) => {
+    hook = name
+  }
   setImmediate(() => {
     const timer = setTimeout(() => failed(`did not end within ${timeout} ms`), timeout)
     timer.unref()
     Promise.resolve()
-      .then(send)
-      .catch((error: unknown) => failed(`failed: ${error instanceof Error ? error.name : 'not an Error'}`))
+      .then(() => send(calling))
+      .catch((error: unknown) => failed(`failed: ${errorInWords(error)}`))
       .finally(() => clearTimeout(timer))
   })
 }
@@ -257,11 +262,23 @@ export interface LinkProof {
   readonly stamp: string
 }
 
+// Databases answer null for a row that is not there
+const asksFor =
+  (place: string, accountOf: LinkOptions['accountOf']) =>
+  async (address: string): Promise<LinkAccount | undefined> => {
+    const account: Partial<LinkAccount> | null | undefined = await accountOf(address)
+    if (account === undefined || account === null) return undefined
+    const { id, stamp } = account
+    if (typeof id === 'string' && id !== '' && typeof stamp === 'string') return { id, stamp }
+    throw new TypeError(`${place}({ accountOf }) must return { id, stamp }: the identifier of the user, and a string`)
+  }
+
 const linkKind = (intent: 'reset' | 'verify', options: LinkOptions): LinkKind => {
   const place = `${intent}Link`
   const given = checkOptions(place, options, linkChecks)
   const { accountOf, send, path, limiter, lifetime = 60 * MINUTE, timeout = TIMEOUT } = given
   const count = counting(limiter)
+  const found = asksFor(place, accountOf)
   return {
     name: intent,
     lifetime,
@@ -273,9 +290,11 @@ const linkKind = (intent: 'reset' | 'verify', options: LinkOptions): LinkKind =>
       const begun = {
         kept: { address },
         send: (handle: string) => {
-          sendLater(place, timeout, async () => {
-            const account = await accountOf(address)
+          sendLater(place, timeout, async (calling) => {
+            calling('accountOf')
+            const account = await found(address)
             if (account === undefined) return
+            calling('send')
             const key = signer.sign(JSON.stringify([handle, account.stamp]))
             await send({ address, link: linkTo(origin, path, handle, key) })
           })
@@ -292,7 +311,7 @@ const linkKind = (intent: 'reset' | 'verify', options: LinkOptions): LinkKind =>
       return { handle, answer: { isGenuine: (stamp) => signer.verify(JSON.stringify([handle, stamp]), key) } }
     },
     check: async ({ address }, { isGenuine }) => {
-      const account = await accountOf(address)
+      const account = await found(address)
       return account !== undefined && isGenuine(account.stamp)
         ? E.right({ method: 'mail', subject: account.id, stamp: account.stamp })
         : E.left(AuthErrors.unfinished('unknown'))

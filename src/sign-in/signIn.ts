@@ -252,7 +252,7 @@ const beginSecond = async <Ask, Kept, U extends object>(
   checkKind('secondly(ctx, kind, first)', kind)
   const ctx = contextOf('secondly(ctx, kind, first)', given)
   const application = applicationOf('secondly(ctx, kind, first)', ctx)
-  return application.session.stored.working(() => sealFirst(ctx, application, kind, first))
+  return application.session.stored.working(sealFirst(ctx, application, kind, first))
 }
 
 const sealFirst = async <Ask, Kept, U extends object>(

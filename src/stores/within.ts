@@ -2,6 +2,7 @@
  * Adds a time limit to the questions of a store. A failure is an outage, and so is silence.
  */
 import { UnavailableError } from '../core/Result.js'
+import { errorInWords } from '../core/data.js'
 import { report, storeOutages, watchOutages, type Outages, type StoreContent } from '../core/events.js'
 
 /** Watches the outages of one store. It publishes one record when an outage begins, and one when it has ended. */
@@ -26,6 +27,13 @@ const names: Readonly<Record<StoreContent, string>> = {
 export const within = (store: StoreContent, timeout: number): (<A>(ask: () => Promise<A>) => Promise<A>) => {
   const what = names[store]
   const outages = outagesOf(store)
+  let isReported = false
+  // Once: the channel of outages has all of them, without words of a client library
+  const warn = (problem: string): void => {
+    if (isReported) return
+    isReported = true
+    process.emitWarning(`${what} ${problem}. Requests that need it are answered with 503`, 'StoreWarning')
+  }
   return (ask) =>
     new Promise((resolve, reject) => {
       const question = outages.asked()
@@ -33,12 +41,15 @@ export const within = (store: StoreContent, timeout: number): (<A>(ask: () => Pr
       const timer = setTimeout(() => {
         isSilent = true
         outages.failed(question, 'silent')
-        reject(new StoreUnavailable(`${what} did not answer within ${timeout} ms`))
+        const problem = `did not answer within ${timeout} ms`
+        warn(problem)
+        reject(new StoreUnavailable(`${what} ${problem}`))
       }, timeout)
       const fail = (cause: unknown): void => {
         if (isSilent) return
         clearTimeout(timer)
         outages.failed(question, 'failed')
+        warn(`failed: ${errorInWords(cause)}`)
         reject(new StoreUnavailable(`${what} failed`, { cause }))
       }
       try {

@@ -79,6 +79,10 @@ export const providerOf = (place: string, options: ProviderOptions): Provider =>
       throw outageOf(error)
     })
     if (metadata === undefined) throw new Outage('answered no discovery document', true)
+    // OpenID Connect Discovery 1.0 §4.3. openid-client compares them as URLs, which have a slash at the end of an origin
+    if (ownField(metadata, 'issuer') !== issuer) {
+      throw new Outage('names another issuer in its discovery document; compare them, also a slash at the end', true)
+    }
     return { address, metadata }
   }
   const documents: Kept<Document> = kept(issuer, fetchDocument, policy)
@@ -209,8 +213,9 @@ const kept = <A extends object>(issuer: string, fetch: () => Promise<A>, policy:
       report(providerKeys)(() => ({ event: 'refreshed', issuer, changed, durationMs: took() }))
       return true
     } catch (error) {
-      failedAt = thisMoment()
       const problem = error instanceof Outage ? error.message : 'answered what openid-client does not take'
+      if (failedAt === undefined) warn(issuer, problem)
+      failedAt = thisMoment()
       const servesForMs = known === undefined ? 0 : Math.max(0, maxAge + staleIfError - ageOf(known.loadedAt))
       report(providerKeys)(() => ({ event: 'failed', issuer, problem, servesForMs, durationMs: took() }))
       return false
@@ -251,3 +256,9 @@ const kept = <A extends object>(issuer: string, fetch: () => Promise<A>, policy:
   }
   return { current, newer }
 }
+
+const warn = (issuer: string, problem: string): void =>
+  process.emitWarning(
+    `oidc: ${issuer} cannot be used: it ${problem}. Sign-ins that need it are answered with 503`,
+    'ProviderWarning',
+  )

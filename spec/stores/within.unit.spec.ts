@@ -1,0 +1,57 @@
+/** An outage of a store says why, once, to whoever runs the process. */
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { within } from '../../src/stores/within.js'
+
+const warnings: Array<readonly [string, unknown]> = []
+beforeEach(() => {
+  warnings.length = 0
+  vi.spyOn(process, 'emitWarning').mockImplementation(
+    (text: unknown, type?: unknown) => void warnings.push([String(text), type]),
+  )
+})
+afterEach(() => {
+  vi.unstubAllEnvs()
+  vi.restoreAllMocks()
+})
+
+const refused = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:6379'), { code: 'ECONNREFUSED' })
+const misused = new TypeError('name.toUpperCase is not a function')
+
+describe('a store that fails', () => {
+  it.each([
+    ['', refused, 'Error ECONNREFUSED: connect ECONNREFUSED 127.0.0.1:6379'],
+    ['', misused, 'TypeError: name.toUpperCase is not a function'],
+    ['', 'a string', 'not an Error'],
+    ['production', refused, 'Error ECONNREFUSED'],
+    ['production', misused, 'TypeError'],
+  ])('warns once, with NODE_ENV "%s" and %s', async (env, error, words) => {
+    vi.stubEnv('NODE_ENV', env)
+    const ask = within('sessions', 1000)
+     
+    for (let time = 0; time < 3; time++) await expect(ask(() => Promise.reject(error))).rejects.toThrow('session store')
+    const text = `the session store failed: ${words}. Requests that need it are answered with 503`
+    expect(warnings).toEqual([[text, 'StoreWarning']])
+  })
+
+  it('warns for each store that fails', async () => {
+    for (const store of ['api-keys', 'passkeys'] as const) {
+      await expect(within(store, 1000)(() => Promise.reject(refused))).rejects.toThrow('the store of')
+    }
+    expect(warnings.map(([text]) => text.split(' failed')[0])).toEqual([
+      'the store of API keys',
+      'the store of passkeys',
+    ])
+  })
+})
+
+it('a silent store warns once', async () => {
+  const ask = within('sessions', 5)
+  for (let time = 0; time < 2; time++) await expect(ask(() => new Promise(() => {}))).rejects.toThrow('within 5 ms')
+  const text = 'the session store did not answer within 5 ms. Requests that need it are answered with 503'
+  expect(warnings).toEqual([[text, 'StoreWarning']])
+})
+
+it('a store that answers warns of nothing', async () => {
+  expect(await within('sessions', 1000)(async () => 7)).toBe(7)
+  expect(warnings).toEqual([])
+})
