@@ -82,6 +82,16 @@ describe('the response of an error mapper', () => {
     expectCrashed(await ask('/x', bearer('t')))
     expect(errors).toMatchObject([{ message: 'an errorMapper must be sync; it returned a promise' }])
   })
+
+  it.each([[undefined], [null], ['no'], [{}], [{ body: 'no' }]])(
+    'that is %j is an error that names the setting',
+    async (returned) => {
+      const errorMapper = (() => returned) as never
+      const { ask, errors } = await operation(refusing, (app) => void app.use(authSettings({ errorMapper })))
+      expectCrashed(await ask('/x', bearer('t')))
+      expect(errors).toMatchObject([{ message: 'authSettings({ errorMapper }): it must return { status, body }' }])
+    },
+  )
 })
 
 describe('the challenges of a failure, as upstream middleware reads them', () => {

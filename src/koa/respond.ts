@@ -55,6 +55,14 @@ export const respondFailure = (
     answered.catch(() => undefined)
     throw new TypeError('an errorMapper must be sync; it returned a promise')
   }
+  if (
+    typeof answered !== 'object' ||
+    answered === null ||
+    !('status' in answered) ||
+    typeof answered.status !== 'number'
+  ) {
+    throw new TypeError('authSettings({ errorMapper }): it must return { status, body }')
+  }
   write(ctx, explain && errorMapper === defaultErrorMapper ? tried(response, error, realm) : response)
   if (!names(response, 'www-authenticate')) {
     setChallenges(ctx, challengesFor(error, response.status, guardHeaders.description), realm)
