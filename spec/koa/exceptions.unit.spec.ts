@@ -106,6 +106,11 @@ describe('A-30 an exception is rethrown as it is, if Koa makes a plain 500 of it
   // Koa logs the stack of an error, but not its cause
   it.each<[string, unknown, string]>([
     ['a missing file', Object.assign(new Error('no users.json'), { code: 'ENOENT' }), 'Error: no users.json'],
+    [
+      'an error with a status of its own',
+      Object.assign(new Error('no'), { status: 401 }),
+      'Error: no; its status counts only if http-errors made it: return false, or an AuthError',
+    ],
     ['a failure', AuthError.expired, 'the AuthError "expired"; return it instead'],
     ['a string, which may be a secret', 'text', 'a string'],
     ['a proxy', new Proxy({}, { has: () => { throw null } }), 'an object'], // prettier-ignore

@@ -158,6 +158,20 @@ describeEveryOther((store) => {
   })
 
   describe('C-04 asking for a mail', () => {
+    it.each([
+      ['no body', undefined],
+      ['another field', { email: anna }],
+      ['two addresses', { address: `${anna}, ${anna}` }],
+    ])('says that an address is needed: %s', async (_name, body) => {
+      const site = await signInSite(store)
+      for (const path of ['/sign-in/mail', '/reset']) {
+        const answer = body === undefined ? await site.visitor().post(path) : await sendJson(site.visitor(), path, body)
+        const detail = 'One mail address is needed, as "address" in the body.'
+        expect([answer.status, answer.body]).toMatchObject([400, { reason: 'unknown', detail }])
+      }
+      expect(site.mails).toEqual([])
+    })
+
     it('M6, M13 the same answer for unknown addresses, and for a mailer that throws or never ends', async () => {
       const answers: unknown[] = []
       for (const send of [undefined, () => Promise.reject(new Error('smtp')), () => new Promise(() => {})]) {

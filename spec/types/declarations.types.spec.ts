@@ -35,8 +35,8 @@ router.use(withAuth(bearer))
 api.use('/x', withAuth(bearer))
 `
 const fixes = [
-  'write the guard right after the path: router.get(path, withAuth(a), handler)',
-  'write the guard right after the path: router.get(path, withAuth(a), handler)',
+  'write the guard after the path and at most three functions: router.get(path, withAuth(a), handler)',
+  'write the guard after the path and at most three functions: router.get(path, withAuth(a), handler)',
   'router.use takes no guard: write withAuth(a)(router), or router.get(path, withAuth(a), handler)',
   'router.use takes no guard: write withAuth(a)(router), or router.get(path, withAuth(a), handler)',
 ]

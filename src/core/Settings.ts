@@ -98,8 +98,10 @@ const retryAfter = (seconds: number | undefined): string =>
 /** The mapper of an application that sets none; `detail` of a 401 is "Unauthorized", unless the failure has a reason. */
 export const defaultErrorMapper: ErrorMapper = (error) => {
   const { reason } = error
-  if (reason !== undefined)
-    return withMembers(problem(unfinishedStatuses[reason], reason === 'unknown' ? unknownHere : undefined), { reason })
+  if (reason !== undefined) {
+    const detail = reasonOf(error).detail ?? (reason === 'unknown' ? unknownHere : undefined)
+    return withMembers(problem(unfinishedStatuses[reason], detail), { reason })
+  }
   switch (error._tag) {
     case 'absent':
     case 'malformed':

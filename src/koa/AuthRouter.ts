@@ -56,7 +56,8 @@ interface NoGuard<Where extends string> {
   readonly requirement?: Where | undefined
 }
 
-type AfterThePath = NoGuard<'write the guard right after the path: router.get(path, withAuth(a), handler)'>
+type AfterThePath =
+  NoGuard<'write the guard after the path and at most three functions: router.get(path, withAuth(a), handler)'>
 type NotInUse =
   NoGuard<'router.use takes no guard: write withAuth(a)(router), or router.get(path, withAuth(a), handler)'>
 

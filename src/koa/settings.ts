@@ -101,7 +101,11 @@ export const serverError = (error: unknown): Error => {
 const describeThrown = (error: unknown): string => {
   try {
     if (isAuthError(error)) return `the AuthError "${error._tag}"; return it instead`
-    if (error instanceof Error) return `${error.name}: ${error.message}`
+    if (error instanceof Error) {
+      const isRefusal = 'status' in error && typeof error.status === 'number' && error.status < 500
+      const fix = isRefusal ? '; its status counts only if http-errors made it: return false, or an AuthError' : ''
+      return `${error.name}: ${error.message}${fix}`
+    }
   } catch {
     // a property throws when it is read, or is a symbol
   }

@@ -11,7 +11,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Middleware } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
-import { constantTimeEqual, errorInWords } from '../core/data.js'
+import { constantTimeEqual, deepFreeze, errorInWords } from '../core/data.js'
 import {
   checkOptions,
   declareFactory,
@@ -57,6 +57,11 @@ const pathCheck: Check = (place, value) => {
   if (typeof value === 'string' && /^\/(?!\/)[!-~]*$/.test(value) && !/[?#\\]/.test(value)) return
   throw new TypeError(`${place} must be the path of a route, such as '/sign-in/mail/link'`)
 }
+
+// Says only what the client itself sent
+const noAddress: E.Either<AuthErrors.AuthError, never> = deepFreeze(
+  E.left({ ...AuthErrors.unfinished('unknown'), detail: 'One mail address is needed, as "address" in the body.' }),
+)
 
 const linkTo = (origin: string, path: string, handle: string, key: string): string =>
   `${origin}${path}?${new URLSearchParams({ handle, key }).toString()}`
@@ -180,7 +185,7 @@ export const mailed = (
     tries: TRIES,
     begin: (incoming, { origin, secret }, ask, signer) => {
       const address = mailAddress(ask ?? incoming.body['address'])
-      if (address === undefined) return E.left(AuthErrors.unfinished('unknown'))
+      if (address === undefined) return noAddress
       const begun = {
         kept: { address },
         send: (handle: string) => {
@@ -286,7 +291,7 @@ const linkKind = (intent: 'reset' | 'verify', options: LinkOptions): LinkKind =>
     intents: [intent],
     begin: (incoming, { origin }, ask, signer) => {
       const address = mailAddress(ask ?? incoming.body['address'])
-      if (address === undefined) return E.left(AuthErrors.unfinished('unknown'))
+      if (address === undefined) return noAddress
       const begun = {
         kept: { address },
         send: (handle: string) => {
