@@ -63,7 +63,12 @@ describe('httpJwt refuses these options with a TypeError', () => {
     ['an issuer with a user', { issuer: 'https://u:p@login.example/', audience: API }, /no user name/],
     ['a misspelt source of keys', { issuer: { issuer: 'x', jwksURI: ISSUER }, audience: API }, /no option "jwksURI"/],
     ['an unknown option', { ...of, audiences: API }, /no option "audiences"/],
-    ['no audience', { issuer: ISSUER }, /audience }\) is missing.*there is no "any"/],
+    [
+      'a secret without its issuer',
+      { secret: 'x', audience: API },
+      /no option "secret"; write issuer: { issuer, secret }/,
+    ],
+    ['no audience', { issuer: ISSUER }, /audience }\) is missing.*there is no "any".*httpBearer/],
     ['an empty audience', { issuer: ISSUER, audience: '' }, /none of them empty/],
     ['an empty list of audiences', { issuer: ISSUER, audience: [] }, /none of them empty/],
     ['alg none', { ...of, algorithms: ['none'] }, /"none" is not allowed/],

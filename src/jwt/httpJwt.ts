@@ -7,7 +7,16 @@
 import type { PrincipalFromAnswer } from '../core/Result.js'
 import type { TokenAuthenticator } from '../core/Authenticator.js'
 import { memory } from '../core/memory.js'
-import { declareFactory, checkOptions, maybe, oneOf, positive, unchecked, type Checks } from '../core/options.js'
+import {
+  declareFactory,
+  checkOptions,
+  isGiven,
+  maybe,
+  oneOf,
+  positive,
+  unchecked,
+  type Checks,
+} from '../core/options.js'
 import type { HttpScheme, OpenIdConnectScheme } from '../core/Description.js'
 import { alt } from '../core/lists.js'
 import { boundOf, type Bound, type BoundOptions } from './bound.js'
@@ -95,6 +104,7 @@ const DEFAULT_VERIFIED_AGE = 60_000
  */
 export const httpJwt = <C = JwtClaims, R = C>(given: HttpJwtOptions<C, R>): HttpJwt<PrincipalFromAnswer<R>> => {
   const place = 'httpJwt'
+  checkKeyOfIssuer(given)
   const options = checkOptions(place, given, checks)
   const audience = audiencesOf(place, options)
   const policy = cachePolicyOf(`${place}({ verified })`, options.verified, DEFAULT_VERIFIED_AGE)
@@ -149,6 +159,14 @@ const rulesOf = <C, R>(place: string, options: HttpJwtOptions<C, R>, bound: Boun
       authorizedParties === undefined
         ? undefined
         : nonEmptyStrings(`${place}({ authorizedParties })`, authorizedParties),
+  }
+}
+
+// koa-jwt takes them there
+const checkKeyOfIssuer = (given: unknown): void => {
+  if (typeof given !== 'object' || given === null) return
+  for (const key of ['secret', 'publicKey', 'jwksUri']) {
+    if (isGiven(given, key)) throw new TypeError(`httpJwt: no option "${key}"; write issuer: { issuer, ${key} }`)
   }
 }
 

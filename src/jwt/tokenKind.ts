@@ -93,7 +93,7 @@ export const audiencesOf = <C, R>(place: string, options: TokenOptions<C, R>): S
   const wanted = options.audience ?? options.protectedResource?.resource
   if (wanted === undefined) {
     throw new TypeError(
-      `${place}({ audience }) is missing: name the audience that tokens must be for; there is no "any"`,
+      `${place}({ audience }) is missing: name the audience that tokens must be for; there is no "any". Tokens without one are for httpBearer, with a hook that verifies them`,
     )
   }
   nonEmptyStrings(`${place}({ audience })`, wanted)
