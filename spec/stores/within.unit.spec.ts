@@ -27,7 +27,7 @@ describe('a store that fails', () => {
   ])('warns once, with NODE_ENV "%s" and %s', async (env, error, words) => {
     vi.stubEnv('NODE_ENV', env)
     const ask = within('sessions', 1000)
-     
+
     for (let time = 0; time < 3; time++) await expect(ask(() => Promise.reject(error))).rejects.toThrow('session store')
     const text = `the session store failed: ${words}. Requests that need it are answered with 503`
     expect(warnings).toEqual([[text, 'StoreWarning']])
