@@ -1,7 +1,25 @@
 // Second factors, fresh proofs, and the operations that ask for them.
+import type { Context } from 'koa'
 import { operation, withAuth } from 'koa-with-auth'
-import { done, fieldsOf, refuse } from './answers.js'
+import { done, fieldsOf, isNavigation, page, refuse } from './answers.js'
+import { enrolPage, recoveryPage } from './pages.js'
 import type { Routes, Shop } from './shop.js'
+
+// Recovery codes are shown once, whether as a page or as JSON
+const show = (ctx: Context, codes: ReadonlyArray<string>): void => {
+  ctx.set('Cache-Control', 'no-store')
+  if (isNavigation(ctx.request)) page(ctx, recoveryPage(codes))
+  else ctx.body = { recovery: codes }
+}
+
+// A refusal leads a navigation to the sign-in page; here it is the same page again
+const askAgain = (ctx: Context): void => {
+  if (ctx.status !== 303) return
+  const [, query] = String(ctx.response.get('Location')).split('?')
+  ctx.remove('Location')
+  ctx.status = 200
+  page(ctx, enrolPage(undefined, new URLSearchParams(query).get('failed') ?? ''))
+}
 
 /** Adds the routes. */
 export const factorRoutes = (api: Routes, shop: Shop): void => {
@@ -13,7 +31,8 @@ export const factorRoutes = (api: Routes, shop: Shop): void => {
     const { secret, uri, sealed } = authenticatorApp.enrol(username)
     await accounts.enrol(username, sealed)
     ctx.set('Cache-Control', 'no-store')
-    ctx.body = { secret, uri }
+    if (isNavigation(ctx.request)) page(ctx, enrolPage({ secret, uri }))
+    else ctx.body = { secret, uri }
   })
   api.post('/factors/totp/confirm', of('The first code makes the secret active'), fresh, async (ctx) => {
     const { username } = ctx.request.auth
@@ -26,22 +45,26 @@ export const factorRoutes = (api: Routes, shop: Shop): void => {
       // another code may have made it active meanwhile
       return (await accounts.activate(username, sealed, set.digests)) ? set : undefined
     })
-    if (made === undefined) return
-    ctx.set('Cache-Control', 'no-store')
-    ctx.body = { recovery: made.codes }
+    if (made === undefined) askAgain(ctx)
+    else show(ctx, made.codes)
   })
   api.post('/factors/recovery', of('New recovery codes'), fresh, async (ctx) => {
     const { username, hasFactor } = ctx.request.auth
     if (!hasFactor) return refuse(ctx, 409, 'noFactor')
     const { codes, digests } = recovery.make(username)
     await accounts.setRecovery(username, digests)
-    ctx.set('Cache-Control', 'no-store')
-    ctx.body = { recovery: codes }
+    show(ctx, codes)
   })
-  api.delete('/factors/totp', of('Remove the second factor'), fresh, async (ctx) => {
-    await accounts.removeFactor(ctx.request.auth.username)
-    done(ctx)
-  })
+  // a form has no DELETE
+  for (const [method, path] of [
+    ['delete', '/factors/totp'],
+    ['post', '/factors/totp/remove'],
+  ] as const) {
+    api[method](path, of('Remove the second factor'), fresh, async (ctx) => {
+      await accounts.removeFactor(ctx.request.auth.username)
+      done(ctx)
+    })
+  }
 
   api.post('/prove/password', of('A fresh proof by the password'), user, async (ctx) => {
     const { username } = ctx.request.auth

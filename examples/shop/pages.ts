@@ -148,6 +148,7 @@ export interface Visitor {
   readonly username: string
   readonly address: string | undefined
   readonly verified: boolean
+  readonly hasFactor: boolean
 }
 
 /** The first page: the basket, and the account of whoever is signed in. */
@@ -158,7 +159,7 @@ ${post('/basket', `${field('Item', 'name="item" maxlength="200" autocomplete="of
   if (visitor === undefined) {
     return layout('Shop', `${notice(done)}${basket}<p><a class="button" href="/sign-in">Sign in</a></p>`)
   }
-  const { username, address, verified } = visitor
+  const { username, address, verified, hasFactor } = visitor
   const verify = post('/verify', '<button class="second">Verify the address</button>')
   return layout(
     'Shop',
@@ -168,6 +169,13 @@ ${basket}
 ${address === undefined ? '' : `<p>${escaped(address)}${verified ? ', verified' : ''}</p>${verified ? '' : verify}`}
 <button id="register" type="button" class="second" hidden>Add a passkey</button>
 <p id="passkey-failed" role="status"></p>
+${
+  hasFactor
+    ? `<p>Signing in asks for a code of your authenticator app.</p>
+${post('/factors/recovery', '<button class="second">New recovery codes</button>')}
+${post('/factors/totp/remove', '<button class="second">Remove the authenticator app</button>')}`
+    : post('/factors/totp', '<button class="second">Set up an authenticator app</button>')
+}
 ${post('/prove/password', `${field('Password', 'name="password" type="password" autocomplete="current-password"')}<button class="second">Prove again that it is you</button>`)}
 ${post('/accounts/provider', '<button class="second">Link your provider</button>')}
 <p><a href="/sessions">Where you are signed in</a> · <a href="/docs">All operations</a></p></section>
@@ -177,6 +185,33 @@ ${post('/sign-out/provider', '<button class="second">Sign out at the provider, t
     '<script type="module" src="/passkeys.js"></script>\n',
   )
 }
+
+const appCode = 'name="code" autocomplete="one-time-code" inputmode="numeric" autofocus'
+
+/** Shows a secret for an authenticator app, and asks for its first code. After a wrong one, the secret is not shown again. */
+export const enrolPage = (made: { readonly secret: string; readonly uri: string } | undefined, failed = ''): string =>
+  layout(
+    'Set up an authenticator app',
+    `${alert(failed)}${
+      made === undefined
+        ? '<p>Type the next code that the app shows.</p>'
+        : `<p>Add this secret to your app. Then type the code that it shows.</p>
+<p><code>${(made.secret.match(/.{1,4}/g) ?? []).join(' ')}</code></p>
+<p><a href="${escaped(made.uri)}">Open it in an app on this device</a></p>`
+    }
+<section>${post('/factors/totp/confirm', `${field('Code of your authenticator app', appCode)}<button>Confirm</button>`)}
+${made === undefined ? post('/factors/totp', '<button class="second">Begin again with another secret</button>') : ''}</section>
+<p><a href="/">Back to the shop</a></p>`,
+  )
+
+/** Shows recovery codes, once. */
+export const recoveryPage = (codes: ReadonlyArray<string>): string =>
+  layout(
+    'Recovery codes',
+    `<p role="status">Signing in asks for a code of your authenticator app now. If the app is not at hand, one of these codes signs you in, once.</p>
+<ul>${codes.map((code) => `<li><code>${escaped(code)}</code></li>`).join('')}</ul>
+<p>Keep them. They are not shown again.</p><p><a class="button" href="/">Back to the shop</a></p>`,
+  )
 
 /** A session of the list. */
 export interface ListedSession {

@@ -18,6 +18,14 @@ const byPassword = async (page: Page): Promise<void> => {
   await page.keyboard.press('Enter')
 }
 
+// For whoever looks at the pages
+const pictureOf = async (page: Page, name: string): Promise<void> => {
+  const folder = process.env['SCREENSHOTS']
+  if (folder === undefined) return
+  mkdirSync(folder, { recursive: true })
+  await page.screenshot({ path: `${folder}/${name}.png`, fullPage: true })
+}
+
 describe.skipIf(missing !== undefined)('the shop in a browser', () => {
   it('signs in by the keyboard without scripts, and says what was wrong', async () => {
     const { origin } = await shopSite()
@@ -81,6 +89,54 @@ describe.skipIf(missing !== undefined)('the shop in a browser', () => {
     await byPassword(page)
     expect(await page.getByRole('alert').textContent()).toContain('not right')
     expect(await page.getByLabel('Password', { exact: true }).count()).toBe(1)
+    expect(complaints).toEqual([])
+  })
+
+  it('sets an authenticator app up, and signs in by it and by a recovery code, without scripts', async () => {
+    const site = await shopSite()
+    const { page, complaints } = await open({ javaScriptEnabled: false, viewport: { width: 320, height: 900 } })
+    await page.goto(`${site.origin}/sign-in`)
+    await byPassword(page)
+    await page.getByRole('button', { name: 'Set up an authenticator app' }).click()
+    const secret = ((await page.locator('code').textContent()) ?? '').replaceAll(' ', '')
+    expect(secret).toMatch(/^[A-Z2-7]{32}$/)
+    const link = page.getByRole('link', { name: 'Open it in an app on this device' })
+    expect(await link.getAttribute('href')).toContain(`secret=${secret}`)
+    const scrolls = 'document.documentElement.scrollWidth > document.documentElement.clientWidth'
+    expect(await page.evaluate(scrolls)).toBe(false)
+    await pictureOf(page, 'enrol')
+    // a wrong code asks again, without the secret
+    await page.getByLabel('Code of your authenticator app').fill('000000')
+    await page.keyboard.press('Enter')
+    expect(await page.getByRole('alert').textContent()).toContain('not right')
+    expect(await page.locator('code').count()).toBe(0)
+    await pictureOf(page, 'enrol-again')
+    await page.getByLabel('Code of your authenticator app').fill(codeOf(secret, -1))
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Recovery codes' }).waitFor()
+    const codes = await page.getByRole('listitem').allTextContents()
+    expect(codes).toHaveLength(10)
+    expect(await page.evaluate(scrolls)).toBe(false)
+    await pictureOf(page, 'recovery')
+    await page.getByRole('link', { name: 'Back to the shop' }).click()
+    await page.getByText('Signing in asks for a code').waitFor()
+    for (const [label, code] of [
+      ['Code of your authenticator app', codeOf(secret)],
+      ['Recovery code', codes[0] ?? ''],
+    ] as const) {
+      await page.getByRole('button', { name: 'Sign out', exact: true }).click()
+      await page.goto(`${site.origin}/sign-in`)
+      await byPassword(page)
+      if (label === 'Recovery code') await page.getByText('No app at hand?').click()
+      await page.getByLabel(label).fill(code)
+      await page.keyboard.press('Enter')
+      await signedInAs(page, 'anna')
+    }
+    await page.getByRole('button', { name: 'New recovery codes' }).click()
+    expect(await page.getByRole('listitem').allTextContents()).not.toContain(codes[1])
+    await page.getByRole('link', { name: 'Back to the shop' }).click()
+    await page.getByRole('button', { name: 'Remove the authenticator app' }).click()
+    await page.getByRole('button', { name: 'Set up an authenticator app' }).waitFor()
     expect(complaints).toEqual([])
   })
 
