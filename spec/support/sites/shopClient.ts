@@ -27,7 +27,8 @@ export const userOf = async (visitor: JsonClient) => member(await visitor.get('/
 export const enrolled = async (site: Pick<ShopSite, 'signedIn'>) => {
   const visitor = await site.signedIn()
   const secret = String(member(await visitor.post('/factors/totp'), 'secret'))
-  const confirmed = await visitor.post('/factors/totp/confirm', { code: codeOf(secret, -1) })
+  const used = codeOf(secret, -1)
+  const confirmed = await visitor.post('/factors/totp/confirm', { code: used })
   expect(confirmed.status).toBe(200)
-  return { visitor, secret, recovery: member(confirmed, 'recovery') as string[] }
+  return { visitor, secret, used, recovery: member(confirmed, 'recovery') as string[] }
 }
