@@ -2,9 +2,8 @@
 /** `npm create koa-with-auth my-app -- --template tokens`: writes a service into a new folder. */
 import { cpSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
-import { join, resolve } from 'node:path'
+import { basename, join, resolve } from 'node:path'
 import { createInterface } from 'node:readline/promises'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 
 // What the service imports, with the major versions
@@ -19,7 +18,8 @@ const versionsOf = (...lists) =>
   Object.fromEntries(lists.flatMap((list) => list.split(' ')).map((one) => one.split(/(?!^)@/)))
 const templates = ['tokens', 'keys', 'sessions']
 const usage = `usage: npm create koa-with-auth my-app -- --template ${templates.join('|')} [--library <spec>]`
-const read = (path) => readFileSync(new URL(path, import.meta.url), 'utf8')
+const here = import.meta.dirname
+const read = (path) => readFileSync(join(here, path), 'utf8')
 
 const ask = async (question, missing) => {
   if (!process.stdin.isTTY || !process.stdout.isTTY) throw new Error(missing)
@@ -61,6 +61,13 @@ const manifestOf = (name, template, library) => ({
   devDependencies: versionsOf(needed.development),
 })
 
+// A packed library is copied, because the container's image is built from the folder alone
+const libraryIn = (folder, library) => {
+  if (statSync(library).isDirectory()) return resolve(library)
+  cpSync(library, join(folder, basename(library)))
+  return basename(library)
+}
+
 const create = async () => {
   const options = { template: { type: 'string' }, library: { type: 'string' }, help: { type: 'boolean' } }
   const { values, positionals } = parseArgs({ options, allowPositionals: true })
@@ -76,12 +83,13 @@ const create = async () => {
   if (!templates.includes(template)) throw new Error(`no template ${JSON.stringify(template)}`)
   const { library = `^${JSON.parse(read('package.json')).version}` } = values
   if (/^[^:]*\.tgz$/.test(library) && !existsSync(library)) throw new Error(`there is no file ${library}`)
-  const manifest = manifestOf(name, template, existsSync(library) ? `file:${resolve(library)}` : library)
-  for (const part of ['common', template]) {
-    cpSync(fileURLToPath(new URL(`templates/${part}`, import.meta.url)), folder, { recursive: true })
-  }
+  for (const part of ['common', template]) cpSync(join(here, 'templates', part), folder, { recursive: true })
+  const manifest = manifestOf(name, template, existsSync(library) ? `file:${libraryIn(folder, library)}` : library)
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`)
   writeFileSync(join(folder, 'auth.lock'), lockOf(template))
+  // it keeps nothing
+  const image = read('templates/common/Dockerfile').replace(/ && mkdir .*| DATABASE_URL=.*|VOLUME .*\n/g, '')
+  if (template === 'tokens') writeFileSync(join(folder, 'Dockerfile'), image)
   // here, because npm publishes no .gitignore
   for (const file of ['.gitignore', '.dockerignore']) writeFileSync(join(folder, file), 'node_modules/\ndist/\n*.db*\n')
   console.log(`${name} is written. Now:\n\n  cd ${name}\n  npm install\n  npm test\n  npm start`)

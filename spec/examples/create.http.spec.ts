@@ -177,6 +177,14 @@ describe.each(templates)('the template %s', (template) => {
     }
   })
 
+  it('makes an image from the folder alone, with a volume only if it keeps something', () => {
+    expect(manifestIn(folder()).dependencies['koa-with-auth']).toBe('file:library.tgz')
+    expect(existsSync(join(folder(), 'library.tgz'))).toBe(true)
+    const image = readFileSync(join(folder(), 'Dockerfile'), 'utf8')
+    expect(image).toContain('RUN npm install && npx tsc && npm prune --omit=dev')
+    expect(/\/data|DATABASE_URL/.test(image)).toBe(template !== 'tokens')
+  })
+
   // If a guard's line in the policy changed on purpose, change the auth.lock of the template
   it('passes its own tests, and its policy file is as `npm run policy` writes it', () => {
     const { VITEST: _, NODE_ENV: __, ...env } = process.env
@@ -198,6 +206,7 @@ describe.each(templates)('the template %s', (template) => {
     expect((await ask(`${url}/docs`)).status).toBe(200)
     const path = { tokens: '/notes', keys: '/reports', sessions: '/me' }[template] ?? ''
     expect((await ask(url + path)).status).toBe(401)
+    expect((await ask(`${url}/docs`, { method: 'DELETE' })).status).toBe(405)
     expect(running.output.stderr.replace(/^npm (?:warn|notice).*\n/gm, '')).toBe('')
     running.signal('SIGTERM')
     await running.exited

@@ -1,9 +1,9 @@
 /** `npm start`: serves the application on PORT and HOST. */
 import { service } from './app.js'
 
-const { PORT = '3000', HOST = '127.0.0.1', DATABASE_URL = 'file:app.db' } = process.env
+const { PORT = '3000', HOST = '127.0.0.1' } = process.env
 
-const { app, toTry } = await service(DATABASE_URL)
+const { app, toTry } = await service()
 const url = `http://${HOST}:${PORT}/api`
 const server = app.listen(Number(PORT), HOST, () => {
   console.log([`The docs page is at ${url}/docs. Try:`, ...toTry(url)].join('\n  '))

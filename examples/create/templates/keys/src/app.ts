@@ -6,7 +6,7 @@ import { seal } from 'koa-with-auth/audit'
 import { apiKeys } from 'koa-with-auth/keys'
 import { sqliteKeyStore } from 'koa-with-auth/keys/sqlite'
 
-export const service = async (databaseUrl = 'file::memory:') => {
+export const service = async (databaseUrl = process.env['DATABASE_URL'] ?? 'file:app.db') => {
   const keys = apiKeys({ prefix: 'app', store: sqliteKeyStore({ url: databaseUrl }) })
   const client = apiKeyHeader({ paramName: 'X-API-Key', authenticate: keys.authenticate })
   const admin = pipe(client, requireScopes(['admin'], { granted: ({ scopes }) => scopes }))
@@ -19,7 +19,8 @@ export const service = async (databaseUrl = 'file::memory:') => {
     ctx.status = 201
     ctx.body = await keys.issue({ owner: ctx.params.owner ?? '' })
   })
-  const app = new Koa().use(seal(api, { public: ['docs'] }).routes())
+  const sealed = seal(api, { public: ['docs'] })
+  const app = new Koa().use(sealed.routes()).use(sealed.allowedMethods())
 
   // The first key issues the others. It is printed once, because the store has only its digest.
   const isFirst = (await keys.list('admin')).length === 0
@@ -28,4 +29,4 @@ export const service = async (databaseUrl = 'file::memory:') => {
 }
 
 /** The application, for `koa-with-auth audit`. */
-export default () => service().then(({ app }) => app)
+export default () => service('file::memory:').then(({ app }) => app)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { service } from '../src/app.js'
 import { serve } from './serve.js'
 
-const { app, keys } = await service()
+const { app, keys } = await service('file::memory:')
 const send = await serve(app)
 const statusOf = async (method: string, path: string, key: string) =>
   (await send(path, { method, headers: { 'x-api-key': key } })).status

@@ -4,17 +4,15 @@
  */
 import { randomBytes } from 'node:crypto'
 import { bodyParser } from '@koa/bodyparser'
-import * as O from 'fp-ts/lib/Option.js'
-import * as t from 'io-ts'
 import Koa from 'koa'
-import { apiApp, authenticator, Challenge, operation, throttled, withAuth } from 'koa-with-auth'
+import { apiApp, formAuth, operation, throttled, withAuth } from 'koa-with-auth'
 import { seal } from 'koa-with-auth/audit'
 import { hash, verify } from 'koa-with-auth/passwords'
 import { sessions } from 'koa-with-auth/sessions'
 import { sqliteStore } from 'koa-with-auth/sessions/sqlite'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 
-const { KEYS, NODE_ENV } = process.env
+const { DATABASE_URL = 'file:app.db', KEYS, NODE_ENV } = process.env
 type User = { readonly email: string; readonly password: string; readonly role: 'admin' | 'reader' }
 
 // Replace this with your database. In production it has no users.
@@ -25,7 +23,7 @@ for (const [name, role] of Object.entries(NODE_ENV === 'production' ? {} : demon
   users.set(email, { email, password: await hash(`${name}-secret`), role })
 }
 
-export const service = async (databaseUrl = 'file::memory:') => {
+export const service = async (databaseUrl = DATABASE_URL) => {
   if (KEYS === undefined && NODE_ENV === 'production') throw new TypeError('set KEYS to a secret of 32 characters')
   const app = new Koa()
   app.keys = KEYS?.split(',') ?? [randomBytes(32).toString('hex')]
@@ -37,21 +35,15 @@ export const service = async (databaseUrl = 'file::memory:') => {
     isSuperuser: ({ role }) => role === 'admin',
     store: sqliteStore({ url: databaseUrl }),
   })
-  const signIn = authenticator({
-    challenge: Challenge.make('Form'),
-    ambient: true, // any site can make a browser send it, so forms of other sites are refused
-    extract: ({ body }) => O.fromNullable(body),
-    credentials: t.type({ email: t.string, password: t.string }),
+  const signIn = formAuth({
+    fields: ['email', 'password'],
     authenticate: async (_request, { email, password }): Promise<User | false> => {
       const user = users.get(email)
       return (await verify(user?.password, password)) && (user ?? false)
     },
   })
   // five wrong passwords of one account from one address in 15 minutes
-  const guesses = throttled({
-    limiter: new RateLimiterMemory({ points: 5, duration: 15 * 60 }),
-    keys: (_request, { email }: { email: string }) => ({ account: email }),
-  })
+  const guesses = throttled({ limiter: new RateLimiterMemory({ points: 5, duration: 15 * 60 }) })
 
   const api = apiApp({ title: 'Accounts', version: '1.0.0', prefix: '/api', auth: sessionAuth() })
   const readBody: Koa.Middleware = bodyParser()
@@ -70,10 +62,11 @@ export const service = async (databaseUrl = 'file::memory:') => {
   api.get('/users', operation({ summary: 'All users; for admins' }), withAuth(admin), (ctx) => {
     ctx.body = [...users.keys()]
   })
-  app.use(seal(api, { public: ['docs'], middleware: [readBody] }).routes())
+  const sealed = seal(api, { public: ['docs'], middleware: [readBody] })
+  app.use(sealed.routes()).use(sealed.allowedMethods())
   const form = `-c jar -d 'email=anna@example.com&password=anna-secret'`
   return { app, toTry: (url: string) => [`curl -i ${form} ${url}/sign-in`, `curl -i -b jar ${url}/me`] }
 }
 
 /** The application, for `koa-with-auth audit`. */
-export default () => service().then(({ app }) => app)
+export default () => service('file::memory:').then(({ app }) => app)

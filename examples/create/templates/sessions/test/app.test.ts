@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { service } from '../src/app.js'
 import { serve } from './serve.js'
 
-const send = await serve((await service()).app)
+const send = await serve((await service('file::memory:')).app)
 const signIn = (email: string, password: string) =>
   send('/sign-in', { method: 'POST', body: new URLSearchParams({ email, password }) })
 const cookieOf = async (name: string) => {

@@ -1,6 +1,5 @@
 /**
- * An API that accepts access tokens of an identity provider: ISSUER is its URL, AUDIENCE the name of this API there.
- * Without ISSUER it accepts tokens that this process signs for a demonstration.
+ * An API for AUDIENCE that accepts the access tokens of the provider ISSUER. Without ISSUER it accepts its own, to try it.
  */
 import { generateKeyPairSync } from 'node:crypto'
 import { pipe } from 'fp-ts/lib/function.js'
@@ -12,11 +11,10 @@ import { httpJwt, scopesOf } from 'koa-with-auth/jwt'
 
 const { ISSUER, AUDIENCE = 'my-api', NODE_ENV } = process.env
 
-export const service = async (_databaseUrl?: string) => {
+export const service = async () => {
   if (ISSUER === undefined && NODE_ENV === 'production') throw new TypeError('set ISSUER to the URL of your provider')
   const { publicKey, privateKey } = generateKeyPairSync('ed25519')
-  const issuer = ISSUER ?? { issuer: 'demonstration', publicKey }
-  const jwt = httpJwt({ issuer, audience: AUDIENCE })
+  const jwt = httpJwt({ issuer: ISSUER ?? { issuer: 'demonstration', publicKey }, audience: AUDIENCE })
   const writer = pipe(jwt, requireScopes(['write'], { granted: scopesOf }))
 
   const api = apiApp({ title: 'Notes', version: '1.0.0', prefix: '/api', auth: jwt })
@@ -31,7 +29,8 @@ export const service = async (_databaseUrl?: string) => {
     notes.push({ by: ctx.request.auth.sub, at: new Date() })
     ctx.status = 201
   })
-  const app = new Koa().use(seal(api, { public: ['GET /api/health', 'docs'] }).routes())
+  const sealed = seal(api, { public: ['GET /api/health', 'docs'] })
+  const app = new Koa().use(sealed.routes()).use(sealed.allowedMethods())
 
   const tokenOf = (scope: string) =>
     new SignJWT({ iss: 'demonstration', aud: AUDIENCE, sub: 'anna', scope, exp: Date.now() / 1000 + 8 * 3600 })
