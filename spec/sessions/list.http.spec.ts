@@ -3,6 +3,7 @@ import Router from '@koa/router'
 import { withAuth } from 'koa-with-auth'
 import { memoryStore, sessions, type ListedSession, type SessionStore } from 'koa-with-auth/sessions'
 import { sqliteStore } from 'koa-with-auth/sessions/sqlite'
+import { constant } from 'fp-ts/lib/function.js'
 import Koa from 'koa'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { sessionsApp, strongKey, type SessionsAppOptions, type Visitor } from '../support/sites/sessionsApp.js'
@@ -11,22 +12,31 @@ import { describeEveryOther } from '../support/stores/sessionStores.js'
 
 const list = { label: (request: { get: (name: string) => string }) => request.get('User-Agent') || undefined }
 
-const site = async (store?: () => SessionStore, options: SessionsAppOptions = {}) => {
-  const memory = memoryStore()
-  // forgets what was listed, and its entries
+// Hides the entries of sign-ins, until the first of them is written again
+const forgetful = (store: () => SessionStore) => {
   let isLost = false
-  const lossy: SessionStore = {
-    ...memory,
-    read: async (id) => (isLost && (await memory.read(id))?.startsWith('{"at"') === true ? undefined : memory.read(id)),
-    insert: async (id, text, lifetime) => {
-      if (isLost && text.startsWith('{"at"')) {
+  const isEntry = (text: string | undefined) => text?.startsWith('{"at"') === true
+  const lossy = (): SessionStore => {
+    const kept = store()
+    return {
+      ...kept,
+      read: async (id) => {
+        const text = await kept.read(id)
+        return isLost && isEntry(text) ? undefined : text
+      },
+      insert: async (id, text, lifetime) => {
+        if (!isLost || !isEntry(text)) return kept.insert(id, text, lifetime)
         isLost = false
-        return memory.update(id, text, lifetime).then(() => undefined)
-      }
-      return memory.insert(id, text, lifetime)
-    },
+        return kept.update(id, text, lifetime).then(() => undefined)
+      },
+    }
   }
-  const made = await sessionsApp(store ?? (() => lossy), {
+  return { lossy, lose: () => (isLost = true) }
+}
+
+const site = async (store: () => SessionStore = constant(memoryStore()), options: SessionsAppOptions = {}) => {
+  const { lossy, lose } = forgetful(store)
+  const made = await sessionsApp(lossy, {
     list,
     ...options,
     below: (app, { logIn, addProof, listSessions, endSession }) => {
@@ -51,7 +61,7 @@ const site = async (store?: () => SessionStore, options: SessionsAppOptions = {}
   })
   const listed = async (visitor: Visitor, of?: string) =>
     (await visitor.ask(`/list${of === undefined ? '' : `?of=${of}`}`)).body as ReadonlyArray<ListedSession>
-  return { ...made, listed, lose: () => (isLost = true) }
+  return { ...made, listed, lose }
 }
 
 const isOut = async (visitor: Visitor): Promise<void> => {
@@ -152,20 +162,71 @@ describeEveryOther((store) => {
       await visitor.post('/login')
       expect(await s.listed(visitor)).toMatchObject([{ current: true }])
     })
+
+    it('M17 heals at the next use if an entry was lost, and the session goes on', async () => {
+      const s = await site(store)
+      await fresh(s, 'anna')
+      const visitor = s.visitor()
+      await visitor.post('/login')
+      const [entry] = await s.listed(visitor)
+      s.lose()
+      expect(await s.listed(s.visitor(), 'anna')).toEqual([])
+      await expectUser(visitor, 'anna')
+      expect(await s.listed(visitor)).toMatchObject([{ id: entry?.id, current: true, signedInAt: entry?.signedInAt }])
+    })
+
+    it('M17 an entry whose session was lost signs no visitor in, and can be ended', async () => {
+      const s = await site(store)
+      await fresh(s, 'anna')
+      const [visitor, other] = [s.visitor(), s.visitor()]
+      s.store.ids.clear()
+      await visitor.post('/login')
+      const [{ id } = { id: '' }] = await s.listed(visitor)
+      for (const key of s.store.ids) {
+        if ((await store().read(key))?.startsWith('{"at"') === false) await store().end(key, 1000)
+      }
+      await isOut(visitor)
+      await other.post('/login')
+      expect(await s.listed(other)).toHaveLength(2)
+      expect((await other.post(`/end?of=anna&id=${id}`)).status).toBe(204)
+      expect(await s.listed(other)).toMatchObject([{ current: true }])
+    })
+  })
+
+  describe('C-07 how long a sign-in lasts', () => {
+    it('M18 a sign-in may last longer, unused and in all; others do not', async () => {
+      const s = await site(store, { idle: 3_600_000, absolute: 3_600_000 * 24 * 7 })
+      await fresh(s, 'anna')
+      const start = Date.now()
+      vi.useFakeTimers({ now: start, toFake: ['Date'] })
+      onTestFinished(() => void vi.useRealTimers())
+      const [long, short] = [s.visitor(), s.visitor()]
+      await long.post('/long')
+      await short.post('/login')
+      const after = async (hours: number, visitor: Visitor) => {
+        vi.setSystemTime(start + hours * 3_600_000)
+        return (await visitor.ask('/me')).status
+      }
+      expect([await after(2, long), await after(2, short)]).toEqual([200, 401])
+      for (let hours = 60; hours < 24 * 30; hours += 60) expect([hours, await after(hours, long)]).toEqual([hours, 200])
+      expect(await after(24 * 30, long)).toBe(401)
+    })
+
+    it('M18 unused for its own time it is over', async () => {
+      const s = await site(store, { idle: 3_600_000 })
+      await fresh(s, 'anna')
+      const start = Date.now()
+      vi.useFakeTimers({ now: start, toFake: ['Date'] })
+      onTestFinished(() => void vi.useRealTimers())
+      const long = s.visitor()
+      await long.post('/long')
+      vi.setSystemTime(start + 3_600_000 * 72)
+      await isOut(long)
+    })
   })
 })
 
-describe('C-07 a list that was lost', () => {
-  it('M17 heals at the next use', async () => {
-    const s = await site()
-    const visitor = s.visitor()
-    await visitor.post('/login')
-    const [entry] = await s.listed(visitor)
-    s.lose()
-    await expectUser(visitor, 'anna')
-    expect(await s.listed(visitor)).toMatchObject([{ id: entry?.id, current: true, signedInAt: entry?.signedInAt }])
-  })
-
+describe('C-07 a store of the list', () => {
   it('a store that is down is 503, and a store without lists is a TypeError', async () => {
     const s = await site()
     const visitor = s.visitor()
@@ -188,34 +249,6 @@ describe('C-07 a list that was lost', () => {
 })
 
 describe('C-07 how long a session lasts', () => {
-  it('M18 a sign-in may last longer, unused and in all; others do not', async () => {
-    const s = await site(undefined, { idle: 3_600_000, absolute: 3_600_000 * 24 * 7 })
-    const start = Date.now()
-    vi.useFakeTimers({ now: start, toFake: ['Date'] })
-    onTestFinished(() => void vi.useRealTimers())
-    const [long, short] = [s.visitor(), s.visitor()]
-    await long.post('/long')
-    await short.post('/login')
-    const after = async (hours: number, visitor: Visitor) => {
-      vi.setSystemTime(start + hours * 3_600_000)
-      return (await visitor.ask('/me')).status
-    }
-    expect([await after(2, long), await after(2, short)]).toEqual([200, 401])
-    for (let hours = 60; hours < 24 * 30; hours += 60) expect([hours, await after(hours, long)]).toEqual([hours, 200])
-    expect(await after(24 * 30, long)).toBe(401)
-  })
-
-  it('M18 unused for its own time it is over', async () => {
-    const s = await site(undefined, { idle: 3_600_000 })
-    const start = Date.now()
-    vi.useFakeTimers({ now: start, toFake: ['Date'] })
-    onTestFinished(() => void vi.useRealTimers())
-    const long = s.visitor()
-    await long.post('/long')
-    vi.setSystemTime(start + 3_600_000 * 72)
-    await isOut(long)
-  })
-
   it('is at most as long as logOutEverywhere is remembered', async () => {
     const s = await site(undefined, { idle: 1000, absolute: 1000 })
     s.app.silent = true

@@ -187,7 +187,8 @@ describe('fresh proofs and sessions', () => {
     await pause(5)
     for (const line of [
       ...['POST /factors/totp', 'POST /factors/totp/confirm', 'POST /factors/recovery', 'DELETE /factors/totp'],
-      ...['DELETE /password', 'POST /accounts/provider', 'POST /passkeys/options', 'DELETE /passkeys/x'],
+      ...['POST /factors/totp/remove', 'DELETE /password', 'POST /accounts/provider'],
+      ...['POST /passkeys/options', 'DELETE /passkeys/x'],
     ]) {
       const [method = '', path = ''] = line.split(' ')
       const refused = await visitor.send(method, path)
@@ -231,6 +232,7 @@ describe('another site', () => {
     '/sign-in/passkey/options /sign-in/passkey /passkeys/options /passkeys /prove/password /prove/code /transfer',
     '/prove/passkey/options /prove/passkey /factors/totp /factors/totp/confirm /factors/recovery /reset /reset/link',
     '/verify /verify/link /sessions/x /accounts/provider /sign-out /sign-out/everywhere /sign-out/provider',
+    '/factors/totp/remove',
   ].flatMap((line) => line.split(' '))
 
   it.each([
