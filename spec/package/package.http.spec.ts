@@ -31,6 +31,7 @@ const manifest = JSON.parse(readFileSync(`${repository}package.json`, 'utf8')) a
   readonly peerDependencies: Readonly<Record<string, string>>
   readonly peerDependenciesMeta: Readonly<Record<string, { readonly optional?: boolean }>>
   readonly dependencies?: Readonly<Record<string, string>>
+  readonly scripts: Readonly<Record<string, string>>
   readonly exports: Readonly<Record<string, string | Readonly<Record<'import' | 'require', Built>>>>
 }
 const peers = Object.keys(manifest.peerDependencies)
@@ -48,6 +49,12 @@ describe('the packed package', () => {
     project = packedProject(beside)
   }, 400_000)
   afterAll(() => project?.remove())
+
+  it('is built whenever it is packed, and before the tests', () => {
+    const { prepack, test } = manifest.scripts
+    expect(prepack).toBe('npm run --silent build')
+    expect(test).toMatch(/^npm run --silent build && /)
+  })
 
   it('contains the built modules, their declarations, README, LICENSE and CHANGELOG, and nothing else', () => {
     const known =

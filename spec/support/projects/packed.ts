@@ -1,6 +1,6 @@
 /** The package as npm packs it, installed in an empty project outside of the repository. */
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs' // prettier-ignore
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { madeOnce } from '../runs/madeOnce.js'
@@ -32,21 +32,25 @@ export interface PackedProject {
 
 const manifest = JSON.parse(readFileSync(`${repository}package.json`, 'utf8')) as { readonly files: string[] }
 
-// A copy, because packing includes a build, which would disturb the repository and other suites
-const copyRepository = (copy: string): void => {
-  const configuration = [
-    'package.json',
-    'tsconfig.json',
-    'tsconfig.build.json',
-    'tsconfig.cjs.json',
-    '.ci',
-    'src',
-    'LICENSE',
-    'README.md',
-    'examples',
-    'spec/data',
-  ]
-  for (const path of [...configuration, ...manifest.files.filter((one) => !/dist/.test(one))]) {
+// What a build reads
+const built = ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'tsconfig.cjs.json', '.ci', 'src']
+
+const changedAt = (path: string): number => {
+  const { mtimeMs } = statSync(repository + path)
+  if (!statSync(repository + path).isDirectory()) return mtimeMs
+  return Math.max(mtimeMs, ...readdirSync(repository + path).map((name) => changedAt(join(path, name))))
+}
+
+// `npm test` begins with a build
+const isBuilt = (): boolean => {
+  const declarations = 'dist/index.d.ts'
+  return existsSync(repository + declarations) && built.every((path) => changedAt(path) < changedAt(declarations))
+}
+
+// A copy, because packing can include a build, which would disturb the repository and other suites
+const copyRepository = (copy: string, more: ReadonlyArray<string>): void => {
+  const others = ['LICENSE', 'README.md', 'examples', 'spec/data', ...manifest.files.filter((one) => !/dist/.test(one))]
+  for (const path of [...built, ...others, ...more]) {
     cpSync(repository + path, join(copy, path), { recursive: true, filter: (from) => !from.includes('node_modules') })
   }
   symlinkSync(`${repository}node_modules`, join(copy, 'node_modules'))
@@ -64,8 +68,9 @@ const pack = (folder: string): void => {
   const [source, user] = [join(folder, 'source'), join(folder, 'user')]
   mkdirSync(source)
   mkdirSync(user)
-  copyRepository(source)
-  const packed = parsePacked(npm(source, 'pack', '--json'))
+  const done = isBuilt()
+  copyRepository(source, done ? ['dist'] : [])
+  const packed = parsePacked(npm(source, 'pack', '--json', ...(done ? ['--ignore-scripts'] : [])))
   writeFileSync(join(folder, 'packed.json'), JSON.stringify(packed))
   writeFileSync(join(user, 'package.json'), JSON.stringify({ name: 'user', private: true, type: 'module' }))
   // Peers are not installed here: they come from the repository, so nothing is fetched

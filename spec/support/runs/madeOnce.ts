@@ -26,21 +26,39 @@ const folderOfRun = (): string => {
 }
 
 /**
- * The path of a folder that `make` filled, in this process or in another one of the run. Copy it before you change it.
- *
- * Two processes can make it at the same time. Then the first one to finish wins.
+ * The path of a folder that `make` filled, in this process or in another one of the run, which it waits for. Copy it
+ * before you change it.
  */
 export const madeOnce = (name: string, make: (folder: string) => void): string => {
   const made = join(folderOfRun(), name)
-  if (existsSync(made)) return made
-  const folder = join(folderOfRun(), `${name}-of-${process.pid}`)
-  mkdirSync(folder, { recursive: true })
-  make(folder)
-  try {
-    renameSync(folder, made)
-  } catch (error) {
-    if (!existsSync(made)) throw error
-    remove(folder)
+  const folder = `${made}-unfinished`
+  while (!existsSync(made)) {
+    if (!isMine(folder)) {
+      Atomics.wait(asleep, 0, 0, 100)
+      continue
+    }
+    try {
+      // another process can have finished since the last look
+      if (existsSync(made)) break
+      make(folder)
+      renameSync(folder, made)
+    } finally {
+      // if it failed, the next process tries
+      remove(folder)
+    }
   }
   return made
+}
+
+const asleep = new Int32Array(new SharedArrayBuffer(4))
+
+// Of several processes, one can make a folder
+const isMine = (folder: string): boolean => {
+  try {
+    mkdirSync(folder)
+    return true
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false
+    throw error
+  }
 }
