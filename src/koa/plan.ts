@@ -103,9 +103,9 @@ const functionsIn = (
   guard: Parts['guard'],
   behind: Parts['behind'],
 ): ReadonlyArray<Function> => {
-  // most operations are written without a guard, so nothing is allocated for them
+  // `concat` makes an array of its size, and a spread one with room for more: there is one of them for each route
   const own =
-    guard !== undefined ? [...ahead, guard, ...observed(behind)] : ahead.length > 0 ? [...ahead, ...behind] : behind
+    guard !== undefined ? ahead.concat(guard, observed(behind)) : ahead.length > 0 ? ahead.concat(behind) : behind
   if (applications.length === 0) return own
   return [...applications.map(({ begin }) => begin), ...own, ...applications.map(({ end }) => end).reverse()]
 }
@@ -123,9 +123,15 @@ const written = (functions: ReadonlyArray<Function>): Plan => {
     own,
     levels: none,
     guard: own,
-    behind: functions.slice(own === undefined ? 0 : at + 1).filter(isWritten),
+    behind: writtenAfter(own === undefined ? 0 : at + 1, functions),
     traced: untraced,
   })
+}
+
+// `filter` makes an array with room for more
+const writtenAfter = (from: number, functions: ReadonlyArray<Function>): ReadonlyArray<Function> => {
+  const after = functions.slice(from)
+  return after.every(isWritten) ? after : after.filter(isWritten)
 }
 
 /** The plan of a layer: that which it carries, with the functions that were added or replaced since. */
@@ -139,9 +145,12 @@ export const planOf = (layer: ReadLayer): Plan => {
 export const hasLostItsGuard = (layer: ReadLayer, { guard }: Plan): boolean =>
   guard === undefined && layer[planMark]?.guard !== undefined
 
-// True for most layers. They are read at each level, so nothing is allocated for them
-const isUntouched = ({ functions }: Plan, stack: ReadonlyArray<Function>): boolean =>
-  stack.length === functions.length && functions.every((f, at) => f === stack[at])
+// True for most layers. They are read at each level, so nothing is allocated or called for them
+const isUntouched = ({ functions }: Plan, stack: ReadonlyArray<Function>): boolean => {
+  if (stack.length !== functions.length) return false
+  for (let at = 0; at < functions.length; at++) if (functions[at] !== stack[at]) return false
+  return true
+}
 
 // Compares function by function; `undefined` if they do not fit the plan
 const compared = (plan: Plan, stack: ReadonlyArray<Function>): Plan | undefined => {
