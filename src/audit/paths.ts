@@ -1,6 +1,6 @@
 /**
  * The paths that a pattern of path-to-regexp accepts, as a nondeterministic finite automaton (NFA) over characters.
- * `paths.ts` walks two of them together, to find a path that both accept.
+ * Two of them are walked together, to find a path that both accept.
  *
  * It accepts every path that the pattern accepts. If `isExact`, it accepts no others. One rule is left out:
  * path-to-regexp does not let the second capture of a segment contain the text between the two. It does not read RegExp
@@ -12,7 +12,7 @@ import { parse, type Token } from 'path-to-regexp'
 
 /*
  * The shape of a path: its segments, for a quick comparison of two patterns. Most patterns have no path in common.
- * Their shapes show it without a walk of the automata (`paths.ts`).
+ * Their shapes show it without a walk of the automata.
  */
 
 /** The segments of an alternative, up to the place where anything may follow. */

@@ -332,7 +332,7 @@ const taskMessage =
   'a hook returned a function that gives no Either; return a value, a promise, an Option, an Either or a TaskEither'
 
 /*
- * The type of the principal that a hook's result leads to: the table of `Result.ts`, for the compiler.
+ * The type of the principal that a hook's result leads to: the table at the top, for the compiler.
  */
 
 type Falsy = false | 0 | 0n | '' | null | undefined | void | readonly []

@@ -37,12 +37,5 @@ export const checkRouter = <S = DefaultState, C = DefaultContext>(
   throw new TypeError(`${place} takes the router itself, not its routes(): write ${fix}`)
 }
 
-/*
- * Whether guards work in a router. While they run, they must know which layer runs.
- *
- * koa-router 7 and @koa/router 8 do not say so on the context. Version numbers do not help, because forks and copies
- * have others. So a test route is tried, once for each class.
- */
-
-/** The message about a router that does not say which layer runs. */
+/** The message about a router that does not say which layer runs, as koa-router 7 and @koa/router 8. */
 export const tooOld = 'this router is too old to be guarded; install @koa/router 12 or later (or koa-router 12)'

@@ -190,7 +190,8 @@ export const stepsOf = (then: ReadonlyArray<AfterGuard<never>> = []): ReadonlyAr
 const known = new WeakMap<object, boolean>()
 
 /**
- * Whether the routers of this class say which layer runs. `true` for one that cannot be tried; its guards check again.
+ * Whether the routers of this class say which layer runs; guards must know it. Version numbers do not help, because forks
+ * and copies have others. So a route is tried. `true` for a class that cannot be tried; its guards check again.
  */
 const saysWhatRuns = (router: RouterInstance<never, never>): boolean => {
   const type: unknown = router.constructor

@@ -78,8 +78,7 @@ const bindingOf = ({ keys, name }: SessionOwner, sessionId: string): SignInBindi
 /*
  * The session of one request as the store knows it: what was read, written and ended, and whether the store failed.
  *
- * Its fields are private, and change only by the named transitions. It does not know who is signed in
- * (`RequestSession.ts` does).
+ * Its fields are private, and change only by the named transitions. It does not know who is signed in.
  */
 
 /** What a request did to an id in the store. */

@@ -131,7 +131,7 @@ const boundText = ({ id, at, mark, details }: SignIn, { name, sessionId }: SignI
  * application.
  *
  * So the session and the mark of its user can be read at the same time, in one round trip to the store. The user in the
- * id is only a guess: the record in the session decides who is signed in (`SignIn.ts`).
+ * id is only a guess: the record in the session decides who is signed in.
  */
 
 /** Makes ids and reads them. */

@@ -192,7 +192,7 @@ export const withValues = (sql: string, values: ReadonlyArray<SqlValue>): string
 /*
  * Reads and writes an SQLite file without blocking the event loop. The stores of sessions and of keys use it.
  *
- * A locked file is tried again (`sqlite.ts`). After any other failure it is opened again (`sqlite.ts`).
+ * A locked file is tried again. After any other failure it is opened again.
  * A power failure can undo the last moments. The end of a process undoes nothing.
  */
 

@@ -26,7 +26,7 @@ import type { LawTest } from './authenticator.js'
 import { failures, secrets } from './random.js'
 
 /*
- * The laws of an error mapper. `mapper.ts` checks them.
+ * The laws of an error mapper.
  */
 
 /** A failure, its request, and the secret in both. */
