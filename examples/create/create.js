@@ -61,13 +61,6 @@ const manifestOf = (name, template, library) => ({
   devDependencies: versionsOf(needed.development),
 })
 
-// A packed library is copied, because the container's image is built from the folder alone
-const libraryIn = (folder, library) => {
-  if (statSync(library).isDirectory()) return resolve(library)
-  cpSync(library, join(folder, basename(library)))
-  return basename(library)
-}
-
 const create = async () => {
   const options = { template: { type: 'string' }, library: { type: 'string' }, help: { type: 'boolean' } }
   const { values, positionals } = parseArgs({ options, allowPositionals: true })
@@ -82,9 +75,13 @@ const create = async () => {
   const template = values.template ?? (await ask(`Template (${templates.join(', ')}): `, '--template is missing'))
   if (!templates.includes(template)) throw new Error(`no template ${JSON.stringify(template)}`)
   const { library = `^${JSON.parse(read('package.json')).version}` } = values
-  if (/^[^:]*\.tgz$/.test(library) && !existsSync(library)) throw new Error(`there is no file ${library}`)
+  const isPacked = /^[^:]*\.tgz$/.test(library)
+  if (isPacked && !existsSync(library)) throw new Error(`there is no file ${library}`)
   for (const part of ['common', template]) cpSync(join(here, 'templates', part), folder, { recursive: true })
-  const manifest = manifestOf(name, template, existsSync(library) ? `file:${libraryIn(folder, library)}` : library)
+  // the container's image is built from the folder alone
+  if (isPacked) cpSync(library, join(folder, basename(library)))
+  const installed = isPacked ? `file:${basename(library)}` : existsSync(library) ? `file:${resolve(library)}` : library
+  const manifest = manifestOf(name, template, installed)
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`)
   writeFileSync(join(folder, 'auth.lock'), lockOf(template))
   // it keeps nothing

@@ -98,6 +98,16 @@ describe('seal(app, { public, middleware })', () => {
     expect(seal(app)).toBe(app)
   })
 
+  it('allowedMethods() has its name, and need not be listed; a function like it must be', () => {
+    const router = pets()
+    const app = new Koa().use(router.routes()).use(router.allowedMethods())
+    expect(audit(app).middleware.map(({ functions }) => functions)).toEqual([['allowedMethods']])
+    expect(policyText(linesOf(audit(app)))).toContain('USE /*; unguarded allowedMethods\n')
+    expect(seal(app)).toBe(app)
+    const alike: Koa.Middleware = (ctx, next) => next().then(() => void (ctx.body = 'a file'))
+    expect(messageOf(() => seal(new Koa().use(pets().routes()).use(alike)))).toContain('no guard covers alike')
+  })
+
   it('an undecided operation, or one for tests, is refused whatever is listed', () => {
     const bare = new Router()
     bare.get('/bare', () => {})

@@ -12,6 +12,7 @@ import { digestOf } from '../core/functionName.js'
 import { allOf } from '../core/lists.js'
 import { declareFactory } from '../core/options.js'
 import { isGuard, noteOf, originalOf, type Guarding } from '../koa/layer.js'
+import { newRouter } from '../koa/newRouter.js'
 import {
   isAssetAmong,
   partAmong,
@@ -388,4 +389,18 @@ const functionName = (f: Function): string => {
 }
 
 /** The name of a function of middleware. */
-const middlewareName = (f: Function): string => (isSettings(f) ? 'authSettings' : functionName(f))
+const middlewareName = (f: Function): string => {
+  if (isSettings(f)) return 'authSettings'
+  return isAllowedMethods(f) ? 'allowedMethods' : functionName(f)
+}
+
+let allowedMethods: string | undefined
+
+/**
+ * Whether a function is the `allowedMethods()` of a router. It answers with a status and the methods of a route. It has
+ * no name since @koa/router 15, and the same text for all routers.
+ */
+export const isAllowedMethods = (f: Function): boolean =>
+  textOf(originalOf(f)) === (allowedMethods ??= textOf(newRouter().allowedMethods()))
+
+const textOf = (f: Function): string => Function.prototype.toString.call(f)
