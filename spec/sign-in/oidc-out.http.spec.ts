@@ -2,7 +2,7 @@
 import { authSettings, withAuth } from 'koa-with-auth'
 import { memoryStore } from 'koa-with-auth/sessions'
 import { backChannel, endSession, oidc, signedOut, type OidcKind } from 'koa-with-auth/sign-in/oidc'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { seconds, signedWith, signingKey } from '../support/servers/identityProvider.js'
 import { newBrowser, providerSite, shopAt, type ProviderSite, type SiteOptions } from '../support/sites/providerSite.js'
 import { navigation } from '../support/servers/userAgent.js'
@@ -300,6 +300,15 @@ describe('a sign-out by the provider', () => {
     provider.metadata = { id_token_signing_alg_values_supported: ['RS256', 'HS256', 'none'] }
     const page = await send(site, await make(provider))
     expect([page.status, page.body, page.setCookie, asked]).toEqual([400, '{"error":"invalid_request"}', [], []])
+  })
+
+  it.each(['iss', 'aud', 'iat'])('with an inherited %s alone is a 400, and ends nothing', async (name) => {
+    const { provider, site, asked } = await start()
+    const token = await provider.logoutToken({ sub: 'anna', [name]: undefined })
+    const value = { iss: provider.issuer, aud: 'shop', iat: seconds() }[name]
+    onTestFinished(() => void Reflect.deleteProperty(Object.prototype, name))
+    Object.defineProperty(Object.prototype, name, { value, configurable: true })
+    expect([(await send(site, token)).status, asked]).toEqual([400, []])
   })
 
   it('is a 503 while the store or the keys cannot be asked', async () => {

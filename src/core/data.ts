@@ -35,6 +35,9 @@ const isData = (value: unknown): value is object => {
  * values do not count.
  */
 
+/** The own properties of an object, in one without a prototype: what it does not have is `undefined`. */
+export const ownFields = (record: object): Readonly<Record<string, unknown>> => ({ __proto__: null, ...record })
+
 /** The value of an own property; `undefined` if there is none. */
 export const ownField = (record: object, name: string): unknown =>
   Object.hasOwn(record, name) ? Reflect.get(record, name) : undefined

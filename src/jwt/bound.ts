@@ -14,10 +14,10 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from 'koa'
 import { invalid, type AuthError } from '../core/AuthError.js'
-import { ownField } from '../core/data.js'
+import { ownFields } from '../core/data.js'
 import { checkOptions, flag, maybe, unchecked } from '../core/options.js'
 import { certificateReader, type CertificateReader, type CertificateSource } from '../kinds/certificateSource.js'
-import { objectOf, type Json } from './claims.js'
+import { objectOf } from './claims.js'
 import { dpopOf, type DpopOptions } from './dpop.js'
 import type { Confirm, TokenScheme } from './tokenKind.js'
 
@@ -59,13 +59,13 @@ const refused: E.Either<AuthError, never> = E.left(invalid)
 const confirmed: E.Either<AuthError, true> = E.right(true)
 
 /** The value of a member of `cnf`; the claims were checked before. */
-const memberOf = (claims: Json, name: string): string | undefined => {
-  const value = ownField(objectOf(ownField(claims, 'cnf')) ?? {}, name)
+const memberOf = (claims: object, name: string): string | undefined => {
+  const value = objectOf(ownFields(claims)['cnf'])?.[name]
   return typeof value === 'string' ? value : undefined
 }
 
 // RFC 8705 §3.1
-const isHolder = (reader: CertificateReader | undefined, request: Request, claims: Json): boolean => {
+const isHolder = (reader: CertificateReader | undefined, request: Request, claims: object): boolean => {
   const thumbprint = memberOf(claims, X5T)
   if (thumbprint === undefined || reader === undefined) return true
   const sent = reader.extract(request)

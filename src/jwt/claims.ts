@@ -5,7 +5,7 @@
  * properties are not claims, so a polluted prototype adds none.
  */
 import { isUtf8 } from 'node:buffer'
-import { ownField } from '../core/data.js'
+import { ownFields } from '../core/data.js'
 
 /** The claims of a verified token. */
 export interface JwtClaims {
@@ -43,7 +43,7 @@ export interface ClaimRules {
 /** Why claims are refused. */
 type Refusal = 'invalid' | 'expired'
 
-/** A JSON object. */
+/** A JSON object without a prototype, so that an inherited property is no member. */
 export type Json = Readonly<Record<string, unknown>>
 
 const isTime = (u: unknown): u is number => typeof u === 'number' && Number.isFinite(u)
@@ -55,9 +55,7 @@ export const refusalByTime = (
   now: number,
   isExpDemanded = true,
 ): Refusal | undefined => {
-  const exp = ownField(claims, 'exp')
-  const nbf = ownField(claims, 'nbf')
-  const iat = ownField(claims, 'iat')
+  const { exp, nbf, iat } = claims
   // JSON reads 1e400 as Infinity
   if (exp === undefined ? isExpDemanded : !isTime(exp)) return 'invalid'
   if (nbf !== undefined && !(isTime(nbf) && nbf <= now + clockTolerance)) return 'invalid'
@@ -77,17 +75,17 @@ const strings = ['sub', 'jti', 'client_id', 'azp']
 
 /** Whether these claims are strings, if they are present. */
 export const areStrings = (claims: Json, names: ReadonlyArray<string>): boolean =>
-  names.every((name) => ['undefined', 'string'].includes(typeof ownField(claims, name)))
+  names.every((name) => ['undefined', 'string'].includes(typeof claims[name]))
 
 const isFilled = (u: unknown): boolean => typeof u === 'string' && u !== ''
 
 // OpenID Connect Core §2: `azp`; RFC 9068 §2.2: `client_id`. Each one that is present must be allowed
-const isAuthorized = (claims: Json, parties: ReadonlyArray<string>): boolean => {
-  const clients = ['azp', 'client_id'].map((name) => ownField(claims, name)).filter((one) => one !== undefined)
+const isAuthorized = ({ azp, client_id }: Json, parties: ReadonlyArray<string>): boolean => {
+  const clients = [azp, client_id].filter((one) => one !== undefined)
   return clients.length > 0 && clients.every((one) => typeof one === 'string' && parties.includes(one))
 }
 
-// RFC 7800: a token is accepted only if everything that it is bound to is checked. JSON has no inherited members
+// RFC 7800: a token is accepted only if everything that it is bound to is checked
 const isConfirmable = (cnf: unknown, { confirmations, isBindingRequired }: ClaimRules): boolean => {
   if (cnf === undefined) return !isBindingRequired
   const members = Object.entries(objectOf(cnf) ?? {})
@@ -99,14 +97,13 @@ const isConfirmable = (cnf: unknown, { confirmations, isBindingRequired }: Claim
  * the keys.
  */
 export const isAcceptable = (claims: Json, audiences: ReadonlyArray<string>, rules: ClaimRules): boolean => {
-  if (!isConfirmable(ownField(claims, 'cnf'), rules)) return false
-  if (!isFor(ownField(claims, 'aud'), audiences) || !areStrings(claims, strings)) return false
+  const { cnf, aud, iat, jti, sub, client_id } = claims
+  if (!isConfirmable(cnf, rules)) return false
+  if (!isFor(aud, audiences) || !areStrings(claims, strings)) return false
   if (rules.authorizedParties !== undefined && !isAuthorized(claims, rules.authorizedParties)) return false
   if (rules.profile === 'any') return true
   // RFC 9068 §2.2
-  return (
-    isTime(ownField(claims, 'iat')) && ['jti', 'sub', 'client_id'].every((name) => isFilled(ownField(claims, name)))
-  )
+  return isTime(iat) && [jti, sub, client_id].every(isFilled)
 }
 
 // RFC 7515 §4.1.9: media types compare in any letter case, and `application/` may be left out
@@ -114,8 +111,7 @@ const typeOf = (typ: unknown): string | undefined =>
   typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : undefined
 
 /** Whether the header's `typ` says that it is a token for an API (RFC 8725 §3.11, RFC 9068 §4). */
-export const isOfType = (header: Json, profile: ClaimRules['profile']): boolean => {
-  const typ = ownField(header, 'typ')
+export const isOfType = ({ typ }: Json, profile: ClaimRules['profile']): boolean => {
   const type = typeOf(typ)
   return type === 'at+jwt' || (profile === 'any' && (typ === undefined || type === 'jwt'))
 }
@@ -130,6 +126,8 @@ export const isOfType = (header: Json, profile: ClaimRules['profile']): boolean 
 export interface ParsedToken {
   readonly header: Json
   readonly claims: Json
+  /** The claims for a hook, which may be used like any object. */
+  readonly given: object
   /** The claims as they are written. */
   readonly payload: string
   /** What is signed: header and payload, as they were sent. */
@@ -144,10 +142,11 @@ export const readCompact = (token: string): ParsedToken | undefined => {
   if (!compact.test(token)) return undefined
   const [header, payload, signature] = token.split('.').map(bytesOf)
   if (header === undefined || payload === undefined || signature === undefined) return undefined
-  const [said, claimed] = [objectIn(header), objectIn(payload)]
-  if (said === undefined || claimed === undefined) return undefined
+  const [said, given] = [objectIn(header), objectIn(payload)]
+  if (said === undefined || given === undefined) return undefined
   const signed = token.slice(0, token.lastIndexOf('.'))
-  return { header: said, claims: claimed, payload: payload.toString('utf8'), signed, signature }
+  const payloadText = payload.toString('utf8')
+  return { header: ownFields(said), claims: ownFields(given), given, payload: payloadText, signed, signature }
 }
 
 // RFC 4648 §3.5: Node ignores stray bits; only the canonical form is accepted, so that a token has one spelling
@@ -156,16 +155,18 @@ const bytesOf = (part: string): Buffer | undefined => {
   return bytes.toString('base64url') === part ? bytes : undefined
 }
 
-const objectIn = (bytes: Buffer): Json | undefined => {
+const objectIn = (bytes: Buffer): object | undefined => {
   if (!isUtf8(bytes)) return undefined
   try {
-    return objectOf(JSON.parse(bytes.toString('utf8')))
+    const value: unknown = JSON.parse(bytes.toString('utf8'))
+    return isObject(value) ? value : undefined
   } catch {
     return undefined
   }
 }
 
-/** A JSON object; `undefined` for any other value. */
-export const objectOf = (value: unknown): Json | undefined =>
-  // Safe: an object that JSON.parse made has nothing but string keys
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : undefined
+const isObject = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** The members of what JSON.parse made, if it is an object. Objects in it are read in the same way. */
+export const objectOf = (value: unknown): Json | undefined => (isObject(value) ? ownFields(value) : undefined)

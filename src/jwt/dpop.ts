@@ -22,7 +22,7 @@ import { make } from '../core/Challenge.js'
 import { fromHeader } from '../core/RequestFields.js'
 import type { Evaluation } from '../core/Result.js'
 import type { Spent } from '../core/Spent.js'
-import { deepFreeze, ownField } from '../core/data.js'
+import { deepFreeze } from '../core/data.js'
 import { checkOptions, maybe, positive, unchecked, withMethods, type Check, type Checks } from '../core/options.js'
 import { algorithmsFor, type AsymmetricAlgorithm } from './Provider.js'
 import { objectOf, readCompact, refusalByTime, type ParsedToken } from './claims.js'
@@ -104,15 +104,16 @@ export const dpopOf = (given: DpopOptions, clockTolerance: number): Dpop => {
   // RFC 9449 §4.3: everything that needs no signature. Its id, or why it is refused
   const unsigned = (request: Request, token: string, thumbprint: string, compact: ParsedToken): Unsigned => {
     const { header, claims } = compact
-    const [typ, alg, jwk] = [ownField(header, 'typ'), ownField(header, 'alg'), objectOf(ownField(header, 'jwk'))]
-    const jti = ownField(claims, 'jti')
+    const { typ, alg } = header
+    const { jti, htm, htu, ath } = claims
+    const jwk = objectOf(header['jwk'])
     if (typ !== 'dpop+jwt' || typeof alg !== 'string' || !algorithms.includes(alg)) return 'form'
     if (jwk === undefined || typeof jti !== 'string' || jti === '') return 'form'
     const keys = thumbprintOf(jwk) === thumbprint ? keyOfProof(jwk) : 'binding'
     if (keys === 'binding' || keys === undefined) return keys ?? 'form'
-    if (ownField(claims, 'htm') !== request.method || !isOf(ownField(claims, 'htu'), uriOf(request))) return 'request'
+    if (htm !== request.method || !isOf(htu, uriOf(request))) return 'request'
     if (refusalByTime(claims, times, Date.now() / 1000, false) !== undefined) return 'time'
-    if (ownField(claims, 'ath') !== hash('sha256', token, 'base64url')) return 'token'
+    if (ath !== hash('sha256', token, 'base64url')) return 'token'
     return { keys, jti }
   }
 
@@ -129,7 +130,7 @@ export const dpopOf = (given: DpopOptions, clockTolerance: number): Dpop => {
       const signature = checkSignature(compact, first.keys)
       const signed = (result: typeof signature): Evaluation<true> => {
         if (result !== 'good') return refusals.signature
-        if (nonces?.isGood(ownField(compact.claims, 'nonce')) === false) return refusals.nonce
+        if (nonces?.isGood(compact.claims['nonce']) === false) return refusals.nonce
         const id = `koa-with-auth/dpop ${hash('sha256', `${thumbprint} ${first.jti}`, 'base64url')}`
         return spentFor(request.req, spent, id, lifetime).then((isSpent) => isSpent ?? refusals.replay)
       }

@@ -3,7 +3,7 @@
  *
  * Any problem is an `Outage`. Its message names the kind of problem, and contains nothing that was sent or received.
  */
-import { ageOf, ownField, thisMoment, type Moment } from '../core/data.js'
+import { ageOf, thisMoment, type Moment } from '../core/data.js'
 import { objectOf, type Json } from './claims.js'
 
 /** The error for a provider that does not answer as it should. */
@@ -136,9 +136,8 @@ export const discovery = (issuer: string, member: 'jwks_uri' | 'introspection_en
     const readAt = thisMoment()
     const document = await documentOf(issuer, signal)
     // RFC 8414 §3.3: exactly equal, so that no provider speaks for another
-    if (ownField(document, 'issuer') !== issuer)
-      throw new Outage('answered a discovery document of another issuer', true)
-    const url = ownField(document, member)
+    if (document['issuer'] !== issuer) throw new Outage('answered a discovery document of another issuer', true)
+    const url = document[member]
     if (!isSecure(url) || (isLoopback(url) && !isLoopback(issuer))) {
       throw new Outage(`answered a discovery document without a ${member} that can be used`, true)
     }

@@ -8,7 +8,7 @@ import { expired, invalid, unavailable, type AuthError } from '../core/AuthError
 import type { TokenAuthenticator } from '../core/Authenticator.js'
 import type { HttpScheme } from '../core/Description.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
-import { ownField, thisMoment } from '../core/data.js'
+import { ownFields, thisMoment } from '../core/data.js'
 import { introspectionOutages, report, watchOutages } from '../core/events.js'
 import { memory } from '../core/memory.js'
 import { checkOptions, declareFactory, maybe, nonEmpty, positive, unchecked } from '../core/options.js'
@@ -143,12 +143,12 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
   const ask = asking(endpoint ?? issuer ?? '', endpoint !== undefined, basicOf(place, client))
   const isAcceptable = (claims: Json): boolean =>
     // RFC 7662 §2.2: only `true`
-    ownField(claims, 'active') === true &&
-    isFor(ownField(claims, 'aud'), audiences) &&
+    claims['active'] === true &&
+    isFor(claims['aud'], audiences) &&
     areStrings(claims, strings) &&
-    ownField(claims, 'cnf') === undefined &&
-    !isDPoP(ownField(claims, 'token_type')) &&
-    (issuer === undefined || isOf(issuer, ownField(claims, 'iss')))
+    claims['cnf'] === undefined &&
+    !isDPoP(claims['token_type']) &&
+    (issuer === undefined || isOf(issuer, claims['iss']))
 
   const outages = outagesOf(endpoint ?? issuer ?? '')
   const decide = async (token: string, key: string): Promise<Result> => {
@@ -162,9 +162,9 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
       if (refusal !== undefined) return E.left(refusal)
       const payload = JSON.stringify(claims)
       // Safe: `refusalNow` refuses an `exp` that is not a number
-      const expiresAt = ((ownField(claims, 'exp') as number | undefined) ?? Infinity) * 1000
+      const expiresAt = ((claims['exp'] as number | undefined) ?? Infinity) * 1000
       cache?.set(key, { value: payload, since: begun, expiresAt })
-      return E.right({ payload, claims })
+      return E.right(validOf(payload))
     } catch (error) {
       outages.failed(question, error instanceof Outage ? error.message : 'cannot be asked')
       return E.left(unavailable())
@@ -176,9 +176,8 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
     const key = keyOf(token)
     const kept = cache?.get(key)
     if (kept !== undefined) {
-      // Safe: only a JSON object is kept
-      const claims = JSON.parse(kept) as Json
-      if (refusalNow(claims) === undefined) return E.right({ payload: kept, claims })
+      const valid = validOf(kept)
+      if (refusalNow(ownFields(valid.claims)) === undefined) return E.right(valid)
     }
     const before = asked.get(key)
     if (before !== undefined) return before.then(ownCopy)
@@ -207,9 +206,11 @@ const isOf = (issuer: string, iss: unknown): boolean => iss === undefined || iss
 const isDPoP = (type: unknown): boolean => typeof type === 'string' && type.toLowerCase() === 'dpop'
 
 // A copy, because the hook of one request must not change the claims of another
-const ownCopy = (result: Result): Result =>
+const ownCopy = (result: Result): Result => (E.isLeft(result) ? result : E.right(validOf(result.right.payload)))
+
+const validOf = (payload: string): ValidToken =>
   // Safe: the payload was made from a JSON object
-  E.isLeft(result) ? result : E.right({ ...result.right, claims: JSON.parse(result.right.payload) as Json })
+  ({ payload, claims: JSON.parse(payload) as object })
 
 const refusalNow = (claims: Json): AuthError | undefined => {
   const rules = { clockTolerance: CLOCK_TOLERANCE, maxTokenAge: undefined }

@@ -7,7 +7,7 @@ import { fromFunction, type Authenticator } from '../core/Authenticator.js'
 import { isToken, leaves } from '../core/Description.js'
 import { ageInWords } from '../core/Proof.js'
 import { scoped } from '../core/authorize.js'
-import { ownField } from '../core/data.js'
+import { ownFields } from '../core/data.js'
 import { checkMember } from '../core/members.js'
 import { checkOptions, declareFactory, hook, maybe, type Check, type Checks } from '../core/options.js'
 
@@ -61,10 +61,10 @@ const isRecent = (authTime: unknown, maxAge: number): boolean => {
 
 const isAuthenticated = (claims: unknown, { acr, maxAge }: NeededAuthentication): boolean => {
   if (typeof claims !== 'object' || claims === null) return false
-  const own = ownField(claims, 'acr')
+  const { acr: own, auth_time } = ownFields(claims)
   return (
     (acr === undefined || (typeof own === 'string' && acr.includes(own))) &&
-    (maxAge === undefined || isRecent(ownField(claims, 'auth_time'), maxAge))
+    (maxAge === undefined || isRecent(auth_time, maxAge))
   )
 }
 

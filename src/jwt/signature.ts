@@ -22,7 +22,6 @@ import {
   verify,
   type VerifyKeyObjectInput,
 } from 'node:crypto'
-import { ownField } from '../core/data.js'
 import { objectOf, type ParsedToken, type Json } from './claims.js'
 
 /** The result. `unknown key`: no key of the set can have signed the token, but a key of a newer set may have. */
@@ -169,11 +168,10 @@ const members: Readonly<Record<string, ReadonlyArray<string>>> = {
 }
 
 const isSigningKey = (jwk: Json): boolean => {
-  const kty = ownField(jwk, 'kty')
+  const { kty, use } = jwk
   const parts = typeof kty === 'string' && Object.hasOwn(members, kty) ? members[kty] : undefined
-  const use = ownField(jwk, 'use')
   const isForSigning = use === undefined || use === 'sig'
-  return parts !== undefined && isForSigning && parts.every((part) => typeof ownField(jwk, part) === 'string')
+  return parts !== undefined && isForSigning && parts.every((part) => typeof jwk[part] === 'string')
 }
 
 /** A JSON Web Key Set whose keys can verify signatures. */
@@ -183,7 +181,7 @@ export interface SigningKeySet {
 
 /** The keys of a JSON Web Key Set that can verify a signature; `undefined` if it is not such a set, or has no such key. */
 export const usableKeys = (value: unknown): SigningKeySet | undefined => {
-  const keys = ownField(objectOf(value) ?? {}, 'keys')
+  const keys = objectOf(value)?.['keys']
   if (!Array.isArray(keys)) return undefined
   const signing = keys
     .map(objectOf)
@@ -196,15 +194,14 @@ export const usableKeys = (value: unknown): SigningKeySet | undefined => {
 export const parseJwks = ({ keys }: SigningKeySet): Keys => ({ all: keys.filter(mayVerify).map(fromJwk) })
 
 // RFC 7517 §4.3, §4.5
-const mayVerify = (jwk: Json): boolean => {
-  const [operations, ext] = [ownField(jwk, 'key_ops'), ownField(jwk, 'ext')]
+const mayVerify = ({ key_ops: operations, ext }: Json): boolean => {
   if (ext !== undefined && typeof ext !== 'boolean') return false
   if (operations === undefined) return true
   return Array.isArray(operations) && operations.includes('verify') && new Set(operations).size === operations.length
 }
 
 const fromJwk = (jwk: Json): VerificationKey => {
-  const [kid, alg, kty, crv] = ['kid', 'alg', 'kty', 'crv'].map((name) => ownField(jwk, name))
+  const { kid, alg, kty, crv } = jwk
   return {
     // a key without a `kid` is not found by one
     kid: kid ?? null,
@@ -216,12 +213,12 @@ const fromJwk = (jwk: Json): VerificationKey => {
 
 // RFC 7518 §6.2.2, §6.3.2: a private key, or one of several primes, is not what a provider publishes
 const usable = (jwk: Json): Verify | undefined => {
-  if (Object.hasOwn(jwk, 'd') || Object.hasOwn(jwk, 'oth')) return undefined
+  if ('d' in jwk || 'oth' in jwk) return undefined
+  const { key_ops: operations, kty, crv, x, y, n, e } = jwk
   // WebCrypto: a public key has no other use
-  const operations = ownField(jwk, 'key_ops')
   if (Array.isArray(operations) && operations.length > 1) return undefined
   // Only these, so that nothing that a key set holds beside is interpreted
-  const parts = ['kty', 'crv', 'x', 'y', 'n', 'e'].map((name) => [name, ownField(jwk, name)] as const)
+  const parts = Object.entries({ kty, crv, x, y, n, e })
   const given = Object.fromEntries(parts.filter(([, value]) => typeof value === 'string'))
   try {
     return publicVerify(createPublicKey({ key: given, format: 'jwk' }))
@@ -243,9 +240,9 @@ const MAX_LENGTHS = { n: 683, e: 4 }
 
 /** The public key of a proof, whatever its `kid`; `undefined` if it is none that can verify a signature. */
 export const keyOfProof = (jwk: Json): Keys | undefined => {
-  const isPublic = privateMembers.every((name) => !Object.hasOwn(jwk, name))
+  const isPublic = privateMembers.every((name) => !(name in jwk))
   const isShort = Object.entries(MAX_LENGTHS).every(([name, most]) => {
-    const part = ownField(jwk, name)
+    const part = jwk[name]
     return typeof part !== 'string' || part.length <= most
   })
   if (!isPublic || !isShort || !isSigningKey(jwk) || !mayVerify(jwk)) return undefined
@@ -256,13 +253,8 @@ export const keyOfProof = (jwk: Json): Keys | undefined => {
 /** The SHA-256 thumbprint of a key (RFC 7638 §3), in base64url; `undefined` if it is no public key. */
 export const thumbprintOf = (jwk: Json): string | undefined => {
   if (!isSigningKey(jwk)) return undefined
-  const kty = String(ownField(jwk, 'kty'))
-  const names = ['kty', ...(members[kty] ?? [])].sort()
-  return hash(
-    'sha256',
-    JSON.stringify(Object.fromEntries(names.map((name) => [name, ownField(jwk, name)]))),
-    'base64url',
-  )
+  const names = ['kty', ...(members[String(jwk['kty'])] ?? [])].sort()
+  return hash('sha256', JSON.stringify(Object.fromEntries(names.map((name) => [name, jwk[name]]))), 'base64url')
 }
 
 const canHaveSigned =
@@ -280,9 +272,9 @@ export const checkSignature = (
   { header, signed, signature }: ParsedToken,
   { all }: Keys,
 ): Signature | Promise<Signature> => {
-  const [alg, kid] = [ownField(header, 'alg'), ownField(header, 'kid')]
+  const { alg, kid } = header
   const algorithm = typeof alg === 'string' ? algorithms.get(alg) : undefined
-  if (typeof alg !== 'string' || algorithm === undefined || Object.hasOwn(header, 'crit')) return 'bad'
+  if (typeof alg !== 'string' || algorithm === undefined || 'crit' in header) return 'bad'
   const candidates = all.filter(canHaveSigned(alg, algorithm.family, kid))
   if (candidates.length === 0) return 'unknown key'
   const bytes = Buffer.from(signed)

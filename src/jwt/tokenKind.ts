@@ -25,7 +25,6 @@ import { credential, hook, maybe, unchecked, type Checks, type Check as OptionCh
 import { bearerChallenge, tokenExpired } from '../kinds/http.js'
 import type { ProtectedResource } from '../mcp/protectedResource.js'
 import { nonEmptyStrings, type StringOrStrings } from './Provider.js'
-import type { Json } from './claims.js'
 import type { ValidToken } from './verifier.js'
 
 /*
@@ -36,7 +35,7 @@ import type { ValidToken } from './verifier.js'
 interface AcceptedToken {
   readonly token: string
   /** The claims, or the answer of introspection: a new copy for each reader. */
-  readonly claims: () => Json
+  readonly claims: () => Record<string, unknown>
   readonly resource: ProtectedResource | undefined
 }
 
@@ -105,7 +104,7 @@ export const noteOf = (what: string, values: string | ReadonlyArray<string> | un
   values === undefined ? [] : [`${what} ${[values].flat().join(' ')}`]
 
 /** Checks that a good token was sent by the client that it is bound to. It never throws, and its promise never rejects. */
-export type Confirm = (request: Request, token: string, claims: Json) => Evaluation<unknown>
+export type Confirm = (request: Request, token: string, claims: object) => Evaluation<unknown>
 
 /** How tokens are sent, and what OpenAPI and the audit say about them. */
 export interface TokenScheme {
@@ -141,7 +140,9 @@ export const tokenKind = <C, R>(
   }
   const admitDecoded = (request: Request, token: string, { payload }: ValidToken, decoded: Decoded<C>): unknown => {
     if (E.isLeft(decoded)) return refused
-    const presented: AcceptedToken = { token, claims: () => JSON.parse(payload) as Json, resource }
+    // Safe: only a JSON object is accepted
+    const claims = () => JSON.parse(payload) as Record<string, unknown>
+    const presented: AcceptedToken = { token, claims, resource }
     exchangeOf(request.ctx).verified = presented
     return ask(request, decoded.right)
   }

@@ -8,7 +8,7 @@ import { hash } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import { expired, invalid, malformed, type AuthError } from '../core/AuthError.js'
 import { andThen, type Evaluation } from '../core/Result.js'
-import { ownField, thisMoment } from '../core/data.js'
+import { thisMoment } from '../core/data.js'
 import type { Memory } from '../core/memory.js'
 import type { Provider } from './Provider.js'
 import {
@@ -17,8 +17,8 @@ import {
   readCompact,
   refusalByTime,
   type ClaimRules,
-  type ParsedToken,
   type Json,
+  type ParsedToken,
 } from './claims.js'
 import { checkSignature, type Keys, type Signature } from './signature.js'
 
@@ -29,20 +29,22 @@ export const keyOf = (token: string): string => hash('sha256', token, 'base64')
 export interface CachedToken {
   /** Its claims, as JSON: each reader parses its own copy. */
   readonly payload: string
+  /** The same claims. No reader gets them. */
+  readonly claims: Json
   readonly provider: Provider
   /** The keys that it was verified with. */
   readonly keys: Keys
 }
 
-/** Claims that are valid now, and their JSON. */
+/** Claims that are valid now, for a hook, and their JSON. */
 export interface ValidToken {
   readonly payload: string
-  readonly claims: Json
+  readonly claims: object
 }
 
 type Result = E.Either<AuthError, ValidToken>
 
-const wantedBy = ({ header }: ParsedToken): string => JSON.stringify([ownField(header, 'alg'), ownField(header, 'kid')])
+const wantedBy = ({ header: { alg, kid } }: ParsedToken): string => JSON.stringify([alg, kid])
 
 const malformedToken: Result = E.left(malformed)
 const refused: Result = E.left(invalid)
@@ -56,11 +58,10 @@ export const verifier = (
   cache: Memory<CachedToken> | undefined,
 ): ((token: string) => Evaluation<ValidToken>) => {
   // A remembered token is good while its keys are the current ones and its times are valid
-  const isStillValid = ({ payload, keys }: CachedToken, current: Keys): Result | undefined => {
-    if (keys !== current) return undefined
+  const isStillValid = ({ payload, claims, keys }: CachedToken, current: Keys): Result | undefined => {
+    if (keys !== current || refusalByTime(claims, rules, Date.now() / 1000) !== undefined) return undefined
     // Safe: only a JSON object is verified
-    const claims = JSON.parse(payload) as Json
-    return refusalByTime(claims, rules, Date.now() / 1000) === undefined ? E.right({ payload, claims }) : undefined
+    return E.right({ payload, claims: JSON.parse(payload) as object })
   }
 
   const verify = (token: string, key: string): Evaluation<ValidToken> => {
@@ -83,13 +84,12 @@ export const verifier = (
 
   // The provider that the token names, if everything but its signature and its expiry is right
   const providerOf = ({ header, claims }: ParsedToken): Provider | undefined => {
-    const iss = ownField(claims, 'iss')
+    const { iss } = claims
+    const { b64, alg } = header
     const provider = typeof iss === 'string' ? providers.get(iss) : undefined
     if (provider === undefined || !isOfType(header, rules.profile)) return undefined
     // RFC 7797 §7: not allowed in a JWT
-    const b64 = ownField(header, 'b64')
     if (b64 !== undefined && b64 !== true) return undefined
-    const alg = ownField(header, 'alg')
     if (typeof alg !== 'string' || !provider.algorithms.includes(alg)) return undefined
     const isGood = isAcceptable(claims, provider.audiences, rules)
     return isGood && refusalByTime(claims, rules, Date.now() / 1000) !== 'invalid' ? provider : undefined
@@ -109,13 +109,13 @@ export const verifier = (
     return (await checkSignature(compact, others.right)) === 'good' ? E.right(others.right) : notSigned
   }
 
-  const conclude = ({ payload, claims }: ParsedToken, key: string, provider: Provider, keys: Keys): Result => {
+  const conclude = ({ payload, claims, given }: ParsedToken, key: string, provider: Provider, keys: Keys): Result => {
     const refusal = refusalByTime(claims, rules, Date.now() / 1000)
     if (refusal !== undefined) return refusal === 'expired' ? over : refused
     // Safe: `refusalByTime` refuses an `exp` that is not a number
-    const expiresAt = (ownField(claims, 'exp') as number) * 1000
-    cache?.set(key, { value: { payload, provider, keys }, since: thisMoment(), expiresAt })
-    return E.right({ payload, claims })
+    const expiresAt = (claims['exp'] as number) * 1000
+    cache?.set(key, { value: { payload, claims, provider, keys }, since: thisMoment(), expiresAt })
+    return E.right({ payload, claims: given })
   }
 
   if (cache === undefined) return (token) => verify(token, '')

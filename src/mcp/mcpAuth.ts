@@ -5,7 +5,7 @@ import type { Context } from 'koa'
 import { branchesOf, insufficient } from '../core/AuthError.js'
 import { withChallenges } from '../core/Description.js'
 import { settingsOf } from '../core/Exchange.js'
-import { ownField } from '../core/data.js'
+import { ownFields } from '../core/data.js'
 import { nonEmptyStrings } from '../jwt/Provider.js'
 import type { Json } from '../jwt/claims.js'
 import { scopesOf, tokenOf } from '../jwt/tokenKind.js'
@@ -26,10 +26,8 @@ export interface AuthInfo {
 }
 
 // RFC 9068, OpenID Connect, Okta, Entra
-const clientOf = (claims: Json): string =>
-  ['client_id', 'azp', 'cid', 'appid']
-    .map((name) => ownField(claims, name))
-    .find((one): one is string => typeof one === 'string') ?? ''
+const clientOf = ({ client_id, azp, cid, appid }: Json): string =>
+  [client_id, azp, cid, appid].find((one) => typeof one === 'string') ?? ''
 
 /**
  * The `AuthInfo` of the token that let a request in; `undefined` if no token did, such as a good one that `authorize`, `flatMap` or
@@ -48,10 +46,11 @@ export const mcpAuth = (ctx: Context): AuthInfo | undefined => {
   if (presented === undefined) return undefined
   const { token, resource } = presented
   const claims = presented.claims()
-  const exp = ownField(claims, 'exp')
+  const own = ownFields(claims)
+  const { exp } = own
   return {
     token,
-    clientId: clientOf(claims),
+    clientId: clientOf(own),
     scopes: [...scopesOf(claims)],
     ...(typeof exp === 'number' && { expiresAt: exp }),
     ...(resource !== undefined && { resource: new URL(resource.resource), resourceMetadataUrl: resource.metadataUrl }),

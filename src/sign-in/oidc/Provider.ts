@@ -2,7 +2,8 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { ClientAuth, Configuration, CustomFetch } from 'openid-client'
 import { unavailable, type AuthError } from '../../core/AuthError.js'
-import { ageOf, ownField, thisMoment, type Moment } from '../../core/data.js'
+import { ageOf, thisMoment, type Moment } from '../../core/data.js'
+import type { Json } from '../../jwt/claims.js'
 import { checkUrl, Outage } from '../../jwt/fetching.js'
 import type { KeyPolicy } from '../../jwt/keySet.js'
 import { usableKeys, type SigningKeySet } from '../../jwt/signature.js'
@@ -35,13 +36,13 @@ export interface Provider {
 /** The discovery document, and where it is. */
 interface Document {
   readonly address: string
-  readonly metadata: object
+  readonly metadata: Json
 }
 
 /** The `kid` of a token's header, if it has one. */
 const kidOf = (token: string): string | undefined => {
   const header = jsonOf(Buffer.from(token.split('.', 1)[0] ?? '', 'base64url').toString('utf8'))
-  const kid = header === undefined ? undefined : ownField(header, 'kid')
+  const kid = header?.['kid']
   return typeof kid === 'string' ? kid : undefined
 }
 
@@ -69,7 +70,7 @@ export const providerOf = (place: string, options: ProviderOptions): Provider =>
 
   const fetchDocument = async (): Promise<Document> => {
     let address = ''
-    let metadata: object | undefined
+    let metadata: Json | undefined
     await discovered(async (url, init) => {
       address = url
       const response = await askedFor()(url, init)
@@ -80,7 +81,7 @@ export const providerOf = (place: string, options: ProviderOptions): Provider =>
     })
     if (metadata === undefined) throw new Outage('answered no discovery document', true)
     // OpenID Connect Discovery 1.0 §4.3. openid-client compares them as URLs, which have a slash at the end of an origin
-    if (ownField(metadata, 'issuer') !== issuer) {
+    if (metadata['issuer'] !== issuer) {
       throw new Outage('names another issuer in its discovery document; compare them, also a slash at the end', true)
     }
     return { address, metadata }
@@ -89,7 +90,7 @@ export const providerOf = (place: string, options: ProviderOptions): Provider =>
 
   const fetchKeys = async (): Promise<SigningKeySet> => {
     const document = await documents.current()
-    const url = E.isRight(document) ? ownField(document.right.metadata, 'jwks_uri') : undefined
+    const url = E.isRight(document) ? document.right.metadata['jwks_uri'] : undefined
     if (typeof url !== 'string') throw new Outage('answered a discovery document without a jwks_uri', true)
     const headers = { Accept: 'application/json, application/jwk-set+json' }
     const { status, text } = await asked(url, { headers, signal: AbortSignal.timeout(policy.timeout) })
@@ -102,8 +103,7 @@ export const providerOf = (place: string, options: ProviderOptions): Provider =>
 
   const keysFor = async (kid: string | undefined): Promise<E.Either<AuthError, SigningKeySet>> => {
     const known = await keySets.current()
-    if (E.isLeft(known) || kid === undefined || known.right.keys.some((key) => ownField(key, 'kid') === kid))
-      return known
+    if (E.isLeft(known) || kid === undefined || known.right.keys.some((key) => key['kid'] === kid)) return known
     return keySets.newer(known.right)
   }
 
@@ -134,7 +134,7 @@ export const providerOf = (place: string, options: ProviderOptions): Provider =>
       const ask = askedFor((token) => {
         kid = kidOf(token)
       })
-      const jwksUri = ownField(document.metadata, 'jwks_uri')
+      const jwksUri = document.metadata['jwks_uri']
       return knowing(document, async (url, init) => {
         if (typeof jwksUri !== 'string' || url !== new URL(jwksUri).href) return ask(url, init)
         const keys = await keysFor(kid)

@@ -4,7 +4,6 @@
  * answer.
  */
 import type { CustomFetch } from 'openid-client'
-import { ownField } from '../../core/data.js'
 import { objectOf, type Json } from '../../jwt/claims.js'
 import { isSecure, Outage, problemOf, textOf } from '../../jwt/fetching.js'
 
@@ -75,10 +74,8 @@ export const askedFor =
       else {
         const json = jsonOf(text)
         if (json === undefined) throw new Outage('answered no JSON object', true)
-        if (isTokenRequest(body) && ownField(json, 'access_token') === undefined) {
-          throw new Outage('answered no access token', true)
-        }
-        const token = ownField(json, 'id_token')
+        const { access_token, id_token: token } = json
+        if (isTokenRequest(body) && access_token === undefined) throw new Outage('answered no access token', true)
         if (typeof token === 'string') seen(token)
       }
     }

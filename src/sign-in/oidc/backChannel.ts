@@ -9,7 +9,6 @@ import { bodyOf } from '../body.js'
 import { respondUnfinished } from '../signIn.js'
 import { relyingPartyOf, type OidcKind, type RelyingParty } from './oidc.js'
 import type { AuthError } from '../../core/AuthError.js'
-import { ownField } from '../../core/data.js'
 import { type Json, readCompact, objectOf } from '../../jwt/claims.js'
 import { checkSignature, parseJwks } from '../../jwt/signature.js'
 
@@ -123,7 +122,7 @@ const MAX_TEXT = 255
 const asymmetric = /^(?:(?:RS|PS|ES)(?:256|384|512)|EdDSA|Ed25519)$/
 
 const textIn = (claims: Json, name: string): string | undefined => {
-  const value = ownField(claims, name)
+  const value = claims[name]
   return typeof value === 'string' && value !== '' && value.length <= MAX_TEXT ? value : undefined
 }
 
@@ -136,7 +135,7 @@ const logoutTokenIn = async (
 ): Promise<E.Either<AuthError, LogoutToken>> => {
   const compact = token.length > MAX_TOKEN ? undefined : readCompact(token)
   if (compact === undefined) return refused
-  const [typ, alg, kid] = ['typ', 'alg', 'kid'].map((name) => ownField(compact.header, name))
+  const { typ, alg, kid } = compact.header
   if (typeof typ !== 'string' || !TYPE.test(typ) || typeof alg !== 'string' || !asymmetric.test(alg)) return refused
   const configured = await provider.configuration()
   if (E.isLeft(configured)) return configured
@@ -158,20 +157,18 @@ const claimsIn = (
   }: { readonly issuer: string; readonly clientId: string; readonly clockTolerance: number },
 ): LogoutToken | undefined => {
   const now = Date.now() / 1000
-  const { iss, aud, iat, exp } = claims
+  const { iss, aud, iat, exp, events } = claims
   const audiences: ReadonlyArray<unknown> = Array.isArray(aud) ? aud : [aud]
   if (iss !== issuer || !audiences.includes(clientId)) return undefined
   if (typeof iat !== 'number' || !(iat <= now + clockTolerance && iat >= now - MAX_AGE - clockTolerance))
     return undefined
   if (exp !== undefined && !(typeof exp === 'number' && exp > now - clockTolerance)) return undefined
   // §2.4: it must have none, so that no ID token is a logout token
-  if (Object.hasOwn(claims, 'nonce')) return undefined
-  const events = objectOf(ownField(claims, 'events'))
-  if (events === undefined || objectOf(ownField(events, EVENT)) === undefined) return undefined
+  if ('nonce' in claims) return undefined
+  if (objectOf(objectOf(events)?.[EVENT]) === undefined) return undefined
   const [jti, subject, sid] = [textIn(claims, 'jti'), textIn(claims, 'sub'), textIn(claims, 'sid')]
   // a `sub` or `sid` that is there and cannot be read must not widen what ends
-  const isWhole =
-    (subject !== undefined || !Object.hasOwn(claims, 'sub')) && (sid !== undefined || !Object.hasOwn(claims, 'sid'))
+  const isWhole = (subject !== undefined || !('sub' in claims)) && (sid !== undefined || !('sid' in claims))
   if (jti === undefined || !isWhole || (subject === undefined && sid === undefined)) return undefined
   return { issuer, subject, sid, jti }
 }

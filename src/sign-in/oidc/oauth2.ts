@@ -4,7 +4,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Configuration, CustomFetch, TokenEndpointResponse } from 'openid-client'
-import { ownField } from '../../core/data.js'
+import { ownFields } from '../../core/data.js'
 import {
   checkOptions,
   declareFactory,
@@ -17,6 +17,7 @@ import {
   unchecked,
   type Checks,
 } from '../../core/options.js'
+import type { Json } from '../../jwt/claims.js'
 import { checkUrl, Outage } from '../../jwt/fetching.js'
 import type { Kind } from '../ceremony.js'
 import { furtherParameters, routePath, scopes } from './AuthorizationRequest.js'
@@ -229,17 +230,17 @@ const plainly: CustomFetch = async (url, { body, headers, method, signal }) => {
   const json = fieldsOf(answered)
   if (json === undefined) throw new Outage('answered neither JSON nor a form', true)
   // GitHub reports errors with status 200
-  const error = ownField(json, 'error')
+  const { error, access_token } = json
   if (typeof error === 'string' && error !== '') return jsonResponse({ error: errorOf(error) }, 400)
-  if (typeof ownField(json, 'access_token') !== 'string') throw new Outage('answered no access token', true)
+  if (typeof access_token !== 'string') throw new Outage('answered no access token', true)
   // there is no issuer that could have signed it
   const { id_token: _idToken, ...rest } = json
   return jsonResponse(Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== null)))
 }
 
-const fieldsOf = ({ headers, text }: Answered): Readonly<Record<string, unknown>> | undefined => {
+const fieldsOf = ({ headers, text }: Answered): Json | undefined => {
   if (typeOf(headers) !== 'application/x-www-form-urlencoded') return jsonOf(text)
-  return Object.fromEntries(new URLSearchParams(text))
+  return ownFields(Object.fromEntries(new URLSearchParams(text)))
 }
 
 // GitHub's own words for a code that was used, or is too old
