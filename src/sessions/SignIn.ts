@@ -12,7 +12,7 @@ import type { Request } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
 import type { Proof, ProofGiven } from '../core/Proof.js'
-import { ownField } from '../core/data.js'
+import { ownField, ownFields } from '../core/data.js'
 import {
   report,
   sessionDigest,
@@ -49,12 +49,12 @@ export interface Details {
   readonly label?: string
 }
 
-const noDetails: Details = Object.freeze({})
+const noDetails: Details = Object.freeze(ownFields({}))
 
 /** The details of a record. */
 export const detailsOf = (signIn: SignIn | undefined): Details =>
-  // Safe: only `withDetails` writes them, and the MAC covers them
-  signIn?.details === undefined ? noDetails : (JSON.parse(signIn.details) as Details)
+  // Safe: only `textOfDetails` writes them, and the MAC covers them
+  signIn?.details === undefined ? noDetails : (ownFields(JSON.parse(signIn.details) as object) as Details)
 
 /** The details as a record holds them. */
 export const textOfDetails = (details: Details): string | undefined =>

@@ -118,11 +118,11 @@ const detailsFrom = (options: LogInOptions): Details => {
   const proofs = given
     .map((one) => proofFrom('logIn(ctx, user, { proof })', one, now))
     .reduce<ReadonlyArray<Proof>>(addedTo, [])
-  return {
+  return bare({
     ...(proofs.length > 0 && { proofs }),
     ...(idle !== undefined && { idle }),
     ...(absolute !== undefined && { absolute }),
-  }
+  })
 }
 
 const labelled = (label: string | undefined): Details => (label === undefined ? {} : { label })

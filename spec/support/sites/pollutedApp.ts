@@ -86,6 +86,7 @@ router.get('/open', withAuth(null), (ctx) => {
 router.get('/me', withAuth(sessionAuth()), answer)
 router.get('/root', withAuth(sessionAuthSuperUser()), answer)
 router.get('/staff', withAuth(sessionAuthIsStaff()), answer)
+router.get('/fresh', withAuth(sessionAuth({ proof: { methods: ['passkey'], maxAge: 60_000 } })), answer)
 router.get('/by-key', withAuth(sessionAuth({ loadUser: (session) => loadUser(String(session['userId'])) })), answer)
 const server = app.use(router.routes()).listen(0, '127.0.0.1', () => {
   console.log(`listening on ${(server.address() as AddressInfo).port}`)
