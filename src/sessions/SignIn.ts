@@ -53,8 +53,8 @@ const noDetails: Details = Object.freeze(ownFields({}))
 
 /** The details of a record. */
 export const detailsOf = (signIn: SignIn | undefined): Details =>
-  // Safe: only `textOfDetails` writes them, and the MAC covers them
-  signIn?.details === undefined ? noDetails : (ownFields(JSON.parse(signIn.details) as object) as Details)
+  // only `textOfDetails` writes them, and the MAC covers them
+  signIn?.details === undefined ? noDetails : ownFields(JSON.parse(signIn.details))
 
 /** The details as a record holds them. */
 export const textOfDetails = (details: Details): string | undefined =>

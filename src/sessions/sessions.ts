@@ -9,7 +9,7 @@ import type { Context, Next, Request } from 'koa'
 import koaSession from 'koa-session'
 import type { PrincipalFromAnswer } from '../core/Result.js'
 import { exchangeOf, settingsOf } from '../core/Exchange.js'
-import { notWrapped, upgradeMark } from '../core/data.js'
+import { notWrapped, ownOrGetter, upgradeMark } from '../core/data.js'
 import {
   checkOptions,
   declareFactory,
@@ -193,7 +193,7 @@ const checks: Checks<SessionsOptions<unknown>> = {
 }
 
 const usernameOf = (user: unknown): unknown =>
-  typeof user === 'object' && user !== null && 'username' in user ? user.username : undefined
+  typeof user === 'object' && user !== null ? ownOrGetter(user, 'username') : undefined
 
 /** Checks the application and the options. Throws a TypeError for what is weak, or cannot work. */
 const resolveOptions = <R>(app: Koa, options: SessionsOptions<R>): ResolvedOptions => {

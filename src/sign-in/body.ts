@@ -2,6 +2,7 @@
  * The body of a request: what a parser above has read, or else read here, within limits.
  */
 import type { Context } from 'koa'
+import { ownOrGetter } from '../core/data.js'
 
 const MAX_LENGTH = 65_536
 
@@ -15,7 +16,7 @@ const nothing: Readonly<Record<string, unknown>> = Object.freeze(Object.create(n
  */
 export const bodyOf = async (ctx: Context): Promise<Readonly<Record<string, unknown>>> => {
   if (ctx.method === 'GET' || ctx.method === 'HEAD') return nothing
-  const parsed: unknown = 'body' in ctx.request ? ctx.request.body : undefined
+  const parsed = ownOrGetter(ctx.request, 'body')
   if (parsed !== undefined) return membersOf(parsed)
   const isJson = ctx.is('json', '+json')
   if (isJson === false && ctx.is('urlencoded') === false) return nothing

@@ -145,7 +145,8 @@ export const typedDigits = (u: unknown): string | undefined => {
   return /^[0-9]+$/.test(digits) ? digits : undefined
 }
 
-type MailAnswer = { readonly link: true } | { readonly code: unknown; readonly from: string }
+// A tag of its own, because an inherited property must not turn a code into a link
+type MailAnswer = { readonly by: 'link' } | { readonly by: 'code'; readonly code: unknown; readonly from: string }
 
 /**
  * A kind that signs in by a mail with a link and a code. `begin` reads `address` of the body, and answers `{ handle }`,
@@ -200,12 +201,12 @@ export const mailed = (
       const members = membersOf(incoming)
       if (typeof members?.['handle'] !== 'string') return undefined
       const { handle, key, code } = members
-      if (typeof key !== 'string') return { handle, answer: { code, from: incoming.address } }
-      return signer.verify(handle, key) ? { handle, answer: { link: true }, elsewhere: 'anotherBrowser' } : undefined
+      if (typeof key !== 'string') return { handle, answer: { by: 'code', code, from: incoming.address } }
+      return signer.verify(handle, key) ? { handle, answer: { by: 'link' }, elsewhere: 'anotherBrowser' } : undefined
     },
     check: ({ address }, answer, { secret }) => {
       const proof = E.right({ method: 'mail', subject: address })
-      if ('link' in answer) return proof
+      if (answer.by === 'link') return proof
       return count(address, answer.from, () => {
         const code = typedDigits(answer.code)
         const isRight = code !== undefined && constantTimeEqual(code, codeFrom(secret('code')))

@@ -7,12 +7,13 @@ import type { Context, Middleware } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
 import { isForgedChange, isSafe } from '../core/CrossOrigin.js'
+import { ownField } from '../core/data.js'
 import { proofFrom, type Proof, type ProofGiven } from '../core/Proof.js'
 import { fromAnswer } from '../core/Result.js'
 import { settingsOf } from '../core/Exchange.js'
 import { checkHook, checkOptions, declareFactory, list, maybe, oneOf, unchecked } from '../core/options.js'
 import { clientAddress } from '../guesses/Guess.js'
-import { callbackOf, markCeremony } from '../koa/callbacks.js'
+import { markCeremony } from '../koa/callbacks.js'
 import { respondFailure } from '../koa/respond.js'
 import { guardHeadersOf } from '../koa/responseHeaders.js'
 import { contextOf, SignInRefused, type WithRequest } from '../sessions/SignIn.js'
@@ -32,6 +33,7 @@ import {
 import { bodyOf } from './body.js'
 import { browserFor, browserOf } from './browser.js'
 import { ceremonyReports } from './CeremonyReports.js'
+import { checkKind, placedIn } from './givenKind.js'
 import { respondToOpener } from './popup.js'
 
 // -------------------------------------------------------------------------------------
@@ -43,7 +45,7 @@ const incomingOf = (ctx: Context, body: Incoming['body']): Incoming => ({
   path: ctx.path,
   query: new URLSearchParams(ctx.querystring),
   body,
-  principal: 'auth' in ctx.request ? ctx.request.auth : undefined,
+  principal: ownField(ctx.request, 'auth'),
   address: clientAddress(ctx.request),
 })
 
@@ -109,28 +111,6 @@ const beginChecks = {
   intent: maybe(oneOf('signIn', 'link', 'stepUp', 'reset', 'verify')),
   ask: unchecked,
   display: maybe(oneOf('page', 'popup')),
-}
-
-// Names a kind in messages
-const checkKind = (place: string, kind: unknown): void => {
-  const isKind = typeof kind === 'object' && kind !== null && 'check' in kind && 'read' in kind && 'name' in kind
-  if (!isKind) throw new TypeError(`${place}: the first argument must be a kind, such as mailed({ ... })`)
-}
-
-const placed = new WeakMap<object, WeakMap<object, unknown>>()
-
-// A kind that was given no path of its callback, with the path that the application has for it
-const placedIn = <K extends { readonly name: string; readonly at?: ((callback: string) => K) | undefined }>(
-  { app }: Context,
-  kind: K,
-): K => {
-  if (kind.at === undefined) return kind
-  const known = placed.get(app) ?? new WeakMap<object, unknown>()
-  placed.set(app, known)
-  // Safe: it holds what `at` of this kind returned
-  const here = (known.get(kind) as K | undefined) ?? kind.at(callbackOf(app, kind))
-  known.set(kind, here)
-  return here
 }
 
 interface Starting<Ask> {
@@ -202,12 +182,15 @@ export const begin = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOption
       subject: isForSubject(intent) ? subject : undefined,
     })
     if (E.isLeft(sent)) return respondUnfinished(ctx, sent.left)
-    if ('redirect' in sent.right) return leadTo(ctx, sent.right.redirect)
+    if (leads(sent.right)) return leadTo(ctx, sent.right.redirect)
     if (sent.right.body === null) ctx.status = 204
     else ctx.body = sent.right.body
   }
   return kind.at === undefined ? run : markCeremony(run, kind, 'begin')
 }
+
+// What an object inherits leads nowhere
+const leads = (sent: Sent): sent is Sent & { readonly redirect: string } => Object.hasOwn(sent, 'redirect')
 
 /** The first of two factors. */
 export interface FirstFactor<U> {
@@ -278,7 +261,7 @@ const sealFirst = async <Ask, Kept, U extends object>(
   })
   if (E.isLeft(sent)) throw sent.left._tag === 'raised' ? sent.left.error : new SignInRefused(sent.left)
   firstFactors.set(ctx, subject)
-  return 'redirect' in sent.right ? sent.right : (sent.right.body ?? {})
+  return leads(sent.right) ? sent.right : (sent.right.body ?? {})
 }
 
 // The users whose first factor was accepted, by the context of the request
