@@ -2,6 +2,7 @@
  * R09: what a polluted prototype says finishes no ceremony. Code elsewhere in the process that merges
  * `{"__proto__":{"link":true}}` puts a field on every object.
  */
+import { softwareAuthenticator } from 'koa-with-auth/testing'
 import { expect, it, onTestFinished } from 'vitest'
 import type { JsonReply } from '../../support/servers/jsonClient.js'
 import { anna, html, member } from '../../support/sites/shopClient.js'
@@ -66,3 +67,32 @@ it.each(inherited)('R09 an inherited %s lets no visitor in, and leads nowhere', 
   const led = await other.send('POST', '/sign-in/password', 'username=anna&password=anna-secret', form)
   expect([led.status, led.headers.get('location')]).toEqual([303, '/'])
 })
+
+const options: ReadonlyArray<readonly [string, unknown, object]> = [
+  ['advancedFIDOConfig', { userVerification: 'discouraged' }, { userVerified: false }],
+  ['advancedFIDOConfig', { userVerification: 'discouraged' }, { userPresent: false }],
+  ['requireUserVerification', false, { userVerified: false }],
+  ['expectedType', 'webauthn.create', { type: 'webauthn.create' }],
+  ['expectedTopOrigin', ['https://evil.example'], { crossOrigin: true, topOrigin: 'https://evil.example' }],
+]
+
+it.each(options)(
+  'R09 an inherited %s: %j accepts no passkey that is refused without it',
+  async (name, value, wrong) => {
+    const site = await shopSite()
+    const visitor = await site.signedIn()
+    const [phone, other] = [
+      softwareAuthenticator({ origin: site.origin }),
+      softwareAuthenticator({ origin: site.origin }),
+    ]
+    const optionsAt = async (path: string) => (await visitor.post(`${path}/options`, {})).body as never
+    expect((await visitor.post('/passkeys', phone.create(await optionsAt('/passkeys')))).status).toBe(201)
+    const created = other.create(await optionsAt('/passkeys'), 'type' in wrong ? { type: 'webauthn.get' } : wrong)
+    const wrongly = phone.get(await optionsAt('/sign-in/passkey'), wrong)
+    const rightly = phone.get(await optionsAt('/sign-in/passkey'))
+    pollute(name, value)
+    expect((await visitor.post('/passkeys', created)).status).toBe(400)
+    expect((await visitor.post('/sign-in/passkey', wrongly)).status).toBe(400)
+    expect((await visitor.post('/sign-in/passkey', rightly)).status).toBe(200)
+  },
+)

@@ -8,6 +8,7 @@
 import { createPublicKey, type JsonWebKey } from 'node:crypto'
 import { verifyAuthenticationResponse, verifyRegistrationResponse } from '@simplewebauthn/server'
 import { decodeCredentialPublicKey } from '@simplewebauthn/server/helpers'
+import { bare } from '../../core/options.js'
 import type { Assertion, Registration } from './Answer.js'
 import { counts, type PasskeyRecord, type PasskeyUse } from './PasskeyStore.js'
 
@@ -110,18 +111,20 @@ export const checkRegistration = (
   attempt(async () => {
     if (!isFramedWell(party, answer)) return undefined
     const { id, clientDataJSON, attestationObject } = answer
-    const { verified, registrationInfo } = await verifyRegistrationResponse({
-      response: {
-        id,
-        rawId: id,
-        type: 'public-key',
-        clientExtensionResults: {},
-        response: { clientDataJSON, attestationObject },
-      },
-      expectedChallenge: challenge,
-      supportedAlgorithmIDs: [...algorithms],
-      ...expectedBy(party),
-    })
+    const { verified, registrationInfo } = await verifyRegistrationResponse(
+      bare({
+        response: {
+          id,
+          rawId: id,
+          type: 'public-key',
+          clientExtensionResults: {},
+          response: { clientDataJSON, attestationObject },
+        },
+        expectedChallenge: challenge,
+        supportedAlgorithmIDs: [...algorithms],
+        ...expectedBy(party),
+      }),
+    )
     if (!verified || registrationInfo.credential.id !== id) return undefined
     const { credential, aaguid, userVerified, credentialDeviceType, credentialBackedUp } = registrationInfo
     if (!isGoodKey(credential.publicKey)) return undefined
@@ -149,20 +152,26 @@ export const checkAssertion = async (
 ): Promise<Checked> => {
   const { id, clientDataJSON, authenticatorData, signature, userHandle } = answer
   const info = await attempt(async () => {
-    const { verified, authenticationInfo } = await verifyAuthenticationResponse({
-      response: {
-        id,
-        rawId: id,
-        type: 'public-key',
-        clientExtensionResults: {},
-        response: { clientDataJSON, authenticatorData, signature, userHandle },
-      },
-      expectedChallenge: challenge,
-      // the library refuses a lower counter without saying so: it is compared below
-      credential: { id, publicKey: Uint8Array.from(Buffer.from(record?.publicKey ?? decoy, 'base64url')), counter: 0 },
-      expectedTopOrigin: [...party.topOrigins],
-      ...expectedBy(party),
-    })
+    const { verified, authenticationInfo } = await verifyAuthenticationResponse(
+      bare({
+        response: {
+          id,
+          rawId: id,
+          type: 'public-key',
+          clientExtensionResults: {},
+          response: { clientDataJSON, authenticatorData, signature, userHandle },
+        },
+        expectedChallenge: challenge,
+        // the library refuses a lower counter without saying so: it is compared below
+        credential: {
+          id,
+          publicKey: Uint8Array.from(Buffer.from(record?.publicKey ?? decoy, 'base64url')),
+          counter: 0,
+        },
+        expectedTopOrigin: [...party.topOrigins],
+        ...expectedBy(party),
+      }),
+    )
     // a wrong signature does not throw
     return verified ? authenticationInfo : undefined
   })
