@@ -107,6 +107,18 @@ describe('an ID token', () => {
     expect(site.errors).toEqual([])
   })
 
+  it.each([
+    ['sub', 'anna'],
+    ['iss', undefined],
+    ['acr', 'gold'],
+  ])('with an inherited %s alone is refused', async (name, value) => {
+    const { provider, site } = await start({ acrValues: ['gold'] })
+    provider.claims = ({ [name]: _, ...given }) => (name === 'acr' ? given : { ...given, acr: 'gold' })
+    onTestFinished(() => void Reflect.deleteProperty(Object.prototype, name))
+    Object.defineProperty(Object.prototype, name, { value: value ?? provider.issuer, configurable: true })
+    await expectRefused(site, [400, 'provider'])
+  })
+
   const tokens: ReadonlyArray<
     readonly [string, (provider: WrongProvider, claims: JWTPayload) => string | Promise<string>]
   > = [

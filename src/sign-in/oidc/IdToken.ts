@@ -3,6 +3,7 @@
  * `sub`, `azp` beside a single audience, an `iat` of another time, `auth_time` in the future, and `acr`.
  */
 import type { IDToken } from 'openid-client'
+import { bare } from '../../core/options.js'
 import type { Expected } from './AuthorizationRequest.js'
 import { Refused } from './failures.js'
 
@@ -25,8 +26,7 @@ export interface OidcProof {
   readonly sid?: string | undefined
 }
 
-/** OpenID Connect Core §2: a subject has at most 255 characters. */
-const MAX_SUBJECT = 255
+/** OpenID Connect Core §2: a subject has at most 255 characters; the others, too. */
 const MAX_CLAIM = 255
 const MAX_METHODS = 16
 
@@ -50,9 +50,10 @@ export const proofIn = (
     readonly now: number
   },
 ): OidcProof => {
-  const { iss, sub, azp, iat, auth_time: authTime, acr, amr, sid } = claims
+  const { iss, sub, azp, iat, auth_time: authTime, acr, amr, sid } = bare(claims)
   const seconds = now / 1000
-  if (sub === '' || sub.length > MAX_SUBJECT) throw new Refused('sub')
+  if (!isText(iss)) throw new Refused('iss')
+  if (!isText(sub)) throw new Refused('sub')
   if (azp !== undefined && azp !== clientId) throw new Refused('azp')
   if (iat > seconds + clockTolerance || iat < seconds - MAX_AGE - clockTolerance) throw new Refused('clock: iat')
   if (authTime !== undefined && authTime > seconds + clockTolerance) throw new Refused('clock: auth_time')
