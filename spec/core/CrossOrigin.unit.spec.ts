@@ -2,7 +2,7 @@
  * The check for CSRF: the table of Go's CrossOriginProtection, and more; and which origins can be trusted (B-31 to
  * B-33).
  */
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { isForged, isForgedChange, trustedOrigins } from '../../src/core/CrossOrigin.js'
 import { mockRequest } from 'koa-with-auth/testing'
 
@@ -120,6 +120,30 @@ describe('isForged', () => {
       [name, 'GET'],
     ] as const
     expect(isForged(mockRequest({ method: 'POST', url: '/?_method=GET', fields }), policy)).toBe(true)
+  })
+
+  it.each([
+    ['sec-fetch-site', 'same-origin'],
+    ['origin', 'https://api.example'],
+    ['origin', 'https://app.example'],
+    ['sec-fetch-mode', 'navigate'],
+  ])('R09 an inherited %s: %s was not sent', (name, value) => {
+    const old = mockRequest({
+      method: 'POST',
+      fields: [
+        ['Host', 'api.example'],
+        ['Origin', 'https://attacker.example'],
+      ],
+    })
+    const another = mockRequest({
+      fields: [
+        ['Host', 'api.example'],
+        ['Sec-Fetch-Site', 'cross-site'],
+      ],
+    })
+    onTestFinished(() => void Reflect.deleteProperty(Object.prototype, name))
+    Object.defineProperty(Object.prototype, name, { value, configurable: true })
+    expect([isForged(old, policy), isForgedChange(another, policy)]).toEqual([true, true])
   })
 
   it('B-32 X-Forwarded-Host is not read', () => {

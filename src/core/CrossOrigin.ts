@@ -6,7 +6,7 @@
  * requests.
  */
 import type { Request } from 'koa'
-import { hostsOf } from './RequestFields.js'
+import { fieldIn, hostsOf } from './RequestFields.js'
 
 /** What the application decided about cross-origin requests. */
 export interface CrossOriginPolicy {
@@ -40,14 +40,14 @@ export const isForgedChange = (request: Request, { csrf, trustedOrigins }: Cross
 const isSafeRequest = ({ method, headers }: Request): boolean => isSafe(method) && headers.upgrade === undefined
 
 const isTopLevelNavigation = (request: Request): boolean =>
-  request.get('Sec-Fetch-Mode') === 'navigate' &&
-  request.get('Sec-Fetch-Dest') === 'document' &&
-  request.get('Sec-Purpose') === ''
+  fieldIn(request, 'sec-fetch-mode') === 'navigate' &&
+  fieldIn(request, 'sec-fetch-dest') === 'document' &&
+  fieldIn(request, 'sec-purpose') === ''
 
 /** Whether a page of another site made a browser send it, whatever its method. The sites whose origins are trusted do not count. */
 export const isFromElsewhere = (request: Request, trustedOrigins: ReadonlySet<string>): boolean => {
-  const site = request.get('Sec-Fetch-Site')
-  const origin = request.get('Origin')
+  const site = fieldIn(request, 'sec-fetch-site')
+  const origin = fieldIn(request, 'origin')
   if (site === 'same-origin' || site === 'none') return false
   // Without both fields, the client is no browser, or an old one that sends no Origin to its own origin
   if (site === '' && (origin === '' || isOwn(origin, request))) return false

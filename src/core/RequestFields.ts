@@ -55,6 +55,10 @@ export const fromHeader = (name: string): ((request: Request) => O.Option<Sent>)
   }
 }
 
+/** What the client sent in a field, by its name in lower case; an empty string if it sent none. */
+export const fieldIn = ({ req: { headers } }: Request, name: string): string =>
+  Object.hasOwn(headers, name) ? String(headers[name] ?? '') : ''
+
 // Middleware changed it, or an adapter gives no raw lines
 const fromValue = (value: unknown): O.Option<Sent> => {
   if (value === undefined || value === null) return O.none
