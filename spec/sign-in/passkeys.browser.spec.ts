@@ -230,9 +230,9 @@ describe.skipIf(missing !== undefined)('passkeys in Chromium', () => {
   })
 
   it('W-10 steps up', async () => {
-    const site = await started({ fresh: 300 })
+    const site = await started({ fresh: 2000 })
     const { page } = await registered(site)
-    await page.waitForTimeout(350)
+    await page.waitForTimeout(2100)
     expect(await post(page, '/passkeys/options')).toHaveProperty('status', 403)
     expect((await use(page, {}, '/prove/passkey')).status).toBeLessThan(300)
     expect(await post(page, '/passkeys/options')).toHaveProperty('status', 200)

@@ -187,11 +187,11 @@ describe('W-02 an answer is good once, for its own ceremony, in its own browser'
   })
 
   it('after its time it is late; the page asks again, and is in', async () => {
-    const { url } = await started({ passkeys: { lifetime: 250 } })
+    const { url } = await started({ passkeys: { lifetime: 1500 } })
     const anna = await withPasskey(url, 'anna')
     await anna.browser.post('/sign-out')
     const assertion = anna.phone.get(await optionsFrom(anna, '/sign-in/passkey/options'))
-    await pause(300)
+    await pause(1600)
     expect(await anna.browser.post('/sign-in/passkey', assertion)).toMatchObject({
       status: 400,
       body: { reason: 'late' },
@@ -407,12 +407,12 @@ describe('W-05 flags of a backup', () => {
 
 describe('W-06 registration', () => {
   it('is refused without a session, and without a fresh proof', async () => {
-    const { url, store } = await started({ fresh: 150 })
+    const { url, store } = await started({ fresh: 1500 })
     const anna = person(url)
     expect(await anna.browser.post('/passkeys/options')).toHaveProperty('status', 401)
     await anna.browser.post('/sign-in/password/anna')
     const early = anna.phone.create(await optionsFrom(anna, '/passkeys/options'))
-    await pause(200)
+    await pause(1600)
     expect(await anna.browser.post('/passkeys/options')).toMatchObject({
       status: 403,
       body: { proof: expect.anything() },
@@ -456,12 +456,12 @@ describe('W-06 registration', () => {
   })
 
   it('removing asks for a fresh proof, and finds only passkeys of the user', async () => {
-    const { url, store } = await started({ fresh: 200 })
+    const { url, store } = await started({ fresh: 1500 })
     const anna = await withPasskey(url, 'anna')
     const bert = person(url)
     await bert.browser.post('/sign-in/password/bert')
     expect(await bert.browser.send('DELETE', `/passkeys/${anna.id}`)).toHaveProperty('status', 404)
-    await pause(250)
+    await pause(1600)
     expect(await anna.browser.send('DELETE', `/passkeys/${anna.id}`)).toHaveProperty('status', 403)
     expect(await store.ofUser('anna')).toHaveLength(1)
     expect(await use(anna)).toHaveProperty('status', 200)
@@ -597,9 +597,9 @@ describe('W-09 outages', () => {
 
 describe('W-10 step-up', () => {
   it('adds a proof for the same user, under another session id', async () => {
-    const { url } = await started({ fresh: 200 })
+    const { url } = await started({ fresh: 1500 })
     const anna = await withPasskey(url, 'anna')
-    await pause(250)
+    await pause(1600)
     expect(await anna.browser.post('/passkeys/options')).toHaveProperty('status', 403)
     const before = anna.browser.cookies.get('session')
     expect((await use(anna, {}, '/prove/passkey')).status).toBeLessThan(300)

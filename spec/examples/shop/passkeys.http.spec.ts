@@ -119,13 +119,13 @@ describe('an answer at sign-in', () => {
   })
 
   it('after its time is late', async () => {
-    const site = await shopSite({ env: { LIFETIME_MS: '300' } })
+    const site = await shopSite({ env: { LIFETIME_MS: '1500' } })
     const visitor = site.client()
     const options = await optionsAt(visitor, '/sign-in/passkey')
     const phone = softwareAuthenticator({ origin: site.origin })
     const handle = Buffer.from('anna').toString('base64url')
     phone.create({ challenge: 'AAAA', rp: { id: 'localhost' }, user: { id: handle }, pubKeyCredParams: [{ alg: -7 }] })
-    await new Promise((resolve) => setTimeout(resolve, 400))
+    await new Promise((resolve) => setTimeout(resolve, 1600))
     expect(reasonOf(await visitor.post('/sign-in/passkey', phone.get(options)))).toEqual([400, 'late'])
   })
 
@@ -247,11 +247,11 @@ describe('a registration', () => {
   })
 
   it('needs a fresh proof', async () => {
-    const site = await shopSite({ env: { FRESH_MS: '200' } })
+    const site = await shopSite({ env: { FRESH_MS: '1500' } })
     const { visitor, phone, created } = await registered(site)
-    await new Promise((resolve) => setTimeout(resolve, 300))
+    await new Promise((resolve) => setTimeout(resolve, 1600))
     const refused = await visitor.post('/passkeys/options')
-    expect([refused.status, refused.body]).toMatchObject([403, { reason: 'insufficient', proof: { maxAge: 0.2 } }])
+    expect([refused.status, refused.body]).toMatchObject([403, { reason: 'insufficient', proof: { maxAge: 1.5 } }])
     expect((await visitor.send('DELETE', `/passkeys/${created.id}`)).status).toBe(403)
     const proven = await visitor.post('/prove/passkey', phone.get(await optionsAt(visitor, '/prove/passkey')))
     expect(proven.status).toBe(204)

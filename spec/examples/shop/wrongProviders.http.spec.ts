@@ -176,10 +176,10 @@ describe('a begin', () => {
 
 describe('a callback', () => {
   it('after its time is late', async () => {
-    const { site } = await started({ LIFETIME_MS: '300' })
+    const { site } = await started({ LIFETIME_MS: '1500' })
     const browser = userAgent()
     const url = await callbackFor(site, browser)
-    await new Promise((resolve) => setTimeout(resolve, 400))
+    await new Promise((resolve) => setTimeout(resolve, 1600))
     expect(reasonOf(await browser.send(url, { headers: asJson }))).toEqual([400, 'late'])
   })
 
