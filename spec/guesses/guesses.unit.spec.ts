@@ -120,6 +120,32 @@ describe('the account that credentials name', () => {
     expect(calls).toBe(3)
   })
 
+  it('is one phone number, however its digits are grouped', async () => {
+    const numbers = [
+      ...['+49 151 234567', '+49 (151) 23-45-67', '+49151234567'],
+      ...['\u202d+49 151 234567\u202c', '4915.1234567'],
+    ]
+    const called: string[] = []
+    const kind = authenticator({
+      scheme: { type: 'http', scheme: 'form' },
+      challenge: Challenge.make('Form'),
+      ambient: false,
+      extract: (request) => O.fromNullable(numbers[Number(request.get('at'))]),
+      credentials: new t.Type<{ phone: string }, unknown, unknown>(
+        'Phone',
+        (_u): _u is { phone: string } => true,
+        (phone) => t.success({ phone: String(phone) }),
+        t.identity,
+      ),
+      authenticate: (_request, { phone }) => (called.push(phone), false),
+    })
+    const a = throttled({ limiter: { accountAndAddress: memory(100), account: memory(3) } })(kind)
+    const tags: string[] = []
+    for (let at = 0; at < 5; at++) tags.push(await tagOf(a, from(`192.0.2.${at}`, [['at', String(at)]])))
+    expect(tags).toStrictEqual(['invalid', 'invalid', 'invalid', 'throttled', 'throttled'])
+    expect(called).toHaveLength(3)
+  })
+
   it.each([
     ['no such field', { name: 'anna', password: 'x' }],
     ['another letter case', { Email: 'anna' }],

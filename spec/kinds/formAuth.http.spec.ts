@@ -251,6 +251,20 @@ describe('formAuth with combinators', () => {
     expect([a.calls.length, b.calls.length]).toStrictEqual([3, 3])
   })
 
+  it('throttled takes the guess back where another form of the list, with a field more, is between two that read the same', async () => {
+    const limits = limiter()
+    const stranger = formAuth({ fields: ['email', 'password'], authenticate: () => false as const })
+    const longer = formAuth({ fields: ['email', 'password', 'code'], authenticate: () => false as const })
+    const { form: known, calls } = noted()
+    const list = Authenticator.Alt.alt(
+      Authenticator.Alt.alt(throttled({ limiter: limits })(stranger), () => longer),
+      () => throttled({ limiter: limits })(known),
+    )
+    const { form: post } = await site(list)
+    for (let at = 0; at < 8; at++) expect((await post(`${good}&code=1`)).status).toBe(200)
+    expect(calls).toHaveLength(8)
+  })
+
   it('remembered calls the hook once for the same fields', async () => {
     const { calls, form } = noted()
     const { form: post, send } = await site(remembered({ maxAge: 60_000 })(form))

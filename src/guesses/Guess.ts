@@ -244,7 +244,10 @@ export const accountIn = (_request: unknown, credentials: unknown): Guess => {
   if (typeof credentials !== 'object' || credentials === null) return {}
   for (const name of accountFields) {
     const value = ownOrGetter(credentials, name)
-    if (typeof value === 'string' || typeof value === 'number') return { account: String(value) }
+    if (typeof value !== 'string' && typeof value !== 'number') continue
+    const account = String(value)
+    // people write a number in groups, each in another way
+    return { account: name === 'phone' ? account.replace(/[^\p{Nd}\p{L}]/gu, '') : account }
   }
   throw new TypeError(
     `throttled({ keys }) is missing: the credentials have no ${accountFields.join(', ')} that is a string, so it is unknown which account they name; write keys: (request, credentials) => ({ account: ... })`,

@@ -19,6 +19,7 @@
  *
  * Law (spec/guesses/throttled.law.spec.ts): of any number of guesses in parallel, no more than the limit reach the hook.
  */
+import { isDeepStrictEqual } from 'node:util'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from 'koa'
@@ -78,15 +79,28 @@ const uncounted = ({ guesses }: Attempt, sent: unknown, counts: ReadonlyArray<Co
   guesses === undefined
     ? counts
     : counts.filter(
-        ({ limiter, key }) => !guesses.some((one) => one.sent === sent && one.limiter === limiter && one.key === key),
+        ({ limiter, key }) =>
+          !guesses.some((one) => isSame(one.sent, sent) && one.limiter === limiter && one.key === key),
       )
 
 /** Takes back what was counted for a credential, because one of the kinds knows it. */
 export const giveBack = (attempt: Attempt, sent: unknown): void => {
   const before = attempt.guesses
   if (before === undefined) return
-  attempt.guesses = before.filter((one) => one.sent !== sent)
-  for (const one of before) if (one.sent === sent) one.takeBack()
+  attempt.guesses = before.filter((one) => !isSame(one.sent, sent))
+  for (const one of before) if (isSame(one.sent, sent)) one.takeBack()
+}
+
+// Each kind reads the request itself, so one credential can be two objects
+const isSame = (one: unknown, other: unknown): boolean => {
+  if (one === other) return true
+  if (typeof one !== 'object') return false
+  try {
+    return isDeepStrictEqual(one, other)
+  } catch {
+    // a body can be nested deeper than can be compared
+    return false
+  }
 }
 
 /**
