@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Router from '@koa/router'
 import Koa, { type Middleware } from 'koa'
-import { apiApp, apiKeyCookie, authSettings, guardApp, httpBearer, withAuth } from 'koa-with-auth'
+import { apiApp, apiKeyCookie, authSettings, guardApp, httpBearer, optional, withAuth } from 'koa-with-auth'
 import { audit, seal, type AnyApplication } from 'koa-with-auth/audit'
 import { sessions } from 'koa-with-auth/sessions'
 import { assert, describe, expect, it, onTestFinished } from 'vitest'
@@ -98,14 +98,26 @@ describe('seal(app, { public, middleware })', () => {
     expect(seal(app)).toBe(app)
   })
 
-  it('allowedMethods() has its name, and need not be listed; a function like it must be', () => {
+  it('allowedMethods() has its name, and must be listed, because its options can answer', () => {
     const router = pets()
-    const app = new Koa().use(router.routes()).use(router.allowedMethods())
+    const methods = router.allowedMethods()
+    const app = new Koa().use(router.routes()).use(methods)
     expect(audit(app).middleware.map(({ functions }) => functions)).toEqual([['allowedMethods']])
     expect(policyText(linesOf(audit(app)))).toContain('USE /*; unguarded allowedMethods\n')
-    expect(seal(app)).toBe(app)
-    const alike: Koa.Middleware = (ctx, next) => next().then(() => void (ctx.body = 'a file'))
-    expect(messageOf(() => seal(new Koa().use(pets().routes()).use(alike)))).toContain('no guard covers alike')
+    expect(messageOf(() => seal(app))).toContain('no guard covers allowedMethods')
+    expect(seal(app, { middleware: [methods] })).toBe(app)
+  })
+
+  it('a guard of the application that lets in anonymous callers covers no function, and two are both needed', () => {
+    const open = guardApp(optional(bearer))(new Koa()).use(files)
+    expect(messageOf(() => seal(open.use(pets().routes())))).toContain('no guard covers files')
+    const closed = guardApp(bearer)(new Koa()).use(files)
+    expect(seal(closed.use(pets().routes()))).toBe(closed)
+    const once = guardApp(bearer)(new Koa())
+    const twice = guardApp(cookie, { middleware: [...once.middleware] })(once).use(health().routes())
+    expect(audit(twice).operations.map(({ protection }) => protection)).toEqual([
+      'all of (bearer, and API key in cookie key)',
+    ])
   })
 
   it('an undecided operation, or one for tests, is refused whatever is listed', () => {

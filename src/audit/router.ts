@@ -265,19 +265,19 @@ export const readApplication = ({ middleware }: AnyApplication): ApplicationRead
   const read: RouterReading[] = []
   const audits: Audit[] = []
   let settings: Settings = defaults
-  let around: Guarding | undefined
+  const around: Guarding[] = []
   let isKnown = false
   for (const f of middleware) {
     const router = routerOf(f)
     isKnown ||= isGuard(f) || router !== undefined
     if (isGuard(f)) {
-      around = f
+      around.push(f)
       continue
     }
     const reading =
       router === undefined
-        ? alone(f, around === undefined ? 'no' : 'yes')
-        : within(around, routerReadingOf('audit(router)', router, settings))
+        ? alone(f, around.some(isClosing) ? 'yes' : 'no')
+        : around.reduceRight(within, routerReadingOf('audit(router)', router, settings))
     settings = additionOf(f)?.(settings) ?? settings
     audits.push(
       auditOf(
@@ -311,10 +311,16 @@ const alone = (f: Function, guarded: MiddlewareLayer['guarded']): RouterReading 
   settingsOf: () => defaults,
 })
 
-// What was read, below the guard of the application (`guardApp`): a request must pass both
-const within = (around: Guarding | undefined, reading: RouterReading): RouterReading => {
-  const outer = around && Requirement.effective(around.requirement)
-  if (around === undefined || outer === undefined) return reading
+// Whether a guard refuses whoever has no credential
+const isClosing = ({ requirement }: Guarding): boolean => {
+  const effective = Requirement.effective(requirement)
+  return effective !== undefined && !admitsAnonymous(effective.description)
+}
+
+// What was read, below a guard of the application (`guardApp`): a request must pass both
+const within = (reading: RouterReading, around: Guarding): RouterReading => {
+  const outer = Requirement.effective(around.requirement)
+  if (outer === undefined) return reading
   const guarded = (route: Route): Route => {
     const inner = route.isAfterItsHandler ? undefined : Requirement.effective(route.requirement)
     return {
@@ -330,7 +336,7 @@ const within = (around: Guarding | undefined, reading: RouterReading): RouterRea
     routes: reading.routes.map(guarded),
     middleware: reading.middleware.map((layer) => ({
       ...layer,
-      guarded: layer.guarded === 'no' ? 'yes' : layer.guarded,
+      guarded: layer.guarded === 'no' && isClosing(around) ? 'yes' : layer.guarded,
     })),
   }
 }
@@ -396,11 +402,8 @@ const middlewareName = (f: Function): string => {
 
 let allowedMethods: string | undefined
 
-/**
- * Whether a function is the `allowedMethods()` of a router. It answers with a status and the methods of a route. It has
- * no name since @koa/router 15, and the same text for all routers.
- */
-export const isAllowedMethods = (f: Function): boolean =>
+// `allowedMethods()` has no name since @koa/router 15, and the same text for all routers
+const isAllowedMethods = (f: Function): boolean =>
   textOf(originalOf(f)) === (allowedMethods ??= textOf(newRouter().allowedMethods()))
 
 const textOf = (f: Function): string => Function.prototype.toString.call(f)

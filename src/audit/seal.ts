@@ -38,15 +38,7 @@ import {
   type PolicyLine,
 } from './policy.js'
 import { findingsOf, findingsOfPolicy, sameWordsIn, type Finding } from './findings.js'
-import {
-  auditOf,
-  isAllowedMethods,
-  isApplication,
-  noRouterIn,
-  readApplication,
-  routerReadingOf,
-  type RouterReading,
-} from './router.js'
+import { auditOf, isApplication, noRouterIn, readApplication, routerReadingOf, type RouterReading } from './router.js'
 
 /** The operations and functions that findings are about. */
 type Listed = Pick<RouterReading, 'routes' | 'middleware'>
@@ -113,9 +105,8 @@ const unlistedAmong = ({ routes, middleware }: Listed, allowed: Allowed): ((f: F
   return (f) => {
     const original = originalOf(f)
     const isWrapped = wrapped.some(({ name, length }) => name === original.name && length === original.length)
-    // `authSettings` and `sessions` answer nothing themselves, and `allowedMethods()` says only what anyone may see
-    const isHarmless = isSettings(f) || upgradeMark in f || isAllowedMethods(f)
-    return !isHarmless && !allowed.middleware.includes(original) && !isWrapped
+    // `authSettings` and `sessions` answer nothing themselves
+    return !isSettings(f) && !(upgradeMark in f) && !allowed.middleware.includes(original) && !isWrapped
   }
 }
 
