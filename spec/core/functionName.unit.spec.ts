@@ -38,13 +38,15 @@ describe('the name of a function', () => {
 
   it.each([
     ['blanks and lines', '({ role }) => role === "a"', '({role})=>\n  role   ===\t"a"'],
-    ['comments', '(u) => u.ok', '(u) => /* who */ u.ok // yes\n'],
+    ['lines after a comment', '(u) => u.ok // yes\n && u.admin', '(u) => u.ok// yes\n&& u.admin'],
   ])('does not change with %s', (_what, one, other) => expect(nameless(one)).toBe(nameless(other)))
 
   it.each([
     ['blanks in a string', '(u) => u === "a b"', '(u) => u === "a  b"'],
     ['blanks in a template', '(u) => u === `a b`', '(u) => u === `ab`'],
     ['what a string quotes', '(u) => u === "//a"', '(u) => u === "//b"'],
+    ['what follows a RegExp', '(u) => /^https:\\/\\//.test(u) && u.a', '(u) => /^https:\\/\\//.test(u)'],
+    ['code in a comment', '(u) => u.ok // yes\n && u.admin', '(u) => u.ok // yes && u.admin\n'],
     ['blanks between words', '(u) => typeof u', '(u) => typeofu'],
     ['blanks between signs', '(u) => 1 + +u', '(u) => 1 ++u'.replace('++', '- -')],
   ])('changes with %s', (_what, one, other) => expect(nameless(one)).not.toBe(nameless(other)))

@@ -1,8 +1,8 @@
 /**
  * What the description of an authenticator calls a function that decides, so that a policy file shows when another one decides.
  *
- * A function has the name that the application gives it, or its own. One without a name is called by a digest of its text. Layout and
- * comments do not count, blanks inside of strings do.
+ * A function has the name that the application gives it, or its own. One without a name is called by a digest of its text. Layout
+ * does not count; comments and blanks inside of strings do.
  */
 import { hash } from 'node:crypto'
 import type { Check } from './options.js'
@@ -16,7 +16,7 @@ export const functionName = (f: Function): string => {
   return name === '' ? `function ${digestOf(f)}` : name
 }
 
-/** A digest of the text of a function, without layout and comments. */
+/** A digest of the text of a function, without layout. */
 export const digestOf = (f: Function): string => digest(withoutLayout(Function.prototype.toString.call(f)))
 
 // A computed name can be any string
@@ -28,15 +28,15 @@ const onOneLine = (name: string): string =>
 
 const digest = (text: string): string => hash('sha256', text, 'hex').slice(0, 12)
 
-// A string, a template, a comment, or blanks
-const piece = /'(?:[^'\\\n]|\\[^])*'|"(?:[^"\\\n]|\\[^])*"|`(?:[^`\\]|\\[^])*`|\/\/[^\n]*|\/\*[^]*?\*\/|\s+/g
+// A string, a template, what follows `//` on a line, or blanks. A comment cannot be told from a part of a RegExp, so comments count
+const piece = /'(?:[^'\\\n]|\\[^])*'|"(?:[^"\\\n]|\\[^])*"|`(?:[^`\\]|\\[^])*`|\/\/[^\n]*\n?|\s+/g
 
-/** @internal The text of a function without layout and comments. */
+/** @internal The text of a function without layout. */
 export const withoutLayout = (text: string): string => {
   const pieces: string[] = []
   let at = 0
   for (const { 0: found, index } of text.matchAll(piece)) {
-    pieces.push(text.slice(at, index), /^['"`]/.test(found) ? found : ' ')
+    pieces.push(text.slice(at, index), /^['"`/]/.test(found) ? found : ' ')
     at = index + found.length
   }
   pieces.push(text.slice(at))
