@@ -248,7 +248,49 @@ describe('C-07 a store of the list', () => {
   })
 })
 
+describe('C-07 how long an entry lasts', () => {
+  it('longer than its session, which is prolonged before it', async () => {
+    const s = await site(undefined, { idle: 3_600_000 })
+    const start = Date.now()
+    vi.useFakeTimers({ now: start, toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const visitor = s.visitor()
+    await visitor.post('/login')
+    const [{ id } = { id: '' }] = await s.listed(visitor, 'anna')
+    const at = (minutes: number) => vi.setSystemTime(start + minutes * 60_000)
+    at(29)
+    await visitor.post('/basket')
+    at(65)
+    expect(await s.listed(s.visitor(), 'anna')).toHaveLength(1)
+    expect((await s.visitor().post(`/end?of=anna&id=${id}`)).status).toBe(204)
+    at(70)
+    await isOut(visitor)
+  })
+})
+
 describe('C-07 how long a session lasts', () => {
+  it('is no longer than logOutEverywhere is remembered, also if a release makes that time shorter', async () => {
+    const day = 86_400_000
+    const store = memoryStore()
+    const before = await site(constant(store), { idle: 30 * day, absolute: 30 * day })
+    const start = Date.now()
+    vi.useFakeTimers({ now: start, toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const visitor = before.visitor()
+    await visitor.post('/long')
+    const after = await site(constant(store), { idle: day, absolute: day })
+    const late = after.visitor()
+    late.cookies.clear()
+    for (const [name, value] of visitor.cookies) late.cookies.set(name, value)
+    for (const days of [0, 2, 4, 6, 8, 9.5]) {
+      vi.setSystemTime(start + days * day)
+      await late.post('/basket')
+      await expectUser(late, 'anna')
+    }
+    vi.setSystemTime(start + 10.5 * day)
+    await isOut(late)
+  })
+
   it('is at most as long as logOutEverywhere is remembered', async () => {
     const s = await site(undefined, { idle: 1000, absolute: 1000 })
     s.app.silent = true

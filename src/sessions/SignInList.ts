@@ -61,6 +61,10 @@ export const signInList = ({ name, store, idle, longest }: ListOptions): SignInL
   // A provider can name a session without its user
   const setAt = (sid: string) => digestOf(JSON.stringify(['koa-with-auth/lists-at', name, sid]))
   const idleOf = (signIn: SignIn) => detailsOf(signIn).idle ?? idle
+  // how long an entry stays as it is, although its session is used
+  const restOf = (signIn: SignIn) => Math.min(HOUR, idleOf(signIn) / 2)
+  // A session that is used is prolonged before its entry, so the entry lasts longer
+  const lifetimeOf = (signIn: SignIn) => idleOf(signIn) + restOf(signIn)
   const textOf = (signIn: SignIn): string => {
     const { label } = detailsOf(signIn)
     const methods = proofsIn(signIn).map(({ method }) => method)
@@ -81,7 +85,7 @@ export const signInList = ({ name, store, idle, longest }: ListOptions): SignInL
     }
   }
   const write = async (signIn: SignIn, id: string): Promise<void> => {
-    await store.insert(keyOf(signIn.id, id), textOf(signIn), idleOf(signIn))
+    await store.insert(keyOf(signIn.id, id), textOf(signIn), lifetimeOf(signIn))
     await enlist(setOf(signIn.id), id, longest)
     await enlistAt(signIn, id)
   }
@@ -108,12 +112,12 @@ export const signInList = ({ name, store, idle, longest }: ListOptions): SignInL
         // an ended one cannot be written again
         return (await store.read(key)) !== undefined
       }
-      const isCurrent = Date.now() - entry.seen < Math.min(HOUR, idleOf(signIn) / 2)
+      const isCurrent = Date.now() - entry.seen < restOf(signIn)
       const methods = proofsIn(signIn).map(({ method }) => method)
       const isSame = methods.join() === entry.methods.join() && sidsOf(signIn).join() === (entry.sids ?? []).join()
       if (isCurrent && isSame) return true
       await enlistAt(signIn, id, entry.sids)
-      return store.update(key, textOf(signIn), idleOf(signIn))
+      return store.update(key, textOf(signIn), lifetimeOf(signIn))
     },
     end: async (user, id) => {
       const key = keyOf(user, id)

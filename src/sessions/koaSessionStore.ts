@@ -135,7 +135,7 @@ const fieldIn = (data: object, key: string): ReadonlyArray<readonly [string, unk
 export const recognizing = (
   kept: KoaSessionStore,
   store: SessionStore,
-  absolute: number,
+  { absolute, longest }: { readonly absolute: number; readonly longest: number },
   ids: SessionIds,
   list?: SignInList,
 ): KoaSessionStore => ({
@@ -160,7 +160,9 @@ export const recognizing = (
       if (auth === undefined) Reflect.deleteProperty(data, 'auth')
       else {
         // A sign-in of the future is over, too: the clock was wrong when the user signed in
-        const isOld = Math.abs(Date.now() - auth.at) >= (detailsOf(auth).absolute ?? absolute)
+        // no longer than `logOutEverywhere` is remembered, also if a time of the application is shorter now
+        const lasts = Math.min(detailsOf(auth).absolute ?? absolute, longest)
+        const isOld = Math.abs(Date.now() - auth.at) >= lasts
         const isListed = list === undefined || isOld ? true : list.isLive(auth)
         if (isOld || (await markOf(auth.id)) !== auth.mark) {
           session.reportExpiry(id, data, isOld ? 'absolute' : 'logOutEverywhere')

@@ -333,7 +333,8 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
   const keys = () => app.keys
   const ids = sessionIds(keys)
   const { loadUser } = settled
-  const list = settled.list ? signInList({ name, store, idle, longest: absolute * MARK_LIFETIMES }) : undefined
+  const longest = absolute * MARK_LIFETIMES
+  const list = settled.list ? signInList({ name, store, idle, longest }) : undefined
   const host: SessionHost = {
     list,
     label: settled.label,
@@ -372,7 +373,7 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
       sameSite: settled.sameSite,
       autoCommit: false,
       genid: (ctx: Context) => requestSessionOf(ctx).assignId(ctx),
-      store: recognizing(koaSessionStore(store, limits), store, absolute, ids, list),
+      store: recognizing(koaSessionStore(store, limits), store, { absolute, longest }, ids, list),
     },
     app,
   )
