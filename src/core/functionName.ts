@@ -28,7 +28,7 @@ const onOneLine = (name: string): string =>
 
 const digest = (text: string): string => hash('sha256', text, 'hex').slice(0, 12)
 
-// A string, a template, what follows `//` on a line, or blanks. A comment cannot be told from a part of a RegExp, so comments count
+// A string, a template, what follows `//` on a line, or blanks. A comment can look like a part of a RegExp, so comments count
 const piece = /'(?:[^'\\\n]|\\[^])*'|"(?:[^"\\\n]|\\[^])*"|`(?:[^`\\]|\\[^])*`|\/\/[^\n]*\n?|\s+/g
 
 /** @internal The text of a function without layout. */

@@ -18,7 +18,7 @@ import { withCode } from '../core/data.js'
 import { handlerOf, httpStatusOf, type Settings } from '../core/Settings.js'
 import { decisions } from '../core/events.js'
 import { inTime } from '../core/outage.js'
-import { warnOfLateSettings } from './lateSettings.js'
+import { lateGuardAt, warnOfLateSettings } from './misplaced.js'
 import { markGuard, type GuardProperties, type GuardSource, type ThenMiddleware } from './layer.js'
 import { respondFailure, respondEarly, restore, take } from './respond.js'
 import { applyHeaders, guardHeadersOf, type GuardHeaders } from './responseHeaders.js'
@@ -64,14 +64,16 @@ const runsOutside = (): never => {
 // `router.param` calls what it is given with a string
 const recordOf = (ctx: Context): Exchange => (typeof ctx === 'object' ? exchangeOf(ctx) : runsOutside())
 
-// At its first request, a guard looks whether settings are mounted too late for it
+// Until its first request is through, a guard looks for what is written in the wrong place
 const recordReader = (): ((ctx: Context) => Exchange) => {
   let isFirst = true
   return (ctx) => {
     const exchange = recordOf(ctx)
     if (isFirst) {
-      isFirst = false
       warnOfLateSettings(ctx)
+      const late = lateGuardAt(ctx)
+      if (late !== undefined) throw misplaced(late)
+      isFirst = false
     }
     return exchange
   }

@@ -8,6 +8,7 @@
  *
  * spec/levels/router-facts.http.spec.ts pins what it knows of the inside of @koa/router.
  */
+import { METHODS } from 'node:http'
 import type { Context, Next } from 'koa'
 import type { Requirement } from '../core/Requirement.js'
 import { knownExchange } from '../core/Exchange.js'
@@ -188,6 +189,44 @@ export const routerOf = (f: Function): AnyRouter | undefined => {
   // Safe: it has a stack of layers; reading the router refuses anything else
   return typeof router === 'object' && router !== null && 'stack' in router ? (router as AnyRouter) : undefined
 }
+
+/** The part of a layer that is read here. */
+export type ReadLayer = Pick<RouterLayer, 'methods' | 'stack'> & {
+  readonly path: string | RegExp
+  readonly opts?: { readonly pathAsRegExp?: unknown }
+}
+
+/** What the operations of a layer are called in messages: `GET, POST /x`, `ALL /x`, `use /x`. */
+export const labelOf = (layer: ReadLayer): string => {
+  const methods = layer.methods.length === 0 ? ['use'] : Object.keys(methodsOf(layer))
+  return `${methods.join(', ')} ${pathInWords(layer)}`
+}
+
+/** A path as it was written, prefixes included. */
+export const pathInWords = ({ path, opts }: Pick<ReadLayer, 'path' | 'opts'>): string =>
+  typeof path === 'string' && opts?.pathAsRegExp === true ? `/${path}/` : String(path)
+
+/** The operations of a layer, and the methods that each answers. */
+export const methodsOf = ({ methods }: Pick<ReadLayer, 'methods'>): Readonly<Record<string, ReadonlyArray<string>>> => {
+  const reading = methods.includes('GET') ? ['GET', 'HEAD'] : []
+  // once each, because the router adds HEAD even if it is there
+  const all = [...new Set([...reading, ...methods])]
+  // the methods that Node knows differ between versions
+  if (METHODS.every((method) => all.includes(method))) return { ALL: all }
+  const named = reading.length > 0 ? all.filter((method) => method !== 'HEAD') : all
+  return Object.fromEntries(named.map((method) => [method, method === 'GET' ? reading : [method]]))
+}
+
+/** What is wrong with an operation that has two guards. */
+export const guardTwice = 'withAuth(...) is in it twice; remove one'
+
+/** What is wrong with an operation whose guard has no handler after it. */
+export const guardLast = 'withAuth(...) has no handler after it; write it right after the path'
+
+/** Whether the guard among the functions of an operation comes last, after a function that is its handler. */
+export const isGuardLate = (functions: ReadonlyArray<unknown>): boolean =>
+  isGuard(functions.at(-1)) &&
+  functions.slice(0, -1).some((f) => typeof f === 'function' && noteOf(f) === undefined && !isParamHook(f))
 
 /** Makes `router.use(f)` and `app.use(f)` a TypeError: both read a property of what they are given. */
 export const refuseUse = (f: object, messageOf: (place: string) => string): void => {

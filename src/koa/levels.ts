@@ -19,21 +19,21 @@ import {
   copyLayer,
   copyRouter,
   dropStatefulFlags,
+  guardLast,
+  guardTwice,
   isGuard,
+  isGuardLate,
   isLayer,
   isWritten,
-  noteOf,
+  labelOf,
   observed,
   onMutation,
   type Guarding,
   type GuardProperties,
   type ThenMiddleware,
 } from './layer.js'
-import { labelOf } from './operations.js'
 import {
   functionsInOrder,
-  guardLast,
-  guardTwice,
   hasLostItsGuard,
   planned,
   planOf,
@@ -211,9 +211,7 @@ const checkOrder = (path: unknown, methods: unknown, functions: unknown): void =
   const at = functions.findIndex(isGuard)
   if (at === -1) return
   const isTwice = functions.slice(at + 1).some(isGuard)
-  const ahead = functions.slice(0, at).filter((f) => typeof f === 'function' && noteOf(f) === undefined)
-  const isLate = at === functions.length - 1 && ahead.length > 0
-  if (!isTwice && !isLate) return
+  if (!isTwice && !isGuardLate(functions)) return
   const label = labelOf({
     path: String(path),
     methods: methods.map((method) => String(method).toUpperCase()),

@@ -5,21 +5,32 @@
  * It reads the layers that run, also those of mounted routers, so nothing is declared twice. An operation is one method
  * of a layer. `use` middleware is not an operation.
  */
-import { METHODS } from 'node:http'
 import * as Requirement from '../core/Requirement.js'
 import {
+  labelOf,
+  methodsOf,
   noteOf,
+  pathInWords,
   routerOf,
   type AnyApplication,
   type AnyRouter,
   type Guarding,
   type OperationNote,
   type Part,
+  type ReadLayer,
   type RouterLayer,
 } from './layer.js'
 import { planOf, writtenIn, type Plan } from './plan.js'
 
-export { routerOf, type AnyApplication, type AnyRouter, type RouterLayer } from './layer.js'
+export {
+  labelOf,
+  pathInWords,
+  routerOf,
+  type AnyApplication,
+  type AnyRouter,
+  type ReadLayer,
+  type RouterLayer,
+} from './layer.js'
 
 /** The routers that an application mounts, in the order in which requests reach them. */
 export const routersOf = ({ middleware }: AnyApplication): ReadonlyArray<AnyRouter> =>
@@ -59,12 +70,6 @@ export interface RoutedOperation<L extends ReadLayer = RouterLayer> extends Rout
   readonly methods: ReadonlyArray<string>
 }
 
-/** The part of a layer that is read here. */
-export type ReadLayer = Pick<RouterLayer, 'methods' | 'stack'> & {
-  readonly path: string | RegExp
-  readonly opts?: { readonly pathAsRegExp?: unknown }
-}
-
 /** All layers of a router, `use` middleware included, in the order in which it tries them. */
 export const layersOf = <L extends ReadLayer>(router: {
   readonly stack: ReadonlyArray<L>
@@ -101,31 +106,6 @@ const readLayer = <L extends ReadLayer>(layer: L, index: number): RoutedLayer<L>
     ahead,
     isAfterItsHandler: guard !== undefined && ahead.length > 0 && behind.length === 0,
   }
-}
-
-// -------------------------------------------------------------------------------------
-// names
-// -------------------------------------------------------------------------------------
-
-/** What the operations of a layer are called in messages: `GET, POST /x`, `ALL /x`, `use /x`. */
-export const labelOf = (layer: ReadLayer): string => {
-  const methods = layer.methods.length === 0 ? ['use'] : Object.keys(methodsOf(layer))
-  return `${methods.join(', ')} ${pathInWords(layer)}`
-}
-
-/** A path as it was written, prefixes included. */
-export const pathInWords = ({ path, opts }: Pick<ReadLayer, 'path' | 'opts'>): string =>
-  typeof path === 'string' && opts?.pathAsRegExp === true ? `/${path}/` : String(path)
-
-// Which methods each operation of a layer answers
-const methodsOf = ({ methods }: Pick<ReadLayer, 'methods'>): Readonly<Record<string, ReadonlyArray<string>>> => {
-  const reading = methods.includes('GET') ? ['GET', 'HEAD'] : []
-  // once each, because the router adds HEAD even if it is there
-  const all = [...new Set([...reading, ...methods])]
-  // the methods that Node knows differ between versions
-  if (METHODS.every((method) => all.includes(method))) return { ALL: all }
-  const named = reading.length > 0 ? all.filter((method) => method !== 'HEAD') : all
-  return Object.fromEntries(named.map((method) => [method, method === 'GET' ? reading : [method]]))
 }
 
 const docsAmong = (functions: ReadonlyArray<Function>): OperationNote['docs'] => {

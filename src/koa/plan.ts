@@ -19,13 +19,7 @@
 import type { Middleware } from 'koa'
 import { aheadOfParams } from '../core/data.js'
 import type { Addition } from '../core/Settings.js'
-import { isGuard, isParamHook, isWritten, observed, originalOf, type Guarding } from './layer.js'
-
-/** What is wrong with an operation that has two guards. */
-export const guardTwice = 'withAuth(...) is in it twice; remove one'
-
-/** What is wrong with an operation whose guard has no handler after it. */
-export const guardLast = 'withAuth(...) has no handler after it; write it right after the path'
+import { guardLast, guardTwice, isGuard, isParamHook, isWritten, observed, originalOf, type Guarding } from './layer.js'
 
 /** On a layer: its plan. */
 const planMark = Symbol.for('koa-with-auth/plan')

@@ -1,4 +1,5 @@
-/** A warning: settings are mounted after the routers, so they have no effect on them. */
+/** What is written in the wrong place, and is seen at the first request: settings after the routers, a guard after its handler. */
+import { createRequire } from 'node:module'
 import Router from '@koa/router'
 import Koa, { type Middleware } from 'koa'
 import { apiApp, authSettings, httpBasicAuth, withAuth } from 'koa-with-auth'
@@ -37,7 +38,7 @@ const warningsOf = async (
   return warnings().filter((one) => one.startsWith('LateSettingsWarning'))
 }
 
-describe('a warning, once, that names the fix', () => {
+describe('settings after the routers: a warning, once, that names the fix', () => {
   it.each<[string, (app: Koa) => unknown, string, string[]?]>([
     ['after a router', (app) => app.use(guarded().routes()).use(late()), forApp],
     ['after two routers', (app) => app.use(open().routes()).use(guarded().routes()).use(late()), forApp],
@@ -73,7 +74,7 @@ describe('a warning, once, that names the fix', () => {
   })
 })
 
-describe('no warning', () => {
+describe('settings elsewhere: no warning', () => {
   it.each<[string, (app: Koa) => unknown]>([
     ['before the routers', (app) => app.use(early()).use(guarded().routes())],
     ['between two routers, for the second', (app) => app.use(guarded().routes()).use(late()).use(nested().routes())],
@@ -86,5 +87,52 @@ describe('no warning', () => {
     ['without settings', (app) => app.use(guarded().routes())],
   ])('%s', async (_name, mount) => {
     expect(await warningsOf(mount)).toEqual([])
+  })
+})
+
+const required = createRequire(import.meta.url)
+const classes = ['@koa/router', 'koa-router-12', 'koa-router-classic-12', 'koa-router-13', 'koa-router-14']
+
+describe.each(classes)('R22 a guard after the handler, in a router of another class (%s, CommonJS)', (name) => {
+  // Safe: these versions have the methods that are used here. Newer ones have a default export
+  const loaded = required(name) as typeof Router & { readonly default?: typeof Router }
+  const OtherRouter = loaded.default ?? loaded
+  const served = async (...routers: ReadonlyArray<Router>) => {
+    const app = new Koa()
+    const errors: unknown[] = []
+    app.on('error', (error) => errors.push(error))
+    for (const router of routers) app.use(router.routes())
+    const server = await listen(app)
+    onTestFinished(server.close)
+    const statusOf = async (path: string) =>
+      (await ask(`${server.url}${path}`, { headers: { authorization: `Basic ${btoa('anna:good')}` } })).status
+    return { statusOf, errors }
+  }
+  const late = () => new OtherRouter().get('/open', done, withAuth(basic) as never)
+  const own = () => new OtherRouter().get('/me', withAuth(basic), (ctx) => void (ctx.status = 204))
+  const expected = 'GET /open: withAuth(...) has no handler after it; write it right after the path'
+
+  it.each<[string, () => ReadonlyArray<Router>]>([
+    ['in the same router', () => [own().get('/open', done, withAuth(basic) as never)]],
+    ['in a router before it', () => [late(), own()]],
+    ['in a router after it', () => [own(), late()]],
+    ['in a router that another one mounts', () => [new OtherRouter().use(late().routes(), own().routes())]],
+    ['of an operation for everyone', () => [own().get('/open', done, withAuth(null) as never)]],
+    ['beside a guard of another class of routers', () => [new Router().get('/me', withAuth(basic), done), late()]],
+  ])('%s, is a 500 of each guarded operation, whose error names it', async (_where, routers) => {
+    const { statusOf, errors } = await served(...routers())
+    for (let at = 0; at < 3; at++) expect(await statusOf('/me')).toBe(500)
+    expect(errors.map(String)).toEqual(Array.from({ length: 3 }, () => `Error: ${expected}`))
+  })
+
+  it('no other place of a guard is an error', async () => {
+    const router = own()
+      .get('/a/:id', withAuth(basic) as never)
+      .get('/b/:id', done, withAuth(basic) as never, done)
+      .get('/c', done)
+      .use('/d', done)
+    router.param('id', (_id, _ctx, next) => next())
+    const { statusOf, errors } = await served(router)
+    expect([await statusOf('/me'), errors]).toEqual([204, []])
   })
 })

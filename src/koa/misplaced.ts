@@ -1,22 +1,41 @@
 /**
- * A warning: settings are mounted after the routers, so they have no effect on them.
+ * What is written in the wrong place, and can be seen at the first request only.
  *
- * Nothing else looks wrong: the cross-site check that they relax is on, and the time limit that they demand is not there.
+ * - Settings that are mounted after the routers have no effect on them: a warning. Nothing else looks wrong: the cross-site check
+ *   that they relax is on, and the time limit that they demand is not there.
+ * - A guard after the handler of its operation never runs: an error. `refuseLateGuards` (`levels.ts`) finds it earlier, in the
+ *   classes of routers that it knows.
  */
 import type { Context } from 'koa'
-import { isGuard, routerOf, type AnyApplication, type AnyRouter } from './layer.js'
+import { guardLast, isGuard, isGuardLate, labelOf, routerOf, type AnyApplication, type AnyRouter } from './layer.js'
 import { isSettings } from './settings.js'
 
 const seen = new WeakSet<object>()
 
 /** Warns once for each application and each router if settings are mounted after all that they could hold for. */
 export const warnOfLateSettings = (ctx: Context): void => {
-  // Safe: a router puts itself there
-  const router = ctx['router'] as AnyRouter | undefined
+  const router = routerOfRequest(ctx)
   const inApp = isApplication(ctx.app) && isNew(ctx.app) ? lateInApp(ctx.app) : undefined
   const inRouter = router !== undefined && isNew(router) ? lateInRouter(router) : undefined
   for (const text of [inApp, inRouter]) if (text !== undefined) process.emitWarning(text, 'LateSettingsWarning')
 }
+
+/** The first operation whose guard comes after its handler, among the routers of the application, and what is wrong with it. */
+export const lateGuardAt = (ctx: Context): string | undefined => {
+  const router = routerOfRequest(ctx)
+  const routers = new Set([
+    ...(isApplication(ctx.app) ? ctx.app.middleware.flatMap((f) => routerOf(f) ?? []) : []),
+    ...(router === undefined ? [] : [router]),
+  ])
+  for (const { stack } of routers) {
+    const late = stack.find((layer) => layer.methods.length > 0 && isGuardLate(layer.stack))
+    if (late !== undefined) return `${labelOf(late)}: ${guardLast}`
+  }
+  return undefined
+}
+
+// Safe: a router puts itself there
+const routerOfRequest = (ctx: Context): AnyRouter | undefined => ctx['router'] as AnyRouter | undefined
 
 // A context that a test made may have none
 const isApplication = (app: unknown): app is AnyApplication =>
