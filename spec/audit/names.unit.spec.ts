@@ -36,6 +36,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { linesOf, textOf } from '../../src/audit/policy.js'
 import { optionsFrom, perform } from '../../src/command/perform.js'
+import { operationsOf } from '../../src/koa/operations.js'
 import { guardOf } from '../support/models/levels.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-names-'))
@@ -58,7 +59,11 @@ const run = (routers: ReadonlyArray<RouterInstance>, ...args: ReadonlyArray<stri
     operations: audits.flatMap(({ operations }) => operations),
     middleware: audits.flatMap(({ middleware }) => middleware),
   }
-  return perform(options.right, { audit: all, routers }, '1')
+  return perform(
+    options.right,
+    { audit: all, routers, deciders: routers.flatMap((router) => operationsOf(router)) },
+    '1',
+  )
 }
 const written = (...routers: ReadonlyArray<RouterInstance>): string => {
   const result = run(routers, '--write', lock)

@@ -12,7 +12,7 @@ import { apiKeyHeader, authorize, httpBearer, requireScopes } from 'koa-with-aut
 import { audit, seal } from 'koa-with-auth/audit'
 import { afterAll, describe, expect, it } from 'vitest'
 import { differencesOf, linesOf, policyText, textOf } from '../../src/audit/policy.js'
-import { auditApplication } from '../../src/audit/router.js'
+import { auditApplication } from '../../src/audit/application.js'
 import { guardOf } from '../support/models/levels.js'
 import { serve } from '../support/servers/server.js'
 

@@ -11,7 +11,7 @@ import { apiKeyCookie, authSettings, type AuthSettings } from 'koa-with-auth'
 import { audit, seal } from 'koa-with-auth/audit'
 import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { linesOf, policyText, textOf } from '../../src/audit/policy.js'
-import { auditApplication } from '../../src/audit/router.js'
+import { auditApplication } from '../../src/audit/application.js'
 import { callsOf, count, guardOf } from '../support/models/levels.js'
 import { serve } from '../support/servers/server.js'
 

@@ -8,7 +8,7 @@ import Koa from 'koa'
 import { apiKeyCookie, authSettings, httpBearer, withAuth } from 'koa-with-auth'
 import { audit, seal } from 'koa-with-auth/audit'
 import { afterAll, describe, expect, it } from 'vitest'
-import { auditApplication } from '../../src/audit/router.js'
+import { auditApplication } from '../../src/audit/application.js'
 import { linesOf, policyText } from '../../src/audit/policy.js'
 import { guardOf } from '../support/models/levels.js'
 

@@ -88,7 +88,12 @@ export interface AuditedMiddleware {
    * before a guard.
    */
   readonly guarded: 'yes' | 'no' | 'never runs'
+  /** The guard of the application (`guardApp`) that covers it; left out if none does. */
+  readonly guard?: Protection
 }
+
+/** What decides who may call an operation, or reach a function of middleware. */
+export type Protection = Pick<AuditedOperation, 'protection' | 'ways' | 'csrf' | 'trustedOrigins'>
 
 /** What protects a router. Plain data, in the order of registration; `String(...)` makes a table of it. */
 export interface Audit {
@@ -136,10 +141,12 @@ const howMuch = { all: 'answered', part: 'partly answered', unknown: 'perhaps an
 const inNote = ({ operation, access, extent, example }: Shadow): string =>
   `${howMuch[extent]} first by ${operation} (${access})${extent === 'part' && example !== undefined ? `, as ${example}` : ''}`
 
-const middlewareCells = ({ path, functions, guarded }: AuditedMiddleware): Cells => [
+const middlewareCells = ({ path, functions, guarded, guard }: AuditedMiddleware): Cells => [
   path,
   functions.join(', '),
-  guarded,
+  guard === undefined
+    ? guarded
+    : `by ${guard.protection}${guard.csrf === 'off' ? '; takes writes from other sites' : ''}`,
 ]
 
 const aligned = (head: Cells, rows: ReadonlyArray<Cells>): string => {

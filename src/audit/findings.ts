@@ -4,7 +4,6 @@
  * The command prints them all. `seal` takes off what its lists allow, and refuses a router that has others.
  */
 import * as Requirement from '../core/Requirement.js'
-import { operationsOf, type AnyRouter } from '../koa/operations.js'
 import type { Audit, AuditedMiddleware, AuditedOperation, Shadow } from './Audit.js'
 import type { Difference, PlacedLine, PolicyLine } from './policy.js'
 import { namedIn, type Named } from './Way.js'
@@ -138,14 +137,20 @@ const unguarded = ({ path, functions, guarded }: AuditedMiddleware, at: number):
         at: [at, functionAt],
       }))
 
+/** What decides who gets in: an operation, or a guard of the application. */
+export interface Decider {
+  readonly name: string
+  readonly requirement: Requirement.Requirement
+}
+
 /**
  * Two authenticators, or two functions, that a policy file would call by the same words. If they were exchanged, it would be no
  * difference.
  */
-export const sameWordsIn = (routers: ReadonlyArray<AnyRouter>): ReadonlyArray<Finding> => {
+export const sameWordsIn = (deciders: ReadonlyArray<Decider>): ReadonlyArray<Finding> => {
   const first = new Map<string, Named & { readonly operation: string }>()
   const found = new Map<string, Finding>()
-  for (const { name: operation, requirement } of routers.flatMap((router) => operationsOf(router))) {
+  for (const { name: operation, requirement } of deciders) {
     const description = Requirement.effective(requirement)?.description
     for (const named of description === undefined ? [] : namedIn(description)) {
       const { words, by, fix } = named

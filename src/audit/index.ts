@@ -2,11 +2,11 @@
  * koa-with-auth/audit: what protects each operation of a router, and `seal`, which refuses a router with an unlisted
  * open one.
  *
- * Reading guide: `router.ts` reads a router or an application. `Way.ts` says in words what protects it. `RoutedPath.ts` finds what
+ * Reading guide: `router.ts` reads a router, `application.ts` an application. `Way.ts` says in words what protects it. `RoutedPath.ts` finds what
  * answers first. `findings.ts` is what `seal` refuses and the command prints. `policy.ts` is the policy file.
  */
-export { audit } from './router.js'
-export type { Access, Audit, AuditedMiddleware, AuditedOperation, Shadow } from './Audit.js'
+export { audit } from './application.js'
+export type { Access, Audit, AuditedMiddleware, AuditedOperation, Protection, Shadow } from './Audit.js'
 export { seal, type SealOptions } from './seal.js'
 
 // Types that TypeScript writes into your declarations. Do not import them: any version may change them

@@ -4,21 +4,30 @@
  * ```text
  * GET /api/reports; bearer with scopes reports; by application; csrf not needed; docs listed
  * USE /api/*; unguarded cors
+ * USE /*; bearer; csrf not needed; runs serve
  * ```
  *
  * Fields stay escaped, as in the file, so reading a line and writing it again changes nothing.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import { escaped, isVisible, visible, type Audit, type AuditedOperation, type Shadow } from './Audit.js'
+import {
+  escaped,
+  isVisible,
+  visible,
+  type Audit,
+  type AuditedOperation,
+  type Protection,
+  type Shadow,
+} from './Audit.js'
 import { compareAccess, publicAccess, type AccessPath } from './Way.js'
 
-/** What a policy says about an operation, or about a function of middleware that runs unguarded. */
+/** What a policy says about an operation, or about a function of middleware: one that runs unguarded, or below `guardApp`. */
 export interface PolicyLine {
   /** Its name: `GET /users/:id`, or `USE /api/*` for middleware. */
   readonly operation: string
   /** Who may call, in words: `bearer, or anonymous`, `public`; for middleware `unguarded cors`. */
   readonly who: string
-  /** Which level decided. This and the next two are left out for middleware. */
+  /** Which level decided. This and `docs` are left out for middleware, `csrf` if no guard covers it. */
   readonly by?: string
   readonly csrf?: string
   readonly docs?: string
@@ -38,26 +47,26 @@ export const linesOf = ({ operations, middleware }: Omit<Audit, 'toString'>): Re
   }
   return sorted([
     ...operations.map((audited) => lineOf(audited, (name) => [...(callers.get(name) ?? [])])),
-    ...middleware
-      .filter(({ guarded }) => guarded === 'no')
-      .flatMap(({ path, functions }) =>
-        functions.map((name) => ({
-          operation: `USE ${field(path)}`,
-          who: `unguarded ${field(name)}`,
-          notes: [],
-        })),
-      ),
+    ...middleware.flatMap(({ path, functions, guarded, guard }): ReadonlyArray<PolicyLine> => {
+      const operation = `USE ${field(path)}`
+      if (guard !== undefined) {
+        const protection = { who: whoOf(guard), csrf: csrfOf(guard) }
+        return functions.map((name) => ({ operation, ...protection, notes: [`${RUNS} ${field(name)}`] }))
+      }
+      if (guarded !== 'no') return []
+      return functions.map((name) => ({ operation, who: `${UNGUARDED} ${field(name)}`, notes: [] }))
+    }),
   ])
 }
 
 const lineOf = (audited: AuditedOperation, callersOf: (operation: string) => ReadonlyArray<string>): PolicyLine => {
-  const { decidedBy, csrf, trustedOrigins, docs, shadowedBy, beforeGuard, behindGuard } = audited
+  const { decidedBy, docs, shadowedBy, beforeGuard, behindGuard } = audited
   const who = whoOf(audited)
   return {
     operation: nameInFile(audited),
     who,
     by: `by ${decidedBy.length === 0 ? 'nothing' : decidedBy.map(field).join(' + ')}`,
-    csrf: `csrf ${csrf}${trustedOrigins.length > 0 ? ` except from ${[...trustedOrigins].sort().map(field).join(' ')}` : ''}`,
+    csrf: csrfOf(audited),
     docs: `docs ${docs}`,
     notes: [
       ...(beforeGuard.length > 0 ? [`before its guard ${beforeGuard.map(field).join(', ')}`] : []),
@@ -68,15 +77,22 @@ const lineOf = (audited: AuditedOperation, callersOf: (operation: string) => Rea
   }
 }
 
+const csrfOf = ({ csrf, trustedOrigins }: Protection): string =>
+  `csrf ${csrf}${trustedOrigins.length > 0 ? ` except from ${[...trustedOrigins].sort().map(field).join(' ')}` : ''}`
+
 /** What the file calls an operation. */
 export const nameInFile = ({ method, path }: AuditedOperation): string => `${field(method)} ${field(path)}`
 
 /** Who may call an operation, in words. */
-export const whoOf = ({ ways, protection }: AuditedOperation): string =>
+export const whoOf = ({ ways, protection }: Pick<Protection, 'ways' | 'protection'>): string =>
   ways.length === 0 ? field(protection) : ways.map(wayInWords).join(OR)
 
 /** The beginning of a note about middleware after the guard, which may refuse, too. */
 export const BEHIND = 'behind its guard'
+
+// The beginnings of a function of middleware: one that no guard covers, and one that a guard of the application covers
+const UNGUARDED = 'unguarded'
+const RUNS = 'runs'
 
 /** The operation that a note says answers first; `undefined` for another note. */
 export const aheadIn = (note: string): string | undefined =>
@@ -136,17 +152,23 @@ export const lineFrom = (text: string): PolicyLine | undefined => {
   if (!isVisible(text)) return undefined
   const [operation = '', who = '', ...rest] = text.split('; ')
   if (who === '') return undefined
-  if (/^USE ./.test(operation))
-    return /^unguarded ./.test(who) && rest.length === 0 ? { operation, who, notes: [] } : undefined
+  if (/^USE ./.test(operation)) {
+    if (/^unguarded ./.test(who)) return rest.length === 0 ? { operation, who, notes: [] } : undefined
+    const [checked = '', ...runs] = rest
+    const isCovered = isCsrf(checked) && runs.length === 1 && runs.every((note) => /^runs ./.test(note))
+    return isCovered ? { operation, who, csrf: checked, notes: runs } : undefined
+  }
   const [by = '', csrf = '', docs = '', ...notes] = rest
   const isLine =
     /^[A-Z][A-Z-]* ./.test(operation) &&
     /^by ./.test(by) &&
-    /^csrf (?:checked(?: except from .+)?|off|not needed)$/.test(csrf) &&
+    isCsrf(csrf) &&
     /^docs (?:listed|hidden|page)$/.test(docs) &&
     notes.every((note) => /^(?:(?:before|behind) its guard|(?:partly |perhaps )?answered first by) ./.test(note))
   return isLine ? { operation, who, by, csrf, docs, notes } : undefined
 }
+
+const isCsrf = (text: string): boolean => /^csrf (?:checked(?: except from .+)?|off|not needed)$/.test(text)
 
 /** The other origins whose writes are accepted, from the field `csrf`; `undefined` if the check is off or not needed. */
 export const originsIn = (csrf: string): ReadonlyArray<string> | undefined => {
@@ -266,8 +288,11 @@ export const differencesOf = <L extends PolicyLine>(
   return directions.flatMap((direction) => all.filter((one) => one.direction === direction))
 }
 
-// A function of middleware is compared as a whole: another function is not a change of it
-const nameOf = (line: PolicyLine): string => (line.by === undefined ? textOf(line) : line.operation)
+// Another function of middleware is not a change of it
+const nameOf = (line: PolicyLine): string => {
+  if (line.by !== undefined) return line.operation
+  return line.csrf === undefined ? textOf(line) : [line.operation, ...line.notes].join('; ')
+}
 
 // As multisets, because two operations may have one name
 const without = <L extends PolicyLine>(

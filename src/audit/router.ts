@@ -1,29 +1,21 @@
 /**
- * `audit`: reads from a router what protects each of its operations.
+ * Reads from a router what protects each of its operations.
  *
  * It reads the guards in the layers, which are what runs. It sends no requests, and changes nothing. It knows nothing
  * of middleware above the router (`app.use`, a proxy).
  */
+import type { Authenticator } from '../core/Authenticator.js'
 import { isSafe, type CrossOriginPolicy } from '../core/CrossOrigin.js'
 import { admitsAnonymous, isAmbient, leaves, type Description } from '../core/Description.js'
 import * as Requirement from '../core/Requirement.js'
 import { defaults, type Settings } from '../core/Settings.js'
 import { digestOf } from '../core/functionName.js'
-import { allOf } from '../core/lists.js'
-import { declareFactory } from '../core/options.js'
-import { isGuard, noteOf, originalOf, type Guarding } from '../koa/layer.js'
+import { noteOf, originalOf } from '../koa/layer.js'
 import { newRouter } from '../koa/newRouter.js'
-import {
-  isAssetAmong,
-  partAmong,
-  pathInWords,
-  routerOf,
-  type AnyApplication,
-  type AnyRouter,
-} from '../koa/operations.js'
+import { isAssetAmong, partAmong, pathInWords, type AnyRouter } from '../koa/operations.js'
 import type { Application } from '../koa/plan.js'
 import { additionOf, isSettings } from '../koa/settings.js'
-import { table, type Access, type Audit, type AuditedOperation } from './Audit.js'
+import { table, type Access, type Audit, type AuditedOperation, type Protection } from './Audit.js'
 import {
   shadowedBy,
   orderOf,
@@ -79,50 +71,6 @@ const weaker = (one: Settings, other: Settings): Settings => ({
   trustedOrigins: new Set([...one.trustedOrigins, ...other.trustedOrigins]),
 })
 
-/**
- * Reports, for each operation of a router and of the routers mounted on it, what protects it, which level decided, and which
- * operation answers its requests first. It also reports middleware that no guard covers. Store it as a snapshot, and every change
- * of protection shows as a difference. Of a Koa application, it reports all routers that `app.use` mounts, and its middleware. Throws a
- * TypeError if the argument is neither, and for an application that mounts no router.
- *
- * @example
- * import Router from '@koa/router'
- * import { httpBearer, withAuth } from 'koa-with-auth'
- * import { audit } from 'koa-with-auth/audit'
- *
- * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
- * const router = withAuth(bearer)(new Router({ prefix: '/users' }))
- * router.get('/:id', withAuth(null), (ctx) => {
- *   ctx.body = ctx.params['id']
- * })
- * router.get('/me', (ctx) => {
- *   ctx.body = ctx.request.auth.user
- * })
- *
- * const [, me] = audit(router).operations
- * assert.strictEqual(me?.protection, 'bearer')
- * assert.strictEqual(
- *   String(audit(router)),
- *   [
- *     'OPERATION       PROTECTED BY  DECIDED BY     NOTES',
- *     'GET /users/:id  public        operation',
- *     'GET /users/me   bearer        router /users  answered first by GET /users/:id (public)',
- *   ].join('\n'),
- * )
- */
-export const audit = (router: AnyRouter | AnyApplication): Audit => {
-  if (!isApplication(router)) return auditOf(routerReadingOf('audit(router)', router))
-  const audited = auditApplication(router)
-  if (audited === undefined) throw noRouterIn('audit(app)')
-  return audited
-}
-
-/** The mistake of an application that cannot be read. */
-export const noRouterIn = (place: string): TypeError =>
-  new TypeError(`${place}: the application mounts no router; write app.use(router.routes()) first`)
-
-declareFactory('audit', audit)
-
 /** The result of reading a router, with its functions. */
 export interface RouterReading {
   readonly routes: ReadonlyArray<Route>
@@ -159,7 +107,7 @@ export const auditOf = (
       access: accessOf(route),
       protection: protectionOf(route),
       ways: waysInto(route),
-      ...crossSiteOf(route, settingsOf(route)),
+      ...crossSiteOf(descriptionOf(route), route.methods, settingsOf(route)),
       docs: docsOf(route),
       decidedBy: [...route.levels],
       shadowedBy: [...shadowedBy(route, before, () => true), ...shadowedBy(route, routes, runsFirst)].map(
@@ -174,11 +122,16 @@ export const auditOf = (
         descriptionOf(route) === undefined ? [] : (route.guard?.then ?? []).map(({ run }) => functionName(run)),
       undescribed: undescribedIn(route),
     })),
-    middleware: middleware.map((layer) => ({ ...layer, functions: layer.functions.map(middlewareName) })),
+    middleware: middleware.map(({ path, functions, guarded, covering }) => ({
+      path,
+      functions: functions.map(middlewareName),
+      guarded,
+      ...(covering !== undefined && { guard: guardInWords(covering) }),
+    })),
   })
 
 /** Makes an audit whose `toString` is the table. */
-const withTable = (audited: Omit<Audit, 'toString'>): Audit =>
+export const withTable = (audited: Omit<Audit, 'toString'>): Audit =>
   Object.defineProperty({ ...audited }, 'toString', { value: () => table(audited) })
 
 // -------------------------------------------------------------------------------------
@@ -209,11 +162,11 @@ const waysInto = (route: Route): AuditedOperation['ways'] => {
 }
 
 const crossSiteOf = (
-  route: Route,
+  demand: Description | undefined,
+  methods: ReadonlyArray<string>,
   { csrf, trustedOrigins }: CrossOriginPolicy,
 ): Pick<AuditedOperation, 'csrf' | 'trustedOrigins'> => {
-  const demand = descriptionOf(route)
-  const isNeeded = demand !== undefined && isAmbient(demand) && !route.methods.every(isSafe)
+  const isNeeded = demand !== undefined && isAmbient(demand) && !methods.every(isSafe)
   return {
     csrf: !isNeeded ? 'not needed' : csrf ? 'checked' : 'off',
     trustedOrigins: isNeeded && csrf ? [...trustedOrigins] : [],
@@ -239,122 +192,33 @@ const undescribedIn = (route: Route): AuditedOperation['undescribed'] => {
 }
 
 /*
- * What protects each operation of a Koa application: those of the routers that it mounts with `app.use`, in this order.
- *
- * Its other middleware is listed as functions that run unguarded. The audit cannot see what such a function mounts
- * inside itself (koa-mount).
- */
-
-/** Whether a value is a Koa application. */
-export const isApplication = (u: unknown): u is AnyApplication =>
-  typeof u === 'object' &&
-  u !== null &&
-  'middleware' in u &&
-  Array.isArray(u.middleware) &&
-  'callback' in u &&
-  typeof u.callback === 'function'
-
-/** The result of reading an application, in the order in which requests reach its routers and functions. */
-export interface ApplicationReading {
-  readonly reading: Pick<RouterReading, 'routes' | 'middleware'>
-  readonly audit: Audit
-}
-
-/** Reads an application; `undefined` if it mounts no router, and has no guard of its own (`guardApp`). */
-export const readApplication = ({ middleware }: AnyApplication): ApplicationReading | undefined => {
-  const read: RouterReading[] = []
-  const audits: Audit[] = []
-  let settings: Settings = defaults
-  const around: Guarding[] = []
-  let isKnown = false
-  for (const f of middleware) {
-    const router = routerOf(f)
-    isKnown ||= isGuard(f) || router !== undefined
-    if (isGuard(f)) {
-      around.push(f)
-      continue
-    }
-    const reading =
-      router === undefined
-        ? alone(f, around.some(isClosing) ? 'yes' : 'no')
-        : around.reduceRight(within, routerReadingOf('audit(router)', router, settings))
-    settings = additionOf(f)?.(settings) ?? settings
-    audits.push(
-      auditOf(
-        reading,
-        read.flatMap(({ routes }) => routes),
-      ),
-    )
-    read.push(reading)
-  }
-  if (!isKnown) return undefined
-  return {
-    reading: {
-      routes: read.flatMap(({ routes }) => routes),
-      middleware: read.flatMap((one) => one.middleware),
-    },
-    audit: withTable({
-      operations: audits.flatMap(({ operations }) => operations),
-      middleware: audits.flatMap((audit) => audit.middleware),
-    }),
-  }
-}
-
-/** The audit of an application; `undefined` if it cannot be read. */
-export const auditApplication = (app: AnyApplication): Audit | undefined => readApplication(app)?.audit
-
-// A function of `app.use` that is no router: no request to an operation can be read from it
-const alone = (f: Function, guarded: MiddlewareLayer['guarded']): RouterReading => ({
-  routes: [],
-  middleware: [{ path: '/*', functions: [f], guarded }],
-  runsFirst: () => false,
-  settingsOf: () => defaults,
-})
-
-// Whether a guard refuses whoever has no credential
-const isClosing = ({ requirement }: Guarding): boolean => {
-  const effective = Requirement.effective(requirement)
-  return effective !== undefined && !admitsAnonymous(effective.description)
-}
-
-// What was read, below a guard of the application (`guardApp`): a request must pass both
-const within = (reading: RouterReading, around: Guarding): RouterReading => {
-  const outer = Requirement.effective(around.requirement)
-  if (outer === undefined) return reading
-  const guarded = (route: Route): Route => {
-    const inner = route.isAfterItsHandler ? undefined : Requirement.effective(route.requirement)
-    return {
-      ...route,
-      guard: route.guard ?? around,
-      requirement: Requirement.guardedBy(inner === undefined ? outer : allOf([outer, inner])),
-      levels: [...around.levels, ...route.levels],
-      isAfterItsHandler: false,
-    }
-  }
-  return {
-    ...reading,
-    routes: reading.routes.map(guarded),
-    middleware: reading.middleware.map((layer) => ({
-      ...layer,
-      guarded: layer.guarded === 'no' && isClosing(around) ? 'yes' : layer.guarded,
-    })),
-  }
-}
-
-/*
  * The `use` middleware of a router, and whether a guard covers it. It runs for requests that an operation matches, in
  * the order of registration, and can answer them itself.
  *
  * Middleware of `app.use`, and what answers if no operation matches, are not parts of a router.
  */
 
+/** A guard of the application (`guardApp`), and the settings above it. */
+export interface Covering {
+  readonly authenticator: Authenticator<unknown>
+  readonly policy: CrossOriginPolicy
+}
+
+const guardInWords = ({ authenticator: { description }, policy }: Covering): Protection => ({
+  protection: inWords(description),
+  ways: waysOf(description),
+  // it covers requests of every method
+  ...crossSiteOf(description, ['POST'], policy),
+})
+
 /** A layer of middleware. */
-interface MiddlewareLayer {
+export interface MiddlewareLayer {
   /** Where it runs: `/api/*` is the path `/api` and everything below it. */
   readonly path: string
   readonly functions: ReadonlyArray<Function>
   /** Whether each request that it sees has passed a guard. */
   readonly guarded: 'yes' | 'no' | 'never runs'
+  readonly covering?: Covering
 }
 
 /** The middleware among layers. `isClosed`: whether an operation lets in authenticated callers only. */

@@ -16,6 +16,7 @@ import {
   isEntryOf,
   labelOf,
   listedName,
+  operationsOf,
   routersOf,
   whyMissing,
   type AnyApplication,
@@ -38,7 +39,8 @@ import {
   type PolicyLine,
 } from './policy.js'
 import { findingsOf, findingsOfPolicy, sameWordsIn, type Finding } from './findings.js'
-import { auditOf, isApplication, noRouterIn, readApplication, routerReadingOf, type RouterReading } from './router.js'
+import { decidersIn, isApplication, noRouterIn, readApplication } from './application.js'
+import { auditOf, routerReadingOf, type RouterReading } from './router.js'
 
 /** The operations and functions that findings are about. */
 type Listed = Pick<RouterReading, 'routes' | 'middleware'>
@@ -408,7 +410,7 @@ export const seal = <R extends AnyRouter | AnyApplication>(router: R, options: S
       ? notAllowed(reading, audit, { public: [], middleware: [], ...lists })
       : [
           ...neverAllowed(reading, audit),
-          ...sameWordsIn(isWhole ? routersOf(router) : [router]).map(sentence),
+          ...sameWordsIn(isWhole ? decidersIn(router) : operationsOf(router)).map(sentence),
           ...(isWhole ? applicationFindings : policyFindings)(withLock, lock, audit),
         ]),
   ]

@@ -7,21 +7,14 @@ import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import * as E from 'fp-ts/lib/Either.js'
-import type { Audit } from '../audit/Audit.js'
-import { audit, auditApplication, isApplication } from '../audit/router.js'
-import { routerOf, routersOf, type AnyRouter } from '../koa/operations.js'
+import { audit, auditApplication, decidersIn, isApplication, type Audited } from '../audit/application.js'
+import { operationsOf, routerOf, routersOf } from '../koa/operations.js'
 import { isRouter } from '../koa/router.js'
 import { importModule } from './importModule.js'
 
 /*
  * Finds the export of a module to audit, and audits it. A function that makes a router or an application is called.
  */
-
-/** An audit, and the routers that it is made from. */
-export interface Audited {
-  readonly audit: Audit
-  readonly routers: ReadonlyArray<AnyRouter>
-}
 
 /** An export, and its name in messages. */
 interface Export {
@@ -101,11 +94,11 @@ const judged = (name: string, u: unknown): E.Either<string, Audited> => {
       ? E.left(
           `its ${name} is a Koa application that mounts no router with app.use(router.routes()), so it cannot be audited`,
         )
-      : E.right({ audit: read, routers: routersOf(u) })
+      : E.right({ audit: read, routers: routersOf(u), deciders: decidersIn(u) })
   }
   const router = typeof u === 'function' ? routerOf(u) : u
   if (!isRouter(router)) return E.left(`its ${name} is not a router of @koa/router, an apiApp or a Koa application`)
-  return E.right({ audit: audit(router), routers: [router] })
+  return E.right({ audit: audit(router), routers: [router], deciders: operationsOf(router) })
 }
 
 /** The audit of a module. */

@@ -20,7 +20,7 @@ import {
 } from '../audit/policy.js'
 import { findingsOf, findingsOfPolicy, rules, sameWordsIn, type Finding } from '../audit/findings.js'
 import { documentDifferences, documentFrom, type DocumentDifference } from './document.js'
-import type { Audited } from './load.js'
+import type { Audited } from '../audit/application.js'
 
 /*
  * Writes findings as a SARIF 2.1.0 log, for code scanning.
@@ -188,7 +188,11 @@ interface Result {
 }
 
 /** Performs the task, or returns why that is impossible. */
-export const perform = (options: Options, { audit, routers }: Audited, version: string): E.Either<string, Result> => {
+export const perform = (
+  options: Options,
+  { audit, routers, deciders }: Audited,
+  version: string,
+): E.Either<string, Result> => {
   const { module, task, format } = options
   const inFormat = formatted(format, version)
   switch (task._tag) {
@@ -199,7 +203,7 @@ export const perform = (options: Options, { audit, routers }: Audited, version: 
       })
     case 'Write': {
       const lines = linesOf(audit)
-      const [same] = sameWordsIn(routers)
+      const [same] = sameWordsIn(deciders)
       if (same !== undefined) return E.left(`${task.file} is not written: ${same.message}; ${same.fix}`)
       return pipe(
         tryFile(task.file, () => writeFileSync(task.file, policyText(lines))),
@@ -215,7 +219,7 @@ export const perform = (options: Options, { audit, routers }: Audited, version: 
             E.mapLeft((why) => `${task.file}: ${why}`),
           ),
         ),
-        E.map((lines) => [...differencesOf(lines, linesOf(audit)), ...sameWordsIn(routers).map(asDifference)]),
+        E.map((lines) => [...differencesOf(lines, linesOf(audit)), ...sameWordsIn(deciders).map(asDifference)]),
         E.map((differences) => ({
           code: differences.length === 0 ? 0 : 1,
           text: inFormat(task.file, {

@@ -1,0 +1,155 @@
+/** The audit and the policy file of an application with guards of its own (`guardApp`): what covers its functions, and by which settings. */
+import Router from '@koa/router'
+import Koa, { type Middleware } from 'koa'
+import { apiKeyCookie, authSettings, guardApp, httpBasicAuth, httpBearer, optional, withAuth } from 'koa-with-auth'
+import { audit, type AnyApplication } from 'koa-with-auth/audit'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { decidersIn } from '../../src/audit/application.js'
+import { sameWordsIn } from '../../src/audit/findings.js'
+import { differencesOf, lineFrom, linesOf, textOf } from '../../src/audit/policy.js'
+import { ask, listen } from '../support/servers/server.js'
+
+const bearer = httpBearer({ authenticate: (_request, token) => token === 'good' && { user: 'anna' } })
+const basic = httpBasicAuth({ authenticate: (_request, user) => ({ user }) })
+const cookie = apiKeyCookie({ authenticate: (_request, key) => key === 'good' && { user: 'anna' } })
+const files: Middleware = (ctx) => {
+  ctx.body = 'a file'
+}
+
+const below = (guard: typeof bearer | typeof basic | typeof cookie, settings: ReadonlyArray<Middleware> = []) => {
+  const app = new Koa()
+  for (const one of settings) app.use(one)
+  guardApp(guard as typeof bearer)(app)
+  return app.use(files)
+}
+const linesIn = (app: AnyApplication) => linesOf(audit(app)).map(textOf)
+const changesOf = (before: AnyApplication, after: AnyApplication) =>
+  differencesOf(linesOf(audit(before)), linesOf(audit(after))).map(({ direction, text }) => `${direction}: ${text}`)
+
+describe('S04 a function of app.use below guardApp has a line', () => {
+  it('that says what covers it, and can be read again', () => {
+    const app = below(bearer)
+    expect(linesIn(app)).toEqual(['USE /*; bearer; csrf not needed; runs files'])
+    expect(linesIn(app).map((line) => textOf(lineFrom(line)!))).toEqual(linesIn(app))
+    expect(String(audit(app))).toContain('/*          files      by bearer')
+    expect(audit(app).middleware).toMatchObject([
+      { path: '/*', functions: ['files'], guarded: 'yes', guard: { protection: 'bearer', csrf: 'not needed' } },
+    ])
+  })
+
+  it.each<[string, () => AnyApplication, ReadonlyArray<string>]>([
+    [
+      'another authenticator',
+      () => below(basic),
+      ['changed: USE /*: was bearer, is basic; csrf was not needed, is checked'],
+    ],
+    [
+      'a list',
+      () => guardApp([bearer, basic])(new Koa()).use(files),
+      ['opened: USE /*: was bearer, is bearer, or basic; csrf was not needed, is checked'],
+    ],
+    [
+      'an optional guard',
+      () => guardApp(optional(bearer))(new Koa()).use(files),
+      ['opened: USE /*: was absent, is unguarded files', 'closed: USE /*: was bearer, is gone'],
+    ],
+    [
+      'a guard of one router alone',
+      () => new Koa().use(files).use(new Router().get('/x', withAuth(bearer), () => {}).routes()),
+      [
+        'opened: USE /*: was absent, is unguarded files',
+        'changed: GET /x: was absent, is bearer',
+        'closed: USE /*: was bearer, is gone',
+      ],
+    ],
+  ])('%s is a difference', (_what, after, expected) => {
+    expect(changesOf(below(bearer), after())).toEqual(expected)
+  })
+
+  it('its cross-site check is that of the settings above the guard', () => {
+    const off = authSettings({ csrf: false })
+    expect(linesIn(below(cookie))).toEqual(['USE /*; API key in cookie key; csrf checked; runs files'])
+    expect(linesIn(below(cookie, [off]))).toContain('USE /*; API key in cookie key; csrf off; runs files')
+    expect(changesOf(below(cookie), below(cookie, [off]))[0]).toContain('opened: USE /*: csrf was checked, is off')
+    expect(linesIn(below(cookie).use(off))).toContain('USE /*; API key in cookie key; csrf checked; runs files')
+  })
+
+  it.each(['USE /*; bearer; runs files', 'USE /*; bearer; csrf off', 'USE /*; unguarded files; csrf off; runs files'])(
+    '%s is no line',
+    (line) => {
+      expect(lineFrom(line)).toBeUndefined()
+    },
+  )
+})
+
+describe('S04 a name that two guards of an application would share', () => {
+  it('is found, also between guardApp and an operation', () => {
+    const other = httpBearer({ authenticate: () => false as const })
+    const app = guardApp(bearer)(new Koa()).use(new Router().get('/x', withAuth(other), () => {}).routes())
+    expect(sameWordsIn(decidersIn(app)).map(({ message }) => message)).toEqual([
+      'GET /x: "bearer" is not the same as in guardApp(a), and the policy file has the same words for both',
+    ])
+    const same = guardApp(bearer)(new Koa()).use(new Router().get('/x', withAuth(bearer), () => {}).routes())
+    expect(sameWordsIn(decidersIn(same))).toEqual([])
+  })
+})
+
+describe('S10 the cross-site check of an operation below guardApp is what a write meets', () => {
+  const off = () => authSettings({ csrf: false })
+  const trusting = (...trustedOrigins: string[]) => authSettings({ trustedOrigins })
+  const on = () => authSettings({ csrf: true })
+  const router = (auth: typeof cookie | null) => {
+    const made = new Router()
+    // Safe: both are authenticators, or none
+    made.post(
+      '/x',
+      withAuth(auth as never) as never,
+      ((ctx) => {
+        ctx.body = 'done'
+      }) as Middleware,
+    )
+    return made.routes()
+  }
+  const outer = apiKeyCookie({
+    paramName: 'outer',
+    authenticate: (_request, key) => key === 'good' && { user: 'anna' },
+  })
+  const write = async (app: Koa) => {
+    const served = await listen(app)
+    onTestFinished(served.close)
+    const headers = { Origin: 'https://a.example', Cookie: 'key=good; outer=good', 'Sec-Fetch-Site': 'cross-site' }
+    return (await ask(`${served.url}/x`, { method: 'POST', headers })).status
+  }
+
+  it.each<[string, ReadonlyArray<Middleware>, ReadonlyArray<Middleware>, typeof cookie | null, string, number]>([
+    ['off above the guard, for everyone below', [off()], [on()], null, 'off', 200],
+    ['off above the router only, for everyone below', [], [off()], null, 'checked', 403],
+    ['off above the guard, checked by the operation', [off()], [on()], cookie, 'checked', 403],
+    ['off above the router only', [], [off()], cookie, 'checked', 403],
+    ['off above both', [off()], [], cookie, 'off', 200],
+    ['an origin of both', [trusting('https://a.example')], [], cookie, 'checked https://a.example', 200],
+    ['an origin of the router', [], [trusting('https://a.example')], cookie, 'checked', 403],
+    [
+      'an origin of the guard',
+      [trusting('https://a.example')],
+      [trusting('https://b.example')],
+      null,
+      'checked https://a.example',
+      200,
+    ],
+  ])('%s', async (_what, above, between, auth, expected, status) => {
+    const app = new Koa()
+    for (const one of above) app.use(one)
+    guardApp(outer)(app)
+    for (const one of between) app.use(one)
+    app.use(router(auth))
+    const [{ csrf, trustedOrigins } = { csrf: '', trustedOrigins: [] }] = audit(app).operations
+    expect([csrf, ...trustedOrigins].join(' ')).toBe(expected)
+    expect(await write(app)).toBe(status)
+  })
+
+  it('is that of the operation, if no browser sends the credential of guardApp by itself', () => {
+    const app = guardApp(bearer)(new Koa().use(on())).use(off()).use(router(cookie))
+    expect(audit(app).operations).toMatchObject([{ csrf: 'off' }])
+  })
+})

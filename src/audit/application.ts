@@ -1,0 +1,204 @@
+/**
+ * `audit`: what protects each operation of a router or of a Koa application.
+ *
+ * Of an application, it is about the routers that it mounts with `app.use`, in this order, below the guards of the application
+ * (`guardApp`). Its other middleware is listed as functions. The audit cannot see what such a function mounts inside itself
+ * (koa-mount).
+ */
+import type { Authenticator } from '../core/Authenticator.js'
+import type { CrossOriginPolicy } from '../core/CrossOrigin.js'
+import { admitsAnonymous, isAmbient } from '../core/Description.js'
+import * as Requirement from '../core/Requirement.js'
+import { defaults, type Settings } from '../core/Settings.js'
+import { allOf } from '../core/lists.js'
+import { declareFactory } from '../core/options.js'
+import { isGuard, type Guarding } from '../koa/layer.js'
+import { operationsOf, routerOf, routersOf, type AnyApplication, type AnyRouter } from '../koa/operations.js'
+import { additionOf } from '../koa/settings.js'
+import type { Audit } from './Audit.js'
+import type { Route } from './RoutedPath.js'
+import type { Decider } from './findings.js'
+import { auditOf, routerReadingOf, withTable, type MiddlewareLayer, type RouterReading } from './router.js'
+
+/**
+ * Reports, for each operation of a router and of the routers mounted on it, what protects it, which level decided, and which
+ * operation answers its requests first. It also reports middleware that no guard covers. Store it as a snapshot, and every change
+ * of protection shows as a difference. Of a Koa application, it reports all routers that `app.use` mounts, and its middleware. Throws a
+ * TypeError if the argument is neither, and for an application that mounts no router.
+ *
+ * @example
+ * import Router from '@koa/router'
+ * import { httpBearer, withAuth } from 'koa-with-auth'
+ * import { audit } from 'koa-with-auth/audit'
+ *
+ * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
+ * const router = withAuth(bearer)(new Router({ prefix: '/users' }))
+ * router.get('/:id', withAuth(null), (ctx) => {
+ *   ctx.body = ctx.params['id']
+ * })
+ * router.get('/me', (ctx) => {
+ *   ctx.body = ctx.request.auth.user
+ * })
+ *
+ * const [, me] = audit(router).operations
+ * assert.strictEqual(me?.protection, 'bearer')
+ * assert.strictEqual(
+ *   String(audit(router)),
+ *   [
+ *     'OPERATION       PROTECTED BY  DECIDED BY     NOTES',
+ *     'GET /users/:id  public        operation',
+ *     'GET /users/me   bearer        router /users  answered first by GET /users/:id (public)',
+ *   ].join('\n'),
+ * )
+ */
+export const audit = (router: AnyRouter | AnyApplication): Audit => {
+  if (!isApplication(router)) return auditOf(routerReadingOf('audit(router)', router))
+  const audited = auditApplication(router)
+  if (audited === undefined) throw noRouterIn('audit(app)')
+  return audited
+}
+
+/** The mistake of an application that cannot be read. */
+export const noRouterIn = (place: string): TypeError =>
+  new TypeError(`${place}: the application mounts no router; write app.use(router.routes()) first`)
+
+declareFactory('audit', audit)
+
+/** Whether a value is a Koa application. */
+export const isApplication = (u: unknown): u is AnyApplication =>
+  typeof u === 'object' &&
+  u !== null &&
+  'middleware' in u &&
+  Array.isArray(u.middleware) &&
+  'callback' in u &&
+  typeof u.callback === 'function'
+
+/** The result of reading an application, in the order in which requests reach its routers and functions. */
+export interface ApplicationReading {
+  readonly reading: Pick<RouterReading, 'routes' | 'middleware'>
+  readonly audit: Audit
+}
+
+/** An audit, the routers that it is made from, and what decides in them. */
+export interface Audited {
+  readonly audit: Audit
+  readonly routers: ReadonlyArray<AnyRouter>
+  readonly deciders: ReadonlyArray<Decider>
+}
+
+/** Reads an application; `undefined` if it mounts no router, and has no guard of its own (`guardApp`). */
+export const readApplication = ({ middleware }: AnyApplication): ApplicationReading | undefined => {
+  const read: RouterReading[] = []
+  const audits: Audit[] = []
+  let settings: Settings = defaults
+  const around: Around[] = []
+  let isKnown = false
+  for (const f of middleware) {
+    const router = routerOf(f)
+    isKnown ||= isGuard(f) || router !== undefined
+    if (isGuard(f)) {
+      around.push({ guard: f, settings })
+      continue
+    }
+    const below = router === undefined ? alone(f) : routerReadingOf('audit(router)', router, settings)
+    const reading = around.reduceRight(within, below)
+    settings = additionOf(f)?.(settings) ?? settings
+    audits.push(
+      auditOf(
+        reading,
+        read.flatMap(({ routes }) => routes),
+      ),
+    )
+    read.push(reading)
+  }
+  if (!isKnown) return undefined
+  return {
+    reading: {
+      routes: read.flatMap(({ routes }) => routes),
+      middleware: read.flatMap((one) => one.middleware),
+    },
+    audit: withTable({
+      operations: audits.flatMap(({ operations }) => operations),
+      middleware: audits.flatMap((audited) => audited.middleware),
+    }),
+  }
+}
+
+/** The audit of an application; `undefined` if it cannot be read. */
+export const auditApplication = (app: AnyApplication): Audit | undefined => readApplication(app)?.audit
+
+/** What decides in an application, by name: its own guards, and the operations of its routers. */
+export const decidersIn = (app: AnyApplication): ReadonlyArray<Decider> => [
+  ...app.middleware.filter(isGuard).map(({ requirement }) => ({ name: 'guardApp(a)', requirement })),
+  ...routersOf(app).flatMap((router) => operationsOf(router)),
+]
+
+// A function of `app.use` that is no router: no request to an operation can be read from it
+const alone = (f: Function): RouterReading => ({
+  routes: [],
+  middleware: [{ path: '/*', functions: [f], guarded: 'no' }],
+  runsFirst: () => false,
+  settingsOf: () => defaults,
+})
+
+/** A guard of the application, and the settings above it. */
+interface Around {
+  readonly guard: Guarding
+  readonly settings: CrossOriginPolicy
+}
+
+// What was read, below a guard of the application: a request must pass both
+const within = (reading: RouterReading, { guard, settings }: Around): RouterReading => {
+  const outer = Requirement.effective(guard.requirement)
+  if (outer === undefined) return reading
+  const both = (inner: Authenticator<unknown> | undefined): Authenticator<unknown> =>
+    inner === undefined ? outer : allOf([outer, inner])
+  // the policy that a cross-site write meets, if `inner` meets `policy`
+  const policyOf = (inner: Authenticator<unknown> | undefined, policy: CrossOriginPolicy): CrossOriginPolicy => {
+    if (!isAmbient(outer.description)) return policy
+    return inner !== undefined && isAmbient(inner.description) ? stricter(settings, policy) : settings
+  }
+  const readings = new Map<Route, Route>()
+  const guarded = (route: Route): Route => {
+    const made = {
+      ...route,
+      guard: route.guard ?? guard,
+      requirement: Requirement.guardedBy(both(innerOf(route))),
+      levels: [...guard.levels, ...route.levels],
+      isAfterItsHandler: false,
+    }
+    readings.set(made, route)
+    return made
+  }
+  const covered = (layer: MiddlewareLayer): MiddlewareLayer => {
+    const { covering } = layer
+    if (covering === undefined && (layer.guarded !== 'no' || admitsAnonymous(outer.description))) return layer
+    const inner = covering?.authenticator
+    return {
+      ...layer,
+      guarded: 'yes',
+      covering: { authenticator: both(inner), policy: policyOf(inner, covering?.policy ?? settings) },
+    }
+  }
+  return {
+    ...reading,
+    routes: reading.routes.map(guarded),
+    middleware: reading.middleware.map(covered),
+    settingsOf: (route) => {
+      const below = readings.get(route) ?? route
+      return policyOf(innerOf(below), reading.settingsOf(below))
+    },
+  }
+}
+
+const innerOf = ({ isAfterItsHandler, requirement }: Route): Authenticator<unknown> | undefined =>
+  isAfterItsHandler ? undefined : Requirement.effective(requirement)
+
+// A write that either check refuses is refused
+const stricter = (one: CrossOriginPolicy, other: CrossOriginPolicy): CrossOriginPolicy => {
+  if (!one.csrf || !other.csrf) return one.csrf ? one : other
+  return {
+    ...one,
+    trustedOrigins: new Set([...one.trustedOrigins].filter((origin) => other.trustedOrigins.has(origin))),
+  }
+}
