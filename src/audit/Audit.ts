@@ -37,6 +37,8 @@ export interface AuditedOperation {
   readonly method: string
   /** The path, with all prefixes. */
   readonly path: string
+  /** The hosts whose requests it answers, if its router names some. */
+  readonly host?: string
   readonly access: Access
   /** What protects it: `bearer, or API key in header X-API-Key`. */
   readonly protection: string
@@ -126,6 +128,7 @@ const operationCells = (audited: AuditedOperation): Cells => [
   audited.protection,
   audited.decidedBy.length === 0 ? 'nothing' : audited.decidedBy.join(', '),
   [
+    ...(audited.host === undefined ? [] : [`only on ${audited.host}`]),
     ...audited.shadowedBy.map(inNote),
     ...named('before its guard', audited.beforeGuard),
     ...named('behind its guard', audited.behindGuard),

@@ -60,7 +60,7 @@ export const linesOf = ({ operations, middleware }: Omit<Audit, 'toString'>): Re
 }
 
 const lineOf = (audited: AuditedOperation, callersOf: (operation: string) => ReadonlyArray<string>): PolicyLine => {
-  const { decidedBy, docs, shadowedBy, beforeGuard, behindGuard } = audited
+  const { decidedBy, docs, host, shadowedBy, beforeGuard, behindGuard } = audited
   const who = whoOf(audited)
   return {
     operation: nameInFile(audited),
@@ -69,6 +69,7 @@ const lineOf = (audited: AuditedOperation, callersOf: (operation: string) => Rea
     csrf: csrfOf(audited),
     docs: `docs ${docs}`,
     notes: [
+      ...(host === undefined ? [] : [`${HOST} ${field(host)}`]),
       ...(beforeGuard.length > 0 ? [`before its guard ${beforeGuard.map(field).join(', ')}`] : []),
       ...(behindGuard.length > 0 ? [`${BEHIND} ${behindGuard.map(field).join(', ')}`] : []),
       // where the same callers get in, the order does not matter
@@ -86,6 +87,9 @@ export const nameInFile = ({ method, path }: AuditedOperation): string => `${fie
 /** Who may call an operation, in words. */
 export const whoOf = ({ ways, protection }: Pick<Protection, 'ways' | 'protection'>): string =>
   ways.length === 0 ? field(protection) : ways.map(wayInWords).join(OR)
+
+// The beginning of a note about the host of a router
+const HOST = 'only on'
 
 /** The beginning of a note about middleware after the guard, which may refuse, too. */
 export const BEHIND = 'behind its guard'
@@ -164,7 +168,9 @@ export const lineFrom = (text: string): PolicyLine | undefined => {
     /^by ./.test(by) &&
     isCsrf(csrf) &&
     /^docs (?:listed|hidden|page)$/.test(docs) &&
-    notes.every((note) => /^(?:(?:before|behind) its guard|(?:partly |perhaps )?answered first by) ./.test(note))
+    notes.every((note) =>
+      /^(?:only on|(?:before|behind) its guard|(?:partly |perhaps )?answered first by) ./.test(note),
+    )
   return isLine ? { operation, who, by, csrf, docs, notes } : undefined
 }
 
@@ -403,13 +409,14 @@ const notes = (was: PolicyLine, is: PolicyLine, { before, after }: Order): Reado
   ...is.notes
     .filter((note) => !was.notes.includes(note))
     .map((note): Part => ({
-      change: admitsAnonymous(was) || isBehind(note) ? 'same' : nowFirst(changesBy(is, note, after)),
+      change: onHost(note) ?? (admitsAnonymous(was) || isBehind(note) ? 'same' : nowFirst(changesBy(is, note, after))),
       text: `is now ${note}`,
     })),
   ...was.notes
     .filter((note) => !is.notes.includes(note))
     .map((note): Part => ({
-      change: isBehind(note) ? 'opened' : noLongerFirst(changesBy(was, note, before), admitsAnonymous(is)),
+      change:
+        onHost(note) ?? (isBehind(note) ? 'opened' : noLongerFirst(changesBy(was, note, before), admitsAnonymous(is))),
       text: `is no longer ${note}`,
     })),
 ]
@@ -428,6 +435,9 @@ const noLongerFirst = (changes: ReadonlyArray<Change>, isOpen: boolean): Change 
   if (changes.includes('other')) return 'other'
   return isOpen ? 'same' : 'closed'
 }
+
+// The same callers get in, from other hosts
+const onHost = (note: string): Change | undefined => (note.startsWith(HOST) ? 'other' : undefined)
 
 const isBehind = (note: string): boolean => note.startsWith(BEHIND)
 

@@ -76,6 +76,8 @@ export interface RouterReading {
   readonly routes: ReadonlyArray<Route>
   readonly middleware: ReadonlyArray<MiddlewareLayer>
   readonly runsFirst: RunsFirst
+  /** The hosts whose requests the router answers, in words; `undefined` for all. */
+  readonly host?: string | undefined
   /** The settings of the cross-site check of an operation. */
   readonly settingsOf: (route: Route) => CrossOriginPolicy
 }
@@ -90,13 +92,18 @@ export const routerReadingOf = (place: string, router: AnyRouter, outer: Setting
     routes,
     middleware: middlewareOf(layers, routes, runsFirst, isClosed),
     runsFirst,
+    host: hostOf(router),
     settingsOf: (route) => settingsAt(route, layers, runsFirst, outer),
   }
 }
 
+// Only that of the router that an application mounts counts; one that it mounts itself is not asked
+const hostOf = ({ host }: AnyRouter): string | undefined =>
+  host === undefined ? undefined : [host].flat().map(String).join(' ')
+
 /** Makes the audit of what was read. `before`: the operations of routers that requests reach before this one. */
 export const auditOf = (
-  { routes, middleware, runsFirst, settingsOf }: RouterReading,
+  { routes, middleware, runsFirst, host, settingsOf }: RouterReading,
   before: ReadonlyArray<Route> = [],
 ): Audit =>
   withTable({
@@ -104,6 +111,7 @@ export const auditOf = (
       operation: route.name,
       method: route.method,
       path: pathInWords(route.layer),
+      ...(host !== undefined && { host }),
       access: accessOf(route),
       protection: protectionOf(route),
       ways: waysInto(route),

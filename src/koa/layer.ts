@@ -174,6 +174,8 @@ export interface RouterLayer {
 /** A router of @koa/router, whatever its context. */
 export interface AnyRouter {
   readonly stack: ReadonlyArray<RouterLayer>
+  /** The hosts whose requests it answers; `undefined` for all. */
+  readonly host?: unknown
   readonly opts: { readonly exclusive?: unknown }
 }
 

@@ -1,0 +1,55 @@
+/** A router that answers some hosts only: the audit and the policy file say which. */
+import Router from '@koa/router'
+import Koa from 'koa'
+import { httpBearer, withAuth } from 'koa-with-auth'
+import { audit, seal } from 'koa-with-auth/audit'
+import { describe, expect, it } from 'vitest'
+import { differencesOf, lineFrom, linesOf, textOf } from '../../src/audit/policy.js'
+
+const bearer = httpBearer({ authenticate: (_request, token) => token === 'good' && { user: 'anna' } })
+const handle = (): void => {}
+const application = (admin: ConstructorParameters<typeof Router>[0], open: typeof admin) =>
+  new Koa()
+    .use(new Router(admin).get('/x', withAuth(bearer), handle).routes())
+    .use(new Router(open).get('/x', withAuth(null), handle).routes())
+const [one, other] = [{ host: 'a.example' }, { host: 'b.example' }]
+
+describe('S04 the host of a router', () => {
+  it('is in its lines, which can be read again', () => {
+    const lines = linesOf(audit(application(one, other))).map(textOf)
+    expect(lines).toEqual([
+      expect.stringMatching(/^GET \/x; bearer; by operation; csrf not needed; docs listed; only on a\.example/),
+      expect.stringMatching(/^GET \/x; public; by operation; csrf not needed; docs listed; only on b\.example/),
+    ])
+    expect(lines.map((line) => textOf(lineFrom(line)!))).toEqual(lines)
+    expect(String(audit(application(one, other)))).toContain('only on a.example')
+  })
+
+  it.each<[string, Parameters<typeof application>, ReadonlyArray<string>]>([
+    [
+      'two that change places',
+      [other, one],
+      [
+        'changed: GET /x: is now only on b.example; is no longer only on a.example',
+        'changed: GET /x: is now only on a.example; is no longer only on b.example',
+      ],
+    ],
+    ['one that is gone', [one, {}], ['changed: GET /x: is no longer only on b.example']],
+    ['a RegExp', [one, { host: /b/ }], ['changed: GET /x: is now only on /b/; is no longer only on b.example']],
+    [
+      'one more',
+      [one, { host: ['b.example', 'c.example'] }],
+      ['changed: GET /x: is now only on b.example c.example; is no longer only on b.example'],
+    ],
+  ])('%s: a difference', (_what, changed, expected) => {
+    const [before, after] = [linesOf(audit(application(one, other))), linesOf(audit(application(...changed)))]
+    expect(differencesOf(before, after).map(({ direction, text }) => `${direction}: ${text}`)).toEqual(expected)
+  })
+
+  it('is kept by levels, and does not hide what answers first', () => {
+    const router = withAuth(bearer)(new Router(one))
+    router.get('/x', handle)
+    expect(audit(router).operations).toMatchObject([{ host: 'a.example' }])
+    expect(() => seal(application({}, one))).toThrow('GET /x is public')
+  })
+})
