@@ -9,7 +9,7 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import * as E from 'fp-ts/lib/Either.js'
-import type { Context, Next } from 'koa'
+import type { Context, Middleware, Next } from 'koa'
 import type { AuthError } from '../core/AuthError.js'
 import type { Authenticator } from '../core/Authenticator.js'
 import { effective, type Requirement } from '../core/Requirement.js'
@@ -149,6 +149,29 @@ const enforceAuthenticator = (
     return decide(ctx, exchange, inside(ctx, exchange, behind), enterOperation(ctx, exchange))
   }
 }
+
+const ofApplication = ['application']
+
+/** The guard of an application, as middleware. */
+export const applicationGuard = (authenticator: Authenticator<unknown>, requirement: Requirement): Middleware => {
+  const decide = deciding(authenticator, ofApplication)
+  const run = (ctx: Context, next: Next): Promise<unknown> => {
+    const exchange = exchangeOf(ctx)
+    // guards of operations inside see that another one has let the caller in
+    exchange.captures = ofApplication
+    return decide(ctx, exchange, noting(ctx, next), false)
+  }
+  return markGuard(run, requirement, { levels: ofApplication })
+}
+
+// Functions of the application are no operation: one of them may answer the exception of another one unseen
+const noting =
+  (ctx: Context, next: Next): Next =>
+  () =>
+    next().catch((error: unknown) => {
+      markThrown(ctx)
+      throw error
+    })
 
 // The status of a request that is refused before it is read; `undefined` for one that is read
 type EarlyRefusal = (ctx: Context) => number | undefined

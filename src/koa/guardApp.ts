@@ -6,16 +6,12 @@
  * nothing.
  */
 import type Koa from 'koa'
-import type { Context, Next } from 'koa'
 import type { AuthenticatorLike, PrincipalOf } from '../core/Authenticator.js'
 import { upgradeMark } from '../core/data.js'
 import { checkOptions, declareFactory, maybe, type Check, type Checks } from '../core/options.js'
 import { effective } from '../core/Requirement.js'
-import { exchangeOf } from '../core/Exchange.js'
 import type { Auth } from './AuthRouter.js'
-import { deciding } from './guard.js'
-import { markGuard } from './layer.js'
-import { markThrown } from './settings.js'
+import { applicationGuard } from './guard.js'
 import { isApplication, requirementOf } from './withAuth.js'
 
 /** The options of `guardApp`. */
@@ -67,8 +63,7 @@ export function guardApp(auth: unknown, options: GuardAppOptions = {}): (app: Ko
   if (authenticator === undefined) {
     throw new TypeError('guardApp(a): a must be an authenticator; an application that anyone may call needs no guard')
   }
-  const levels = ['application']
-  const decide = deciding(authenticator, levels)
+  const guard = applicationGuard(authenticator, requirement)
   return (app) => {
     if (!isApplication(app)) {
       throw new TypeError('guardApp(a)(app) takes a Koa application; guard a router with withAuth(a)(router)')
@@ -79,23 +74,8 @@ export function guardApp(auth: unknown, options: GuardAppOptions = {}): (app: Ko
         `guardApp(a)(app): what ${earlier.name || 'a function without a name'} answers would not be guarded; call guardApp before app.use, or list the function in { middleware }`,
       )
     }
-    const run = (ctx: Context, next: Next): Promise<unknown> => {
-      const exchange = exchangeOf(ctx)
-      // guards of operations inside see that another one has let the caller in
-      exchange.captures = levels
-      return decide(ctx, exchange, noting(ctx, next), false)
-    }
-    return app.use(markGuard(run, requirement, { levels }))
+    return app.use(guard)
   }
 }
-
-// Functions of the application are no operation: one of them may answer the exception of another one unseen
-const noting =
-  (ctx: Context, next: Next): Next =>
-  () =>
-    next().catch((error: unknown) => {
-      markThrown(ctx)
-      throw error
-    })
 
 declareFactory('guardApp', guardApp)

@@ -121,11 +121,11 @@ const judgeRefusal = (
   }
   if (status !== 401) return undefined
   const challenges = valuesOf(answer, 'WWW-Authenticate').map((line) => line.toLowerCase())
-  // another guarded operation may come first, and offer its own challenge
-  const asked = trace.reached.at(-1) ?? tested
+  // another guarded operation may come first, and offer its own challenge; so does a guard of the application
+  const reached = trace.reached.at(-1)
+  const asked = reached === undefined ? (tested.demandedAbove ?? tested.description) : reached.description
   // a group offers only the challenges of members that have not passed
-  const missing =
-    asked.description === undefined || !isBare ? [] : challengesOf(asked.description).map(({ scheme }) => scheme)
+  const missing = asked === undefined || !isBare ? [] : challengesOf(asked).map(({ scheme }) => scheme)
   const unnamed = missing.filter((scheme) => !challenges.some((line) => names(line, scheme.toLowerCase())))
   return challenges.length > 0 && unnamed.length === 0
     ? undefined
@@ -334,7 +334,7 @@ export const expectGuarded = async (
   const options = checkOptions('expectGuarded(app, router, options)', given, checks)
   const { within = DEFAULT_WITHIN } = options
   const mounted: RouterInstance = checkRouter(place, router)
-  const operations = testedOf(mounted, options)
+  const operations = testedOf(app, mounted, options)
   if (operations.length === 0)
     throw new TypeError(`${place}: the router has no operations; pass the one that is mounted`)
   const { ask, close } = await probing(app, mounted, operations, within)

@@ -10,10 +10,11 @@ import type { Context } from 'koa'
 import { compile } from 'path-to-regexp'
 import { admitsAnonymous, leaves, type Description } from '../core/Description.js'
 import { decideOf, make, type Authenticator } from '../core/Authenticator.js'
+import { allOf } from '../core/lists.js'
 import * as Requirement from '../core/Requirement.js'
 import type { Layer, RouterInstance } from '../koa/router.js'
-import { guardFor } from '../koa/guard.js'
-import { copyLayer, type Guarding } from '../koa/layer.js'
+import { applicationGuard, guardFor } from '../koa/guard.js'
+import { copyLayer, isGuard, routerOf, type Guarding } from '../koa/layer.js'
 import { operationsOf, pathInWords } from '../koa/operations.js'
 import { planned, planOf, write } from '../koa/plan.js'
 import { locationOf, type CredentialLocation } from './CredentialLocation.js'
@@ -39,8 +40,10 @@ export interface Tested {
   readonly functions: ReadonlyArray<Function>
   /** The path for requests; `undefined` if it is unknown, such as for a RegExp. */
   readonly target: string | undefined
-  /** What its guard demands; `undefined` if anyone may call. */
+  /** What its guard and those of the application demand; `undefined` if anyone may call. */
   readonly description: Description | undefined
+  /** What those of the application (`guardApp`) demand; `undefined` if there are none. */
+  readonly demandedAbove: Description | undefined
   readonly locations: ReadonlyArray<CredentialLocation>
 }
 
@@ -56,11 +59,13 @@ export interface Filling {
 }
 
 /** The operations of a router in the order in which it tries them. */
-export const testedOf = (router: RouterInstance, filling: Filling): ReadonlyArray<Tested> =>
-  operationsOf(router).map(
+export const testedOf = (app: Application, router: RouterInstance, filling: Filling): ReadonlyArray<Tested> => {
+  const above = guardsAbove(app, router)
+  return operationsOf(router).map(
     ({ layer, name, methods, functions, requirement, isAfterItsHandler: isBehindItsHandler }) => {
       const path = pathInWords(layer)
-      const description = isBehindItsHandler ? undefined : Requirement.effective(requirement)?.description
+      const own = isBehindItsHandler ? undefined : Requirement.effective(requirement)
+      const description = all(own === undefined ? above : [...above, own])
       return {
         layer,
         methods: [
@@ -72,10 +77,27 @@ export const testedOf = (router: RouterInstance, filling: Filling): ReadonlyArra
         functions,
         target: filling.paths?.[name] ?? filling.paths?.[path] ?? filled(layer, filling),
         description,
+        demandedAbove: all(above),
         locations: description === undefined ? [] : leaves(description).flatMap((leaf) => locationOf(leaf) ?? []),
       }
     },
   )
+}
+
+const all = ([first, ...others]: ReadonlyArray<Authenticator<unknown>>): Description | undefined =>
+  first === undefined || others.length === 0 ? first?.description : allOf([first, ...others]).description
+
+// The guards of an application that a request passes before it reaches the router
+const guardsAbove = (app: Application, router: object): ReadonlyArray<Authenticator<unknown>> => {
+  const middleware = middlewareOf(app)
+  const at = middleware.findIndex((f) => routerOf(f) === router)
+  return middleware
+    .slice(0, at === -1 ? middleware.length : at)
+    .flatMap((f) => (isGuard(f) ? (Requirement.effective(f.requirement) ?? []) : []))
+}
+
+const middlewareOf = (app: object): ReadonlyArray<Function> =>
+  'middleware' in app && Array.isArray(app.middleware) ? app.middleware.filter((f) => typeof f === 'function') : []
 
 const filled = (layer: Layer, { params = {} }: Filling): string | undefined => {
   if (typeof layer.path !== 'string') return undefined
@@ -167,19 +189,34 @@ const wired = (layer: Layer, operations: ReadonlyArray<Tested>, traceOf: Tripwir
   return copy
 }
 
-// The same guard without the middleware that the user wrote after it. It counts no guesses, and no count refuses them:
-// a check must not lock out the users of the application, nor depend on who tried before
+// The same guard without the middleware that the user wrote after it
 const alone = (guard: Guarding): Guarding => {
   const authenticator = Requirement.effective(guard.requirement)
   const requirement = authenticator === undefined ? guard.requirement : Requirement.guardedBy(uncounted(authenticator))
   return guardFor(requirement, { ...guard, then: undefined })
 }
 
+// It counts no guesses, and no count refuses them: a check must not lock out the users of the application, nor depend on who
+// tried before
 const uncounted = (self: Authenticator<unknown>): Authenticator<unknown> =>
   make(self.description, (attempt) => {
     attempt.isUncounted = true
     return decideOf(self)(attempt)
   })
+
+// The same application, whose own guards count no guesses
+const countingNone = (app: Application): Pick<Application, 'callback'> => {
+  const middleware = middlewareOf(app)
+  if (!middleware.some(isGuard)) return app
+  const value = middleware.map((f) => {
+    const authenticator = isGuard(f) ? Requirement.effective(f.requirement) : undefined
+    return authenticator === undefined
+      ? f
+      : applicationGuard(uncounted(authenticator), Requirement.guardedBy(authenticator))
+  })
+  // Safe: it inherits everything else
+  return Object.create(app, { middleware: { value } }) as Application
+}
 
 const authOf = ({ request }: Pick<Context, 'request'>): unknown => Reflect.get(request, 'auth')
 
@@ -218,7 +255,7 @@ const serve = async (app: Application, within: number): Promise<Served> => {
   }
   // before `callback`, which adds a listener that prints if there is none
   app.on('error', keep)
-  const server = createServer(app.callback())
+  const server = createServer(countingNone(app).callback())
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const agent = new Agent({ keepAlive: true })
   return {
