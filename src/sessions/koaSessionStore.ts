@@ -106,9 +106,11 @@ const inTime = (data: SessionData, idle: number | undefined): boolean => {
   if (idle === undefined) return true
   delete data['_maxAge']
   if (typeof expires !== 'number' || typeof lasted !== 'number') return true
-  const ends = Math.min(expires, expires - lasted + idle)
+  const written = expires - lasted
+  const ends = Math.min(expires, written + idle)
   data['_expire'] = ends
-  return ends > Date.now()
+  // one that was written in the future is over, too: the clock was wrong then
+  return ends > Date.now() && written < Date.now() + idle
 }
 
 // The data of koa-session include what its session inherits
