@@ -105,6 +105,16 @@ describe('requirement objects', () => {
       undefined,
     ],
     [
+      'optional behind a plain function lets in no anonymous callers, because the function is never absent',
+      anyOf([callable, optional(bearer)]),
+      [{ bearer: [] }],
+    ],
+    [
+      'nor does lenient',
+      anyOf([allOf([callable, query]), lenient(bearer)]),
+      [{ apiKeyQuery_api_key: [] }, { bearer: [] }],
+    ],
+    [
       'optional alternatives with a plain function are never absent either',
       optional(anyOf([callable, bearer, query])),
       [{ bearer: [] }, { apiKeyQuery_api_key: [] }],

@@ -161,9 +161,7 @@ export interface Scoped extends LeafNotes {
   readonly authentication?: NeededAuthentication
 }
 
-// -------------------------------------------------------------------------------------
-// constructors
-// -------------------------------------------------------------------------------------
+/* Constructors. */
 
 /** Alternatives as one node: nested alternatives are flattened, so that `alt` is associative here, too. */
 export const anyOf = (members: ReadonlyArray<Description>): Description => ({
@@ -201,9 +199,7 @@ export const wrappedBy = <D extends Description>(
   )
 }
 
-// -------------------------------------------------------------------------------------
-// destructors
-// -------------------------------------------------------------------------------------
+/* Destructors. */
 
 /** The members of a node. */
 export const children = (description: Description): ReadonlyArray<Description> => {
@@ -334,9 +330,7 @@ export const withChallenges = (description: Description, error: AuthError): Auth
   }
 }
 
-// -------------------------------------------------------------------------------------
-// alternatives: what OpenAPI, the audit, the policy file and debugging list
-// -------------------------------------------------------------------------------------
+/* Alternatives: what OpenAPI, the audit, the policy file and debugging list. */
 
 /** One credential of an alternative, and what must have been granted to it. */
 export interface CredentialDemand {
@@ -354,7 +348,7 @@ export interface Alternative {
   readonly authorizations: ReadonlyArray<Scoped>
   /** Whether bad credentials count as none (`lenient`), so that no caller is refused. */
   readonly admitsAnything: boolean
-  /** Whether a plain function may refuse it. Such a function is never absent, and what it reads is unknown. */
+  /** Whether a plain function may refuse it, itself or before it in a list. Such a function is never absent. */
   readonly mayBeRefused: boolean
 }
 
@@ -371,7 +365,9 @@ export const alternativesOf = (description: Description): ReadonlyArray<Alternat
 const combinedAlternatives = (description: Exclude<Description, Leaf>): ReadonlyArray<Alternative> => {
   switch (description._tag) {
     case 'AnyOf':
-      return description.members.flatMap(alternativesOf)
+      return description.members.flatMap((member, at, members) =>
+        members.slice(0, at).some(hasFunction) ? alternativesOf(member).map(refusable) : alternativesOf(member),
+      )
     case 'AllOf':
       return description.members.map(alternativesOf).reduce(product, [noDemands])
     case 'Optional':
@@ -386,11 +382,13 @@ const wrapped = (alternative: Alternative, added: ReadonlyArray<string>): Altern
   demands: alternative.demands.map((demand) => ({ ...demand, wrappers: [...demand.wrappers, ...added] })),
 })
 
-const withoutCredentials = ({ member, lenient }: Optional): Alternative => ({
-  ...noDemands,
-  admitsAnything: lenient,
-  mayBeRefused: !lenient && leaves(member).some((leaf) => leaf.isSent === undefined),
-})
+const withoutCredentials = ({ member, lenient }: Optional): Alternative =>
+  lenient ? { ...noDemands, admitsAnything: true } : { ...noDemands, mayBeRefused: hasFunction(member) }
+
+// What a plain function reads is unknown, so it counts as sent
+const hasFunction = (description: Description): boolean => leaves(description).some((leaf) => leaf.isSent === undefined)
+
+const refusable = (one: Alternative): Alternative => (one.demands.length > 0 ? one : { ...one, mayBeRefused: true })
 
 const product = (some: ReadonlyArray<Alternative>, others: ReadonlyArray<Alternative>): ReadonlyArray<Alternative> =>
   some.flatMap((one) =>
