@@ -67,6 +67,15 @@ describe('an option that cannot work is a TypeError that names it', () => {
   })
 })
 
+describe('an id', () => {
+  it.each([undefined, null, 1, {}, ['id']])('%j is a TypeError, and the store is not asked', async (id) => {
+    const { keys, calls } = made()
+    await expect(keys.revoke(id as never)).rejects.toThrow(TypeError)
+    await expect(keys.rotate(id as never, { overlap: 0 })).rejects.toThrow(TypeError)
+    expect(calls).toEqual([])
+  })
+})
+
 describe('the form of a key', () => {
   it('K-01 is the prefix, 32 random characters, and 6 characters of the CRC32 of both', async () => {
     const { keys } = made()

@@ -161,6 +161,11 @@ const overlap: Check = (place, value) => {
   throw new TypeError(`${place} must be milliseconds from 0 to ${MAX_DAYS} days`)
 }
 
+// An id often comes from a path or a body
+const checkId = (place: string, id: unknown): void => {
+  if (typeof id !== 'string') throw new TypeError(`${place}: id must be a string, the id of a key`)
+}
+
 /** How long older secrets still work, in whole milliseconds. */
 const checkOverlap = (rotation: { readonly overlap: number }): number =>
   Math.ceil(checkOptions('keys.rotate(id, options)', rotation, { overlap }).overlap)
@@ -171,7 +176,10 @@ const checkOverlap = (rotation: { readonly overlap: number }): number =>
 
 /** How an application keeps its API keys. All times are in milliseconds. */
 export interface ApiKeysOptions<O> {
-  /** How its keys begin: 2 to 32 lower-case letters and digits in words joined by `_`, such as `acme` or `acme_live`. */
+  /**
+   * How its keys begin: 2 to 32 lower-case letters and digits in words joined by `_`, such as `acme` or `acme_live`. Keys of another
+   * kind, such as test keys, belong into a store of their own: `list`, `rotate` and `revoke` do not ask for the prefix.
+   */
   readonly prefix: string
   /** Where they are kept. */
   readonly store: KeyStore
@@ -284,7 +292,8 @@ export interface ApiKeys<O> {
   readonly issue: (key: NewKey<O>) => Promise<IssuedKey>
   /**
    * Gives a key a new secret. The record stays. Older secrets work for another `overlap` milliseconds; with 0 they stop
-   * immediately. Rejects with `NoLiveKey` if there is no such key.
+   * immediately. The new one has the prefix of these options, whatever the older ones have. Rejects with `NoLiveKey` if there is no
+   * such key, and with a TypeError for an id that is no string.
    */
   readonly rotate: (id: string, options: { readonly overlap: number }) => Promise<IssuedKey>
   /**
@@ -374,6 +383,7 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
       return { key, id: record.id }
     },
     rotate: async (id, rotation) => {
+      checkId('keys.rotate(id, options)', id)
       const overlap = checkOverlap(rotation)
       const key = form.make()
       const at = Date.now()
@@ -388,6 +398,7 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
       return { key, id }
     },
     revoke: async (id) => {
+      checkId('keys.revoke(id)', id)
       const isRevoked = await timed(() => store.revoke(id, Date.now()))
       if (isRevoked) report(apiKeyChanges)(() => ({ event: 'revoked', id }))
       return isRevoked
