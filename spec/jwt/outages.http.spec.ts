@@ -98,6 +98,11 @@ describe('a provider fails whose keys were never loaded', () => {
     expect((await get(sent)).status).toBe(200)
   })
 
+  it('a time limit may have a fraction', async () => {
+    const { get, token } = await behind({ timeout: 5000.5 })
+    expect((await get(await token())).status).toBe(200)
+  })
+
   it('200 parallel requests cost one fetch, whether it succeeds or fails', async () => {
     const { provider, get, token, fetches } = await behind({ timeout: 5000 })
     const sent = await token()

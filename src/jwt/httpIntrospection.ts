@@ -155,7 +155,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
     const begun = thisMoment()
     const question = outages.asked()
     try {
-      const claims = await ask(token, AbortSignal.timeout(timeout))
+      const claims = await ask(token, AbortSignal.timeout(Math.ceil(timeout)))
       outages.answered(question)
       if (!isAcceptable(claims)) return refused
       const refusal = refusalNow(claims)

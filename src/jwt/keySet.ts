@@ -169,7 +169,7 @@ export const remoteKeys = (
     state.missing.clear()
     const loadedAt = thisMoment()
     try {
-      const jwks = await fetch(AbortSignal.timeout(timeout))
+      const jwks = await fetch(AbortSignal.timeout(Math.ceil(timeout)))
       const text = JSON.stringify(jwks)
       // the same object for the same keys, so that verified tokens stay verified
       const before = state.known

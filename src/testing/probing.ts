@@ -282,7 +282,7 @@ const ask = (
     const port = typeof address === 'object' && address !== null ? address.port : 0
     const host = fields.some(([name]) => name.toLowerCase() === 'host') ? [] : ['Host', `127.0.0.1:${port}`]
     const headers = [...host, ...fields.flat(), PROBE, probe]
-    const signal = AbortSignal.timeout(within)
+    const signal = AbortSignal.timeout(Math.ceil(within))
     try {
       const asking = send({ agent, host: '127.0.0.1', port, method, path: url, headers, signal }, (response) => {
         const chunks: Buffer[] = []

@@ -93,7 +93,7 @@ export const providerOf = (place: string, options: ProviderOptions): Provider =>
     const url = E.isRight(document) ? document.right.metadata['jwks_uri'] : undefined
     if (typeof url !== 'string') throw new Outage('answered a discovery document without a jwks_uri', true)
     const headers = { Accept: 'application/json, application/jwk-set+json' }
-    const { status, text } = await asked(url, { headers, signal: AbortSignal.timeout(policy.timeout) })
+    const { status, text } = await asked(url, { headers, signal: AbortSignal.timeout(Math.ceil(policy.timeout)) })
     if (status !== 200) throw new Outage(`answered ${status}`, true)
     const keys = usableKeys(jsonOf(text))
     if (keys === undefined) throw new Outage('answered a key set without a key for signatures', true)

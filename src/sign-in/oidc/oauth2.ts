@@ -197,7 +197,7 @@ const subjectOf = async (
   tokens: TokenEndpointResponse,
   timeout: number,
 ): Promise<string> => {
-  const signal = AbortSignal.timeout(timeout)
+  const signal = AbortSignal.timeout(Math.ceil(timeout))
   const late = new Promise<never>((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(new Outage('did not answer in time', false)), { once: true })
   })
