@@ -18,6 +18,7 @@ import {
   type Authenticator,
   type Description,
 } from 'koa-with-auth'
+import { httpJwt, protectedResource } from 'koa-with-auth/jwt'
 import { describe, expect, it } from 'vitest'
 import { failureComponents, failuresOf, responsesOf } from '../../src/openapi/security.js'
 import { listed } from '../../src/openapi/paths.js'
@@ -32,6 +33,20 @@ const scoped = requireScopes(['read'], { granted: () => 'read' })
 describe('the statuses that a guard can answer', () => {
   it.each<[string, Authenticator<unknown>, number[], number[]]>([
     ['a credential that no browser sends by itself', bearer, [401, 503], [401, 503]],
+    [
+      'a resource for pages of some origins',
+      httpJwt({
+        issuer: { issuer: 'https://login.example', secret: 's'.repeat(32) },
+        audience: 'https://api.example/mcp',
+        protectedResource: protectedResource({
+          resource: 'https://api.example/mcp',
+          authorizationServers: 'https://login.example',
+          origins: ['https://app.example'],
+        }),
+      }),
+      [401, 403, 503],
+      [401, 403, 503],
+    ],
     ['a cookie: CSRF on unsafe methods', cookie, [401, 503], [401, 403, 503]],
     ['a session', sessionAuth(), [401, 503], [401, 403, 503]],
     [

@@ -70,7 +70,7 @@ export interface ProtectedResourceOptions {
   readonly documentation?: string | undefined
   /**
    * The origins whose pages may call it, or `'any'`. A request with another `Origin`, or with `null`, gets a 403, also for safe
-   * methods. Without this option, `Origin` is not checked.
+   * methods, unless another member of a list lets it in. Without this option, `Origin` is not checked.
    */
   readonly origins?: AllowedOrigins | undefined
 }

@@ -302,11 +302,16 @@ export const failuresOf = (description: Description | undefined, method: ListedM
     ? []
     : [
         ...(canRefuse(description) ? [401 as const] : []),
-        ...(isScoped(description) || (isAmbient(description) && !isSafe(method.toUpperCase())) ? [403 as const] : []),
+        ...(isScoped(description) || refusesOrigins(description, method) ? [403 as const] : []),
         ...(isThrottled(description) ? [429 as const] : []),
         // any hook can be async, and take too long
         503,
       ]
+
+// A write of another site, or any request of an origin that a protected resource does not list
+const refusesOrigins = (description: Description, method: ListedMethod): boolean =>
+  (isAmbient(description) && !isSafe(method.toUpperCase())) ||
+  leaves(description).some(({ exposesChallenges }) => exposesChallenges !== undefined)
 
 const challenge = '#/components/headers/WWW-Authenticate'
 const challengeHeader = () => ({ 'WWW-Authenticate': { $ref: challenge } })
