@@ -37,16 +37,20 @@ export const within = (store: StoreContent, timeout: number): (<A>(ask: () => Pr
   return (ask) =>
     new Promise((resolve, reject) => {
       const question = outages.asked()
-      let isSilent = false
-      const timer = setTimeout(() => {
-        isSilent = true
+      let isOver = false
+      const giveUp = (): void => {
+        if (isOver) return
+        isOver = true
         outages.failed(question, 'silent')
         const problem = `did not answer within ${timeout} ms`
         warn(problem)
         reject(new StoreUnavailable(`${what} ${problem}`))
-      }, timeout)
+      }
+      // One more turn of the event loop: if this process was busy, the answer is there, but was not read yet
+      const timer = setTimeout(() => setImmediate(giveUp), timeout)
       const fail = (cause: unknown): void => {
-        if (isSilent) return
+        if (isOver) return
+        isOver = true
         clearTimeout(timer)
         outages.failed(question, 'failed')
         warn(`failed: ${errorInWords(cause)}`)
@@ -55,9 +59,10 @@ export const within = (store: StoreContent, timeout: number): (<A>(ask: () => Pr
       try {
         Promise.resolve(ask()).then((answer) => {
           // an answer that comes too late is ignored
-          if (isSilent) return
+          if (isOver) return
           // some clients resolve to an Error instead of rejecting
           if (answer instanceof Error) return fail(answer)
+          isOver = true
           clearTimeout(timer)
           outages.answered(question)
           resolve(answer)
