@@ -47,7 +47,7 @@ const shared = {
   globalSetup: ['spec/support/runs/madeOnce.ts'],
   // specs wait for the warnings that they cause, and Node would print all of them
   execArgv: ['--no-warnings'],
-  hookTimeout: 60_000,
+  hookTimeout: 180_000,
 }
 const suite = (name: string, include: string[], testTimeout = 45_000) => ({
   resolve: { alias },

@@ -152,7 +152,11 @@ describeEveryKeyStore((store, name) => {
       fc.asyncProperty(fc.commands([...steps], { maxCommands: 40, size: 'max' }), async (commands) => {
         const model: Model = { keys: [] }
         const { store: watched, calls } = noted(store())
-        const real: Real = { keys: apiKeys({ prefix: 'acme', store: watched }), calls, run: `${name} ${runs++}:` }
+        const real: Real = {
+          keys: apiKeys({ prefix: 'acme', store: watched, timeout: 20_000 }),
+          calls,
+          run: `${name} ${runs++}:`,
+        }
         await fc.asyncModelRun(() => ({ model, real }), commands)
         for (const kept of model.keys) {
           for (const secret of kept.secrets) {
@@ -168,7 +172,7 @@ describeEveryKeyStore((store, name) => {
   it('K-10 a revocation wins against all rotations at the same time: no secret is valid after it', async () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(8), fc.integer({ min: 1, max: 8 }), async (place, count) => {
-        const keys = apiKeys({ prefix: 'acme', store: store() })
+        const keys = apiKeys({ prefix: 'acme', store: store(), timeout: 20_000 })
         const first = await keys.issue({ owner: 'race' })
         const rotating = Array.from({ length: count }, () => () => keys.rotate(first.id, { overlap: 60_000 }))
         const work: (() => Promise<unknown>)[] = [...rotating]
@@ -188,7 +192,7 @@ describeEveryKeyStore((store, name) => {
   }, 60_000)
 
   it('K-09 after several rotations at the same time, exactly one secret has no end, and all others have one', async () => {
-    const keys = apiKeys({ prefix: 'acme', store: store() })
+    const keys = apiKeys({ prefix: 'acme', store: store(), timeout: 20_000 })
     const first = await keys.issue({ owner: 'race' })
     const rotated = await Promise.all(Array.from({ length: 8 }, () => keys.rotate(first.id, { overlap: 60_000 })))
     const results = await Promise.all([first, ...rotated].map(async ({ key }) => keys.authenticate(request, key)))

@@ -92,11 +92,11 @@ const expectHeld = async (
   const before = site.handled()
   const crowd = startCrowd(site, clients)
   try {
-    await vi.waitFor(() => expect(crowd.answers.length).toBeGreaterThan(2 * CLIENTS), 10_000)
+    await vi.waitFor(() => expect(crowd.answers.length).toBeGreaterThan(2 * CLIENTS), 30_000)
     await fault.begin()
     const down = performance.now()
     const asked = () => new Set(crowd.answers.filter(({ begun }) => begun > down).map(({ sort }) => sort))
-    await vi.waitFor(() => expect(asked().size).toBe(new Set(sorts).size), 10_000)
+    await vi.waitFor(() => expect(asked().size).toBe(new Set(sorts).size), 30_000)
     const change = site.keys.issue({ owner: 'late' }).then(
       () => 'issued',
       ({ status }: { status?: unknown }) => status,

@@ -18,7 +18,7 @@ import {
 import { describeLastingStores } from '../support/stores/sessionStores.js'
 
 const anna = { username: 'anna', isActive: true }
-const TIMEOUT = 150
+const TIMEOUT = 400
 
 const faults: Readonly<Record<string, () => never>> = {
   rejects: () => Promise.reject(new Error('ECONNREFUSED')) as never,

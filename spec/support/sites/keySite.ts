@@ -10,7 +10,7 @@ import { createClient } from 'redis'
 import { listen } from '../servers/server.js'
 
 /** How long the store may take, in milliseconds. */
-export const TIMEOUT = 500
+export const TIMEOUT = 1000
 
 export interface Site {
   readonly keys: ApiKeys<string>
