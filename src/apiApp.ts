@@ -8,7 +8,7 @@
 import type { DefaultContext, DefaultState } from 'koa'
 import type { AuthenticatorLike, PrincipalOf } from './core/Authenticator.js'
 import * as Requirement from './core/Requirement.js'
-import { onError, type Answer, type ExceptionClass, type ExceptionHandler } from './core/Settings.js'
+import { onError, type ExceptionResponder, type ExceptionClass, type ExceptionHandler } from './core/Settings.js'
 import {
   bare,
   checkOptions,
@@ -58,20 +58,20 @@ export interface ApiApp<P, S = DefaultState, C = DefaultContext> extends AuthRou
    * Registers a handler for a class of exceptions of authenticators or operations. The handler of the nearest class
    * answers (spec 7). A handler that throws is a 500. Throws a TypeError for a class that has a handler.
    */
-  onError<X>(type: ExceptionClass<X>, answer: Answer<X>): this
+  onError<X>(type: ExceptionClass<X>, answer: ExceptionResponder<X>): this
 }
 
-const path: Check = (place, value) => {
+const path: Check = (where, value) => {
   if (typeof value === 'string' && /^(?:\/[^{}()?+*!\s]*[^{}()?+*!\s/])?$/.test(value)) return
   throw new TypeError(
-    `${place} must be a path such as "/api" or "/tenants/:tenant", without a slash at the end and without a pattern; "" means no prefix`,
+    `${where} must be a path such as "/api" or "/tenants/:tenant", without a slash at the end and without a pattern; "" means no prefix`,
   )
 }
 
-const page: Check = (place, value) => {
+const page: Check = (where, value) => {
   if (typeof value === 'boolean') return
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new TypeError(`${place} must be true, false or options`)
+    throw new TypeError(`${where} must be true, false or options`)
   for (const name of ['title', 'version'] as const) {
     if (Reflect.get(value, name) !== undefined)
       throw new TypeError(`apiApp's docs: the ${name} is the application's; write apiApp({ ${name}, docs })`)
@@ -141,7 +141,11 @@ export function apiApp(given: GivenOptions = {}): ApiApp<unknown> {
   })(router)
   addDocsTo(guarded, options)
   // `this`: a router derived from the application shares its handlers, and is returned itself
-  function addHandler(this: RouterInstance, type: ExceptionClass<unknown>, answer: Answer<unknown>): RouterInstance {
+  function addHandler(
+    this: RouterInstance,
+    type: ExceptionClass<unknown>,
+    answer: ExceptionResponder<unknown>,
+  ): RouterInstance {
     const added: ExceptionHandler = onError(type, answer)
     handlers.push(added)
     try {
@@ -160,10 +164,10 @@ declareFactory('apiApp', apiApp)
 
 const addDocsTo = (router: RouterInstance, { title = 'API', version = '1.0.0', docs }: ApiAppOptions): void => {
   if (docs === false) return
-  const place = "apiApp's docs"
+  const where = "apiApp's docs"
   const own: ApiDocsOptions = typeof docs === 'object' ? docs : {}
   // an application that did not ask for the page needs nothing installed
-  const folder = docs === undefined ? findSwaggerUi() : requireSwaggerUi(place)
+  const folder = docs === undefined ? findSwaggerUi() : requireSwaggerUi(where)
   if (folder === undefined && process.env['NODE_ENV'] === 'development') {
     process.emitWarning(
       'apiApp has no docs page, because koa-with-auth/openapi needs swagger-ui-dist for it: npm install swagger-ui-dist, or write docs: false',
@@ -171,7 +175,7 @@ const addDocsTo = (router: RouterInstance, { title = 'API', version = '1.0.0', d
     )
   }
   addDocs(router, router, {
-    place,
+    where,
     // public, whatever the application requires: a caller without credentials learns there how to get some
     options: { auth: null, ...own, title, version },
     folder,

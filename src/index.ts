@@ -102,7 +102,7 @@ export type { SessionKindOptions } from './kinds/session.js'
 // Koa
 export { withAuth } from './koa/withAuth.js'
 export { guardApp, type GuardAppOptions } from './koa/guardApp.js'
-export type { AfterGuard as BehindGuard, GuardOptions } from './koa/withAuth.js'
+export type { AfterGuard, GuardOptions } from './koa/withAuth.js'
 export { authSettings, type AuthSettings } from './koa/settings.js'
 export type { Auth, AuthContext, AuthRouter, Guard, Handler } from './koa/AuthRouter.js'
 
@@ -111,7 +111,7 @@ export { operation, type Described, type OperationOptions } from './openapi/oper
 
 // the application
 export { apiApp, type ApiApp, type ApiAppOptions, type ApiDocsOptions } from './apiApp.js'
-export { onError, type Answer as ExceptionAnswer, type ExceptionClass, type ExceptionHandler } from './core/Settings.js'
+export { onError, type ExceptionResponder, type ExceptionClass, type ExceptionHandler } from './core/Settings.js'
 export {
   defaultErrorMapper,
   perFailure,
@@ -137,10 +137,4 @@ export type { AnonymousOf, Evaluation, PrincipalFromAnswer } from './core/Result
 export type { Remembered } from './guesses/remembered.js'
 export type { FormFields } from './kinds/form.js'
 export type { UserOf } from './kinds/session.js'
-export type {
-  AlsoGuard,
-  AnyGuard,
-  AlsoPrincipal as Both,
-  PrincipalAfter as SeenBehind,
-  RouteMethod as Verb,
-} from './koa/AuthRouter.js'
+export type { AlsoGuard, AnyGuard, AlsoPrincipal, PrincipalAfter, RouteMethod } from './koa/AuthRouter.js'

@@ -5,7 +5,7 @@
  */
 import Router, { type RouterInstance } from '@koa/router'
 import Koa, { type Context } from 'koa'
-import { audit, type AnyRouter, type Extent } from 'koa-with-auth/audit'
+import { audit, type AnyRouter, type ShadowExtent } from 'koa-with-auth/audit'
 import { describe, expect, it } from 'vitest'
 import { get } from '../support/models/levels.js'
 import { serve } from '../support/servers/server.js'
@@ -16,7 +16,7 @@ interface Row {
   readonly first: Named
   readonly second: Named
   /** How many of the second operation's requests the first one answers. */
-  readonly extent: Extent | 'none'
+  readonly extent: ShadowExtent | 'none'
   /** A request that the second operation answers, although the first is registered before it. */
   readonly left?: string
   /** A request that the first operation answers where the audit cannot decide. */

@@ -5,7 +5,7 @@ import { AuthError } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { newAttempt } from '../../src/core/Exchange.js'
 import { leaves } from '../../src/core/Description.js'
-import { decidedBy, recordingLeaves, type Draft } from '../../src/koa/watching.js'
+import { resultWriter, recordingLeaves, type Draft } from '../../src/koa/watching.js'
 import { build, tree } from '../support/models/trees.js'
 import { requestOf, run } from '../support/models/treeRuns.js'
 
@@ -30,7 +30,7 @@ describe('a record', () => {
         const attempt = newAttempt(request)
         const result = await a.evaluate(request, attempt)
         const record: Partial<Draft> = {}
-        decidedBy(a.description)(record as Draft, result, attempt.passed ?? [], request)
+        resultWriter(a.description)(record as Draft, result, attempt.passed ?? [], request)
         outcomes.add(String(record.outcome))
         if (E.isRight(result)) {
           expect(record).not.toHaveProperty('failure')

@@ -12,7 +12,7 @@ import {
   httpBearer,
   withAuth,
   type AuthContext,
-  type BehindGuard,
+  type AfterGuard,
 } from 'koa-with-auth'
 import { audit } from 'koa-with-auth/audit'
 import { openApi } from 'koa-with-auth/openapi'
@@ -31,7 +31,7 @@ beforeEach(() => {
   ran = []
 })
 const authOf = (ctx: Context): string => JSON.stringify(Reflect.get(ctx.request, 'auth') ?? null)
-const noted = (name: string): BehindGuard<unknown> =>
+const noted = (name: string): AfterGuard<unknown> =>
   Object.defineProperty(
     async (ctx: AuthContext<unknown>, next: Next) => {
       ran.push(`${name} ${JSON.stringify(ctx.request.auth)}`)
@@ -92,7 +92,7 @@ const site = serve(() => {
   api.get('/x', handle)
   app.use(api.routes())
 
-  const failed = (then: BehindGuard<unknown>) => withAuth(user, { then: [then] })
+  const failed = (then: AfterGuard<unknown>) => withAuth(user, { then: [then] })
   const errors = new Router({ prefix: '/errors' })
   errors.get(
     '/limit',
@@ -112,7 +112,7 @@ const site = serve(() => {
   for (const nothing of [null, undefined]) {
     errors.get(`/rejects-${nothing}`, failed(() => Promise.reject(nothing)), handle) // prettier-ignore
   }
-  const twice: BehindGuard<unknown> = async (_ctx, next) => {
+  const twice: AfterGuard<unknown> = async (_ctx, next) => {
     await next()
     await next()
   }
@@ -136,12 +136,12 @@ const withBoth = () => new Router().get('/x', withAuth(also(user), { then: [note
 const raise = (): never => {
   throw new Error('the tenant is not known')
 }
-const failing: BehindGuard<unknown> = (ctx, next) => {
+const failing: AfterGuard<unknown> = (ctx, next) => {
   if (ctx.query['fail'] !== undefined) throw new OutOfStock()
   return next()
 }
 const inState =
-  (name: string): BehindGuard<unknown> =>
+  (name: string): AfterGuard<unknown> =>
   (ctx, next) => {
     ran.push(`${name} ${JSON.stringify(ctx.state['who'])}`)
     return next()
@@ -302,7 +302,7 @@ describe('functions after a guard, which answer or throw like a handler', () => 
 })
 
 describe('other readers of a guard with functions after it', () => {
-  const build = (options?: { readonly then: ReadonlyArray<BehindGuard<unknown>> }) => {
+  const build = (options?: { readonly then: ReadonlyArray<AfterGuard<unknown>> }) => {
     const router = withAuth(user, options)(new Router())
     router.get('/mine', handle)
     router.get('/both', withAuth(also(client), options), handle)

@@ -183,7 +183,7 @@ describe('names of schemes', () => {
 describe('components.securitySchemes', () => {
   const usesOf = (...all: ReadonlyArray<Authenticator<unknown>>) =>
     all.flatMap((of, at) =>
-      securityOf(Requirement.guardedBy(of)).schemes.map((scheme) => ({ ...scheme, place: `GET /${at}` })),
+      securityOf(Requirement.guardedBy(of)).schemes.map((scheme) => ({ ...scheme, where: `GET /${at}` })),
     )
 
   it('has each kind with its place, its format and its description', () => {

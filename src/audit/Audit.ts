@@ -130,13 +130,13 @@ const operationCells = (audited: AuditedOperation): Cells => [
   [
     ...(audited.host === undefined ? [] : [`only on ${audited.host}`]),
     ...audited.shadowedBy.map(inNote),
-    ...named('before its guard', audited.beforeGuard),
-    ...named('behind its guard', audited.behindGuard),
+    ...noteOf('before its guard', audited.beforeGuard),
+    ...noteOf('behind its guard', audited.behindGuard),
     ...(audited.csrf === 'off' ? ['takes writes from other sites'] : []),
   ].join('; '),
 ]
 
-const named = (where: string, functions: ReadonlyArray<string>): ReadonlyArray<string> =>
+const noteOf = (where: string, functions: ReadonlyArray<string>): ReadonlyArray<string> =>
   functions.length > 0 ? [`${where}: ${functions.join(', ')}`] : []
 
 const howMuch = { all: 'answered', part: 'partly answered', unknown: 'perhaps answered' }

@@ -48,7 +48,7 @@ interface Relation {
 }
 
 // How the router writes `router.use(f)`: everything below the prefix
-const below = String.raw`(?:\/|$)`
+const restOfPath = String.raw`(?:\/|$)`
 
 /** Reads the path of a layer. */
 export const routedPath = (layer: LayerPath): RoutedPath => {
@@ -72,8 +72,8 @@ const patternOf = (layer: LayerPath): PathPattern | undefined => {
     const pattern = modern && make(modern.path, opts)
     return pattern && { ...pattern, isExact: pattern.isExact && modern.isExact }
   }
-  const prefix = path.slice(0, -below.length)
-  if (!path.endsWith(below) || !/^[\w/~%-]*$/.test(prefix)) return undefined
+  const prefix = path.slice(0, -restOfPath.length)
+  if (!path.endsWith(restOfPath) || !/^[\w/~%-]*$/.test(prefix)) return undefined
   return prefix === '' ? make('{*all}', {}) : make(prefix, { sensitive: true, end: false })
 }
 
@@ -150,8 +150,8 @@ export interface Route extends RoutedOperation {
 }
 
 /** The layers of a router, in the order of registration. Throws a TypeError if the argument is not a router. */
-export const pathLayersOf = (place: string, router: AnyRouter): ReadonlyArray<PathLayer> => {
-  checkRouter(place, router)
+export const pathLayersOf = (caller: string, router: AnyRouter): ReadonlyArray<PathLayer> => {
+  checkRouter(caller, router)
   return layersOf(router).map((layer) => ({ ...layer, accepted: routedPath(layer.layer) }))
 }
 

@@ -146,13 +146,13 @@ const distinct = (ways: ReadonlyArray<AccessPath>): ReadonlyArray<AccessPath> =>
 
 /** Whether every caller who gets in by the first also gets in by the second: it demands no more. */
 const demandsNoMore = (first: AccessPath, second: AccessPath): boolean =>
-  isWithin(second.credentials, first.credentials) &&
+  isSubset(second.credentials, first.credentials) &&
   second.scopes.every((scope) => first.scopes.includes(scope)) &&
-  isWithin(second.authorizations, first.authorizations) &&
+  isSubset(second.authorizations, first.authorizations) &&
   (second.takesAnything || !first.takesAnything)
 
 // As multisets, because two bearer tokens are more than one
-const isWithin = (some: ReadonlyArray<string>, all: ReadonlyArray<string>): boolean => {
+const isSubset = (some: ReadonlyArray<string>, all: ReadonlyArray<string>): boolean => {
   const left = [...all]
   return some.every((one) => {
     const at = left.indexOf(one)

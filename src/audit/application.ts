@@ -59,8 +59,8 @@ export const audit = (router: AnyRouter | AnyApplication): Audit => {
 }
 
 /** The mistake of an application that cannot be read. */
-export const noRouterIn = (place: string): TypeError =>
-  new TypeError(`${place}: the application mounts no router; write app.use(router.routes()) first`)
+export const noRouterIn = (caller: string): TypeError =>
+  new TypeError(`${caller}: the application mounts no router; write app.use(router.routes()) first`)
 
 declareFactory('audit', audit)
 
@@ -100,8 +100,8 @@ export const readApplication = ({ middleware }: AnyApplication): ApplicationRead
       around.push({ guard: f, settings })
       continue
     }
-    const below = router === undefined ? alone(f) : routerReadingOf('audit(router)', router, settings)
-    const reading = around.reduceRight(within, below)
+    const inner = router === undefined ? alone(f) : routerReadingOf('audit(router)', router, settings)
+    const reading = around.reduceRight(within, inner)
     settings = additionOf(f)?.(settings) ?? settings
     audits.push(
       auditOf(
@@ -154,7 +154,7 @@ const within = (reading: RouterReading, { guard, settings }: Around): RouterRead
   const both = (inner: Authenticator<unknown> | undefined): Authenticator<unknown> =>
     inner === undefined ? outer : allOf([outer, inner])
   // the policy that a cross-site write meets, if `inner` meets `policy`
-  const policyOf = (inner: Authenticator<unknown> | undefined, policy: CrossOriginPolicy): CrossOriginPolicy => {
+  const policyWithin = (inner: Authenticator<unknown> | undefined, policy: CrossOriginPolicy): CrossOriginPolicy => {
     if (!isAmbient(outer.description)) return policy
     return inner !== undefined && isAmbient(inner.description) ? stricter(settings, policy) : settings
   }
@@ -177,7 +177,7 @@ const within = (reading: RouterReading, { guard, settings }: Around): RouterRead
     return {
       ...layer,
       guarded: 'yes',
-      covering: { authenticator: both(inner), policy: policyOf(inner, covering?.policy ?? settings) },
+      covering: { authenticator: both(inner), policy: policyWithin(inner, covering?.policy ?? settings) },
     }
   }
   return {
@@ -185,8 +185,8 @@ const within = (reading: RouterReading, { guard, settings }: Around): RouterRead
     routes: reading.routes.map(guarded),
     middleware: reading.middleware.map(covered),
     settingsOf: (route) => {
-      const below = readings.get(route) ?? route
-      return policyOf(innerOf(below), reading.settingsOf(below))
+      const original = readings.get(route) ?? route
+      return policyWithin(innerOf(original), reading.settingsOf(original))
     },
   }
 }

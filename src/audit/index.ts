@@ -11,4 +11,4 @@ export { seal, type SealOptions } from './seal.js'
 
 // Types that TypeScript writes into your declarations. Do not import them: any version may change them
 export type { AnyApplication, AnyRouter, RouterLayer } from '../koa/operations.js'
-export type { ShadowExtent as Extent } from './Audit.js'
+export type { ShadowExtent } from './Audit.js'

@@ -91,7 +91,7 @@ interface State {
   /** The transition to the next state; `undefined` in an accepting state. */
   readonly next: Transition | undefined
   /** The transition back to this state, for a character that may be repeated. */
-  readonly again: Transition | undefined
+  readonly repeated: Transition | undefined
 }
 
 /** The label of a transition: this character, any character but a slash, or any character. */
@@ -185,7 +185,7 @@ const isPlain = (tokens: ReadonlyArray<Token>): boolean => {
 const statesOf = (steps: ReadonlyArray<Transition>): State[] =>
   [...steps, undefined].map((next, at) => {
     const before = steps[at - 1]
-    return { next, again: before?._tag === 'Text' ? undefined : before }
+    return { next, repeated: before?._tag === 'Text' ? undefined : before }
   })
 
 const samplesOf = (flat: ReadonlyArray<ReadonlyArray<Token>>, endings: ReadonlyArray<string>): string[] => {
@@ -221,7 +221,7 @@ export const move = ({ states }: PathPattern, from: ReadonlyArray<number>, char:
   const reached = new Set<number>()
   for (const index of from) {
     const state = states[index]
-    if (state?.again !== undefined && takes(state.again, char)) reached.add(index)
+    if (state?.repeated !== undefined && takes(state.repeated, char)) reached.add(index)
     if (state?.next !== undefined && takes(state.next, char)) reached.add(index + 1)
   }
   return [...reached].sort((one, other) => one - other)

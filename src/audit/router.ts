@@ -83,8 +83,8 @@ export interface RouterReading {
 }
 
 /** Reads a router. Throws a TypeError for anything else. `outer`: the settings above it, if they are known. */
-export const routerReadingOf = (place: string, router: AnyRouter, outer: Settings = defaults): RouterReading => {
-  const layers = pathLayersOf(place, router)
+export const routerReadingOf = (caller: string, router: AnyRouter, outer: Settings = defaults): RouterReading => {
+  const layers = pathLayersOf(caller, router)
   const runsFirst = orderOf(router)
   const routes = routesOf(layers)
   const isClosed = (route: Route): boolean => accessOf(route) === 'guarded'

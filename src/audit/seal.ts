@@ -138,18 +138,18 @@ const listing = (
  */
 
 /** The differences of an application from a policy file, as the command finds them. Throws an Error for a file that cannot be read. */
-const applicationFindings = (place: string, file: string | URL, audit: Audit): ReadonlyArray<string> =>
-  inFile(file, differencesOf(linesIn(place, file), linesOf(audit)))
+const applicationFindings = (caller: string, file: string | URL, audit: Audit): ReadonlyArray<string> =>
+  inFile(file, differencesOf(linesIn(caller, file), linesOf(audit)))
 
 const inFile = (file: string | URL, differences: ReadonlyArray<Difference>): ReadonlyArray<string> =>
   findingsOfPolicy(differences).map(({ message }) => `${message} (${String(file)})`)
 
 /** The same for a router. */
-const policyFindings = (place: string, file: string | URL, audit: Audit): ReadonlyArray<string> => {
+const policyFindings = (caller: string, file: string | URL, audit: Audit): ReadonlyArray<string> => {
   const lines = linesOf(audit)
   const own = new Set(lines.map(({ operation }) => operation))
   // operations of other routers answer first in the application only
-  const before = linesIn(place, file).map((line) => ({
+  const before = linesIn(caller, file).map((line) => ({
     ...line,
     notes: line.notes.filter((note) => own.has(aheadIn(note) ?? line.operation)),
   }))
@@ -160,14 +160,14 @@ const policyFindings = (place: string, file: string | URL, audit: Audit): Readon
   )
 }
 
-const linesIn = (place: string, file: string | URL): ReadonlyArray<PolicyLine> => {
+const linesIn = (caller: string, file: string | URL): ReadonlyArray<PolicyLine> => {
   const bytes = E.tryCatch(
     () => readFileSync(file),
     (error) => (error instanceof Error ? error.message : String(error)),
   )
   const read = E.isLeft(bytes) ? bytes : readPolicy(bytes.right)
   if (E.isLeft(read)) {
-    throw new Error(`${place}: ${String(file)}: ${read.left}; write it with koa-with-auth audit --write`)
+    throw new Error(`${caller}: ${String(file)}: ${read.left}; write it with koa-with-auth audit --write`)
   }
   return read.right
 }
@@ -201,8 +201,8 @@ const isOfTheApplication = ({ direction, was, is }: Difference): boolean =>
  * (`withAuth(a)(router)`, a router that it is mounted on) are separate routers, and stay open.
  */
 
-const refuseIn = (place: string, what: string) => (): never => {
-  throw new TypeError(`${what} comes after ${place}, which has not checked it: write it before`)
+const refuseIn = (caller: string, what: string) => (): never => {
+  throw new TypeError(`${what} comes after ${caller}, which has not checked it: write it before`)
 }
 
 const refuse = (what: string) => refuseIn('seal(router)', what)
@@ -336,17 +336,17 @@ export interface SealOptions {
 
 const listOf =
   (type: 'string' | 'function', what: string): Check =>
-  (place, value) => {
+  (where, value) => {
     if (Array.isArray(value) && value.every((each) => typeof each === type)) return
-    throw new TypeError(`${place} must be an array of ${what}`)
+    throw new TypeError(`${where} must be an array of ${what}`)
   }
 
 const checks: Checks<SealOptions> = {
   public: maybe(listOf('string', "operations such as 'GET /health'")),
   middleware: maybe(listOf('function', 'the functions that were passed to router.use')),
-  lock: maybe((place, value) => {
+  lock: maybe((where, value) => {
     if ((typeof value === 'string' && value !== '') || value instanceof URL) return
-    throw new TypeError(`${place} must be the path or the URL of a policy file`)
+    throw new TypeError(`${where} must be the path or the URL of a policy file`)
   }),
 }
 
@@ -397,13 +397,13 @@ const checks: Checks<SealOptions> = {
  */
 export const seal = <R extends AnyRouter | AnyApplication>(router: R, options: SealOptions = {}): R => {
   const isWhole = isApplication(router)
-  const place = isWhole ? 'seal(app)' : 'seal(router)'
-  const { lock, ...lists } = checkOptions(place.replace(')', ', options)'), options, checks)
-  const withLock = place.replace(')', ', { lock })')
+  const caller = isWhole ? 'seal(app)' : 'seal(router)'
+  const { lock, ...lists } = checkOptions(caller.replace(')', ', options)'), options, checks)
+  const withLock = caller.replace(')', ', { lock })')
   if (lock !== undefined && Object.keys(lists).length > 0) {
     throw new TypeError(`${withLock}: the policy file lists what is public; leave out public and middleware`)
   }
-  const { reading, audit } = isWhole ? applicationAt(place, router) : routerAt(place, router)
+  const { reading, audit } = isWhole ? applicationAt(caller, router) : routerAt(caller, router)
   const findings = [
     ...reading.routes.flatMap((route) => misuse(route) ?? []),
     ...(lock === undefined
@@ -416,7 +416,7 @@ export const seal = <R extends AnyRouter | AnyApplication>(router: R, options: S
   ]
   if (findings.length > 0) {
     const count = findings.length === 1 ? '1 finding' : `${findings.length} findings`
-    throw withCode(new TypeError([`${place}: ${count}`, ...findings].join('\n- ')), 'ERR_NOT_SEALED')
+    throw withCode(new TypeError([`${caller}: ${count}`, ...findings].join('\n- ')), 'ERR_NOT_SEALED')
   }
   if (isWhole) {
     // all settings above its routers are known, and were compared
@@ -428,14 +428,14 @@ export const seal = <R extends AnyRouter | AnyApplication>(router: R, options: S
   return router
 }
 
-const routerAt = (place: string, router: AnyRouter): { readonly reading: Listed; readonly audit: Audit } => {
-  const reading = routerReadingOf(place, router)
+const routerAt = (caller: string, router: AnyRouter): { readonly reading: Listed; readonly audit: Audit } => {
+  const reading = routerReadingOf(caller, router)
   return { reading, audit: auditOf(reading) }
 }
 
-const applicationAt = (place: string, app: AnyApplication): { readonly reading: Listed; readonly audit: Audit } => {
+const applicationAt = (caller: string, app: AnyApplication): { readonly reading: Listed; readonly audit: Audit } => {
   const read = readApplication(app)
-  if (read === undefined) throw noRouterIn(place)
+  if (read === undefined) throw noRouterIn(caller)
   return read
 }
 

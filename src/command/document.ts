@@ -73,12 +73,12 @@ const schemeInWords = (name: string, schemes: Readonly<Record<string, unknown>>)
   const own = entriesOf(schemes[name])
   const { $ref } = own
   const referred = typeof $ref === 'string' ? schemes[$ref.replace('#/components/securitySchemes/', '')] : own
-  const { type, scheme, in: place, name: field } = entriesOf(referred)
+  const { type, scheme, in: location, name: field } = entriesOf(referred)
   switch (type) {
     case 'http':
       return String(scheme).toLowerCase()
     case 'apiKey':
-      return `API key in ${String(place)} ${place === 'header' ? String(field).toLowerCase() : String(field)}`
+      return `API key in ${String(location)} ${location === 'header' ? String(field).toLowerCase() : String(field)}`
     case 'oauth2':
     case 'openIdConnect':
     case 'mutualTLS':

@@ -188,10 +188,10 @@ export const expired: PlainExpired = plain('expired') as PlainExpired
 /** The credentials are good, but another site made the browser send them. */
 export const forged: AuthError = deepFreeze({ _tag: 'forged' })
 
-const scopes: Check = (place, value) => {
-  list(place, value)
+const scopes: Check = (where, value) => {
+  list(where, value)
   // Safe: it is an array
-  for (const one of value as ReadonlyArray<unknown>) nonEmpty(`each of ${place}`, one)
+  for (const one of value as ReadonlyArray<unknown>) nonEmpty(`each of ${where}`, one)
 }
 
 const insufficientChecks: Checks<InsufficientReason> = { ...reasonChecks, scope: maybe(scopes) }

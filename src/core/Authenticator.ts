@@ -123,16 +123,16 @@ export interface AuthenticatorOptions<X, C, R> {
   readonly authenticate: (request: Request, credentials: C) => R
 }
 
-const saysWhoSendsIt: Check = (place, value) => {
+const saysWhoSendsIt: Check = (where, value) => {
   if (typeof value === 'boolean') return
-  throw new TypeError(`${place} must say whether browsers send the credential by themselves: true or false`)
+  throw new TypeError(`${where} must say whether browsers send the credential by themselves: true or false`)
 }
 
-const challengeCheck: Check = (place, value) => {
+const challengeCheck: Check = (where, value) => {
   // Safe: what it returns is checked
   const bare: unknown = typeof value === 'function' ? (value as (error: AuthError) => unknown)(absent) : value
   if (typeof bare !== 'object' || bare === null) {
-    throw new TypeError(`${place} must be a challenge: Challenge.make('Scheme')`)
+    throw new TypeError(`${where} must be a challenge: Challenge.make('Scheme')`)
   }
   // Safe: `make` refuses values that are not strings
   const { scheme, parameters } = bare as Challenge
@@ -274,8 +274,8 @@ export const make = <P>(
 export const combined = <M extends Members>(members: M, assemble: (members: M) => Halves): Authenticator<unknown> => {
   const halves = assemble(members)
   // Safe: `mapLeaves` exchanges each member, and no more
-  const again = assemble as (members: Members) => Halves
-  return withNode(halves, { _tag: 'Combined', decide: halves.decide, members, assemble: again })
+  const reassemble = assemble as (members: Members) => Halves
+  return withNode(halves, { _tag: 'Combined', decide: halves.decide, members, assemble: reassemble })
 }
 
 /** @internal The members of an authenticator that `assemble` made; otherwise itself alone. */
@@ -353,7 +353,7 @@ const ofKind = <X, C, R>(kind: AuthenticatorOptions<X, C, R>, f?: Function): Aut
   }
   if (f !== undefined) noted(leaf, { decidedBy: functionName(f), functions: [[functionName(f), f]] })
   const reading = extract === anything ? undefined : { extract, decode }
-  const conclude = finishingHookResult(leaf)
+  const finishResult = finishingHookResult(leaf)
   const absent = Descriptions.constantFailure(leaf, AuthErrors.absent)
   const malformed = Descriptions.constantFailure(leaf, AuthErrors.malformed)
   const decide: Decide = (attempt) => {
@@ -368,14 +368,14 @@ const ofKind = <X, C, R>(kind: AuthenticatorOptions<X, C, R>, f?: Function): Aut
           : decode(sent.value)
       if (decoded instanceof Promise) return decoded.then((late) => admitLate(request, late)).catch(failed)
       if (E.isLeft(decoded)) return malformed
-      return finishedResult(authenticate(request, decoded.right), conclude, request)
+      return finishedResult(authenticate(request, decoded.right), finishResult, request)
     } catch (error) {
       return failed(error)
     }
   }
   const failed = (error: unknown) => E.left(Descriptions.withChallenges(leaf, failureOf(error)))
   const admitLate = (request: Request, decoded: Decoded<C>): Evaluation<unknown> =>
-    E.isLeft(decoded) ? malformed : finishedResult(authenticate(request, decoded.right), conclude, request)
+    E.isLeft(decoded) ? malformed : finishedResult(authenticate(request, decoded.right), finishResult, request)
   // Safe: `fromAnswer` lets through exactly what `PrincipalFromAnswer` computes
   return make(leaf, decide, reading) as Authenticator<PrincipalFromAnswer<R>>
 }

@@ -287,8 +287,8 @@ export const distinctScopes = (scopes: ReadonlyArray<string>): ReadonlyArray<str
 export const withScopes = (challenge: Challenge, scopes: ReadonlyArray<string>): Challenge => {
   if (scopes.length === 0) return challenge
   const { scope } = challenge.parameters
-  const shown = scope === undefined ? scopes : distinctScopes([...scope.split(' '), ...scopes])
-  return deepFreeze({ ...challenge, parameters: { ...challenge.parameters, scope: shown.join(' ') } })
+  const allScopes = scope === undefined ? scopes : distinctScopes([...scope.split(' '), ...scopes])
+  return deepFreeze({ ...challenge, parameters: { ...challenge.parameters, scope: allScopes.join(' ') } })
 }
 
 /** Whether browsers send any of the credentials by themselves. */

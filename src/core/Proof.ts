@@ -51,16 +51,16 @@ const types: Readonly<Record<string, (u: unknown) => boolean>> = {
 }
 
 /** The proof with only its own members, dated now at the latest. Throws a TypeError for a member of a wrong type. */
-export const proofFrom = (place: string, given: ProofGiven, now: number): Proof => {
-  if (typeof given !== 'object' || given === null) throw new TypeError(`${place} must be an object { method, ... }`)
+export const proofFrom = (where: string, given: ProofGiven, now: number): Proof => {
+  if (typeof given !== 'object' || given === null) throw new TypeError(`${where} must be an object { method, ... }`)
   const proof: Record<string, unknown> = {}
   for (const [name, isRight] of Object.entries(types)) {
     const value = ownField(given, name) ?? (name === 'at' ? now : undefined)
     if (value === undefined) continue
-    if (!isRight(value)) throw new TypeError(`${place}: ${name} has a wrong type`)
+    if (!isRight(value)) throw new TypeError(`${where}: ${name} has a wrong type`)
     proof[name] = name === 'at' || name === 'authTime' ? Math.min(Number(value), now) : value
   }
-  if (proof['method'] === undefined) throw new TypeError(`${place} must have a method, such as 'password'`)
+  if (proof['method'] === undefined) throw new TypeError(`${where} must have a method, such as 'password'`)
   // Safe: each member was checked
   return proof as unknown as Proof
 }

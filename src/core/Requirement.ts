@@ -95,9 +95,9 @@ declareFactory('also', also)
  * @internal Throws a TypeError for an Also without authenticators, such as one written by hand: it would let everybody
  * in.
  */
-export const checkAlso = (place: string, { authenticators }: { readonly authenticators: unknown }): void => {
+export const checkAlso = (where: string, { authenticators }: { readonly authenticators: unknown }): void => {
   if (Array.isArray(authenticators) && authenticators.length > 0 && authenticators.every(isAuthenticator)) return
-  throw new TypeError(`${place}: also(...) holds no authenticator`)
+  throw new TypeError(`${where}: also(...) holds no authenticator`)
 }
 
 const adding = (inherited: Authenticator<unknown> | undefined, own: Authenticator<unknown>): Authenticator<unknown> =>

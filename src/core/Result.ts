@@ -225,16 +225,16 @@ export const fromAnswer = (answer: unknown): Evaluation<unknown> => {
  */
 export const finishedResult = <A>(
   answer: unknown,
-  conclude: (result: Result<unknown>, about: A) => Result<unknown>,
+  finish: (result: Result<unknown>, about: A) => Result<unknown>,
   about: A,
 ): Evaluation<unknown> => {
   if (!isThenable(answer)) {
     const evaluation = fromAnswer(answer)
-    return evaluation instanceof Promise ? concludedLate(evaluation, conclude, about) : conclude(evaluation, about)
+    return evaluation instanceof Promise ? concludedLate(evaluation, finish, about) : finish(evaluation, about)
   }
   return toPromise(answer).then(
-    (late) => andThen(fromAnswer(late), (result) => conclude(result, about)),
-    (error: unknown) => conclude(failed(error), about),
+    (late) => andThen(fromAnswer(late), (result) => finish(result, about)),
+    (error: unknown) => finish(failed(error), about),
   )
 }
 
@@ -258,9 +258,9 @@ export const answerTo = (
 
 const concludedLate = <A>(
   evaluation: Promise<Result<unknown>>,
-  conclude: (result: Result<unknown>, about: A) => Result<unknown>,
+  finish: (result: Result<unknown>, about: A) => Result<unknown>,
   about: A,
-): Evaluation<unknown> => evaluation.then((result) => conclude(result, about))
+): Evaluation<unknown> => evaluation.then((result) => finish(result, about))
 
 const failed = (error: unknown): Result<never> => E.left(failureOf(error))
 

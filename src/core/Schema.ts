@@ -9,7 +9,7 @@ import { types } from 'node:util'
 import * as E from 'fp-ts/lib/Either.js'
 import type * as t from 'io-ts'
 import { type Decode, type Decoded, failureOf, isThenable, toPromise } from './Result.js'
-import { isGiven, named, type Check } from './options.js'
+import { isGiven, typeName, type Check } from './options.js'
 
 // -------------------------------------------------------------------------------------
 // model
@@ -50,12 +50,12 @@ export const isStandard = (u: unknown): u is StandardSchema => isObject(u) && ha
 export const isCodec = (u: unknown): u is t.Decoder<unknown, unknown> =>
   typeof u === 'object' && u !== null && 'validate' in u && 'decode' in u && types.isModuleNamespaceObject(u) === false
 
-/** @internal The face of a Standard Schema. Throws a TypeError that names `place` for another version. */
-export const standardOf = (place: string, schema: StandardSchema): StandardSchema['~standard'] => {
+/** @internal The face of a Standard Schema. Throws a TypeError that names `where` for another version. */
+export const standardOf = (where: string, schema: StandardSchema): StandardSchema['~standard'] => {
   const standard: unknown = schema['~standard']
   const isKnown = isObject(standard) && 'validate' in standard && typeof standard.validate === 'function'
   if (!isKnown || Reflect.get(standard, 'version') !== 1) {
-    throw new TypeError(`${place} has a "~standard" that is not version 1 of Standard Schema; update its library`)
+    throw new TypeError(`${where} has a "~standard" that is not version 1 of Standard Schema; update its library`)
   }
   // Safe: only `validate` and `version` are relied on, and its results are checked
   return standard as StandardSchema['~standard']
@@ -64,11 +64,11 @@ export const standardOf = (place: string, schema: StandardSchema): StandardSchem
 /** @internal A schema or a codec; `example` is what a message suggests. */
 export const schemaLike =
   (example: string): Check =>
-  (place, value) => {
-    if (isStandard(value)) standardOf(place, value)
+  (where, value) => {
+    if (isStandard(value)) standardOf(where, value)
     else if (!isCodec(value)) {
       throw new TypeError(
-        `${place} must be an io-ts codec, such as ${example}, or a schema of zod, valibot or arktype, not ${named(value)}`,
+        `${where} must be an io-ts codec, such as ${example}, or a schema of zod, valibot or arktype, not ${typeName(value)}`,
       )
     }
   }
@@ -82,13 +82,13 @@ const noContext: t.Context = []
 const refused: E.Either<unknown, never> = E.left('refused by its schema')
 
 /** @internal How a schema or a codec decodes. What it is may not be changed afterwards. */
-export const decoderOf = <A>(place: string, schema: Schema<A>): Decode<A> => {
+export const decoderOf = <A>(where: string, schema: Schema<A>): Decode<A> => {
   if (!isStandard(schema)) return (value) => schema.validate(value, noContext)
-  const standard = standardOf(place, schema)
+  const standard = standardOf(where, schema)
   const { validate } = standard
   const failed = (error: unknown): never => {
     // an error with a status, such as one of http-errors, would show its message
-    throw failureOf(error)._tag === 'unavailable' ? error : new Error(`${place}: the schema threw`, { cause: error })
+    throw failureOf(error)._tag === 'unavailable' ? error : new Error(`${where}: the schema threw`, { cause: error })
   }
   // Safe: a Standard Schema says that its values are of this type
   const verdict = (result: unknown) => verdictOf(result) as Decoded<A>

@@ -207,7 +207,7 @@ export const httpStatusOf = (error: unknown): number | undefined =>
 export type ExceptionClass<X> = abstract new (...args: never[]) => X
 
 /** Makes the response to an exception. Its body is sent like that of an operation. */
-export type Answer<X> = (request: Request, error: X) => AuthResponse | Promise<AuthResponse>
+export type ExceptionResponder<X> = (request: Request, error: X) => AuthResponse | Promise<AuthResponse>
 
 /** A class of exceptions and what answers them. */
 export interface ExceptionHandler {
@@ -230,7 +230,7 @@ export type ExceptionHandlers = ReadonlyMap<unknown, ExceptionHandler['answer']>
  *   onError: [onError(InvalidToken, (_request, error) => ({ status: 401, body: { detail: error.message } }))],
  * })
  */
-export const onError = <X>(type: ExceptionClass<X>, answer: Answer<X>): ExceptionHandler => {
+export const onError = <X>(type: ExceptionClass<X>, answer: ExceptionResponder<X>): ExceptionHandler => {
   if (typeof type !== 'function' || typeof type.prototype !== 'object' || type.prototype === null) {
     throw new TypeError('onError(Class, handler): the first argument must be a class')
   }

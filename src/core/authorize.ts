@@ -32,7 +32,7 @@ type Deciding = (self: Authenticator<unknown>) => Authenticator<unknown>
 
 /** What a principal must be, or must have been granted. */
 export interface Condition {
-  readonly place: string
+  readonly caller: string
   /** The scopes that it demands; empty if a function decides. */
   readonly scopes: ReadonlyArray<string>
   /** The name of the function. */
@@ -50,15 +50,15 @@ export interface Condition {
 export const scoped =
   (condition: Condition): Deciding =>
   (self) => {
-    const { place } = condition
-    checkMember(`${place}(a)`, self)
+    const { caller } = condition
+    checkMember(`${caller}(a)`, self)
     const authenticator = fromFunction(self)
-    checkDemanding(`${place}(a)`, authenticator.description)
+    checkDemanding(`${caller}(a)`, authenticator.description)
     return combined([authenticator] as const, ([member]) => allowedOf(condition, member))
   }
 
 const allowedOf = (condition: Condition, self: Authenticator<unknown>): Halves => {
-  const { place, scopes, decidedBy, isNamed, by, authentication, decide } = condition
+  const { caller, scopes, decidedBy, isNamed, by, authentication, decide } = condition
   const { description: member } = self
   const authenticate = decideOf(self)
   const description = noted<Scoped>(
@@ -77,7 +77,7 @@ const allowedOf = (condition: Condition, self: Authenticator<unknown>): Halves =
   const verdict = (allowed: unknown, result: E.Right<unknown>): E.Either<AuthError, unknown> => {
     if (allowed === true) return result
     // `None`, a `Left` and a Task are truthy, so only `true` means yes
-    return allowed ? failed(new TypeError(`${place}: f must return true or false, or a promise of it`)) : insufficient
+    return allowed ? failed(new TypeError(`${caller}: f must return true or false, or a promise of it`)) : insufficient
   }
   return {
     description,
@@ -171,7 +171,7 @@ export function authorize(
   checkHook('authorize(f)', f, 2)
   const { name } = checkOptions('authorize(f, options)', options, { name: maybe(conditionName) })
   const decidedBy = name ?? functionName(f)
-  return scoped({ place: 'authorize(f)', scopes: [], decidedBy, isNamed: name !== undefined, decide: f })
+  return scoped({ caller: 'authorize(f)', scopes: [], decidedBy, isNamed: name !== undefined, decide: f })
 }
 
 /** Scopes: an array, a set, or a string with blanks between them, such as the `scope` of a token (RFC 6749 §3.3). */
@@ -202,11 +202,11 @@ export const requireScopes = <A>(
   scopes: readonly [string, ...string[]],
   options: RequireScopesOptions<A>,
 ): ((self: Authenticator<A>) => Authenticator<A>) => {
-  const place = 'requireScopes([...], { granted })'
+  const caller = 'requireScopes([...], { granted })'
   if (!Array.isArray(scopes) || scopes.length === 0)
-    throw new TypeError(`${place}: pass an array of at least one scope`)
+    throw new TypeError(`${caller}: pass an array of at least one scope`)
   const wrong = scopes.findIndex((scope: unknown) => typeof scope !== 'string' || !scopeToken.test(scope))
-  if (wrong >= 0) throw new TypeError(`${place}: scope ${wrong + 1} must be printable ASCII without blanks, " and \\`)
+  if (wrong >= 0) throw new TypeError(`${caller}: scope ${wrong + 1} must be printable ASCII without blanks, " and \\`)
   const { granted } = checkOptions('requireScopes([...], options)', options, { granted: hook(2) })
   const demanded: ReadonlyArray<string> = [...scopes]
   const suffices = (answer: unknown): boolean => {
@@ -218,7 +218,7 @@ export const requireScopes = <A>(
     return isThenable(answer) ? toPromise(answer).then(suffices) : suffices(answer)
   }
   // Safe: the principal does not change
-  return scoped({ place: 'requireScopes(...)', scopes: demanded, by: digestOf(granted), decide }) as (
+  return scoped({ caller: 'requireScopes(...)', scopes: demanded, by: digestOf(granted), decide }) as (
     self: Authenticator<A>,
   ) => Authenticator<A>
 }
@@ -234,7 +234,7 @@ declareFactory('authorize', authorize)
 declareFactory('requireScopes', requireScopes)
 
 /** Throws a TypeError if anonymous callers pass, because they cannot be allowed anything. */
-const checkDemanding = (place: string, description: Description): void => {
+const checkDemanding = (caller: string, description: Description): void => {
   if (admitsAnonymous(description))
-    throw new TypeError(`${place}: a is optional; write optional(${place.slice(0, -3)}(a))`)
+    throw new TypeError(`${caller}: a is optional; write optional(${caller.slice(0, -3)}(a))`)
 }

@@ -57,7 +57,7 @@ const needsBlank = (before: string | undefined, after: string | undefined): bool
 }
 
 /** A name that an application gives a condition: one line, without signs that the policy file gives a meaning. */
-export const conditionName: Check = (place, value) => {
+export const conditionName: Check = (where, value) => {
   if (
     typeof value === 'string' &&
     value.length <= MAX_LENGTH &&
@@ -65,6 +65,6 @@ export const conditionName: Check = (place, value) => {
   )
     return
   throw new TypeError(
-    `${place} must be a name of at most ${MAX_LENGTH} letters, digits, single blanks and "$_.:/#-", such as 'admin'`,
+    `${where} must be a name of at most ${MAX_LENGTH} letters, digits, single blanks and "$_.:/#-", such as 'admin'`,
   )
 }

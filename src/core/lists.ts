@@ -28,7 +28,7 @@ import {
 } from './Description.js'
 import { isAnonymous, withPrincipalOf, type Evaluation, type Result } from './Result.js'
 import { checkMember } from './members.js'
-import { declareFactory, named } from './options.js'
+import { declareFactory, typeName } from './options.js'
 
 /*
  * Two alternatives: the second is tried when the first one fails. `anyOf` folds a list with it.
@@ -154,9 +154,9 @@ export function anyOf(
  * @internal The authenticator of one member, or `anyOf` for a list. Throws a TypeError for anything else, which names
  * the place.
  */
-export const authenticatorOf = (place: string, auth: unknown, member = `${place}(...)`): Authenticator<unknown> => {
+export const authenticatorOf = (caller: string, auth: unknown, member = `${caller}(...)`): Authenticator<unknown> => {
   if (Array.isArray(auth)) {
-    checkGroup(place, auth)
+    checkGroup(caller, auth)
     // Safe: anything but a list of members was refused
     return anyOf(auth as unknown as [AuthenticatorLike])
   }
@@ -236,8 +236,8 @@ const allPassing = (
   const failing = (at: number, error: AuthError, { request }: Attempt): E.Either<AuthError, never> => {
     if (AuthErrors.stops(error)) return E.left(error)
     const isPartial = description.members.some((member, other) => other !== at && isSent(member, request))
-    const behind = description.members.slice(at + 1).flatMap(skipped)
-    const branches = [...AuthErrors.branchesOf(error), ...behind]
+    const later = description.members.slice(at + 1).flatMap(skipped)
+    const branches = [...AuthErrors.branchesOf(error), ...later]
     return E.left({ ...(error._tag === 'absent' && isPartial ? AuthErrors.invalid : error), branches })
   }
   const from = (at: number, passed: ReadonlyArray<unknown>, attempt: Attempt): Evaluation<unknown> => {
@@ -310,8 +310,8 @@ const firstSent = (members: ReadonlyArray<Authenticator<unknown>>): Halves => {
       const branches = [...before, ...AuthErrors.branchesOf(error)]
       if (error._tag === 'absent') return from(at + 1, branches, attempt)
       // after an outage no other challenge is offered, because no caller can be let in now
-      const behind = AuthErrors.stops(error) ? [] : description.members.slice(at + 1).flatMap(skipped)
-      return E.left({ ...error, branches: [...branches, ...behind] })
+      const later = AuthErrors.stops(error) ? [] : description.members.slice(at + 1).flatMap(skipped)
+      return E.left({ ...error, branches: [...branches, ...later] })
     }
     const evaluation = decide(attempt)
     return evaluation instanceof Promise ? evaluation.then(goOn) : goOn(evaluation)
@@ -326,40 +326,40 @@ declareFactory('firstPresent', firstPresent)
  */
 
 /** Throws a TypeError for a value that is not a list or an object of members. */
-const checkGroup = (place: string, group: unknown): void => {
+const checkGroup = (caller: string, group: unknown): void => {
   if (Array.isArray(group)) {
-    if (group.length === 0) throw new TypeError(`${place}([]): an empty list; pass at least one authenticator`)
+    if (group.length === 0) throw new TypeError(`${caller}([]): an empty list; pass at least one authenticator`)
     // `entries` also visits holes, which `forEach` would skip
-    for (const [at, member] of group.entries()) checkMember(`${place}([...])[${at}]`, member)
+    for (const [at, member] of group.entries()) checkMember(`${caller}([...])[${at}]`, member)
     return
   }
   if (typeof group !== 'object' || group === null) {
     throw new TypeError(
-      `${place} takes a list or an object of authenticators, not ${named(group)}; write ${place}([a, b])`,
+      `${caller} takes a list or an object of authenticators, not ${typeName(group)}; write ${caller}([a, b])`,
     )
   }
   const prototype: unknown = Object.getPrototypeOf(group)
   if (prototype !== Object.prototype && prototype !== null) {
-    throw new TypeError(`${place} takes a plain object; one with its own prototype (__proto__) hides members`)
+    throw new TypeError(`${caller} takes a plain object; one with its own prototype (__proto__) hides members`)
   }
   const entries = Object.entries(group)
-  if (entries.length === 0) throw new TypeError(`${place}({}): an empty object; pass at least one authenticator`)
+  if (entries.length === 0) throw new TypeError(`${caller}({}): an empty object; pass at least one authenticator`)
   for (const [key, member] of entries) {
     // engines put integer-like keys first, whatever the order written
     if (/^\d+$/.test(key))
       throw new TypeError(
-        `${place}({ ${key}: ... }): the key looks like an integer, and would change the order; use a name`,
+        `${caller}({ ${key}: ... }): the key looks like an integer, and would change the order; use a name`,
       )
-    checkMember(`${place}({ ${key} })`, member)
+    checkMember(`${caller}({ ${key} })`, member)
   }
 }
 
 /** Throws a TypeError if an optional alternative is not the last one: those after it would never be asked. */
-const checkOrder = (place: string, members: ReadonlyArray<{ readonly description: Description }>): void => {
+const checkOrder = (caller: string, members: ReadonlyArray<{ readonly description: Description }>): void => {
   const at = members.slice(0, -1).findIndex(({ description }) => admitsAnonymous(description))
   if (at >= 0) {
     throw new TypeError(
-      `${place}: alternative ${at + 1} is optional, so those after it would never be asked; put it last`,
+      `${caller}: alternative ${at + 1} is optional, so those after it would never be asked; put it last`,
     )
   }
 }

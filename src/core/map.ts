@@ -119,12 +119,12 @@ export const flatMap = <A, B>(f: (principal: A) => B) => {
   return (self: Authenticator<A>): Authenticator<PrincipalFromAnswer<B> | AnonymousOf<A, B>> => {
     checkMember('flatMap(f)(a)', self)
     // The cross-site check has run in `self`, which knows the alternative that passed
-    const conclude = finishingHookResult(fromFunction(self).description, false)
+    const finishResult = finishingHookResult(fromFunction(self).description, false)
     const check: Change = (result, request) => {
       // Safe: `self` puts an A on the right
       const ask = (): unknown => f(result.right as A)
-      if (!isAnonymous(result)) return andThen(answerTo(ask), (answer) => conclude(answer, request))
-      return andThen(answerTo(ask, fromAnswerToAnonymous), (answer) => keepAnonymous(conclude(answer, request)))
+      if (!isAnonymous(result)) return andThen(answerTo(ask), (answer) => finishResult(answer, request))
+      return andThen(answerTo(ask, fromAnswerToAnonymous), (answer) => keepAnonymous(finishResult(answer, request)))
     }
     const checked = continued(fromFunction(self), (member) => {
       const { description, decide } = changed(member, check)
@@ -159,7 +159,7 @@ export const describedAs = <O>(original: Authenticator<O>) => {
   if (!isAuthenticator(original))
     throw new TypeError('describedAs(a)(rte): the first argument must be an authenticator')
   const { description } = original
-  const conclude = finishingHookResult(description)
+  const finishResult = finishingHookResult(description)
   const isOptional = admitsAnonymous(description)
   return <P>(
     rte: RTE.ReaderTaskEither<Request, AuthError, P>,
@@ -170,7 +170,7 @@ export const describedAs = <O>(original: Authenticator<O>) => {
     // Safe: `fromAnswer` lets through exactly what `PrincipalFromAnswer` computes, and anonymous callers where `original` does
     return make(
       description,
-      ({ request }) => andThen(ask(request), (result) => conclude(result, request)),
+      ({ request }) => andThen(ask(request), (result) => finishResult(result, request)),
       readerOf(original),
     ) as Authenticator<PrincipalFromAnswer<P> | AnonymousOf<O, P>>
   }

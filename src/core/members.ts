@@ -3,20 +3,20 @@
  *
  * Otherwise each of these mistakes would let everybody in, or refuse everybody.
  */
-import { checkHook, named } from './options.js'
+import { checkHook, typeName } from './options.js'
 
 /** Throws a TypeError for a value that cannot be a member. */
-export const checkMember = (place: string, member: unknown): void => {
-  if (Array.isArray(member)) throw new TypeError(`${place} is a list in a list; write one list, or anyOf([...])`)
+export const checkMember = (where: string, member: unknown): void => {
+  if (Array.isArray(member)) throw new TypeError(`${where} is a list in a list; write one list, or anyOf([...])`)
   if (member === undefined)
     throw new TypeError(
-      `${place} is undefined; is it imported before it is defined? Only null makes an operation public`,
+      `${where} is undefined; is it imported before it is defined? Only null makes an operation public`,
     )
   if (member === null)
-    throw new TypeError(`${place} is null; write null alone: withAuth(null) makes an operation public`)
+    throw new TypeError(`${where} is null; write null alone: withAuth(null) makes an operation public`)
   if (typeof member !== 'function')
     throw new TypeError(
-      `${place} must be an authenticator, such as httpBearer({ ... }), or a function of the request, not ${named(member)}`,
+      `${where} must be an authenticator, such as httpBearer({ ... }), or a function of the request, not ${typeName(member)}`,
     )
-  checkHook(place, member, 1, 'write (request) => principal; middleware is no authenticator')
+  checkHook(where, member, 1, 'write (request) => principal; middleware is no authenticator')
 }

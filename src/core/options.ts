@@ -43,7 +43,7 @@ const isGenerator = (f: Function): boolean => /GeneratorFunction\]$/.test(Object
 export const isAsync = (u: unknown): boolean => Object.prototype.toString.call(u) === '[object AsyncFunction]'
 
 /** What a message calls a wrong value. It never prints the value, which may be a secret. */
-export const named = (u: unknown): string => {
+export const typeName = (u: unknown): string => {
   if (u === null) return 'null'
   if (u === undefined) return 'undefined'
   if (Array.isArray(u)) return 'an array'
@@ -53,24 +53,24 @@ export const named = (u: unknown): string => {
 /**
  * Throws a TypeError for a value that cannot be a hook of `arity` arguments. `fix` is for a function that takes more.
  */
-export const checkHook = (place: string, hook: unknown, arity: number, fix = "see the kind's signature"): void => {
-  if (typeof hook !== 'function') throw new TypeError(`${place} must be a function, not ${named(hook)}`)
+export const checkHook = (where: string, hook: unknown, arity: number, fix = "see the kind's signature"): void => {
+  if (typeof hook !== 'function') throw new TypeError(`${where} must be a function, not ${typeName(hook)}`)
   const name = factoryName(hook)
-  if (name !== undefined) throw new TypeError(`${place} is ${name} itself; call it: ${name}(...)`)
+  if (name !== undefined) throw new TypeError(`${where} is ${name} itself; call it: ${name}(...)`)
   if (isClass(hook))
-    throw new TypeError(`${place} is the class ${hook.name}; pass a function, or a method bound to an instance`)
+    throw new TypeError(`${where} is the class ${hook.name}; pass a function, or a method bound to an instance`)
   if (isGenerator(hook)) {
     throw new TypeError(
-      `${place} is a generator function, whose result is always truthy; write a plain or an async function`,
+      `${where} is a generator function, whose result is always truthy; write a plain or an async function`,
     )
   }
   if (hook.length > arity) {
-    throw new TypeError(`${place} takes ${hook.length} parameters, but is called with ${arity}; ${fix}`)
+    throw new TypeError(`${where} takes ${hook.length} parameters, but is called with ${arity}; ${fix}`)
   }
 }
 
-/** Throws a TypeError for a value that an option must not have. `place` names the option. */
-export type Check = (place: string, value: unknown) => void
+/** Throws a TypeError for a value that an option must not have. `where` names the option. */
+export type Check = (where: string, value: unknown) => void
 
 /** Options without `undefined`. */
 export type Given<T> = { readonly [K in keyof T]: Exclude<T[K], undefined> }
@@ -84,30 +84,30 @@ export type OrUndefined<T> = {
 export type Checks<T> = Readonly<Record<keyof T, Check>>
 
 // How a message names an option: `httpBearer({ realm })`, `sessions(app, { idle })`, `httpJwt({ keys: { retry } })`
-const optionOf = (place: string, name: string): string => {
+const optionOf = (where: string, name: string): string => {
   const whole = /\boptions\b|\{ \.\.\. \}/
-  if (whole.test(place)) return place.replace(whole, `{ ${name} }`)
-  return place.endsWith(' })') ? `${place.slice(0, -3)}: { ${name} } })` : `${place}({ ${name} })`
+  if (whole.test(where)) return where.replace(whole, `{ ${name} }`)
+  return where.endsWith(' })') ? `${where.slice(0, -3)}: { ${name} } })` : `${where}({ ${name} })`
 }
 
 /**
  * Checks options, and returns them without those that are `undefined`, in an object without a prototype. Throws a
- * TypeError for an option that is not in the table, and for a value that its check refuses. `place` is the call, such
+ * TypeError for an option that is not in the table, and for a value that its check refuses. `where` is the call, such
  * as `httpBearer` or `sessions(app, options)`.
  */
-export const checkOptions = <T extends object>(place: string, options: T, checks: Checks<T>): Given<T> => {
+export const checkOptions = <T extends object>(where: string, options: T, checks: Checks<T>): Given<T> => {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw new TypeError(`${place} takes an object of options, not ${named(options)}`)
+    throw new TypeError(`${where} takes an object of options, not ${typeName(options)}`)
   }
   const names = Object.keys(checks)
   for (const name of Object.keys(options)) {
-    if (!names.includes(name)) throw new TypeError(`${place}: no option "${name}"; there are ${names.join(', ')}`)
+    if (!names.includes(name)) throw new TypeError(`${where}: no option "${name}"; there are ${names.join(', ')}`)
   }
   const given: [string, unknown][] = []
   for (const [name, check] of Object.entries<Check>(checks)) {
     const isThere = isGiven(options, name)
     const value: unknown = isThere ? Reflect.get(options, name) : undefined
-    check(optionOf(place, name), value)
+    check(optionOf(where, name), value)
     if (value !== undefined || (name === 'auth' && isThere)) given.push([name, value])
   }
   // Safe: options of the same names and values; what is left out was undefined
@@ -143,8 +143,8 @@ export const withoutUndefined = <T extends object>(options: T): Given<T> =>
 /** An option that may be left out. */
 export const maybe =
   (check: Check): Check =>
-  (place, value) => {
-    if (value !== undefined) check(place, value)
+  (where, value) => {
+    if (value !== undefined) check(where, value)
   }
 
 /** An option that is checked where it is used. */
@@ -153,73 +153,73 @@ export const unchecked: Check = () => {}
 /** A hook: a function that decides, and is called with `arity` arguments. */
 export const hook =
   (arity: number): Check =>
-  (place, value) =>
-    checkHook(place, value, arity)
+  (where, value) =>
+    checkHook(where, value, arity)
 
 /** One of a few values. */
 export const oneOf =
   (...values: ReadonlyArray<string>): Check =>
-  (place, value) => {
+  (where, value) => {
     if (values.includes(value as string)) return
-    throw new TypeError(`${place} must be ${values.map((one) => `'${one}'`).join(' or ')}`)
+    throw new TypeError(`${where} must be ${values.map((one) => `'${one}'`).join(' or ')}`)
   }
 
 /** `true` or `false`. */
-export const flag: Check = (place, value) => {
-  if (typeof value !== 'boolean') throw new TypeError(`${place} must be true or false`)
+export const flag: Check = (where, value) => {
+  if (typeof value !== 'boolean') throw new TypeError(`${where} must be true or false`)
 }
 
 /** An array. */
-export const list: Check = (place, value) => {
-  if (!Array.isArray(value)) throw new TypeError(`${place} must be an array`)
+export const list: Check = (where, value) => {
+  if (!Array.isArray(value)) throw new TypeError(`${where} must be an array`)
 }
 
 /** An object with methods; `fix` says where to find one. */
 export const withMethods =
   (names: ReadonlyArray<string>, fix: string): Check =>
-  (place, value) => {
+  (where, value) => {
     const isObject = typeof value === 'object' && value !== null
     const missing = names.find((name) => !isObject || typeof Reflect.get(value, name) !== 'function')
-    if (missing !== undefined) throw new TypeError(`${place} has no method ${missing}; ${fix}`)
+    if (missing !== undefined) throw new TypeError(`${where} has no method ${missing}; ${fix}`)
   }
 
 /** A string. */
-export const string: Check = (place, value) => {
-  if (typeof value !== 'string') throw new TypeError(`${place} must be a string`)
+export const string: Check = (where, value) => {
+  if (typeof value !== 'string') throw new TypeError(`${where} must be a string`)
 }
 
 /** A string that is not empty. */
-export const nonEmpty: Check = (place, value) => {
-  if (typeof value !== 'string' || value === '') throw new TypeError(`${place} must be a string that is not empty`)
+export const nonEmpty: Check = (where, value) => {
+  if (typeof value !== 'string' || value === '') throw new TypeError(`${where} must be a string that is not empty`)
 }
 
 /** A name of a parameter, header or cookie. */
 export const nameLike =
   (allowed: RegExp): Check =>
-  (place, value) => {
+  (where, value) => {
     if (typeof value === 'string' && allowed.test(value)) return
-    throw new TypeError(`${place} must be a name without blanks, separators or control characters`)
+    throw new TypeError(`${where} must be a name without blanks, separators or control characters`)
   }
 
 /** A protection space. */
-const realm: Check = (place, value) => {
-  if (!isQuotable(value)) throw new TypeError(`${place} must be printable ASCII on one line`)
+const realm: Check = (where, value) => {
+  if (!isQuotable(value)) throw new TypeError(`${where} must be printable ASCII on one line`)
 }
 
 // What a timer can wait for, in milliseconds
 const MAX_NUMBER = 2 ** 31 - 1
 
 /** A positive number that a timer could wait for. */
-export const positive: Check = (place, value) => {
+export const positive: Check = (where, value) => {
   if (typeof value === 'number' && value >= 1 && value <= MAX_NUMBER) return
-  const given = typeof value === 'number' ? String(value) : named(value)
-  throw new TypeError(`${place} must be a number from 1 to ${MAX_NUMBER}, not ${given}`)
+  const given = typeof value === 'number' ? String(value) : typeName(value)
+  throw new TypeError(`${where} must be a number from 1 to ${MAX_NUMBER}, not ${given}`)
 }
 
 /** A name that OpenAPI 3.1 allows for a component. */
-export const schemeName: Check = (place, value) => {
+export const schemeName: Check = (where, value) => {
   if (typeof value === 'string' && /^[A-Za-z0-9._-]+$/.test(value)) return
-  throw new TypeError(`${place} must consist of letters, digits, ".", "-" and "_", as OpenAPI demands of names`)
+  throw new TypeError(`${where} must consist of letters, digits, ".", "-" and "_", as OpenAPI demands of names`)
 }
 
 /** The options of every kind that reads a credential. */
@@ -237,18 +237,18 @@ export const credential = { realm: maybe(realm), maxLength: maybe(positive) }
 /** A hook that is called with the request, and with what a client sent: `arity` arguments in all. */
 export const credentialHook =
   (arity: number): Check =>
-  (place, value) => {
-    checkHook(place, value, arity)
+  (where, value) => {
+    checkHook(where, value, arity)
     const isWatched = !['production', 'test'].includes(process.env['NODE_ENV'] ?? '')
-    if (isWatched && typeof value === 'function') warnUnread(place, value)
+    if (isWatched && typeof value === 'function') warnUnread(where, value)
   }
 
-const warnUnread = (place: string, hook: Function): void => {
+const warnUnread = (where: string, hook: Function): void => {
   const mistake = hook.length > 1 || readsMore(hook) ? misnamed(hook) : unread(hook)
   if (mistake === undefined || Reflect.get(hook, unreadMark) === true) return
   if (Object.isExtensible(hook)) Object.defineProperty(hook, unreadMark, { value: true })
   process.emitWarning(
-    `${place} ${mistake}, and is called with the request first, then with what the client sent; write (request, credential) => ...`,
+    `${where} ${mistake}, and is called with the request first, then with what the client sent; write (request, credential) => ...`,
     'UnreadCredentialWarning',
   )
 }

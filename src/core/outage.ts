@@ -92,7 +92,7 @@ export const recoverUnavailable = <R>(f: (request: Request, error: Unavailable) 
     const decide = decideOf(authenticator)
     const reading = readerOf(authenticator)
     // The cross-site check runs for a plain function. An authenticator has run it already
-    const conclude = finishingHookResult(description, !isAuthenticator(f))
+    const finishResult = finishingHookResult(description, !isAuthenticator(f))
     const recovered: Decide = (attempt) => {
       const { request, token } = attempt
       return andThen(decide(attempt), (result) => {
@@ -102,7 +102,7 @@ export const recoverUnavailable = <R>(f: (request: Request, error: Unavailable) 
         attempt.token = token
         return andThen(
           answerTo(() => f(request, error)),
-          (recovered) => conclude(recovered, request),
+          (recovered) => finishResult(recovered, request),
         )
       })
     }

@@ -186,7 +186,7 @@ export interface Guess {
 }
 
 /** Where a guess comes from. */
-export interface Origin {
+export interface GuessOrigin {
   /** An address, or the /64 network of an IPv6 address. */
   readonly address: string
   /** Whether another site made a browser send it. Such guesses have counts of their own. */
@@ -209,7 +209,7 @@ export const countsIn = (limiters: Limiters, prefix: number = DEFAULT_PREFIX) =>
   const { accountAndAddress, account: everywhere, address: anyAccount } = limiters
   const share = addressShare(limiters)
   const ofNetwork = networkShare(limiters)
-  return (account: string | undefined, { address, isCrossSite }: Origin): readonly [Count, ...Count[]] => {
+  return (account: string | undefined, { address, isCrossSite }: GuessOrigin): readonly [Count, ...Count[]] => {
     const keyed = (...parts: ReadonlyArray<string>): string =>
       digest(...(isCrossSite ? ['cross-site', ...parts] : parts))
     const from = { limiter: anyAccount ?? accountAndAddress, key: keyed('address', address) }

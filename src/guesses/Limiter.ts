@@ -120,15 +120,15 @@ const isError = (u: unknown): boolean => u instanceof Error || Object.prototype.
 
 /** @internal Makes Limiters from one limiter or from an object of limiters. Throws a TypeError for anything else. */
 export const checkLimiters = (limiter: unknown): Limiters => {
-  const place = 'throttled({ limiter })'
+  const where = 'throttled({ limiter })'
   if (isLimiter(limiter)) return { accountAndAddress: limiter }
   if (typeof limiter !== 'object' || limiter === null || !hasNarrow(limiter)) {
     throw new TypeError(
-      `${place} must be a limiter, an object with the methods consume and reward, or an object { accountAndAddress, account, address } of limiters`,
+      `${where} must be a limiter, an object with the methods consume and reward, or an object { accountAndAddress, account, address } of limiters`,
     )
   }
   // Safe: the checks refuse everything else
-  return checkOptions<Limiters>(place, limiter as Limiters, {
+  return checkOptions<Limiters>(where, limiter as Limiters, {
     accountAndAddress: counts,
     account: maybe(counts),
     address: maybe(counts),
@@ -138,8 +138,8 @@ export const checkLimiters = (limiter: unknown): Limiters => {
 const hasNarrow = (limiter: { readonly accountAndAddress?: unknown }): boolean =>
   limiter.accountAndAddress !== undefined
 
-const counts: Check = (place, value) => {
-  if (!isLimiter(value)) throw new TypeError(`${place} must have the methods consume and reward`)
+const counts: Check = (where, value) => {
+  if (!isLimiter(value)) throw new TypeError(`${where} must have the methods consume and reward`)
 }
 
 const isLimiter = (u: unknown): u is Limiter =>

@@ -26,7 +26,7 @@ import { withChallenges, wrappedBy } from '../core/Description.js'
 import { andThen, failureOf, isAnonymous, type Evaluation, type Result } from '../core/Result.js'
 import { ageOf, thisMoment, type Moment } from '../core/data.js'
 import { checkHook, checkOptions, declareFactory, maybe, positive } from '../core/options.js'
-import { aroundEach, giveBack, type Around } from './throttled.js'
+import { aroundEachKind, giveBack, type Around } from './throttled.js'
 
 /*
  * A keyed digest of a credential. It recognizes the credential without keeping it.
@@ -293,7 +293,9 @@ export const remembered = <P = unknown>(options: RememberedOptions): Remembered<
   }
 
   // Safe: the principal is the one that the authenticator itself let in
-  const combinator = aroundEach('remembered(...)', around) as <A extends P>(self: Authenticator<A>) => Authenticator<A>
+  const combinator = aroundEachKind('remembered(...)', around) as <A extends P>(
+    self: Authenticator<A>,
+  ) => Authenticator<A>
   const forget = (predicate: (principal: P) => boolean): number => {
     checkHook('remembered(...).forget(predicate)', predicate, 1)
     // Safe: all that is kept was let in by authenticators of P

@@ -154,22 +154,22 @@ export const refusedGuesses = (): RefusedGuesses => {
 export type Around = (self: Authenticator<unknown>, leaf: Leaf, reading: CredentialReader) => Authenticator<unknown>
 
 /** @internal Applies `around` to each credential. Throws a TypeError if a credential cannot be seen. */
-export const aroundEach =
-  (place: string, around: Around) =>
+export const aroundEachKind =
+  (caller: string, around: Around) =>
   (self: Authenticator<unknown>): Authenticator<unknown> => {
-    checkMember(`${place}(a)`, self)
+    checkMember(`${caller}(a)`, self)
     return mapLeaves(self, (leaf) => {
       // Safe: a caller without types could pass any function
       const { description } = leaf as Partial<Authenticator<unknown>>
       if (description !== undefined && description._tag !== 'Leaf') {
         throw new TypeError(
-          `${place}(a): a hides the authenticators that it is made of; put ${place} around each of them`,
+          `${caller}(a): a hides the authenticators that it is made of; put ${caller} around each of them`,
         )
       }
       const reading = readerOf(leaf)
       if (description === undefined || reading === undefined) {
         throw new TypeError(
-          `${place}(a): it is unknown which credential a reads, because a is a plain function; put ${place} around kinds, such as httpBasicAuth or authenticator({ extract, ... })`,
+          `${caller}(a): it is unknown which credential a reads, because a is a plain function; put ${caller} around kinds, such as httpBasicAuth or authenticator({ extract, ... })`,
         )
       }
       return around(leaf, description, reading)
@@ -195,9 +195,9 @@ export interface ThrottledOptions<C> {
   readonly onStoreError?: 'unavailable' | 'unthrottled' | undefined
 }
 
-const prefixLength: Check = (place, value) => {
+const prefixLength: Check = (where, value) => {
   if (typeof value === 'number' && Number.isInteger(value) && value >= 16 && value <= 64) return
-  throw new TypeError(`${place} must be the length of an IPv6 prefix: a whole number from 16 to 64, such as 48`)
+  throw new TypeError(`${where} must be the length of an IPv6 prefix: a whole number from 16 to 64, such as 48`)
 }
 
 const checks: Checks<ThrottledOptions<unknown>> = {
@@ -239,7 +239,7 @@ export const throttled = <C = unknown>(
     const failed = (error: AuthError) => E.left(withChallenges(leaf, error))
     const unavailable = failed(AuthErrors.unavailable())
     const forged = failed(AuthErrors.forged)
-    const gone = failed(AuthErrors.throttled())
+    const throttledNow = failed(AuthErrors.throttled())
 
     // the kind itself, which is asked after the limiter, decodes nothing again
     const decodedAhead = (attempt: Attempt, sent: unknown): Decoded | Promise<Decoded> => {
@@ -264,7 +264,7 @@ export const throttled = <C = unknown>(
     }
     const ask = (guess: Guessed, counted: ReadonlyArray<Counted>): Evaluation<unknown> => {
       const count = guess.counts[counted.length]
-      if (count === undefined) return concluded(guess, authenticate(guess.attempt), counted)
+      if (count === undefined) return settle(guess, authenticate(guess.attempt), counted)
       return countOne(count.limiter, count.key, (one) => {
         const all = [...counted, one]
         if (one._tag === 'Failed' && onStoreError === 'unthrottled') return ask(guess, all)
@@ -275,7 +275,7 @@ export const throttled = <C = unknown>(
         return one._tag === 'Failed' ? unavailable : failed(AuthErrors.throttled(one.retryAfter))
       })
     }
-    const concluded = (
+    const settle = (
       { attempt, sent, key, counts }: Guessed,
       evaluation: Evaluation<unknown>,
       counted: ReadonlyArray<Counted>,
@@ -300,7 +300,7 @@ export const throttled = <C = unknown>(
         if (leaf.ambient && isForged(request, settingsOf(request))) return forged
         const askFor = (decoded: Decoded): Evaluation<unknown> => {
           const guess = guessAt(attempt, sent.value, decoded)
-          return guess === undefined ? gone : ask(guess, [])
+          return guess === undefined ? throttledNow : ask(guess, [])
         }
         const decoded = decodedAhead(attempt, sent.value)
         return decoded instanceof Promise
@@ -336,7 +336,7 @@ export const throttled = <C = unknown>(
     return make(wrappedBy(leaf, words, { throttled: true }), decide, { ...reading, origin })
   }
   // Safe: the principal is the one that the authenticator itself let in
-  const combinator = aroundEach('throttled(...)', around) as <A>(self: Authenticator<A>) => Authenticator<A>
+  const combinator = aroundEachKind('throttled(...)', around) as <A>(self: Authenticator<A>) => Authenticator<A>
   return declareFactory('throttled(...)', combinator)
 }
 

@@ -1,6 +1,6 @@
 /** A provider is made from an issuer: whose tokens are accepted, and with which keys they are verified. */
 import { createPublicKey, KeyObject } from 'node:crypto'
-import { bare, checkOptions, named, nonEmpty, unchecked } from '../core/options.js'
+import { bare, checkOptions, typeName, nonEmpty, unchecked } from '../core/options.js'
 import { checkUrl, discovery, fetchJson, Outage } from './fetching.js'
 import { remoteKeys, staticKeys, type KeyEvents, type KeyPolicy, type KeySource } from './keySet.js'
 import { parseJwks, publicKey, secretKey, usableKeys, type Keys, type SigningKeySet } from './signature.js'
@@ -27,35 +27,35 @@ const defaults: ReadonlyArray<string> = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed
 const secretBytes: Readonly<Record<string, number>> = { HS256: 32, HS384: 48, HS512: 64 }
 
 /** Checks the algorithms of an issuer. The default for a secret is HS256. */
-export const algorithmsFor = (place: string, given: unknown, hasSecret: boolean): ReadonlyArray<string> => {
+export const algorithmsFor = (where: string, given: unknown, hasSecret: boolean): ReadonlyArray<string> => {
   if (given === undefined) return hasSecret ? ['HS256'] : defaults
   if (!Array.isArray(given) || given.length === 0) {
-    throw new TypeError(`${place}({ algorithms }) must be an array of at least one algorithm, such as ['ES256']`)
+    throw new TypeError(`${where}({ algorithms }) must be an array of at least one algorithm, such as ['ES256']`)
   }
   for (const name of given as ReadonlyArray<unknown>) {
     if (typeof name === 'string' && asymmetric.includes(name)) {
       if (!hasSecret) continue
-      throw new TypeError(`${place}({ algorithms }): ${name} needs a public key, and there is a secret; use HS256`)
+      throw new TypeError(`${where}({ algorithms }): ${name} needs a public key, and there is a secret; use HS256`)
     }
     if (typeof name === 'string' && Object.hasOwn(secretBytes, name)) {
       if (hasSecret) continue
       throw new TypeError(
-        `${place}({ algorithms }): ${name} needs { issuer, secret }, and cannot be mixed with other kinds: a public key could be used as the secret`,
+        `${where}({ algorithms }): ${name} needs { issuer, secret }, and cannot be mixed with other kinds: a public key could be used as the secret`,
       )
     }
     const known = [...asymmetric, ...Object.keys(secretBytes)].join(', ')
-    throw new TypeError(`${place}({ algorithms }): there are ${known}; "none" is not allowed`)
+    throw new TypeError(`${where}({ algorithms }): there are ${known}; "none" is not allowed`)
   }
   // Safe: each was looked up
   return [...(given as ReadonlyArray<string>)]
 }
 
 /** Checks a secret's length. */
-const checkSecret = (place: string, secret: Uint8Array, algorithms: ReadonlyArray<string>): void => {
+const checkSecret = (where: string, secret: Uint8Array, algorithms: ReadonlyArray<string>): void => {
   const needed = Math.max(...algorithms.map((name) => secretBytes[name] ?? 0))
   if (secret.byteLength < needed) {
     throw new TypeError(
-      `${place}({ secret }) has ${secret.byteLength} bytes, and ${algorithms.join(', ')} needs ${needed} random ones`,
+      `${where}({ secret }) has ${secret.byteLength} bytes, and ${algorithms.join(', ')} needs ${needed} random ones`,
     )
   }
 }
@@ -72,17 +72,17 @@ const fitting: Readonly<Record<string, RegExp>> = {
 }
 
 /** Checks that a public key can verify one of the algorithms. */
-const checkPublicKey = (place: string, key: KeyObject, algorithms: ReadonlyArray<string>): void => {
-  if (key.type !== 'public') throw new TypeError(`${place}({ publicKey }) is a ${key.type} key; pass the public one`)
+const checkPublicKey = (where: string, key: KeyObject, algorithms: ReadonlyArray<string>): void => {
+  if (key.type !== 'public') throw new TypeError(`${where}({ publicKey }) is a ${key.type} key; pass the public one`)
   const { asymmetricKeyType = '', asymmetricKeyDetails = {} } = key
   const { namedCurve, modulusLength } = asymmetricKeyDetails
   if (modulusLength !== undefined && modulusLength < MIN_RSA_BITS) {
-    throw new TypeError(`${place}({ publicKey }) has ${modulusLength} bits; RSA needs ${MIN_RSA_BITS} (RFC 7518 §3.3)`)
+    throw new TypeError(`${where}({ publicKey }) has ${modulusLength} bits; RSA needs ${MIN_RSA_BITS} (RFC 7518 §3.3)`)
   }
   const kind = namedCurve ?? asymmetricKeyType
   if (!algorithms.some((name) => fitting[kind]?.test(name) === true)) {
     throw new TypeError(
-      `${place}({ publicKey }) is of ${kind}, which none of ${algorithms.join(', ')} can use; name its algorithm in \`algorithms\``,
+      `${where}({ publicKey }) is of ${kind}, which none of ${algorithms.join(', ')} can use; name its algorithm in \`algorithms\``,
     )
   }
 }
@@ -148,10 +148,10 @@ const keySourceNames = ['jwksUri', 'jwks', 'publicKey', 'secret'] as const
 const isString = (u: unknown): u is string => typeof u === 'string' && u !== ''
 
 /** Turns one string or several into an array. Throws a TypeError for an empty one. */
-export const nonEmptyStrings = (place: string, given: unknown): ReadonlyArray<string> => {
+export const nonEmptyStrings = (where: string, given: unknown): ReadonlyArray<string> => {
   const list: ReadonlyArray<unknown> = Array.isArray(given) ? given : [given]
   if (list.length === 0 || !list.every(isString)) {
-    throw new TypeError(`${place} must be a string or an array of strings, and none of them empty`)
+    throw new TypeError(`${where} must be a string or an array of strings, and none of them empty`)
   }
   return list
 }
@@ -160,7 +160,7 @@ export const nonEmptyStrings = (place: string, given: unknown): ReadonlyArray<st
 
 /** What is needed to get keys: the caller for messages, how long keys are kept, and who hears of outages. */
 interface KeyTerms {
-  readonly place: string
+  readonly caller: string
   readonly policy: KeyPolicy
   readonly events: (issuer: string) => KeyEvents
 }
@@ -170,48 +170,48 @@ const keySource = (
   source: (typeof keySourceNames)[number],
   value: unknown,
   { issuer, algorithms }: { readonly issuer: string; readonly algorithms: ReadonlyArray<string> },
-  { place, policy, events }: KeyTerms,
+  { caller: where, policy, events }: KeyTerms,
 ): KeySource => {
   switch (source) {
     case 'jwksUri': {
-      checkUrl(`${place}({ issuer: { jwksUri } })`, value, true)
+      checkUrl(`${where}({ issuer: { jwksUri } })`, value, true)
       // Safe: `checkUrl` refuses anything but a string
       const url = value as string
       return remoteKeys((signal) => fetchJwks(url, signal), policy, events(issuer))
     }
     case 'jwks':
-      return staticKeys(keySetOf(place, value))
+      return staticKeys(keySetOf(where, value))
     case 'publicKey': {
-      const key = publicKeyOf(place, value)
-      checkPublicKey(place, key, algorithms)
+      const key = publicKeyOf(where, value)
+      checkPublicKey(where, key, algorithms)
       return staticKeys(publicKey(key))
     }
     case 'secret': {
       const secret = typeof value === 'string' ? Buffer.from(value, 'utf8') : value
-      if (!(secret instanceof Uint8Array)) throw new TypeError(`${place}({ secret }) must be bytes or a string`)
-      checkSecret(place, secret, algorithms)
+      if (!(secret instanceof Uint8Array)) throw new TypeError(`${where}({ secret }) must be bytes or a string`)
+      checkSecret(where, secret, algorithms)
       return staticKeys(secretKey(secret))
     }
   }
 }
 
-const keySetOf = (place: string, value: unknown): Keys => {
+const keySetOf = (where: string, value: unknown): Keys => {
   const jwks = usableKeys(value)
   if (jwks === undefined)
-    throw new TypeError(`${place}({ jwks }) must be { keys: [...] } with a public key for signatures`)
+    throw new TypeError(`${where}({ jwks }) must be { keys: [...] } with a public key for signatures`)
   if (jwks.keys.some((jwk) => 'd' in jwk)) {
-    throw new TypeError(`${place}({ jwks }) holds a private key; pass the public ones, without "d"`)
+    throw new TypeError(`${where}({ jwks }) holds a private key; pass the public ones, without "d"`)
   }
   return parseJwks(jwks)
 }
 
-const publicKeyOf = (place: string, value: unknown): KeyObject => {
+const publicKeyOf = (where: string, value: unknown): KeyObject => {
   if (value instanceof KeyObject) return value
-  const wrong = `${place}({ publicKey }) must be a PEM of a public key, or a KeyObject`
+  const wrong = `${where}({ publicKey }) must be a PEM of a public key, or a KeyObject`
   if (typeof value !== 'string') throw new TypeError(wrong)
   // Node would use its public half
   if (value.includes('PRIVATE KEY'))
-    throw new TypeError(`${place}({ publicKey }) is a private key; pass the public one`)
+    throw new TypeError(`${where}({ publicKey }) is a private key; pass the public one`)
   try {
     return createPublicKey(value)
   } catch {
@@ -263,14 +263,14 @@ interface Common extends KeyTerms {
 
 /** Checks the issuers, and makes a provider for each, by its name. */
 export const providersOf = (given: unknown, common: Common): ReadonlyMap<string, Provider> => {
-  const { place } = common
+  const { caller: where } = common
   const list: ReadonlyArray<unknown> = Array.isArray(given) ? given : [given]
-  if (list.length === 0) throw new TypeError(`${place}({ issuer: [] }): an empty array; name at least one issuer`)
+  if (list.length === 0) throw new TypeError(`${where}({ issuer: [] }): an empty array; name at least one issuer`)
   const providers = new Map<string, Provider>()
   for (const one of list) {
     const provider = providerOf(one, common)
     if (providers.has(provider.issuer)) {
-      throw new TypeError(`${place}({ issuer }): ${JSON.stringify(provider.issuer)} is there twice; write it once`)
+      throw new TypeError(`${where}({ issuer }): ${JSON.stringify(provider.issuer)} is there twice; write it once`)
     }
     providers.set(provider.issuer, provider)
   }
@@ -288,27 +288,27 @@ const checks = {
 }
 
 const providerOf = (given: unknown, common: Common): Provider => {
-  const { place, policy, events } = common
+  const { caller: where, policy, events } = common
   if (typeof given === 'string') {
-    checkUrl(`${place}({ issuer })`, given)
+    checkUrl(`${where}({ issuer })`, given)
     const fetch = viaDiscovery(given, policy.maxAge)
     const options = { audience: undefined, algorithms: undefined, hasSecret: false }
     return { ...settled(given, options, common), keys: remoteKeys(fetch, policy, events(given)), isDiscovered: true }
   }
   if (typeof given !== 'object' || given === null) {
     throw new TypeError(
-      `${place}({ issuer }) must be the URL of an issuer, or an object such as { issuer, jwksUri }, not ${named(given)}`,
+      `${where}({ issuer }) must be the URL of an issuer, or an object such as { issuer, jwksUri }, not ${typeName(given)}`,
     )
   }
   // Safe: the members are checked here and below
-  const all = checkOptions(`${place}({ issuer: { ... } })`, given as { readonly issuer: string }, checks)
+  const all = checkOptions(`${where}({ issuer: { ... } })`, given as { readonly issuer: string }, checks)
   const { issuer, audience, algorithms, ...others } = all as Readonly<Record<string, unknown>> & typeof all
   const rest = bare(others)
   const [source, ...more] = keySourceNames.filter((name) => rest[name] !== undefined)
   if (source === undefined || more.length > 0) {
     const all = keySourceNames.join(', ')
     throw new TypeError(
-      `${place}({ issuer: { issuer: ${JSON.stringify(issuer)} } }) needs exactly one of ${all}; for discovery, pass the issuer as a string`,
+      `${where}({ issuer: { issuer: ${JSON.stringify(issuer)} } }) needs exactly one of ${all}; for discovery, pass the issuer as a string`,
     )
   }
   const base = settled(issuer, { audience, algorithms, hasSecret: source === 'secret' }, common)
@@ -321,8 +321,12 @@ interface Own {
   readonly hasSecret: boolean
 }
 
-const settled = (issuer: string, own: Own, { place, ...general }: Common): Omit<Provider, 'keys' | 'isDiscovered'> => ({
+const settled = (
+  issuer: string,
+  own: Own,
+  { caller: where, ...general }: Common,
+): Omit<Provider, 'keys' | 'isDiscovered'> => ({
   issuer,
-  audiences: nonEmptyStrings(`${place}({ audience })`, own.audience ?? general.audience),
-  algorithms: algorithmsFor(place, own.algorithms ?? general.algorithms, own.hasSecret),
+  audiences: nonEmptyStrings(`${where}({ audience })`, own.audience ?? general.audience),
+  algorithms: algorithmsFor(where, own.algorithms ?? general.algorithms, own.hasSecret),
 })

@@ -52,7 +52,7 @@ export interface Bound {
 const JKT = 'jkt'
 const X5T = 'x5t#S256'
 
-const place = 'httpJwt({ bound: { ... } })'
+const where = 'httpJwt({ bound: { ... } })'
 
 const refused: E.Either<AuthError, never> = E.left(invalid)
 
@@ -81,10 +81,10 @@ const readerOf = (given: BoundCertificateOptions): CertificateReader => {
 /** Checks the option. Throws a TypeError for one that cannot work. `bearer`: the scheme of tokens that are bound to no key. */
 export const boundOf = (given: BoundOptions, bearer: TokenScheme, clockTolerance: number): Bound => {
   const checks = { dpop: unchecked, certificate: unchecked, required: maybe(flag) }
-  const { dpop, certificate, required: isRequired = false } = checkOptions(place, given, checks)
+  const { dpop, certificate, required: isRequired = false } = checkOptions(where, given, checks)
   const reader = certificate === undefined ? undefined : readerOf(certificate)
   if (dpop === undefined && reader === undefined) {
-    throw new TypeError(`${place} must have dpop or certificate: what a token is bound to must be checked`)
+    throw new TypeError(`${where} must have dpop or certificate: what a token is bound to must be checked`)
   }
   const notes = [...bearer.notes, ...(reader === undefined ? [] : [`bound to a certificate ${reader.words}`])]
   const confirmations = [...(dpop === undefined ? [] : [JKT]), ...(reader === undefined ? [] : [X5T])]

@@ -52,12 +52,12 @@ export interface DpopOptions {
 }
 
 // An origin as URLs write it: no path, no user, no default port, in lower case
-const origin: Check = (place, value) => {
-  checkUrl(place, value)
+const origin: Check = (where, value) => {
+  checkUrl(where, value)
   // Safe: `checkUrl` refuses anything but a string
   const given = value as string
   if (new URL(given).origin === given) return
-  throw new TypeError(`${place} must be an origin without a path, such as "${new URL(given).origin}"`)
+  throw new TypeError(`${where} must be an origin without a path, such as "${new URL(given).origin}"`)
 }
 
 const checks: Checks<DpopOptions> = {
@@ -111,7 +111,7 @@ export const dpopOf = (given: DpopOptions, clockTolerance: number): Dpop => {
     if (jwk === undefined || typeof jti !== 'string' || jti === '') return 'form'
     const keys = thumbprintOf(jwk) === thumbprint ? keyOfProof(jwk) : 'binding'
     if (keys === 'binding' || keys === undefined) return keys ?? 'form'
-    if (htm !== request.method || !isOf(htu, uriOf(request))) return 'request'
+    if (htm !== request.method || !isSameUri(htu, uriOf(request))) return 'request'
     if (refusalByTime(claims, times, Date.now() / 1000, false) !== undefined) return 'time'
     if (ath !== hash('sha256', token, 'base64url')) return 'token'
     return { keys, jti }
@@ -201,7 +201,7 @@ const uriUnder =
     return isPath ? uriOfUrl(new URL(uri)) : undefined
   }
 
-const isOf = (htu: unknown, uri: string | undefined): boolean => {
+const isSameUri = (htu: unknown, uri: string | undefined): boolean => {
   if (uri === undefined || typeof htu !== 'string' || !URL.canParse(htu)) return false
   const url = new URL(htu)
   return url.username === '' && url.password === '' && uriOfUrl(url) === uri
@@ -245,12 +245,12 @@ const spend = async (spent: Spent, id: string, lifetime: number): Spending['isSp
 const MIN_KEY_BYTES = 32
 const LIFETIME = 300
 
-const nonceKeys: Check = (place, value) => {
+const nonceKeys: Check = (where, value) => {
   const keys: ReadonlyArray<unknown> = Array.isArray(value) ? value : []
   const isKey = (key: unknown) =>
     (typeof key === 'string' || key instanceof Uint8Array) && Buffer.byteLength(key) >= MIN_KEY_BYTES
   if (keys.length > 0 && keys.every(isKey)) return
-  throw new TypeError(`${place} must be an array of secrets, each of ${MIN_KEY_BYTES} bytes or more`)
+  throw new TypeError(`${where} must be an array of secrets, each of ${MIN_KEY_BYTES} bytes or more`)
 }
 
 /** The nonces of this time, and whether one of them was sent. */
@@ -260,8 +260,8 @@ interface Nonces {
 }
 
 const noncesOf = (given: DpopNonceOptions): Nonces => {
-  const place = 'httpJwt({ bound: { dpop: { nonce: { ... } } } })'
-  const { keys, lifetime = LIFETIME } = checkOptions(place, given, { keys: nonceKeys, lifetime: maybe(positive) })
+  const where = 'httpJwt({ bound: { dpop: { nonce: { ... } } } })'
+  const { keys, lifetime = LIFETIME } = checkOptions(where, given, { keys: nonceKeys, lifetime: maybe(positive) })
   const copies = keys.map((key) => Buffer.from(key))
   const nonceOf = (key: Buffer, slice: number): string =>
     createHmac('sha256', key).update(`koa-with-auth/dpop-nonce ${slice}`).digest('base64url')

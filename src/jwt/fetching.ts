@@ -88,14 +88,14 @@ export const isSecure = (u: unknown): u is string =>
   typeof u === 'string' && URL.canParse(u) && (new URL(u).protocol === 'https:' || isLoopback(u))
 
 /** Checks the identifier of an issuer or a resource, or an address. Throws a TypeError that names the place. */
-export const checkUrl = (place: string, url: unknown, mayHaveQuery = false): void => {
+export const checkUrl = (where: string, url: unknown, mayHaveQuery = false): void => {
   if (!isSecure(url)) {
-    throw new TypeError(`${place} must be an https:// URL; http:// is allowed on a loopback address such as 127.0.0.1`)
+    throw new TypeError(`${where} must be an https:// URL; http:// is allowed on a loopback address such as 127.0.0.1`)
   }
   const { username, password } = new URL(url)
-  if (username !== '' || password !== '') throw new TypeError(`${place} must contain no user name and no password`)
-  if (url.includes('#')) throw new TypeError(`${place} must have no fragment (#...)`)
-  if (!mayHaveQuery && url.includes('?')) throw new TypeError(`${place} must have no query (?...)`)
+  if (username !== '' || password !== '') throw new TypeError(`${where} must contain no user name and no password`)
+  if (url.includes('#')) throw new TypeError(`${where} must have no fragment (#...)`)
+  if (!mayHaveQuery && url.includes('?')) throw new TypeError(`${where} must have no query (?...)`)
 }
 
 /*

@@ -17,7 +17,7 @@ import { areStrings, isFor, refusalByTime, type Json } from './claims.js'
 import { checkUrl, discovery, fetchJson, Outage, type Ask } from './fetching.js'
 import { cachePolicyOf, type CacheOptions } from './keySet.js'
 import { audiencesOf, noteOf, tokenChecks, tokenKind, type TokenOptions } from './tokenKind.js'
-import { keyOf, type ValidToken } from './verifier.js'
+import { cacheKey, type ValidToken } from './verifier.js'
 
 /* Asks an authorization server about a token (RFC 7662 §2.1). */
 
@@ -33,8 +33,8 @@ const DISCOVERY_AGE = 600_000
 const formEncoded = (value: string): string => new URLSearchParams({ '': value }).toString().slice(1)
 
 /** The Authorization field for the client. Throws a TypeError for credentials that cannot be a client's. */
-const basicOf = (place: string, client: IntrospectionClient): string => {
-  const { id, secret } = checkOptions(`${place}({ client })`, client, { id: nonEmpty, secret: nonEmpty })
+const basicOf = (where: string, client: IntrospectionClient): string => {
+  const { id, secret } = checkOptions(`${where}({ client })`, client, { id: nonEmpty, secret: nonEmpty })
   return `Basic ${Buffer.from(`${formEncoded(id)}:${formEncoded(secret)}`).toString('base64')}`
 }
 
@@ -45,9 +45,9 @@ const basicOf = (place: string, client: IntrospectionClient): string => {
 const asking = (address: string, isEndpoint: boolean, basic: string) => {
   checkUrl(`httpIntrospection({ ${isEndpoint ? 'endpoint' : 'issuer'} })`, address, isEndpoint)
   const { find, forget } = discovery(address, 'introspection_endpoint', DISCOVERY_AGE)
-  const where: Ask<string> = isEndpoint ? () => Promise.resolve(address) : find
+  const ask: Ask<string> = isEndpoint ? () => Promise.resolve(address) : find
   return async (token: string, signal: AbortSignal): Promise<Json> => {
-    const url = await where(signal)
+    const url = await ask(signal)
     try {
       return await fetchJson(url, {
         method: 'POST',
@@ -130,17 +130,17 @@ const CLOCK_TOLERANCE = 5
 export const httpIntrospection = <C = IntrospectionClaims, R = C>(
   given: HttpIntrospectionOptions<C, R>,
 ): TokenAuthenticator<PrincipalFromAnswer<R>> => {
-  const place = 'httpIntrospection'
-  const options = checkOptions(place, given, checks)
-  const audience = audiencesOf(place, options)
-  const audiences = nonEmptyStrings(`${place}({ audience })`, audience)
+  const caller = 'httpIntrospection'
+  const options = checkOptions(caller, given, checks)
+  const audience = audiencesOf(caller, options)
+  const audiences = nonEmptyStrings(`${caller}({ audience })`, audience)
   const { endpoint, issuer, client, timeout = DEFAULT_TIMEOUT } = options
   if ((endpoint === undefined) === (issuer === undefined)) {
-    throw new TypeError(`${place} needs exactly one of endpoint and issuer`)
+    throw new TypeError(`${caller} needs exactly one of endpoint and issuer`)
   }
-  const policy = cachePolicyOf(`${place}({ cache })`, options.cache, DEFAULT_AGE)
+  const policy = cachePolicyOf(`${caller}({ cache })`, options.cache, DEFAULT_AGE)
   const cache = policy === undefined ? undefined : memory<string>({ ...policy, dropsFirst: 'oldest' })
-  const ask = asking(endpoint ?? issuer ?? '', endpoint !== undefined, basicOf(place, client))
+  const ask = asking(endpoint ?? issuer ?? '', endpoint !== undefined, basicOf(caller, client))
   const isAcceptable = (claims: Json): boolean =>
     // RFC 7662 §2.2: only `true`
     claims['active'] === true &&
@@ -148,7 +148,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
     areStrings(claims, strings) &&
     claims['cnf'] === undefined &&
     !isDPoP(claims['token_type']) &&
-    (issuer === undefined || isOf(issuer, claims['iss']))
+    (issuer === undefined || isIssuedBy(issuer, claims['iss']))
 
   const outages = outagesOf(endpoint ?? issuer ?? '')
   const decide = async (token: string, key: string): Promise<Result> => {
@@ -173,7 +173,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
 
   const asked = new Map<string, Promise<Result>>()
   const check = (token: string): Result | Promise<Result> => {
-    const key = keyOf(token)
+    const key = cacheKey(token)
     const kept = cache?.get(key)
     if (kept !== undefined) {
       const valid = validOf(kept)
@@ -200,7 +200,7 @@ const refused: Result = E.left(invalid)
 const strings = ['sub', 'client_id', 'token_type']
 
 // RFC 7662 §2.2: it may be left out
-const isOf = (issuer: string, iss: unknown): boolean => iss === undefined || iss === issuer
+const isIssuedBy = (issuer: string, iss: unknown): boolean => iss === undefined || iss === issuer
 
 // RFC 9449 §5: bound to a key, so never accepted as a plain bearer token
 const isDPoP = (type: unknown): boolean => typeof type === 'string' && type.toLowerCase() === 'dpop'

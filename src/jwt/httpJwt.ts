@@ -103,11 +103,11 @@ const DEFAULT_VERIFIED_AGE = 60_000
  * const reader = pipe(jwt, requireScopes(['read'], { granted: scopesOf }))
  */
 export const httpJwt = <C = JwtClaims, R = C>(given: HttpJwtOptions<C, R>): HttpJwt<PrincipalFromAnswer<R>> => {
-  const place = 'httpJwt'
+  const caller = 'httpJwt'
   checkKeyOfIssuer(given)
-  const options = checkOptions(place, given, checks)
-  const audience = audiencesOf(place, options)
-  const policy = cachePolicyOf(`${place}({ verified })`, options.verified, DEFAULT_VERIFIED_AGE)
+  const options = checkOptions(caller, given, checks)
+  const audience = audiencesOf(caller, options)
+  const policy = cachePolicyOf(`${caller}({ verified })`, options.verified, DEFAULT_VERIFIED_AGE)
   const cache = policy === undefined ? undefined : memory<CachedToken>({ ...policy, dropsFirst: 'oldest' })
   const events = (issuer: string): KeyEvents => ({
     issuer,
@@ -115,8 +115,8 @@ export const httpJwt = <C = JwtClaims, R = C>(given: HttpJwtOptions<C, R>): Http
     replaced: (keys) => cache?.drop((verified) => verified.keys === keys),
   })
   const { algorithms } = options
-  const keyPolicy = keyPolicyOf(`${place}({ keys })`, options.keys)
-  const providers = providersOf(options.issuer, { place, audience, algorithms, policy: keyPolicy, events })
+  const keyPolicy = keyPolicyOf(`${caller}({ keys })`, options.keys)
+  const providers = providersOf(options.issuer, { caller, audience, algorithms, policy: keyPolicy, events })
   const all = [...providers.values()]
   const ready = async (): Promise<void> => {
     await Promise.all(all.map(({ keys }) => keys.ready()))
@@ -129,10 +129,11 @@ export const httpJwt = <C = JwtClaims, R = C>(given: HttpJwtOptions<C, R>): Http
   ]
   const bearer: TokenScheme = { scheme: bearerJwt, discovery: discoveryOf(all), notes }
   const bound = options.bound === undefined ? unbound(bearer) : boundOf(options.bound, bearer, toleranceOf(options))
-  const check = verifier(providers, rulesOf(place, options, bound), cache)
+  const check = verifier(providers, rulesOf(caller, options, bound), cache)
   const [first, ...others] = bound.schemes
   const made = others.reduce(
-    (before, scheme) => alt(() => tokenKind(scheme, { ...options, ...renamed(options, scheme) }, check))(before),
+    (before, scheme) =>
+      alt(() => tokenKind(scheme, { ...options, ...withDerivedName(options, scheme) }, check))(before),
     tokenKind(first, options, check),
   )
   // Safe: it lets in what the hook returns, as `authenticator` computes it; without a hook, `R` is the claims
@@ -144,10 +145,10 @@ const unbound = (bearer: TokenScheme): Bound => ({ confirmations: [], isRequired
 const toleranceOf = <C, R>({ clockTolerance = DEFAULT_TOLERANCE }: HttpJwtOptions<C, R>): number => clockTolerance
 
 // OpenAPI lists each scheme under another name
-const renamed = <C, R>({ schemeName }: HttpJwtOptions<C, R>, { name = '' }: TokenScheme) =>
+const withDerivedName = <C, R>({ schemeName }: HttpJwtOptions<C, R>, { name = '' }: TokenScheme) =>
   schemeName === undefined ? {} : { schemeName: schemeName + name }
 
-const rulesOf = <C, R>(place: string, options: HttpJwtOptions<C, R>, bound: Bound): ClaimRules => {
+const rulesOf = <C, R>(caller: string, options: HttpJwtOptions<C, R>, bound: Bound): ClaimRules => {
   const { profile = 'any', maxTokenAge, authorizedParties } = options
   return {
     profile,
@@ -158,7 +159,7 @@ const rulesOf = <C, R>(place: string, options: HttpJwtOptions<C, R>, bound: Boun
     authorizedParties:
       authorizedParties === undefined
         ? undefined
-        : nonEmptyStrings(`${place}({ authorizedParties })`, authorizedParties),
+        : nonEmptyStrings(`${caller}({ authorizedParties })`, authorizedParties),
   }
 }
 

@@ -60,8 +60,8 @@ const defaultKeys: KeyPolicy = {
 }
 
 /** A number of seconds or milliseconds; 0 is allowed. */
-export const duration: Check = (place, value) => {
-  if (value !== 0) positive(place, value)
+export const duration: Check = (where, value) => {
+  if (value !== 0) positive(where, value)
 }
 
 const keyChecks: Checks<KeyOptions> = {
@@ -74,20 +74,20 @@ const keyChecks: Checks<KeyOptions> = {
 }
 
 /** Checks the options, and adds the defaults. */
-export const keyPolicyOf = (place: string, options: KeyOptions = {}): KeyPolicy => ({
+export const keyPolicyOf = (where: string, options: KeyOptions = {}): KeyPolicy => ({
   ...defaultKeys,
-  ...checkOptions(place, options, keyChecks),
+  ...checkOptions(where, options, keyChecks),
 })
 
 /** Checks the options of a cache, and adds the defaults; `undefined` for `false`. */
 export const cachePolicyOf = (
-  place: string,
+  where: string,
   options: false | CacheOptions = {},
   maxAge: number,
 ): Required<Given<CacheOptions>> | undefined =>
   options === false
     ? undefined
-    : { size: 1000, maxAge, ...checkOptions(place, options, { size: maybe(positive), maxAge: maybe(positive) }) }
+    : { size: 1000, maxAge, ...checkOptions(where, options, { size: maybe(positive), maxAge: maybe(positive) }) }
 
 /** Where the keys of an issuer come from. */
 export interface KeySource {

@@ -30,17 +30,17 @@ export interface RequireAuthenticationOptions<A = AuthenticationClaims> {
 }
 
 // OpenID Connect Core §3.1.2.1: separated by blanks; RFC 9110 §5.6.4: what fits a quoted-string
-const classes: Check = (place, value) => {
+const classes: Check = (where, value) => {
   const isClass = (one: unknown): boolean => typeof one === 'string' && /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(one)
   if (Array.isArray(value) && value.length > 0 && value.every(isClass)) return
   throw new TypeError(
-    `${place} must be an array of classes, such as ['urn:example:loa2'], in printable ASCII without blanks`,
+    `${where} must be an array of classes, such as ['urn:example:loa2'], in printable ASCII without blanks`,
   )
 }
 
-const seconds: Check = (place, value) => {
+const seconds: Check = (where, value) => {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value > 0) return
-  throw new TypeError(`${place} must be a whole number of seconds, at least 1`)
+  throw new TypeError(`${where} must be a whole number of seconds, at least 1`)
 }
 
 const checks: Checks<RequireAuthenticationOptions> = {
@@ -109,7 +109,7 @@ export function requireAuthentication(
   }
   const claimsOf: (principal: never, request: Request) => unknown = claims ?? ((principal) => principal)
   const required = scoped({
-    place: 'requireAuthentication(...)',
+    caller: 'requireAuthentication(...)',
     scopes: [],
     decidedBy: inWords(needed),
     isNamed: true,

@@ -67,10 +67,10 @@ export interface TokenOptions<C, R> {
   readonly description?: string | undefined
 }
 
-const resource: OptionCheck = (place, value) => {
+const resource: OptionCheck = (where, value) => {
   if (typeof value === 'object' && value !== null && 'metadataUrl' in value && typeof value.metadataUrl === 'string')
     return
-  throw new TypeError(`${place} must be what protectedResource({ ... }) returns`)
+  throw new TypeError(`${where} must be what protectedResource({ ... }) returns`)
 }
 
 /** The checks of these options. */
@@ -88,14 +88,14 @@ export const tokenChecks: Checks<TokenOptions<unknown, unknown>> = {
 type Check = (token: string) => Evaluation<ValidToken>
 
 /** The audience of tokens. Throws a TypeError if there is none. */
-export const audiencesOf = <C, R>(place: string, options: TokenOptions<C, R>): StringOrStrings => {
+export const audiencesOf = <C, R>(where: string, options: TokenOptions<C, R>): StringOrStrings => {
   const wanted = options.audience ?? options.protectedResource?.resource
   if (wanted === undefined) {
     throw new TypeError(
-      `${place}({ audience }) is missing: name the audience that tokens must be for; there is no "any". Tokens without one are for httpBearer, with a hook that verifies them`,
+      `${where}({ audience }) is missing: name the audience that tokens must be for; there is no "any". Tokens without one are for httpBearer, with a hook that verifies them`,
     )
   }
-  nonEmptyStrings(`${place}({ audience })`, wanted)
+  nonEmptyStrings(`${where}({ audience })`, wanted)
   return wanted
 }
 
@@ -151,7 +151,7 @@ export const tokenKind = <C, R>(
     ...(resource !== undefined && { resource_metadata: resource.metadataUrl }),
   }
   const confirm = confirming?.(own)
-  const conclude: typeof admit =
+  const confirmed: typeof admit =
     confirm === undefined
       ? admit
       : (request, token, good) => {
@@ -170,9 +170,9 @@ export const tokenKind = <C, R>(
     authenticate: (request, token) => {
       const good = check(token)
       if (good instanceof Promise) {
-        return good.then((late) => (E.isLeft(late) ? late : conclude(request, token, late.right)))
+        return good.then((late) => (E.isLeft(late) ? late : confirmed(request, token, late.right)))
       }
-      return E.isLeft(good) ? good : conclude(request, token, good.right)
+      return E.isLeft(good) ? good : confirmed(request, token, good.right)
     },
   })
   const isAllowed = resource?.isAllowedOrigin

@@ -23,7 +23,7 @@ import {
 import { checkSignature, type Keys, type Signature } from './signature.js'
 
 /** The key of a token: its SHA-256, so that no token is kept. */
-export const keyOf = (token: string): string => hash('sha256', token, 'base64')
+export const cacheKey = (token: string): string => hash('sha256', token, 'base64')
 
 /** A token that was verified. */
 export interface CachedToken {
@@ -76,7 +76,7 @@ export const verifier = (
       return (
         (kept && isStillValid(kept, keys.right)) ??
         andThen(signedBy(compact, provider, keys.right, began), (signed) =>
-          E.isLeft(signed) ? signed : conclude(compact, key, provider, signed.right),
+          E.isLeft(signed) ? signed : accept(compact, key, provider, signed.right),
         )
       )
     })
@@ -109,7 +109,7 @@ export const verifier = (
     return (await checkSignature(compact, others.right)) === 'good' ? E.right(others.right) : notSigned
   }
 
-  const conclude = ({ payload, claims, given }: ParsedToken, key: string, provider: Provider, keys: Keys): Result => {
+  const accept = ({ payload, claims, given }: ParsedToken, key: string, provider: Provider, keys: Keys): Result => {
     const refusal = refusalByTime(claims, rules, Date.now() / 1000)
     if (refusal !== undefined) return refusal === 'expired' ? over : refused
     // Safe: `refusalByTime` refuses an `exp` that is not a number
@@ -120,7 +120,7 @@ export const verifier = (
 
   if (cache === undefined) return (token) => verify(token, '')
   return (token) => {
-    const key = keyOf(token)
+    const key = cacheKey(token)
     const kept = cache.get(key)
     if (kept !== undefined) {
       const keys = kept.provider.keys.current()

@@ -12,7 +12,7 @@ import type { Check } from '../core/options.js'
 
 /** How owners become strings, and strings owners. Both are async if the schema is, and throw for what it refuses. */
 export interface Owners {
-  readonly encode: (place: string, owner: unknown) => string | Promise<string>
+  readonly encode: (where: string, owner: unknown) => string | Promise<string>
   readonly decode: (text: string) => unknown
 }
 
@@ -31,11 +31,11 @@ const isOfOthers = (standard: object): boolean => {
 }
 
 /** What the option `owner` may be. */
-export const ownerSchema: Check = (place, value) => {
+export const ownerSchema: Check = (where, value) => {
   const isSchema = isStandard(value)
-  if (isSchema ? !isOfOthers(standardOf(place, value)) : value instanceof t.Type) return
+  if (isSchema ? !isOfOthers(standardOf(where, value)) : value instanceof t.Type) return
   throw new TypeError(
-    `${place} must be an io-ts codec, such as t.string, or a schema of strings, such as z.uuid() of zod, or one of valibot or arktype`,
+    `${where} must be an io-ts codec, such as t.string, or a schema of strings, such as z.uuid() of zod, or one of valibot or arktype`,
   )
 }
 
@@ -43,7 +43,7 @@ export const ownerSchema: Check = (place, value) => {
 export const ownersOf = (owner: t.Type<unknown, string, unknown> | StandardSchema): Owners =>
   isStandard(owner) ? ofSchema(owner) : ofCodec(owner)
 
-const refusedAt = (place: string): TypeError => new TypeError(`${place} is refused by the schema of apiKeys({ owner })`)
+const refusedAt = (where: string): TypeError => new TypeError(`${where} is refused by the schema of apiKeys({ owner })`)
 
 const stored = 'apiKeys({ owner }): the owner of a stored key'
 
@@ -54,9 +54,9 @@ const ofCodec = (codec: t.Type<unknown, string, unknown>): Owners => {
     throw refusedAt(stored)
   }
   return {
-    encode: (place, owner) => {
+    encode: (where, owner) => {
       if (codec.is(owner)) return codec.encode(owner)
-      throw refusedAt(place)
+      throw refusedAt(where)
     },
     decode: (text) => {
       const decoded = decode(text)
@@ -67,13 +67,13 @@ const ofCodec = (codec: t.Type<unknown, string, unknown>): Owners => {
 
 const ofSchema = (schema: StandardSchema): Owners => {
   const decode = decoderOf('apiKeys({ owner })', schema)
-  const unchanged = (place: string, owner: unknown): string | Promise<string> => {
-    if (typeof owner !== 'string') throw refusedAt(place)
+  const unchanged = (where: string, owner: unknown): string | Promise<string> => {
+    if (typeof owner !== 'string') throw refusedAt(where)
     const accepted = (decoded: Decoded): string => {
-      if (E.isLeft(decoded)) throw refusedAt(place)
+      if (E.isLeft(decoded)) throw refusedAt(where)
       if (decoded.right === owner) return owner
       throw new TypeError(
-        `${place} is changed by the schema of apiKeys({ owner }), which must return the string that it gets`,
+        `${where} is changed by the schema of apiKeys({ owner }), which must return the string that it gets`,
       )
     }
     const decoded = decode(owner)

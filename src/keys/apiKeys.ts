@@ -74,36 +74,36 @@ const MAX_DAYS = 400
 // Databases cut a string at NUL, and replace a lone surrogate. Then two owners could become one
 const isKeepable = (u: unknown): u is string => typeof u === 'string' && !u.includes('\0') && u.isWellFormed()
 
-const checkKeepable: Check = (place, u) => {
-  if (!isKeepable(u)) throw new TypeError(`${place} must be a string of well-formed Unicode without NUL`)
+const checkKeepable: Check = (where, u) => {
+  if (!isKeepable(u)) throw new TypeError(`${where} must be a string of well-formed Unicode without NUL`)
 }
 
 /** The string for an owner in a store. */
-const ownerText = (place: string, owners: Owners, owner: unknown): string | Promise<string> => {
-  const text = owners.encode(place, owner)
+const ownerText = (where: string, owners: Owners, owner: unknown): string | Promise<string> => {
+  const text = owners.encode(where, owner)
   const checked = (given: string): string => {
-    checkKeepable(place, given)
-    if (given === '') throw new TypeError(`${place} must not be empty`)
+    checkKeepable(where, given)
+    if (given === '') throw new TypeError(`${where} must not be empty`)
     return given
   }
   return text instanceof Promise ? text.then(checked) : checked(text)
 }
 
-const date: Check = (place, value) => {
+const date: Check = (where, value) => {
   if (value instanceof Date && Number.isFinite(value.getTime())) return
-  throw new TypeError(`${place} must be a valid Date`)
+  throw new TypeError(`${where} must be a valid Date`)
 }
 
 const scope = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 
-const scopeList: Check = (place, value) => {
+const scopeList: Check = (where, value) => {
   if (Array.isArray(value) && value.every((one) => typeof one === 'string' && scope.test(one))) return
-  throw new TypeError(`${place} must be an array of strings of printable ASCII without blanks, quotes and "\\"`)
+  throw new TypeError(`${where} must be an array of strings of printable ASCII without blanks, quotes and "\\"`)
 }
 
-const lastFour: Check = (place, value) => {
+const lastFour: Check = (where, value) => {
   if (!isKeepable(value) || value.length > 4)
-    throw new TypeError(`${place} must be a string of at most four characters`)
+    throw new TypeError(`${where} must be a string of at most four characters`)
 }
 
 const newKey: Checks<NewKey<unknown>> = {
@@ -114,10 +114,10 @@ const newKey: Checks<NewKey<unknown>> = {
   expiresAt: maybe(date),
 }
 
-const recordOf = async (place: string, owners: Owners, given: NewKey<unknown>): Promise<Checked> => {
+const recordOf = async (where: string, owners: Owners, given: NewKey<unknown>): Promise<Checked> => {
   const { owner, name = '', scopes = [], expiresAt } = given
   return {
-    owner: await ownerText(`${place}({ owner })`, owners, owner),
+    owner: await ownerText(`${where}({ owner })`, owners, owner),
     name,
     scopes: Object.freeze([...scopes]),
     ...(expiresAt !== undefined && { expiresAt: expiresAt.getTime() }),
@@ -143,8 +143,8 @@ const checkAdopted = async (
       'keys.adopt(digest, key): digest must be the SHA-256 of the whole key, in 64 hexadecimal digits',
     )
   }
-  const place = 'keys.adopt(digest, options)'
-  const { createdAt, last4, ...key } = checkOptions(place, given, {
+  const where = 'keys.adopt(digest, options)'
+  const { createdAt, last4, ...key } = checkOptions(where, given, {
     ...newKey,
     createdAt: maybe(date),
     last4: maybe(lastFour),
@@ -156,14 +156,14 @@ const checkAdopted = async (
   }
 }
 
-const overlap: Check = (place, value) => {
+const overlap: Check = (where, value) => {
   if (typeof value === 'number' && value >= 0 && value <= MAX_DAYS * DAY) return
-  throw new TypeError(`${place} must be milliseconds from 0 to ${MAX_DAYS} days`)
+  throw new TypeError(`${where} must be milliseconds from 0 to ${MAX_DAYS} days`)
 }
 
 // An id often comes from a path or a body
-const checkId = (place: string, id: unknown): void => {
-  if (typeof id !== 'string') throw new TypeError(`${place}: id must be a string, the id of a key`)
+const checkId = (where: string, id: unknown): void => {
+  if (typeof id !== 'string') throw new TypeError(`${where}: id must be a string, the id of a key`)
 }
 
 /** How long older secrets still work, in whole milliseconds. */
@@ -214,32 +214,32 @@ interface ResolvedOptions {
 
 const MIN_PEPPER = 32
 
-const prefix: Check = (place, value) => {
+const prefix: Check = (where, value) => {
   if (typeof value === 'string' && isPrefix(value)) return
   throw new TypeError(
-    `${place} must be 2 to 32 lower-case letters and digits, in words joined by "_", such as acme or acme_live`,
+    `${where} must be 2 to 32 lower-case letters and digits, in words joined by "_", such as acme or acme_live`,
   )
 }
 
 const isPepper = (u: unknown): boolean => u instanceof Uint8Array && u.length >= MIN_PEPPER
 
-const pepper: Check = (place, value) => {
+const pepper: Check = (where, value) => {
   const all: unknown = value instanceof Uint8Array ? [value] : value
   // an empty array is probably a list of secrets that failed to load, and digests would have no pepper
   if (Array.isArray(all) && all.length > 0 && all.every(isPepper)) return
   throw new TypeError(
-    `${place} must be a Uint8Array of at least ${MIN_PEPPER} bytes, or an array of at least one of them with the newest first; leave it out for none`,
+    `${where} must be a Uint8Array of at least ${MIN_PEPPER} bytes, or an array of at least one of them with the newest first; leave it out for none`,
   )
 }
 
-const pattern: Check = (place, value) => {
+const pattern: Check = (where, value) => {
   // with g and y an expression remembers its position, and would refuse every second key
   if (value instanceof RegExp && !value.global && !value.sticky) return
-  throw new TypeError(`${place} must be a regular expression without the flags g and y`)
+  throw new TypeError(`${where} must be a regular expression without the flags g and y`)
 }
 
-const touchInterval: Check = (place, value) => {
-  if (value !== false) positive(place, value)
+const touchInterval: Check = (where, value) => {
+  if (value !== false) positive(where, value)
 }
 
 const keyStore = withMethods(

@@ -49,23 +49,23 @@ interface KeyLocation {
   readonly read: (name: string) => (request: Request) => O.Option<Sent>
 }
 
-const apiKey = (factory: string, place: KeyLocation) => {
+const apiKey = (factory: string, location: KeyLocation) => {
   const checks: Checks<ApiKeyOptions<unknown>> = {
-    paramName: maybe(nameLike(place.allowed)),
+    paramName: maybe(nameLike(location.allowed)),
     authenticate: credentialHook(2),
     ...credential,
     ...documentation,
   }
   const make = <R>(options: ApiKeyOptions<R>): Authenticator<PrincipalFromAnswer<R>> => {
     const { paramName: name = 'key', authenticate, realm, maxLength, ...rest } = checkOptions(factory, options, checks)
-    const { scheme, ...named } = documented({ type: 'apiKey', in: place.in, name }, rest)
+    const { scheme, ...named } = documented({ type: 'apiKey', in: location.in, name }, rest)
     return authenticator({
       scheme,
       ...named,
-      challenge: Challenge.make('ApiKey', { ...(realm !== undefined && { realm }), in: place.in, name }),
-      ambient: place.ambient,
-      extract: place.read(name),
-      credentials: place.credentials,
+      challenge: Challenge.make('ApiKey', { ...(realm !== undefined && { realm }), in: location.in, name }),
+      ambient: location.ambient,
+      extract: location.read(name),
+      credentials: location.credentials,
       maxLength,
       authenticate: (request, key) => authenticate(request, key),
     })

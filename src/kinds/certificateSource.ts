@@ -42,16 +42,16 @@ export interface CertificateReader {
 export const MAX_CERTIFICATE_LENGTH = 16_384
 
 /** Makes a reader. Throws a TypeError for a source that cannot work. */
-export const certificateReader = (place: string, source: CertificateSource): CertificateReader => {
+export const certificateReader = (where: string, source: CertificateSource): CertificateReader => {
   if (source === 'socket') {
     return { extract: fromSocket, decode: certificateIn, isAuthorized: isSocketAuthorized, words: 'from socket' }
   }
   if (typeof source !== 'object' || source === null) {
-    throw new TypeError(`${place}({ from }) must be 'socket', or { header, proxies }`)
+    throw new TypeError(`${where}({ from }) must be 'socket', or { header, proxies }`)
   }
-  const inner = `${place}({ from: { ... } })`
+  const inner = `${where}({ from: { ... } })`
   const { header, proxies } = checkOptions(inner, source, { header: nameLike(token), proxies: unchecked })
-  const isProxy = membersOf(`${place}({ from: { proxies } })`, proxies)
+  const isProxy = membersOf(`${where}({ from: { proxies } })`, proxies)
   const field = fromHeader(header)
   const extract = (request: Request): O.Option<Sent> => {
     if (!isProxy(request.req.socket.remoteAddress)) return O.none
@@ -86,11 +86,11 @@ const isSocketAuthorized = ({ req }: Request): boolean => Reflect.get(req.socket
 // addresses
 // -------------------------------------------------------------------------------------
 
-const membersOf = (place: string, given: unknown): ((address: string | undefined) => boolean) => {
+const membersOf = (where: string, given: unknown): ((address: string | undefined) => boolean) => {
   const list: ReadonlyArray<unknown> = Array.isArray(given) ? given : []
-  if (list.length === 0) throw new TypeError(`${place} must name the proxies, such as ['10.0.0.1'] or ['10.0.0.0/8']`)
+  if (list.length === 0) throw new TypeError(`${where} must name the proxies, such as ['10.0.0.1'] or ['10.0.0.0/8']`)
   const all = new BlockList()
-  for (const one of list) addTo(all, place, one)
+  for (const one of list) addTo(all, where, one)
   return (address = '') => {
     const [plain = ''] = address.split('%', 1)
     const version = isIP(plain)
@@ -98,12 +98,12 @@ const membersOf = (place: string, given: unknown): ((address: string | undefined
   }
 }
 
-const addTo = (all: BlockList, place: string, given: unknown): void => {
+const addTo = (all: BlockList, where: string, given: unknown): void => {
   const [address = '', prefix, ...more] = typeof given === 'string' ? given.split('/') : []
   const version = isIP(address)
   const isPrefix = prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (version === 6 ? 128 : 32))
   if (version === 0 || !isPrefix || more.length > 0) {
-    throw new TypeError(`${place}: ${JSON.stringify(given)} is not an address, nor a network such as "10.0.0.0/8"`)
+    throw new TypeError(`${where}: ${JSON.stringify(given)} is not an address, nor a network such as "10.0.0.0/8"`)
   }
   if (prefix === undefined) all.addAddress(address, version === 6 ? 'ipv6' : 'ipv4')
   else all.addSubnet(address, Number(prefix), version === 6 ? 'ipv6' : 'ipv4')

@@ -80,7 +80,7 @@ const checks = {
   ...documentation,
 }
 
-const place = 'clientCertificate'
+const caller = 'clientCertificate'
 
 /**
  * Authenticates by the client certificate of the TLS connection. The certificate must be valid now, and be issued by one of
@@ -101,12 +101,12 @@ const place = 'clientCertificate'
 export const clientCertificate = <R = CertificateOwner>(
   options: ClientCertificateOptions<R>,
 ): Authenticator<PrincipalFromAnswer<R>> => {
-  const given = checkOptions(place, options, checks)
+  const given = checkOptions(caller, options, checks)
   const { from, authorities, fingerprints, authenticate, realm } = given
   if ((authorities === undefined) === (fingerprints === undefined)) {
-    throw new TypeError(`${place} needs exactly one of authorities and fingerprints`)
+    throw new TypeError(`${caller} needs exactly one of authorities and fingerprints`)
   }
-  const { extract, decode, isAuthorized, words } = certificateReader(place, from)
+  const { extract, decode, isAuthorized, words } = certificateReader(caller, from)
   const accepting = authorities === undefined ? pinned(fingerprints) : issuedBy(authorities)
   const ask: (request: Request, certificate: X509Certificate) => unknown =
     authenticate ?? ((_request, certificate) => ownerOf(certificate))
@@ -128,7 +128,7 @@ export const clientCertificate = <R = CertificateOwner>(
   return make(described, decideOf(kind), readerOf(kind)) as Authenticator<PrincipalFromAnswer<R>>
 }
 
-declareFactory(place, clientCertificate)
+declareFactory(caller, clientCertificate)
 
 const scheme: MutualTlsScheme = { type: 'mutualTLS' }
 
@@ -174,7 +174,7 @@ const pinned = (given: unknown): Accepting => {
   const isFingerprint = (one: unknown): one is string => typeof one === 'string' && /^[0-9a-f]{64}$/.test(digits(one))
   if (list.length === 0 || !list.every(isFingerprint)) {
     throw new TypeError(
-      `${place}({ fingerprints }) must be an array of SHA-256 fingerprints, each of 64 hexadecimal digits`,
+      `${caller}({ fingerprints }) must be an array of SHA-256 fingerprints, each of 64 hexadecimal digits`,
     )
   }
   const known = new Set(list.map(digits))
@@ -224,13 +224,13 @@ const issuedBy = (given: unknown): Accepting => {
 
 const authoritiesIn = (given: unknown): ReadonlyArray<X509Certificate> => {
   const list: ReadonlyArray<unknown> = Array.isArray(given) ? given : []
-  const wrong = `${place}({ authorities }) must be an array of PEMs, each with the certificate of one authority`
+  const wrong = `${caller}({ authorities }) must be an array of PEMs, each with the certificate of one authority`
   if (list.length === 0) throw new TypeError(wrong)
   return list.map((one) => {
     if (typeof one !== 'string' || one.split('-----BEGIN ').length !== 2) throw new TypeError(wrong)
     const authority = parsed(one)
     if (authority === undefined) throw new TypeError(wrong)
-    if (!authority.ca) throw new TypeError(`${place}({ authorities }): a certificate there is not one of an authority`)
+    if (!authority.ca) throw new TypeError(`${caller}({ authorities }): a certificate there is not one of an authority`)
     return authority
   })
 }

@@ -44,16 +44,16 @@ export interface FormAuthOptions<F extends ReadonlyArray<string>, R> {
 // They are quoted in a challenge, separated by blanks
 const fieldName = /^[\x21-\x7e]+$/
 
-const checkFields: Check = (place, fields) => {
+const checkFields: Check = (where, fields) => {
   if (!Array.isArray(fields) || fields.length === 0) {
-    throw new TypeError(`${place} must be an array of the form's fields, such as ['email', 'password']`)
+    throw new TypeError(`${where} must be an array of the form's fields, such as ['email', 'password']`)
   }
   const seen = new Set<string>()
   for (const name of fields as ReadonlyArray<unknown>) {
     if (typeof name !== 'string' || !fieldName.test(name)) {
-      throw new TypeError(`${place}: the name of a field must be printable ASCII without blanks, such as 'email'`)
+      throw new TypeError(`${where}: the name of a field must be printable ASCII without blanks, such as 'email'`)
     }
-    if (seen.has(name)) throw new TypeError(`${place} names "${name}" twice`)
+    if (seen.has(name)) throw new TypeError(`${where} names "${name}" twice`)
     seen.add(name)
   }
 }

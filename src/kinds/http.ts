@@ -38,13 +38,13 @@ const reserved = ['realm', 'scope', 'error', 'error_description', 'error_uri']
  * Checks further parameters of a challenge. Throws a TypeError for a value that does not fit a header, and for a
  * parameter that the library writes itself.
  */
-const checkChallengeParameters = (place: string, parameters: unknown): void => {
+const checkChallengeParameters = (where: string, parameters: unknown): void => {
   if (typeof parameters !== 'object' || parameters === null || Array.isArray(parameters)) {
-    throw new TypeError(`${place} must be an object of strings, such as { resource_metadata: 'https://...' }`)
+    throw new TypeError(`${where} must be an object of strings, such as { resource_metadata: 'https://...' }`)
   }
   for (const name of Object.keys(parameters)) {
     if (reserved.includes(name.toLowerCase())) {
-      throw new TypeError(`${place}: "${name}" is written by the library itself; remove it`)
+      throw new TypeError(`${where}: "${name}" is written by the library itself; remove it`)
     }
   }
   // Safe: `make` refuses every value that is no string

@@ -81,16 +81,16 @@ export interface RefuseOptions {
   readonly refuse?: 'invalid' | 'insufficient' | undefined
 }
 
-const method: Check = (place, value) => {
+const method: Check = (where, value) => {
   const isList = Array.isArray(value) && value.length > 0
   if (isList && value.every((one) => typeof one === 'string' && one !== '')) return
-  throw new TypeError(`${place} must be an array of methods, such as ['passkey', 'totp']`)
+  throw new TypeError(`${where} must be an array of methods, such as ['passkey', 'totp']`)
 }
 
-const proof: Check = (place, value) => {
+const proof: Check = (where, value) => {
   // Safe: anything but an object is refused
-  const demand = checkOptions(place, value as ProofDemand, { methods: maybe(method), maxAge: maybe(positive) })
-  if (Object.keys(demand).length === 0) throw new TypeError(`${place} must have methods or maxAge`)
+  const demand = checkOptions(where, value as ProofDemand, { methods: maybe(method), maxAge: maybe(positive) })
+  if (Object.keys(demand).length === 0) throw new TypeError(`${where} must have methods or maxAge`)
 }
 
 const checks: Checks<SessionKindOptions> = {

@@ -38,21 +38,21 @@ const names = ['isActive', 'isSuperuser', 'isStaff'] as const
 
 type Name = (typeof names)[number]
 
-const right: Check = (place, f) => {
-  hook(1)(place, f)
+const right: Check = (where, f) => {
+  hook(1)(where, f)
   if (isAsync(f))
-    throw new TypeError(`${place} is async, but must return true or false itself; load what it needs in loadUser`)
+    throw new TypeError(`${where} is async, but must return true or false itself; load what it needs in loadUser`)
 }
 
 /** The checks of these options. */
 export const rightsChecks = { isActive: maybe(right), isStaff: maybe(right), isSuperuser: maybe(right) }
 
-/** Rights by the functions of an application; flags decide where it gives none. `place` is the call. */
-export const rightsFrom = (place: string, options: RightsOptions<never>): Rights => {
+/** Rights by the functions of an application; flags decide where it gives none. `where` is the call. */
+export const rightsFrom = (where: string, options: RightsOptions<never>): Rights => {
   const decidedBy = (name: Name, byFlag: (user: object) => boolean): ((user: object) => boolean) => {
     const f = options[name]
     // Safe: it takes what `loadUser` loads
-    return f === undefined ? byFlag : (user) => answered(`${place}: ${name}`, f(user as never))
+    return f === undefined ? byFlag : (user) => answered(`${where}: ${name}`, f(user as never))
   }
   const flags = names.filter((name) => options[name] === undefined)
   return {
@@ -74,9 +74,9 @@ export const rightsFrom = (place: string, options: RightsOptions<never>): Rights
 // Databases write "not set" as null. With any other value that is no boolean, the user's rights cannot be read
 const isFlag = (u: unknown): boolean => typeof u === 'boolean' || u === null || u === undefined
 
-const answered = (place: string, answer: unknown): boolean => {
+const answered = (where: string, answer: unknown): boolean => {
   if (answer === true || !answer) return answer === true
-  throw new TypeError(`${place} must return true or false; load what takes time in loadUser`)
+  throw new TypeError(`${where} must return true or false; load what takes time in loadUser`)
 }
 
 /** Rights that flags alone decide. */

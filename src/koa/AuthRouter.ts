@@ -67,55 +67,62 @@ type NotInUse =
  */
 
 /** What runs after a guard: at least a handler, and no other guard. */
-type Behind<S, C, P> = readonly [AfterThePath & Handler<S, C, P>, ...ReadonlyArray<AfterThePath & Handler<S, C, P>>]
+type HandlersAfter<S, C, P> = readonly [
+  AfterThePath & Handler<S, C, P>,
+  ...ReadonlyArray<AfterThePath & Handler<S, C, P>>,
+]
 
 /** What runs ahead of a guard, such as a body parser. */
-type Ahead<S, C> = AfterThePath & RouterMiddleware<S, C>
+type MiddlewareAhead<S, C> = AfterThePath & RouterMiddleware<S, C>
 
 /** How a verb of a guarded router is called. */
 export interface RouteMethod<S, C, P> {
-  <G extends AnyGuard>(path: Path, guard: G, ...handlers: Behind<S, C, PrincipalAfter<P, G>>): AuthRouter<S, C, P>
   <G extends AnyGuard>(
     path: Path,
-    ahead: Ahead<S, C>,
     guard: G,
-    ...handlers: Behind<S, C, PrincipalAfter<P, G>>
+    ...handlers: HandlersAfter<S, C, PrincipalAfter<P, G>>
   ): AuthRouter<S, C, P>
   <G extends AnyGuard>(
     path: Path,
-    first: Ahead<S, C>,
-    second: Ahead<S, C>,
+    ahead: MiddlewareAhead<S, C>,
     guard: G,
-    ...handlers: Behind<S, C, PrincipalAfter<P, G>>
+    ...handlers: HandlersAfter<S, C, PrincipalAfter<P, G>>
   ): AuthRouter<S, C, P>
   <G extends AnyGuard>(
     path: Path,
-    first: Ahead<S, C>,
-    second: Ahead<S, C>,
-    third: Ahead<S, C>,
+    first: MiddlewareAhead<S, C>,
+    second: MiddlewareAhead<S, C>,
     guard: G,
-    ...handlers: Behind<S, C, PrincipalAfter<P, G>>
+    ...handlers: HandlersAfter<S, C, PrincipalAfter<P, G>>
+  ): AuthRouter<S, C, P>
+  <G extends AnyGuard>(
+    path: Path,
+    first: MiddlewareAhead<S, C>,
+    second: MiddlewareAhead<S, C>,
+    third: MiddlewareAhead<S, C>,
+    guard: G,
+    ...handlers: HandlersAfter<S, C, PrincipalAfter<P, G>>
   ): AuthRouter<S, C, P>
   <G extends AnyGuard>(
     name: string,
     path: string | RegExp,
     guard: G,
-    ...handlers: Behind<S, C, PrincipalAfter<P, G>>
+    ...handlers: HandlersAfter<S, C, PrincipalAfter<P, G>>
   ): AuthRouter<S, C, P>
   <G extends AnyGuard>(
     name: string,
     path: string | RegExp,
-    ahead: Ahead<S, C>,
+    ahead: MiddlewareAhead<S, C>,
     guard: G,
-    ...handlers: Behind<S, C, PrincipalAfter<P, G>>
+    ...handlers: HandlersAfter<S, C, PrincipalAfter<P, G>>
   ): AuthRouter<S, C, P>
   <G extends AnyGuard>(
     name: string,
     path: string | RegExp,
-    first: Ahead<S, C>,
-    second: Ahead<S, C>,
+    first: MiddlewareAhead<S, C>,
+    second: MiddlewareAhead<S, C>,
     guard: G,
-    ...handlers: Behind<S, C, PrincipalAfter<P, G>>
+    ...handlers: HandlersAfter<S, C, PrincipalAfter<P, G>>
   ): AuthRouter<S, C, P>
   (
     name: string,

@@ -25,11 +25,11 @@ export const markCeremony = <F extends Function>(f: F, kind: Placeable, role: Ma
   // a tracer would hide the mark
   notWrapped(Object.assign(f, { [ceremonyMark]: { kind, role } satisfies Mark }))
 
-interface Place extends Mark {
+interface CallbackRoute extends Mark {
   readonly path: string | RegExp
 }
 
-const placesIn = (app: AnyApplication): ReadonlyArray<Place> =>
+const callbackRoutesIn = (app: AnyApplication): ReadonlyArray<CallbackRoute> =>
   routersOf(app)
     .flatMap(layersOf)
     .flatMap(({ path, functions }) =>
@@ -42,30 +42,30 @@ const placesIn = (app: AnyApplication): ReadonlyArray<Place> =>
 
 const fix = 'write its path as { callback }'
 
-const callbackAmong = (places: ReadonlyArray<Place>, kind: Placeable): string => {
-  const found = places.filter((place) => place.kind === kind && place.role === 'finish')
+const callbackAmong = (routes: ReadonlyArray<CallbackRoute>, kind: Placeable): string => {
+  const found = routes.filter((route) => route.kind === kind && route.role === 'finish')
   const paths = [...new Set(found.map(({ path }) => String(path)))]
-  const place = `begin(kind), finish(kind) of ${kind.name}`
+  const where = `begin(kind), finish(kind) of ${kind.name}`
   const [path] = paths
   if (path === undefined) {
-    throw new TypeError(`${place}: no route of a router in app.use(router.routes()) has its finish; ${fix}`)
+    throw new TypeError(`${where}: no route of a router in app.use(router.routes()) has its finish; ${fix}`)
   }
   if (paths.length > 1) {
-    throw new TypeError(`${place}: ${paths.length} routes have its finish, ${paths.join(' and ')}; ${fix}`)
+    throw new TypeError(`${where}: ${paths.length} routes have its finish, ${paths.join(' and ')}; ${fix}`)
   }
   if (!/^\/[\w./~%-]*$/.test(path) || path.startsWith('//')) {
-    throw new TypeError(`${place}: a provider leads back to one path, but ${path} matches several; ${fix}`)
+    throw new TypeError(`${where}: a provider leads back to one path, but ${path} matches several; ${fix}`)
   }
   return path
 }
 
 /** The path of the route that has `finish(kind)`. Throws a TypeError if there is none, or more than one. */
-export const callbackOf = (app: AnyApplication, kind: Placeable): string => callbackAmong(placesIn(app), kind)
+export const callbackOf = (app: AnyApplication, kind: Placeable): string => callbackAmong(callbackRoutesIn(app), kind)
 
 /** Throws a TypeError if a ceremony that begins in the application has no route, or several, where its answers come back. */
 const checkCallbacks = (app: AnyApplication): void => {
-  const places = placesIn(app)
-  for (const { kind, role } of places) if (role === 'begin') callbackAmong(places, kind)
+  const routes = callbackRoutesIn(app)
+  for (const { kind, role } of routes) if (role === 'begin') callbackAmong(routes, kind)
 }
 
 /** Makes `app.callback()` and `app.listen()` check where the answers of ceremonies come back. */

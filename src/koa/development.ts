@@ -35,13 +35,13 @@ interface Known {
   printed?: string
 }
 
-interface Marked {
+interface WithNotes {
   readonly [developmentMark]?: Known
 }
 
 // Not enumerable, so that a copy of a router has a record of its own
 const knownOf = (object: object): Known => {
-  const { [developmentMark]: known = {} }: Marked = object
+  const { [developmentMark]: known = {} }: WithNotes = object
   hide(object, developmentMark, known)
   return known
 }
@@ -72,12 +72,12 @@ const hide = (target: object, key: PropertyKey, value: unknown): void => {
  * Calls `notice` when `routes()` of a router is called. It is not enumerable, so a copy of the router is not watched by
  * it.
  */
-const onRoutes = (router: object, notice: () => void): void => {
+const onRoutes = (router: object, onCall: () => void): void => {
   for (const name of ['routes', 'middleware'] as const) {
     const original: unknown = Reflect.get(router, name)
     if (typeof original !== 'function') continue
     hide(router, name, function (this: unknown, ...args: unknown[]): unknown {
-      notice()
+      onCall()
       return Reflect.apply(original, this, args)
     })
   }
@@ -98,9 +98,9 @@ const warnAbout = (router: RouterInstance<never, never>, known: Known): void => 
 
 const log = debuglog('koa-with-auth')
 
-const isRouter = (u: unknown): u is AnyRouter & Marked => typeof u === 'object' && u !== null && 'stack' in u
+const isRouter = (u: unknown): u is AnyRouter & WithNotes => typeof u === 'object' && u !== null && 'stack' in u
 
-const printRouter = (router: AnyRouter & Marked): void => {
+const printRouter = (router: AnyRouter & WithNotes): void => {
   const lines = operationsOf(router).map((operation) => `  ${operationInWords(operation)}`)
   const text = [`a router of ${lines.length} operations`, ...lines].join('\n')
   const known = knownOf(router)
@@ -154,7 +154,7 @@ const listen = (): void => {
 }
 
 // The process has one channel, but may have two copies of the package
-const listened: typeof copiedRouters & Marked = copiedRouters
+const listened: typeof copiedRouters & WithNotes = copiedRouters
 if (listened[developmentMark] === undefined) {
   knownOf(listened)
   listen()

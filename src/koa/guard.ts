@@ -125,7 +125,7 @@ const admitAnyone = (levels: ReadonlyArray<string>): Enforce => {
     const exchange = read(ctx)
     const isNested = enterOperation(ctx, exchange)
     if (decisions.hasSubscribers) recordPublic(ctx, levels)
-    return runAs(ctx, exchange, undefined, isNested, inside(ctx, exchange, next))
+    return runAs(ctx, exchange, undefined, isNested, asOperation(ctx, exchange, next))
   }
 }
 
@@ -139,14 +139,14 @@ const enforceAuthenticator = (
   if (then.length === 0) {
     return (ctx, next) => {
       const exchange = read(ctx)
-      return decide(ctx, exchange, inside(ctx, exchange, next), enterOperation(ctx, exchange))
+      return decide(ctx, exchange, asOperation(ctx, exchange, next), enterOperation(ctx, exchange))
     }
   }
   const run = runAfterGuard(then)
   return (ctx, next) => {
     const exchange = read(ctx)
-    const behind = () => run(ctx, next)
-    return decide(ctx, exchange, inside(ctx, exchange, behind), enterOperation(ctx, exchange))
+    const runThen = () => run(ctx, next)
+    return decide(ctx, exchange, asOperation(ctx, exchange, runThen), enterOperation(ctx, exchange))
   }
 }
 
@@ -159,13 +159,13 @@ export const applicationGuard = (authenticator: Authenticator<unknown>, requirem
     const exchange = exchangeOf(ctx)
     // guards of operations inside see that another one has let the caller in
     exchange.captures = ofApplication
-    return decide(ctx, exchange, noting(ctx, next), false)
+    return decide(ctx, exchange, notingErrors(ctx, next), false)
   }
   return markGuard(run, requirement, { levels: ofApplication })
 }
 
 // Functions of the application are no operation: one of them may answer the exception of another one unseen
-const noting =
+const notingErrors =
   (ctx: Context, next: Next): Next =>
   () =>
     next().catch((error: unknown) => {
@@ -190,9 +190,9 @@ export const deciding = (
 ): Decide => {
   const guardHeaders = guardHeadersOf(authenticator.description)
   const { whenAdmitted, whenRefused } = guardHeaders
-  const watch = decisionRecorder(authenticator, levels)
+  const recorder = decisionRecorder(authenticator, levels)
 
-  const conclude = (ctx: Context, exchange: Exchange, next: Next, isNested: boolean, result: Result) => {
+  const proceed = (ctx: Context, exchange: Exchange, next: Next, isNested: boolean, result: Result) => {
     if (E.isRight(result)) {
       applyHeaders(ctx, exchange, guardHeaders, whenAdmitted)
       return runAs(ctx, exchange, result.right, isNested, next)
@@ -204,28 +204,28 @@ export const deciding = (
   }
 
   return (ctx, exchange, next, isNested) => {
-    const begun = decisions.hasSubscribers ? watch.begin(ctx) : undefined
+    const begun = decisions.hasSubscribers ? recorder.begin(ctx) : undefined
     const status = headersMayBeTruncated(ctx) ? 431 : refuseEarly?.(ctx)
     if (status !== undefined) {
-      if (begun !== undefined) watch.refused(ctx, begun)
+      if (begun !== undefined) recorder.refused(ctx, begun)
       applyHeaders(ctx, exchange, guardHeaders, whenRefused)
       return Promise.resolve(respondEarly(ctx, status))
     }
     const before = take(ctx.response)
     const attempt = begun?.attempt ?? newAttempt(ctx.request)
     exchange.attempt = attempt
-    const result = begun === undefined ? authenticator.evaluate(ctx.request, attempt) : watch.evaluate(begun)
+    const result = begun === undefined ? authenticator.evaluate(ctx.request, attempt) : recorder.evaluate(begun)
     if (!(result instanceof Promise)) {
-      if (begun !== undefined) watch.settled(ctx, begun, result)
+      if (begun !== undefined) recorder.settled(ctx, begun, result)
       restore(ctx.response, before)
       exchange.token = attempt.token
-      return conclude(ctx, exchange, next, isNested, result)
+      return proceed(ctx, exchange, next, isNested, result)
     }
     return inTime(result, exchange.settings.timeout).then((late) => {
-      if (begun !== undefined) watch.settled(ctx, begun, late)
+      if (begun !== undefined) recorder.settled(ctx, begun, late)
       restore(ctx.response, before)
       exchange.token = attempt.token
-      return conclude(ctx, exchange, next, isNested, late)
+      return proceed(ctx, exchange, next, isNested, late)
     })
   }
 }
@@ -254,7 +254,7 @@ const answerFailure = (
 
 // What runs in an operation. Signing in and out is possible only there, because middleware above may answer an exception
 // before the sessions see it, so it is noted here for them
-const inside = (ctx: Context, exchange: Exchange, next: Next): Next =>
+const asOperation = (ctx: Context, exchange: Exchange, next: Next): Next =>
   exchange.source === undefined
     ? next
     : async () => {

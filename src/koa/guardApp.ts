@@ -23,9 +23,9 @@ export interface GuardAppOptions {
   readonly middleware?: ReadonlyArray<Function> | undefined
 }
 
-const functions: Check = (place, value) => {
+const functions: Check = (where, value) => {
   if (Array.isArray(value) && value.every((each) => typeof each === 'function')) return
-  throw new TypeError(`${place} must be an array of the functions that were passed to app.use`)
+  throw new TypeError(`${where} must be an array of the functions that were passed to app.use`)
 }
 
 const checks: Checks<GuardAppOptions> = { middleware: maybe(functions) }

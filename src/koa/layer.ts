@@ -69,11 +69,11 @@ const observe = (ctx: Context, next: Next): Promise<unknown> => {
 const observer = notWrapped(Object.assign(observe, { observes: 'koa-with-auth' }))
 
 /** The functions behind a guard, with an observer before each but the first, which the guard observes. */
-export const observed = (behind: ReadonlyArray<Function>): ReadonlyArray<Function> => {
-  if (behind.length < 2) return behind
+export const observed = (after: ReadonlyArray<Function>): ReadonlyArray<Function> => {
+  if (after.length < 2) return after
   // the router sorts `param` hooks in front of the first function without `param`
-  const first = behind.findIndex((f) => !(operationMark in f) && !isParamHook(f))
-  return behind.flatMap((f, at) => (first === -1 || at <= first ? [f] : [observer, f]))
+  const first = after.findIndex((f) => !(operationMark in f) && !isParamHook(f))
+  return after.flatMap((f, at) => (first === -1 || at <= first ? [f] : [observer, f]))
 }
 
 /** Whether a function is a `param` hook. */
@@ -142,13 +142,13 @@ const mutators = ['push', 'unshift', 'splice', 'pop', 'shift', 'reverse', 'sort'
  * replaced.
  */
 export const onMutation = <A>(array: A[], before: (given: ReadonlyArray<unknown>) => void): A[] => {
-  const watch = (name: (typeof mutators)[number]) => ({
+  const reporting = (name: (typeof mutators)[number]) => ({
     value: (...given: never[]): unknown => {
       before(given)
       return Reflect.apply(Array.prototype[name], array, given)
     },
   })
-  return Object.defineProperties(array, Object.fromEntries(mutators.map((name) => [name, watch(name)])))
+  return Object.defineProperties(array, Object.fromEntries(mutators.map((name) => [name, reporting(name)])))
 }
 
 /** Whether a value is a layer. */
@@ -215,8 +215,8 @@ export const methodsOf = ({ methods }: Pick<ReadLayer, 'methods'>): Readonly<Rec
   const all = [...new Set([...reading, ...methods])]
   // the methods that Node knows differ between versions
   if (METHODS.every((method) => all.includes(method))) return { ALL: all }
-  const named = reading.length > 0 ? all.filter((method) => method !== 'HEAD') : all
-  return Object.fromEntries(named.map((method) => [method, method === 'GET' ? reading : [method]]))
+  const operations = reading.length > 0 ? all.filter((method) => method !== 'HEAD') : all
+  return Object.fromEntries(operations.map((method) => [method, method === 'GET' ? reading : [method]]))
 }
 
 /** What is wrong with an operation that has two guards. */
@@ -231,10 +231,10 @@ export const isGuardLate = (functions: ReadonlyArray<unknown>): boolean =>
   functions.slice(0, -1).some((f) => typeof f === 'function' && noteOf(f) === undefined && !isParamHook(f))
 
 /** Makes `router.use(f)` and `app.use(f)` a TypeError: both read a property of what they are given. */
-export const refuseUse = (f: object, messageOf: (place: string) => string): void => {
-  const refuse = (place: string) => ({
+export const refuseUse = (f: object, messageOf: (caller: string) => string): void => {
+  const refuse = (caller: string) => ({
     get: (): never => {
-      throw new TypeError(messageOf(place))
+      throw new TypeError(messageOf(caller))
     },
   })
   // @koa/router's `use` looks for a router to mount, koa's for a name to log

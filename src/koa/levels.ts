@@ -81,7 +81,7 @@ export const atLevel =
         throw new TypeError(`${label()}: withAuth(...) comes before the path; write it right after the path`)
       dropStatefulFlags(layer)
       const inOrder = functionsInOrder(before, label)
-      const guarded = layer.methods.length > 0 ? below(mine, inOrder) : inOrder
+      const guarded = layer.methods.length > 0 ? underLevel(mine, inOrder) : inOrder
       write(layer, within(guarded, application))
     }
 
@@ -125,7 +125,7 @@ const keptPlanOf = <S, C>(layer: Layer<S, C>): Plan => {
 }
 
 /** The plan of an operation below one more level. The same plan, if what is inside of that level decides. */
-const below = (level: Decision, plan: Plan): Plan => {
+const underLevel = (level: Decision, plan: Plan): Plan => {
   const together = joined(level.guard, plan.guard)
   if (together === plan.guard) return plan
   return planned({ ...plan, levels: [level, ...plan.levels], guard: guardOf(together) })
@@ -135,10 +135,10 @@ const below = (level: Decision, plan: Plan): Plan => {
 const without = (level: Level, plan: Plan): Plan => {
   const [first, ...levels] = plan.levels
   if (first?.by !== level) return plan
-  const { own, ahead, behind } = plan
+  const { own, ahead, after: after } = plan
   const guard = effectiveOf(levels, own)
   // a plan without a guard has nothing ahead of it
-  const functions = guard === undefined ? { ahead: [], behind: [...ahead, ...behind] } : { ahead, behind }
+  const functions = guard === undefined ? { ahead: [], after: [...ahead, ...after] } : { ahead, after: after }
   return planned({ ...plan, ...functions, levels, guard })
 }
 

@@ -91,7 +91,7 @@ export const operationsIn = <L extends ReadLayer>(routed: RoutedLayer<L>): Reado
 
 const readLayer = <L extends ReadLayer>(layer: L, index: number): RoutedLayer<L> => {
   const plan = planOf(layer)
-  const { guard, behind } = plan
+  const { guard, after: after } = plan
   const ahead = plan.guard === undefined ? [] : plan.ahead.filter((f) => noteOf(f) === undefined)
   return {
     layer,
@@ -104,7 +104,7 @@ const readLayer = <L extends ReadLayer>(layer: L, index: number): RoutedLayer<L>
     requirement: guard?.requirement ?? Requirement.inherit,
     levels: guard?.levels ?? [],
     ahead,
-    isAfterItsHandler: guard !== undefined && ahead.length > 0 && behind.length === 0,
+    isAfterItsHandler: guard !== undefined && ahead.length > 0 && after.length === 0,
   }
 }
 

@@ -58,7 +58,7 @@ interface Parts {
   /** What is enforced: the levels and the operation together. */
   readonly guard: Guarding | undefined
   /** `param` hooks and handlers. */
-  readonly behind: ReadonlyArray<Function>
+  readonly after: ReadonlyArray<Function>
   /** The functions of tracers, by those that they replaced. */
   readonly traced: ReadonlyMap<Function, Function>
 }
@@ -80,26 +80,26 @@ interface ReadLayer {
 // -------------------------------------------------------------------------------------
 
 /** Makes a plan of its parts. */
-export const planned = ({ applications, ahead, own, levels, guard, behind, traced }: Parts): Plan => ({
+export const planned = ({ applications, ahead, own, levels, guard, after: after, traced }: Parts): Plan => ({
   applications,
   ahead,
   own,
   levels,
   guard,
-  behind,
+  after: after,
   traced,
-  functions: functionsIn(applications, ahead, guard, behind),
+  functions: functionsIn(applications, ahead, guard, after),
 })
 
 const functionsIn = (
   applications: Parts['applications'],
   ahead: Parts['ahead'],
   guard: Parts['guard'],
-  behind: Parts['behind'],
+  after: Parts['after'],
 ): ReadonlyArray<Function> => {
   // `concat` makes an array of its size, and a spread one with room for more: there is one of them for each route
   const own =
-    guard !== undefined ? ahead.concat(guard, observed(behind)) : ahead.length > 0 ? ahead.concat(behind) : behind
+    guard !== undefined ? ahead.concat(guard, observed(after)) : ahead.length > 0 ? ahead.concat(after) : after
   if (applications.length === 0) return own
   return [...applications.map(({ begin }) => begin), ...own, ...applications.map(({ end }) => end).reverse()]
 }
@@ -117,7 +117,7 @@ const written = (functions: ReadonlyArray<Function>): Plan => {
     own,
     levels: none,
     guard: own,
-    behind: writtenAfter(own === undefined ? 0 : at + 1, functions),
+    after: writtenAfter(own === undefined ? 0 : at + 1, functions),
     traced: untraced,
   })
 }
@@ -151,22 +151,22 @@ const compared = (plan: Plan, stack: ReadonlyArray<Function>): Plan | undefined 
   const first = plan.applications.length + plan.ahead.length + (plan.guard === undefined ? 0 : 1)
   const end = plan.functions.length - plan.applications.length
   const early: Function[] = []
-  const behind: Function[] = []
+  const after: Function[] = []
   const traced = new Map<Function, Function>()
   let at = 0
   for (const runs of stack) {
     const f = plan.functions[at]
     if (isParamHook(runs) && (f === undefined || originalOf(f) !== originalOf(runs))) {
       if (at < first) early.push(runs)
-      else behind.push(runs)
+      else after.push(runs)
       continue
     }
     if (f === undefined) return undefined
     if (runs !== f) traced.set(f, runs)
-    if (at >= first && at < end && isWritten(f)) behind.push(f)
+    if (at >= first && at < end && isWritten(f)) after.push(f)
     at++
   }
-  return at === plan.functions.length ? planned({ ...plan, behind: [...early, ...behind], traced }) : undefined
+  return at === plan.functions.length ? planned({ ...plan, after: [...early, ...after], traced }) : undefined
 }
 
 // Somebody else than a tracer changed the functions. If the guard is still there, what was decided counts
@@ -212,17 +212,17 @@ export const write = (layer: { stack: unknown; [planMark]?: Plan }, plan: Plan):
  * and for one without a handler.
  */
 export const functionsInOrder = (plan: Plan, name: () => string): Plan => {
-  const { ahead, guard, behind, traced } = plan
+  const { ahead, guard, after: after, traced } = plan
   if (guard === undefined) return plan
-  if (behind.some(isGuard)) throw new TypeError(`${name()}: ${guardTwice}`)
-  if (behind.length === 0) {
+  if (after.some(isGuard)) throw new TypeError(`${name()}: ${guardTwice}`)
+  if (after.length === 0) {
     throw new TypeError(`${name()}: ${guardLast}`)
   }
   if (ahead.every((f) => isKeptAhead(traced.get(f) ?? f))) return plan
   const kept = ahead
     .filter((f) => !isParamHook(f))
     .map((f) => (isKeptAhead(traced.get(f) ?? f) ? f : keptAhead(plan, f)))
-  return planned({ ...plan, ahead: kept, behind: [...ahead.filter(isParamHook), ...behind] })
+  return planned({ ...plan, ahead: kept, after: [...ahead.filter(isParamHook), ...after] })
 }
 
 const isKeptAhead = (f: Function): boolean => paramOf(f) === aheadOfParams

@@ -23,18 +23,18 @@ const isRoutes = (u: unknown): boolean =>
   typeof u === 'function' && isRouter(Object.getOwnPropertyDescriptor(u, 'router')?.value)
 
 /**
- * Returns a value that is a router. Throws a TypeError for anything else. `place` is the call, such as `audit(router)`.
+ * Returns a value that is a router. Throws a TypeError for anything else. `caller` is the call, such as `audit(router)`.
  * `fix` is what to write instead of the router's `routes()`.
  */
 export const checkRouter = <S = DefaultState, C = DefaultContext>(
-  place: string,
+  caller: string,
   u: unknown,
-  fix = place.replace('router', 'routes.router'),
+  fix = caller.replace('router', 'routes.router'),
 ): RouterInstance<S, C> => {
   // Safe: it is a router, and its type parameters do not matter here
   if (isRouter(u)) return u as unknown as RouterInstance<S, C>
-  if (!isRoutes(u)) throw new TypeError(`${place} takes a router of @koa/router`)
-  throw new TypeError(`${place} takes the router itself, not its routes(): write ${fix}`)
+  if (!isRoutes(u)) throw new TypeError(`${caller} takes a router of @koa/router`)
+  throw new TypeError(`${caller} takes the router itself, not its routes(): write ${fix}`)
 }
 
 /** The message about a router that does not say which layer runs, as koa-router 7 and @koa/router 8. */

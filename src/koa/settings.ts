@@ -24,7 +24,7 @@ import {
   hook,
   list,
   maybe,
-  named,
+  typeName,
   positive,
   type Check,
   type Checks,
@@ -109,7 +109,7 @@ const describeThrown = (error: unknown): string => {
   } catch {
     // a property throws when it is read, or is a symbol
   }
-  return named(error)
+  return typeName(error)
 }
 
 // Koa 2 answers ENOENT with a 404, but here a file of a hook is missing
@@ -163,15 +163,15 @@ export interface AuthSettings {
   readonly onError?: ReadonlyArray<ExceptionHandler> | undefined
 }
 
-const stateName: Check = (place, value) => {
+const stateName: Check = (where, value) => {
   // `ctx.state` has a prototype, which must not be replaced
   if (typeof value === 'string' && /^[A-Za-z_$][\w$]*$/.test(value) && !(value in {})) return
-  throw new TypeError(`${place} must be the name of a property of ctx.state, such as 'user'`)
+  throw new TypeError(`${where} must be the name of a property of ctx.state, such as 'user'`)
 }
 
-const events: Check = (place, value) => {
+const events: Check = (where, value) => {
   // Safe: anything but an object is refused
-  checkOptions(place, value as object, { subject: hook(1) })
+  checkOptions(where, value as object, { subject: hook(1) })
 }
 
 /** The checks of the settings. */

@@ -68,18 +68,18 @@ export const decisionRecorder = (
   const level = levels.join(' + ')
   // made once, when there is a subscriber
   let witness: Authenticator<unknown> | undefined
-  let decided: Decided | undefined
+  let writeResult: WriteResult | undefined
   return {
     begin: (ctx) => {
-      watch(ctx)
+      beginRecord(ctx)
       return { attempt: newAttempt(ctx.request), at: performance.now() }
     },
     evaluate: ({ attempt }) => (witness ??= recordingLeaves(authenticator)).evaluate(attempt.request, attempt),
     settled: (ctx, { attempt, at }, result) => {
       const { request } = ctx
       const draft = draftOf(ctx, level, performance.now() - at)
-      decided ??= decidedBy(authenticator.description)
-      decided(draft, result, attempt.passed ?? [], request)
+      writeResult ??= resultWriter(authenticator.description)
+      writeResult(draft, result, attempt.passed ?? [], request)
       if (attempt.isRecalled) draft.cached = true
       const subject = E.isRight(result) ? subjectOf(request, result.right) : undefined
       if (subject !== undefined) draft.subject = subject
@@ -96,7 +96,7 @@ export const decisionRecorder = (
 
 /** Notes that an operation is public. */
 export const recordPublic = (ctx: Context, levels: ReadonlyArray<string>): void => {
-  watch(ctx)
+  beginRecord(ctx)
   note(ctx, draftOf(ctx, levels.join(' + '), 0))
 }
 
@@ -129,7 +129,7 @@ export const subjectOf = (request: Request, principal: unknown): string | undefi
   }
 }
 
-const watch = (ctx: Context): void => {
+const beginRecord = (ctx: Context): void => {
   if (askedRouters.hasSubscribers) askedRouters.publish(ctx['router'])
   const exchange = exchangeOfResponse(ctx)
   if (exchange.decision !== undefined) return
@@ -175,7 +175,7 @@ const statusOf = ({ headersSent, statusCode }: ServerResponse): number =>
 export type Draft = { -readonly [K in keyof Decision]: Decision[K] }
 
 /** Writes what was decided into a draft; `passed` are the kinds that let in, in order. */
-type Decided = (
+type WriteResult = (
   draft: Draft,
   result: E.Either<AuthError, unknown>,
   passed: ReadonlyArray<Leaf>,
@@ -195,19 +195,19 @@ const outcomes: Readonly<Record<AuthError['_tag'], Outcome>> = {
 }
 
 /** How results of an authenticator with this description are written into records. */
-export const decidedBy = (description: Description): Decided => {
+export const resultWriter = (description: Description): WriteResult => {
   const all = leaves(description)
   const only = all.length === 1 ? all[0] : undefined
   const schemes = new Map(all.map((leaf) => [leaf, schemeNamerOf(leaf)]))
   const nameOf: Named = (leaf, request) => schemes.get(leaf)?.(request) ?? 'custom'
-  const sentTogether = alternativeThatPassed(description)
+  const passedTogether = alternativeThatPassed(description)
 
   const schemeOf = (passed: ReadonlyArray<Leaf>, request: Request): string | undefined => {
     if (only !== undefined) return nameOf(only, request)
-    const sent = sentTogether(passed)
+    const sent = passedTogether(passed)
     return sent.length === 0 ? undefined : sent.map((leaf) => nameOf(leaf, request)).join(' + ')
   }
-  const accepted: Decided = (draft, result, passed, request) => {
+  const accepted: WriteResult = (draft, result, passed, request) => {
     if (E.isLeft(result)) return
     draft.outcome = 'accepted'
     const scheme = schemeOf(passed, request)
@@ -220,7 +220,7 @@ export const decidedBy = (description: Description): Decided => {
     draft.failure = error._tag
     if (only !== undefined) draft.scheme = nameOf(only, request)
     else {
-      const branches = named(branchesOf(error), all, (leaf) => nameOf(leaf, request))
+      const branches = branchesInWords(branchesOf(error), all, (leaf) => nameOf(leaf, request))
       if (branches.length > 0) draft.branches = Object.freeze(branches)
     }
     if ('retryAfter' in error && error.retryAfter !== undefined) draft.retryAfter = error.retryAfter
@@ -255,7 +255,7 @@ const alternativeThatPassed = (description: Description) => {
 }
 
 // Relies on `alt`, `allOf` and `firstPresent`: they collect branches in the order of the leaves
-const named = (
+const branchesInWords = (
   branches: ReadonlyArray<AuthError>,
   all: ReadonlyArray<Leaf>,
   nameOf: (leaf: Leaf) => string,

@@ -74,7 +74,7 @@ export function withAuth(auth: unknown, options?: GuardOptions<never>): unknown 
   )
   refuseUse(
     guard,
-    (place) => `${place}(withAuth(a)) would guard by path prefix, which other spellings of the path evade; ${fix}`,
+    (caller) => `${caller}(withAuth(a)) would guard by path prefix, which other spellings of the path evade; ${fix}`,
   )
   return guard
 }
@@ -98,10 +98,10 @@ declareFactory('withAuth', withAuth)
  * place.
  */
 export const requirementOf = (
-  place: 'withAuth' | 'guardApp' | 'apiApp({ auth })',
+  caller: 'withAuth' | 'guardApp' | 'apiApp({ auth })',
   auth: unknown,
 ): Requirement.Requirement => {
-  const written = (what: string) => (place === 'apiApp({ auth })' ? `apiApp({ auth: ${what} })` : `${place}(${what})`)
+  const written = (what: string) => (caller === 'apiApp({ auth })' ? `apiApp({ auth: ${what} })` : `${caller}(${what})`)
   if (auth === null) return Requirement.open
   if (auth === undefined) {
     throw new TypeError(
@@ -117,7 +117,7 @@ export const requirementOf = (
   if (isRouter(auth))
     throw new TypeError(`${written('router')}: a router is no authenticator; write withAuth(a)(router)`)
   return Requirement.guardedBy(
-    place === 'apiApp({ auth })' ? authenticatorOf(place, auth, place) : authenticatorOf(place, auth),
+    caller === 'apiApp({ auth })' ? authenticatorOf(caller, auth, caller) : authenticatorOf(caller, auth),
   )
 }
 
@@ -150,16 +150,16 @@ export interface GuardOptions<P> {
 }
 
 /** An array of middleware. */
-export const middlewareList: Check = (place, value) => {
-  if (!Array.isArray(value)) throw new TypeError(`${place} must be an array of middleware`)
+export const middlewareList: Check = (where, value) => {
+  if (!Array.isArray(value)) throw new TypeError(`${where} must be an array of middleware`)
   // `entries` also visits holes
   for (const [at, one] of value.entries()) {
     if (isGuard(one)) {
       throw new TypeError(
-        `${place}[${at}] is a guard, which works only in an operation or on a router; use also or allOf`,
+        `${where}[${at}] is a guard, which works only in an operation or on a router; use also or allOf`,
       )
     }
-    checkHook(`${place}[${at}]`, one, 2)
+    checkHook(`${where}[${at}]`, one, 2)
   }
 }
 

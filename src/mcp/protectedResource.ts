@@ -33,16 +33,16 @@ const isOrigin = (u: unknown): u is string => {
  * sends.
  */
 const originCheck = (
-  place: string,
+  where: string,
   origins: AllowedOrigins | undefined,
 ): ((request: Request) => boolean) | undefined => {
   if (origins === undefined) return undefined
   if (origins !== 'any' && !Array.isArray(origins))
-    throw new TypeError(`${place} must be an array of origins, or 'any'`)
+    throw new TypeError(`${where} must be an array of origins, or 'any'`)
   const wrong = origins === 'any' ? undefined : origins.find((one) => !isOrigin(one))
   if (wrong !== undefined) {
     throw new TypeError(
-      `${place}: ${JSON.stringify(wrong)} is not an origin; write scheme://host or scheme://host:port, such as "https://app.example"`,
+      `${where}: ${JSON.stringify(wrong)} is not an origin; write scheme://host or scheme://host:port, such as "https://app.example"`,
     )
   }
   const allowed = origins === 'any' ? undefined : new Set(origins)
@@ -100,9 +100,9 @@ const corsFields = {
   'Access-Control-Max-Age': '86400',
 }
 
-const scopeList: Check = (place, value) => {
+const scopeList: Check = (where, value) => {
   if (Array.isArray(value) && value.every((scope) => typeof scope === 'string' && scope !== '')) return
-  throw new TypeError(`${place} must be an array of strings, such as ['files:read']`)
+  throw new TypeError(`${where} must be an array of strings, such as ['files:read']`)
 }
 
 const checks: Checks<ProtectedResourceOptions> = {
@@ -111,7 +111,7 @@ const checks: Checks<ProtectedResourceOptions> = {
   authorizationServers: unchecked,
   scopes: maybe(scopeList),
   name: maybe(string),
-  documentation: maybe((place, value) => checkUrl(place, value, true)),
+  documentation: maybe((where, value) => checkUrl(where, value, true)),
   origins: unchecked,
 }
 
@@ -133,11 +133,11 @@ const checks: Checks<ProtectedResourceOptions> = {
  * const jwt = httpJwt({ issuer: 'https://login.example/', protectedResource: resource })
  */
 export const protectedResource = (options: ProtectedResourceOptions): ProtectedResource => {
-  const place = 'protectedResource'
-  const given = checkOptions(place, options, checks)
+  const caller = 'protectedResource'
+  const given = checkOptions(caller, options, checks)
   const { resource, authorizationServers, scopes = [], name, documentation, origins } = given
-  const servers = nonEmptyStrings(`${place}({ authorizationServers })`, authorizationServers)
-  for (const server of servers) checkUrl(`${place}({ authorizationServers })`, server)
+  const servers = nonEmptyStrings(`${caller}({ authorizationServers })`, authorizationServers)
+  for (const server of servers) checkUrl(`${caller}({ authorizationServers })`, server)
   const { origin, pathname } = new URL(resource)
   // RFC 9728 §3.1: between host and path; a path of only `/` is left out
   const path = `${WELL_KNOWN}${pathname === '/' ? '' : pathname}`
@@ -153,7 +153,7 @@ export const protectedResource = (options: ProtectedResourceOptions): ProtectedR
     resource,
     metadataUrl: `${origin}${path}`,
     metadata: publishing(path, document),
-    isAllowedOrigin: originCheck(`${place}({ origins })`, origins),
+    isAllowedOrigin: originCheck(`${caller}({ origins })`, origins),
   }
 }
 

@@ -52,7 +52,7 @@ interface Mount {
 }
 
 /** Returns the operations to describe: the same value for the same router and place. */
-type DescribedOperations = (place: Mount) => MountedRouter
+type DescribedOperations = (mount: Mount) => MountedRouter
 
 /** Whether a layer serves a part. */
 const isPartOf =
@@ -74,26 +74,26 @@ const applicationAt = (own: MountedRouter, part: Part, { router, layerPath }: Mo
 }
 
 /** Whether a layer can belong to the described router. A plain router is recognized only by its path. */
-const isOwnAt = (own: MountedRouter, part: Part, place: Mount): ((layer: Layer) => boolean) => {
-  const application = applicationAt(own, part, place)
+const belongsTo = (own: MountedRouter, part: Part, mount: Mount): ((layer: Layer) => boolean) => {
+  const application = applicationAt(own, part, mount)
   return (layer) => application === undefined || planOf(layer).applications.includes(application)
 }
 
 /** The operations of a router, seen from its operation that serves a part, wherever it is mounted. */
 const viewOf = (own: MountedRouter, part: Part): DescribedOperations => {
   const views = new WeakMap<MountedRouter, Map<object | string, MountedRouter>>()
-  return (place) => {
-    const { router, layerPath } = place
+  return (mount) => {
+    const { router, layerPath } = mount
     const layer = own.stack.find(isPartOf(part))
     if (layer === undefined) return own
     const base = baseOf(layerPath, String(layer.path), own.opts.prefix ?? '')
-    const application = applicationAt(own, part, place)
+    const application = applicationAt(own, part, mount)
     if (base === '' && application === undefined) return router
-    const known = views.get(router) ?? new Map<object | string, MountedRouter>()
-    views.set(router, known)
+    const ofRouter = views.get(router) ?? new Map<object | string, MountedRouter>()
+    views.set(router, ofRouter)
     const key = base === '' && application !== undefined ? application : base
-    const view = known.get(key) ?? below(base, router, own, isOwnAt(own, part, place))
-    known.set(key, view)
+    const view = ofRouter.get(key) ?? mountedPart(base, router, own, belongsTo(own, part, mount))
+    ofRouter.set(key, view)
     return view
   }
 }
@@ -105,7 +105,7 @@ const baseOf = (mounted: string, unmounted: string, prefix: string): string => {
 }
 
 // A getter, because routes can be added between requests
-const below = (
+const mountedPart = (
   base: string,
   router: MountedRouter,
   own: MountedRouter,
@@ -165,7 +165,7 @@ const withoutSlash = (ctx: Context): void => {
 /** The parts of a docs page. */
 interface DocsParts {
   /** The function that makes it, for messages. */
-  readonly place: string
+  readonly where: string
   readonly options: DocsPageOptions & OpenApiOptions
   /** The folder of swagger-ui-dist. Without it, there is only the document. */
   readonly folder: string | undefined
@@ -178,11 +178,11 @@ interface DocsParts {
 export const addDocs = <S, C, T, D>(
   target: RouterInstance<S, C>,
   described: RouterInstance<T, D>,
-  { place, options, folder }: DocsParts,
+  { where, options, folder }: DocsParts,
 ): void => {
-  checkOptions(place, withoutExtensions(options), { ...documentChecks, ...pageChecks })
+  checkOptions(where, withoutExtensions(options), { ...documentChecks, ...pageChecks })
   const document = documentOptionsOf(options)
-  const settings = pageSettings(place, options)
+  const settings = pageSettings(where, options)
   const { path, documentPath } = settings
   // `auth: undefined` is a mistake that `withAuth` refuses. Only a missing `auth` leaves them undecided
   const guards = 'auth' in options ? [withAuth(options.auth as AuthenticatorLike)] : []
@@ -216,14 +216,14 @@ export const addDocs = <S, C, T, D>(
 
 type Handler = (ctx: Context, next: Next) => unknown
 
-const placeOf = (ctx: Context): Mount => ({ router: ctx['router'], layerPath: String(ctx['routerPath']) })
+const mountOf = (ctx: Context): Mount => ({ router: ctx['router'], layerPath: String(ctx['routerPath']) })
 
 // An operation of the application at the same path replaces the page, wherever it was registered
 const isTaken = (ctx: Context, part: Part, own: MountedRouter): boolean => {
-  const place = placeOf(ctx)
-  const isOwn = isOwnAt(own, part, place)
-  const layers = place.router.stack.filter(
-    (layer) => layer.path === place.layerPath && layer.methods.includes('GET') && isOwn(layer),
+  const mount = mountOf(ctx)
+  const isOwn = belongsTo(own, part, mount)
+  const layers = mount.router.stack.filter(
+    (layer) => layer.path === mount.layerPath && layer.methods.includes('GET') && isOwn(layer),
   )
   // at least one of them is this part, even if a tracer hides its mark
   return layers.length > Math.max(1, layers.filter(isPartOf(part)).length)
@@ -234,7 +234,7 @@ const describing = (view: DescribedOperations, options: OpenApiOptions): ((ctx: 
   const editions = new WeakMap<ReturnType<DescribedOperations>, ReturnType<typeof cachedOpenApi>>()
   let last: { readonly json: string; readonly asset: Asset } | undefined
   return (ctx) => {
-    const routed = view(placeOf(ctx))
+    const routed = view(mountOf(ctx))
     const edition = editions.get(routed) ?? cachedOpenApi(routed, options)
     editions.set(routed, edition)
     const { json } = edition(ctx.request)
@@ -276,7 +276,7 @@ export const docs = <S, C>(
 ): ReturnType<RouterInstance['routes']> => {
   checkRouter('docs(router, options)', router)
   const own = newRouter()
-  addDocs(own, router, { place: 'docs', options, folder: requireSwaggerUi('docs') })
+  addDocs(own, router, { where: 'docs', options, folder: requireSwaggerUi('docs') })
   return own.routes()
 }
 

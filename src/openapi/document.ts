@@ -60,11 +60,11 @@ export interface OpenApiOptions extends OrUndefined<Omit<OpenAPIV3_1.InfoObject,
   readonly [extension: `x-${string}`]: unknown
 }
 
-const ownComponents: Check = (place, components) => {
-  if (typeof components !== 'object' || components === null) throw new TypeError(`${place} must be an object`)
+const ownComponents: Check = (where, components) => {
+  if (typeof components !== 'object' || components === null) throw new TypeError(`${where} must be an object`)
   if ('securitySchemes' in components) {
     throw new TypeError(
-      `${place.slice(0, -3)}: { securitySchemes } }): they come from the guards; give the authenticators a schemeName and a description instead`,
+      `${where.slice(0, -3)}: { securitySchemes } }): they come from the guards; give the authenticators a schemeName and a description instead`,
     )
   }
 }
@@ -88,9 +88,9 @@ const root = {
 /** The checks of these options, for functions that take further options. */
 export const documentChecks: Checks<OpenApiOptions> = { ...info, ...root }
 
-/** Throws a TypeError for options that cannot work. `place` is the function that takes them. */
-const checkOpenApiOptions = (place: string, options: OpenApiOptions): void => {
-  checkOptions(place, withoutExtensions(options), documentChecks)
+/** Throws a TypeError for options that cannot work. `where` is the function that takes them. */
+const checkOpenApiOptions = (where: string, options: OpenApiOptions): void => {
+  checkOptions(where, withoutExtensions(options), documentChecks)
 }
 
 // An option that is undefined counts as left out
@@ -162,9 +162,9 @@ const documentOf = <S, C>(router: Routed<S, C>, options: OpenApiOptions, request
   const routes = routesOf(router, request)
   const { placed, shadowed } = documentOperations(routes)
   const undescribed = [...routes.undescribed, ...shadowed]
-  const shown = [...new Set([...placed, ...undescribed].map(({ route }) => route))]
+  const listed = [...new Set([...placed, ...undescribed].map(({ route }) => route))]
   const resolve = resolveAmong(options.components?.parameters)
-  for (const route of shown) checkPathParameters(route, resolve)
+  for (const route of listed) checkPathParameters(route, resolve)
   const withIds = idsAmong(placed)
 
   const paths: Record<string, Record<string, OpenAPIV3_1.OperationObject>> = {}
@@ -176,7 +176,7 @@ const documentOf = <S, C>(router: Routed<S, C>, options: OpenApiOptions, request
   const components = componentsOf(
     {
       securitySchemes: securitySchemesOf(
-        shown.flatMap(({ place, security }) => security.schemes.map((scheme) => ({ ...scheme, place }))),
+        listed.flatMap(({ where, security }) => security.schemes.map((scheme) => ({ ...scheme, where }))),
       ),
       ...failureComponents(written.flatMap(({ responses }) => (responses === undefined ? [] : [responses]))),
     },
@@ -194,13 +194,13 @@ const documentOf = <S, C>(router: Routed<S, C>, options: OpenApiOptions, request
 
 declareFactory('openApi', openApi)
 
-const checkPathParameters = ({ place, described, templates }: Route, resolve: Resolve): void => {
+const checkPathParameters = ({ where, described, templates }: Route, resolve: Resolve): void => {
   if (templates.length === 0) return
   const paths = templates.map(({ parameters }) => parameters)
   const stranger = unknownPathParameter(described.parameters ?? [], paths, resolve)
   if (stranger === undefined) return
   throw new TypeError(
-    `${place}: operation({ parameters }) names the path parameter "${stranger}", which the path does not have`,
+    `${where}: operation({ parameters }) names the path parameter "${stranger}", which the path does not have`,
   )
 }
 
@@ -324,7 +324,7 @@ export interface SerializedDocument {
 interface CachedRouter<S, C> {
   readonly layers: ReadonlyArray<LayerVersion<S, C>>
   /** The schemes that depend on the application of the request. */
-  readonly asked: ReadonlyArray<Leaf>
+  readonly requestDependent: ReadonlyArray<Leaf>
   /** The documents, by the schemes of a request. */
   readonly documents: Map<string, SerializedDocument>
 }
@@ -363,22 +363,26 @@ export const cachedOpenApi = <S, C>(
   checkOpenApiOptions('cachedOpenApi', options)
   const current: { edition: CachedRouter<S, C> | undefined } = { edition: undefined }
   return (request) => {
-    const edition = isOf(router, current.edition) ? current.edition : editionOf(router)
+    const edition = isCurrent(router, current.edition) ? current.edition : editionOf(router)
     current.edition = edition
-    const shown = request === undefined ? '' : JSON.stringify(edition.asked.map((leaf) => schemeOf(leaf, request)))
-    const known = edition.documents.get(shown)
-    if (known !== undefined) return known
+    const key =
+      request === undefined ? '' : JSON.stringify(edition.requestDependent.map((leaf) => schemeOf(leaf, request)))
+    const cached = edition.documents.get(key)
+    if (cached !== undefined) return cached
     const document = documentOf(router, options, request)
     const made = { document, json: JSON.stringify(document) }
     if (edition.documents.size >= MAX_DOCUMENTS) edition.documents.clear()
-    edition.documents.set(shown, made)
+    edition.documents.set(key, made)
     return made
   }
 }
 
 declareFactory('cachedOpenApi', cachedOpenApi)
 
-const isOf = <S, C>({ stack }: Routed<S, C>, edition: CachedRouter<S, C> | undefined): edition is CachedRouter<S, C> =>
+const isCurrent = <S, C>(
+  { stack }: Routed<S, C>,
+  edition: CachedRouter<S, C> | undefined,
+): edition is CachedRouter<S, C> =>
   edition !== undefined &&
   edition.layers.length === stack.length &&
   edition.layers.every(({ layer, path, functions }, at) => {
@@ -388,7 +392,7 @@ const isOf = <S, C>({ stack }: Routed<S, C>, edition: CachedRouter<S, C> | undef
 
 const editionOf = <S, C>(router: Routed<S, C>): CachedRouter<S, C> => ({
   layers: router.stack.map((layer) => ({ layer, path: layer.path, functions: layer.stack })),
-  asked: requestDependentLeaves(router),
+  requestDependent: requestDependentLeaves(router),
   documents: new Map(),
 })
 

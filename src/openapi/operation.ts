@@ -43,34 +43,34 @@ export interface Described {
   (ctx: unknown, next: Next): Promise<unknown>
 }
 
-const object: Check = (place, value) => {
+const object: Check = (where, value) => {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new TypeError(`${place} must be an object`)
+    throw new TypeError(`${where} must be an object`)
 }
 
-const bodyLike: Check = (place, value) => {
-  if (isStandard(value)) return void standardOf(place, value)
-  object(place, value)
+const bodyLike: Check = (where, value) => {
+  if (isStandard(value)) return void standardOf(where, value)
+  object(where, value)
   if (isCodec(value)) return
   // Safe: `object` has checked it
   const { content, $ref } = value as { readonly content?: unknown; readonly $ref?: unknown }
   if (typeof $ref === 'string') return
   if (typeof content !== 'object' || content === null) {
-    throw new TypeError(`${place} must be a schema, a codec, or an object of OpenAPI with \`content\``)
+    throw new TypeError(`${where} must be a schema, a codec, or an object of OpenAPI with \`content\``)
   }
   for (const media of Object.values<{ readonly schema?: unknown } | null>({ ...content })) {
     const schema = media?.schema
     // zod makes JSON Schema that is a Standard Schema, too
     if (isCodec(schema) || (isStandard(schema) && !('$schema' in schema)))
       throw new TypeError(
-        `${place}: in \`content\` the schema must be JSON Schema; write the schema or codec itself: requestBody: Pet`,
+        `${where}: in \`content\` the schema must be JSON Schema; write the schema or codec itself: requestBody: Pet`,
       )
   }
 }
 
-const readOff: Check = (place, value) => {
+const readOff: Check = (where, value) => {
   if (value === undefined) return
-  throw new TypeError(`${place}: it comes from the guard of the operation; write withAuth(a) after it`)
+  throw new TypeError(`${where}: it comes from the guard of the operation; write withAuth(a) after it`)
 }
 
 const checks: Checks<OperationOptions> = {
@@ -136,7 +136,7 @@ const described = (note: OperationNote): Described => {
   )
   refuseUse(
     f,
-    (place) => `${place}(operation({ ... })) describes nothing; write router.get(path, operation({ ... }), handler)`,
+    (caller) => `${caller}(operation({ ... })) describes nothing; write router.get(path, operation({ ... }), handler)`,
   )
   return f
 }
@@ -152,12 +152,12 @@ export const withoutExtensions = <T>(options: T): T =>
 export type DescribedOperation = Given<Omit<OperationOptions, 'requestBody'>> & { readonly requestBody?: Body }
 
 /**
- * The description of an operation among the functions of its layer. Throws a TypeError that names `place` if there are
+ * The description of an operation among the functions of its layer. Throws a TypeError that names `where` if there are
  * two.
  */
-export const descriptionAmong = (functions: ReadonlyArray<Function>, place: string): DescribedOperation => {
+export const descriptionAmong = (functions: ReadonlyArray<Function>, where: string): DescribedOperation => {
   const [note, second] = functions.flatMap((f) => noteOf(f) ?? [])
-  if (second !== undefined) throw new TypeError(`${place}: operation({ ... }) is in it twice; remove one`)
+  if (second !== undefined) throw new TypeError(`${where}: operation({ ... }) is in it twice; remove one`)
   // Safe: `described` alone writes it
   return (note?.options ?? {}) as DescribedOperation
 }
@@ -173,8 +173,8 @@ export const descriptionAmong = (functions: ReadonlyArray<Function>, place: stri
 type JsonSchema = Readonly<Record<string, unknown>>
 
 export /** The Request Body Object for a schema or a codec. An object of OpenAPI is returned unchanged. */
-const requestBodyOf = (place: string, given: Body | Schema<unknown>): Body => {
-  if (isStandard(given)) return jsonBody(fromStandard(standardOf(place, given)))
+const requestBodyOf = (where: string, given: Body | Schema<unknown>): Body => {
+  if (isStandard(given)) return jsonBody(fromStandard(standardOf(where, given)))
   return isCodec(given) ? jsonBody(fromCodec(given)) : given
 }
 

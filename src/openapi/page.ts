@@ -112,11 +112,11 @@ export interface DocsPageOptions {
   readonly auth?: AuthenticatorLike | readonly [AuthenticatorLike, ...AuthenticatorLike[]] | null
 }
 
-const plainPath: Check = (place, value) => {
+const plainPath: Check = (where, value) => {
   // only characters without a special meaning in URLs and in patterns of the router
   if (typeof value === 'string' && /^(?:\/[\w~-][\w.~-]*)+$/.test(value)) return
   throw new TypeError(
-    `${place} must be a path such as "/docs": letters, digits, ".", "-", "_", "~"; no slash at the end`,
+    `${where} must be a path such as "/docs": letters, digits, ".", "-", "_", "~"; no slash at the end`,
   )
 }
 
@@ -138,12 +138,12 @@ interface PageSettings {
 
 /** Checked options with the defaults. Throws a TypeError for two equal paths. */
 export const pageSettings = (
-  place: string,
+  where: string,
   { path = '/docs', documentPath = '/openapi.json', persistAuthorization = false }: DocsPageOptions,
 ): PageSettings => {
   // the router ignores the case of letters
   if (path.toLowerCase() === documentPath.toLowerCase()) {
-    throw new TypeError(`${place}({ path, documentPath }) are the same; the page and the document need different paths`)
+    throw new TypeError(`${where}({ path, documentPath }) are the same; the page and the document need different paths`)
   }
   return { path, documentPath, persistAuthorization }
 }
@@ -211,11 +211,11 @@ export const findSwaggerUi = (from: string | URL = here): string | undefined => 
 }
 
 /** The folder of the installed `swagger-ui-dist`. Throws a TypeError that says what to install if it is missing. */
-export const requireSwaggerUi = (place: string, from?: string | URL): string => {
+export const requireSwaggerUi = (where: string, from?: string | URL): string => {
   const folder = findSwaggerUi(from)
   if (folder === undefined) {
     throw new TypeError(
-      `${place}: the docs page of koa-with-auth/openapi needs swagger-ui-dist; install it: npm install swagger-ui-dist`,
+      `${where}: the docs page of koa-with-auth/openapi needs swagger-ui-dist; install it: npm install swagger-ui-dist`,
     )
   }
   return folder

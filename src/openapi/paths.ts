@@ -89,10 +89,10 @@ const templateOf = (pieces: ReadonlyArray<Piece>): E.Either<string, PathTemplate
 // 3.1, Paths Object: a name is unique in a path. The router allows a mounted path to repeat a name
 // (/users/:id/pets/:id), and gives a handler the last one, so that one keeps its name
 const templateParametersOf = (keys: ReadonlyArray<Key>): ReadonlyArray<PathParameter> =>
-  keys.reduceRight<ReadonlyArray<PathParameter>>((behind, { name: given, type }) => {
+  keys.reduceRight<ReadonlyArray<PathParameter>>((rest, { name: given, type }) => {
     const name = given.replaceAll(/[{}/?#]/g, '_')
-    return [{ name: unused(name, new Set(behind.map((one) => one.name))), wildcard: type === 'wildcard' }, ...behind]
+    return [{ name: unused(name, new Set(rest.map((one) => one.name))), wildcard: type === 'wildcard' }, ...rest]
   }, [])
 
-const unused = (name: string, taken: ReadonlySet<string>, at = 1): string =>
-  !taken.has(name) ? name : taken.has(`${name}_${at}`) ? unused(name, taken, at + 1) : `${name}_${at}`
+const unused = (name: string, names: ReadonlySet<string>, at = 1): string =>
+  !names.has(name) ? name : names.has(`${name}_${at}`) ? unused(name, names, at + 1) : `${name}_${at}`

@@ -24,7 +24,7 @@ export interface Routed<S, C> {
 /** A layer, and its description. */
 export interface Route {
   /** `GET /pets/:id`, for messages. */
-  readonly place: string
+  readonly where: string
   readonly described: DescribedOperation
   readonly security: Security
   /** All of its paths. */
@@ -82,21 +82,21 @@ export const routesOf = <S, C>(router: Routed<S, C>, request?: Request): Routes 
 }
 
 const readOne = (
-  { layer, label: place, requirement, functions, isAfterItsHandler: isBehindItsHandler }: RoutedLayer<ReadLayer>,
+  { layer, label: where, requirement, functions, isAfterItsHandler }: RoutedLayer<ReadLayer>,
   securityAfter: (requirement: Requirement) => Security,
 ) => {
   const { methods, path } = layer
   const { listed, others } = methodsOf(methods)
   const called = [...listed.map((method) => method.toUpperCase()), ...others]
-  const described = descriptionAmong(functions, place)
+  const described = descriptionAmong(functions, where)
   if (described.undocumented === true) return []
 
   // older routers have another syntax of patterns
   const templates = templatesOf(modernPath(layer)?.path ?? path)
   const written = templates.flatMap((template) => (E.isRight(template) ? [template.right] : []))
   // a guard that comes after its handler guards nothing
-  const security = securityAfter(isBehindItsHandler ? inherit : requirement)
-  const route: Route = { place, described, security, templates: written }
+  const security = securityAfter(isAfterItsHandler ? inherit : requirement)
+  const route: Route = { where, described, security, templates: written }
   const reasons = new Set(templates.flatMap((template) => (E.isLeft(template) ? [template.left] : [])))
   const undescribed = [
     ...[...reasons].map((reason) => undescribedPart(route, path, called, reason)),
@@ -148,23 +148,23 @@ interface Places {
 export const documentOperations = ({ operations, lastAnswers }: Routes): Places => {
   // OpenAPI 3.1, Paths Object: templates that differ only in names are one path. The first gives the names
   const paths = new Map<string, Pick<Placed, 'path' | 'names'>>()
-  const taken = new Map<string, Placed>()
+  const placedByKey = new Map<string, Placed>()
   const shadowed: UndescribedPart[] = []
   for (const operation of operations) {
     const { outline, path, parameters } = operation.template
-    const place = paths.get(outline) ?? { path, names: parameters.map(({ name }) => name) }
-    paths.set(outline, place)
+    const shared = paths.get(outline) ?? { path, names: parameters.map(({ name }) => name) }
+    paths.set(outline, shared)
     const slot = `${operation.method} ${outline}`
-    const other = taken.get(slot)
-    const one = { ...operation, ...place }
-    if (other === undefined || lastAnswers) taken.set(slot, one)
+    const other = placedByKey.get(slot)
+    const one = { ...operation, ...shared }
+    if (other === undefined || lastAnswers) placedByKey.set(slot, one)
     // Same shape: the other never runs, so nothing is lost. Another shape: both run, but OpenAPI can list only one
     if (other === undefined || other.template.shape === one.template.shape) continue
     const [winner, loser] = lastAnswers ? [one, other] : [other, one]
-    const reason = `${winner.route.place} has the same path template`
+    const reason = `${winner.route.where} has the same path template`
     shadowed.push(undescribedPart(loser.route, loser.template.path, [loser.method.toUpperCase()], reason))
   }
-  return { placed: [...taken.values()], shadowed }
+  return { placed: [...placedByKey.values()], shadowed }
 }
 
 /**
@@ -174,13 +174,13 @@ export const documentOperations = ({ operations, lastAnswers }: Routes): Places 
 export const idsAmong = (placed: ReadonlyArray<Placed>): ReadonlySet<Placed> => {
   const holders = new Map<string, Placed>()
   for (const operation of placed) {
-    const { described, place } = operation.route
+    const { described, where } = operation.route
     if (described.operationId === undefined) continue
     const holder = holders.get(described.operationId)
     if (holder === undefined) holders.set(described.operationId, operation)
     else if (holder.route !== operation.route) {
       throw new TypeError(
-        `openApi: operationId "${described.operationId}" is in ${holder.route.place} and in ${place}; each needs its own`,
+        `openApi: operationId "${described.operationId}" is in ${holder.route.where} and in ${where}; each needs its own`,
       )
     }
   }

@@ -44,7 +44,7 @@ export interface Security {
   readonly remark: string | undefined
 }
 
-const anyone: Security = { description: undefined, requirements: [], schemes: [], remark: undefined }
+const publicSecurity: Security = { description: undefined, requirements: [], schemes: [], remark: undefined }
 
 // The page shows a padlock only for a scheme. Without a remark, the operation would look public
 const functionsRemark = (description: Description): ReadonlyArray<string> => {
@@ -109,7 +109,7 @@ const inSentence = (fields: ReadonlyArray<string>): string => fields.map((name) 
 /** What a requirement demands. Some schemes depend on the application of the request. */
 export const securityOf = (requirement: Requirement, request?: Request): Security => {
   const description = effective(requirement)?.description
-  if (description === undefined) return anyone
+  if (description === undefined) return publicSecurity
   const alternatives = alternativesOf(description)
     // OpenAPI must not say that anonymous callers pass where a plain function may refuse them
     .filter(({ mayBeRefused }) => !mayBeRefused)
@@ -184,7 +184,7 @@ const distinct = (
 /** A use of a scheme. */
 interface SchemeUse extends NamedScheme {
   /** An operation that demands it, for messages. */
-  readonly place: string
+  readonly where: string
 }
 
 /** The schemes of all operations by name. Throws a TypeError if two that differ have one name. */
@@ -204,11 +204,11 @@ export const securitySchemesOf = (
   >
 }
 
-const clash = ({ name, place }: SchemeUse, other: SchemeUse): TypeError =>
+const clash = ({ name, where }: SchemeUse, other: SchemeUse): TypeError =>
   new TypeError(
-    place === other.place
-      ? `openApi: ${place} demands two security schemes called "${name}" that differ; give each its own schemeName`
-      : `openApi: the security schemes called "${name}" of ${place} and of ${other.place} differ; give each its own schemeName`,
+    where === other.where
+      ? `openApi: ${where} demands two security schemes called "${name}" that differ; give each its own schemeName`
+      : `openApi: the security schemes called "${name}" of ${where} and of ${other.where} differ; give each its own schemeName`,
   )
 
 /*

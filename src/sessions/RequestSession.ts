@@ -117,7 +117,7 @@ class StoredSession {
   }
 
   /** Another session begins in its place. */
-  begun(): void {
+  begin(): void {
     this.#isLost = false
   }
 
@@ -158,7 +158,7 @@ class StoredSession {
    * Changes the session in the store when the changes before are made, even if the operation did not await them. If `change`
    * rejects, this rejects too, and the session is not changed again in this request.
    */
-  async changing(change: () => Promise<void>): Promise<void> {
+  async runInOrder(change: () => Promise<void>): Promise<void> {
     const changed = this.settled()
       .then(change)
       .catch((error: unknown) => {
@@ -268,7 +268,7 @@ export class RequestSession implements SessionSource {
   /** A user will be signed in under the next id. */
   signingIn(next: NextSignIn | undefined): void {
     this.#signingIn = next
-    if (next !== undefined) this.stored.begun()
+    if (next !== undefined) this.stored.begin()
   }
 
   /** Makes a new id for koa-session, and binds to it the user who is being signed in, or is signed in already. */
@@ -288,7 +288,7 @@ export class RequestSession implements SessionSource {
   }
 
   /** The sign-in has other details under the next id. */
-  changing(details: Details | undefined): void {
+  changeDetails(details: Details | undefined): void {
     this.#changed = details
   }
 
@@ -366,7 +366,7 @@ export class RequestSession implements SessionSource {
   // -----------------------------------------------------------------------------------
 
   /** Whether it belongs to this call of `sessions`. */
-  isOf(owner: SessionOwner): boolean {
+  belongsTo(owner: SessionOwner): boolean {
     return this.#owner === owner && this.#koaSession !== undefined
   }
 

@@ -29,10 +29,10 @@ const isHostName = (value: unknown): boolean =>
   !/^[\d.]+$/.test(new URL(`http://${value}`).hostname)
 
 /** A host name with a dot, or `localhost`. Browsers ignore the cookie of a top level such as `example`. */
-export const domainName: Check = (place, value) => {
+export const domainName: Check = (where, value) => {
   if (isHostName(value)) return
   throw new TypeError(
-    `${place} must be a host name without scheme, port, path or leading dot, such as "shop.example"; an IP address has no subdomains`,
+    `${where} must be a host name without scheme, port, path or leading dot, such as "shop.example"; an IP address has no subdomains`,
   )
 }
 

@@ -281,9 +281,9 @@ export interface WithRequest {
 }
 
 /** The context of a request. Throws a TypeError for anything else. */
-export const contextOf = (place: string, given: WithRequest | undefined): Request['ctx'] => {
+export const contextOf = (caller: string, given: WithRequest | undefined): Request['ctx'] => {
   const ctx = given?.request?.ctx
-  if (ctx === undefined) throw new TypeError(`${place}: ctx must be the context of a request`)
+  if (ctx === undefined) throw new TypeError(`${caller}: ctx must be the context of a request`)
   return ctx
 }
 

@@ -56,7 +56,7 @@ export const signInList = ({ name, store, idle, longest }: ListOptions): SignInL
   if (enlist === undefined || listed === undefined) {
     throw new TypeError('sessions(app, { list }): the store has no methods enlist and listed; see SessionStore')
   }
-  const keyOf = (user: string, id: string) => digestOf(JSON.stringify(['koa-with-auth/list', name, user, id]))
+  const listKey = (user: string, id: string) => digestOf(JSON.stringify(['koa-with-auth/list', name, user, id]))
   const setOf = (user: string) => digestOf(JSON.stringify(['koa-with-auth/lists', name, user]))
   // A provider can name a session without its user
   const setAt = (sid: string) => digestOf(JSON.stringify(['koa-with-auth/lists-at', name, sid]))
@@ -85,7 +85,7 @@ export const signInList = ({ name, store, idle, longest }: ListOptions): SignInL
     }
   }
   const write = async (signIn: SignIn, id: string): Promise<void> => {
-    await store.insert(keyOf(signIn.id, id), textOf(signIn), lifetimeOf(signIn))
+    await store.insert(listKey(signIn.id, id), textOf(signIn), lifetimeOf(signIn))
     await enlist(setOf(signIn.id), id, longest)
     await enlistAt(signIn, id)
   }
@@ -105,7 +105,7 @@ export const signInList = ({ name, store, idle, longest }: ListOptions): SignInL
     isLive: async (signIn) => {
       const { listed: id } = detailsOf(signIn)
       if (id === undefined) return true
-      const key = keyOf(signIn.id, id)
+      const key = listKey(signIn.id, id)
       const entry = entryIn(await store.read(key))
       if (entry === undefined) {
         await write(signIn, id)
@@ -120,7 +120,7 @@ export const signInList = ({ name, store, idle, longest }: ListOptions): SignInL
       return store.update(key, textOf(signIn), lifetimeOf(signIn))
     },
     end: async (user, id) => {
-      const key = keyOf(user, id)
+      const key = listKey(user, id)
       if ((await store.read(key)) === undefined) return false
       await store.end(key, longest)
       return true
@@ -128,7 +128,7 @@ export const signInList = ({ name, store, idle, longest }: ListOptions): SignInL
     endAt: async (user, issuer, sid) => {
       const wanted = sidDigest(issuer, sid)
       for (const [owner, id] of await signInsAt(user, wanted)) {
-        const key = keyOf(owner, id)
+        const key = listKey(owner, id)
         if (entryIn(await store.read(key))?.sids?.includes(wanted) === true) await store.end(key, longest)
       }
     },
@@ -136,7 +136,7 @@ export const signInList = ({ name, store, idle, longest }: ListOptions): SignInL
       const [ids, mark] = await Promise.all([listed(setOf(user)), store.markOf(user)])
       const sessions = await Promise.all(
         ids.map(async (id): Promise<ReadonlyArray<ListedSession>> => {
-          const entry = entryIn(await store.read(keyOf(user, id)))
+          const entry = entryIn(await store.read(listKey(user, id)))
           if (entry === undefined || entry.mark !== mark) return []
           const { at, seen, methods, label } = entry
           const session = { id, current: id === current, signedInAt: at, lastSeenAt: seen, methods }

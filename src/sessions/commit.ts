@@ -82,9 +82,9 @@ export const checkSecure = (ctx: Context, https: boolean): void => {
 }
 
 /** Runs a change of the store. An outage is a refusal, and the session is not changed again in this request. */
-export const changing = async (session: RequestSession, change: () => Promise<void>): Promise<void> => {
+export const changeInStore = async (session: RequestSession, change: () => Promise<void>): Promise<void> => {
   try {
-    await session.stored.changing(async () => {
+    await session.stored.runInOrder(async () => {
       if (session.stored.error !== undefined) throw unavailable(session.stored.error.error)
       await change()
     })
@@ -116,7 +116,7 @@ const keep = async (ctx: Context, session: RequestSession, { https, idle }: Comm
   }
   if (textOf(now) !== stored.text) {
     checkSecure(ctx, https)
-    return changing(session, () => {
+    return changeInStore(session, () => {
       if (now === null) return koaSession.manuallyCommit()
       // a session that was ended in this request continues under another id
       return stored.text === null ? koaSession.regenerate() : koaSession.save()
@@ -144,13 +144,13 @@ export const keepUncached = (response: ServerResponse, cookie: SessionCookie): v
   // Safe: it is called in the same way
   const writeHead = response.writeHead as WriteHead
   const names = lineStarts(cookie)
-  const watched: WriteHead = function (status, ...rest) {
+  const writeOwnHead: WriteHead = function (status, ...rest) {
     const left = setGiven(this, rest)
     addDomain(this, cookie)
     const write = () => writeHead.call(this, status, ...left)
     return setsCookie(this, names) ? withoutCaching(this, write) : write()
   }
-  response.writeHead = watched
+  response.writeHead = writeOwnHead
 }
 
 /** What the lines of `Set-Cookie` begin with that are about the cookie. */

@@ -159,17 +159,17 @@ interface ResolvedOptions {
 
 const HOUR = 3_600_000
 
-const listed: Check = (place, value) => {
+const listed: Check = (where, value) => {
   if (typeof value === 'boolean') return
   // Safe: anything but an object is refused
-  checkOptions(place, value as object, { label: hook(1) })
+  checkOptions(where, value as object, { label: hook(1) })
 }
 
-const origin: Check = (place, value) => {
+const origin: Check = (where, value) => {
   const { origin: serialized } =
     typeof value === 'string' && URL.canParse(value) ? new URL(value) : { origin: undefined }
   if (value === serialized && /^https?:/.test(String(value))) return
-  throw new TypeError(`${place} must be the public origin of the application, such as "https://shop.example"`)
+  throw new TypeError(`${where} must be the public origin of the application, such as "https://shop.example"`)
 }
 
 const sessionStore = withMethods(['read', 'insert', 'update', 'end', 'markOf', 'mark'], 'see SessionStore')

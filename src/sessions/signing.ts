@@ -30,7 +30,7 @@ import {
   type Signing,
   type WithRequest,
 } from './SignIn.js'
-import { changing, checkSecure } from './commit.js'
+import { changeInStore, checkSecure } from './commit.js'
 
 /** The options of the application that signing needs. */
 interface SigningOptions {
@@ -47,9 +47,9 @@ const HOUR = 3_600_000
 const MAX_DAYS = 400
 
 /** A time that a browser keeps a cookie (RFC 6265bis: at most 400 days). */
-export const duration: Check = (place, value) => {
+export const duration: Check = (where, value) => {
   if (typeof value === 'number' && value >= 1 && value <= MAX_DAYS * 24 * HOUR) return
-  throw new TypeError(`${place} must be a number of milliseconds, at most ${MAX_DAYS} days`)
+  throw new TypeError(`${where} must be a number of milliseconds, at most ${MAX_DAYS} days`)
 }
 
 // A mark is kept longer than any session that could carry an older one
@@ -64,7 +64,7 @@ const begin = (given: WithRequest, owner: SessionOwner): Begun => {
   const ctx = contextOf('logIn, logOut', given)
   if (isForgedChange(ctx.request, settingsOf(ctx.request))) throw forged()
   const session = requestSessionOf(ctx)
-  if (!session.isOf(owner)) {
+  if (!session.belongsTo(owner)) {
     throw new Error(
       'logIn, logOut: the request did not come through this sessions(app, ...); call it before the routers are mounted, and use the functions that it returned for the same application',
     )
@@ -90,7 +90,7 @@ const inOperation =
   <A extends ReadonlyArray<unknown>>(owner: SessionOwner, change: Change<A>): Change<A> =>
   (given, ...rest) => {
     const ctx = given?.request?.ctx
-    if (ctx === undefined || !requestSessionOf(ctx).isOf(owner)) return change(given, ...rest)
+    if (ctx === undefined || !requestSessionOf(ctx).belongsTo(owner)) return change(given, ...rest)
     const exchange = exchangeOf(ctx)
     if (exchange.operations > 0) {
       exchange.isSigning = true
@@ -152,7 +152,7 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
     const listed: Details =
       list === undefined ? {} : { listed: randomBytes(16).toString('base64url'), ...labelled(label?.(ctx.request)) }
     const subject = signedIn.hasSubscribers ? subjectOf(ctx.request, user) : undefined
-    await changing(session, async () => {
+    await changeInStore(session, async () => {
       const mark: unknown = await store.markOf(id)
       if (typeof mark !== 'string') throw new TypeError('the session store: markOf must resolve to a string')
       const { finished, listed: before, idle: idleBefore } = session.details(ctx)
@@ -183,7 +183,7 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
   }),
   logOut: inOperation(owner, async (context) => {
     const { ctx, session } = begin(context, owner)
-    await changing(session, async () => {
+    await changeInStore(session, async () => {
       const now = sessionOf(ctx)
       if (now === null || !hasData(now)) return
       checkSecure(ctx, https)
@@ -200,15 +200,15 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
   addProof: inOperation(owner, async (context, given: ProofGiven) => {
     const proof = proofFrom('addProof(ctx, proof): proof', given, Date.now())
     const { ctx, session } = begin(context, owner)
-    await changing(session, async () => {
+    await changeInStore(session, async () => {
       const signIn = session.present(ctx)
       if (signIn === undefined) throw notSignedIn()
       checkSecure(ctx, https)
-      session.changing({ ...session.details(ctx), proofs: addedTo(proofsIn(signIn), proof) })
+      session.changeDetails({ ...session.details(ctx), proofs: addedTo(proofsIn(signIn), proof) })
       try {
         await sessionOf(ctx)?.regenerate()
       } finally {
-        session.changing(undefined)
+        session.changeDetails(undefined)
       }
       // another request has ended the session meanwhile
       if (session.stored.isLost) throw notSignedIn()
@@ -288,22 +288,22 @@ export const proofsOf = (ctx: WithRequest): ReadonlyArray<Proof> => signingOf('p
 export const logOut = (ctx: WithRequest): Promise<void> => calling('logOut(ctx)', ctx, (signing) => signing.logOut(ctx))
 
 // The promise of the call itself, because another one would be unhandled where nothing is awaited
-const calling = (place: string, ctx: WithRequest, call: (signing: Signing<never>) => Promise<void>): Promise<void> => {
+const calling = (caller: string, ctx: WithRequest, call: (signing: Signing<never>) => Promise<void>): Promise<void> => {
   try {
-    return call(signingOf(place, ctx))
+    return call(signingOf(caller, ctx))
   } catch (error) {
     // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- as it was thrown
     return Promise.reject(error)
   }
 }
 
-const signingOf = (place: string, given: WithRequest): Signing<never> => {
-  const ctx = contextOf(place, given)
+const signingOf = (caller: string, given: WithRequest): Signing<never> => {
+  const ctx = contextOf(caller, given)
   const signing = requestSessionOf(ctx).signing
   if (signing !== undefined) return signing
   throw new Error(
     sourceOf(ctx) === undefined
-      ? `${place}: the application has no sessions; call sessions(app, ...) of koa-with-auth/sessions, for the outermost application`
-      : `${place}: the request did not come through the sessions; call sessions(app, ...) before the routers are mounted`,
+      ? `${caller}: the application has no sessions; call sessions(app, ...) of koa-with-auth/sessions, for the outermost application`
+      : `${caller}: the request did not come through the sessions; call sessions(app, ...) before the routers are mounted`,
   )
 }

@@ -26,12 +26,12 @@ const originOf = ({ origin, isProduction }: SessionHost, { request }: Context): 
 }
 
 /** The application of a request. Throws if it has no sessions, or no origin. */
-export const applicationOf = (place: string, ctx: Context): Application => {
+export const applicationOf = (caller: string, ctx: Context): Application => {
   const session = requestSessionOf(ctx)
   const { host } = session
   if (host === undefined) {
     throw new Error(
-      `${place}: call sessions(app, { origin, ... }) of koa-with-auth/sessions before the routers are mounted`,
+      `${caller}: call sessions(app, { origin, ... }) of koa-with-auth/sessions before the routers are mounted`,
     )
   }
   const { keys, name, store } = host

@@ -6,9 +6,9 @@ import { isGiven } from '../core/options.js'
 import { callbackOf } from '../koa/callbacks.js'
 
 /** Throws a TypeError for what is no kind. */
-export const checkKind = (place: string, kind: unknown): void => {
+export const checkKind = (where: string, kind: unknown): void => {
   const isKind = typeof kind === 'object' && kind !== null && 'check' in kind && 'read' in kind && 'name' in kind
-  if (!isKind) throw new TypeError(`${place}: the first argument must be a kind, such as mailed({ ... })`)
+  if (!isKind) throw new TypeError(`${where}: the first argument must be a kind, such as mailed({ ... })`)
 }
 
 const placed = new WeakMap<object, WeakMap<object, unknown>>()

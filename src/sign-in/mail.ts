@@ -53,9 +53,9 @@ export const mailAddress = (given: unknown): string | undefined => {
     : undefined
 }
 
-const pathCheck: Check = (place, value) => {
+const pathCheck: Check = (where, value) => {
   if (typeof value === 'string' && /^\/(?!\/)[!-~]*$/.test(value) && !/[?#\\]/.test(value)) return
-  throw new TypeError(`${place} must be the path of a route, such as '/sign-in/mail/link'`)
+  throw new TypeError(`${where} must be the path of a route, such as '/sign-in/mail/link'`)
 }
 
 // Says only what the client itself sent
@@ -76,9 +76,9 @@ const TIMEOUT = 30_000
 
 // What became of a mail must change no answer, neither by its content nor by its time. So nothing waits for it. `send` says
 // which hook it calls
-const sendLater = (place: string, timeout: number, send: (calling: (hook: string) => void) => unknown): void => {
+const sendLater = (where: string, timeout: number, send: (calling: (hook: string) => void) => unknown): void => {
   let hook = 'send'
-  const failed = (why: string) => process.emitWarning(`${place}: ${hook} ${why}`, 'SignInWarning')
+  const failed = (why: string) => process.emitWarning(`${where}: ${hook} ${why}`, 'SignInWarning')
   const calling = (name: string) => {
     hook = name
   }
@@ -270,21 +270,21 @@ export interface LinkProof {
 
 // Databases answer null for a row that is not there
 const asksFor =
-  (place: string, accountOf: LinkOptions['accountOf']) =>
+  (where: string, accountOf: LinkOptions['accountOf']) =>
   async (address: string): Promise<LinkAccount | undefined> => {
     const account: Partial<LinkAccount> | null | undefined = await accountOf(address)
     if (account === undefined || account === null) return undefined
     const { id, stamp } = account
     if (typeof id === 'string' && id !== '' && typeof stamp === 'string') return { id, stamp }
-    throw new TypeError(`${place}({ accountOf }) must return { id, stamp }: the identifier of the user, and a string`)
+    throw new TypeError(`${where}({ accountOf }) must return { id, stamp }: the identifier of the user, and a string`)
   }
 
 const linkKind = (intent: 'reset' | 'verify', options: LinkOptions): LinkKind => {
-  const place = `${intent}Link`
-  const given = checkOptions(place, options, linkChecks)
+  const where = `${intent}Link`
+  const given = checkOptions(where, options, linkChecks)
   const { accountOf, send, path, limiter, lifetime = 60 * MINUTE, timeout = TIMEOUT } = given
   const count = counting(limiter)
-  const found = asksFor(place, accountOf)
+  const found = asksFor(where, accountOf)
   return {
     name: intent,
     lifetime,
@@ -296,7 +296,7 @@ const linkKind = (intent: 'reset' | 'verify', options: LinkOptions): LinkKind =>
       const begun = {
         kept: { address },
         send: (handle: string) => {
-          sendLater(place, timeout, async (calling) => {
+          sendLater(where, timeout, async (calling) => {
             calling('accountOf')
             const account = await found(address)
             if (account === undefined) return
@@ -396,8 +396,8 @@ export interface LinkPageOptions {
  * const page = linkPage({ title: 'New password', button: 'Save', password: 'New password' })
  */
 export const linkPage = (options: LinkPageOptions): Middleware => {
-  const string: Check = (place, value) => {
-    if (typeof value !== 'string' || value === '') throw new TypeError(`${place} must be a string that is not empty`)
+  const string: Check = (where, value) => {
+    if (typeof value !== 'string' || value === '') throw new TypeError(`${where} must be a string that is not empty`)
   }
   const { title, text, button, password } = checkOptions('linkPage', options, {
     title: string,

@@ -155,16 +155,16 @@ const sqliteRetry = ({ use, isLocked }: Pick<SqliteConnection, 'use' | 'isLocked
     do await pause(retryLimits.leastPauseMs + Math.random() * retryLimits.furtherPauseMs)
     while (performance.now() < until && (await isLocked()))
   }
-  const again = async <A>(ask: (client: SqliteClient) => Promise<A>, error: unknown, until: number): Promise<A> => {
+  const retry = async <A>(ask: (client: SqliteClient) => Promise<A>, error: unknown, until: number): Promise<A> => {
     if (!isPassing(error) || performance.now() > until) throw error
     waiting ??= round().finally(() => {
       waiting = undefined
     })
     await waiting
-    return use(ask, (next) => again(ask, next, until))
+    return use(ask, (next) => retry(ask, next, until))
   }
   // a lock causes a failure immediately, so the time begins with the first one
-  return (ask) => use(ask, (error) => again(ask, error, performance.now() + retryLimits.giveUpAfterMs))
+  return (ask) => use(ask, (error) => retry(ask, error, performance.now() + retryLimits.giveUpAfterMs))
 }
 
 /*
@@ -199,9 +199,9 @@ export const withValues = (sql: string, values: ReadonlyArray<SqlValue>): string
 /** The option `url` of a store. `elsewhere` says what to use on several machines. */
 export const fileUrl =
   (elsewhere: string): Check =>
-  (place, value) => {
+  (where, value) => {
     if (typeof value === 'string' && value.startsWith('file:')) return
-    throw new TypeError(`${place} must be "file:" and a path; ${elsewhere}`)
+    throw new TypeError(`${where} must be "file:" and a path; ${elsewhere}`)
   }
 
 /** A file. Every method rejects when the file cannot be read or written, or stays locked. */

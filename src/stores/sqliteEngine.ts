@@ -51,10 +51,10 @@ const nodeSqlite = (): NodeSqlite | undefined =>
   process.getBuiltinModule('node:sqlite') as NodeSqlite | undefined
 
 /** The option `engine` of a store. */
-export const sqliteEngine: Check = (place, value) => {
+export const sqliteEngine: Check = (where, value) => {
   if (value === undefined || value === '@libsql/client') return
-  if (value !== 'node:sqlite') throw new TypeError(`${place} must be 'node:sqlite' or '@libsql/client'`)
-  if (nodeSqlite() === undefined) throw new TypeError(`${place}: this Node has no node:sqlite; use '@libsql/client'`)
+  if (value !== 'node:sqlite') throw new TypeError(`${where} must be 'node:sqlite' or '@libsql/client'`)
+  if (nodeSqlite() === undefined) throw new TypeError(`${where}: this Node has no node:sqlite; use '@libsql/client'`)
 }
 
 const libsql = (): Promise<{ readonly createClient: typeof createClient }> => import('@libsql/client')

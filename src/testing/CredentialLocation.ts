@@ -50,12 +50,12 @@ export const locationsIn = (spec: RequestSpec): ReadonlyArray<CredentialLocation
   return distinct([...fields, ...parameters])
 }
 
-const keyOf = ({ in: where, name }: CredentialLocation): string =>
-  `${where} ${where === 'header' || where === 'authorization' ? name.toLowerCase() : name}`
+const locationKey = ({ in: location, name }: CredentialLocation): string =>
+  `${location} ${location === 'header' || location === 'authorization' ? name.toLowerCase() : name}`
 
 /** Each place once. */
 export const distinct = (locations: ReadonlyArray<CredentialLocation>): ReadonlyArray<CredentialLocation> => [
-  ...new Map(locations.map((place) => [keyOf(place), place])).values(),
+  ...new Map(locations.map((location) => [locationKey(location), location])).values(),
 ]
 
 // -------------------------------------------------------------------------------------
@@ -63,7 +63,7 @@ export const distinct = (locations: ReadonlyArray<CredentialLocation>): Readonly
 // -------------------------------------------------------------------------------------
 
 /** The name of a place in messages. */
-export const named = ({ in: where, name }: CredentialLocation): string => {
+export const inWords = ({ in: where, name }: CredentialLocation): string => {
   switch (where) {
     case 'header':
       return `the header ${name}`
@@ -83,28 +83,28 @@ const pairsIn = (field: string): ReadonlyArray<HeaderLine> =>
     return at < 1 ? [] : [[pair.slice(0, at), pair.slice(at + 1)]]
   })
 
-const isHere = (place: CredentialLocation, [name, value]: HeaderLine): boolean => {
-  if (place.in === 'header') return name.toLowerCase() === place.name.toLowerCase()
-  const start = value.slice(0, place.name.length + 1).toLowerCase()
-  return name.toLowerCase() === 'authorization' && start === `${place.name.toLowerCase()} `
+const isHere = (location: CredentialLocation, [name, value]: HeaderLine): boolean => {
+  if (location.in === 'header') return name.toLowerCase() === location.name.toLowerCase()
+  const start = value.slice(0, location.name.length + 1).toLowerCase()
+  return name.toLowerCase() === 'authorization' && start === `${location.name.toLowerCase()} `
 }
 
 /** The values in a place of a request, unchanged; those of an Authorization field without the scheme. */
-export const valuesAt = (place: CredentialLocation, spec: RequestSpec): ReadonlyArray<string> => {
+export const valuesAt = (location: CredentialLocation, spec: RequestSpec): ReadonlyArray<string> => {
   const fields = spec.fields ?? []
-  switch (place.in) {
+  switch (location.in) {
     case 'query':
-      return new URLSearchParams(queryOf(spec)).getAll(place.name)
+      return new URLSearchParams(queryOf(spec)).getAll(location.name)
     case 'cookie':
       return fields
         .flatMap(([name, value]) => (isCookieField(name) ? pairsIn(value) : []))
-        .flatMap(([name, value]) => (name === place.name ? [value] : []))
+        .flatMap(([name, value]) => (name === location.name ? [value] : []))
     case 'header':
-      return fields.filter((line) => isHere(place, line)).map(([, value]) => value)
+      return fields.filter((line) => isHere(location, line)).map(([, value]) => value)
     case 'authorization':
       return fields
-        .filter((line) => isHere(place, line))
-        .map(([, value]) => value.slice(place.name.length).replace(/^ +/, ''))
+        .filter((line) => isHere(location, line))
+        .map(([, value]) => value.slice(location.name.length).replace(/^ +/, ''))
   }
 }
 
@@ -113,20 +113,20 @@ export const valuesAt = (place: CredentialLocation, spec: RequestSpec): Readonly
 // -------------------------------------------------------------------------------------
 
 /** A request without anything in a place. */
-export const without = (place: CredentialLocation, spec: RequestSpec): RequestSpec => {
+export const without = (location: CredentialLocation, spec: RequestSpec): RequestSpec => {
   const fields = spec.fields ?? []
-  switch (place.in) {
+  switch (location.in) {
     case 'query': {
       const rest = queryOf(spec)
         .split('&')
-        .filter((pair) => !new URLSearchParams(pair).has(place.name))
+        .filter((pair) => !new URLSearchParams(pair).has(location.name))
       return replaceQuery(rest.join('&'), spec)
     }
     case 'cookie':
-      return { ...spec, fields: fields.flatMap((line) => withoutCookie(place.name, line)) }
+      return { ...spec, fields: fields.flatMap((line) => withoutCookie(location.name, line)) }
     case 'header':
     case 'authorization':
-      return { ...spec, fields: fields.filter((line) => !isHere(place, line)) }
+      return { ...spec, fields: fields.filter((line) => !isHere(location, line)) }
   }
 }
 
@@ -137,25 +137,25 @@ const withoutCookie = (cookie: string, line: HeaderLine): ReadonlyArray<HeaderLi
 }
 
 /** A request with another value in a place, after those that are there. */
-export const adding = (place: CredentialLocation, value: string, spec: RequestSpec): RequestSpec => {
+export const adding = (location: CredentialLocation, value: string, spec: RequestSpec): RequestSpec => {
   const fields = spec.fields ?? []
-  switch (place.in) {
+  switch (location.in) {
     case 'query': {
-      const pair = `${encodeURIComponent(place.name)}=${encodeURIComponent(value.toWellFormed())}`
+      const pair = `${encodeURIComponent(location.name)}=${encodeURIComponent(value.toWellFormed())}`
       return replaceQuery([queryOf(spec), pair].filter((one) => one !== '').join('&'), spec)
     }
     case 'cookie': {
       const present = fields.flatMap(([name, pairs]) => (isCookieField(name) ? [pairs] : []))
       const others = fields.filter(([name]) => !isCookieField(name))
-      return { ...spec, fields: [...others, ['Cookie', [...present, `${place.name}=${value}`].join('; ')]] }
+      return { ...spec, fields: [...others, ['Cookie', [...present, `${location.name}=${value}`].join('; ')]] }
     }
     case 'header':
-      return { ...spec, fields: [...fields, [place.name, value]] }
+      return { ...spec, fields: [...fields, [location.name, value]] }
     case 'authorization':
-      return { ...spec, fields: [...fields, ['Authorization', `${place.name} ${value}`]] }
+      return { ...spec, fields: [...fields, ['Authorization', `${location.name} ${value}`]] }
   }
 }
 
 /** A request with these values in a place, and no others there. */
-export const putting = (place: CredentialLocation, values: ReadonlyArray<string>, spec: RequestSpec): RequestSpec =>
-  values.reduce((with_, value) => adding(place, value, with_), without(place, spec))
+export const putting = (location: CredentialLocation, values: ReadonlyArray<string>, spec: RequestSpec): RequestSpec =>
+  values.reduce((with_, value) => adding(location, value, with_), without(location, spec))

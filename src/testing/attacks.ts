@@ -7,7 +7,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { BasicCredentials } from '../core/Credentials.js'
-import { adding, named, putting, valuesAt, without, type CredentialLocation } from './CredentialLocation.js'
+import { adding, inWords, putting, valuesAt, without, type CredentialLocation } from './CredentialLocation.js'
 import type { RequestSpec } from './requests.js'
 
 /*
@@ -54,9 +54,9 @@ export const notoriousTexts: ReadonlyArray<string> = [
  */
 
 /** Other spellings of the credential in a place; for Basic, of its user name and of its password. */
-export const misspellings = (place: CredentialLocation, value: string): ReadonlyArray<string> => {
+export const misspellings = (location: CredentialLocation, value: string): ReadonlyArray<string> => {
   const distinct = (texts: ReadonlyArray<string>) => [...new Set(texts)].filter((text) => text !== value)
-  if (place.in === 'authorization' && place.name.toLowerCase() === 'basic') {
+  if (location.in === 'authorization' && location.name.toLowerCase() === 'basic') {
     const decoded = BasicCredentials.decode(`Basic ${value}`)
     return E.isLeft(decoded) ? [] : distinct(otherPairs(decoded.right))
   }
@@ -124,16 +124,16 @@ const isBasic = ({ in: where, name }: CredentialLocation): boolean =>
   where === 'authorization' && name.toLowerCase() === 'basic'
 
 // A string at the place of a credential; for Basic as user name, as password, and as it is
-const spelled = (place: CredentialLocation, text: string): ReadonlyArray<string> =>
-  isBasic(place) ? [pair(text, text), pair('admin', text), pair(text, ''), text] : [text]
+const spelled = (location: CredentialLocation, text: string): ReadonlyArray<string> =>
+  isBasic(location) ? [pair(text, text), pair('admin', text), pair(text, ''), text] : [text]
 
 const pair = (username: string, password: string): string =>
   BasicCredentials.encode({ username, password }).slice('Basic '.length)
 
 /** An unknown credential in a place. */
-export const unknownIn = (place: CredentialLocation, secret: string): Attack => ({
-  what: `an unknown credential in ${named(place)}`,
-  spec: putting(place, [isBasic(place) ? pair(secret, secret) : secret], {}),
+export const unknownIn = (location: CredentialLocation, secret: string): Attack => ({
+  what: `an unknown credential in ${inWords(location)}`,
+  spec: putting(location, [isBasic(location) ? pair(secret, secret) : secret], {}),
   secrets: [secret],
 })
 
@@ -143,16 +143,17 @@ export const unknownIn = (place: CredentialLocation, secret: string): Attack => 
 
 /** Attacks that need no valid credential. */
 export const blindAttacks = (locations: ReadonlyArray<CredentialLocation>): ReadonlyArray<Attack> =>
-  locations.flatMap((place) => [
+  locations.flatMap((location) => [
     ...notoriousTexts.flatMap((text) =>
-      spelled(place, text).map((value) => ({
-        what: text === '' ? `an empty credential in ${named(place)}` : `a hostile credential in ${named(place)}`,
-        spec: putting(place, [value], {}),
+      spelled(location, text).map((value) => ({
+        what:
+          text === '' ? `an empty credential in ${inWords(location)}` : `a hostile credential in ${inWords(location)}`,
+        spec: putting(location, [value], {}),
         secrets: [],
       })),
     ),
-    unknownIn(place, WRONG),
-    ...(place.in === 'authorization' ? otherSchemes(place) : []),
+    unknownIn(location, WRONG),
+    ...(location.in === 'authorization' ? otherSchemes(location) : []),
   ])
 
 // Values of the field without the scheme or the credential
@@ -166,39 +167,39 @@ const otherSchemes = ({ name }: CredentialLocation): ReadonlyArray<Attack> =>
 /** Attacks that begin with a valid request: its credential sent twice, spelled otherwise, or under another scheme. */
 export const informedAttacks = ({ locations, valid }: Target): ReadonlyArray<Attack> =>
   valid.flatMap((spec) =>
-    locations.flatMap((place) => valuesAt(place, spec).flatMap((value) => changed(place, value, spec, valid))),
+    locations.flatMap((location) => valuesAt(location, spec).flatMap((value) => changed(location, value, spec, valid))),
   )
 
 const changed = (
-  place: CredentialLocation,
+  location: CredentialLocation,
   value: string,
   spec: RequestSpec,
   valid: ReadonlyArray<RequestSpec>,
 ): ReadonlyArray<Attack> => {
-  const wrong = isBasic(place) ? pair(WRONG, WRONG) : WRONG
+  const wrong = isBasic(location) ? pair(WRONG, WRONG) : WRONG
   const kept = value.length >= MIN_SECRET ? [value] : []
-  const rest = without(place, spec)
-  const others = new Set(valid.flatMap((one) => valuesAt(place, one)).map((one) => plain(place, one)))
+  const rest = without(location, spec)
+  const others = new Set(valid.flatMap((one) => valuesAt(location, one)).map((one) => plain(location, one)))
   return [
     ...[
       [value, wrong],
       [wrong, value],
       [value, value],
     ].map((values) => ({
-      what: `a credential sent twice in ${named(place)}`,
-      spec: putting(place, values, spec),
+      what: `a credential sent twice in ${inWords(location)}`,
+      spec: putting(location, values, spec),
       secrets: kept,
       rest,
     })),
-    ...misspellings(place, value)
-      .filter((text) => !others.has(plain(place, text)))
+    ...misspellings(location, value)
+      .filter((text) => !others.has(plain(location, text)))
       .map((text) => ({
-        what: `a credential that is nearly right in ${named(place)}`,
-        spec: putting(place, [text], spec),
+        what: `a credential that is nearly right in ${inWords(location)}`,
+        spec: putting(location, [text], spec),
         secrets: [],
         rest,
       })),
-    ...(place.in === 'authorization' ? underOtherSchemes(place, value, spec) : []),
+    ...(location.in === 'authorization' ? underOtherSchemes(location, value, spec) : []),
   ]
 }
 
@@ -206,15 +207,15 @@ const changed = (
  * A credential as a server reads it. Blanks around a field's value do not belong to it (RFC 9110 §5.5), nor do quotes
  * around a cookie's (RFC 6265 §4.1.1).
  */
-export const plain = (place: CredentialLocation, text: string): string => {
-  if (place.in === 'query') return text
+export const plain = (location: CredentialLocation, text: string): string => {
+  if (location.in === 'query') return text
   const value = text.replace(/^[ \t]+|[ \t]+$/g, '')
-  return place.in === 'cookie' ? value.replace(/^"(.*)"$/, '$1') : value
+  return location.in === 'cookie' ? value.replace(/^"(.*)"$/, '$1') : value
 }
 
-const underOtherSchemes = (place: CredentialLocation, value: string, spec: RequestSpec): ReadonlyArray<Attack> => {
-  const rest = without(place, spec)
-  return [value, `x${place.name} ${value}`, `x-${value} ${value}`, `${place.name}${value}`].map((text) => ({
+const underOtherSchemes = (location: CredentialLocation, value: string, spec: RequestSpec): ReadonlyArray<Attack> => {
+  const rest = without(location, spec)
+  return [value, `x${location.name} ${value}`, `x-${value} ${value}`, `${location.name}${value}`].map((text) => ({
     what: 'a valid credential under another scheme, or under none',
     spec: adding({ in: 'header', name: 'Authorization' }, text, rest),
     secrets: value.length >= MIN_SECRET ? [value] : [],

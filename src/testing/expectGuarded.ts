@@ -330,13 +330,13 @@ export const expectGuarded = async (
   router: object,
   given: GuardedOptions = {},
 ): Promise<ReadonlyArray<CheckedOperation>> => {
-  const place = 'expectGuarded(app, router)'
+  const caller = 'expectGuarded(app, router)'
   const options = checkOptions('expectGuarded(app, router, options)', given, checks)
   const { within = DEFAULT_WITHIN } = options
-  const mounted: RouterInstance = checkRouter(place, router)
+  const mounted: RouterInstance = checkRouter(caller, router)
   const operations = testedOf(app, mounted, options)
   if (operations.length === 0)
-    throw new TypeError(`${place}: the router has no operations; pass the one that is mounted`)
+    throw new TypeError(`${caller}: the router has no operations; pass the one that is mounted`)
   const { ask, close } = await probing(app, mounted, operations, within)
   try {
     return await checkAll(ask, operations, options)

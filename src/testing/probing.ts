@@ -61,27 +61,25 @@ export interface Filling {
 /** The operations of a router in the order in which it tries them. */
 export const testedOf = (app: Application, router: RouterInstance, filling: Filling): ReadonlyArray<Tested> => {
   const above = guardsAbove(app, router)
-  return operationsOf(router).map(
-    ({ layer, name, methods, functions, requirement, isAfterItsHandler: isBehindItsHandler }) => {
-      const path = pathInWords(layer)
-      const own = isBehindItsHandler ? undefined : Requirement.effective(requirement)
-      const description = all(own === undefined ? above : [...above, own])
-      return {
-        layer,
-        methods: [
-          ...methods.filter((method) => !/^(?:CONNECT|HEAD)$/.test(method)),
-          ...methods.filter((method) => method === 'HEAD'),
-        ],
-        path,
-        name,
-        functions,
-        target: filling.paths?.[name] ?? filling.paths?.[path] ?? filled(layer, filling),
-        description,
-        demandedAbove: all(above),
-        locations: description === undefined ? [] : leaves(description).flatMap((leaf) => locationOf(leaf) ?? []),
-      }
-    },
-  )
+  return operationsOf(router).map(({ layer, name, methods, functions, requirement, isAfterItsHandler }) => {
+    const path = pathInWords(layer)
+    const own = isAfterItsHandler ? undefined : Requirement.effective(requirement)
+    const description = all(own === undefined ? above : [...above, own])
+    return {
+      layer,
+      methods: [
+        ...methods.filter((method) => !/^(?:CONNECT|HEAD)$/.test(method)),
+        ...methods.filter((method) => method === 'HEAD'),
+      ],
+      path,
+      name,
+      functions,
+      target: filling.paths?.[name] ?? filling.paths?.[path] ?? filled(layer, filling),
+      description,
+      demandedAbove: all(above),
+      locations: description === undefined ? [] : leaves(description).flatMap((leaf) => locationOf(leaf) ?? []),
+    }
+  })
 }
 
 const all = ([first, ...others]: ReadonlyArray<Authenticator<unknown>>): Description | undefined =>
@@ -183,8 +181,8 @@ const wired = (layer: Layer, operations: ReadonlyArray<Tested>, traceOf: Tripwir
   write(
     copy,
     guard === undefined
-      ? planned({ ...plan, applications: [], ahead: [], behind: [reach, trip] })
-      : planned({ ...plan, ahead: [...plan.ahead, reach], guard, behind: [trip] }),
+      ? planned({ ...plan, applications: [], ahead: [], after: [reach, trip] })
+      : planned({ ...plan, ahead: [...plan.ahead, reach], guard, after: [trip] }),
   )
   return copy
 }

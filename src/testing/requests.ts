@@ -41,11 +41,11 @@ export type ExactSpec<S> = S & { readonly [K in Exclude<keyof S, keyof RequestSp
 // constructors
 // -------------------------------------------------------------------------------------
 
-const lines: Check = (place, value) => {
+const lines: Check = (where, value) => {
   const isLine = (line: unknown): boolean =>
     Array.isArray(line) && line.length === 2 && line.every((part) => typeof part === 'string')
   if (Array.isArray(value) && value.every(isLine)) return
-  throw new TypeError(`${place} must be an array of header lines, such as [['Authorization', 'Bearer supersecret']]`)
+  throw new TypeError(`${where} must be an array of header lines, such as [['Authorization', 'Bearer supersecret']]`)
 }
 
 const specChecks: Checks<RequestSpec> = {
@@ -59,7 +59,7 @@ const specChecks: Checks<RequestSpec> = {
  * Throws a TypeError for a property that a spec does not have, and for a wrong value: with these, a test would test
  * nothing.
  */
-const checkSpec = (place: string, spec: RequestSpec): RequestSpec => checkOptions(place, spec, specChecks)
+const checkSpec = (where: string, spec: RequestSpec): RequestSpec => checkOptions(where, spec, specChecks)
 
 /**
  * Sends a bearer token (RFC 6750 §2.1).

@@ -68,7 +68,7 @@ export const withPrincipal = (
       refuseOutsideTests(options)
       return E.right(principal)
     })
-  const opened = ({ requirement, levels, then }: GuardProperties): Guarding => {
+  const openGuard = ({ requirement, levels, then }: GuardProperties): Guarding => {
     const asked = Requirement.effective(requirement)
     return asked === undefined
       ? guardFor(Requirement.open, { levels })
@@ -80,14 +80,14 @@ export const withPrincipal = (
   }
   return <R extends object>(router: R): R =>
     // Safe: it has the prototype and the properties of `router`
-    copyOf(checkRouter('withPrincipal(principal)(router)', router), opened) as RouterInstance & R
+    copyOf(checkRouter('withPrincipal(principal)(router)', router), openGuard) as RouterInstance & R
 }
 
-const copyOf = (router: RouterInstance, opened: (guard: GuardProperties) => Guarding): RouterInstance => {
+const copyOf = (router: RouterInstance, openGuard: (guard: GuardProperties) => Guarding): RouterInstance => {
   const layers = router.stack.map((layer) => {
     const copy = copyLayer(layer)
     const plan = planOf(layer)
-    const guard = plan.guard && opened(plan.guard)
+    const guard = plan.guard && openGuard(plan.guard)
     write(copy, planned({ ...plan, own: guard, levels: [], guard }))
     return copy
   })

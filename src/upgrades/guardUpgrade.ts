@@ -68,13 +68,13 @@ const READER = 'get contextSession'
 /** Makes the application's listener for upgrades, with middleware above and below the parts of the application. */
 const servedBy = (
   app: Koa,
-  above: ReadonlyArray<Middleware>,
-  below: ReadonlyArray<Middleware>,
+  first: ReadonlyArray<Middleware>,
+  last: ReadonlyArray<Middleware>,
 ): ReturnType<Koa['callback']> => {
   if (app.listenerCount('error') === 0) app.on('error', (error: Error) => app.onerror(error))
   // Safe: it inherits everything from the application
   const served = Object.create(app, {
-    middleware: { value: [...above, ...partsOf(app), ...below] },
+    middleware: { value: [...first, ...partsOf(app), ...last] },
     createContext: { value: (...given: Parameters<Koa['createContext']>) => app.createContext(...given) },
   }) as Koa
   return served.callback()
@@ -173,7 +173,7 @@ export type UpgradeGuard<P> = (
   head: Uint8Array,
 ) => Promise<Admitted<P> | undefined>
 
-const place = 'guardUpgrade(app, a)'
+const caller = 'guardUpgrade(app, a)'
 
 /**
  * Makes a guard for the `upgrade` event of the server that serves an application: the same authenticators as for `withAuth`, with
@@ -236,13 +236,13 @@ export function guardUpgrade(app: Koa, auth: unknown, options: GuardUpgradeOptio
       return undefined
     }
     let admitted: Admitted<unknown> | undefined
-    const gone = () => response.emit('close')
-    socket.once('close', gone)
-    const conclude = async (ctx: Context, next: Next): Promise<void> => {
+    const emitClose = () => response.emit('close')
+    socket.once('close', emitClose)
+    const finish = async (ctx: Context, next: Next): Promise<void> => {
       try {
         await next()
       } finally {
-        if (!socket.destroyed) socket.off('close', gone)
+        if (!socket.destroyed) socket.off('close', emitClose)
         ctx.respond = admitted === undefined
         if (admitted === undefined) response.answer(socket)
       }
@@ -257,7 +257,7 @@ export function guardUpgrade(app: Koa, auth: unknown, options: GuardUpgradeOptio
       return decide(ctx, exchangeOf(ctx), enter, false)
     }
     const stop = hearSignOuts(request, socket)
-    const serve = servedBy(app, [conclude, readPlainSession], [...own, admit])
+    const serve = servedBy(app, [finish, readPlainSession], [...own, admit])
     await serve(request, response).finally(() => setImmediate(stop)) // the caller registers the socket before
     if (admitted === undefined || socket.destroyed) return undefined
     answeredWith(response, SWITCHING_PROTOCOLS)
@@ -282,9 +282,9 @@ const checkApp = (app: unknown): void => {
 }
 
 const guarding = (auth: unknown): Authenticator<unknown> => {
-  if (auth === null) throw new TypeError(`${place}: a is null; an upgrade that anyone may open needs no guard`)
-  if (isGuard(auth)) throw new TypeError(`${place}: a is a guard, withAuth(a); pass the authenticator itself`)
-  return authenticatorOf(place, auth, `${place}: a`)
+  if (auth === null) throw new TypeError(`${caller}: a is null; an upgrade that anyone may open needs no guard`)
+  if (isGuard(auth)) throw new TypeError(`${caller}: a is a guard, withAuth(a); pass the authenticator itself`)
+  return authenticatorOf(caller, auth, `${caller}: a`)
 }
 
 const resolveOptions = (options: GuardUpgradeOptions) => {
@@ -304,7 +304,7 @@ const checkUpgrade = (request: unknown, socket: unknown, head: unknown): void =>
     head instanceof Uint8Array
   if (isUpgrade) return
   throw new TypeError(
-    `${place} returns a function of (request, socket, head); call it with the arguments of a server's event "upgrade": server.on('upgrade', async (request, socket, head) => ...)`,
+    `${caller} returns a function of (request, socket, head); call it with the arguments of a server's event "upgrade": server.on('upgrade', async (request, socket, head) => ...)`,
   )
 }
 

@@ -3,7 +3,7 @@ import {
   checkOptions,
   list,
   maybe,
-  named,
+  typeName,
   nonEmpty,
   oneOf,
   positive,
@@ -28,26 +28,26 @@ export interface Asking {
   readonly uiLocales?: ReadonlyArray<string> | undefined
 }
 
-const words: Check = (place, value) => {
-  list(place, value)
+const words: Check = (where, value) => {
+  list(where, value)
   // Safe: `list` refuses anything but an array
   const all = value as ReadonlyArray<unknown>
   if (all.length > 0 && all.every((one) => typeof one === 'string' && /^[\x21-\x7e]+$/.test(one))) return
-  throw new TypeError(`${place} must be an array of strings without blanks, and none of them empty`)
+  throw new TypeError(`${where} must be an array of strings without blanks, and none of them empty`)
 }
 
 const checks: Checks<Asking> = {
   prompt: maybe(oneOf('none', 'login', 'consent', 'select_account', 'create')),
   loginHint: maybe(nonEmpty),
-  maxAge: maybe((place, value) => {
-    if (value !== 0) positive(place, value)
+  maxAge: maybe((where, value) => {
+    if (value !== 0) positive(where, value)
   }),
   acrValues: maybe(words),
   uiLocales: maybe(words),
 }
 
 /** Checks what a sign-in asks. Throws a TypeError for what no provider understands. */
-export const askingOf = (place: string, asking: Asking): Asking => checkOptions(place, asking, checks)
+export const askingOf = (where: string, asking: Asking): Asking => checkOptions(where, asking, checks)
 
 /** What an answer is checked against. It travels in the handle. */
 export interface Expected {
@@ -90,14 +90,14 @@ const own: ReadonlySet<string> = new Set([
 ])
 
 /** Parameters of a provider's own, such as `access_type` of Google's. */
-export const furtherParameters: Check = (place, value) => {
+export const furtherParameters: Check = (where, value) => {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new TypeError(`${place} must be an object of strings, not ${named(value)}`)
+    throw new TypeError(`${where} must be an object of strings, not ${typeName(value)}`)
   }
   for (const [name, text] of Object.entries(value)) {
     if (own.has(name))
-      throw new TypeError(`${place}: ${name} belongs to the protocol; there is an option for it, or none`)
-    nonEmpty(`${place}: ${name}`, text)
+      throw new TypeError(`${where}: ${name} belongs to the protocol; there is an option for it, or none`)
+    nonEmpty(`${where}: ${name}`, text)
   }
 }
 
@@ -105,7 +105,7 @@ export const furtherParameters: Check = (place, value) => {
 export const scopes: Check = words
 
 /** The path of a route of the application, such as `/sign-in/google/callback`. */
-export const routePath: Check = (place, value) => {
+export const routePath: Check = (where, value) => {
   if (typeof value === 'string' && /^\/(?!\/)[\x21-\x22\x24-\x3e\x40-\x5b\x5d-\x7e]*$/.test(value)) return
-  throw new TypeError(`${place} must be the path of the callback's route, such as '/sign-in/google/callback'`)
+  throw new TypeError(`${where} must be the path of the callback's route, such as '/sign-in/google/callback'`)
 }

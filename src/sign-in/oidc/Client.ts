@@ -1,6 +1,6 @@
 /** The client that an application is at its provider: its id, and how it proves that it is that client. */
 import type { ClientAuth, CryptoKey, PrivateKey } from 'openid-client'
-import { checkOptions, maybe, named, nonEmpty, oneOf, type Checks } from '../../core/options.js'
+import { checkOptions, maybe, typeName, nonEmpty, oneOf, type Checks } from '../../core/options.js'
 import { HookRaised } from './failures.js'
 import { openidClient } from './openidClient.js'
 
@@ -29,16 +29,16 @@ const methods = ['client_secret_basic', 'client_secret_post', 'private_key_jwt',
 
 const checks: Checks<Client> = {
   id: nonEmpty,
-  secret: maybe((place, value) => {
-    if (typeof value !== 'function') nonEmpty(place, value)
+  secret: maybe((where, value) => {
+    if (typeof value !== 'function') nonEmpty(where, value)
   }),
-  key: maybe((place, value) => {
+  key: maybe((where, value) => {
     const key: unknown =
       typeof value === 'object' && value !== null && 'key' in value && value.key !== undefined ? value.key : value
     const isPrivate = typeof key === 'object' && key !== null && 'type' in key && key.type === 'private'
     if (!isPrivate || !('usages' in key)) {
       throw new TypeError(
-        `${place} must be a private CryptoKey, or { key, kid }, not ${named(value)}; importPKCS8 of jose makes one`,
+        `${where} must be a private CryptoKey, or { key, kid }, not ${typeName(value)}; importPKCS8 of jose makes one`,
       )
     }
   }),
@@ -46,22 +46,22 @@ const checks: Checks<Client> = {
 }
 
 /** Checks a client, and says how it authenticates. Throws a TypeError for one that cannot. */
-export const clientOf = (place: string, given: unknown): { readonly id: string; readonly auth: () => ClientAuth } => {
+export const clientOf = (where: string, given: unknown): { readonly id: string; readonly auth: () => ClientAuth } => {
   // Safe: `checkOptions` refuses anything but an object with these members
-  const { id, secret, key, authentication } = checkOptions(place, given as Client, checks)
+  const { id, secret, key, authentication } = checkOptions(where, given as Client, checks)
   if (secret !== undefined && key !== undefined) {
-    throw new TypeError(`${place} has a secret and a key; a client authenticates with one of them`)
+    throw new TypeError(`${where} has a secret and a key; a client authenticates with one of them`)
   }
   const method =
     authentication ?? (secret !== undefined ? 'client_secret_basic' : key !== undefined ? 'private_key_jwt' : 'none')
   const isSecret = method === 'client_secret_basic' || method === 'client_secret_post'
   if (isSecret !== (secret !== undefined)) {
     throw new TypeError(
-      `${place}: ${method} ${isSecret ? 'needs a secret' : 'uses no secret; leave the secret or the method out'}`,
+      `${where}: ${method} ${isSecret ? 'needs a secret' : 'uses no secret; leave the secret or the method out'}`,
     )
   }
   if ((method === 'private_key_jwt') !== (key !== undefined)) {
-    throw new TypeError(`${place}: ${method} ${key === undefined ? 'needs a key' : 'uses no key'}`)
+    throw new TypeError(`${where}: ${method} ${key === undefined ? 'needs a key' : 'uses no key'}`)
   }
   return { id, auth: () => authOf(method, secret, key) }
 }
@@ -79,7 +79,7 @@ const authOf = (method: ClientAuthentication, secret: Client['secret'], key: Cli
         throw new HookRaised('client({ secret }) threw', { cause: error })
       })
     if (typeof made !== 'string' || made === '') {
-      const cause = new TypeError(`client({ secret }) must return a string that is not empty, not ${named(made)}`)
+      const cause = new TypeError(`client({ secret }) must return a string that is not empty, not ${typeName(made)}`)
       throw new HookRaised(cause.message, { cause })
     }
     withSecret(made)(server, client, body, headers)

@@ -47,9 +47,9 @@ const kidOf = (token: string): string | undefined => {
 }
 
 /** Makes a provider. Nothing is asked before it is used. Throws a TypeError for an issuer that is not an https URL. */
-export const providerOf = (place: string, options: ProviderOptions): Provider => {
+export const providerOf = (where: string, options: ProviderOptions): Provider => {
   const { issuer, client, policy, clockTolerance } = options
-  checkUrl(`${place}({ issuer })`, issuer)
+  checkUrl(`${where}({ issuer })`, issuer)
   const server = new URL(issuer)
   const seconds = policy.timeout / 1000
 
@@ -88,7 +88,7 @@ export const providerOf = (place: string, options: ProviderOptions): Provider =>
   }
   const documents: Kept<Document> = kept(issuer, fetchDocument, policy)
 
-  const fetchKeys = async (): Promise<SigningKeySet> => {
+  const fetchJwks = async (): Promise<SigningKeySet> => {
     const document = await documents.current()
     const url = E.isRight(document) ? document.right.metadata['jwks_uri'] : undefined
     if (typeof url !== 'string') throw new Outage('answered a discovery document without a jwks_uri', true)
@@ -99,7 +99,7 @@ export const providerOf = (place: string, options: ProviderOptions): Provider =>
     if (keys === undefined) throw new Outage('answered a key set without a key for signatures', true)
     return keys
   }
-  const keySets: Kept<SigningKeySet> = kept(issuer, fetchKeys, policy)
+  const keySets: Kept<SigningKeySet> = kept(issuer, fetchJwks, policy)
 
   const keysFor = async (kid: string | undefined): Promise<E.Either<AuthError, SigningKeySet>> => {
     const known = await keySets.current()
@@ -231,19 +231,19 @@ const kept = <A extends object>(issuer: string, fetch: () => Promise<A>, policy:
     const next = retry - (failedAt === undefined ? 0 : ageOf(failedAt))
     return E.left(unavailable(Math.max(1, Math.ceil(next / 1000))))
   }
-  const stillGood = (): E.Either<AuthError, A> =>
+  const ifStillValid = (): E.Either<AuthError, A> =>
     known !== undefined && isWithin(known.loadedAt, maxAge + staleIfError) ? E.right(known.value) : outage()
 
   const current = async (): Promise<E.Either<AuthError, A>> => {
     if (known !== undefined && isWithin(known.loadedAt, maxAge)) return E.right(known.value)
-    if (isPaused()) return stillGood()
+    if (isPaused()) return ifStillValid()
     const isDown = failedAt !== undefined
     const loaded = refresh()
     // in an outage, no caller waits for an answer that may not come
-    const good = isDown ? stillGood() : undefined
+    const good = isDown ? ifStillValid() : undefined
     if (good !== undefined && E.isRight(good)) return good
     await loaded
-    return stillGood()
+    return ifStillValid()
   }
 
   const newer = async (than: A): Promise<E.Either<AuthError, A>> => {
@@ -252,7 +252,7 @@ const kept = <A extends object>(issuer: string, fetch: () => Promise<A>, policy:
     if (failedAt === undefined && isWithin(missedAt, cooldown)) return E.right(than)
     if (!(await refresh())) return outage()
     missedAt = thisMoment()
-    return stillGood()
+    return ifStillValid()
   }
   return { current, newer }
 }

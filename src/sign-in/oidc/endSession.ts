@@ -50,8 +50,8 @@ const wayOut = ({ provider, issuer }: RelyingParty, callback: string): Kind<neve
   check: () => E.right({ method: 'other' }),
 })
 
-const callbackOf = (place: string, options: EndSessionOptions): string =>
-  checkOptions(place, options, { callback: routePath }).callback
+const callbackOf = (caller: string, options: EndSessionOptions): string =>
+  checkOptions(caller, options, { callback: routePath }).callback
 
 /**
  * Middleware of a POST that signs out. It ends the session here first, then redirects to the provider (303), where the
@@ -73,8 +73,8 @@ const callbackOf = (place: string, options: EndSessionOptions): string =>
  * router.get('/signed-out', withAuth(null), signedOut(google, { callback: '/signed-out' }))
  */
 export const endSession = (kind: OidcKind, options: EndSessionOptions): Middleware => {
-  const place = 'endSession(kind, { callback })'
-  const leave = begin(wayOut(relyingPartyOf(place, kind), callbackOf('endSession(kind, options)', options)))
+  const caller = 'endSession(kind, { callback })'
+  const leave = begin(wayOut(relyingPartyOf(caller, kind), callbackOf('endSession(kind, options)', options)))
   return async (ctx, next) => {
     if (isSafe(ctx.method)) {
       ctx.status = 405
@@ -97,9 +97,9 @@ const leadTo = (ctx: Context, path: string): void => {
  * began to lead, or else to `/`. It ends no session, whatever it gets.
  */
 export const signedOut = (kind: OidcKind, options: EndSessionOptions): Middleware => {
-  const place = 'signedOut(kind, { callback })'
+  const caller = 'signedOut(kind, { callback })'
   const arrived = new WeakSet<Context>()
-  const arrive = finish(wayOut(relyingPartyOf(place, kind), callbackOf('signedOut(kind, options)', options)), (ctx) =>
+  const arrive = finish(wayOut(relyingPartyOf(caller, kind), callbackOf('signedOut(kind, options)', options)), (ctx) =>
     arrived.add(ctx),
   )
   return async (ctx, next) => {

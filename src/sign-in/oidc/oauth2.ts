@@ -10,7 +10,7 @@ import {
   declareFactory,
   hook,
   maybe,
-  named,
+  typeName,
   nameLike,
   positive,
   token,
@@ -77,9 +77,9 @@ export type OAuth2Kind = Kind<never, null, Response, OAuth2Proof>
 
 const checks: Checks<OAuth2Options> = {
   name: nameLike(token),
-  authorize: (place, value) => checkUrl(place, value, true),
-  token: (place, value) => checkUrl(place, value, true),
-  issuer: maybe((place, value) => checkUrl(place, value)),
+  authorize: (where, value) => checkUrl(where, value, true),
+  token: (where, value) => checkUrl(where, value, true),
+  issuer: maybe((where, value) => checkUrl(where, value)),
   client: unchecked,
   callback: maybe(routePath),
   scope: maybe(scopes),
@@ -213,7 +213,7 @@ const subjectOf = async (
   if (typeof text === 'string' && text !== '' && text.length <= MAX_SUBJECT) return text
   if (typeof text === 'string' || typeof found === 'number') throw new Refused('subject')
   throw new HookRaised('subject', {
-    cause: new TypeError(`oauth2({ subject }) must return a string or an integer, not ${named(found)}`),
+    cause: new TypeError(`oauth2({ subject }) must return a string or an integer, not ${typeName(found)}`),
   })
 }
 

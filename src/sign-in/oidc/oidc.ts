@@ -108,9 +108,9 @@ export interface RelyingParty {
 }
 
 /** The provider of a kind. Throws a TypeError for a kind that `oidc` did not make. */
-export const relyingPartyOf = (place: string, kind: unknown): RelyingParty => {
+export const relyingPartyOf = (where: string, kind: unknown): RelyingParty => {
   const party = typeof kind === 'object' && kind !== null ? parties.get(kind) : undefined
-  if (party === undefined) throw new TypeError(`${place} takes what oidc(...) returns`)
+  if (party === undefined) throw new TypeError(`${where} takes what oidc(...) returns`)
   return party
 }
 

@@ -61,20 +61,20 @@ const isDomain = (u: unknown): u is string =>
   /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(u) &&
   (isLocal(u) || u.includes('.'))
 
-const relyingParty: Check = (place, value) => {
+const relyingParty: Check = (where, value) => {
   const { id, name } = checkOptions<{ readonly id: unknown; readonly name: unknown }>(
-    place,
+    where,
     // Safe: checkOptions refuses what is no object
     value as { readonly id: unknown; readonly name: unknown },
     { id: () => {}, name: () => {} },
   )
   if (!isDomain(id)) {
     throw new TypeError(
-      `${place} must have an id that is a domain in lower case, such as shop.example, without scheme and port; http://127.0.0.1 cannot have passkeys, localhost can`,
+      `${where} must have an id that is a domain in lower case, such as shop.example, without scheme and port; http://127.0.0.1 cannot have passkeys, localhost can`,
     )
   }
   if (typeof name !== 'string' || name === '') {
-    throw new TypeError(`${place} must have a name that is not empty, such as Shop`)
+    throw new TypeError(`${where} must have a name that is not empty, such as Shop`)
   }
 }
 
@@ -87,10 +87,10 @@ const isOrigin = (u: unknown): u is string => {
   return origin === u && (protocol === 'https:' || (protocol === 'http:' && isLocal(hostname)))
 }
 
-const originList: Check = (place, value) => {
+const originList: Check = (where, value) => {
   if (Array.isArray(value) && value.length > 0 && value.every(isOrigin)) return
   throw new TypeError(
-    `${place} must be an array of at least one origin, such as https://shop.example: no path, no slash at the end, https but for localhost`,
+    `${where} must be an array of at least one origin, such as https://shop.example: no path, no slash at the end, https but for localhost`,
   )
 }
 
@@ -110,7 +110,7 @@ const checks: Checks<PasskeysOptions<never>> = {
   timeout: maybe(positive),
 }
 
-const isOf = (id: string, origin: string): boolean => {
+const isDomainOf = (id: string, origin: string): boolean => {
   if (!URL.canParse(origin)) return false
   const { hostname, protocol } = new URL(origin)
   return protocol.startsWith('http') && (hostname === id || hostname.endsWith(`.${id}`))
@@ -121,7 +121,7 @@ export const resolveOptions = <U>(options: PasskeysOptions<U>): ResolvedOptions 
   const given = checkOptions('passkeys', options, checks)
   const { rp, store, nameOf, userVerification = 'required', lifetime = 300_000, timeout = 2000 } = given
   const [origins, topOrigins] = [[...given.origins], [...(given.topOrigins ?? [])]]
-  if (!origins.some((one) => isOf(rp.id, one))) {
+  if (!origins.some((one) => isDomainOf(rp.id, one))) {
     throw new TypeError(
       `passkeys({ origins }) has no origin of ${rp.id}; add https://${rp.id}, because related origins are asked for there`,
     )
@@ -132,7 +132,7 @@ export const resolveOptions = <U>(options: PasskeysOptions<U>): ResolvedOptions 
     nameOf,
     lifetime,
     timeout,
-    related: origins.filter((one) => one.startsWith('http') && !isOf(rp.id, one)),
+    related: origins.filter((one) => one.startsWith('http') && !isDomainOf(rp.id, one)),
   }
 }
 

@@ -103,8 +103,8 @@ const registering = (setting: ResolvedOptions, store: PasskeyStore): PasskeyRegi
       if (made === undefined || subject === undefined) return refused
       const { userVerified, ...kept } = made
       const { id, transports } = answer
-      const place = { id, user: subject, userHandle, rpId: party.id, transports, createdAt: Date.now() }
-      if (!(await store.add({ ...place, ...kept }))) return refused
+      const entry = { id, user: subject, userHandle, rpId: party.id, transports, createdAt: Date.now() }
+      if (!(await store.add({ ...entry, ...kept }))) return refused
       report(passkeyEvents)(() => ({ event: 'registered', id, rpId: party.id }))
       return E.right(proofOf(subject, id, { ...kept, userVerified }))
     },

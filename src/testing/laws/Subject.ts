@@ -48,22 +48,22 @@ export const inWords = (verdict: Verdict): string => {
     case 'Passed':
       return verdict.principal === undefined
         ? 'let an anonymous caller in, as undefined'
-        : `let in ${shown(verdict.principal)}`
+        : `let in ${valueInWords(verdict.principal)}`
     case 'Failed':
       return verdict.error._tag === 'raised'
-        ? `raised ${shown(verdict.error.error)}`
+        ? `raised ${valueInWords(verdict.error.error)}`
         : `refused as ${verdict.error._tag}`
     case 'Threw':
-      return `threw ${shown(verdict.error)}`
+      return `threw ${valueInWords(verdict.error)}`
     case 'NoEither':
-      return `answered ${shown(verdict.answer)}, which is no Either of an AuthError`
+      return `answered ${valueInWords(verdict.answer)}, which is no Either of an AuthError`
     case 'NeverSettled':
       return 'never settled'
   }
 }
 
 /** A value in words, without the stack of an Error. */
-export const shown = (u: unknown): string =>
+export const valueInWords = (u: unknown): string =>
   u instanceof Error ? `${u.name}: ${u.message}` : inspect(u, { depth: 3, breakLength: Infinity })
 
 /** A request that must be let in; or only its credential, which is put into the place that the description names. */
@@ -115,9 +115,9 @@ const DEFAULT_RUNS = 100
 // After something has not ended once, later calls wait only so long: the check has failed already
 const IMPATIENT = 25
 
-const atLeastOne: Check = (place, value) => {
+const atLeastOne: Check = (where, value) => {
   if (Array.isArray(value) && value.length > 0) return
-  throw new TypeError(`${place} must be an array of at least one request or credential that is let in`)
+  throw new TypeError(`${where} must be an array of at least one request or credential that is let in`)
 }
 
 const checks: Checks<LawOptions> = {
@@ -131,14 +131,14 @@ const checks: Checks<LawOptions> = {
 }
 
 /** Prepares the subject of the laws. Throws a TypeError for options that cannot work. */
-export const subjectOf = (place: string, member: AuthenticatorLike, given: LawOptions): Subject => {
-  const options = checkOptions(place, given, checks)
+export const subjectOf = (caller: string, member: AuthenticatorLike, given: LawOptions): Subject => {
+  const options = checkOptions(caller, given, checks)
   const { valid, within = DEFAULT_WITHIN, runs = DEFAULT_RUNS, seed = 1, above = [], app } = options
   const authenticator = fromFunction(member)
   const { description } = authenticator
   const described = leaves(description).map(locationOf)
   const isDescribed = !described.includes(undefined)
-  const specs = valid.map((one) => specOf(place, one, described))
+  const specs = valid.map((one) => specOf(caller, one, described))
   const requestOf = (spec: RequestSpec) => mockRequest(withHost(spec), app)
   let patience = within
   const ask = async (spec: RequestSpec): Promise<Verdict> => {
@@ -179,7 +179,7 @@ const withHost = (spec: RequestSpec): RequestSpec =>
     : { ...spec, fields: [['Host', HOST], ...(spec.fields ?? [])] }
 
 const specOf = (
-  place: string,
+  caller: string,
   valid: ValidRequest,
   locations: ReadonlyArray<CredentialLocation | undefined>,
 ): RequestSpec => {
@@ -187,7 +187,7 @@ const specOf = (
   const [only] = locations
   if (only === undefined || locations.length !== 1) {
     throw new TypeError(
-      `${place.replace('options', '{ valid }')}: a credential alone is not a request; write the request, such as withBearer('...') or withHeader('X-API-Key', '...')`,
+      `${caller.replace('options', '{ valid }')}: a credential alone is not a request; write the request, such as withBearer('...') or withHeader('X-API-Key', '...')`,
     )
   }
   if (typeof valid === 'string') return putting(only, [valid], {})

@@ -25,7 +25,7 @@ import { type AuthError, branchesOf } from '../../core/AuthError.js'
 import { make } from '../../core/Challenge.js'
 import { BasicCredentials } from '../../core/Credentials.js'
 import { leaves, type Alternative, alternativesOf, challengesOf, type Leaf } from '../../core/Description.js'
-import { type CredentialLocation, locationOf, valuesAt, named, putting, without } from '../CredentialLocation.js'
+import { type CredentialLocation, locationOf, valuesAt, inWords, putting, without } from '../CredentialLocation.js'
 import { type RequestSpec, mergeRequests, crossSite } from '../requests.js'
 
 /** A law as a test: its title, and a check that rejects with the counterexample and the fix. */
@@ -104,7 +104,7 @@ const describedPlaces = ({ description }: Subject): ReadonlyArray<CredentialLoca
   leaves(description).flatMap((leaf) => locationOf(leaf) ?? [])
 
 /** Whether a request has a value in a place. */
-const carries = (spec: RequestSpec) => (place: CredentialLocation) => valuesAt(place, spec).length > 0
+const carries = (spec: RequestSpec) => (location: CredentialLocation) => valuesAt(location, spec).length > 0
 
 const placesOf = ({ demands }: Alternative): ReadonlyArray<CredentialLocation | undefined> =>
   demands.map(({ leaf }) => locationOf(leaf))
@@ -115,8 +115,8 @@ const placesOf = ({ demands }: Alternative): ReadonlyArray<CredentialLocation | 
 
 const UNKNOWN = 'Unkn0wnCredential5b1d'
 
-const unknownAt = (place: CredentialLocation): string =>
-  place.in === 'authorization' && place.name.toLowerCase() === 'basic'
+const unknownAt = (location: CredentialLocation): string =>
+  location.in === 'authorization' && location.name.toLowerCase() === 'basic'
     ? BasicCredentials.encode({ username: UNKNOWN, password: UNKNOWN }).slice('Basic '.length)
     : UNKNOWN
 
@@ -134,11 +134,11 @@ const carrying = (subject: Subject): ReadonlyArray<LawCase> =>
     )
     .filter((locations) => !subject.valid.some((spec) => locations.every(carries(spec))))
     .map((locations) => ({
-      what: `an unknown credential in ${locations.map(named).join(' and ')}`,
-      spec: locations.reduce<RequestSpec>((spec, place) => putting(place, [unknownAt(place)], spec), {}),
+      what: `an unknown credential in ${locations.map(inWords).join(' and ')}`,
+      spec: locations.reduce<RequestSpec>((spec, location) => putting(location, [unknownAt(location)], spec), {}),
       judge: (verdict) =>
         isAbsent(verdict)
-          ? `it counts as absent, so something else is read: let scheme and extract name the same field, or give a valid request that carries ${locations.map(named).join(' and ')}`
+          ? `it counts as absent, so something else is read: let scheme and extract name the same field, or give a valid request that carries ${locations.map(inWords).join(' and ')}`
           : undefined,
     }))
 
@@ -148,16 +148,17 @@ const withoutDescribed = (subject: Subject): ReadonlyArray<LawCase> => {
   const alternatives = alternativesOf(subject.description).map(placesOf)
   const isComplete = (spec: RequestSpec): boolean =>
     alternatives.some(
-      (locations) => locations.length > 0 && locations.every((place) => place === undefined || carries(spec)(place)),
+      (locations) =>
+        locations.length > 0 && locations.every((location) => location === undefined || carries(spec)(location)),
     )
   return subject.valid.flatMap((spec) => {
     const present = described.filter(carries(spec))
-    const stripped = present.reduce<RequestSpec>((rest, place) => without(place, rest), spec)
+    const stripped = present.reduce<RequestSpec>((rest, location) => without(location, rest), spec)
     const undescribed = 'it was let in without what it says it demands; let scheme and extract name the same field'
-    const lessOne = present.map((place): LawCase => ({
-      what: `a valid request without ${named(place)}`,
-      spec: without(place, spec),
-      judge: (verdict) => (letSomebodyIn(verdict) && !isComplete(without(place, spec)) ? undescribed : undefined),
+    const lessOne = present.map((location): LawCase => ({
+      what: `a valid request without ${inWords(location)}`,
+      spec: without(location, spec),
+      judge: (verdict) => (letSomebodyIn(verdict) && !isComplete(without(location, spec)) ? undescribed : undefined),
     }))
     if (!subject.isDescribed) return lessOne
     return [
@@ -179,20 +180,20 @@ const withoutDescribed = (subject: Subject): ReadonlyArray<LawCase> => {
 // A valid credential in another place, which no description names
 const elsewhere = (subject: Subject): ReadonlyArray<LawCase> => {
   const described = describedPlaces(subject)
-  const isDescribed = (place: CredentialLocation) =>
-    described.some((one) => one.in === place.in && one.name === place.name)
+  const isDescribed = (location: CredentialLocation) =>
+    described.some((one) => one.in === location.in && one.name === location.name)
   return subject.valid.flatMap((spec) =>
     described.flatMap((from) =>
       valuesAt(from, spec).flatMap((value) =>
         hidingPlaces(from)
           .filter((to) => !isDescribed(to))
           .map((to): LawCase => ({
-            what: `a valid credential in ${named(to)}`,
+            what: `a valid credential in ${inWords(to)}`,
             spec: putting(to, [value], without(from, spec)),
             rest: without(from, spec),
             judge: (verdict) =>
               letSomebodyIn(verdict)
-                ? `it also reads ${named(to)}, which it does not describe; add an alternative`
+                ? `it also reads ${inWords(to)}, which it does not describe; add an alternative`
                 : undefined,
           })),
       ),
@@ -240,9 +241,9 @@ const offersChallenges: Law = lawAbout<{ readonly spec: RequestSpec }>(
     // a group offers only the challenges of members that have not passed
     const group = alternativesOf(description).some(({ demands }) => demands.length > 1)
     const missing = leaves(description).flatMap((leaf) => {
-      const place = locationOf(leaf)
+      const location = locationOf(leaf)
       if (leaf.scheme?.type !== 'http' || offered.includes(leaf.scheme.scheme.toLowerCase())) return []
-      return group && place !== undefined && carries(spec)(place) ? [] : [leaf.scheme.scheme]
+      return group && location !== undefined && carries(spec)(location) ? [] : [leaf.scheme.scheme]
     })
     return missing.length === 0
       ? undefined
@@ -256,9 +257,11 @@ const offersChallenges: Law = lawAbout<{ readonly spec: RequestSpec }>(
  */
 
 const isSentByBrowsers = (leaf: Leaf): boolean => {
-  const place = locationOf(leaf)
+  const location = locationOf(leaf)
   return (
-    leaf.ambient || place?.in === 'cookie' || (place?.in === 'authorization' && place.name.toLowerCase() === 'basic')
+    leaf.ambient ||
+    location?.in === 'cookie' ||
+    (location?.in === 'authorization' && location.name.toLowerCase() === 'basic')
   )
 }
 
@@ -270,8 +273,8 @@ const refusesOtherSites: Law = lawAbout<{ readonly what: string; readonly spec: 
       // only requests whose credentials are all sent by browsers
       .filter((spec) => {
         const sent = leaves(description).filter((leaf) => {
-          const place = locationOf(leaf)
-          return place === undefined || carries(spec)(place)
+          const location = locationOf(leaf)
+          return location === undefined || carries(spec)(location)
         })
         return sent.length > 0 && sent.every(isSentByBrowsers)
       })

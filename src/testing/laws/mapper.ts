@@ -21,7 +21,7 @@ import {
   withQuery,
   type RequestSpec,
 } from '../requests.js'
-import { inWords, shown } from './Subject.js'
+import { inWords, valueInWords } from './Subject.js'
 import type { LawTest } from './authenticator.js'
 import { failures, secrets } from './random.js'
 
@@ -195,14 +195,14 @@ const find = (
     const fix = judge(answered, mapper)
     if (fix === undefined) continue
     const failure = inWords({ _tag: 'Failed', error })
-    return { law: name, counterexample: `${failure} at ${printed(spec)}\nbecame ${shown(answer)}`, fix }
+    return { law: name, counterexample: `${failure} at ${printed(spec)}\nbecame ${valueInWords(answer)}`, fix }
   }
   return undefined
 }
 
-const checkArguments = (place: string, mapper: unknown, options: MapperOptions): void => {
-  checkHook(`${place}(mapper)`, mapper, 2)
-  checkOptions(`${place}(mapper, options)`, options, { runs: maybe(positive), seed: unchecked })
+const checkArguments = (caller: string, mapper: unknown, options: MapperOptions): void => {
+  checkHook(`${caller}(mapper)`, mapper, 2)
+  checkOptions(`${caller}(mapper, options)`, options, { runs: maybe(positive), seed: unchecked })
 }
 
 /**

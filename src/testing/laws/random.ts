@@ -6,7 +6,7 @@ import * as AuthErrors from '../../core/AuthError.js'
 import type { AuthError } from '../../core/AuthError.js'
 import * as Challenges from '../../core/Challenge.js'
 import type { Challenge } from '../../core/Challenge.js'
-import { named, putting, valuesAt } from '../CredentialLocation.js'
+import { inWords, putting, valuesAt } from '../CredentialLocation.js'
 import { informedAttacks, notoriousTexts, plain, unknownIn, type Attack, type Target } from '../attacks.js'
 import { decidingNothing, HOST, mergeRequests, type RequestSpec } from '../requests.js'
 
@@ -61,14 +61,14 @@ export const requestSpecs = (): Arbitrary<RequestSpec> =>
 export const randomAttacks = (target: Target): Arbitrary<Attack> => {
   const { locations, valid } = target
   const nothing = fc.constant<Attack>({ what: 'no credential', spec: {}, secrets: [] })
-  const at = locations.map((place) =>
+  const at = locations.map((location) =>
     fc.oneof(
-      secrets().map((secret) => unknownIn(place, secret)),
+      secrets().map((secret) => unknownIn(location, secret)),
       hostileTexts()
-        .filter((text) => valid.every((one) => !valuesAt(place, one).includes(plain(place, text))))
+        .filter((text) => valid.every((one) => !valuesAt(location, one).includes(plain(location, text))))
         .map((text) => ({
-          what: `a hostile credential in ${named(place)}`,
-          spec: putting(place, [text], {}),
+          what: `a hostile credential in ${inWords(location)}`,
+          spec: putting(location, [text], {}),
           secrets: [],
         })),
     ),

@@ -105,9 +105,9 @@ const outage = (down: Spent): StoreLaw<Spent> => ({
 
 const spender = withMethods(['spend'], 'pass what spentOver(store) returns')
 
-const allOf = (place: string, spent: Spent, options: SpentLawOptions): ReadonlyArray<StoreLaw<Spent>> => {
-  spender(place, spent)
-  const { down } = checkOptions(`${place}, options`, options, { down: maybe(spender) })
+const allOf = (caller: string, spent: Spent, options: SpentLawOptions): ReadonlyArray<StoreLaw<Spent>> => {
+  spender(caller, spent)
+  const { down } = checkOptions(`${caller}, options`, options, { down: maybe(spender) })
   return down === undefined ? laws : [...laws, outage(down)]
 }
 

@@ -53,7 +53,7 @@ export const attacksOn = (subject: Subject): ReadonlyArray<Attack> => [
 // Without any credential: an empty request, valid requests without theirs, and requests that claim to be a user
 const bare = ({ locations, valid }: Subject): ReadonlyArray<Attack> => {
   const stripped = valid.map(({ remoteAddress: _, ...spec }) =>
-    [...locations, ...locationsIn(spec)].reduce<RequestSpec>((rest, place) => without(place, rest), spec),
+    [...locations, ...locationsIn(spec)].reduce<RequestSpec>((rest, location) => without(location, rest), spec),
   )
   return [{}, ...stripped, ...impostors].map((spec) => ({ what: 'no credential', spec, secrets: [] }))
 }
@@ -169,7 +169,9 @@ const asking = (subject: Subject): ReadonlyArray<SecrecyCase> => [
   ...subject.valid.map((spec) => ({
     what: 'a write from another site',
     spec: { ...mergeRequests(spec, crossSite), method: 'POST' },
-    secrets: subject.locations.flatMap((place) => valuesAt(place, spec)).filter((value) => value.length >= MIN_SECRET),
+    secrets: subject.locations
+      .flatMap((location) => valuesAt(location, spec))
+      .filter((value) => value.length >= MIN_SECRET),
   })),
 ]
 
