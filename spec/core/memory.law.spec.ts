@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { thisMoment, type Moment } from '../../src/core/data.js'
-import { memory } from '../../src/core/memory.js'
+import { memory, singleFlight } from '../../src/core/memory.js'
 
 beforeEach(() => {
   vi.useFakeTimers({ now: 1_000_000, toFake: ['Date', 'performance'] })
@@ -21,6 +21,7 @@ const step = fc.oneof(
     lifetime: fc.constantFrom(-1, 0, 5, 20, Infinity, NaN),
   }),
   fc.record({ do: fc.constant('drop' as const), value: fc.nat(9) }),
+  fc.record({ do: fc.constant('delete' as const), key }),
   // both clocks go on
   fc.record({ do: fc.constant('wait' as const), ms: fc.nat(12) }),
   // the system clock alone is set, forwards or back
@@ -52,6 +53,10 @@ describe('memory', () => {
               const left = model.filter(({ value }) => value !== one.value)
               expect(tested.drop((value) => value === one.value)).toBe(model.length - left.length)
               model = left
+            } else if (one.do === 'delete') {
+              tested.delete(one.key)
+              model = model.filter((other) => other.key !== one.key)
+              if (model.length > 0) expect(tested.isEmpty()).toBe(false)
             } else if (one.do === 'set') {
               const since = thisMoment()
               const expiresAt = Date.now() + one.lifetime
@@ -81,5 +86,37 @@ describe('memory', () => {
       }),
     ).toThrow('no')
     expect([tested.get('a'), tested.get('b')]).toEqual([undefined, undefined])
+  })
+})
+
+describe('singleFlight', () => {
+  it('is called once for all who come while it is under way, and again for the next', async () => {
+    let calls = 0
+    let end = (): void => {}
+    const call = singleFlight(() => {
+      calls++
+      return new Promise<number>((resolve) => {
+        const result = calls
+        end = () => resolve(result)
+      })
+    })
+    const together = [call(), call()]
+    end()
+    expect(await Promise.all(together)).toStrictEqual([1, 1])
+    const next = call()
+    end()
+    expect([await next, calls]).toStrictEqual([2, 2])
+  })
+
+  it('rejects for all, and is called again for the next', async () => {
+    const results = ['no', undefined]
+    const call = singleFlight(async () => {
+      const problem = results.shift()
+      if (problem !== undefined) throw new Error(problem)
+      return 'good'
+    })
+    const together = await Promise.allSettled([call(), call()])
+    expect(together.map(({ status }) => status)).toStrictEqual(['rejected', 'rejected'])
+    expect(await call()).toBe('good')
   })
 })

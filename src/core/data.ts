@@ -87,6 +87,9 @@ export const thisMoment = (): Moment => ({ monotonic: performance.now(), system:
 export const ageOf = ({ monotonic, system }: Moment): number =>
   Math.max(performance.now() - monotonic, Date.now() - system)
 
+/** Whether a moment was less than so many milliseconds ago. `undefined` was never. */
+export const isYounger = (since: Moment | undefined, ms: number): boolean => since !== undefined && ageOf(since) < ms
+
 // UTF-16, because UTF-8 writes all lone surrogates alike
 const ENCODING = 'utf16le'
 

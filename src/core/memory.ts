@@ -1,10 +1,10 @@
 /**
- * Keeps values by key: so many at most, and each for so long at most.
+ * Keeps values by key: so many at most, and each for so long at most. And lets callers share work that is under way.
  *
  * A value ages by two clocks, because the monotonic clock stops while a machine sleeps, and the system clock may be set
  * back. The older age counts.
  */
-import { ageOf, type Moment } from './data.js'
+import { ageOf, thisMoment, type Moment } from './data.js'
 
 /** A value, and for how long it is kept. */
 export interface Kept<V> {
@@ -15,12 +15,19 @@ export interface Kept<V> {
   readonly expiresAt: number
 }
 
+/** A value whose age counts from now. */
+export const fromNow = <V>(value: V, expiresAt = Infinity): Kept<V> => ({ value, since: thisMoment(), expiresAt })
+
 /** Values by key. */
 export interface Memory<V> {
   /** The value, unless it is too old. */
   readonly get: (key: string) => V | undefined
   /** Keeps a value as the youngest one. A value that is too old already is not kept. */
   readonly set: (key: string, kept: Kept<V>) => void
+  /** Removes the value of a key. */
+  readonly delete: (key: string) => void
+  /** Whether nothing is kept. */
+  readonly isEmpty: () => boolean
   /** Drops the values for which a condition is true, and returns how many. If the condition throws, it drops all. */
   readonly drop: (when: (value: V) => boolean) => number
 }
@@ -37,7 +44,9 @@ export interface MemoryOptions {
 /** Makes an empty memory. Law (spec/core/memory.law.spec.ts): it keeps what a list of all entries would keep. */
 export const memory = <V>({ size, maxAge, dropsFirst }: MemoryOptions): Memory<V> => {
   const entries = new Map<string, Kept<V>>()
-  const isGood = ({ since, expiresAt }: Kept<V>): boolean => ageOf(since) < maxAge && Date.now() < expiresAt
+  // a value that never ages is read without a clock
+  const isGood = ({ since, expiresAt }: Kept<V>): boolean =>
+    (maxAge === Infinity || ageOf(since) < maxAge) && (expiresAt === Infinity || Date.now() < expiresAt)
   return {
     get: (key) => {
       const entry = entries.get(key)
@@ -57,6 +66,8 @@ export const memory = <V>({ size, maxAge, dropsFirst }: MemoryOptions): Memory<V
         entries.delete(oldest)
       }
     },
+    delete: (key) => void entries.delete(key),
+    isEmpty: () => entries.size === 0,
     drop: (when) => {
       const before = entries.size
       try {
@@ -69,4 +80,13 @@ export const memory = <V>({ size, maxAge, dropsFirst }: MemoryOptions): Memory<V
       return before - entries.size
     },
   }
+}
+
+/** Lets all callers that come while one call is under way share its promise. The next caller after that calls again. */
+export const singleFlight = <A>(call: () => Promise<A>): (() => Promise<A>) => {
+  let underWay: Promise<A> | undefined
+  return () =>
+    (underWay ??= call().finally(() => {
+      underWay = undefined
+    }))
 }

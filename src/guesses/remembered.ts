@@ -25,6 +25,7 @@ import { isForged } from '../core/CrossOrigin.js'
 import { withChallenges, wrappedBy } from '../core/Description.js'
 import { andThen, failureOf, isAnonymous, type Evaluation, type Result } from '../core/Result.js'
 import { ageOf, thisMoment, type Moment } from '../core/data.js'
+import { memory } from '../core/memory.js'
 import { checkHook, checkOptions, declareFactory, maybe, positive } from '../core/options.js'
 import { aroundEachKind, giveBack, type Around } from './throttled.js'
 
@@ -90,12 +91,6 @@ export const credentialKey = (secret: Buffer, kind: string, sent: unknown): stri
 
 type VerificationResult = E.Either<AuthError, unknown>
 
-interface Kept {
-  readonly result: E.Right<unknown>
-  readonly since: Moment
-  readonly expiresAt: number
-}
-
 interface Pending {
   readonly evaluation: Promise<VerificationResult>
   readonly since: Moment
@@ -121,32 +116,17 @@ interface Verifications {
 
 /** An empty collection. */
 const verifications = (maxAge: number, size: number): Verifications => {
-  const passed = new Map<string, Kept>()
+  const passed = memory<E.Right<unknown>>({ size, maxAge, dropsFirst: 'least recently used' })
   const pending = new Map<string, Pending>()
-
-  const isGood = ({ since, expiresAt }: Kept): boolean => ageOf(since) < maxAge && Date.now() < expiresAt
 
   const keep = (key: string, result: VerificationResult, since: Moment): void => {
     if (E.isLeft(result) || isAnonymous(result)) return
-    const kept = { result, since, expiresAt: endOf(result.right) }
-    if (!isGood(kept)) return
-    passed.delete(key)
-    passed.set(key, kept)
-    for (const oldest of passed.keys()) {
-      if (passed.size <= size) return
-      passed.delete(oldest)
-    }
+    passed.set(key, { value: result, since, expiresAt: endOf(result.right) })
   }
 
   const getOrVerify: Verifications['getOrVerify'] = (key, verify, patience, isPrivate) => {
     const found = passed.get(key)
-    if (found !== undefined) {
-      passed.delete(key)
-      if (isGood(found)) {
-        passed.set(key, found)
-        return found.result
-      }
-    }
+    if (found !== undefined) return found
     const other = pending.get(key)
     // A pending verification is joined only if it is younger than the time limit and `maxAge`
     if (other !== undefined && ageOf(other.since) < Math.min(patience, maxAge)) {
@@ -179,15 +159,7 @@ const verifications = (maxAge: number, size: number): Verifications => {
 
   const forget: Verifications['forget'] = (predicate) => {
     pending.clear()
-    const before = passed.size
-    try {
-      for (const [key, { result }] of passed) if (predicate(result.right)) passed.delete(key)
-    } catch (error) {
-      // those that it did not judge must not be kept
-      passed.clear()
-      throw error
-    }
-    return before - passed.size
+    return passed.drop((result) => predicate(result.right))
   }
   return { getOrVerify, forget }
 }

@@ -39,6 +39,7 @@ import { isForged, isFromElsewhere } from '../core/CrossOrigin.js'
 import { withChallenges, wrappedBy, type Leaf } from '../core/Description.js'
 import { andThen, failureOf, type Evaluation, type Decoded } from '../core/Result.js'
 import { checkMember } from '../core/members.js'
+import { fromNow, memory } from '../core/memory.js'
 import {
   checkOptions,
   declareFactory,
@@ -107,8 +108,7 @@ const isSame = (one: unknown, other: unknown): boolean => {
  * Remembers which guesses are over their limit. Otherwise `remembered` would be a way around the limit: it would
  * compare each guess with a verification that passed, and no limiter would count it.
  *
- * It refuses nothing. It says when the limiter must be asked first. An entry lives as long as its refusal. If there are
- * too many entries, the oldest are dropped.
+ * It refuses nothing. It says when the limiter must be asked first. An entry lives as long as its refusal.
  */
 const SIZE = 10_000
 
@@ -123,23 +123,17 @@ interface RefusedGuesses {
 
 /** An empty collection. */
 export const refusedGuesses = (): RefusedGuesses => {
-  const until = new Map<string, number>()
+  // by the monotonic clock alone: a system clock that is set forward ends no refusal
+  const until = memory<number>({ size: SIZE, maxAge: Infinity, dropsFirst: 'oldest' })
   return {
-    add: (key, seconds) => {
-      until.delete(key)
-      until.set(key, performance.now() + (seconds ?? Infinity) * 1000)
-      for (const oldest of until.keys()) {
-        if (until.size <= SIZE) return
-        until.delete(oldest)
-      }
-    },
-    delete: (key) => void until.delete(key),
+    add: (key, seconds) => until.set(key, fromNow(performance.now() + (seconds ?? Infinity) * 1000)),
+    delete: until.delete,
     has: (key) => {
       if (performance.now() < (until.get(key) ?? 0)) return true
       until.delete(key)
       return false
     },
-    isEmpty: () => until.size === 0,
+    isEmpty: until.isEmpty,
   }
 }
 

@@ -13,8 +13,9 @@
 import * as E from 'fp-ts/lib/Either.js'
 import { unavailable, type AuthError } from '../core/AuthError.js'
 import type { Evaluation } from '../core/Result.js'
-import { ageOf, thisMoment, type Moment } from '../core/data.js'
+import { ageOf, isYounger, thisMoment, type Moment } from '../core/data.js'
 import { providerKeys, report } from '../core/events.js'
+import { singleFlight } from '../core/memory.js'
 import { checkOptions, flag, maybe, positive, type Check, type Checks, type Given } from '../core/options.js'
 import { Outage } from './fetching.js'
 import { parseJwks, type Keys, type SigningKeySet } from './signature.js'
@@ -134,10 +135,7 @@ interface State {
   /** The keys that the last fetch did not bring, by their names. */
   missing: Set<string>
   begun: number
-  loading: Promise<boolean> | undefined
 }
-
-const isWithin = (since: Moment | undefined, ms: number): boolean => since !== undefined && ageOf(since) < ms
 
 /** Calls for changes of fetched keys. */
 export interface KeyEvents {
@@ -161,7 +159,6 @@ export const remoteKeys = (
     missedAt: undefined,
     missing: new Set(),
     begun: 0,
-    loading: undefined,
   }
 
   const load = async (): Promise<boolean> => {
@@ -197,22 +194,19 @@ export const remoteKeys = (
       return false
     }
   }
-  const refresh = (): Promise<boolean> =>
-    (state.loading ??= load().finally(() => {
-      state.loading = undefined
-    }))
+  const refresh = singleFlight(load)
 
-  const isPaused = (): boolean => isWithin(state.failedAt, retry)
+  const isPaused = (): boolean => isYounger(state.failedAt, retry)
   const outageFor = (ms: number): E.Either<AuthError, never> => E.left(unavailable(Math.max(1, Math.ceil(ms / 1000))))
   const outage = (): E.Either<AuthError, never> =>
     outageFor(retry - (state.failedAt === undefined ? 0 : ageOf(state.failedAt)))
   const isStillValid = (): E.Either<AuthError, Keys> =>
-    state.known !== undefined && isWithin(state.known.loadedAt, maxAge + staleIfError) ? state.known.right : outage()
+    state.known !== undefined && isYounger(state.known.loadedAt, maxAge + staleIfError) ? state.known.right : outage()
 
   const current = (): Evaluation<Keys> => {
     const { known } = state
-    if (known !== undefined && isWithin(known.loadedAt, maxAge)) {
-      if (refreshAhead && !isWithin(known.loadedAt, maxAge * AHEAD) && !isPaused()) void refresh()
+    if (known !== undefined && isYounger(known.loadedAt, maxAge)) {
+      if (refreshAhead && !isYounger(known.loadedAt, maxAge * AHEAD) && !isPaused()) void refresh()
       return known.right
     }
     if (isPaused()) return isStillValid()
@@ -242,7 +236,7 @@ export const remoteKeys = (
       return noteMissing(wanted)
     }
     // a new key may have signed it, and it is not known before the next fetch
-    if (state.failedAt === undefined && state.missedAt !== undefined && isWithin(state.missedAt, cooldown)) {
+    if (state.failedAt === undefined && state.missedAt !== undefined && isYounger(state.missedAt, cooldown)) {
       return state.missing.has(wanted) ? unknown : outageFor(cooldown - ageOf(state.missedAt))
     }
     if (!(await refresh())) return outage()
@@ -251,7 +245,7 @@ export const remoteKeys = (
   }
 
   const ready = async (): Promise<void> => {
-    if (!isWithin(state.known?.loadedAt, maxAge) && !isPaused()) await refresh()
+    if (!isYounger(state.known?.loadedAt, maxAge) && !isPaused()) await refresh()
   }
   return { current, begun: () => state.begun, afterMiss, ready }
 }

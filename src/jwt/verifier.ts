@@ -8,8 +8,7 @@ import { hash } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import { expired, invalid, malformed, type AuthError } from '../core/AuthError.js'
 import { andThen, type Evaluation } from '../core/Result.js'
-import { thisMoment } from '../core/data.js'
-import type { Memory } from '../core/memory.js'
+import { fromNow, type Memory } from '../core/memory.js'
 import type { Provider } from './Provider.js'
 import {
   isAcceptable,
@@ -114,7 +113,7 @@ export const verifier = (
     if (refusal !== undefined) return refusal === 'expired' ? over : refused
     // Safe: `refusalByTime` refuses an `exp` that is not a number
     const expiresAt = (claims['exp'] as number) * 1000
-    cache?.set(key, { value: { payload, claims, provider, keys }, since: thisMoment(), expiresAt })
+    cache?.set(key, fromNow({ payload, claims, provider, keys }, expiresAt))
     return E.right({ payload, claims: given })
   }
 

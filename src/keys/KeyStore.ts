@@ -6,6 +6,7 @@
  * 1970. Every method may reject, which is an outage. `lawsOfKeyStore` of `koa-with-auth/testing/laws` checks a store of
  * your own.
  */
+import { fromNow, memory } from '../core/memory.js'
 
 /** What is stored about a key. Nothing in it can be used as a key. */
 export interface KeyRecord {
@@ -149,14 +150,10 @@ type Touch = (id: string, at: number, lastUsedAt: number | undefined) => void
 export const touching = (interval: number | false, write: (id: string, at: number) => Promise<void>): Touch => {
   if (interval === false) return () => {}
   // needed because requests at the same time all find the same record
-  const written = new Map<string, number>()
+  const written = memory<number>({ size: REMEMBERED, maxAge: Infinity, dropsFirst: 'oldest' })
   return (id, at, lastUsedAt = -Infinity) => {
     if (at - Math.max(lastUsedAt, written.get(id) ?? -Infinity) < interval) return
-    // moves it to the end, so that the oldest is forgotten first
-    written.delete(id)
-    written.set(id, at)
-    const [oldest] = written.keys()
-    if (written.size > REMEMBERED && oldest !== undefined) written.delete(oldest)
+    written.set(id, fromNow(at))
     write(id, at).catch(() => {})
   }
 }

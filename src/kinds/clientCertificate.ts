@@ -22,6 +22,7 @@ import { authenticator, decideOf, make, readerOf, type Authenticator } from '../
 import * as Challenge from '../core/Challenge.js'
 import { documentation, documented, leaves, noted, type MutualTlsScheme } from '../core/Description.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
+import { fromNow, memory } from '../core/memory.js'
 import { checkOptions, credential, declareFactory, hook, maybe, unchecked } from '../core/options.js'
 import {
   certificateReader,
@@ -199,15 +200,13 @@ const KNOWN = 1000
 
 const issuedBy = (given: unknown): Accepting => {
   const all = authoritiesIn(given)
-  const known = new Map<string, X509Certificate>()
+  const authorities = memory<X509Certificate>({ size: KNOWN, maxAge: Infinity, dropsFirst: 'oldest' })
   const authorityOf = (certificate: X509Certificate): X509Certificate | undefined => {
     const { fingerprint256 } = certificate
-    const found =
-      known.get(fingerprint256) ?? all.find((one) => certificate.checkIssued(one) && certificate.verify(one.publicKey))
-    if (found === undefined || known.has(fingerprint256)) return found
-    const oldest = known.size >= KNOWN ? known.keys().next() : undefined
-    if (oldest?.done === false) known.delete(oldest.value)
-    known.set(fingerprint256, found)
+    const kept = authorities.get(fingerprint256)
+    if (kept !== undefined) return kept
+    const found = all.find((one) => certificate.checkIssued(one) && certificate.verify(one.publicKey))
+    if (found !== undefined) authorities.set(fingerprint256, fromNow(found))
     return found
   }
   return {

@@ -8,6 +8,7 @@ import type { Request } from 'koa'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { leaves, schemeOf, type Leaf } from '../core/Description.js'
 import { effective } from '../core/Requirement.js'
+import { fromNow, memory, type Memory } from '../core/memory.js'
 import {
   checkOptions,
   declareFactory,
@@ -326,7 +327,7 @@ interface CachedRouter<S, C> {
   /** The schemes that depend on the application of the request. */
   readonly requestDependent: ReadonlyArray<Leaf>
   /** The documents, by the schemes of a request. */
-  readonly documents: Map<string, SerializedDocument>
+  readonly documents: Memory<SerializedDocument>
 }
 
 interface LayerVersion<S, C> {
@@ -371,8 +372,7 @@ export const cachedOpenApi = <S, C>(
     if (cached !== undefined) return cached
     const document = documentOf(router, options, request)
     const made = { document, json: JSON.stringify(document) }
-    if (edition.documents.size >= MAX_DOCUMENTS) edition.documents.clear()
-    edition.documents.set(key, made)
+    edition.documents.set(key, fromNow(made))
     return made
   }
 }
@@ -393,7 +393,7 @@ const isCurrent = <S, C>(
 const editionOf = <S, C>(router: Routed<S, C>): CachedRouter<S, C> => ({
   layers: router.stack.map((layer) => ({ layer, path: layer.path, functions: layer.stack })),
   requestDependent: requestDependentLeaves(router),
-  documents: new Map(),
+  documents: memory({ size: MAX_DOCUMENTS, maxAge: Infinity, dropsFirst: 'oldest' }),
 })
 
 const requestDependentLeaves = <S, C>(router: Routed<S, C>): ReadonlyArray<Leaf> => {

@@ -13,6 +13,7 @@ import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
 import type { Proof, ProofGiven } from '../core/Proof.js'
 import { ownField, ownFields } from '../core/data.js'
+import { fromNow, memory } from '../core/memory.js'
 import {
   report,
   sessionDigest,
@@ -201,13 +202,12 @@ const REMEMBERED = 1000
 
 /** Remembers the last sessions. */
 export const rememberedEnds = (): Ended => {
-  const ids = new Set<string>()
+  const ids = memory<true>({ size: REMEMBERED, maxAge: Infinity, dropsFirst: 'oldest' })
   return {
     first: (id) => {
-      if (ids.has(id)) return false
-      ids.add(id)
-      if (ids.size > REMEMBERED) for (const oldest of ids) return ids.delete(oldest)
-      return true
+      const isFirst = ids.get(id) === undefined
+      if (isFirst) ids.set(id, fromNow(true))
+      return isFirst
     },
   }
 }

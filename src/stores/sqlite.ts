@@ -3,6 +3,7 @@
  *
  * It never waits for a lock: SQLite's own waiting would block the event loop (`sqliteRetry` waits instead).
  */
+import { singleFlight } from '../core/memory.js'
 import type { Check } from '../core/options.js'
 import { openSqlite, type SqliteClient, type SqliteEngine, type SqliteRows } from './sqliteEngine.js'
 
@@ -61,7 +62,6 @@ const rethrow = (failure: unknown): never => {
 /** Makes a connection; several processes of one machine can have one to the same file. */
 const sqliteConnection = ({ url, tables, check, engine }: SqliteFileOptions): SqliteConnection => {
   let client: SqliteClient | undefined
-  let opening: Promise<SqliteClient> | undefined
   let openedAt = 0
   let refused: { readonly error: unknown; readonly until: number } | undefined
   let isMade = false
@@ -88,12 +88,10 @@ const sqliteConnection = ({ url, tables, check, engine }: SqliteFileOptions): Sq
       throw error
     }
   }
+  const opening = singleFlight(open)
   const connected = async (): Promise<SqliteClient> => {
     if (refused !== undefined && performance.now() < refused.until) throw refused.error
-    opening ??= open().finally(() => {
-      opening = undefined
-    })
-    client = await opening
+    client = await opening()
     return client
   }
   const drop = (failed: SqliteClient | undefined): void => {
@@ -148,19 +146,16 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 
 /** Makes a retry for a connection. */
 const sqliteRetry = ({ use, isLocked }: Pick<SqliteConnection, 'use' | 'isLocked'>): Retry => {
-  let waiting: Promise<void> | undefined
   // Locks of SQLite are unfair: a process that asks seldom starves beside one that writes without a pause
   const round = async (): Promise<void> => {
     const until = performance.now() + retryLimits.roundMs
     do await pause(retryLimits.leastPauseMs + Math.random() * retryLimits.furtherPauseMs)
     while (performance.now() < until && (await isLocked()))
   }
+  const nextRound = singleFlight(round)
   const retry = async <A>(ask: (client: SqliteClient) => Promise<A>, error: unknown, until: number): Promise<A> => {
     if (!isPassing(error) || performance.now() > until) throw error
-    waiting ??= round().finally(() => {
-      waiting = undefined
-    })
-    await waiting
+    await nextRound()
     return use(ask, (next) => retry(ask, next, until))
   }
   // a lock causes a failure immediately, so the time begins with the first one

@@ -2,7 +2,8 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { ClientAuth, Configuration, CustomFetch } from 'openid-client'
 import { unavailable, type AuthError } from '../../core/AuthError.js'
-import { ageOf, thisMoment, type Moment } from '../../core/data.js'
+import { ageOf, isYounger, thisMoment, type Moment } from '../../core/data.js'
+import { singleFlight } from '../../core/memory.js'
 import type { Json } from '../../jwt/claims.js'
 import { checkUrl, Outage } from '../../jwt/fetching.js'
 import type { KeyPolicy } from '../../jwt/keySet.js'
@@ -187,8 +188,6 @@ interface Known<A> {
   readonly loadedAt: Moment
 }
 
-const isWithin = (since: Moment | undefined, ms: number): boolean => since !== undefined && ageOf(since) < ms
-
 /**
  * Keeps what `fetch` resolves to, which must be JSON. `fetch` rejects with an `Outage` for anything that cannot be used.
  * `issuer` is whose document it is, for records.
@@ -198,7 +197,6 @@ const kept = <A extends object>(issuer: string, fetch: () => Promise<A>, policy:
   let known: Known<A> | undefined
   let failedAt: Moment | undefined
   let missedAt: Moment | undefined
-  let loading: Promise<boolean> | undefined
 
   const load = async (): Promise<boolean> => {
     const loadedAt = thisMoment()
@@ -221,21 +219,18 @@ const kept = <A extends object>(issuer: string, fetch: () => Promise<A>, policy:
       return false
     }
   }
-  const refresh = (): Promise<boolean> =>
-    (loading ??= load().finally(() => {
-      loading = undefined
-    }))
+  const refresh = singleFlight(load)
 
-  const isPaused = (): boolean => isWithin(failedAt, retry)
+  const isPaused = (): boolean => isYounger(failedAt, retry)
   const outage = (): E.Either<AuthError, never> => {
     const next = retry - (failedAt === undefined ? 0 : ageOf(failedAt))
     return E.left(unavailable(Math.max(1, Math.ceil(next / 1000))))
   }
   const ifStillValid = (): E.Either<AuthError, A> =>
-    known !== undefined && isWithin(known.loadedAt, maxAge + staleIfError) ? E.right(known.value) : outage()
+    known !== undefined && isYounger(known.loadedAt, maxAge + staleIfError) ? E.right(known.value) : outage()
 
   const current = async (): Promise<E.Either<AuthError, A>> => {
-    if (known !== undefined && isWithin(known.loadedAt, maxAge)) return E.right(known.value)
+    if (known !== undefined && isYounger(known.loadedAt, maxAge)) return E.right(known.value)
     if (isPaused()) return ifStillValid()
     const isDown = failedAt !== undefined
     const loaded = refresh()
@@ -249,7 +244,7 @@ const kept = <A extends object>(issuer: string, fetch: () => Promise<A>, policy:
   const newer = async (than: A): Promise<E.Either<AuthError, A>> => {
     if (known !== undefined && known.value !== than) return E.right(known.value)
     if (isPaused()) return outage()
-    if (failedAt === undefined && isWithin(missedAt, cooldown)) return E.right(than)
+    if (failedAt === undefined && isYounger(missedAt, cooldown)) return E.right(than)
     if (!(await refresh())) return outage()
     missedAt = thisMoment()
     return ifStillValid()
