@@ -2,11 +2,11 @@
  * Changes the code in many places, one at a time, and counts the changes that the specs notice: spec/README.md, "Tests
  * of the tests".
  *
- * `npm run mutate` takes everything, in hours. `npm run mutate -- core/alt koa` takes files or folders of src with the
+ * `npm run mutate` takes everything, in hours. `npm run mutate -- core/lists koa` takes files or folders of src with the
  * specs that concern them, and keeps the modules loaded: mutants/plugin.mjs. A mutant that some specs notice is noticed
  * by all specs together, so the score of a part is a lower bound.
  *
- * Environment: MUTATE_SPECS (`spec/core/alt spec/csrf`) names other specs. MUTATE_AT (`src/core/lists.ts:40-52`) names
+ * Environment: MUTATE_SPECS (`spec/core/allOf spec/csrf`) names other specs. MUTATE_AT (`src/core/lists.ts:40-52`) names
  * some lines. MUTATE_STATIC=0 leaves out mutants that matter only while a module loads, which are slow. MUTATE_PATIENCE
  * is how many seconds the specs of such a mutant may take.
  */
@@ -15,10 +15,11 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 
 // Which folders of specs concern a folder of src. The first match counts.
 const concerned = {
-  'core/session': ['core', 'authenticators', 'mistakes'],
   'core/events': ['core', 'events'],
-  core: ['core', 'authenticators', 'mistakes'],
-  authenticators: ['authenticators', 'core', 'mistakes'],
+  core: ['core', 'combinators', 'kinds', 'mistakes'],
+  kinds: ['kinds', 'core', 'mistakes'],
+  guesses: ['guesses', 'core', 'mistakes'],
+  sessions: ['sessions'],
   koa: ['koa', 'answers', 'levels', 'combinators', 'csrf', 'requests', 'mistakes'],
 }
 const folderOf = (part) => Object.keys(concerned).find((folder) => part === folder || part.startsWith(`${folder}/`))
@@ -33,7 +34,7 @@ if (parts.length === 0) stryker([], process.env)
 
 const unknown = parts.filter((part) => folderOf(part) === undefined || sourcesOf(part) === undefined)
 if (unknown.length > 0) {
-  console.error(`not in src/{core,authenticators,koa}: ${unknown.join(', ')}; write core/alt, or koa`)
+  console.error(`not in src/{core,kinds,guesses,koa,sessions}: ${unknown.join(', ')}; write core/lists, or koa`)
   process.exit(2)
 }
 

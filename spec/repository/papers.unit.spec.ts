@@ -2,7 +2,7 @@
  * What a program can check in the Markdown files: links lead somewhere, the README is short, and the response that it
  * shows is real.
  */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import type Koa from 'koa'
 import { describe, expect, it } from 'vitest'
@@ -30,6 +30,24 @@ describe('Markdown files', () => {
     const listed = linksOf('examples/guides/README.md').map(({ target }) => `examples/guides/${target}`)
     const guides = documents().filter((path) => path.startsWith('examples/guides/') && !path.endsWith('README.md'))
     expect(listed.sort()).toStrictEqual(guides)
+  })
+
+  it('and the scripts name only folders and files of src and spec that exist', () => {
+    const scripts = ['.ci/mutate.mjs', '.ci/mutants/plugin.mjs', 'stryker.config.json', 'vitest.mutate.config.ts']
+    const named = [...papers(), ...scripts]
+      .filter((path) => !path.endsWith('mutants.md'))
+      .flatMap((path) => {
+        const text = read(path)
+        const paths = [...text.matchAll(/(?<![\w/.-])(?:src|spec)\/[\w./-]*\w/g)].map(([found]) => found)
+        const parts = [...text.matchAll(/npm run mutate -- ([\w/ ]+)/g)].flatMap(([, given = '']) =>
+          given.trim().split(' '),
+        )
+        return [...paths, ...parts.map((part) => `src/${part}`)]
+      })
+    const isThere = (path: string) =>
+      ['', '.ts', '.unit.spec.ts', '.law.spec.ts', '.http.spec.ts'].some((end) => existsSync(repository + path + end))
+    expect(named.length).toBeGreaterThan(20)
+    expect([...new Set(named)].filter((path) => !isThere(path))).toStrictEqual([])
   })
 
   it('contain no path of a machine', () => {
