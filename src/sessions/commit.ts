@@ -136,7 +136,8 @@ const isAging = (expire: unknown, idle: number): boolean => typeof expire === 'n
  * Keeps shared caches from storing a response that sets the session's cookie. They would send the session to the next
  * visitor, because they may store all fields of a response (RFC 9111 §3).
  *
- * This happens when the head is written, so no later `Cache-Control` can undo it.
+ * This happens when the head is written, so no later `Cache-Control` of a handler or of middleware can undo it. Middleware
+ * above that replaced `writeHead` itself is called after it, and what it writes there is its own decision.
  */
 
 /** Watches the head of a response. It also adds the cookie's domain where the cookie library forgets it. */
@@ -147,8 +148,8 @@ export const keepUncached = (response: ServerResponse, cookie: SessionCookie): v
   const writeOwnHead: WriteHead = function (status, ...rest) {
     const left = setGiven(this, rest)
     addDomain(this, cookie)
-    const write = () => writeHead.call(this, status, ...left)
-    return setsCookie(this, names) ? withoutCaching(this, write) : write()
+    if (setsCookie(this, names)) forbidCaching(this)
+    return writeHead.call(this, status, ...left)
   }
   response.writeHead = writeOwnHead
 }
@@ -172,25 +173,6 @@ const setsCookie = (response: ServerResponse, names: ReadonlyArray<string>): boo
   const lines = response.getHeader('Set-Cookie')
   if (lines === undefined) return false
   return [lines].flat().some((line) => names.some((name) => String(line).startsWith(name)))
-}
-
-const methods = ['setHeader', 'appendHeader', 'removeHeader'] as const
-
-// An earlier replacement of `writeHead` is called now, and may still write headers
-const withoutCaching = <A>(response: ServerResponse, write: () => A): A => {
-  forbidCaching(response)
-  const originals = methods.map((method) => response[method])
-  try {
-    for (const [at, method] of methods.entries()) {
-      Object.assign(response, {
-        [method]: (name: string, ...values: ReadonlyArray<unknown>): unknown =>
-          decidesCaching(name) ? response : Reflect.apply(originals[at]!, response, [name, ...values]),
-      })
-    }
-    return write()
-  } finally {
-    for (const [at, method] of methods.entries()) Object.assign(response, { [method]: originals[at] })
-  }
 }
 
 const forbidCaching = (response: ServerResponse): void => {
