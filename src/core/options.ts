@@ -8,9 +8,6 @@
  * (`Object.prototype.csrf`).
  */
 
-/** On a hook: its author was warned that it reads no credential. */
-const unreadMark = Symbol.for('koa-with-auth/unread-credential')
-
 /* The syntax of names and quoted values in HTTP fields. */
 
 /** RFC 9110 §5.6.2: the names of schemes, parameters, fields and cookies. */
@@ -243,10 +240,13 @@ export const credentialHook =
     if (isWatched && typeof value === 'function') warnUnread(where, value)
   }
 
+// Hooks whose author was warned
+const warned = new WeakSet<Function>()
+
 const warnUnread = (where: string, hook: Function): void => {
   const mistake = hook.length > 1 || readsMore(hook) ? misnamed(hook) : unread(hook)
-  if (mistake === undefined || Reflect.get(hook, unreadMark) === true) return
-  if (Object.isExtensible(hook)) Object.defineProperty(hook, unreadMark, { value: true })
+  if (mistake === undefined || warned.has(hook)) return
+  warned.add(hook)
   process.emitWarning(
     `${where} ${mistake}, and is called with the request first, then with what the client sent; write (request, credential) => ...`,
     'UnreadCredentialWarning',

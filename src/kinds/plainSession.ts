@@ -10,9 +10,6 @@ import { constantTimeEqual, ownField } from '../core/data.js'
 import { isAsync } from '../core/options.js'
 import { declaredSessionCookie, sourceOf } from './sessionUser.js'
 
-/** On an application: which weaknesses of its sessions were warned of. */
-const warnedMark: unique symbol = Symbol.for('koa-with-auth/warned')
-
 /*
  * Reads the fields of a session, so that a polluted prototype decides nothing (see `core/data.ts`).
  *
@@ -212,15 +209,12 @@ const checkKeys = (factory: string, app: Koa): void => {
   if (strength === 'older short') warnOfShortKey(app)
 }
 
-interface Warned {
-  [warnedMark]?: { readonly ofOptions?: true; readonly ofKeys?: true }
-}
+// Applications whose author was warned
+const warned = { ofOptions: new WeakSet<object>(), ofKeys: new WeakSet<object>() }
 
-const isFirst = (app: object, warning: 'ofOptions' | 'ofKeys'): boolean => {
-  const carrying: Warned = app
-  const before = carrying[warnedMark]
-  if (before?.[warning] === true) return false
-  carrying[warnedMark] = { ...before, [warning]: true }
+const isFirst = (app: object, warning: keyof typeof warned): boolean => {
+  if (warned[warning].has(app)) return false
+  warned[warning].add(app)
   return true
 }
 

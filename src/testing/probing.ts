@@ -20,8 +20,8 @@ import { planned, planOf, write } from '../koa/plan.js'
 import { locationOf, type CredentialLocation } from './CredentialLocation.js'
 import type { HeaderLine, RequestSpec } from './requests.js'
 
-/** On a router: `expectGuarded` is running on it. */
-const tripwiresMark = Symbol.for('koa-with-auth/tripwires')
+// Routers on which `expectGuarded` is running
+const running = new WeakSet<object>()
 
 /*
  * The operations of a router, with what is needed to send requests to them: a name, a target for each method, and the
@@ -130,7 +130,7 @@ interface Tripwires {
 
 /** Lays tripwires. `remove` restores the handlers. Throws an Error if the router has tripwires already. */
 const layTripwires = (router: RouterInstance, operations: ReadonlyArray<Tested>): Tripwires => {
-  if (Reflect.get(router, tripwiresMark) === true) {
+  if (running.has(router)) {
     throw new Error('expectGuarded is running on this router already; await the first call')
   }
   const traces = new Map<string, Trace>()
@@ -143,20 +143,18 @@ const layTripwires = (router: RouterInstance, operations: ReadonlyArray<Tested>)
   const wire = (layer: Layer): Layer => layers.get(layer) ?? layer
   const own = Object.getOwnPropertyDescriptor(router, 'match')
   const { match } = router
-  Object.defineProperties(router, {
-    [tripwiresMark]: { value: true, configurable: true },
-    match: {
-      value(this: RouterInstance, path: string, method: string) {
-        const matched = match.call(this, path, method)
-        return { ...matched, path: matched.path.map(wire), pathAndMethod: matched.pathAndMethod.map(wire) }
-      },
-      configurable: true,
+  running.add(router)
+  Object.defineProperty(router, 'match', {
+    value(this: RouterInstance, path: string, method: string) {
+      const matched = match.call(this, path, method)
+      return { ...matched, path: matched.path.map(wire), pathAndMethod: matched.pathAndMethod.map(wire) }
     },
+    configurable: true,
   })
   return {
     traceOf,
     remove: () => {
-      Reflect.deleteProperty(router, tripwiresMark)
+      running.delete(router)
       Reflect.deleteProperty(router, 'match')
       if (own !== undefined) Object.defineProperty(router, 'match', own)
     },
