@@ -74,7 +74,7 @@ const page = (user: SessionUser | undefined, alert = ''): string => `<!doctype h
   </head>
   <body>
     <h1>koa-with-auth: examples</h1>
-    <p>Every kind of authenticator in one API. The docs page tells what guards each operation, and tries it out:
+    <p>Every kind of authenticator in one API. The docs page says what guards each operation, and tries it out:
       choose <b>Authorize</b>, enter a credential, and every test call carries it.</p>
     <p><a class="docs" href="/api/docs">Open the docs page</a></p>
     ${alert === '' ? '' : `<p role="alert">${alert}</p>`}

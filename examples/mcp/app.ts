@@ -65,7 +65,7 @@ export const application = ({ issuer, resource: identifier, origins = [] }: McpO
 // Replace this with tools of your own
 const serverOf = (notes: string[]): McpServer => {
   const server = new McpServer({ name: 'notes', version: '1.0.0' })
-  server.registerTool('whoami', { description: 'Tells who calls' }, (context) => {
+  server.registerTool('whoami', { description: 'Says who calls' }, (context) => {
     const auth = context.http?.authInfo
     return { content: [{ type: 'text', text: `${String(auth?.extra?.['sub'])} by ${auth?.clientId}` }] }
   })

@@ -11,13 +11,13 @@ const anyText = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('a\r\nSe
 describe('Challenge.render', () => {
   it('B-05 parses to the scheme, the realm first, and every parameter', () => {
     fc.assert(
-      fc.property(challenge, realm, (made, standIn) => {
-        const { scheme, parameters } = parseChallenge(Challenge.render(standIn)(made))
+      fc.property(challenge, realm, (made, substitute) => {
+        const { scheme, parameters } = parseChallenge(Challenge.render(substitute)(made))
         expect(scheme).toBe(made.scheme)
         const isRealm = ([name]: readonly [string, string]) => name.toLowerCase() === 'realm'
         const own = Object.entries(made.parameters)
         expect(parameters).toStrictEqual([
-          own.find(isRealm) ?? ['realm', standIn],
+          own.find(isRealm) ?? ['realm', substitute],
           ...own.filter((parameter) => !isRealm(parameter)),
         ])
       }),
@@ -32,8 +32,8 @@ describe('Challenge.render', () => {
 
   it('B-05 never contains CR, LF or a character outside of ASCII: a realm is valid, or refused', () => {
     fc.assert(
-      fc.property(challenge, anyText, (made, standIn) => {
-        const rendered = attempt(() => Challenge.render(standIn)(made))
+      fc.property(challenge, anyText, (made, substitute) => {
+        const rendered = attempt(() => Challenge.render(substitute)(made))
         if (rendered !== undefined) expect(rendered).toMatch(/^[\t\x20-\x7e]*$/)
       }),
     )

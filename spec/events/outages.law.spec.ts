@@ -20,7 +20,7 @@ describe('outagesOf', () => {
       fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
         const events: string[] = []
         const end = onStoreOutage(({ event }) => events.push(event))
-        const { asked, answered, failed } = outagesOf('api-keys')
+        const { ask: asked, answered, failed } = outagesOf('api-keys')
         const open: { readonly number: number; readonly at: number }[] = []
         // A model of the same rule
         const expected: string[] = []

@@ -248,7 +248,7 @@ describe('insufficientScope', () => {
 
 describe('mcpAuth', () => {
   type Guards = (jwt: HttpJwt<JwtClaims>, slow: HttpJwt<JwtClaims>) => unknown
-  const telling = async (auth: Guards) => {
+  const reporting = async (auth: Guards) => {
     const reported: unknown[] = []
     const { jwt, token, provider, resource } = await behind()
     const { issuer, jwksUri } = provider
@@ -270,7 +270,7 @@ describe('mcpAuth', () => {
   }
 
   it('returns the AuthInfo of the MCP SDK', async () => {
-    const { reported, token, get, provider } = await telling((jwt) => jwt)
+    const { reported, token, get, provider } = await reporting((jwt) => jwt)
     const sent = await token('files:read files:write')
     await get({ Authorization: `Bearer ${sent}` })
     expect(reported).toEqual([
@@ -292,17 +292,17 @@ describe('mcpAuth', () => {
     { claims: { appid: 'd' }, expected: 'd' },
     { claims: {}, expected: '' },
   ])('the client of $claims is $expected', async ({ claims, expected }) => {
-    const { reported, get, provider } = await telling((jwt) => jwt)
+    const { reported, get, provider } = await reporting((jwt) => jwt)
     await get({ Authorization: `Bearer ${await provider.token({ aud: MCP, ...claims })}` })
     expect(reported).toEqual([expect.objectContaining({ clientId: expected })])
   })
 
   it('returns undefined if no token was accepted', async () => {
-    const anonymous = await telling((jwt) => optional(jwt))
+    const anonymous = await reporting((jwt) => optional(jwt))
     await anonymous.get({})
     expect(anonymous.reported).toEqual([undefined])
     const key = apiKeyHeader({ paramName: 'X-API-Key', authenticate: () => ({ key: true }) })
-    const listed = await telling((jwt) => [jwt, key])
+    const listed = await reporting((jwt) => [jwt, key])
     const bad = await listed.provider.token({ aud: 'other' })
     await listed.get({ Authorization: `Bearer ${bad}`, 'X-API-Key': 'k' })
     expect(listed.reported).toEqual([undefined])
@@ -433,7 +433,7 @@ describe('mcpAuth', () => {
         ),
     },
   ])('returns undefined if $what went on without the token', async ({ auth }) => {
-    const { reported, errors, token, get } = await telling(auth)
+    const { reported, errors, token, get } = await reporting(auth)
     const answer = await get({ Authorization: `Bearer ${await token('files:read')}`, 'X-API-Key': 'k' })
     expect([errors.map(String), answer.status, reported]).toEqual([[], 204, [undefined]])
   })
@@ -476,7 +476,7 @@ describe('mcpAuth', () => {
     },
     { what: 'what recovered', auth: (jwt) => pipe(httpBearer({ authenticate: down }), recoverUnavailable(jwt)) },
   ])('returns the token that $what accepted', async ({ auth }) => {
-    const { reported, errors, token, get } = await telling(auth)
+    const { reported, errors, token, get } = await reporting(auth)
     const sent = await token('files:read')
     const answer = await get({ Authorization: `Bearer ${sent}`, 'X-API-Key': 'k' })
     expect([errors.map(String), answer.status, reported]).toEqual([[], 204, [expect.objectContaining({ token: sent })]])

@@ -112,7 +112,7 @@ describe('the security of an operation in the document', () => {
 describe('the paths of the document', () => {
   it('have every method that OpenAPI has for `all`, each with what its guard can answer', () => {
     const router = routed((r) => r.all('/x', withAuth(basic), none))
-    const { paths, 'x-undescribed': untold } = documented(router)
+    const { paths, 'x-undescribed': undescribed } = documented(router)
     expect(Object.keys(paths['/x'] ?? {})).toEqual([
       'get',
       'put',
@@ -125,7 +125,7 @@ describe('the paths of the document', () => {
     ])
     expect(paths['/x']?.get?.responses).not.toHaveProperty('403')
     expect(paths['/x']?.put?.responses).toHaveProperty('403')
-    expect(untold).toEqual([
+    expect(undescribed).toEqual([
       {
         path: '/x',
         methods: expect.arrayContaining(['PROPFIND', 'SEARCH']),
@@ -166,10 +166,10 @@ describe('the paths of the document', () => {
         none,
       )
     })
-    const { paths, components, 'x-undescribed': untold } = documented(router)
+    const { paths, components, 'x-undescribed': undescribed } = documented(router)
     expect(Object.keys(paths)).toEqual(['/dav', '/a/{x}'])
     expect(Object.keys(components?.securitySchemes ?? {})).toEqual(['bearer'])
-    expect(untold).toEqual([
+    expect(undescribed).toEqual([
       {
         path: '/^\\/r\\d$/',
         methods: ['GET'],

@@ -22,6 +22,7 @@ describe('plain words', () => {
       ).toStrictEqual(['x.ts:1', 'x.ts:2', 'x.ts:2', 'x.ts:1', 'x.ts:1'])
     }
     expect(usesInSource('const welcomesNobody = 1', 'x.ts')).toHaveLength(1)
+    expect(usesInSource('const toldBy = 1, tellingScopes = 1, one = tellsNothing', 'x.ts')).toHaveLength(3)
     expect(usesInSource('// `null` stands for public, told by no one', 'x.ts')).toHaveLength(1)
     expect(usesInSource('const hooks = [none, context, recommend]', 'x.ts')).toStrictEqual([])
     expect(words.length).toBeGreaterThan(samples.length)

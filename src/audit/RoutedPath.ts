@@ -85,15 +85,15 @@ export const relate = (first: RoutedPath, second: RoutedPath): Relation => {
   if (String(first.regexp) === String(second.regexp))
     return { overlap: 'yes', isSubset: true, isSuperset: true, hasPathsOfItsOwn: false }
   if (areBoundApart(first, second)) return apart
-  const known = first.pattern ?? second.pattern
-  const paths = known?.samples ?? probes
+  const pattern = first.pattern ?? second.pattern
+  const paths = pattern?.samples ?? probes
   const shared = paths.filter((path) => first.matches(path) && second.matches(path))
   const [example] = shared
-  const isLiteral = known?.isLiteral === true
+  const isLiteral = pattern?.isLiteral === true
   if (example === undefined) {
     // A path without captures is tried in all its spellings, except for letter case
     const other = first.pattern === undefined ? first : second
-    const isProven = isLiteral && (known.isSensitive || refusesInEveryCase(other.regexp, paths))
+    const isProven = isLiteral && (pattern.isSensitive || refusesInEveryCase(other.regexp, paths))
     return { ...apart, overlap: isProven ? 'no' : 'unknown' }
   }
   const missed = paths.filter((path) => second.matches(path) && !first.matches(path))
@@ -101,8 +101,8 @@ export const relate = (first: RoutedPath, second: RoutedPath): Relation => {
     overlap: 'yes',
     example,
     // without regard to spelling
-    isSubset: isLiteral && known === first.pattern,
-    isSuperset: isLiteral && known === second.pattern && missed.length === 0,
+    isSubset: isLiteral && pattern === first.pattern,
+    isSuperset: isLiteral && pattern === second.pattern && missed.length === 0,
     hasPathsOfItsOwn: [...probes, `${example}x`, `${example}/x`].some(
       (path) => second.matches(path) && !first.matches(path),
     ),

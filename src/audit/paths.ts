@@ -32,8 +32,8 @@ const capture = '\0'
 /** The shape of an alternative; `end`: whether the path ends with it. */
 const shapeOf = (tokens: ReadonlyArray<Token>, end: boolean): PathShape => {
   const wildcardAt = tokens.findIndex(({ type }) => type === 'wildcard')
-  const known = wildcardAt < 0 ? tokens : tokens.slice(0, wildcardAt)
-  const written = known.map((token) => (token.type === 'text' ? token.value : capture)).join('')
+  const fixed = wildcardAt < 0 ? tokens : tokens.slice(0, wildcardAt)
+  const written = fixed.map((token) => (token.type === 'text' ? token.value : capture)).join('')
   const segments = written.split('/')
   // a slash at the end does not count, and a segment with a wildcard is not known as a whole
   const whole =

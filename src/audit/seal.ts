@@ -121,8 +121,8 @@ const listing = (
   const [first] = named
   if (first === undefined) {
     const open = operations.filter(({ access }) => access === 'public' || access === 'optional')
-    const known = open.map(({ operation }) => `'${operation}'`).join(', ') || 'none'
-    const why = whyMissing(entry, routes) ?? `there is no such operation; anonymous callers reach: ${known}`
+    const listed = open.map(({ operation }) => `'${operation}'`).join(', ') || 'none'
+    const why = whyMissing(entry, routes) ?? `there is no such operation; anonymous callers reach: ${listed}`
     return [`'${entry}' is listed in public, but ${why}`]
   }
   return named.some(({ access }) => access !== 'guarded')

@@ -29,11 +29,11 @@ interface Export {
 /** The export of that name; without a name, the default export, or else the only one that can be audited. */
 export const chosen = (namespace: object, name: string | undefined): E.Either<string, Export> => {
   const exports = exportsOf(namespace)
-  const known = [...exports.keys()].join(', ') || 'nothing'
+  const names = [...exports.keys()].join(', ') || 'nothing'
   if (name !== undefined) {
     return exports.has(name)
       ? E.right({ name: `export ${name}`, value: exports.get(name) })
-      : E.left(`has no export "${name}"; it exports ${known}`)
+      : E.left(`has no export "${name}"; it exports ${names}`)
   }
   const own = exports.get('default')
   if (own !== undefined && (isAuditable(own) || typeof own === 'function')) {
@@ -43,7 +43,7 @@ export const chosen = (namespace: object, name: string | undefined): E.Either<st
   const [only] = named
   if (only === undefined) {
     return E.left(
-      `exports no router, no apiApp, no Koa application and no function that makes one by default; it exports ${known}: choose with --export`,
+      `exports no router, no apiApp, no Koa application and no function that makes one by default; it exports ${names}: choose with --export`,
     )
   }
   return named.length === 1

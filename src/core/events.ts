@@ -249,7 +249,7 @@ export type IntrospectionOutageEvent =
  */
 export interface Outages<Problem> {
   /** Counts a question; returns its number. */
-  readonly asked: () => number
+  readonly ask: () => number
   readonly answered: (question: number) => void
   readonly failed: (question: number, problem: Problem) => void
 }
@@ -264,22 +264,22 @@ export const watchOutages = <Problem>(
   begun: (problem: Problem) => void,
   over: (durationMs: number) => void,
 ): Outages<Problem> => {
-  let asked = 0
+  let questions = 0
   let atChange = 0
   let begunAt: number | undefined
   return {
-    asked: () => ++asked,
+    ask: () => ++questions,
     answered: (question) => {
       if (begunAt === undefined || question <= atChange) return
       const durationMs = performance.now() - begunAt
       begunAt = undefined
-      atChange = asked
+      atChange = questions
       over(durationMs)
     },
     failed: (question, problem) => {
       if (begunAt !== undefined || question <= atChange) return
       begunAt = performance.now()
-      atChange = asked
+      atChange = questions
       begun(problem)
     },
   }

@@ -43,15 +43,15 @@ const ofAnyScript = (name: string): string =>
 
 // The start of a name that is long enough, in which each character is what databases take it for. Each is looked up once
 const latinized = (name: string): string => {
-  const known = new Map<string, string>()
+  const latinOf = new Map<string, string>()
   let start = ''
   for (const character of name) {
     if (character === ' ') {
       if (start !== '' && !start.endsWith(' ')) start += ' '
       continue
     }
-    const found = character <= '~' ? character : (known.get(character) ?? latin(character))
-    known.set(character, found)
+    const found = character <= '~' ? character : (latinOf.get(character) ?? latin(character))
+    latinOf.set(character, found)
     start += found
     if (start.length > MAX_NAME_LENGTH) break
   }

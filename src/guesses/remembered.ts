@@ -246,7 +246,9 @@ export const remembered = <P = unknown>(options: RememberedOptions): Remembered<
       // a forged request never gets the result of another request, or the other way round
       const site = leaf.ambient && isForged(request, settingsOf(request)) ? 'x' : 'o'
       const evaluation = getOrVerify(attempt, credentialKey(secret, `${kind}${site}${from.length}:${from}`, sent))
-      return attempt.guesses === undefined ? evaluation : andThen(evaluation, (result) => known(attempt, sent, result))
+      return attempt.guesses === undefined
+        ? evaluation
+        : andThen(evaluation, (result) => forgiven(attempt, sent, result))
     }
     const decide: Decide = (attempt) => {
       try {
@@ -277,7 +279,7 @@ export const remembered = <P = unknown>(options: RememberedOptions): Remembered<
 }
 
 // What passed is no guess, even if another kind refused it before
-const known = <P>(attempt: Attempt, sent: unknown, result: Result<P>): Result<P> => {
+const forgiven = <P>(attempt: Attempt, sent: unknown, result: Result<P>): Result<P> => {
   if (E.isRight(result)) giveBack(attempt, sent)
   return result
 }

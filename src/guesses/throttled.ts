@@ -355,8 +355,9 @@ const isGuess = (result: E.Either<AuthError, unknown>): boolean =>
   )
 
 // Whether some user has this credential: it passed, or it is expired, forged or insufficient
-const isKnown = (result: E.Either<AuthError, unknown>): boolean => E.isRight(result) || known.has(result.left._tag)
+const isKnown = (result: E.Either<AuthError, unknown>): boolean =>
+  E.isRight(result) || knowsCredential.has(result.left._tag)
 
-const known: ReadonlySet<AuthError['_tag']> = new Set(['expired', 'forged', 'insufficient'])
+const knowsCredential: ReadonlySet<AuthError['_tag']> = new Set(['expired', 'forged', 'insufficient'])
 
 declareFactory('throttled', throttled)

@@ -43,8 +43,8 @@ export const algorithmsFor = (where: string, given: unknown, hasSecret: boolean)
         `${where}({ algorithms }): ${name} needs { issuer, secret }, and cannot be mixed with other kinds: a public key could be used as the secret`,
       )
     }
-    const known = [...asymmetric, ...Object.keys(secretBytes)].join(', ')
-    throw new TypeError(`${where}({ algorithms }): there are ${known}; "none" is not allowed`)
+    const names = [...asymmetric, ...Object.keys(secretBytes)].join(', ')
+    throw new TypeError(`${where}({ algorithms }): there are ${names}; "none" is not allowed`)
   }
   // Safe: each was looked up
   return [...(given as ReadonlyArray<string>)]

@@ -223,8 +223,8 @@ const spendings = new WeakMap<IncomingMessage, Spending[]>()
 /** Spends an id for a request. The promise never rejects; it resolves to `undefined` if another request has spent the id. */
 const spentFor = (request: IncomingMessage, spent: Spent, id: string, lifetime: number): Spending['isSpent'] => {
   const before = spendings.get(request) ?? []
-  const known = before.find((one) => one.spent === spent && one.id === id)
-  if (known !== undefined) return known.isSpent
+  const previous = before.find((one) => one.spent === spent && one.id === id)
+  if (previous !== undefined) return previous.isSpent
   const isSpent = spend(spent, id, lifetime)
   spendings.set(request, [...before, { spent, id, isSpent }])
   return isSpent
@@ -265,14 +265,14 @@ const noncesOf = (given: DpopNonceOptions): Nonces => {
   const copies = keys.map((key) => Buffer.from(key))
   const nonceOf = (key: Buffer, slice: number): string =>
     createHmac('sha256', key).update(`koa-with-auth/dpop-nonce ${slice}`).digest('base64url')
-  let known = { slice: NaN, current: '', accepted: new Set<unknown>() }
+  let kept = { slice: NaN, current: '', accepted: new Set<unknown>() }
   const now = () => {
     const slice = Math.floor(Date.now() / (lifetime * 1000))
-    if (known.slice !== slice) {
+    if (kept.slice !== slice) {
       const all = copies.flatMap((key) => [nonceOf(key, slice), nonceOf(key, slice - 1)])
-      known = { slice, current: all[0] ?? '', accepted: new Set(all) }
+      kept = { slice, current: all[0] ?? '', accepted: new Set(all) }
     }
-    return known
+    return kept
   }
   return { current: () => now().current, isGood: (nonce) => now().accepted.has(nonce) }
 }

@@ -130,9 +130,9 @@ const documentOf = async (issuer: string, signal: AbortSignal): Promise<Json> =>
 
 /** Finds an address of a provider. The document is read again after `maxAge` ms, and after `forget`. */
 export const discovery = (issuer: string, member: 'jwks_uri' | 'introspection_endpoint', maxAge: number) => {
-  let known: { readonly url: string; readonly readAt: Moment } | undefined
+  let cached: { readonly url: string; readonly readAt: Moment } | undefined
   const find: Ask<string> = async (signal) => {
-    if (known !== undefined && ageOf(known.readAt) < maxAge) return known.url
+    if (cached !== undefined && ageOf(cached.readAt) < maxAge) return cached.url
     const readAt = thisMoment()
     const document = await documentOf(issuer, signal)
     // RFC 8414 §3.3: exactly equal, so that no provider speaks for another
@@ -141,11 +141,11 @@ export const discovery = (issuer: string, member: 'jwks_uri' | 'introspection_en
     if (!isSecure(url) || (isLoopback(url) && !isLoopback(issuer))) {
       throw new Outage(`answered a discovery document without a ${member} that can be used`, true)
     }
-    known = { url, readAt }
+    cached = { url, readAt }
     return url
   }
   const forget = (): void => {
-    known = undefined
+    cached = undefined
   }
   return { find, forget }
 }

@@ -153,7 +153,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
   const outages = outagesOf(endpoint ?? issuer ?? '')
   const decide = async (token: string, key: string): Promise<Result> => {
     const begun = thisMoment()
-    const question = outages.asked()
+    const question = outages.ask()
     try {
       const claims = await ask(token, AbortSignal.timeout(Math.ceil(timeout)))
       outages.answered(question)
@@ -171,7 +171,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
     }
   }
 
-  const asked = new Map<string, Promise<Result>>()
+  const pending = new Map<string, Promise<Result>>()
   const check = (token: string): Result | Promise<Result> => {
     const key = cacheKey(token)
     const kept = cache?.get(key)
@@ -179,10 +179,10 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
       const valid = validOf(kept)
       if (refusalNow(ownFields(valid.claims)) === undefined) return E.right(valid)
     }
-    const before = asked.get(key)
+    const before = pending.get(key)
     if (before !== undefined) return before.then(ownCopy)
-    const now = decide(token, key).finally(() => asked.delete(key))
-    asked.set(key, now)
+    const now = decide(token, key).finally(() => pending.delete(key))
+    pending.set(key, now)
     return now
   }
   // Safe: it lets in what the hook returns; without a hook, `R` is the server's answer

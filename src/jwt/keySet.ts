@@ -127,7 +127,7 @@ interface Known {
 }
 
 interface State {
-  known: Known | undefined
+  latest: Known | undefined
   /** When the last fetch failed; `undefined` if it succeeded. */
   failedAt: Moment | undefined
   /** When keys were last fetched for a token whose key was not among them. */
@@ -154,7 +154,7 @@ export const remoteKeys = (
   { issuer, failed, replaced }: KeyEvents,
 ): KeySource => {
   const state: State = {
-    known: undefined,
+    latest: undefined,
     failedAt: undefined,
     missedAt: undefined,
     missing: new Set(),
@@ -169,9 +169,9 @@ export const remoteKeys = (
       const jwks = await fetch(AbortSignal.timeout(Math.ceil(timeout)))
       const text = JSON.stringify(jwks)
       // the same object for the same keys, so that verified tokens stay verified
-      const before = state.known
+      const before = state.latest
       const keys = before?.text === text ? before.keys : parseJwks(jwks)
-      state.known = { keys, right: E.right(keys), text, loadedAt, fetch: fetchNumber }
+      state.latest = { keys, right: E.right(keys), text, loadedAt, fetch: fetchNumber }
       state.failedAt = undefined
       const changed = before?.keys !== keys
       if (before !== undefined && changed) replaced(before.keys)
@@ -188,7 +188,7 @@ export const remoteKeys = (
       const problem = error instanceof Outage ? error.message : 'answered keys that cannot be read'
       if (isNew) failed(problem)
       const servesForMs =
-        state.known === undefined ? 0 : Math.max(0, maxAge + staleIfError - ageOf(state.known.loadedAt))
+        state.latest === undefined ? 0 : Math.max(0, maxAge + staleIfError - ageOf(state.latest.loadedAt))
       const durationMs = performance.now() - loadedAt.monotonic
       report(providerKeys)(() => ({ event: 'failed', issuer, problem, servesForMs, durationMs }))
       return false
@@ -201,13 +201,15 @@ export const remoteKeys = (
   const outage = (): E.Either<AuthError, never> =>
     outageFor(retry - (state.failedAt === undefined ? 0 : ageOf(state.failedAt)))
   const isStillValid = (): E.Either<AuthError, Keys> =>
-    state.known !== undefined && isYounger(state.known.loadedAt, maxAge + staleIfError) ? state.known.right : outage()
+    state.latest !== undefined && isYounger(state.latest.loadedAt, maxAge + staleIfError)
+      ? state.latest.right
+      : outage()
 
   const current = (): Evaluation<Keys> => {
-    const { known } = state
-    if (known !== undefined && isYounger(known.loadedAt, maxAge)) {
-      if (refreshAhead && !isYounger(known.loadedAt, maxAge * AHEAD) && !isPaused()) void refresh()
-      return known.right
+    const { latest: latest } = state
+    if (latest !== undefined && isYounger(latest.loadedAt, maxAge)) {
+      if (refreshAhead && !isYounger(latest.loadedAt, maxAge * AHEAD) && !isPaused()) void refresh()
+      return latest.right
     }
     if (isPaused()) return isStillValid()
     const isDown = state.failedAt !== undefined
@@ -227,11 +229,11 @@ export const remoteKeys = (
     began: number,
     wanted: string,
   ): Promise<E.Either<AuthError, Keys | undefined>> => {
-    const { known } = state
-    if (known !== undefined && known.keys !== than) return known.right
+    const { latest: latest } = state
+    if (latest !== undefined && latest.keys !== than) return latest.right
     if (isPaused()) return outage()
     // the keys were fetched after this request came, so the provider does not have the key
-    if (known !== undefined && known.fetch > began) {
+    if (latest !== undefined && latest.fetch > began) {
       state.missedAt = thisMoment()
       return noteMissing(wanted)
     }
@@ -241,11 +243,11 @@ export const remoteKeys = (
     }
     if (!(await refresh())) return outage()
     state.missedAt = thisMoment()
-    return state.known === undefined || state.known.keys === than ? noteMissing(wanted) : state.known.right
+    return state.latest === undefined || state.latest.keys === than ? noteMissing(wanted) : state.latest.right
   }
 
   const ready = async (): Promise<void> => {
-    if (!isYounger(state.known?.loadedAt, maxAge) && !isPaused()) await refresh()
+    if (!isYounger(state.latest?.loadedAt, maxAge) && !isPaused()) await refresh()
   }
   return { current, begun: () => state.begun, afterMiss, ready }
 }

@@ -50,8 +50,8 @@ export const memoryKeyStore = (): KeyStore => {
     else others.push(kept)
     return true
   }
-  const find = (asked: ReadonlyArray<string>): FoundKey | undefined => {
-    for (const one of asked) {
+  const find = (sought: ReadonlyArray<string>): FoundKey | undefined => {
+    for (const one of sought) {
       const found = digests.get(one)
       if (found === undefined) continue
       const { kept, until } = found
@@ -81,7 +81,7 @@ export const memoryKeyStore = (): KeyStore => {
   }
   return {
     insert: (digest, record) => Promise.resolve(insert(digest, record)),
-    find: (asked) => Promise.resolve(find(asked)),
+    find: (sought) => Promise.resolve(find(sought)),
     list: (owner) => Promise.resolve((owners.get(owner) ?? []).map(({ record }) => record)),
     rotate: (id, rotation) => Promise.resolve(rotate(id, rotation)),
     revoke: (id, at) => Promise.resolve(revoke(id, at)),

@@ -166,12 +166,12 @@ export const redisKeyStore = (options: RedisKeyStoreOptions): KeyStore => {
   const run = (script: keyof typeof scripts, keys: ReadonlyArray<string>, ...args: string[]): Promise<unknown> =>
     command(['EVAL', scripts[script], String(keys.length), ...keys, ...args], keys[0] ?? begin)
   const get = (key: string): Promise<unknown> => command(['GET', key], key)
-  const firstOf = async (asked: ReadonlyArray<string>): Promise<FoundKey | undefined> => {
-    const keys = asked.map((digest) => digests + digest)
+  const firstOf = async (sought: ReadonlyArray<string>): Promise<FoundKey | undefined> => {
+    const keys = sought.map((digest) => digests + digest)
     const answers = await command(['MGET', ...keys], keys[0] ?? begin)
-    if (!Array.isArray(answers) || answers.length !== asked.length) return wrong()
+    if (!Array.isArray(answers) || answers.length !== sought.length) return wrong()
     const at = answers.findIndex((one) => !isNothing(one))
-    return foundIn(asked[at] ?? '', answers[at])
+    return foundIn(sought[at] ?? '', answers[at])
   }
   const changed = async (answer: Promise<unknown>): Promise<boolean> => Number(await answer) === 1
   const digestsOf = (id: string): string => `${begin}digests:${id}`
@@ -185,10 +185,10 @@ export const redisKeyStore = (options: RedisKeyStoreOptions): KeyStore => {
       const keys = [digests + digest, records + id, digestsOf(id), `${begin}owner:${owner}`]
       return changed(run('insert', keys, id, digest, digests, ...hash))
     },
-    find: async (asked) => {
-      const [first, ...others] = asked
+    find: async (sought) => {
+      const [first, ...others] = sought
       if (first === undefined) return undefined
-      return others.length === 0 ? foundIn(first, await get(digests + first)) : firstOf(asked)
+      return others.length === 0 ? foundIn(first, await get(digests + first)) : firstOf(sought)
     },
     list: async (owner) => {
       const answer = await run('list', [`${begin}owner:${owner}`], records, digestsOf(''))

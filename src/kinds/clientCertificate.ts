@@ -178,10 +178,10 @@ const pinned = (given: unknown): Accepting => {
       `${caller}({ fingerprints }) must be an array of SHA-256 fingerprints, each of 64 hexadecimal digits`,
     )
   }
-  const known = new Set(list.map(digits))
+  const accepted = new Set(list.map(digits))
   return {
-    isAccepted: ({ fingerprint256 }) => known.has(digits(fingerprint256)),
-    words: `with fingerprint ${[...known].sort().map(shortened).join(' ')}`,
+    isAccepted: ({ fingerprint256 }) => accepted.has(digits(fingerprint256)),
+    words: `with fingerprint ${[...accepted].sort().map(shortened).join(' ')}`,
   }
 }
 

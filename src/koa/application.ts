@@ -40,14 +40,14 @@ export const application = (addition: () => Addition): Application => {
     return visit
   }
 
-  let known: { readonly add: Addition; readonly outer: Settings; readonly inner: Settings } | undefined
+  let cached: { readonly add: Addition; readonly outer: Settings; readonly inner: Settings } | undefined
   const settingsIn = (outer: Settings): Settings => {
     const add = addition()
     // one result is kept, because an application is usually mounted in one place
-    if (known?.outer !== outer || known.add !== add) {
-      known = { add, outer, inner: { ...add(outer), within: { application: key, outer } } }
+    if (cached?.outer !== outer || cached.add !== add) {
+      cached = { add, outer, inner: { ...add(outer), within: { application: key, outer } } }
     }
-    return known.inner
+    return cached.inner
   }
   const rememberError = (visit: ApplicationRun, error: unknown, isFromOtherApplication: boolean): void => {
     if (visit.seen === undefined || visit.seen.error !== error)
@@ -75,7 +75,7 @@ export const application = (addition: () => Addition): Application => {
     const { settings: inner } = exchange
     const outer = outsideOf(inner, key)
     if (outer === undefined) return next()
-    if (inner !== known?.inner) visitIn(exchange).added = inner
+    if (inner !== cached?.inner) visitIn(exchange).added = inner
     exchange.settings = outer
     return next().then(
       (value) => {

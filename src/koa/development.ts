@@ -41,27 +41,27 @@ interface WithNotes {
 
 // Not enumerable, so that a copy of a router has a record of its own
 const knownOf = (object: object): Known => {
-  const { [developmentMark]: known = {} }: WithNotes = object
-  hide(object, developmentMark, known)
-  return known
+  const { [developmentMark]: record = {} }: WithNotes = object
+  hide(object, developmentMark, record)
+  return record
 }
 
 // Watches whether the copy is used if the router is
 const warnIfUnused = (router: RouterInstance<never, never>, copy: object): void => {
   if (process.env['NODE_ENV'] === 'production' || !Object.isExtensible(router)) return
-  const known = knownOf(router)
+  const record = knownOf(router)
   const ofCopy = knownOf(copy)
   // a router of which a copy is made counts as used
-  known.isUsed = true
+  record.isUsed = true
   onRoutes(copy, () => {
     ofCopy.isUsed = true
   })
-  if (known.copies !== undefined) {
-    known.copies.push(ofCopy)
+  if (record.copies !== undefined) {
+    record.copies.push(ofCopy)
     return
   }
-  known.copies = [ofCopy]
-  onRoutes(router, () => setTimeout(() => warnAbout(router, known), WAIT).unref())
+  record.copies = [ofCopy]
+  onRoutes(router, () => setTimeout(() => warnAbout(router, record), WAIT).unref())
 }
 
 const hide = (target: object, key: PropertyKey, value: unknown): void => {
@@ -83,10 +83,10 @@ const onRoutes = (router: object, onCall: () => void): void => {
   }
 }
 
-const warnAbout = (router: RouterInstance<never, never>, known: Known): void => {
-  const { copies = [] } = known
+const warnAbout = (router: RouterInstance<never, never>, record: Known): void => {
+  const { copies = [] } = record
   // one warning for each router
-  known.copies = []
+  record.copies = []
   if (copies.length === 0 || copies.every(({ isUsed }) => isUsed)) return
   const [first] = router.stack
   const which = router.opts.prefix ?? (first === undefined ? '' : String(first.path))
@@ -103,9 +103,9 @@ const isRouter = (u: unknown): u is AnyRouter & WithNotes => typeof u === 'objec
 const printRouter = (router: AnyRouter & WithNotes): void => {
   const lines = operationsOf(router).map((operation) => `  ${operationInWords(operation)}`)
   const text = [`a router of ${lines.length} operations`, ...lines].join('\n')
-  const known = knownOf(router)
-  if (known.printed === text) return
-  known.printed = text
+  const record = knownOf(router)
+  if (record.printed === text) return
+  record.printed = text
   log('%s', text)
 }
 

@@ -28,15 +28,15 @@ export const modernPath = (layer: PathLayer): ModernPath | undefined => {
 }
 
 // Only a cache of the answers
-const known = new WeakMap<object, boolean>()
+const byClass = new WeakMap<object, boolean>()
 
 /** Whether parameters of a layer's router may have patterns (`/:id(\\d+)`). path-to-regexp 8 refuses them. */
 const readsPatterns = ({ constructor: type }: object): boolean => {
   if (typeof type !== 'function' || type === Object) return false
-  const before = known.get(type)
+  const before = byClass.get(type)
   if (before !== undefined) return before
   const answer = tried(type)
-  known.set(type, answer)
+  byClass.set(type, answer)
   return answer
 }
 

@@ -51,12 +51,12 @@ interface Rendered {
 }
 
 // A challenge is a constant of its authenticator, and an application has one realm
-const known = new WeakMap<Challenge, Rendered>()
+const renderedChallenges = new WeakMap<Challenge, Rendered>()
 const rendered = (challenge: Challenge, realm: string): Rendered => {
-  const before = known.get(challenge)
+  const before = renderedChallenges.get(challenge)
   if (before?.realm === realm) return before
   const made = { realm, text: render(realm)(challenge), prompts: prompting.test(challenge.scheme) }
-  known.set(challenge, made)
+  renderedChallenges.set(challenge, made)
   return made
 }
 

@@ -242,12 +242,12 @@ export const additionOf = (f: Function): Addition | undefined => {
 
 /** Middleware that adds to the settings, and answers the exceptions that have a handler. */
 export const applySettings = (add: Addition): Middleware => {
-  let known: readonly [outer: Settings, inner: Settings] = [defaults, add(defaults)]
+  let latest: readonly [outer: Settings, inner: Settings] = [defaults, add(defaults)]
   return markSettings((ctx: Context, next: Next) => {
     const outer = settingsOf(ctx.request)
     // one application has one outer level, so this is made once
-    if (known[0] !== outer) known = [outer, add(outer)]
-    const settings = known[1]
+    if (latest[0] !== outer) latest = [outer, add(outer)]
+    const settings = latest[1]
     carry(ctx.request, settings)
     if (settings.exceptionHandlers.size === 0) return next()
     return next().catch((error: unknown) => answerException(ctx, error, settings))

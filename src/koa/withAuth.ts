@@ -187,7 +187,7 @@ export const stepsOf = (then: ReadonlyArray<AfterGuard<never>> = []): ReadonlyAr
   then.map((run) => ({ run: run as unknown as ThenMiddleware['run'], above: 0 }))
 
 // Only a cache of the answers
-const known = new WeakMap<object, boolean>()
+const byClass = new WeakMap<object, boolean>()
 
 /**
  * Whether the routers of this class say which layer runs; guards must know it. Version numbers do not help, because forks
@@ -196,10 +196,10 @@ const known = new WeakMap<object, boolean>()
 const saysWhatRuns = (router: RouterInstance<never, never>): boolean => {
   const type: unknown = router.constructor
   if (typeof type !== 'function') return true
-  const before = known.get(type)
+  const before = byClass.get(type)
   if (before !== undefined) return before
   const answer = tried(type)
-  known.set(type, answer)
+  byClass.set(type, answer)
   return answer
 }
 

@@ -67,9 +67,9 @@ interface Routes {
 export const routesOf = <S, C>(router: Routed<S, C>, request?: Request): Routes => {
   const secured = new Map<Requirement, Security>()
   const securityAfter = (requirement: Requirement): Security => {
-    const known = secured.get(requirement) ?? securityOf(requirement, request)
-    secured.set(requirement, known)
-    return known
+    const security = secured.get(requirement) ?? securityOf(requirement, request)
+    secured.set(requirement, security)
+    return security
   }
   const read = layersOf(router)
     .filter(({ layer }) => layer.methods.length > 0)

@@ -191,14 +191,14 @@ interface SchemeUse extends NamedScheme {
 export const securitySchemesOf = (
   uses: ReadonlyArray<SchemeUse>,
 ): Readonly<Record<string, OpenAPIV3_1.SecuritySchemeObject>> => {
-  const known = new Map<string, SchemeUse>()
+  const byName = new Map<string, SchemeUse>()
   for (const use of uses) {
-    const other = known.get(use.name)
-    if (other === undefined) known.set(use.name, use)
+    const other = byName.get(use.name)
+    if (other === undefined) byName.set(use.name, use)
     else if (other.scheme !== use.scheme && !isDeepStrictEqual(other.scheme, use.scheme)) throw clash(other, use)
   }
   // Safe: it is OpenAPI's own model, but openapi-types does not know mutualTLS, or flows that are written as data
-  return Object.fromEntries([...known].map(([name, { scheme }]) => [name, structuredClone(scheme)])) as Record<
+  return Object.fromEntries([...byName].map(([name, { scheme }]) => [name, structuredClone(scheme)])) as Record<
     string,
     OpenAPIV3_1.SecuritySchemeObject
   >

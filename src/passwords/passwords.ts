@@ -281,20 +281,20 @@ export const verify = async (stored: string | null | undefined, password: string
   const bytes = bytesOf(password)
   if (bytes === undefined) return false
   // Some applications store an empty string for users who have no password
-  const known = stored === undefined || stored === null || stored === '' ? undefined : readable(stored)
+  const parsed = stored === undefined || stored === null || stored === '' ? undefined : readable(stored)
   const { line, large } = shared()
   const verified = async (): Promise<boolean> => {
-    if (known === undefined) return inVain(bytes)
+    if (parsed === undefined) return inVain(bytes)
     // bcrypt would cut a longer password
-    if (known._tag === 'bcrypt' && bytes.length > MAX_BCRYPT_BYTES) return inVain(bytes)
-    return (await matches(known, bytes)) || completed(known, bytes)
+    if (parsed._tag === 'bcrypt' && bytes.length > MAX_BCRYPT_BYTES) return inVain(bytes)
+    return (await matches(parsed, bytes)) || completed(parsed, bytes)
   }
-  return known !== undefined && isLarge(known) ? large(() => line(verified)) : line(verified)
+  return parsed !== undefined && isLarge(parsed) ? large(() => line(verified)) : line(verified)
 }
 
 const readable = (stored: unknown): StoredPassword => {
-  const known = typeof stored === 'string' ? parse(stored) : undefined
-  if (known !== undefined) return known
+  const parsed = typeof stored === 'string' ? parse(stored) : undefined
+  if (parsed !== undefined) return parsed
   throw new TypeError('verify(stored, password): stored is no hash of Argon2id, scrypt or bcrypt that can be verified')
 }
 
@@ -395,8 +395,8 @@ const measuredUnit = async (password: Buffer): Promise<number> => {
  * assert(needsRehash(user.password))
  */
 export const needsRehash = (stored: string): boolean => {
-  const known = typeof stored === 'string' ? parse(stored) : undefined
-  if (known === undefined || !isEnough(known)) return true
+  const parsed = typeof stored === 'string' ? parse(stored) : undefined
+  if (parsed === undefined || !isEnough(parsed)) return true
   // Before the first hash it is unknown whether Argon2id works. Then one hash too many may be made
-  return known._tag === 'scrypt' && shared().hasArgon2 !== false
+  return parsed._tag === 'scrypt' && shared().hasArgon2 !== false
 }

@@ -138,15 +138,15 @@ class StoredSession {
 
   /** JSON was written under an id. */
   wrote(id: string): void {
-    const known = this.#ids.get(id)
-    if (known === undefined) this.#ids.set(id, { textRead: undefined, isWritten: true, isEnded: false })
-    else known.isWritten = true
+    const entry = this.#ids.get(id)
+    if (entry === undefined) this.#ids.set(id, { textRead: undefined, isWritten: true, isEnded: false })
+    else entry.isWritten = true
   }
 
   /** An id was ended. */
   ended(id: string): void {
-    const known = this.#ids.get(id)
-    if (known !== undefined) known.isEnded = true
+    const entry = this.#ids.get(id)
+    if (entry !== undefined) entry.isEnded = true
   }
 
   /** Another request ended the session while this one was under way. */

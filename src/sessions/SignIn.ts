@@ -244,11 +244,11 @@ export class SignInReports {
 
   /** A session is over. It is reported now, unless its sign-in was not reported. */
   over(id: string, reason: SignedOutReason): void {
-    const known = this.#known.get(id)
+    const signIn = this.#known.get(id)
     this.#known.delete(id)
-    if (known === undefined || known.isNew) return
+    if (signIn === undefined || signIn.isNew) return
     const application = this.#application
-    report(signedOut)(() => ({ application, reason, ...digestsOf(application, id, known.user) }))
+    report(signedOut)(() => ({ application, reason, ...digestsOf(application, id, signIn.user) }))
   }
 
   /** The same for a session whose end a request showed. It is reported once. */

@@ -79,9 +79,9 @@ export const signInList = ({ name, store, idle, longest }: ListOptions): SignInL
     }
     return JSON.stringify(entry)
   }
-  const enlistAt = async (signIn: SignIn, id: string, known: ReadonlyArray<string> = []): Promise<void> => {
+  const enlistAt = async (signIn: SignIn, id: string, listed: ReadonlyArray<string> = []): Promise<void> => {
     for (const sid of sidsOf(signIn)) {
-      if (!known.includes(sid)) await enlist(setAt(sid), JSON.stringify([signIn.id, id]), longest)
+      if (!listed.includes(sid)) await enlist(setAt(sid), JSON.stringify([signIn.id, id]), longest)
     }
   }
   const write = async (signIn: SignIn, id: string): Promise<void> => {

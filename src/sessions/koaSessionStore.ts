@@ -65,9 +65,9 @@ export const koaSessionStore = (store: SessionStore, { idle, lifetime, maxLength
   destroy: async (id, { ctx = {} }) => {
     const session = requestSessionOf(ctx)
     // an id that was made in this request, and never saved, need not be ended
-    const known = session.stored.ids.get(id)
-    if (known === undefined) return
-    const goesOn = !known.isEnded && session.goesOn(ctx)
+    const entry = session.stored.ids.get(id)
+    if (entry === undefined) return
+    const goesOn = !entry.isEnded && session.goesOn(ctx)
     // another request has ended the session meanwhile
     if (goesOn && (await store.read(digestOf(id))) === undefined) return session.stored.lost()
     await store.end(digestOf(id), lifetime)

@@ -12,7 +12,7 @@ export interface Application {
   readonly host: SessionHost
 }
 
-const known = new WeakMap<SessionHost, Ceremonies>()
+const ceremoniesOf = new WeakMap<SessionHost, Ceremonies>()
 
 const isLoopback = (host: string): boolean =>
   /^(?:(?:[a-z0-9-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/.test(host)
@@ -41,7 +41,7 @@ export const applicationOf = (caller: string, ctx: Context): Application => {
     ceremonies({ keys, name, origin, spent: { spend: (id, lifetime) => spend(`${name}\n${id}`, lifetime) } })
   // without a configured origin, it is that of the request
   if (host.origin === undefined) return { ceremonies: make(), session, host }
-  const made = known.get(host) ?? make()
-  known.set(host, made)
+  const made = ceremoniesOf.get(host) ?? make()
+  ceremoniesOf.set(host, made)
   return { ceremonies: made, session, host }
 }

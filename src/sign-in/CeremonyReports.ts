@@ -15,9 +15,9 @@ interface Known {
 
 /** Reports ceremonies; the first argument is the name of the kind. */
 export interface CeremonyReports {
-  readonly begun: (kind: string, known: Known & { readonly id: string }) => void
-  readonly finished: (kind: string, known: Known & { readonly id: string }) => void
-  readonly refused: (kind: string, step: 'begin' | 'finish', failure: AuthError, known?: Known) => void
+  readonly begun: (kind: string, about: Known & { readonly id: string }) => void
+  readonly finished: (kind: string, about: Known & { readonly id: string }) => void
+  readonly refused: (kind: string, step: 'begin' | 'finish', failure: AuthError, about?: Known) => void
 }
 
 /** The failure of an answer that came again: `unknown` for the client, and `spent` in the record. Compared by identity. */
@@ -31,18 +31,18 @@ export const ceremonyReports = (application: string): CeremonyReports => {
   })
   const made =
     (event: 'begun' | 'finished') =>
-    (kind: string, known: Known & { readonly id: string }): void =>
+    (kind: string, about: Known & { readonly id: string }): void =>
       report(ceremonyEvents)(() => ({
         event,
         application,
         kind,
-        ceremony: ceremonyDigest(known.id),
-        ...aboutUser(known),
+        ceremony: ceremonyDigest(about.id),
+        ...aboutUser(about),
       }))
   return {
     begun: made('begun'),
     finished: made('finished'),
-    refused: (kind, step, failure, known) =>
+    refused: (kind, step, failure, about) =>
       report(ceremonyEvents)((): CeremonyEvent => {
         const reason = failure === spentBefore ? 'spent' : failure.reason
         return {
@@ -52,8 +52,8 @@ export const ceremonyReports = (application: string): CeremonyReports => {
           step,
           failure: failure._tag,
           ...(reason !== undefined && { reason }),
-          ...(known?.id !== undefined && { ceremony: ceremonyDigest(known.id) }),
-          ...(known !== undefined && aboutUser(known)),
+          ...(about?.id !== undefined && { ceremony: ceremonyDigest(about.id) }),
+          ...(about !== undefined && aboutUser(about)),
         }
       }),
   }

@@ -242,8 +242,8 @@ const unseal = (key: Buffer, raw: Buffer): Content | undefined => {
     const [salt, until, intent, subject, returnTo, display, before, mark, kept] = JSON.parse(text) as [
       ...[string, number, Intent, string | null, string, Display, ReadonlyArray<Proof>, string | null, unknown],
     ]
-    const known = { subject: subject ?? undefined, mark: mark ?? undefined }
-    return { salt, until, intent, returnTo, display, before, kept, ...known }
+    const further = { subject: subject ?? undefined, mark: mark ?? undefined }
+    return { salt, until, intent, returnTo, display, before, kept, ...further }
   } catch {
     // another key made it, or none
     return undefined
@@ -393,7 +393,7 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
       return sent
     },
     finish: async (kind, finishing) => {
-      let known: { id: string; intent: Intent; subject: string | undefined } | undefined
+      let about: { id: string; intent: Intent; subject: string | undefined } | undefined
       const ended = await caught(async (): Promise<E.Either<AuthError, Ended>> => {
         const answered = kind.read(finishing.incoming, signerOf(kind.name))
         if (answered === undefined) return unfinished('unknown')
@@ -405,7 +405,7 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
         if (opened === undefined) return unfinished(elsewhere)
         const { content } = opened
         const id = idOf(kind.name, content.salt)
-        known = { id, intent: content.intent, subject: content.subject }
+        about = { id, intent: content.intent, subject: content.subject }
         if (content.until <= now()) return unfinished('late')
         if (!intentsOf(kind).includes(content.intent)) return unfinished('unknown')
         if (isForSubject(content.intent) && (subject === undefined || content.subject !== subject)) {
@@ -414,11 +414,11 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
         const run = () => attempt(kind, opened, { answer, browser, id }, finishing)
         return kind.leadsAgain === true ? once(id, run, content) : run()
       })
-      if (E.isLeft(ended)) reports.refused(kind.name, 'finish', ended.left, known)
-      else if (known !== undefined && ended.right.completed !== undefined) {
-        const { user = known.subject, isAccepted } = ended.right.completed
-        if (isAccepted) reports.finished(kind.name, { ...known, subject: user })
-        else reports.refused(kind.name, 'finish', AuthErrors.unfinished('noAccount'), known)
+      if (E.isLeft(ended)) reports.refused(kind.name, 'finish', ended.left, about)
+      else if (about !== undefined && ended.right.completed !== undefined) {
+        const { user = about.subject, isAccepted } = ended.right.completed
+        if (isAccepted) reports.finished(kind.name, { ...about, subject: user })
+        else reports.refused(kind.name, 'finish', AuthErrors.unfinished('noAccount'), about)
       }
       return ended
     },

@@ -23,11 +23,11 @@ export const placedIn = <K extends { readonly name: string; readonly at?: ((call
 ): K => {
   const kind = withoutInherited(given)
   if (kind.at === undefined) return kind
-  const known = placed.get(app) ?? new WeakMap<object, unknown>()
-  placed.set(app, known)
+  const ofApplication = placed.get(app) ?? new WeakMap<object, unknown>()
+  placed.set(app, ofApplication)
   // Safe: it holds what `at` of this kind returned
-  const here = (known.get(given) as K | undefined) ?? kind.at(callbackOf(app, given))
-  known.set(given, here)
+  const here = (ofApplication.get(given) as K | undefined) ?? kind.at(callbackOf(app, given))
+  ofApplication.set(given, here)
   return withoutInherited(here)
 }
 

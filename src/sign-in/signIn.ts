@@ -174,10 +174,10 @@ export const begin = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOption
       if (subject === undefined) return refuse(AuthErrors.absent)
     }
     // Safe: a function is called, anything else is what is asked
-    const asked = typeof ask === 'function' ? (ask as (ctx: Context) => Ask)(ctx) : (ask as Ask | undefined)
+    const askGiven = typeof ask === 'function' ? (ask as (ctx: Context) => Ask)(ctx) : (ask as Ask | undefined)
     const sent = await start(ctx, application, kind, {
       intent,
-      ask: asked,
+      ask: askGiven,
       display,
       subject: isForSubject(intent) ? subject : undefined,
     })

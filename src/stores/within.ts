@@ -36,7 +36,7 @@ export const within = (store: StoreContent, timeout: number): (<A>(ask: () => Pr
   }
   return (ask) =>
     new Promise((resolve, reject) => {
-      const question = outages.asked()
+      const question = outages.ask()
       let isOver = false
       const giveUp = (): void => {
         if (isOver) return

@@ -49,9 +49,9 @@ const violationOf = ({ tested, attack }: Expectation, { spec, answer, error }: P
 }
 
 /** Judges an operation that anyone may call: it must be reached, and refuse no one. */
-const judgePublic = (asked: Probe, expected: Expectation): Violation | undefined => {
-  const { answer, trace } = asked
-  const violation = violationOf(expected, asked)
+const judgePublic = (probe: Probe, expected: Expectation): Violation | undefined => {
+  const { answer, trace } = probe
+  const violation = violationOf(expected, probe)
   if (trace.ran?.by === expected.tested) return undefined
   const first = trace.reached[0]
   if (first !== undefined && first !== expected.tested) return undefined
@@ -71,10 +71,10 @@ const unreached = (violation: ReturnType<typeof violationOf>): Violation =>
   )
 
 /** Judges a guarded operation: it must refuse callers who are not authenticated. */
-const judge = async (asked: Probe, expected: Expectation): Promise<Violation | undefined> => {
-  const { answer, trace } = asked
+const judge = async (probe: Probe, expected: Expectation): Promise<Violation | undefined> => {
+  const { answer, trace } = probe
   const { tested, attack } = expected
-  const violation = violationOf(expected, asked)
+  const violation = violationOf(expected, probe)
   const { ran } = trace
   if (ran !== undefined && ran.by !== tested) {
     return violation(
@@ -94,7 +94,7 @@ const judge = async (asked: Probe, expected: Expectation): Promise<Violation | u
     return violation('it gave no answer', 'the authenticator must settle within its time limit')
   const secret = leaked(JSON.stringify(answer.lines) + answer.body, attack.secrets)
   if (secret !== undefined) return violation('a credential that was sent is in the answer', 'answer constant strings')
-  return judgeRefusal(answer, asked, expected, violation)
+  return judgeRefusal(answer, probe, expected, violation)
 }
 
 const MALFORMED = [400, 403, 431]
@@ -123,9 +123,9 @@ const judgeRefusal = (
   const challenges = valuesOf(answer, 'WWW-Authenticate').map((line) => line.toLowerCase())
   // another guarded operation may come first, and offer its own challenge; so does a guard of the application
   const reached = trace.reached.at(-1)
-  const asked = reached === undefined ? (tested.demandedAbove ?? tested.description) : reached.description
+  const demanded = reached === undefined ? (tested.demandedAbove ?? tested.description) : reached.description
   // a group offers only the challenges of members that have not passed
-  const missing = asked === undefined || !isBare ? [] : challengesOf(asked).map(({ scheme }) => scheme)
+  const missing = demanded === undefined || !isBare ? [] : challengesOf(demanded).map(({ scheme }) => scheme)
   const unnamed = missing.filter((scheme) => !challenges.some((line) => names(line, scheme.toLowerCase())))
   return challenges.length > 0 && unnamed.length === 0
     ? undefined
@@ -237,9 +237,9 @@ const checkOperation = async (
   const check = async (attack: Attack): Promise<boolean> => {
     const { spec, rest } = attack
     const isLawful = rest !== undefined && (async () => (await ask(rest)).trace.ran !== undefined)
-    const asked = await ask(spec)
-    violations.push(...[(await judged(asked, { tested, attack, statuses, isLawful })) ?? []].flat())
-    return asked.answer instanceof Error
+    const response = await ask(spec)
+    violations.push(...[(await judged(response, { tested, attack, statuses, isLawful })) ?? []].flat())
+    return response.answer instanceof Error
   }
   for (let at = 0; at < attacks.length; at += AT_ONCE) {
     const unanswered = await Promise.all(attacks.slice(at, at + AT_ONCE).map(check))

@@ -327,22 +327,22 @@ export const softwareAuthenticator = (options: SoftwareAuthenticatorOptions): So
   const signedBy = ({ privateKey, algorithm }: Kept, data: Uint8Array): Buffer =>
     sign(kinds[algorithm].hash, data, privateKey)
 
-  const create = (asked: CreationOptions, wrong: WrongRegistration = {}): RegistrationJson => {
-    const offered = algorithms.filter((one) => asked.pubKeyCredParams.some(({ alg }) => alg === kinds[one].cose))
-    const first = asked.pubKeyCredParams.flatMap(({ alg }) => offered.find((one) => kinds[one].cose === alg) ?? [])[0]
+  const create = (options: CreationOptions, wrong: WrongRegistration = {}): RegistrationJson => {
+    const offered = algorithms.filter((one) => options.pubKeyCredParams.some(({ alg }) => alg === kinds[one].cose))
+    const first = options.pubKeyCredParams.flatMap(({ alg }) => offered.find((one) => kinds[one].cose === alg) ?? [])[0]
     const algorithm =
       wrong.algorithm ??
       (own === undefined ? first : offered.find((one) => one === own)) ??
       fail('NotSupportedError', 'none of the offered algorithms is known')
-    if (passkeys.some(({ id }) => has(asked.excludeCredentials, id))) {
+    if (passkeys.some(({ id }) => has(options.excludeCredentials, id))) {
       return fail('InvalidStateError', 'a passkey of this user is here already')
     }
     const { publicKey, privateKey } = newKeys(algorithm, wrong.modulusLength ?? 2048)
     const rawId = randomBytes(16)
     const made: Kept = {
       id: rawId.toString('base64url'),
-      rpId: asked.rp.id ?? host,
-      userHandle: asked.user.id,
+      rpId: options.rp.id ?? host,
+      userHandle: options.user.id,
       algorithm,
       privateKey: createPrivateKey({ key: privateKey, format: 'der', type: 'pkcs8' }),
       counter: synced ? 0 : 1,
@@ -350,7 +350,7 @@ export const softwareAuthenticator = (options: SoftwareAuthenticatorOptions): So
     const older = passkeys.findIndex(({ rpId, userHandle }) => rpId === made.rpId && userHandle === made.userHandle)
     if (older >= 0) passkeys.splice(older, 1)
     passkeys.push(made)
-    const data = clientData('webauthn.create', asked.challenge, origin, wrong)
+    const data = clientData('webauthn.create', options.challenge, origin, wrong)
     const attested = attestedData(rawId, wrong.publicKey ?? coseOf(publicKey, algorithm))
     const authData = authenticatorData({ ...made, synced, attested }, wrong)
     const alg = kinds[algorithm].cose
@@ -375,15 +375,15 @@ export const softwareAuthenticator = (options: SoftwareAuthenticatorOptions): So
     }
   }
 
-  const get = (asked: RequestOptions, wrong: WrongAssertion = {}): AssertionJson => {
-    const rpId = asked.rpId ?? host
-    const { allowCredentials = [] } = asked
+  const get = (options: RequestOptions, wrong: WrongAssertion = {}): AssertionJson => {
+    const rpId = options.rpId ?? host
+    const { allowCredentials = [] } = options
     const kept =
       passkeys.findLast(
         (one) => one.rpId === rpId && (allowCredentials.length === 0 || has(allowCredentials, one.id)),
       ) ?? fail('NotAllowedError', 'no passkey fits')
     if (!synced) kept.counter += 1
-    const data = clientData('webauthn.get', asked.challenge, origin, wrong)
+    const data = clientData('webauthn.get', options.challenge, origin, wrong)
     const authData = authenticatorData({ ...kept, synced }, wrong)
     const signature = signedBy(
       kept,

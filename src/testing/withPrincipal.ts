@@ -63,16 +63,16 @@ export const withPrincipal = (
 ): (<R extends object>(router: R) => R) => {
   const options = checkOptions('withPrincipal', given, { outsideTests: maybe(flag) })
   refuseOutsideTests(options)
-  const letIn = (asked: Authenticator<unknown>): Authenticator<unknown> =>
-    make(asked.description, () => {
+  const letIn = (authenticator: Authenticator<unknown>): Authenticator<unknown> =>
+    make(authenticator.description, () => {
       refuseOutsideTests(options)
       return E.right(principal)
     })
   const openGuard = ({ requirement, levels, then }: GuardProperties): Guarding => {
-    const asked = Requirement.effective(requirement)
-    return asked === undefined
+    const authenticator = Requirement.effective(requirement)
+    return authenticator === undefined
       ? guardFor(Requirement.open, { levels })
-      : guardFor(Requirement.guardedBy(letIn(asked)), {
+      : guardFor(Requirement.guardedBy(letIn(authenticator)), {
           levels: ['withPrincipal, for tests'],
           isForTests: true,
           then,

@@ -116,7 +116,7 @@ const costOf = (length: number, rounds: number): Row => {
 export const timing = (samples: number): Section => {
   const same = questions[0]?.[1] ?? (() => secret)
   return {
-    title: 'What the time of a comparison tells',
+    title: 'What the time of a comparison shows',
     rows: [
       ...questions.map(([name, a, b]) =>
         row(`constantTimeEqual: ${name}`, constantTimeEqual, [a, b], samples, { target: LIMIT }),

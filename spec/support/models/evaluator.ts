@@ -88,14 +88,14 @@ const isSent = (tree: Tree): boolean => leavesOf(tree).some(({ sent }) => sent !
 const branch = ({ scheme }: Leaf, tag: Outcome, scope?: ReadonlyArray<string>): Branch => ({ scheme, tag, scope })
 
 // Every challenge names the scopes that are demanded around it, the inner ones first
-const telling =
+const demandingScopes =
   (scopes: ReadonlyArray<string>) =>
   (one: Branch): Branch => ({ ...one, scope: [...new Set([...(one.scope ?? []), ...scopes])] })
 
 const offered = (tree: Tree, tag: Outcome, scope?: ReadonlyArray<string>): ReadonlyArray<Branch> => {
   if (tree.node === 'leaf') return [branch(tree, tag, scope)]
   const below = children(tree).flatMap((child) => offered(child, tag, scope))
-  return tree.node === 'requireScopes' ? below.map(telling(tree.scopes)) : below
+  return tree.node === 'requireScopes' ? below.map(demandingScopes(tree.scopes)) : below
 }
 
 // A member that was not tried still offers its plain challenge
@@ -150,7 +150,7 @@ export const verdictOf = (tree: Tree, log: Log): Verdict => {
       if (verdict.tag !== 'pass') {
         // An outage offers no challenge
         if (tree.node === 'authorize' || stops(verdict.tag)) return verdict
-        return { tag: verdict.tag, branches: verdict.branches.map(telling(tree.scopes)) }
+        return { tag: verdict.tag, branches: verdict.branches.map(demandingScopes(tree.scopes)) }
       }
       if (tree.node === 'authorize' && tree.late) log.late = true
       const scopes = demandedBy(tree)

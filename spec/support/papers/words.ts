@@ -13,7 +13,7 @@ export const words: ReadonlyArray<Word> = [
   { word: /nobody/i, instead: 'anonymous, for the caller without credentials; otherwise "no ..."' },
   { word: /\bmend(?:s|ed|ing)?\b/i, instead: 'fix' },
   { word: /\ba text\b/i, instead: 'a string' },
-  { word: /\btold\b/i, instead: 'is called with, says, reports' },
+  { word: /\b(?:tells|told|telling|untold)\b/i, instead: 'is called with, says, reports' },
   { word: /\b(?:stand|stands|stood|standing)\b(?! for\b)/i, instead: 'is, is in, comes' },
   { word: /\b(?:of )?one's own\b/i, instead: 'your own, its own' },
   { word: /\bat once or later\b/i, instead: 'sync or async' },
@@ -41,6 +41,9 @@ export const usesInMarkdown = (path: string): Use[] =>
 // A word in backticks is quoted
 const unquoted = (text: string) => text.replace(/`[^`\n]*`/g, '')
 
+// `toldBy` has the words `told` and `by`
+const wordsOf = (name: string) => name.replace(/([a-z\d])(?=[A-Z])/g, '$1 ')
+
 /** The uses in the text of a program: in comments, strings, and names that contain such a word. */
 export const usesInSource = (source: string, path: string): Use[] => {
   const file = ts.createSourceFile(path, source, ts.ScriptTarget.Latest, true)
@@ -53,7 +56,9 @@ export const usesInSource = (source: string, path: string): Use[] => {
       ...(ts.getTrailingCommentRanges(source, node.end) ?? []),
     ]
     for (const { pos, end } of ranges) comments.set(pos, end)
-    if (ts.isStringLiteralLike(node) || ts.isIdentifier(node) || ts.isTemplateHead(node)) {
+    if (ts.isIdentifier(node)) {
+      found.push(...usesIn(wordsOf(node.text), `${path}:${lineOf(node.getStart(file))}`))
+    } else if (ts.isStringLiteralLike(node) || ts.isTemplateHead(node)) {
       found.push(...lineByLine(path, node.text, lineOf(node.getStart(file))))
     } else if (ts.isTemplateMiddleOrTemplateTail(node)) {
       found.push(...lineByLine(path, node.text, lineOf(node.getStart(file))))

@@ -8,7 +8,7 @@ import type { Json } from '../../jwt/claims.js'
 import { checkUrl, Outage } from '../../jwt/fetching.js'
 import type { KeyPolicy } from '../../jwt/keySet.js'
 import { usableKeys, type SigningKeySet } from '../../jwt/signature.js'
-import { asked, askedFor, jsonOf, jsonResponse } from './asking.js'
+import { responseTo, askedFor, jsonOf, jsonResponse } from './asking.js'
 import { openidClient } from './openidClient.js'
 import { report, providerKeys } from '../../core/events.js'
 
@@ -94,7 +94,7 @@ export const providerOf = (where: string, options: ProviderOptions): Provider =>
     const url = E.isRight(document) ? document.right.metadata['jwks_uri'] : undefined
     if (typeof url !== 'string') throw new Outage('answered a discovery document without a jwks_uri', true)
     const headers = { Accept: 'application/json, application/jwk-set+json' }
-    const { status, text } = await asked(url, { headers, signal: AbortSignal.timeout(Math.ceil(policy.timeout)) })
+    const { status, text } = await responseTo(url, { headers, signal: AbortSignal.timeout(Math.ceil(policy.timeout)) })
     if (status !== 200) throw new Outage(`answered ${status}`, true)
     const keys = usableKeys(jsonOf(text))
     if (keys === undefined) throw new Outage('answered a key set without a key for signatures', true)
@@ -103,9 +103,9 @@ export const providerOf = (where: string, options: ProviderOptions): Provider =>
   const keySets: Kept<SigningKeySet> = kept(issuer, fetchJwks, policy)
 
   const keysFor = async (kid: string | undefined): Promise<E.Either<AuthError, SigningKeySet>> => {
-    const known = await keySets.current()
-    if (E.isLeft(known) || kid === undefined || known.right.keys.some((key) => key['kid'] === kid)) return known
-    return keySets.newer(known.right)
+    const latest = await keySets.current()
+    if (E.isLeft(latest) || kid === undefined || latest.right.keys.some((key) => key['kid'] === kid)) return latest
+    return keySets.newer(latest.right)
   }
 
   const setUp = async (fetch: (document: Document) => CustomFetch): Promise<E.Either<AuthError, Configuration>> => {
@@ -194,7 +194,7 @@ interface Known<A> {
  */
 const kept = <A extends object>(issuer: string, fetch: () => Promise<A>, policy: KeyPolicy): Kept<A> => {
   const { maxAge, cooldown, staleIfError, retry } = policy
-  let known: Known<A> | undefined
+  let latest: Known<A> | undefined
   let failedAt: Moment | undefined
   let missedAt: Moment | undefined
 
@@ -204,9 +204,9 @@ const kept = <A extends object>(issuer: string, fetch: () => Promise<A>, policy:
     try {
       const fetched = await fetch()
       const text = JSON.stringify(fetched)
-      const changed = known?.text !== text
+      const changed = latest?.text !== text
       // the same object for the same document, so that `newer` recognizes it
-      known = { value: known === undefined || changed ? fetched : known.value, text, loadedAt }
+      latest = { value: latest === undefined || changed ? fetched : latest.value, text, loadedAt }
       failedAt = undefined
       report(providerKeys)(() => ({ event: 'refreshed', issuer, changed, durationMs: took() }))
       return true
@@ -214,7 +214,7 @@ const kept = <A extends object>(issuer: string, fetch: () => Promise<A>, policy:
       const problem = error instanceof Outage ? error.message : 'answered what openid-client does not take'
       if (failedAt === undefined) warn(issuer, problem)
       failedAt = thisMoment()
-      const servesForMs = known === undefined ? 0 : Math.max(0, maxAge + staleIfError - ageOf(known.loadedAt))
+      const servesForMs = latest === undefined ? 0 : Math.max(0, maxAge + staleIfError - ageOf(latest.loadedAt))
       report(providerKeys)(() => ({ event: 'failed', issuer, problem, servesForMs, durationMs: took() }))
       return false
     }
@@ -227,10 +227,10 @@ const kept = <A extends object>(issuer: string, fetch: () => Promise<A>, policy:
     return E.left(unavailable(Math.max(1, Math.ceil(next / 1000))))
   }
   const ifStillValid = (): E.Either<AuthError, A> =>
-    known !== undefined && isYounger(known.loadedAt, maxAge + staleIfError) ? E.right(known.value) : outage()
+    latest !== undefined && isYounger(latest.loadedAt, maxAge + staleIfError) ? E.right(latest.value) : outage()
 
   const current = async (): Promise<E.Either<AuthError, A>> => {
-    if (known !== undefined && isYounger(known.loadedAt, maxAge)) return E.right(known.value)
+    if (latest !== undefined && isYounger(latest.loadedAt, maxAge)) return E.right(latest.value)
     if (isPaused()) return ifStillValid()
     const isDown = failedAt !== undefined
     const loaded = refresh()
@@ -242,7 +242,7 @@ const kept = <A extends object>(issuer: string, fetch: () => Promise<A>, policy:
   }
 
   const newer = async (than: A): Promise<E.Either<AuthError, A>> => {
-    if (known !== undefined && known.value !== than) return E.right(known.value)
+    if (latest !== undefined && latest.value !== than) return E.right(latest.value)
     if (isPaused()) return outage()
     if (failedAt === undefined && isYounger(missedAt, cooldown)) return E.right(than)
     if (!(await refresh())) return outage()

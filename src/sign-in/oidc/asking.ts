@@ -15,7 +15,7 @@ export interface Answered {
 }
 
 /** Asks a provider. Rejects with an `Outage` if there is no whole answer. */
-export const asked = async (url: string, init: RequestInit): Promise<Answered> => {
+export const responseTo = async (url: string, init: RequestInit): Promise<Answered> => {
   if (!isSecure(url)) throw new Outage('named an address that is neither https nor on a loopback address', true)
   const response = await fetch(url, { ...init, redirect: 'manual' }).catch((error: unknown) => {
     throw new Outage(problemOf(error), false)
@@ -66,7 +66,7 @@ export const askedFor =
   async (url, { body, headers, method, signal }) => {
     // Safe: openid-client's own types of a request are narrower
     const init = { body, headers, method, ...(signal !== undefined && { signal }) } as RequestInit
-    const answered = await asked(url, init)
+    const answered = await responseTo(url, init)
     const { status, headers: sent, text } = answered
     if (status >= 500 || status === 429) throw new Outage(`answered ${status}`, true)
     if (isGood(status)) {

@@ -23,7 +23,7 @@ import type { Kind } from '../ceremony.js'
 import { furtherParameters, routePath, scopes } from './AuthorizationRequest.js'
 import { readResponse, type Response } from './AuthorizationResponse.js'
 import { carrying } from './answers.js'
-import { asked, jsonOf, jsonResponse, responseOf, typeOf, type Answered } from './asking.js'
+import { responseTo, jsonOf, jsonResponse, responseOf, typeOf, type Answered } from './asking.js'
 import { clientOf, type Client } from './Client.js'
 import { HookRaised, refused, Refused } from './failures.js'
 import { openidClient } from './openidClient.js'
@@ -223,7 +223,7 @@ const OK = 200
 const plainly: CustomFetch = async (url, { body, headers, method, signal }) => {
   // Safe: openid-client's own types of a request are narrower
   const init = { body, headers, method, ...(signal !== undefined && { signal }) } as RequestInit
-  const answered = await asked(url, init)
+  const answered = await responseTo(url, init)
   const { status } = answered
   if (status >= 500 || status === 429) throw new Outage(`answered ${status}`, true)
   if (status !== OK) return responseOf(answered)

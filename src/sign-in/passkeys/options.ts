@@ -175,7 +175,7 @@ export interface Registering {
   readonly challenge: string
   readonly userHandle: string
   readonly name: string
-  readonly known: ReadonlyArray<PasskeyRecord>
+  readonly registered: ReadonlyArray<PasskeyRecord>
 }
 
 /** The options of `navigator.credentials.create`. */
@@ -183,14 +183,14 @@ export const creationOptions = (
   { party, lifetime }: ResolvedOptions,
   registering: Registering,
 ): CreationOptionsJson => {
-  const { challenge, userHandle, name, known } = registering
+  const { challenge, userHandle, name, registered: registered } = registering
   return {
     challenge,
     rp: { id: party.id, name: party.name },
     user: { id: userHandle, name, displayName: name },
     pubKeyCredParams: algorithms.map((alg) => ({ type: 'public-key', alg })),
     timeout: lifetime,
-    excludeCredentials: known.map(({ id, transports }) => ({ id, type: 'public-key', transports })),
+    excludeCredentials: registered.map(({ id, transports }) => ({ id, type: 'public-key', transports })),
     authenticatorSelection: {
       residentKey: 'required',
       requireResidentKey: true,

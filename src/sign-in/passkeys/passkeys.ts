@@ -90,11 +90,13 @@ const registering = (setting: ResolvedOptions, store: PasskeyStore): PasskeyRegi
     begin: async ({ principal }, { subject }) => {
       if (subject === undefined) return E.left(unfinished('anotherUser'))
       const name = nameFrom(setting, principal)
-      const known = (await store.ofUser(subject)).filter(({ rpId }) => rpId === party.id)
-      const userHandle = known[0]?.userHandle ?? newUserHandle()
+      const registered = (await store.ofUser(subject)).filter(({ rpId }) => rpId === party.id)
+      const userHandle = registered[0]?.userHandle ?? newUserHandle()
       return E.right({
         kept: { userHandle },
-        send: (challenge) => ({ body: creationOptions(setting, { challenge, userHandle, name, known }) }),
+        send: (challenge) => ({
+          body: creationOptions(setting, { challenge, userHandle, name, registered }),
+        }),
       })
     },
     read: ({ body }) => answered(registrationIn(body)),

@@ -142,11 +142,11 @@ export const subjectOf = (caller: string, member: AuthenticatorLike, given: LawO
   const requestOf = (spec: RequestSpec) => mockRequest(withHost(spec), app)
   let patience = within
   const ask = async (spec: RequestSpec): Promise<Verdict> => {
-    const verdict = await inTime(asked(authenticator, requestOf(spec), above), patience)
+    const verdict = await inTime(verdictOn(authenticator, requestOf(spec), above), patience)
     if (verdict._tag === 'NeverSettled') patience = Math.min(patience, IMPATIENT)
     return verdict
   }
-  const known = new Map<string, Promise<Verdict>>()
+  const verdicts = new Map<string, Promise<Verdict>>()
   return {
     description,
     valid: specs,
@@ -165,8 +165,8 @@ export const subjectOf = (caller: string, member: AuthenticatorLike, given: LawO
     ask,
     askOnce: (spec) => {
       const key = JSON.stringify(spec)
-      const verdict = known.get(key) ?? ask(spec)
-      known.set(key, verdict)
+      const verdict = verdicts.get(key) ?? ask(spec)
+      verdicts.set(key, verdict)
       return verdict
     },
   }
@@ -198,7 +198,7 @@ const specOf = (
 // asking
 // -------------------------------------------------------------------------------------
 
-const asked = async (
+const verdictOn = async (
   { evaluate }: Authenticator<unknown>,
   request: Request,
   above: ReadonlyArray<Middleware>,

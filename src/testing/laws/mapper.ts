@@ -217,8 +217,8 @@ const checkArguments = (caller: string, mapper: unknown, options: MapperOptions)
  */
 export const lawsOfErrorMapper = (mapper: ErrorMapper, options: MapperOptions = {}): ReadonlyArray<LawTest> => {
   checkArguments('lawsOfErrorMapper', mapper, options)
-  let known: ReadonlyArray<Answered> | undefined
-  const answers = () => (known ??= answersOf(mapper, options))
+  let cached: ReadonlyArray<Answered> | undefined
+  const answers = () => (cached ??= answersOf(mapper, options))
   return laws.map((law) => ({
     name: law.name,
     check: () => rejecting(() => refuse('an error mapper', [find(law, mapper, answers()) ?? []].flat())),

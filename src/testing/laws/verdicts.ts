@@ -23,15 +23,15 @@ export interface Law {
 export const lawAbout = <A extends { readonly spec: RequestSpec }>(
   name: string,
   of: (subject: Subject) => ReadonlyArray<A>,
-  judge: (verdict: Verdict, asked: A, subject: Subject) => string | undefined | Promise<string | undefined>,
+  judge: (verdict: Verdict, lawCase: A, subject: Subject) => string | undefined | Promise<string | undefined>,
 ): Law => ({
   name,
   find: async (subject) => {
-    for (const asked of of(subject)) {
-      const verdict = await subject.askOnce(asked.spec)
+    for (const lawCase of of(subject)) {
+      const verdict = await subject.askOnce(lawCase.spec)
       // then no law can be checked
-      const fix = verdict._tag === 'NeverSettled' ? settle(subject) : await judge(verdict, asked, subject)
-      if (fix !== undefined) return { law: name, counterexample: reportedOf(asked, verdict), fix }
+      const fix = verdict._tag === 'NeverSettled' ? settle(subject) : await judge(verdict, lawCase, subject)
+      if (fix !== undefined) return { law: name, counterexample: reportedOf(lawCase, verdict), fix }
     }
     return undefined
   },
@@ -40,8 +40,8 @@ export const lawAbout = <A extends { readonly spec: RequestSpec }>(
 const settle = ({ within }: Subject): string =>
   `settle every promise within ${within} ms; give questions to a store a shorter time limit`
 
-const reportedOf = (asked: { readonly spec: RequestSpec; readonly what?: string }, verdict: Verdict): string =>
-  `${asked.what === undefined ? '' : `${asked.what}: `}${printed(asked.spec)}\n${inWords(verdict)}`
+const reportedOf = (lawCase: { readonly spec: RequestSpec; readonly what?: string }, verdict: Verdict): string =>
+  `${lawCase.what === undefined ? '' : `${lawCase.what}: `}${printed(lawCase.spec)}\n${inWords(verdict)}`
 
 /** All requests with a credential that must be refused: the fixed ones first, then the random ones. */
 export const attacksOn = (subject: Subject): ReadonlyArray<Attack> => [
