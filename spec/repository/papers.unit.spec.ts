@@ -110,6 +110,19 @@ describe('src/README.md', () => {
     }
   })
 
+  it('needs few files for each of the seven traces', () => {
+    const traces = text.split(/^### Trace \d+: .*$/m).slice(1)
+    const filesOf = (trace: string) => {
+      const [listed = ''] = trace.split('\n1. ')
+      return new Set([...listed.matchAll(/\]\(([\w/-]+\.ts)\)/g)].map(([, file]) => file))
+    }
+    const limits = [6, 6, 6, 8, 9, 6, 6]
+    const tooMany = traces.flatMap((trace, at) => (filesOf(trace).size > limits[at]! ? [trace.trim()] : []))
+    expect(traces).toHaveLength(limits.length)
+    for (const trace of traces) expect(filesOf(trace).size).toBeGreaterThan(3)
+    expect(tooMany).toStrictEqual([])
+  })
+
   it('says who imports whom, like the sources', () => {
     const folderOf = (path: string) => /^src\/(?:([\w-]+)\/)?/.exec(path)?.[1] ?? 'top'
     const found = new Map(sources().map((path) => [folderOf(path), new Set<string>()]))

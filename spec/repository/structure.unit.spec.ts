@@ -114,6 +114,14 @@ describe('the structure of the sources', () => {
     expect(small.length).toBeLessThanOrEqual(9)
   })
 
+  it('has one bounded memory and one single flight, in core/memory.ts', () => {
+    const others = sources.filter(({ file }) => !file.endsWith('/core/memory.ts'))
+    const dropsOldest = /for \(const oldest of|\.keys\(\)\.next\(\)|const \[oldest\]/
+    const joins = /\?\?= \w+\(\)\.finally\(/
+    const byHand = others.filter(({ text }) => dropsOldest.test(text) || joins.test(text)).map(({ file }) => file)
+    expect(byHand).toStrictEqual([])
+  })
+
   it('has no two files whose names differ in case only', () => {
     const lower = files.map((file) => file.toLowerCase())
     expect(new Set(lower).size).toBe(files.length)
