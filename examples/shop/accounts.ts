@@ -14,6 +14,13 @@ export interface Account {
   readonly isActive: true
 }
 
+/** An account whose password was right. */
+export interface Known {
+  readonly account: Account
+  /** Whether it is the password of the account still. */
+  readonly isStill: () => Promise<boolean>
+}
+
 export interface Identity {
   readonly issuer: string
   readonly subject: string
@@ -79,7 +86,7 @@ export const openAccounts = async (url: string) => {
       accountIn(await one('select * from users where address = ?', address)),
 
     /** The account of a name and a password. Without such an account it does the same work. */
-    async withPassword(username: string, password: string): Promise<Account | undefined> {
+    async withPassword(username: string, password: string): Promise<Known | undefined> {
       const row = await rowOf(username)
       const stored = text(row, 'password')
       if (!(await verify(stored, password))) return undefined
@@ -90,7 +97,13 @@ export const openAccounts = async (url: string) => {
           stored,
         ])
       }
-      return accountIn(row)
+      const account = accountIn(row)
+      const isStill = async (): Promise<boolean> => {
+        const now = text(await rowOf(username), 'password')
+        // another sign-in may have made another hash of the same password
+        return now === stored || verify(now, password)
+      }
+      return account && { account, isStill }
     },
     /** What a link of a reset changes. */
     stampOf: async ({ username, address = '' }: Account): Promise<string> =>

@@ -132,6 +132,8 @@ const statusOf = (error: unknown): number => {
   return expose === true && typeof status === 'number' && status >= 400 && status < 500 ? status : 500
 }
 
+const reasons: Readonly<Record<number, string>> = { 403: 'wrong', 500: 'error', 503: 'unavailable' }
+
 /** Middleware that answers exceptions and what is not found. */
 export const failures: Middleware = async (ctx, next) => {
   try {
@@ -143,7 +145,7 @@ export const failures: Middleware = async (ctx, next) => {
     const status = statusOf(error)
     if (status === 500) ctx.app.emit('error', error, ctx)
     if (ctx.headerSent) return
-    refuse(ctx, status, status === 503 ? 'unavailable' : status === 500 ? 'error' : 'malformed')
+    refuse(ctx, status, reasons[status] ?? 'malformed')
     if (status === 503) ctx.set('Retry-After', '5')
   }
 }

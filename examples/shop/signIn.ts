@@ -35,15 +35,16 @@ export const signInRoutes = (api: Routes, shop: Shop): void => {
     settled(async (ctx) => {
       const { username, password, returnTo } = fieldsOf(ctx)
       if (typeof username !== 'string' || typeof password !== 'string') return refuse(ctx, 400, 'malformed')
-      const account = await guess(ctx, username, () => accounts.withPassword(username, password))
-      if (account === undefined) return
+      const known = await guess(ctx, username, () => accounts.withPassword(username, password))
+      if (known === undefined) return
+      const { account, isStill } = known
       const proof = { method: 'password' }
-      if (account.hasFactor) {
-        ctx.body = { next: 'code', ...(await secondly(ctx, code, { user: account, proof })) }
-        return
-      }
-      await logIn(ctx, account, { proof, keep })
-      done(ctx, returnTo ?? ctx.query['returnTo'])
+      const half = account.hasFactor ? await secondly(ctx, code, { user: account, proof }) : undefined
+      if (half === undefined) await logIn(ctx, account, { proof, keep })
+      // a reset meanwhile has ended the sessions before this one. What throws undoes the sign-in
+      if (!(await isStill())) ctx.throw(403)
+      if (half === undefined) done(ctx, returnTo ?? ctx.query['returnTo'])
+      else ctx.body = { next: 'code', ...half }
     }),
   )
   for (const [path, kind] of [

@@ -50,6 +50,34 @@ describe('passwords', () => {
       expect([reply.status, reply.headers.get('location')]).toEqual([303, location])
     }
   })
+
+  it.each([false, true])(
+    'that were reset while they were verified sign no user in; with a second factor: %s',
+    async (two) => {
+      const site = await shopSite()
+      const { secret } = two ? await enrolled(site) : { secret: undefined }
+      const verifying = site.accounts.withPassword
+      let resets = 1
+      site.accounts.withPassword = async (...given) => {
+        const known = await verifying(...given)
+        if (resets-- > 0) {
+          await site.client().post('/reset', { address: 'anna@shop.example' })
+          const link = pathOf((await site.mail()).link)
+          expect((await site.client().post(link, { password: 'another' })).status).toBe(204)
+        }
+        return known
+      }
+      const thief = site.client()
+      expect(outcome(await thief.post('/sign-in/password', anna))).toEqual([403, 'wrong'])
+      expect((await thief.get('/me')).status).toBe(401)
+      const owner = site.client()
+      const answer = await owner.post('/sign-in/password', { username: 'anna', password: 'another' })
+      expect([answer.status, (await owner.get('/me')).status]).toEqual(two ? [200, 401] : [204, 200])
+      if (secret === undefined) return
+      const handle = member(answer, 'handle')
+      expect((await owner.post('/sign-in/code', { handle, code: codeOf(secret) })).status).toBe(204)
+    },
+  )
 })
 
 describe('mail', () => {
