@@ -81,6 +81,12 @@ const mutants: Readonly<Record<string, ReadonlyArray<Mutant>>> = {
   ],
   'the return path is not checked': [{ from: 'returnTo: localPath(returnTo)', to: 'returnTo: String(returnTo)' }],
   'a proof may be of the future': [{ from: 'Math.min(checked.right.at ?? at, at)', to: 'checked.right.at ?? at' }],
+  'a half whose sessions were ended goes on': [
+    {
+      from: 'if (!(await finishing.isGoingOn(content)))',
+      to: 'if ((await finishing.isGoingOn(content)) === undefined)',
+    },
+  ],
   'an unbound kind signs in': [{ from: "bound === false ? ['reset', 'verify'] : ", to: '' }],
   'the intent of the handle does not count': [
     { from: 'if (!intentsOf(kind).includes(content.intent))', to: 'if (intentsOf(kind).length === 0)' },

@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { base32, codeOfStep } from '../../src/sign-in/codes.js'
 import { expectAnonymousAt, expectUser } from '../support/sites/signedIn.js'
 import { pathOf, sendJson, signInSite, type SignInSite } from '../support/sites/signInSite.js'
-import { strongKey, type Visitor } from '../support/sites/sessionsApp.js'
+import { setCookies, strongKey, type Visitor } from '../support/sites/sessionsApp.js'
 import { describeEveryOther } from '../support/stores/sessionStores.js'
 
 const password = { username: 'anna', password: 'anna-secret' }
@@ -180,6 +180,26 @@ describeEveryOther((store) => {
       expect((await sendJson(site.visitor(), pathOf((await site.mail()).link), { password: 'new' })).status).toBe(204)
       const late = await sendJson(visitor, '/sign-in/code', { handle, code: codeOf(secret) })
       expect([late.status, late.body]).toMatchObject([400, { reason: 'unknown' }])
+      await expectAnonymousAt(visitor)
+      // it used the code up as little as a try
+      const again = await sendJson(visitor, '/sign-in/password', { ...password, password: 'new' })
+      const sent = { handle: (again.body as { handle: string }).handle, code: codeOf(secret) }
+      expect((await sendJson(visitor, '/sign-in/code', sent)).status).toBe(200)
+      await expectUser(visitor, 'anna')
+    })
+
+    it('T7 a reset while the code is checked ends it, too', async () => {
+      const site = await signInSite(store)
+      const { secret } = await enrolled(site)
+      const visitor = site.visitor()
+      const handle = await half(visitor)
+      const mark = await site.store.markOf('anna')
+      let asked = 0
+      site.store.instead.markOf = async () => (asked++ === 0 ? mark : 'another')
+      const late = await sendJson(visitor, '/sign-in/code', { handle, code: codeOf(secret) })
+      delete site.store.instead.markOf
+      expect([late.status, late.body, asked]).toMatchObject([400, { reason: 'unknown' }, 2])
+      expect(setCookies(late)).toEqual([])
       await expectAnonymousAt(visitor)
     })
 

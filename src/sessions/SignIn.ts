@@ -301,6 +301,12 @@ export interface LogInOptions {
   readonly absolute?: number | undefined
 }
 
+/** The same, as this package gives it. */
+export interface OwnLogInOptions extends LogInOptions {
+  /** The mark that the user must have. Another one is a 400 `unknown`: the sessions were ended after the first factor. */
+  readonly mark?: string | undefined
+}
+
 /** One session of a user. All times are in milliseconds since 1970. */
 export interface ListedSession {
   /** Good for `endSession`, and for nothing else. */

@@ -5,11 +5,12 @@
 import { randomBytes } from 'node:crypto'
 import type { Context, Request } from 'koa'
 import { isForgedChange } from '../core/CrossOrigin.js'
+import { unfinished } from '../core/AuthError.js'
 import { exchangeOf, settingsOf } from '../core/Exchange.js'
 import { ownField } from '../core/data.js'
 import { signedIn } from '../core/events.js'
 import { addedTo, proofFrom, type Proof, type ProofGiven } from '../core/Proof.js'
-import { bare, checkOptions, list, maybe, unchecked, type Check, type Checks } from '../core/options.js'
+import { bare, checkOptions, list, maybe, string, unchecked, type Check, type Checks } from '../core/options.js'
 import { hasData, sessionData } from '../kinds/plainSession.js'
 import { sourceOf } from '../kinds/sessionUser.js'
 import { subjectOf } from '../koa/watching.js'
@@ -26,7 +27,9 @@ import {
   type Details,
   reportEverywhere,
   unavailable,
+  SignInRefused,
   type LogInOptions,
+  type OwnLogInOptions,
   type Signing,
   type WithRequest,
 } from './SignIn.js'
@@ -103,12 +106,13 @@ const inOperation =
     return refused
   }
 
-const logInChecks: Checks<LogInOptions> = {
+const logInChecks: Checks<OwnLogInOptions> = {
   keep: unchecked,
   proof: unchecked,
   before: maybe(list),
   idle: maybe(duration),
   absolute: maybe(duration),
+  mark: maybe(string),
 }
 
 const detailsFrom = (options: LogInOptions): Details => {
@@ -134,7 +138,7 @@ const listOf = ({ host }: SessionOwner): SignInList => {
 
 /** Makes the functions. */
 export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptions): Signing<U> => ({
-  logIn: inOperation(owner, async (context, user: U, options: LogInOptions = {}) => {
+  logIn: inOperation(owner, async (context, user: U, options: OwnLogInOptions = {}) => {
     checkOptions('logIn(ctx, user, options)', options, logInChecks)
     const keep: unknown = ownField(options, 'keep') ?? []
     if (!Array.isArray(keep)) throw new TypeError('logIn(ctx, user, { keep }) must be an array of keys')
@@ -155,6 +159,8 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
     await changeInStore(session, async () => {
       const mark: unknown = await store.markOf(id)
       if (typeof mark !== 'string') throw new TypeError('the session store: markOf must resolve to a string')
+      // compared with what the session gets, so that no reset comes in between
+      if ((ownField(options, 'mark') ?? mark) !== mark) throw new SignInRefused(unfinished('unknown'))
       const { finished, listed: before, idle: idleBefore } = session.details(ctx)
       const userBefore = session.present(ctx)?.id
       const kept = finished === undefined ? {} : { finished }

@@ -175,6 +175,8 @@ export interface Finishing<P extends ProofGiven> {
   readonly browser: string | undefined
   /** Who is signed in. */
   readonly subject: string | undefined
+  /** Whether the sessions of its user were not ended since its first factor, if it has one. */
+  readonly isGoingOn: (half: Pick<Content, 'subject' | 'mark'>) => Promise<boolean>
   /** Whether the session of this browser was made or changed by a ceremony. */
   readonly isFinishedHere: (id: string) => boolean
   /** Lets the application decide, and signs in. */
@@ -411,6 +413,7 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
         if (isForSubject(content.intent) && (subject === undefined || content.subject !== subject)) {
           return unfinished('anotherUser')
         }
+        if (!(await finishing.isGoingOn(content))) return unfinished('unknown') // it uses no code up
         const run = () => attempt(kind, opened, { answer, browser, id }, finishing)
         return kind.leadsAgain === true ? once(id, run, content) : run()
       })

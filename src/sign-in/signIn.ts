@@ -16,7 +16,7 @@ import { clientAddress } from '../guesses/Guess.js'
 import { markCeremony } from '../koa/callbacks.js'
 import { respondFailure } from '../koa/respond.js'
 import { guardHeadersOf } from '../koa/responseHeaders.js'
-import { contextOf, SignInRefused, type WithRequest } from '../sessions/SignIn.js'
+import { contextOf, SignInRefused, type OwnLogInOptions, type WithRequest } from '../sessions/SignIn.js'
 import { applicationOf, type Application } from './Application.js'
 import {
   intentsOf,
@@ -336,15 +336,12 @@ export const finish = <Kept, Answer, P extends ProofGiven>(
       incoming,
       browser: browserOf(host, ctx.request),
       subject,
+      isGoingOn: async ({ subject: about, mark }) =>
+        mark === undefined || about === undefined || (await host.store.markOf(about)) === mark,
       isFinishedHere: (id) =>
         session.details(ctx).finished?.includes(id) === true || (host.finished.get(id) ?? 0) > Date.now(),
       complete: unrefused(async (finished) => {
-        const { intent, mark, id } = finished
-        const about = finished.subject
-        // all sessions were ended after the first factor
-        if (mark !== undefined && about !== undefined && (await host.store.markOf(about)) !== mark) {
-          return E.left(AuthErrors.unfinished('unknown'))
-        }
+        const { intent, subject: about, id } = finished
         const answer = await fromAnswer(userOf(ctx, { ...finished, body: incoming.body }))
         if (E.isLeft(answer)) {
           const isOwn = answer.left._tag === 'invalid' && answer.left.reason === undefined
@@ -388,13 +385,14 @@ const unrefused =
 const completed = async (
   ctx: Context,
   { session }: Application,
-  { intent, proof, before }: Finished,
+  { intent, proof, before, mark }: Finished,
   user: unknown,
   keep: ReadonlyArray<string>,
 ): Promise<void> => {
   const { signing } = session
+  const options: OwnLogInOptions = { keep, proof, before, mark }
   // Safe: `identify` of the application refuses what it cannot identify
-  if (intent === 'signIn') await signing?.logIn(ctx, user as never, { keep, proof, before })
+  if (intent === 'signIn') await signing?.logIn(ctx, user as never, options)
   else if (intent === 'stepUp') await signing?.addProof(ctx, proof)
 }
 

@@ -51,6 +51,7 @@ interface Sent {
 export const world = (make: Make) => {
   let now = 1e12
   let isDown = false
+  let isOver = false
   let keys = [keyOf('a')]
   const order: string[] = []
   const until = new Map<string, number>()
@@ -86,6 +87,7 @@ export const world = (make: Make) => {
     now: () => now,
     tick: (ms: number) => (now += ms),
     down: (is: boolean) => (isDown = is),
+    over: (is: boolean) => (isOver = is),
     rotate: (to: string[]) => (keys = to),
     spent: () => until.size,
     stored: () => [...until.keys()],
@@ -106,6 +108,7 @@ export const world = (make: Make) => {
         incoming: incoming(sent),
         browser,
         subject,
+        isGoingOn: async () => !isOver,
         isFinishedHere: () => false,
         complete: async (finished) => {
           order.push('complete')
@@ -375,6 +378,15 @@ export const ceremonyLaws: Readonly<Record<string, (make: Make) => Promise<void>
     expect(ended).toMatchObject({
       right: { completed: { finished: { proof: { at: 1e12 }, before, subject: 'anna' } } },
     })
+  },
+
+  'half: one whose sessions were ended is unknown, spends nothing, and checks nothing': async (make) => {
+    const w = world(make)
+    const sent = await w.begin(2, 'mine', 'signIn', 'anna', { before: [{ method: 'password', at: 1e12 }] })
+    w.over(true)
+    expect([reasonOf(await w.finish(2, 'mine', sent)), w.order]).toEqual(['unknown', []])
+    w.over(false)
+    expect(reasonOf(await w.finish(2, 'mine', sent))).toBe('in')
   },
 
   'at rest: a copy of the store signs in no user, with the keys of the application, too': async (make) => {
