@@ -110,6 +110,8 @@ export interface Kind<Ask, Kept, Answer, P extends ProofGiven = ProofGiven> {
   readonly at?: ((callback: string) => Kind<Ask, Kept, Answer, P>) | undefined
   /** Whether an answer that comes again, in the session that it made, leads where it led. Default `false`: `unknown`. */
   readonly leadsAgain?: boolean | undefined
+  /** `false` for a kind that does everything in `check`, such as a registration: `finish` can do without a hook. Default `true`. */
+  readonly needsHook?: boolean | undefined
   /** Begins. It may ask the network, and must not write. */
   readonly begin: (
     incoming: Incoming,

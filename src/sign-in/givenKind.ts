@@ -31,7 +31,7 @@ export const placedIn = <K extends { readonly name: string; readonly at?: ((call
   return withoutInherited(here)
 }
 
-const optional = ['tries', 'bound', 'intents', 'posted', 'at', 'leadsAgain']
+const optional = ['tries', 'bound', 'intents', 'posted', 'at', 'leadsAgain', 'needsHook']
 
 // What all objects of a process inherit, after a merge has polluted their prototype, is not said by the kind
 const withoutInherited = <K extends object>(kind: K): K => {

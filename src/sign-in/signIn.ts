@@ -11,7 +11,7 @@ import { ownField } from '../core/data.js'
 import { proofFrom, type Proof, type ProofGiven } from '../core/Proof.js'
 import { fromAnswer } from '../core/Result.js'
 import { settingsOf } from '../core/Exchange.js'
-import { checkHook, checkOptions, declareFactory, list, maybe, oneOf, unchecked } from '../core/options.js'
+import { checkHook, checkOptions, declareFactory, isGiven, list, maybe, oneOf, unchecked } from '../core/options.js'
 import { clientAddress } from '../guesses/Guess.js'
 import { markCeremony } from '../koa/callbacks.js'
 import { respondFailure } from '../koa/respond.js'
@@ -296,6 +296,8 @@ export interface FinishOptions {
  *
  * If the hook wrote no response, a browser is led to the path of the beginning (303), and others get `{ returnTo }`. A
  * popup gets the page that leads its opener there (200).
+ * A kind that does everything itself, such as `passkeys({ ... }).register`, needs no hook.
+ *
  * Failures are answered by the error mapper: 400 `unknown`, `late`, `declined`, `provider`, 403 `wrong`, `anotherUser`,
  * `anotherBrowser`, `noAccount`, 503 in an outage.
  *
@@ -313,13 +315,23 @@ export interface FinishOptions {
  *     finish(google, (_ctx, { proof }) => accounts.of(proof.issuer, proof.subject)),
  *   )
  */
-export const finish = <Kept, Answer, P extends ProofGiven>(
+export function finish<Kept, Answer, P extends ProofGiven>(
+  given: Kind<never, Kept, Answer, P> & { readonly needsHook: false },
+): Middleware
+export function finish<Kept, Answer, P extends ProofGiven>(
   given: Kind<never, Kept, Answer, P>,
   userOf: (ctx: Context, done: Done<P>) => unknown,
+  options?: FinishOptions,
+): Middleware
+export function finish<Kept, Answer, P extends ProofGiven>(
+  given: Kind<never, Kept, Answer, P>,
+  hook?: (ctx: Context, done: Done<P>) => unknown,
   options: FinishOptions = {},
-): Middleware => {
+): Middleware {
   checkKind('finish(kind, hook)', given)
-  checkHook('finish(kind, hook): hook', userOf, 2)
+  const needsHook = !isGiven(given, 'needsHook') || given.needsHook !== false
+  if (needsHook || hook !== undefined) checkHook('finish(kind, hook): hook', hook, 2)
+  const userOf = hook ?? (() => true)
   const { keep = [] } = checkOptions<FinishOptions>('finish(kind, hook, options)', options, { keep: maybe(list) })
   const run: Middleware = async (ctx) => {
     const application = applicationOf('finish(kind)', ctx)

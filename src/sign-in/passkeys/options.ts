@@ -5,6 +5,12 @@ import { checkOptions, hook, maybe, oneOf, positive, withMethods, type Check, ty
 import type { PasskeyRecord, PasskeyStore } from './PasskeyStore.js'
 import { algorithms, type RelyingParty } from './RelyingParty.js'
 
+/** A user whose type is not given, as in `passkeys({ nameOf: (user) => user.email })`. `passkeys<User>` names another type. */
+export interface NamedUser {
+  readonly email: string
+  readonly username: string
+}
+
 /** How an application uses passkeys. All times are in milliseconds. */
 export interface PasskeysOptions<U> {
   /**

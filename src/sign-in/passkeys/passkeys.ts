@@ -19,6 +19,7 @@ import {
   creationOptions,
   resolveOptions,
   requestOptions,
+  type NamedUser,
   type ResolvedOptions,
   type PasskeysOptions,
 } from './options.js'
@@ -42,17 +43,20 @@ export interface PasskeyProof extends ProofGiven {
 export type PasskeyKind = Kind<never, null, Assertion, PasskeyProof>
 
 /** Registers a passkey for the user who is signed in. */
-export type PasskeyRegistration = Kind<never, Registering, Registration, PasskeyProof>
+export interface PasskeyRegistration extends Kind<never, Registering, Registration, PasskeyProof> {
+  /** The passkey is stored when its answer is right. A hook can write another response. */
+  readonly needsHook: false
+}
 
 interface Registering {
   readonly userHandle: string
 }
 
-/** The ceremonies of one RP id. The value itself signs in. */
+/** The ceremonies of one RP id. The value itself signs in, or proves what `begin(passkey, { intent: 'stepUp' })` began. */
 export interface Passkeys extends PasskeyKind {
   /** Registers. Ask for a fresh proof where it begins. */
   readonly register: PasskeyRegistration
-  /** Proves the user who is signed in. */
+  /** Proves the user who is signed in; no other route finishes what it began. */
   readonly stepUp: PasskeyKind
   /** Middleware that lists the related origins at `/.well-known/webauthn`. Use it before the routers. */
   readonly related: Middleware
@@ -87,6 +91,7 @@ const registering = (setting: ResolvedOptions, store: PasskeyStore): PasskeyRegi
     name: `passkey.register:${party.id}`,
     lifetime,
     intents: ['link'],
+    needsHook: false,
     begin: async ({ principal }, { subject }) => {
       if (subject === undefined) return E.left(unfinished('anotherUser'))
       const name = nameFrom(setting, principal)
@@ -121,12 +126,17 @@ const nameFrom = ({ nameOf }: ResolvedOptions, principal: unknown): string => {
   throw new TypeError('passkeys({ nameOf }) must return a string that is not empty, such as the e-mail address')
 }
 
-const using = (setting: ResolvedOptions, store: PasskeyStore, kind: string, intent: Intent): PasskeyKind => {
+const using = (
+  setting: ResolvedOptions,
+  store: PasskeyStore,
+  kind: string,
+  ...intents: ReadonlyArray<Intent>
+): PasskeyKind => {
   const { party, lifetime } = setting
   return {
     name: `${kind}:${party.id}`,
     lifetime,
-    intents: [intent],
+    intents,
     begin: () => E.right({ kept: null, send: (challenge) => ({ body: requestOptions(setting, challenge) }) }),
     read: ({ body }) => answered(assertionIn(body)),
     check: async (_kept, answer, ceremony) => {
@@ -159,7 +169,7 @@ const answered = <A extends Assertion | Registration>(read: O.Option<A>) =>
  * Passkeys of one RP id, as kinds for `begin` and `finish`. Throws a TypeError for options that cannot work.
  *
  * The proof has the identifier of the user in `subject`. When the hook of `register` is called, the passkey is stored; the hook
- * returns something truthy. Every wrong answer is 400 `unknown`, with the same body for all, and nothing is stored. A store that
+ * returns something truthy, and can be left out. Every wrong answer is 400 `unknown`, with the same body for all, and nothing is stored. A store that
  * fails is 503.
  *
  * @example
@@ -186,11 +196,11 @@ const answered = <A extends Assertion | Registration>(read: O.Option<A>) =>
  * router.post('/sign-in/passkey', withAuth(null), finish(passkey, (_ctx, { proof }) => users.get(proof.subject)))
  * app.use(passkey.related).use(router.routes())
  */
-export const passkeys = <U>(options: PasskeysOptions<U>): Passkeys => {
+export const passkeys = <U = NamedUser>(options: PasskeysOptions<U>): Passkeys => {
   const setting = resolveOptions(options)
   const store = timedStore(setting)
   return {
-    ...using(setting, store, 'passkey', 'signIn'),
+    ...using(setting, store, 'passkey', 'signIn', 'stepUp'),
     stepUp: using(setting, store, 'passkey.stepUp', 'stepUp'),
     register: registering(setting, store),
     related: relatedOrigins(setting.party.id, setting.related),
