@@ -30,7 +30,7 @@ import {
   type Kind,
   type Sent,
 } from './ceremony.js'
-import { bodyOf } from './body.js'
+import { answerOf, bodyOf } from './body.js'
 import { browserFor, browserOf } from './browser.js'
 import { ceremonyReports } from './CeremonyReports.js'
 import { checkKind, placedIn } from './givenKind.js'
@@ -340,7 +340,7 @@ export function finish<Kept, Answer, P extends ProofGiven>(
     const refuse = refusing(ctx, application, kind.name, 'finish')
     if (kind.posted !== undefined && ctx.method === 'POST') return bounce(ctx, kind.posted)
     if (isRefused(ctx)) return refuse(AuthErrors.forged)
-    const incoming = incomingOf(ctx, await bodyOf(ctx))
+    const incoming = incomingOf(ctx, await answerOf(ctx))
     ctx.set('Cache-Control', 'no-store')
     const subject = session.present(ctx)?.id
     if (subject === undefined && session.isUnavailable()) return refuse(AuthErrors.unavailable())

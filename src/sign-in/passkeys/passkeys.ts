@@ -72,7 +72,8 @@ const timedStore = ({ store, timeout }: ResolvedOptions): PasskeyStore => {
   const ask = within('passkeys', timeout)
   return {
     add: (record) => ask(() => store.add(record)),
-    byId: (id) => ask(() => store.byId(id)),
+    // null is how many drivers say that there is no row
+    byId: async (id) => (await ask(() => store.byId(id))) ?? undefined,
     ofUser: (user) => ask(() => store.ofUser(user)),
     update: (id, use, at) => ask(() => store.update(id, use, at)),
     remove: (id, user) => ask(() => store.remove(id, user)),
@@ -169,8 +170,8 @@ const answered = <A extends Assertion | Registration>(read: O.Option<A>) =>
  * Passkeys of one RP id, as kinds for `begin` and `finish`. Throws a TypeError for options that cannot work.
  *
  * The proof has the identifier of the user in `subject`. When the hook of `register` is called, the passkey is stored; the hook
- * returns something truthy, and can be left out. Every wrong answer is 400 `unknown`, with the same body for all, and nothing is stored. A store that
- * fails is 503.
+ * returns something truthy, and can be left out. Every wrong answer is 400 `unknown`, with the same body for all, and nothing is
+ * stored. A store that fails is 503.
  *
  * @example
  * import Router from '@koa/router'
