@@ -117,10 +117,17 @@ export const settled =
     }
   }
 
+const passkeyAnswers = ['/sign-in/passkey', '/prove/passkey', '/passkeys']
+
 /** Refuses a body that cannot be read: what a client sent is no failure of the shop. */
-export const refuseBody = (error: Error, ctx: Context): never => {
+export const refuseBody = (error: Error, ctx: Context): void => {
+  // whatever is wrong with the answer of a passkey, the library says the same
+  if (passkeyAnswers.includes(ctx.path)) {
+    ctx.request.body = {}
+    return
+  }
   const status = 'status' in error && typeof error.status === 'number' ? error.status : 400
-  return ctx.throw(status >= 400 && status < 500 ? status : 400)
+  ctx.throw(status >= 400 && status < 500 ? status : 400)
 }
 
 const statusOf = (error: unknown): number => {

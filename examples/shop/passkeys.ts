@@ -6,6 +6,21 @@ import type { Account } from './accounts.js'
 import { done, refuse, settled } from './answers.js'
 import { keep, type Routes, type Shop } from './shop.js'
 
+// What the OpenAPI document says about the bodies of the shop's own answers
+const members = (properties: Readonly<Record<string, object>>) => ({ type: 'object' as const, properties })
+const json = (description: string, schema: object) => ({ description, content: { 'application/json': { schema } } })
+const refused = (description: string) => ({
+  description,
+  content: { 'application/problem+json': { schema: members({ reason: { type: 'string' } }) } },
+})
+const credential = members({ id: { type: 'string', description: 'The id of the credential, in base64url.' } })
+const time = { type: 'integer', description: 'In milliseconds since 1970.' }
+const listed = {
+  type: 'array',
+  items: members({ ...credential.properties, createdAt: time, lastUsedAt: time, backedUp: { type: 'boolean' } }),
+}
+const origins = members({ origins: { type: 'array', items: { type: 'string' } } })
+
 /** Adds the routes. The store must be in the file of the accounts. */
 export const passkeyRoutes = (api: Routes, shop: Shop, store: PasskeyStore): void => {
   const { accounts, fresh, open, settings, times, user } = shop
@@ -31,10 +46,14 @@ export const passkeyRoutes = (api: Routes, shop: Shop, store: PasskeyStore): voi
   )
   const creation = operation({ summary: 'Options of a new passkey', tags, ...passkeyOperations.beginRegistration })
   api.post('/passkeys/options', creation, fresh, begin(passkey.register))
-  const { requestBody } = passkeyOperations.finishRegistration
   api.post(
     '/passkeys',
-    operation({ summary: 'Register', tags, ...(requestBody && { requestBody }) }),
+    operation({
+      summary: 'Register',
+      tags,
+      ...passkeyOperations.finishRegistration,
+      responses: { 201: json('Registered', credential), 400: refused('The answer is wrong, or late') },
+    }),
     user,
     finish(passkey.register, (ctx, { proof }) => {
       ctx.status = 201
@@ -42,11 +61,21 @@ export const passkeyRoutes = (api: Routes, shop: Shop, store: PasskeyStore): voi
       return true
     }),
   )
-  api.get('/passkeys', operation({ summary: 'Your passkeys', tags }), user, async (ctx) => {
+  const list = operation({ summary: 'Your passkeys', tags, responses: { 200: json('All of them', listed) } })
+  api.get('/passkeys', list, user, async (ctx) => {
     const own = await store.ofUser(ctx.request.auth.username)
     ctx.body = own.map(({ id, createdAt, lastUsedAt, backedUp }) => ({ id, createdAt, lastUsedAt, backedUp }))
   })
-  api.delete('/passkeys/:id', operation({ summary: 'Remove one', tags }), fresh, async (ctx) => {
+  const removal = operation({
+    summary: 'Remove one',
+    tags,
+    responses: {
+      204: { description: 'Removed' },
+      404: refused('You have no such passkey'),
+      409: refused('It is the last way to sign in'),
+    },
+  })
+  api.delete('/passkeys/:id', removal, fresh, async (ctx) => {
     const { username } = ctx.request.auth
     const id = String(ctx.params['id'])
     if (await accounts.removePasskey(username, id)) return done(ctx)
@@ -58,11 +87,17 @@ export const passkeyRoutes = (api: Routes, shop: Shop, store: PasskeyStore): voi
   api.post('/prove/passkey/options', stepUp, user, begin(passkey.stepUp))
   api.post(
     '/prove/passkey',
-    operation({ summary: 'A fresh proof', tags }),
+    operation({
+      summary: 'A fresh proof',
+      tags,
+      ...passkeyOperations.finish,
+      responses: { 204: { description: 'Proved' }, 400: refused('The answer is wrong, or late') },
+    }),
     user,
     settled(finish(passkey.stepUp, (_ctx, { proof }) => accounts.find(proof.subject))),
   )
-  api.get('/.well-known/webauthn', operation({ summary: 'Related origins', tags }), open, (ctx) => {
+  const related = operation({ summary: 'Related origins', tags, responses: { 200: json('For browsers', origins) } })
+  api.get('/.well-known/webauthn', related, open, (ctx) => {
     ctx.body = { origins: relatedOrigins }
   })
 }

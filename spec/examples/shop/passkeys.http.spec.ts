@@ -312,3 +312,35 @@ it('another site begins and finishes nothing', async () => {
   }
   expect((await visitor.post('/sign-in/passkey', answer)).status).toBe(200)
 })
+
+it('an answer that cannot be read has the body of every wrong one', async () => {
+  const site = await shopSite()
+  const { visitor, phone } = await registered(site)
+  const wrong = phone.get(await optionsAt(visitor, '/sign-in/passkey'), { signature: 'wrong' })
+  const { body: expected } = await visitor.post('/sign-in/passkey', wrong)
+  for (const path of ['/sign-in/passkey', '/prove/passkey', '/passkeys']) {
+    for (const body of ['{', 'null', '"x"', '7', '', '[]', `{"id":"${'A'.repeat(2 ** 20)}"}`]) {
+      const { status, body: answer } = await visitor.send('POST', path, body)
+      expect([path, body.slice(0, 10), status, answer]).toEqual([path, body.slice(0, 10), 400, expected])
+    }
+  }
+  expect(site.exceptions).toEqual([])
+})
+
+it('the OpenAPI document has the bodies of every route of passkeys', async () => {
+  const site = await shopSite()
+  const { body } = await site.client().get('/openapi.json')
+  // Safe: the specs of the document check its shape
+  const { paths } = body as { paths: Record<string, Record<string, { requestBody?: unknown; responses: object }>> }
+  const described = Object.entries(paths).flatMap(([path, methods]) =>
+    /passkey|webauthn/.test(path)
+      ? Object.entries(methods).map(([method, one]) => [`${method} ${path}`, one] as const)
+      : [],
+  )
+  expect(described).toHaveLength(9)
+  for (const [name, { requestBody, responses }] of described) {
+    expect([name, requestBody !== undefined]).toEqual([name, name.startsWith('post')])
+    const success = Object.entries(responses).find(([status]) => status.startsWith('2'))
+    expect(name, JSON.stringify(success)).toSatisfy(() => success?.[0] === '204' || 'content' in (success?.[1] ?? {}))
+  }
+})
