@@ -2,7 +2,7 @@
 import { hash as bcryptHash } from '@node-rs/bcrypt'
 import { hashRaw } from '@node-rs/argon2'
 import { scryptSync } from 'node:crypto'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { hash, verify } from 'koa-with-auth/passwords'
 
 const base64 = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '')
@@ -59,6 +59,21 @@ describe('P-01 a wrong password', () => {
       expect(ratio(), JSON.stringify([...times])).toBeLessThan(1.6)
     },
   )
+
+  it('does no work for a hash that only waited for the processor', { timeout: 120_000 }, async () => {
+    const shortest = async (): Promise<number> => {
+      const times: number[] = []
+      for (let round = 0; round < 5; round++) times.push(await timeOf(null, 'wrong'))
+      return Math.min(...times)
+    }
+    const before = await shortest()
+    const clock = vi.spyOn(performance, 'now')
+    let waited = 0
+    clock.mockImplementation(() => (waited += 2000))
+    expect(await verify(scryptOf('right', 11), 'right')).toBe(true)
+    clock.mockRestore()
+    expect(await shortest()).toBeLessThan(3 * before)
+  })
 
   it.each(['x', ' ', '$2b$', 'plain text'])('is a TypeError where the stored string is %j', async (stored) => {
     await expect(verify(stored, 'wrong')).rejects.toThrow(TypeError)
