@@ -39,7 +39,9 @@ describe('C-08 a program without a name', () => {
     expect(made('production', join(folder, 'app.js'), 'shop')).toEqual([])
     writeFileSync(join(folder, 'package.json'), '{ "name": "shop" }')
     expect(made('production', join(folder, 'app.js'))).toEqual([])
-    writeFileSync(join(folder, 'package.json'), '{ "name": "" }')
-    expect(() => made('production', join(folder, 'app.js'))).toThrow('name')
+    for (const name of ['""', '"  "', '7']) {
+      writeFileSync(join(folder, 'package.json'), `{ "name": ${name} }`)
+      expect(() => made('production', join(folder, 'app.js')), name).toThrow('name')
+    }
   })
 })

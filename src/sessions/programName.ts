@@ -20,7 +20,7 @@ const nameIn = (file: string): string | undefined => {
   try {
     const content: unknown = JSON.parse(readFileSync(file, 'utf8'))
     if (typeof content !== 'object' || content === null || !('name' in content)) return undefined
-    return typeof content.name === 'string' && content.name !== '' ? content.name : undefined
+    return typeof content.name === 'string' && content.name.trim() !== '' ? content.name : undefined
   } catch {
     // there is no readable package.json here
     return undefined
