@@ -31,6 +31,7 @@ const plain = /^[!-~]*$/
 const ofAnyScript = (name: string): string =>
   latinized(
     name
+      .replace(isolated, '')
       .normalize('NFKD')
       .replace(/[^\S\ufeff]/g, ' ')
       .replace(/[·\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, ''),
@@ -40,6 +41,20 @@ const ofAnyScript = (name: string): string =>
     .toLowerCase()
     .slice(0, MAX_NAME_LENGTH)
     .trim()
+
+// Isolated Arabic vowel signs. NFKD would put a blank before each, but a collation ignores them
+const isolated = /[\ufc5e-\ufc63\ufe70\ufe72\ufe74\ufe76\ufe78\ufe7a\ufe7c\ufe7e]/g
+
+/**
+ * @internal Everything that a name is counted as. Some marks, such as U+0363, are a letter for a collation, and an accent for a program
+ * that drops all marks. So a name that has one counts as both.
+ */
+export const accountNames = (name: string): readonly [string, ...string[]] => {
+  const whole = accountName(name)
+  if (plain.test(name)) return [whole]
+  const bare = accountName(name.normalize('NFKD').replace(/\p{M}/gu, ''))
+  return bare === whole ? [whole] : [whole, bare]
+}
 
 // The start of a name that is long enough, in which each character is what databases take it for. Each is looked up once
 const latinized = (name: string): string => {
@@ -214,19 +229,21 @@ export const countsIn = (limiters: Limiters, prefix: number = DEFAULT_PREFIX) =>
       digest(...(isCrossSite ? ['cross-site', ...parts] : parts))
     const from = { limiter: anyAccount ?? accountAndAddress, key: keyed('address', address) }
     if (account === undefined) return [from]
-    const whose = accountName(account)
-    const counts: [Count, ...Count[]] = [
-      { limiter: accountAndAddress, key: keyed('account and address', whose, address) },
-    ]
+    const [whose, ...others] = accountNames(account)
+    const pair = (name: string): Count => ({
+      limiter: accountAndAddress,
+      key: keyed('account and address', name, address),
+    })
+    const counts: [Count, ...Count[]] = [pair(whose), ...others.map(pair)]
     if (anyAccount !== undefined) counts.push(from)
     if (everywhere === undefined) return counts
     const network = ofNetwork === undefined ? undefined : widerNetwork(address, prefix)
-    if (network !== undefined) {
-      counts.push({ limiter: everywhere, key: keyed('share', whose, network), atMost: ofNetwork })
-    } else if (share !== undefined) {
-      counts.push({ limiter: everywhere, key: keyed('share', whose, address), atMost: share })
+    const [part, atMost] = network === undefined ? [address, share] : [network, ofNetwork]
+    for (const name of [whose, ...others]) {
+      if (atMost !== undefined) counts.push({ limiter: everywhere, key: keyed('share', name, part), atMost })
+      counts.push({ limiter: everywhere, key: keyed('account', name) })
     }
-    return [...counts, { limiter: everywhere, key: keyed('account', whose) }]
+    return counts
   }
 }
 
