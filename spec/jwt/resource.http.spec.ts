@@ -414,6 +414,33 @@ describe('mcpAuth', () => {
       ],
     },
     {
+      what: 'a plain function that asks another one',
+      auth: (jwt) => (request: Request) => async () => {
+        await jwt(request)()
+        return key(request)()
+      },
+    },
+    {
+      what: 'a plain function that decides by itself',
+      auth: (jwt) => (request: Request) => async () => {
+        await jwt(request)()
+        return E.right({ guest: true })
+      },
+    },
+    {
+      what: "fp-ts's own alternative",
+      auth: (jwt) =>
+        pipe(
+          jwt,
+          RTE.filterOrElseW(
+            () => false,
+            () => AuthError.invalid,
+          ),
+          RTE.altW(() => key),
+          describedAs(jwt),
+        ),
+    },
+    {
       what: 'recoverUnavailable after a timeout',
       auth: (jwt) =>
         pipe(
@@ -480,6 +507,28 @@ describe('mcpAuth', () => {
     const sent = await token('files:read')
     const answer = await get({ Authorization: `Bearer ${sent}`, 'X-API-Key': 'k' })
     expect([errors.map(String), answer.status, reported]).toEqual([[], 204, [expect.objectContaining({ token: sent })]])
+  })
+})
+
+describe('S07 two guards for one request', () => {
+  it('each has the token that let its own caller in', async () => {
+    const { jwt, token } = await behind()
+    const seen: unknown[] = []
+    const note = (ctx: Context) => seen.push(mcpAuth(ctx)?.extra['scope'])
+    const router = new Router()
+    router.get('/:a', withAuth(jwt), async (ctx, next) => {
+      note(ctx)
+      await next()
+      note(ctx)
+    })
+    router.get('/:b', withAuth(null), (ctx) => {
+      note(ctx)
+      ctx.status = 204
+    })
+    const { url, close } = await listen(new Koa().use(router.routes()))
+    onTestFinished(close)
+    await ask(`${url}/x`, { headers: { Authorization: `Bearer ${await token('files:read')}` } })
+    expect(seen).toEqual(['files:read', undefined, 'files:read'])
   })
 })
 

@@ -249,14 +249,27 @@ const withNode = <P>({ description, decide }: Halves<P>, own: Node): Authenticat
   })
 }
 
-// Called by a function that a guard asks: what it accepts, that guard accepts
+// Called by a function that a guard asks: what lets in last there is what that guard accepts
 const decideApart = <P>(decide: Decide<P>, attempt: Attempt): Evaluation<P> =>
   andThen(decide(attempt), (result) => {
-    if (attempt.token === undefined || E.isLeft(result)) return result
     const guards = knownExchange(attempt.request.ctx)?.attempt
-    if (guards?.request === attempt.request) guards.token = attempt.token
+    if (E.isLeft(result) || guards?.request !== attempt.request) return result
+    guards.token = attempt.token ?? guards.tokenAhead
+    guards.letIn = result.right
     return result
   })
+
+// A function may call an authenticator, and let somebody else in
+const askingFunction =
+  (decide: Decide): Decide =>
+  (attempt) => {
+    const { token } = attempt
+    attempt.tokenAhead = token
+    return andThen(decide(attempt), (result) => {
+      if (E.isRight(result) && attempt.letIn !== result.right) attempt.token = token
+      return result
+    })
+  }
 
 /** @internal The node of the tree that an authenticator is; `undefined` for another function. */
 export const nodeOf = (self: object): Node | undefined =>
@@ -398,7 +411,8 @@ export const fromFunction = <M extends AuthenticatorLike>(member: M): Authentica
   checkMember('fromFunction', member)
   // Safe, both: `PrincipalOf` is an authenticator's own principal, or else what `PrincipalFromAnswer` computes
   if (isAuthenticator(member)) return member as Authenticator<PrincipalOf<M>>
-  return ofKind({ ...custom, authenticate: (request) => member(request) }, member) as Authenticator<PrincipalOf<M>>
+  const asked = ofKind({ ...custom, authenticate: (request) => member(request) }, member)
+  return make(asked.description, askingFunction(decideOf(asked))) as Authenticator<PrincipalOf<M>>
 }
 
 declareFactory('authenticator', authenticator)

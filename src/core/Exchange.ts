@@ -28,6 +28,10 @@ export interface Attempt {
   isRecovered: boolean
   /** @internal The access token that was accepted. A part of the tree that goes on without it restores the one before. */
   token: unknown
+  /** @internal The token that was accepted before a function was asked that may call authenticators itself. */
+  tokenAhead: unknown
+  /** @internal The principal that an authenticator let in last that such a function called. */
+  letIn: unknown
 }
 
 /** @internal A guess that is counted, unless a kind later knows its credential. */
@@ -55,6 +59,8 @@ export const newAttempt = (request: Request): Attempt => ({
   isUncounted: false,
   isRecovered: false,
   token: undefined,
+  tokenAhead: undefined,
+  letIn: undefined,
 })
 
 /**

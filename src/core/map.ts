@@ -24,6 +24,7 @@ import {
   readerOf,
   type Authenticator,
   type Change,
+  type Decide,
   type Halves,
 } from './Authenticator.js'
 import { admitsAnonymous, withChallenges, wrappedBy } from './Description.js'
@@ -167,12 +168,14 @@ export const describedAs = <O>(original: Authenticator<O>) => {
     checkMember('describedAs(a)(rte)', rte)
     const ask = (request: Request): Evaluation<unknown> =>
       isOptional ? fromOptional(() => rte(request)()) : answerTo(() => rte(request))
+    const decide: Decide = (attempt) => {
+      attempt.tokenAhead = attempt.token
+      return andThen(ask(attempt.request), (result) => finishResult(result, attempt.request))
+    }
     // Safe: `fromAnswer` lets through exactly what `PrincipalFromAnswer` computes, and anonymous callers where `original` does
-    return make(
-      description,
-      ({ request }) => andThen(ask(request), (result) => finishResult(result, request)),
-      readerOf(original),
-    ) as Authenticator<PrincipalFromAnswer<P> | AnonymousOf<O, P>>
+    return make(wrappedBy(description, 'describedAs'), decide, readerOf(original)) as Authenticator<
+      PrincipalFromAnswer<P> | AnonymousOf<O, P>
+    >
   }
 }
 

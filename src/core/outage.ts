@@ -100,6 +100,7 @@ export const recoverUnavailable = <R>(f: (request: Request, error: Unavailable) 
         const error = result.left
         attempt.isRecovered = true
         attempt.token = token
+        attempt.tokenAhead = token
         return andThen(
           answerTo(() => f(request, error)),
           (recovered) => finishResult(recovered, request),

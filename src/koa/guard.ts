@@ -125,7 +125,7 @@ const admitAnyone = (levels: ReadonlyArray<string>): Enforce => {
     const exchange = read(ctx)
     const isNested = enterOperation(ctx, exchange)
     if (decisions.hasSubscribers) recordPublic(ctx, levels)
-    return runAs(ctx, exchange, undefined, isNested, asOperation(ctx, exchange, next))
+    return runAs(ctx, exchange, undefined, undefined, isNested, asOperation(ctx, exchange, next))
   }
 }
 
@@ -192,15 +192,15 @@ export const deciding = (
   const { whenAdmitted, whenRefused } = guardHeaders
   const recorder = decisionRecorder(authenticator, levels)
 
-  const proceed = (ctx: Context, exchange: Exchange, next: Next, isNested: boolean, result: Result) => {
+  const proceed = (ctx: Context, exchange: Exchange, next: Next, isNested: boolean, result: Result, token: unknown) => {
     if (E.isRight(result)) {
       applyHeaders(ctx, exchange, guardHeaders, whenAdmitted)
-      return runAs(ctx, exchange, result.right, isNested, next)
+      return runAs(ctx, exchange, result.right, token, isNested, next)
     }
     if (!E.isLeft(result)) throw new TypeError('an authenticator must return an Either')
     applyHeaders(ctx, exchange, guardHeaders, whenRefused)
     const refuse = () => answerFailure(ctx, exchange.settings, result.left, guardHeaders)
-    return Promise.resolve(runAs(ctx, exchange, undefined, isNested, refuse))
+    return Promise.resolve(runAs(ctx, exchange, undefined, undefined, isNested, refuse))
   }
 
   return (ctx, exchange, next, isNested) => {
@@ -218,14 +218,12 @@ export const deciding = (
     if (!(result instanceof Promise)) {
       if (begun !== undefined) recorder.settled(ctx, begun, result)
       restore(ctx.response, before)
-      exchange.token = attempt.token
-      return proceed(ctx, exchange, next, isNested, result)
+      return proceed(ctx, exchange, next, isNested, result, attempt.token)
     }
     return inTime(result, exchange.settings.timeout).then((late) => {
       if (begun !== undefined) recorder.settled(ctx, begun, late)
       restore(ctx.response, before)
-      exchange.token = attempt.token
-      return proceed(ctx, exchange, next, isNested, late)
+      return proceed(ctx, exchange, next, isNested, late, attempt.token)
     })
   }
 }
@@ -270,8 +268,8 @@ const asOperation = (ctx: Context, exchange: Exchange, next: Next): Next =>
       }
 
 /*
- * `ctx.request.auth` is set while an operation runs. Two layers of a router can match one URL. So the principal of an
- * outer guard is restored when the request comes back to it.
+ * `ctx.request.auth` is set while an operation runs, and so is the token that let its caller in. Two layers of a router can match
+ * one URL. So those of an outer guard are restored when the request comes back to it.
  *
  * With the setting `state` the principal is in `ctx.state` too, where older handlers read it.
  */
@@ -281,15 +279,18 @@ type Guarded = Context['request'] & { auth?: unknown }
 /** Runs with this principal. `isNested`: whether a guard around this one has set another. */
 const runAs = <A extends Promise<unknown> | void>(
   ctx: Context,
-  { settings: { state } }: Exchange,
+  exchange: Exchange,
   principal: unknown,
+  token: unknown,
   isNested: boolean,
   run: () => A,
 ): A | Promise<Awaited<A>> => {
+  if (isNested) return runInside(ctx, exchange, principal, token, run)
+  const { state } = exchange.settings
   // `auth` is a property that this package adds to the request
   const request: Guarded = ctx.request
-  if (isNested) return runInside(ctx, request, state, principal, run)
   request.auth = principal
+  exchange.token = token
   // a public operation does not change what others put there
   if (state !== undefined && principal !== undefined) ctx.state[state] = principal
   return run()
@@ -297,24 +298,28 @@ const runAs = <A extends Promise<unknown> | void>(
 
 const runInside = async <A>(
   ctx: Context,
-  request: Guarded,
-  state: string | undefined,
+  exchange: Exchange,
   principal: unknown,
+  token: unknown,
   run: () => A,
 ): Promise<Awaited<A>> => {
+  const request: Guarded = ctx.request
+  const { state } = exchange.settings
   const outer = request.auth
+  const outerToken = exchange.token
   const outerState: unknown = state === undefined ? undefined : ctx.state[state]
-  const set = (auth: unknown, inState: unknown): void => {
+  const set = (auth: unknown, ofToken: unknown, inState: unknown): void => {
     request.auth = auth
+    exchange.token = ofToken
     if (state === undefined) return
     if (inState === undefined) delete ctx.state[state]
     else ctx.state[state] = inState
   }
-  set(principal, principal)
+  set(principal, token, principal)
   try {
     return await run()
   } finally {
-    set(outer, outerState)
+    set(outer, outerToken, outerState)
   }
 }
 
@@ -350,7 +355,9 @@ const runAfterGuard = (steps: ReadonlyArray<ThenMiddleware>): ((ctx: Context, ne
           throw error ?? new Error('null or undefined was thrown behind a guard')
         }
       }
-      return isMixed ? runAs(ctx, exchangeOf(ctx), inherited(principal, step?.above ?? 0), true, run) : run()
+      if (!isMixed) return run()
+      const exchange = exchangeOf(ctx)
+      return runAs(ctx, exchange, inherited(principal, step?.above ?? 0), exchange.token, true, run)
     }
     return from(0)
   }
