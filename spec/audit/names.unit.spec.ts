@@ -10,6 +10,7 @@ import {
   anyOf,
   apiKeyHeader,
   authorize,
+  describedAs,
   firstPresent,
   flatMap,
   httpBasicAuth,
@@ -77,7 +78,9 @@ const isAdmin = () => true
 const isOther = () => true
 const limiterOf = (points: number) => ({ points, duration: 900, consume: async () => {}, reward: async () => {} })
 const check = (principal: string) => principal
+const byName = () => ({ account: 'anna' })
 const directory = () => 'anyone'
+const texts = ['a']
 
 const { publicKey } = generateKeyPairSync('ed25519')
 const jwt = (more: object) =>
@@ -114,6 +117,13 @@ describe('S04 what is around an authenticator is in its line', () => {
       authorize(isAdmin, { name: 'an owner' })(admin),
       'bearer authorized by an owner',
     ],
+    [
+      'what a guess counts under, and when it does not',
+      throttled({ limiter: limiterOf(5) })(basic),
+      throttled({ limiter: limiterOf(5), networkPrefix: 56, onStoreError: 'unthrottled', keys: byName })(basic),
+      'basic throttled 5/900 s network /56 or unthrottled keys byName',
+    ],
+    ["fp-ts's own combinators", admin, describedAs(admin)((request) => admin(request)), 'bearer describedAs'],
     ['another audience', jwt({ audience: 'b' }), jwt({}), 'bearer issuer https://login.example audience api'],
     [
       'another issuer',
@@ -312,6 +322,35 @@ describe('S04 two that would have the same words', () => {
     expect(once).toMatch(/^# koa-with-auth policy 1/)
     expect(written(make())).toBe(once)
     expect(written(make(), routed(admin, optional(basic)))).toContain('GET /0; bearer;')
+  })
+})
+
+describe('S04 two functions of one text', () => {
+  // each call makes another function
+  const twice = (make: () => unknown) => written(routed(make(), make()))
+  const [limit, length] = [3, 2]
+  it.each<[string, () => unknown]>([
+    ['authorize', () => authorize(() => true)(admin)],
+    ['a property', () => authorize(({ length }: string) => length > 2 && length !== 7)(admin)],
+    ['async', () => authorize(async (one: string) => one.length === 3)(admin)],
+    ['flatMap', () => flatMap((one: string) => one !== 'x' && one)(admin)],
+    ['recoverUnavailable', () => recoverUnavailable(() => 'guest')(admin)],
+    ['a plain function', () => (request: { get(name: string): string }) => request.get('x') === 'limit'],
+  ])('that use nothing from outside are the same: %s', (_name, make) => {
+    expect(twice(make)).toContain('koa-with-auth policy')
+  })
+
+  it.each<[string, () => unknown]>([
+    ['a name', () => authorize((one: string) => one.length > limit)(admin)],
+    ['a default', () => authorize((one: string, least: unknown = limit) => one.length === least)(admin)],
+    ['a renamed property', () => authorize(({ length: other }: string) => length > other)(admin)],
+    ['a spread', () => authorize((one: string) => [...texts].includes(one))(admin)],
+    ['a RegExp', () => authorize((one: string) => /'/.test(one) || limit > 2 || /'/.test(one))(admin)],
+    ['a template', () => authorize((one: string) => one === `${limit}`)(admin)],
+    ['this', () => authorize(function (this: unknown) { return this === undefined })(admin)], // prettier-ignore
+    ['a bound function', () => authorize(isAdmin.bind(null))(admin)],
+  ])('that can depend on something else are refused: %s', (_name, make) => {
+    expect(twice(make)).toContain('refused')
   })
 })
 

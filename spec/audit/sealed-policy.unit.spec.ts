@@ -63,6 +63,28 @@ describe('a router that agrees with its policy file', () => {
   })
 })
 
+describe('a router whose operations have the names of another router', () => {
+  const first = () => new Router().get('/me', cookie, handle)
+  const second = () => new Router().get('/me', bearer, handle)
+  const keepApplication = (...routers: RouterInstance[]) => {
+    const app = new Koa()
+    for (const router of routers) app.use(router.routes())
+    keep(auditApplication(app)!)
+  }
+  it('is sealed with the file of the application, in which the other one answers first', () => {
+    keepApplication(first(), second())
+    expect([findings(first()), findings(second())]).toEqual([[], []])
+  })
+
+  it('is refused if its own operations changed places', () => {
+    const both = (...guards: never[]) =>
+      guards.reduce((router, guard) => router.get('/me', guard, handle), new Router())
+    keepApplication(first(), both(bearer, open))
+    expect(findings(both(bearer, open))).toEqual([])
+    expect(findings(both(open, bearer)).join()).toContain('GET /me')
+  })
+})
+
 describe('a router that differs from its policy file', () => {
   const kept = () => new Router().get('/health', open, handle).get('/me', bearer, handle)
   it.each<[name: string, router: () => RouterInstance, finding: string]>([

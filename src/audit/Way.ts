@@ -15,6 +15,7 @@ import {
   type Leaf,
   type SecurityScheme,
 } from '../core/Description.js'
+import { identityOf } from '../core/functionName.js'
 
 /*
  * What an authenticator demands, in words: `bearer, or API key in header X-API-Key`.
@@ -191,9 +192,9 @@ export const namedIn = (description: Description): ReadonlyArray<Named> => {
   return [
     ...(description._tag === 'Leaf' ? kindIn(description) : children(description).flatMap(namedIn)),
     ...scopesIn(description),
-    ...functions.map(([words, by]) => ({
+    ...functions.map(([words, f]) => ({
       words: description._tag === 'Leaf' && words === description.decidedBy ? `custom ${words}` : words,
-      by,
+      by: identityOf(f),
       fix:
         description._tag === 'Scoped'
           ? 'give authorize(f, { name }) different names'

@@ -5,7 +5,7 @@
  */
 import * as Requirement from '../core/Requirement.js'
 import type { Audit, AuditedMiddleware, AuditedOperation, Shadow } from './Audit.js'
-import type { Difference, PlacedLine, PolicyLine } from './policy.js'
+import { aheadIn, withoutTexts, type Difference, type PlacedLine, type PolicyLine } from './policy.js'
 import { namedIn, type Named } from './Way.js'
 
 /** How bad a finding is (SARIF 2.1.0 §3.27.10). */
@@ -182,3 +182,32 @@ export const findingsOfPolicy = (
     message: text,
     line: was?.lineNumber,
   }))
+
+/**
+ * The lines of an application's file as a router of it knows them. An operation that answers first in another router is left out: one
+ * that the router does not have, or one of a name that several routers have.
+ */
+export const linesOfRouter = (
+  file: ReadonlyArray<PolicyLine>,
+  own: ReadonlyArray<PolicyLine>,
+): ReadonlyArray<PolicyLine> => {
+  const [all, mine] = [counted(file), counted(own)]
+  const known = new Map(own.map((line) => [callersOf(line), line.notes]))
+  return file.map((line) => {
+    const mayBeElsewhere = line.notes.filter((note) => {
+      const ahead = aheadIn(note)
+      return ahead !== undefined && (all.get(ahead) ?? 0) > (mine.get(ahead) ?? 0)
+    })
+    const isElsewhere = withoutTexts(mayBeElsewhere, known.get(callersOf(line)) ?? [])
+    return { ...line, notes: withoutTexts(line.notes, isElsewhere) }
+  })
+}
+
+const callersOf = ({ operation, who }: PolicyLine): string => `${operation}; ${who}`
+
+// How many lines an operation has
+const counted = (lines: ReadonlyArray<PolicyLine>): ReadonlyMap<string, number> => {
+  const counts = new Map<string, number>()
+  for (const { operation } of lines) counts.set(operation, (counts.get(operation) ?? 0) + 1)
+  return counts
+}

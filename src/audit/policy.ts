@@ -300,17 +300,20 @@ const nameOf = (line: PolicyLine): string => {
   return line.csrf === undefined ? textOf(line) : [line.operation, ...line.notes].join('; ')
 }
 
-// As multisets, because two operations may have one name
-const without = <L extends PolicyLine>(
-  lines: ReadonlyArray<L>,
-  others: ReadonlyArray<PolicyLine>,
-): ReadonlyArray<L> => {
+const without = <L extends PolicyLine>(lines: ReadonlyArray<L>, others: ReadonlyArray<PolicyLine>): ReadonlyArray<L> =>
+  withoutTexts(lines, others, textOf)
+
+/** Those whose texts are not among the others. As multisets, because two operations may have one name. */
+export const withoutTexts = <A extends B, B = A>(
+  some: ReadonlyArray<A>,
+  others: ReadonlyArray<B>,
+  text: (one: B) => string = String,
+): ReadonlyArray<A> => {
   const left = new Map<string, number>()
-  for (const text of others.map(textOf)) left.set(text, (left.get(text) ?? 0) + 1)
-  return lines.filter((line) => {
-    const text = textOf(line)
-    const count = left.get(text) ?? 0
-    if (count > 0) left.set(text, count - 1)
+  for (const one of others.map(text)) left.set(one, (left.get(one) ?? 0) + 1)
+  return some.filter((one) => {
+    const count = left.get(text(one)) ?? 0
+    if (count > 0) left.set(text(one), count - 1)
     return count === 0
   })
 }
@@ -406,19 +409,15 @@ const callersIn = (lines: ReadonlyArray<PolicyLine>): Callers => {
 
 // Middleware before a guard matters only if there is a guard. Middleware after it may refuse, so removing some may open
 const notes = (was: PolicyLine, is: PolicyLine, { before, after }: Order): ReadonlyArray<Part> => [
-  ...is.notes
-    .filter((note) => !was.notes.includes(note))
-    .map((note): Part => ({
-      change: onHost(note) ?? (admitsAnonymous(was) || isBehind(note) ? 'same' : nowFirst(changesBy(is, note, after))),
-      text: `is now ${note}`,
-    })),
-  ...was.notes
-    .filter((note) => !is.notes.includes(note))
-    .map((note): Part => ({
-      change:
-        onHost(note) ?? (isBehind(note) ? 'opened' : noLongerFirst(changesBy(was, note, before), admitsAnonymous(is))),
-      text: `is no longer ${note}`,
-    })),
+  ...withoutTexts(is.notes, was.notes).map((note): Part => ({
+    change: onHost(note) ?? (admitsAnonymous(was) || isBehind(note) ? 'same' : nowFirst(changesBy(is, note, after))),
+    text: `is now ${note}`,
+  })),
+  ...withoutTexts(was.notes, is.notes).map((note): Part => ({
+    change:
+      onHost(note) ?? (isBehind(note) ? 'opened' : noLongerFirst(changesBy(was, note, before), admitsAnonymous(is))),
+    text: `is no longer ${note}`,
+  })),
 ]
 
 /** How the callers differ who get into the operation that a note names; empty if the policy has no such operation. */

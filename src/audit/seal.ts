@@ -30,7 +30,6 @@ import type { Route } from './RoutedPath.js'
 import {
   differencesOf,
   type Difference,
-  aheadIn,
   linesOf,
   nameInFile,
   originsIn,
@@ -38,7 +37,7 @@ import {
   whoOf,
   type PolicyLine,
 } from './policy.js'
-import { findingsOf, findingsOfPolicy, sameWordsIn, type Finding } from './findings.js'
+import { findingsOf, findingsOfPolicy, linesOfRouter, sameWordsIn, type Finding } from './findings.js'
 import { decidersIn, isApplication, noRouterIn, readApplication } from './application.js'
 import { auditOf, routerReadingOf, type RouterReading } from './router.js'
 
@@ -146,14 +145,8 @@ const inFile = (file: string | URL, differences: ReadonlyArray<Difference>): Rea
 
 /** The same for a router. */
 const policyFindings = (caller: string, file: string | URL, audit: Audit): ReadonlyArray<string> => {
-  const lines = linesOf(audit)
-  const own = new Set(lines.map(({ operation }) => operation))
-  // operations of other routers answer first in the application only
-  const before = linesIn(caller, file).map((line) => ({
-    ...line,
-    notes: line.notes.filter((note) => own.has(aheadIn(note) ?? line.operation)),
-  }))
-  const differences = differencesOf(before, lines)
+  const own = linesOf(audit)
+  const differences = differencesOf(linesOfRouter(linesIn(caller, file), own), own)
   return inFile(
     file,
     differences.filter((difference) => difference.is !== undefined && !isOfTheApplication(difference)),

@@ -19,6 +19,41 @@ export const functionName = (f: Function): string => {
 /** A digest of the text of a function, without layout. */
 export const digestOf = (f: Function): string => digest(withoutLayout(Function.prototype.toString.call(f)))
 
+/**
+ * What a function is compared by. Two functions of one text are the same if they use no name from outside of it, such as two
+ * `(user) => user.isAdmin`; otherwise a function is like no other, because each can close over other values.
+ */
+export const identityOf = (f: Function): unknown => {
+  const text = withoutLayout(Function.prototype.toString.call(f))
+  return isClosed(text) ? text : f
+}
+
+const head = /^(?:async\b ?)?(?:function(?: [\w$]+)?\(([^()]*)\)(?=\{)|(?:\(([^()]*)\)|([\w$]+))=>)/
+const harmless = new Set(
+  'return if else true false null undefined typeof void in instanceof new throw async await Array Boolean Date JSON Math Number Object Promise String'.split(
+    ' ',
+  ),
+)
+
+// Careful rather than clever: what it cannot read is not closed
+const isClosed = (text: string): boolean => {
+  // a comment, a RegExp, a template or an escape can hide a name
+  if (/[/`\\]/.test(text)) return false
+  const code = text.replace(/'[^'\n]*'|"[^"\n]*"/g, "''")
+  const [start, ...written] = head.exec(code) ?? []
+  const parameters = written.find((one) => one !== undefined)
+  // a default value uses names, and so does a property that gets another name
+  if (start === undefined || parameters === undefined || /[=:]/.test(parameters)) return false
+  const known = new Set(namesIn(parameters))
+  return namesIn(code.slice(start.length)).every((name) => known.has(name) || harmless.has(name))
+}
+
+// Not those of properties
+const namesIn = (code: string): ReadonlyArray<string> =>
+  Array.from(code.replaceAll('...', ' ').matchAll(/(\.?)([\p{ID_Start}$_][\p{ID_Continue}$]*)/gu)).flatMap(
+    ([, dot, name]) => (dot === '' && name !== undefined ? [name] : []),
+  )
+
 // A computed name can be any string
 const onOneLine = (name: string): string =>
   name

@@ -38,6 +38,7 @@ import {
 import { isForged, isFromElsewhere } from '../core/CrossOrigin.js'
 import { withChallenges, wrappedBy, type Leaf } from '../core/Description.js'
 import { andThen, failureOf, type Evaluation, type Decoded } from '../core/Result.js'
+import { functionName } from '../core/functionName.js'
 import { checkMember } from '../core/members.js'
 import { fromNow, memory } from '../core/memory.js'
 import {
@@ -223,7 +224,12 @@ export const throttled = <C = unknown>(
   const { limiter, keys, onStoreError, networkPrefix } = checkOptions('throttled', options, checks)
   const limiters = checkLimiters(limiter)
   const countsOf = countsIn(limiters, networkPrefix)
-  const words = `throttled${limitsOf(limiters)}`
+  const words = [
+    `throttled${limitsOf(limiters)}`,
+    ...(networkPrefix === undefined ? [] : [`network /${networkPrefix}`]),
+    ...(onStoreError === 'unthrottled' ? ['or unthrottled'] : []),
+    ...(keys === undefined ? [] : [`keys ${functionName(keys)}`]),
+  ].join(' ')
   const guessOf = keys === undefined ? accountIn : (request: Request, sent: C) => checkGuess(keys(request, sent))
   const refused = refusedGuesses()
 
@@ -327,7 +333,7 @@ export const throttled = <C = unknown>(
         ? inner.then((one) => originWith(attempt, sent, one))
         : originWith(attempt, sent, inner)
     }
-    return make(wrappedBy(leaf, words, { throttled: true }), decide, { ...reading, origin })
+    return make(wrappedBy(leaf, words, { throttled: true }, keys), decide, { ...reading, origin })
   }
   // Safe: the principal is the one that the authenticator itself let in
   const combinator = aroundEachKind('throttled(...)', around) as <A>(self: Authenticator<A>) => Authenticator<A>
