@@ -32,7 +32,7 @@ const changed = (hex: string) => {
   return bytes.toString('hex')
 }
 
-const registered = ({ registration }: Vector, at = party) => {
+const registered = ({ registration }: Pick<Vector, 'registration'>, at = party) => {
   const { challenge, clientDataJSON, attestationObject, id } = registration
   const read = registrationIn({
     id: encoded(id),
@@ -44,8 +44,11 @@ const registered = ({ registration }: Vector, at = party) => {
   return checkRegistration(at, encoded(challenge), read.value)
 }
 
-const used = async (vector: Vector, over: Partial<Vector['assertion']> = {}, at = party) => {
-  const made = await registered(vector)
+const used = async (vector: Omit<Vector, 'name' | 'flags'>, over: Partial<Vector['assertion']> = {}, at = party) => {
+  const made = await registered(
+    vector,
+    at.id === party.id ? { ...at, origins: party.origins, userVerification: 'preferred' } : party,
+  )
   if (made === undefined) throw new Error('not registered')
   const id = encoded(vector.registration.id)
   const { challenge, clientDataJSON, authenticatorData, signature } = { ...vector.assertion, ...over }
@@ -94,4 +97,25 @@ describe.each(vectors)('W-03 $name', (vector) => {
       ).toBe('Refused')
     },
   )
+})
+
+interface MoreVector extends Omit<Vector, 'flags'> {
+  /** Not with an algorithm that is not offered, nor in a frame whose page is not named. */
+  readonly isAccepted: boolean
+}
+const more = JSON.parse(readFileSync(`${repository}spec/data/webauthn-more-vectors.json`, 'utf8')) as MoreVector[]
+
+describe.each(more)('W-03 $name', (vector) => {
+  const framed: RelyingParty = { ...party, topOrigins: ['https://example.com'] }
+
+  it(vector.isAccepted ? 'is registered, and used' : 'is refused', async () => {
+    const made = await registered(vector, framed)
+    expect(made !== undefined).toBe(vector.isAccepted)
+    if (made !== undefined) expect(await used(vector, {}, framed)).toHaveProperty('_tag', 'Used')
+  })
+
+  it.runIf(vector.isAccepted)('is refused with another signature', async () => {
+    const signature = changed(vector.assertion.signature)
+    expect(await used(vector, { signature }, framed)).toHaveProperty('_tag', 'Refused')
+  })
 })
