@@ -187,7 +187,8 @@ export interface ApiKeysOptions<O> {
    * An io-ts codec for your type of owner, to and from strings; or a Standard Schema of strings, such as `z.uuid()`. A schema returns
    * the string that it gets, because it cannot write one back. Default: any string.
    */
-  readonly owner?: t.Type<O, string, unknown> | StandardSchema<O & string> | undefined
+  readonly owner?:
+    t.Type<O, string, unknown> | (StandardSchema<O> & ([O] extends [string] ? unknown : never)) | undefined
   /**
    * Secrets of at least 32 bytes that are part of each digest. They are not kept in the store. In an array, the newest is first. It
    * makes the new digests. Old digests are found with all of them. Default: none.
