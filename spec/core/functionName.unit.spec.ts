@@ -38,12 +38,18 @@ describe('the name of a function', () => {
 
   it.each([
     ['blanks and lines', '({ role }) => role === "a"', '({role})=>\n  role   ===\t"a"'],
+    ['blanks at a division', '(u) => u.a / 2 / (u.b)', '(u) => u.a/2  /  (u.b)'],
+    ['blanks around a RegExp', '(u) => /a b/.test(u)', '(u)=>  /a b/ .test( u )'],
     ['lines after a comment', '(u) => u.ok // yes\n && u.admin', '(u) => u.ok// yes\n&& u.admin'],
   ])('does not change with %s', (_what, one, other) => expect(nameless(one)).toBe(nameless(other)))
 
   it.each([
     ['blanks in a string', '(u) => u === "a b"', '(u) => u === "a  b"'],
     ['blanks in a template', '(u) => u === `a b`', '(u) => u === `ab`'],
+    ['blanks in a RegExp', '(u) => /a b/.test(u)', '(u) => /a  b/.test(u)'],
+    ['blanks after a quote in a RegExp', `(u) => /'/.test(u) && u === 'a b'`, `(u) => /'/.test(u) && u === 'a  b'`],
+    ['blanks in a class of a RegExp', '(u) => { return /[/ ]b/.test(u) }', '(u) => { return /[/  ]b/.test(u) }'],
+    ['blanks in a template in a template', '(u) => u === `a${`b c`}d`', '(u) => u === `a${`b  c`}d`'],
     ['what a string quotes', '(u) => u === "//a"', '(u) => u === "//b"'],
     ['what follows a RegExp', '(u) => /^https:\\/\\//.test(u) && u.a', '(u) => /^https:\\/\\//.test(u)'],
     ['code in a comment', '(u) => u.ok // yes\n && u.admin', '(u) => u.ok // yes && u.admin\n'],

@@ -63,11 +63,17 @@ const onOneLine = (name: string): string =>
 
 const digest = (text: string): string => hash('sha256', text, 'hex').slice(0, 12)
 
-// A string, a template, what follows `//` on a line, or blanks. A comment can look like a part of a RegExp, so comments count
-const piece = /'(?:[^'\\\n]|\\[^])*'|"(?:[^"\\\n]|\\[^])*"|`(?:[^`\\]|\\[^])*`|\/\/[^\n]*\n?|\s+/g
+// A string, a template, what follows `//` on a line, a RegExp, or blanks. A comment can look like a part of a RegExp, so comments
+// count. A slash begins a RegExp where a value begins
+const piece =
+  /'(?:[^'\\\n]|\\[^])*'|"(?:[^"\\\n]|\\[^])*"|`(?:[^`\\]|\\[^])*`|\/\/[^\n]*\n?|(?<=(?:^|[-+*%<>&|^!~?:=,;([{}]|\b(?:return|typeof|case|in|of|void))\s*)\/(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/|\s+/g
+
+// A template in a template: where its strings end is not known, so all of its text counts
+const nestedTemplate = /`[^`]*\$\{[^}]*`/
 
 /** @internal The text of a function without layout. */
 export const withoutLayout = (text: string): string => {
+  if (nestedTemplate.test(text)) return text
   const pieces: string[] = []
   let at = 0
   for (const { 0: found, index } of text.matchAll(piece)) {
