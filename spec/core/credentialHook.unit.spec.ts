@@ -89,6 +89,8 @@ describe('the warning about a hook', () => {
 
   it.each([
     { first: 'username', hook: (username: unknown, password: string) => username === 'anna' && password === 's' },
+    { first: 'name', hook: (name: unknown, password: string) => name === 'anna' && password === 's' },
+    { first: 'fields', hook: (fields: unknown, request: unknown) => [fields, request] },
     { first: 'token', hook: (token: unknown, _request: unknown) => token === 's' },
     { first: 'apiKey', hook: async (apiKey: unknown, request = '') => apiKey === request },
     { first: 'accessToken', hook: function find(accessToken: unknown, _other: unknown) { return accessToken } }, // prettier-ignore

@@ -257,7 +257,7 @@ const unread = (hook: Function): string =>
   `never reads the credential: it has ${hook.length === 0 ? 'no parameter' : 'one parameter'}`
 
 const credentialName =
-  /^_?(?:\w*token|jwt|(?:api_?)?key|user|user_?name|login|e?mail|pass(?:word)?|secret|credentials?|session)$/i
+  /^_?(?:\w*token|bearer|jwt|(?:api_?)?key|user|(?:user_?|login_?)?name|login|e?mail|account|phone|pass(?:word)?|secret|credentials?|session|fields|form)$/i
 
 // `(username, password) => ...` has as many parameters as it needs, but not the right first one
 const misnamed = (hook: Function): string | undefined => {
