@@ -81,6 +81,18 @@ describe('guardApp', () => {
     })
   })
 
+  test('may be called twice: both guards must pass', async () => {
+    const app = guardApp(key)(guardApp(bearer)(new Koa()) as Koa)
+    app.use((ctx) => {
+      ctx.body = ctx.request.auth.user
+    })
+    await served(app as never, async (ask) => {
+      const both = { headers: { ...good.headers, 'x-key': 'k1' } }
+      const answers = [ask('/', good), ask('/', { headers: { 'x-key': 'k1' } }), ask('/', both)]
+      expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([401, 401, 200])
+    })
+  })
+
   test('obeys the settings and sessions that are mounted before it', async () => {
     const app = new Koa({ keys: ['a signing key of at least 32 characters'] })
     app.use(authSettings({ realm: 'pets' }))

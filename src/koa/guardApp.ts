@@ -12,6 +12,7 @@ import { checkOptions, declareFactory, maybe, type Check, type Checks } from '..
 import { effective } from '../core/Requirement.js'
 import type { Auth } from './AuthRouter.js'
 import { applicationGuard } from './guard.js'
+import { isGuard } from './layer.js'
 import { isApplication, requirementOf } from './withAuth.js'
 
 /** The options of `guardApp`. */
@@ -68,7 +69,7 @@ export function guardApp(auth: unknown, options: GuardAppOptions = {}): (app: Ko
     if (!isApplication(app)) {
       throw new TypeError('guardApp(a)(app) takes a Koa application; guard a router with withAuth(a)(router)')
     }
-    const earlier = app.middleware.find((f) => !(upgradeMark in f) && !middleware.includes(f))
+    const earlier = app.middleware.find((f) => !(upgradeMark in f) && !isGuard(f) && !middleware.includes(f))
     if (earlier !== undefined) {
       throw new TypeError(
         `guardApp(a)(app): what ${earlier.name || 'a function without a name'} answers would not be guarded; call guardApp before app.use, or list the function in { middleware }`,
