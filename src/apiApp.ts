@@ -168,7 +168,7 @@ const addDocsTo = (router: RouterInstance, { title = 'API', version = '1.0.0', d
   const own: ApiDocsOptions = typeof docs === 'object' ? docs : {}
   // an application that did not ask for the page needs nothing installed
   const folder = docs === undefined ? findSwaggerUi() : requireSwaggerUi(where)
-  if (folder === undefined && process.env['NODE_ENV'] === 'development') {
+  if (folder === undefined && !['production', 'test'].includes(process.env['NODE_ENV'] ?? '')) {
     process.emitWarning(
       'apiApp has no docs page, because koa-with-auth/openapi needs swagger-ui-dist for it: npm install swagger-ui-dist, or write docs: false',
       'MissingPackageWarning',

@@ -28,14 +28,26 @@ describe('without swagger-ui-dist', () => {
   }, 400_000)
   afterAll(() => project?.remove())
 
-  const run = async (make: string): Promise<string> => {
+  const outputOf = async (make: string, mode?: string) => {
     const args = ['--input-type=module', '--eval', program(make)]
-    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: project.folder })
-    return stdout.trim()
+    const { NODE_ENV: _, ...env } = process.env
+    const options = { cwd: project.folder, env: { ...env, ...(mode !== undefined && { NODE_ENV: mode }) } }
+    return promisify(execFile)(process.execPath, args, options)
   }
+  const run = async (make: string): Promise<string> => (await outputOf(make)).stdout.trim()
 
   it('apiApp() serves the document without the page, and without an error', async () => {
     expect(await run('apiApp()')).toBe('[200,404,404]')
+  })
+
+  it.each([
+    ['left out, as newcomers leave it', undefined, 'npm install swagger-ui-dist'],
+    ['development', 'development', 'npm install swagger-ui-dist'],
+    ['production', 'production', ''],
+    ['test', 'test', ''],
+  ])('apiApp() says at start what the page needs, if NODE_ENV is %s', async (_what, mode, said) => {
+    const { stderr } = await outputOf('apiApp()', mode)
+    expect(said === '' ? stderr : stderr.replace(/^[^]*(npm install [\w-]+)[^]*$/, '$1')).toBe(said)
   })
 
   it.each(['apiApp({ docs: true })', 'apiApp({ docs: {} })'])(
