@@ -1,7 +1,9 @@
 /** A provider without `callback`: the redirect URI is the path of the route that has its `finish`. */
+import { request } from 'node:http'
 import Router from '@koa/router'
 import Koa from 'koa'
 import compose from 'koa-compose'
+import mount from 'koa-mount'
 import { withAuth } from 'koa-with-auth'
 import { sessions } from 'koa-with-auth/sessions'
 import { begin, finish } from 'koa-with-auth/sign-in'
@@ -151,5 +153,56 @@ describe('O-06 the callback of a provider', () => {
     router.get('/sign-in', withAuth(null), begin(kind))
     router.get('/late', withAuth(null), finish(kind, userOf))
     expect(redirectUri((await newBrowser().send(`${origin}/sign-in`)).location)).toBe(`${origin}/late`)
+  })
+})
+
+describe('O-13 a posted answer', () => {
+  const posting = (url: string, fields: Readonly<Record<string, string>>) =>
+    newBrowser().send(url, { method: 'POST', body: new URLSearchParams(fields) })
+
+  it('is led to its own path, also in an application that is mounted', async () => {
+    const { origin, provider } = await served((issuer) => {
+      const kind = kindAt(issuer, { callback: '/mounted/callback', responseMode: 'form_post' })
+      const router = beginning(kind)
+      router.all('/callback', withAuth(null), finish(kind, userOf))
+      return [mount('/mounted', new Koa().use(router.routes()))] as unknown as Koa.Middleware[]
+    })
+    const browser = newBrowser()
+    const begun = await browser.send(`${origin}/mounted/sign-in`)
+    const { stopped } = await browser.open(begun.location ?? '', (url) => url.startsWith(`${origin}/mounted`))
+    const posted = await posting(`${origin}/mounted/callback`, Object.fromEntries(new URL(stopped).searchParams))
+    expect([posted.status, posted.location]).toEqual([303, stopped])
+    const page = await browser.send(posted.location ?? '', { headers: navigation })
+    expect([page.status, page.location, provider.asked('/token')]).toEqual([303, `${origin}/`, 1])
+  })
+
+  it.each(['//evil.example/x', '/.//evil.example/x', '//[/x', 'http://evil.example//evil.example'])(
+    'to %s is not led to another site',
+    async (path) => {
+      const { origin } = await served((issuer) => {
+        const kind = kindAt(issuer, { callback: '/callback', responseMode: 'form_post' })
+        return [finish(kind, userOf)]
+      })
+      const location = await new Promise<string>((resolve, reject) => {
+        const { port } = new URL(origin)
+        const sent = request({ port, path, method: 'POST', headers: { 'Content-Length': 0 } }, (response) => {
+          response.resume()
+          resolve(response.headers.location ?? '')
+        })
+        sent.on('error', reject).end()
+      })
+      expect(new URL(location, origin).origin).toBe(origin)
+    },
+  )
+
+  it('that makes a query of more than 8 kB is a 400', async () => {
+    const { origin } = await served((issuer) => {
+      const kind = kindAt(issuer, { responseMode: 'form_post' })
+      const router = beginning(kind)
+      router.all('/callback', withAuth(null), finish(kind, userOf))
+      return [router.routes()] as unknown as Koa.Middleware[]
+    })
+    const status = async (length: number) => (await posting(`${origin}/callback`, { state: 'a'.repeat(length) })).status
+    expect([await status(8186), await status(8187), await status(60_000)]).toEqual([303, 400, 400])
   })
 })

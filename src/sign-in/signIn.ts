@@ -34,6 +34,7 @@ import { answerOf, bodyOf } from './body.js'
 import { browserFor, browserOf } from './browser.js'
 import { ceremonyReports } from './CeremonyReports.js'
 import { checkKind, placedIn } from './givenKind.js'
+import { localPath } from './localPath.js'
 import { respondToOpener } from './popup.js'
 
 // -------------------------------------------------------------------------------------
@@ -421,6 +422,15 @@ const note = (ctx: Context, { session, host: { finished } }: Application, id: st
   session.noted(ctx, { ...details, finished: [...(details.finished ?? []), id].slice(-REMEMBERED) })
 }
 
+/** The longest query that a posted answer becomes: servers and proxies refuse a longer request line. */
+const MAX_POSTED = 8192
+
+// As the browser sent it: `ctx.path` has lost the prefix of a mounted application
+const sentPath = ({ originalUrl }: Context): string => {
+  const base = 'https://local.invalid'
+  return URL.canParse(originalUrl, base) ? localPath(new URL(originalUrl, base).pathname) : '/'
+}
+
 // The cookie is not sent with what another site posts. It is sent with the GET that follows
 const bounce = async (ctx: Context, names: ReadonlyArray<string>): Promise<void> => {
   const body = await bodyOf(ctx)
@@ -431,8 +441,10 @@ const bounce = async (ctx: Context, names: ReadonlyArray<string>): Promise<void>
     if (typeof value !== 'string') return respondUnfinished(ctx, AuthErrors.unfinished('unknown'))
     query.set(name, value)
   }
+  const sent = query.toString()
+  if (sent.length > MAX_POSTED) return respondUnfinished(ctx, AuthErrors.unfinished('unknown'))
   ctx.set('Cache-Control', 'no-store')
-  leadTo(ctx, `${ctx.path}?${query.toString()}`)
+  leadTo(ctx, `${sentPath(ctx)}?${sent}`)
 }
 
 declareFactory('begin', begin)
