@@ -1,6 +1,6 @@
 /** A provider without `callback`: the redirect URI is the path of the route that has its `finish`. */
 import { request } from 'node:http'
-import Router from '@koa/router'
+import Router, { type RouterMiddleware } from '@koa/router'
 import Koa from 'koa'
 import compose from 'koa-compose'
 import mount from 'koa-mount'
@@ -122,6 +122,42 @@ describe('O-06 the callback of a provider', () => {
     expect(() => app.callback()).toThrow(TypeError)
     expect(() => app.callback()).toThrow(message)
     expect(() => app.callback()).toThrow(somewhere)
+  })
+
+  it.each<readonly [string, Partial<OidcOptions>, ReadonlyArray<'get' | 'post'>, RegExp]>([
+    ['that is posted, without POST', { responseMode: 'form_post' }, ['get'], /takes no POST; write router\.all/],
+    ['that is posted, without GET', { responseMode: 'form_post' }, ['post'], /takes no GET; write router\.all/],
+    ['of a query, without GET', {}, ['post'], /takes no GET; write router\.all/],
+  ])('takes the methods of an answer %s is a TypeError before the first request', (_name, over, methods, message) => {
+    const { app } = application()
+    const kind = kindAt(somewhere, over)
+    const router = beginning(kind)
+    for (const method of methods) router[method]('/callback', withAuth(null), finish(kind, userOf))
+    app.use(router.routes() as unknown as Koa.Middleware)
+    expect(() => app.callback()).toThrow(TypeError)
+    expect(() => app.callback()).toThrow(message)
+  })
+
+  it.each([['all'], ['GET and POST'], ['use']])('takes a posted answer by %s', (way) => {
+    const { app } = application()
+    const kind = kindAt(somewhere, { responseMode: 'form_post' })
+    const router = beginning(kind)
+    if (way === 'all') router.all('/callback', withAuth(null), finish(kind, userOf))
+    else if (way === 'use') router.use('/callback', finish(kind, userOf) as unknown as RouterMiddleware)
+    else router.get('/callback', withAuth(null), finish(kind, userOf)).post('/callback', finish(kind, userOf))
+    app.use(router.routes() as unknown as Koa.Middleware)
+    expect(() => app.callback()).not.toThrow()
+  })
+
+  // RFC 9700 §4.4.2.2
+  it('of two kinds is a TypeError before the first request', () => {
+    const { app } = application()
+    const [one, other] = [kindAt(somewhere), kindAt('https://another.example')]
+    app.use(beginning(one).routes() as unknown as Koa.Middleware)
+    app.use(finishing(one, '/callback').routes() as unknown as Koa.Middleware)
+    app.use(finishing(other, '/callback').routes() as unknown as Koa.Middleware)
+    expect(() => app.callback()).toThrow(TypeError)
+    expect(() => app.callback()).toThrow(/\/callback has the finish of oidc:https:\/\/another.example, too/)
   })
 
   it('is not looked for if it was written, or if nothing begins', () => {

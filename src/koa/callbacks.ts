@@ -13,6 +13,8 @@ const ceremonyMark = Symbol.for('koa-with-auth/ceremony')
 /** A kind whose answers come back to a path that was not written. */
 interface Placeable {
   readonly name: string
+  /** The fields of an answer that is posted. */
+  readonly posted?: ReadonlyArray<string> | undefined
 }
 
 interface Mark {
@@ -27,16 +29,18 @@ export const markCeremony = <F extends Function>(f: F, kind: Placeable, role: Ma
 
 interface CallbackRoute extends Mark {
   readonly path: string | RegExp
+  /** None for middleware of `router.use`, which runs for all. */
+  readonly methods: ReadonlyArray<string>
 }
 
 const callbackRoutesIn = (app: AnyApplication): ReadonlyArray<CallbackRoute> =>
   routersOf(app)
     .flatMap(layersOf)
-    .flatMap(({ path, functions }) =>
+    .flatMap(({ path, functions, layer: { methods } }) =>
       functions.flatMap((f) => {
         // Safe: `markCeremony` alone writes it
         const mark = Reflect.get(f, ceremonyMark) as Mark | undefined
-        return mark === undefined ? [] : [{ ...mark, path }]
+        return mark === undefined ? [] : [{ ...mark, path, methods }]
       }),
     )
 
@@ -56,8 +60,25 @@ const callbackAmong = (routes: ReadonlyArray<CallbackRoute>, kind: Placeable): s
   if (!/^\/[\w./~%-]*$/.test(path) || path.startsWith('//')) {
     throw new TypeError(`${where}: a provider leads back to one path, but ${path} matches several; ${fix}`)
   }
+  // RFC 9700 §4.4.2.2: the answer of one provider must not come to another
+  const other = places.find((one) => one.role === 'finish' && one.kind !== kind && String(one.path) === path)
+  if (other !== undefined) {
+    throw new TypeError(`${place}: ${path} has the finish of ${other.kind.name}, too; each kind has its own path`)
+  }
+  const needed = kind.posted === undefined ? ['GET'] : ['GET', 'POST']
+  const missing = needed.filter((method) => !found.some(takes(method)))
+  if (missing.length > 0) {
+    throw new TypeError(
+      `${place}: its answer comes by ${needed.join(' and ')}, but ${path} takes no ${missing.join(' and ')}; write router.all('${path}', ...)`,
+    )
+  }
   return path
 }
+
+const takes =
+  (method: string) =>
+  ({ methods }: Place): boolean =>
+    methods.length === 0 || methods.includes(method)
 
 /** The path of the route that has `finish(kind)`. Throws a TypeError if there is none, or more than one. */
 export const callbackOf = (app: AnyApplication, kind: Placeable): string => callbackAmong(callbackRoutesIn(app), kind)
