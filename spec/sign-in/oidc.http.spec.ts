@@ -184,6 +184,9 @@ describe('signing in with a provider', () => {
   it.each([
     ['HEAD', { method: 'HEAD' }],
     ['a prefetch', { headers: { 'Sec-Purpose': 'prefetch', 'Sec-Fetch-Site': 'same-origin' } }],
+    ['a prefetch of an older browser', { headers: { Purpose: 'prefetch' } }],
+    ['a preview', { headers: { 'X-Purpose': 'preview' } }],
+    ['a prefetch of an older Firefox', { headers: { 'X-Moz': 'prefetch' } }],
     ['an image', { headers: { 'Sec-Fetch-Dest': 'image', 'Sec-Fetch-Site': 'cross-site' } }],
     [
       'a frame',
@@ -193,6 +196,20 @@ describe('signing in with a provider', () => {
     const { site, provider } = await start()
     const page = await newBrowser().send(`${site.origin}/sign-in/provider`, init)
     expect([page.status, page.setCookie, provider.asked]).toEqual([403, [], []])
+  })
+
+  // O-13
+  it('does not begin by a form in a frame of the same site', async () => {
+    const { site, provider } = await start()
+    const browser = newBrowser()
+    await browser.send(`${site.origin}/sign-in/as/bert`, { method: 'POST' })
+    const begun = async (destination: string) => {
+      const headers = { 'Sec-Fetch-Dest': destination, 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'same-origin' }
+      return browser.send(`${site.origin}/accounts/provider`, { method: 'POST', headers })
+    }
+    const page = await begun('iframe')
+    expect([page.status, page.setCookie, provider.asked]).toEqual([403, [], []])
+    expect((await begun('document')).status).toBe(303)
   })
 
   // O-15
