@@ -240,6 +240,7 @@ describe('a sign-out by the provider', () => {
     ['an iat of yesterday', (p) => p.logoutToken({ sub: 'anna', iat: seconds() - 86_400 })],
     ['an iat in the future', (p) => p.logoutToken({ sub: 'anna', iat: seconds() + 3600 })],
     ['an exp that is over', (p) => p.logoutToken({ sub: 'anna', exp: seconds() - 120 })],
+    ['an nbf in the future', (p) => p.logoutToken({ sub: 'anna', nbf: seconds() + 3600 })],
     ['neither sub nor sid', (p) => p.logoutToken()],
     ['a sid that is a number', (p) => p.logoutToken({ sub: 'anna', sid: 7 })],
     ['an empty sub', (p) => p.logoutToken({ sub: '', sid: 's1' })],
