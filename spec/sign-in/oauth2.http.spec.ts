@@ -91,6 +91,21 @@ describe('a provider without OpenID Connect', () => {
     expect(JSON.stringify(site.errors)).not.toContain('stranger')
   })
 
+  const form = 'application/x-www-form-urlencoded'
+  it.each([
+    [200, form, 'error=bad_verification_code&error_description=words', 400, 'late'],
+    [400, form, 'error=bad_verification_code', 400, 'late'],
+    [400, 'application/json', '{"error":"bad_verification_code"}', 400, 'late'],
+    [401, form, 'error=invalid_client', 500, undefined],
+    [200, form, 'error=access_denied&access_token=a&token_type=bearer', 500, undefined],
+    [200, 'application/json', '{"error":{"message":"a"},"access_token":"a","token_type":"bearer"}', 500, undefined],
+    [200, 'application/json', '{"error":true,"access_token":"a","token_type":"bearer"}', 500, undefined],
+  ])('that answers %i %s %s signs in no user', async (sent, type, body, status, reason) => {
+    const { provider, site } = await start()
+    provider.answers['/token'] = (res) => res.writeHead(sent, { 'Content-Type': type }).end(body)
+    expect(await tried(site)).toEqual([status, reason, undefined])
+  })
+
   it.each([
     ['no token_type', { access_token: 'a' }, 400, 'provider'],
     ['another token_type', { access_token: 'a', token_type: 'mac' }, 400, 'provider'],
@@ -118,6 +133,11 @@ describe('a provider without OpenID Connect', () => {
 
   it.each([
     ['an empty string', '', 400],
+    ['a blank', ' ', 400],
+    ['String(undefined)', 'undefined', 500],
+    ['String(null)', 'null', 500],
+    ['String(NaN)', 'NaN', 500],
+    ['String({})', '[object Object]', 500],
     ['a fraction', 1.5, 400],
     ['a number that is not exact', 2 ** 53, 400],
     ['NaN', NaN, 400],
