@@ -2,6 +2,7 @@
  * Providers that do wrong, over HTTP. The names in brackets are those of the relying-party modules of the OpenID
  * Foundation's conformance suite.
  */
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { Ajv2020 } from 'ajv/dist/2020.js'
@@ -75,6 +76,12 @@ const answersReported = (): ProviderAnswerEvent[] => {
 
 const isolated = (key: 'RS256' | 'ES256') => signingKey(key, 'k2')
 
+/** The left half of a hash (OpenID Connect Core §3.1.3.6). */
+const halfHash = (token: string, hash = 'sha256'): string => {
+  const digest = createHash(hash).update(token).digest()
+  return digest.subarray(0, digest.length / 2).toString('base64url')
+}
+
 // O-07
 describe('an ID token', () => {
   const claims: ReadonlyArray<readonly [string, (given: JWTPayload) => JWTPayload]> = [
@@ -95,6 +102,10 @@ describe('an ID token', () => {
     ['no exp', ({ exp: _, ...given }) => given],
     ['no sub [missing-sub]', ({ sub: _, ...given }) => given],
     ['an empty sub', (given) => ({ ...given, sub: '' })],
+    ['a blank sub', (given) => ({ ...given, sub: ' ' })],
+    ['an at_hash of another access token [invalid-athash]', (given) => ({ ...given, at_hash: halfHash('another') })],
+    ['an at_hash by another hash', (given) => ({ ...given, at_hash: halfHash('an-access-token', 'sha512') })],
+    ['an at_hash that is no string', (given) => ({ ...given, at_hash: 7 })],
     ['a sub that is a number', (given) => ({ ...given, sub: 7 as unknown as string })],
     ['a sub of 300 characters', (given) => ({ ...given, sub: 'a'.repeat(300) })],
     ['an auth_time in the future', (given) => ({ ...given, auth_time: seconds() + 3600 })],
@@ -203,6 +214,29 @@ describe('an ID token', () => {
     if (alg === 'ES256') provider.keys.splice(0, 1, await signingKey('ES256', 'k1'))
     else provider.idToken = (given) => signedByHand({ alg }, JSON.stringify(given), provider.keys[0]!)
     expect((await tried(site)).who, name).toBe('provider-anna')
+  })
+
+  it.each([
+    ['RS256', 'sha256'],
+    ['PS384', 'sha384'],
+    ['Ed25519', 'sha512'],
+  ] as const)('by %s with the at_hash of the access token is good', async (alg, hash) => {
+    const { provider, site } = await start()
+    provider.metadata = { id_token_signing_alg_values_supported: [alg] }
+    provider.keys.splice(0, 1, await signingKey(alg, 'k1'))
+    provider.claims = (given) => ({ ...given, at_hash: halfHash('an-access-token', hash) })
+    expect((await tried(site)).who).toBe('provider-anna')
+    provider.claims = (given) => ({ ...given, at_hash: halfHash('another', hash) })
+    await expectRefused(site, [400, 'provider'])
+  })
+
+  it('without at_hash is good [missing-athash]', async () => {
+    const { provider, site } = await start()
+    provider.claims = (given) => {
+      expect(given).not.toHaveProperty('at_hash')
+      return given
+    }
+    expect((await tried(site)).who).toBe('provider-anna')
   })
 
   it('with a key that was rotated just before is good [signing-key-rotation-just-before-signing]', async () => {
@@ -482,11 +516,18 @@ describe('a provider that is down', () => {
 describe('the token endpoint', () => {
   it.each([
     ['invalid_grant', 400, 400, 'late'],
+    ['invalid_grant', 200, 400, 'late'],
     ['temporarily_unavailable', 400, 503, undefined],
   ])('that answers %s is %i', async (error, sent, status, reason) => {
     const { provider, site } = await start()
     provider.answers['/token'] = json(sent, { error })
     await expectRefused(site, [status, reason])
+  })
+
+  it('that answers an error beside good tokens signs in no user', async () => {
+    const { provider, site } = await start()
+    provider.tokens = (answer) => ({ ...answer, error: 'invalid_grant' })
+    await expectRefused(site, [400, 'late'])
   })
 
   // O-05
