@@ -1,9 +1,12 @@
 /**
  * The claims of an ID token, after openid-client's checks. What openid-client leaves open is checked here: an empty
- * `sub`, `azp` beside a single audience, an `iat` of another time, `auth_time` in the future, and `acr`.
+ * `sub`, `azp` beside a single audience, an `iat` of another time, `auth_time` in the future, `at_hash`, and `acr`.
  */
-import type { IDToken } from 'openid-client'
+import { createHash } from 'node:crypto'
+import type { IDToken, TokenEndpointResponse } from 'openid-client'
+import { constantTimeEqual } from '../../core/data.js'
 import { bare } from '../../core/options.js'
+import { readCompact } from '../../jwt/claims.js'
 import type { Expected } from './AuthorizationRequest.js'
 import { Refused } from './failures.js'
 
@@ -35,28 +38,49 @@ const MAX_AGE = 600
 
 const isText = (u: unknown): u is string => typeof u === 'string' && u !== '' && u.length <= MAX_CLAIM
 
-/** The proof in the claims of an ID token. Throws `Refused` for claims that prove nothing. Times are in milliseconds. */
+// The hash of the signature's algorithm
+const hashFor = (alg: unknown): string => {
+  const size = typeof alg === 'string' ? /^(?:RS|PS|ES)(256|384|512)$/.exec(alg)?.[1] : undefined
+  return `sha${size ?? '512'}`
+}
+
+// §3.1.3.6: the left half of the hash of the access token that came with it
+const isHashOf = (hash: unknown, { access_token: token, id_token: idToken = '' }: TokenEndpointResponse): boolean => {
+  const digest = createHash(hashFor(readCompact(idToken)?.header['alg']))
+    .update(token)
+    .digest()
+  const half = digest.subarray(0, digest.length / 2).toString('base64url')
+  return typeof hash === 'string' && constantTimeEqual(hash, half)
+}
+
+/**
+ * The proof in the claims of an ID token, which came with these tokens. Throws `Refused` for claims that prove nothing.
+ * Times are in milliseconds.
+ */
 export const proofIn = (
   claims: IDToken,
   {
+    tokens,
     clientId,
     expected,
     clockTolerance,
     now,
   }: {
+    readonly tokens: TokenEndpointResponse
     readonly clientId: string
     readonly expected: Expected
     readonly clockTolerance: number
     readonly now: number
   },
 ): OidcProof => {
-  const { iss, sub, azp, iat, auth_time: authTime, acr, amr, sid } = bare(claims)
+  const { iss, sub, azp, iat, auth_time: authTime, at_hash: hash, acr, amr, sid } = bare(claims)
   const seconds = now / 1000
   if (!isText(iss)) throw new Refused('iss')
-  if (!isText(sub)) throw new Refused('sub')
+  if (!isText(sub) || sub.trim() === '') throw new Refused('sub')
   if (azp !== undefined && azp !== clientId) throw new Refused('azp')
   if (iat > seconds + clockTolerance || iat < seconds - MAX_AGE - clockTolerance) throw new Refused('clock: iat')
   if (authTime !== undefined && authTime > seconds + clockTolerance) throw new Refused('clock: auth_time')
+  if (hash !== undefined && !isHashOf(hash, tokens)) throw new Refused('at_hash')
   if (expected.acr !== undefined && !expected.acr.some((one) => one === acr)) throw new Refused('acr')
   return {
     method: 'oidc',

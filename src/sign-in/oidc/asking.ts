@@ -49,6 +49,14 @@ export const jsonOf = (text: string): Json | undefined => {
   }
 }
 
+/** Whether an answer reports an error, whatever else is in it, and whatever its status. */
+export const hasError = (error: unknown): boolean =>
+  error !== undefined && error !== null && error !== false && error !== ''
+
+/** An error of the token endpoint as RFC 6749 §5.2 demands. One that is no string has no code that is known. */
+export const errorResponse = (error: unknown, status: number): Response =>
+  jsonResponse({ error: typeof error === 'string' ? error : 'unknown_error' }, status)
+
 const isGood = (status: number): boolean => status >= 200 && status < 300
 
 /** The type of a body, without parameters. */
@@ -74,7 +82,8 @@ export const askedFor =
       else {
         const json = jsonOf(text)
         if (json === undefined) throw new Outage('answered no JSON object', true)
-        const { access_token, id_token: token } = json
+        const { access_token, id_token: token, error } = json
+        if (isTokenRequest(body) && hasError(error)) return errorResponse(error, 400)
         if (isTokenRequest(body) && access_token === undefined) throw new Outage('answered no access token', true)
         if (typeof token === 'string') seen(token)
       }

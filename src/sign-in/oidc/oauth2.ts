@@ -23,7 +23,16 @@ import type { Kind } from '../ceremony.js'
 import { furtherParameters, routePath, scopes } from './AuthorizationRequest.js'
 import { readResponse, type Response } from './AuthorizationResponse.js'
 import { carrying } from './answers.js'
-import { responseTo, jsonOf, jsonResponse, responseOf, typeOf, type Answered } from './asking.js'
+import {
+  errorResponse,
+  hasError,
+  jsonOf,
+  jsonResponse,
+  responseOf,
+  responseTo,
+  typeOf,
+  type Answered,
+} from './asking.js'
 import { clientOf, type Client } from './Client.js'
 import { HookRaised, refused, Refused } from './failures.js'
 import { openidClient } from './openidClient.js'
@@ -192,6 +201,9 @@ const checkIssuer = (url: URL, authority: string): void => {
   url.searchParams.delete('iss')
 }
 
+// What `String(...)` makes of an answer without an id
+const missing: ReadonlySet<string> = new Set(['undefined', 'null', 'NaN', '[object Object]'])
+
 const subjectOf = async (
   subject: OAuth2Options['subject'],
   tokens: TokenEndpointResponse,
@@ -210,7 +222,14 @@ const subjectOf = async (
     },
   )
   const text = typeof found === 'number' && Number.isSafeInteger(found) ? String(found) : found
-  if (typeof text === 'string' && text !== '' && text.length <= MAX_SUBJECT) return text
+  if (typeof text === 'string' && missing.has(text)) {
+    throw new HookRaised('subject', {
+      cause: new TypeError(
+        `oauth2({ subject }) returned the string '${text}': a value was missing, and all users would be one`,
+      ),
+    })
+  }
+  if (typeof text === 'string' && text.trim() !== '' && text.length <= MAX_SUBJECT) return text
   if (typeof text === 'string' || typeof found === 'number') throw new Refused('subject')
   throw new HookRaised('subject', {
     cause: new TypeError(`oauth2({ subject }) must return a string or an integer, not ${typeName(found)}`),
@@ -226,12 +245,14 @@ const plainly: CustomFetch = async (url, { body, headers, method, signal }) => {
   const answered = await responseTo(url, init)
   const { status } = answered
   if (status >= 500 || status === 429) throw new Outage(`answered ${status}`, true)
-  if (status !== OK) return responseOf(answered)
   const json = fieldsOf(answered)
-  if (json === undefined) throw new Outage('answered neither JSON nor a form', true)
   // GitHub reports errors with status 200
-  const { error, access_token } = json
-  if (typeof error === 'string' && error !== '') return jsonResponse({ error: errorOf(error) }, 400)
+  if (json !== undefined && hasError(json['error'])) {
+    return errorResponse(errorOf(json['error']), status === OK ? 400 : status)
+  }
+  if (status !== OK) return responseOf(answered)
+  if (json === undefined) throw new Outage('answered neither JSON nor a form', true)
+  const { access_token } = json
   if (typeof access_token !== 'string') throw new Outage('answered no access token', true)
   // there is no issuer that could have signed it
   const { id_token: _idToken, ...rest } = json
@@ -244,6 +265,6 @@ const fieldsOf = ({ headers, text }: Answered): Json | undefined => {
 }
 
 // GitHub's own words for a code that was used, or is too old
-const errorOf = (error: string): string => (error === 'bad_verification_code' ? 'invalid_grant' : error)
+const errorOf = (error: unknown): unknown => (error === 'bad_verification_code' ? 'invalid_grant' : error)
 
 declareFactory('oauth2', oauth2)
