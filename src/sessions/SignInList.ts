@@ -171,12 +171,17 @@ export interface SessionHost {
   /** The identifier of a user. */
   readonly identify: (user: unknown) => string
   /**
-   * The ceremonies that were finished in this process a moment ago, and until when (milliseconds since 1970) an answer
-   * that came at the same time leads to the same place. Signing out removes them.
+   * The ceremonies that were finished in this process a moment ago, by whom, and until when (milliseconds since 1970) an
+   * answer that came at the same time leads to the same place. Signing out removes them.
    */
-  readonly finished: Map<string, number>
+  readonly finished: Map<string, { readonly until: number; readonly user: string | undefined }>
   /** The list of sessions, if the application keeps one. */
   readonly list: SignInList | undefined
   /** The label of a session in that list. */
   readonly label: ((request: Request) => string | undefined) | undefined
+}
+
+/** What came at the same time as an answer of this user leads nowhere, because the sessions were ended. Default: all users. */
+export const forgetFinished = ({ finished }: Pick<SessionHost, 'finished'>, user?: string): void => {
+  for (const [id, one] of finished) if (user === undefined || one.user === user) finished.delete(id)
 }

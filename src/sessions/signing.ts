@@ -17,7 +17,7 @@ import { subjectOf } from '../koa/watching.js'
 import { lockAge } from './SessionCookie.js'
 import { requestSessionOf, sessionOf, type RequestSession, type SessionOwner } from './RequestSession.js'
 import type { SessionStore } from './SessionStore.js'
-import type { SignInList } from './SignInList.js'
+import { forgetFinished, type SignInList } from './SignInList.js'
 import {
   contextOf,
   forged,
@@ -243,6 +243,7 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
     if (typeof id !== 'string' || typeof which !== 'string') {
       throw new TypeError('endSession(id, which): the identifier of the user, and the id of a listed session')
     }
+    forgetFinished(owner.host, id)
     return list.end(id, which).catch((error: unknown) => {
       throw unavailable(error)
     })
@@ -254,6 +255,7 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
     await store.mark(id, randomBytes(16).toString('base64url'), absolute * MARK_LIFETIMES).catch((error: unknown) => {
       throw unavailable(error)
     })
+    forgetFinished(owner.host, id)
     reportEverywhere(owner.name, id)
   },
 })

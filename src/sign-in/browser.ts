@@ -1,9 +1,11 @@
 /**
- * The secret of a browser, in one cookie. A handle opens only in the browser that began.
+ * The secret of a browser, in one cookie: a handle opens only in the browser that began. And whether a browser sends a
+ * request because its user visits a page.
  */
 import { randomBytes } from 'node:crypto'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Context, Request } from 'koa'
+import { isSafe } from '../core/CrossOrigin.js'
 import { fromCookie } from '../core/RequestFields.js'
 import type { SessionHost } from '../sessions/SignInList.js'
 
@@ -37,3 +39,14 @@ export const browserFor = (ctx: Context, host: SessionHost, lifetime: number): s
   })
   return browser
 }
+
+// Browsers of different ages announce a prefetch or a preview in different fields
+const prefetches = ['Sec-Purpose', 'Purpose', 'X-Purpose', 'X-Moz']
+
+/** Whether a page, or a script of it, sent a request: no prefetch, image or frame. */
+export const isOfPage = ({ request }: Context): boolean =>
+  ['', 'document', 'empty'].includes(request.get('Sec-Fetch-Dest')) &&
+  prefetches.every((name) => request.get(name) === '')
+
+/** HEAD, a prefetch, an image and a frame must neither begin nor finish anything, on the same site, too. */
+export const isNoVisit = (ctx: Context): boolean => isSafe(ctx.method) && (ctx.method !== 'GET' || !isOfPage(ctx))

@@ -249,8 +249,7 @@ const unseal = (key: Buffer, raw: Buffer): Content | undefined => {
     const further = { subject: subject ?? undefined, mark: mark ?? undefined }
     return { salt, until, intent, returnTo, display, before, kept, ...further }
   } catch {
-    // another key made it, or none
-    return undefined
+    return undefined // another key made it, or none
   }
 }
 
@@ -300,8 +299,7 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
   const reports = ceremonyReports(name)
   // answers that are being checked, so that the same one at the same time leads to the same place
   const running = new Map<string, Promise<E.Either<AuthError, Ended>>>()
-  const browserOf = ({ bound }: { readonly bound?: boolean | undefined }, browser: string) =>
-    bound === false ? '' : browser
+  const browserOf = (kind: { readonly bound?: boolean | undefined }, sent: string) => (kind.bound === false ? '' : sent)
   const secretOf =
     (root: Buffer, kind: string, browser: string, salt: string) =>
     (purpose: string): string =>
@@ -329,7 +327,7 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
     const { intent, subject, returnTo, display, until } = content
     return { intent, subject, origin, returnTo, display, until, secret }
   }
-  // the first free try; `undefined` if there is none
+  // whether there was a free try
   const spendTry = async (id: string, tries: number, lifetime: number): Promise<boolean> => {
     for (let at = 0; at < tries; at++) if (await spent.spend(tryOf(id, at), lifetime)) return true
     return false

@@ -6,7 +6,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Middleware } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
-import { isForgedChange, isSafe } from '../core/CrossOrigin.js'
+import { isForgedChange } from '../core/CrossOrigin.js'
 import { ownField } from '../core/data.js'
 import { proofFrom, type Proof, type ProofGiven } from '../core/Proof.js'
 import { fromAnswer } from '../core/Result.js'
@@ -31,7 +31,7 @@ import {
   type Sent,
 } from './ceremony.js'
 import { answerOf, bodyOf } from './body.js'
-import { browserFor, browserOf } from './browser.js'
+import { browserFor, browserOf, isNoVisit, isOfPage } from './browser.js'
 import { ceremonyReports } from './CeremonyReports.js'
 import { checkKind, placedIn } from './givenKind.js'
 import { localPath } from './localPath.js'
@@ -49,13 +49,6 @@ const incomingOf = (ctx: Context, body: Incoming['body']): Incoming => ({
   principal: ownField(ctx.request, 'auth'),
   address: clientAddress(ctx.request),
 })
-
-// HEAD, a prefetch, an image and a frame must neither begin nor finish anything, on the same site, too
-const isNoVisit = ({ method, request }: Context): boolean => {
-  if (!isSafe(method)) return false
-  const destination = request.get('Sec-Fetch-Dest')
-  return method !== 'GET' || request.get('Sec-Purpose') !== '' || !['', 'document', 'empty'].includes(destination)
-}
 
 const isRefused = (ctx: Context): boolean => isNoVisit(ctx) || isForgedChange(ctx.request, settingsOf(ctx.request))
 
@@ -167,7 +160,8 @@ export const begin = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOption
   const run: Middleware = async (ctx) => {
     const application = applicationOf('begin(kind)', ctx)
     const refuse = refusing(ctx, application, kind.name, 'begin')
-    if (isRefused(ctx)) return refuse(AuthErrors.forged)
+    // whatever its method: the user does not see where a form in a frame leads
+    if (!isOfPage(ctx) || isRefused(ctx)) return refuse(AuthErrors.forged)
     const { session } = application
     const subject = session.present(ctx)?.id
     if (isForSubject(intent)) {
@@ -352,7 +346,7 @@ export function finish<Kept, Answer, P extends ProofGiven>(
       isGoingOn: async ({ subject: about, mark }) =>
         mark === undefined || about === undefined || (await host.store.markOf(about)) === mark,
       isFinishedHere: (id) =>
-        session.details(ctx).finished?.includes(id) === true || (host.finished.get(id) ?? 0) > Date.now(),
+        session.details(ctx).finished?.includes(id) === true || (host.finished.get(id)?.until ?? 0) > Date.now(),
       complete: unrefused(async (finished) => {
         const { intent, subject: about, id } = finished
         const answer = await fromAnswer(userOf(ctx, { ...finished, body: incoming.body }))
@@ -369,7 +363,7 @@ export function finish<Kept, Answer, P extends ProofGiven>(
           return E.left(AuthErrors.unfinished('anotherUser'))
         }
         await completed(ctx, application, finished, user, keep)
-        if (kind.leadsAgain === true) note(ctx, application, id)
+        if (kind.leadsAgain === true) note(ctx, application, id, who ?? about)
         return E.right({ user: who, isAccepted: true })
       }),
     })
@@ -414,10 +408,15 @@ const REMEMBERED = 30
 // How long another answer of the same browser may take that was sent at the same time
 const AT_ONCE = 5000
 
-const note = (ctx: Context, { session, host: { finished } }: Application, id: string): void => {
+const note = (
+  ctx: Context,
+  { session, host: { finished } }: Application,
+  id: string,
+  user: string | undefined,
+): void => {
   const now = Date.now()
-  for (const [one, until] of finished) if (until <= now) finished.delete(one)
-  finished.set(id, now + AT_ONCE)
+  for (const [one, { until }] of finished) if (until <= now) finished.delete(one)
+  finished.set(id, { until: now + AT_ONCE, user })
   const details = session.details(ctx)
   session.noted(ctx, { ...details, finished: [...(details.finished ?? []), id].slice(-REMEMBERED) })
 }

@@ -4,6 +4,7 @@ import type { Context, Middleware } from 'koa'
 import * as AuthErrors from '../../core/AuthError.js'
 import { checkOptions, declareFactory, hook, type Checks } from '../../core/options.js'
 import { requestSessionOf } from '../../sessions/RequestSession.js'
+import { forgetFinished } from '../../sessions/SignInList.js'
 import { spentOver } from '../../sessions/SessionStore.js'
 import { bodyOf } from '../body.js'
 import { respondUnfinished } from '../signIn.js'
@@ -78,6 +79,7 @@ export const backChannel = (kind: OidcKind, options: BackChannelOptions): Middle
     const answer: unknown = await user(identity)
     const found = typeof answer === 'string' && answer !== '' ? answer : undefined
     try {
+      forgetFinished(host, found)
       const isNamed = sid !== undefined && host.list !== undefined
       if (isNamed && (found !== undefined || subject === undefined)) await host.list.endAt(found, issuer, sid)
       else if (!isNamed && found !== undefined) await signing.logOutEverywhere(found)
@@ -157,12 +159,13 @@ const claimsIn = (
   }: { readonly issuer: string; readonly clientId: string; readonly clockTolerance: number },
 ): LogoutToken | undefined => {
   const now = Date.now() / 1000
-  const { iss, aud, iat, exp, events } = claims
+  const { iss, aud, iat, exp, nbf, events } = claims
   const audiences: ReadonlyArray<unknown> = Array.isArray(aud) ? aud : [aud]
   if (iss !== issuer || !audiences.includes(clientId)) return undefined
   if (typeof iat !== 'number' || !(iat <= now + clockTolerance && iat >= now - MAX_AGE - clockTolerance))
     return undefined
   if (exp !== undefined && !(typeof exp === 'number' && exp > now - clockTolerance)) return undefined
+  if (nbf !== undefined && !(typeof nbf === 'number' && nbf <= now + clockTolerance)) return undefined
   // §2.4: it must have none, so that no ID token is a logout token
   if ('nonce' in claims) return undefined
   if (objectOf(objectOf(events)?.[EVENT]) === undefined) return undefined
