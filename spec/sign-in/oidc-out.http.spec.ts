@@ -1,7 +1,14 @@
 /** Signing out at the provider, and by the provider, over HTTP. */
 import { authSettings, withAuth } from 'koa-with-auth'
 import { memoryStore } from 'koa-with-auth/sessions'
-import { backChannel, endSession, oidc, signedOut, type OidcKind } from 'koa-with-auth/sign-in/oidc'
+import {
+  backChannel,
+  endSession,
+  oidc,
+  signedOut,
+  type OidcKind,
+  type SignedOutIdentity,
+} from 'koa-with-auth/sign-in/oidc'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { seconds, signedWith, signingKey } from '../support/servers/identityProvider.js'
 import { newBrowser, providerSite, shopAt, type ProviderSite, type SiteOptions } from '../support/sites/providerSite.js'
@@ -91,6 +98,33 @@ describe('signing out at the provider', () => {
     }
   })
 
+  it('finds the path of the way back from the route that has signedOut', async () => {
+    const { provider, site } = await start({
+      routes: (router, kinds) => {
+        // Safe: it was made by `oidc`
+        const kind = kinds['provider'] as OidcKind
+        router.post('/out', withAuth(null), endSession(kind))
+        router.get('/back-here', withAuth(null), signedOut(kind))
+      },
+    })
+    const browser = newBrowser()
+    await site.signIn(browser)
+    const page = await browser.send(`${site.origin}/out?returnTo=/bye`, { method: 'POST' })
+    const to = new URL(page.location ?? '')
+    expect([page.status, to.origin, await site.me(browser)]).toEqual([303, provider.issuer, undefined])
+    expect(to.searchParams.get('post_logout_redirect_uri')).toBe(`${site.origin}/back-here`)
+    const back = `${site.origin}/back-here?state=${to.searchParams.get('state')}`
+    expect((await browser.send(back, { headers: navigation })).location).toBe(`${site.origin}/bye`)
+    expect((await browser.send(back, { headers: navigation })).location).toBe(`${site.origin}/`)
+  })
+
+  it('without a route that has signedOut is a TypeError before the first request', async () => {
+    const routes: SiteOptions['routes'] = (router, kinds) =>
+      // Safe: it was made by `oidc`
+      router.post('/out', withAuth(null), endSession(kinds['provider'] as OidcKind))
+    await expect(start({ routes })).rejects.toThrow(/endSession\(kind\), signedOut\(kind\).*no route.*signedOut/)
+  })
+
   it('ends nothing by a GET, or for another site', async () => {
     const { site } = await start()
     const browser = newBrowser()
@@ -101,6 +135,34 @@ describe('signing out at the provider', () => {
     expect((await browser.send(url, { method: 'POST', headers })).status).toBe(403)
     expect(await site.me(browser)).toBe('provider-anna')
   })
+})
+
+// O-02: not only by `logOut` of this browser
+describe('a callback that is loaded again', () => {
+  it.each(['everywhere', 'by the provider', 'by the provider, by its session'])(
+    'is unknown when the session was ended %s a moment ago',
+    async (way) => {
+      const routes: SiteOptions['routes'] = (router, kinds, parts) => {
+        router.post('/everywhere', withAuth(null), async (ctx) => {
+          await parts.logOutEverywhere('provider-anna')
+          ctx.status = 204
+        })
+        const user = ({ subject }: SignedOutIdentity) => (subject === undefined ? undefined : `provider-${subject}`)
+        // Safe: it was made by `oidc`
+        router.post('/sign-out/backchannel', withAuth(null), backChannel(kinds['provider'] as OidcKind, { user }))
+      }
+      const { provider, site } = await start({ routes, list: true })
+      provider.claims = (given) => ({ ...given, sid: 's1' })
+      const browser = newBrowser()
+      const url = await site.toCallback(browser)
+      expect((await browser.send(url, { headers: navigation })).status).toBe(303)
+      if (way === 'everywhere') await browser.send(`${site.origin}/everywhere`, { method: 'POST' })
+      else await send(site, await provider.logoutToken(way === 'by the provider' ? { sub: 'anna' } : { sid: 's1' }))
+      const again = await browser.send(url, { headers: navigation })
+      expect([again.status, await site.me(browser)]).toEqual([400, undefined])
+      expect(JSON.parse(again.body)).toMatchObject({ reason: 'unknown' })
+    },
+  )
 })
 
 const send = (site: ProviderSite, token: string, headers: Readonly<Record<string, string>> = {}) =>

@@ -5,6 +5,7 @@ import {
   oauth2,
   oidc,
   providerAnswer,
+  signedOut,
   type OAuth2Options,
   type OidcOptions,
 } from 'koa-with-auth/sign-in/oidc'
@@ -92,6 +93,8 @@ it('endSession and backChannel take what oidc returned', () => {
   const kind = oidc(good)
   expect(() => endSession({ ...kind }, { callback: '/signed-out' })).toThrow(TypeError)
   expect(() => endSession(kind, { callback: '//evil.example' })).toThrow('callback')
+  expect(() => signedOut({ ...kind })).toThrow(TypeError)
+  expect([endSession(kind), signedOut(kind)].map((one) => typeof one)).toEqual(['function', 'function'])
   // @ts-expect-error the hook is missing
   expect(() => backChannel(kind, {})).toThrow('user')
 })

@@ -15,6 +15,8 @@ interface Placeable {
   readonly name: string
   /** The fields of an answer that is posted. */
   readonly posted?: ReadonlyArray<string> | undefined
+  /** The middleware that begins and finishes, in words. Default `begin(kind)`, `finish(kind)`. */
+  readonly routes?: readonly [string, string] | undefined
 }
 
 interface Mark {
@@ -49,27 +51,29 @@ const fix = 'write its path as { callback }'
 const callbackAmong = (routes: ReadonlyArray<CallbackRoute>, kind: Placeable): string => {
   const found = routes.filter((route) => route.kind === kind && route.role === 'finish')
   const paths = [...new Set(found.map(({ path }) => String(path)))]
-  const where = `begin(kind), finish(kind) of ${kind.name}`
+  const [start, end] = kind.routes ?? ['begin(kind)', 'finish(kind)']
+  const last = end.replace('(kind)', '')
+  const where = `${start}, ${end} of ${kind.name}`
   const [path] = paths
   if (path === undefined) {
-    throw new TypeError(`${where}: no route of a router in app.use(router.routes()) has its finish; ${fix}`)
+    throw new TypeError(`${where}: no route of a router in app.use(router.routes()) has its ${last}; ${fix}`)
   }
   if (paths.length > 1) {
-    throw new TypeError(`${where}: ${paths.length} routes have its finish, ${paths.join(' and ')}; ${fix}`)
+    throw new TypeError(`${where}: ${paths.length} routes have its ${last}, ${paths.join(' and ')}; ${fix}`)
   }
   if (!/^\/[\w./~%-]*$/.test(path) || path.startsWith('//')) {
     throw new TypeError(`${where}: a provider leads back to one path, but ${path} matches several; ${fix}`)
   }
   // RFC 9700 §4.4.2.2: the answer of one provider must not come to another
-  const other = places.find((one) => one.role === 'finish' && one.kind !== kind && String(one.path) === path)
+  const other = routes.find((one) => one.role === 'finish' && one.kind !== kind && String(one.path) === path)
   if (other !== undefined) {
-    throw new TypeError(`${place}: ${path} has the finish of ${other.kind.name}, too; each kind has its own path`)
+    throw new TypeError(`${where}: ${path} has the finish of ${other.kind.name}, too; each kind has its own path`)
   }
   const needed = kind.posted === undefined ? ['GET'] : ['GET', 'POST']
   const missing = needed.filter((method) => !found.some(takes(method)))
   if (missing.length > 0) {
     throw new TypeError(
-      `${place}: its answer comes by ${needed.join(' and ')}, but ${path} takes no ${missing.join(' and ')}; write router.all('${path}', ...)`,
+      `${where}: its answer comes by ${needed.join(' and ')}, but ${path} takes no ${missing.join(' and ')}; write router.all('${path}', ...)`,
     )
   }
   return path
@@ -77,7 +81,7 @@ const callbackAmong = (routes: ReadonlyArray<CallbackRoute>, kind: Placeable): s
 
 const takes =
   (method: string) =>
-  ({ methods }: Place): boolean =>
+  ({ methods }: CallbackRoute): boolean =>
     methods.length === 0 || methods.includes(method)
 
 /** The path of the route that has `finish(kind)`. Throws a TypeError if there is none, or more than one. */

@@ -7,7 +7,8 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Middleware } from 'koa'
 import { isSafe } from '../../core/CrossOrigin.js'
-import { checkOptions, declareFactory } from '../../core/options.js'
+import { checkOptions, declareFactory, maybe } from '../../core/options.js'
+import { markCeremony } from '../../koa/callbacks.js'
 import { logOut } from '../../sessions/signing.js'
 import type { Kind } from '../ceremony.js'
 import { begin, finish } from '../signIn.js'
@@ -18,15 +19,18 @@ import { openidClient } from './openidClient.js'
 /** How a user signs out at the provider, too. */
 export interface EndSessionOptions {
   /**
-   * The path of the route that has `signedOut(kind, ...)`. With the application's `origin` it is the post-logout redirect
-   * URI to register.
+   * The path of the route that has `signedOut(kind)`. With the application's `origin` it is the post-logout redirect URI to
+   * register. Default: it is found in the routers that `app.use` mounts; `app.callback()` throws a TypeError if no route has
+   * it, or several.
    */
-  readonly callback: string
+  readonly callback?: string | undefined
 }
+
+type WayOut = Kind<never, null, null>
 
 const LIFETIME = 15 * 60_000
 
-const wayOut = ({ provider, issuer }: RelyingParty, callback: string): Kind<never, null, null> => ({
+const wayOutAt = ({ provider, issuer }: RelyingParty, callback: string): WayOut => ({
   name: `endSession:${issuer} ${callback}`,
   lifetime: LIFETIME,
   bound: false,
@@ -50,8 +54,24 @@ const wayOut = ({ provider, issuer }: RelyingParty, callback: string): Kind<neve
   check: () => E.right({ method: 'other' }),
 })
 
-const callbackOf = (caller: string, options: EndSessionOptions): string =>
-  checkOptions(caller, options, { callback: routePath }).callback
+// One for each provider, so that the route of its `signedOut` is found
+const found = new WeakMap<RelyingParty, WayOut>()
+
+const foundFor = (party: RelyingParty): WayOut => {
+  const known = found.get(party) ?? {
+    ...wayOutAt(party, ''),
+    name: `endSession:${party.issuer}`,
+    at: (callback: string) => wayOutAt(party, callback),
+    routes: ['endSession(kind)', 'signedOut(kind)'],
+  }
+  found.set(party, known)
+  return known
+}
+
+const wayOut = (caller: string, party: RelyingParty, options: EndSessionOptions | undefined): WayOut => {
+  const { callback } = checkOptions(caller, options ?? {}, { callback: maybe(routePath) })
+  return callback === undefined ? foundFor(party) : wayOutAt(party, callback)
+}
 
 /**
  * Middleware of a POST that signs out. It ends the session here first, then redirects to the provider (303), where the
@@ -69,13 +89,14 @@ const callbackOf = (caller: string, options: EndSessionOptions): string =>
  *   callback: '/sign-in/callback',
  * })
  * const router = new Router()
- * router.post('/sign-out', withAuth(null), endSession(google, { callback: '/signed-out' }))
- * router.get('/signed-out', withAuth(null), signedOut(google, { callback: '/signed-out' }))
+ * router.post('/sign-out', withAuth(null), endSession(google))
+ * router.get('/signed-out', withAuth(null), signedOut(google))
  */
-export const endSession = (kind: OidcKind, options: EndSessionOptions): Middleware => {
-  const caller = 'endSession(kind, { callback })'
-  const leave = begin(wayOut(relyingPartyOf(caller, kind), callbackOf('endSession(kind, options)', options)))
-  return async (ctx, next) => {
+export const endSession = (kind: OidcKind, options?: EndSessionOptions): Middleware => {
+  const caller = 'endSession(kind, options)'
+  const way = wayOut(caller, relyingPartyOf(caller, kind), options)
+  const leave = begin(way)
+  const run: Middleware = async (ctx, next) => {
     if (isSafe(ctx.method)) {
       ctx.status = 405
       ctx.set('Allow', 'POST')
@@ -84,6 +105,7 @@ export const endSession = (kind: OidcKind, options: EndSessionOptions): Middlewa
     await logOut(ctx)
     await leave(ctx, next)
   }
+  return way.at === undefined ? run : markCeremony(run, way, 'begin')
 }
 
 const leadTo = (ctx: Context, path: string): void => {
@@ -96,17 +118,17 @@ const leadTo = (ctx: Context, path: string): void => {
  * Middleware of the page to which the provider leads back. It spends `state`, and redirects (303) to where the sign-out
  * began to lead, or else to `/`. It ends no session, whatever it gets.
  */
-export const signedOut = (kind: OidcKind, options: EndSessionOptions): Middleware => {
-  const caller = 'signedOut(kind, { callback })'
+export const signedOut = (kind: OidcKind, options?: EndSessionOptions): Middleware => {
+  const caller = 'signedOut(kind, options)'
+  const party = relyingPartyOf(caller, kind)
   const arrived = new WeakSet<Context>()
-  const arrive = finish(wayOut(relyingPartyOf(caller, kind), callbackOf('signedOut(kind, options)', options)), (ctx) =>
-    arrived.add(ctx),
-  )
-  return async (ctx, next) => {
+  const arrive = finish(wayOut(caller, party, options), (ctx) => arrived.add(ctx))
+  const run: Middleware = async (ctx, next) => {
     await arrive(ctx, next)
     // an error mapper may answer failures with redirects of its own
     if (!arrived.has(ctx)) leadTo(ctx, '/')
   }
+  return markCeremony(run, foundFor(party), 'finish')
 }
 
 declareFactory('endSession', endSession)
