@@ -27,17 +27,38 @@ import { checkMember } from './members.js'
 
 const tooSlow: Result<never> = deepFreeze(E.left(unavailable()))
 
-/** A result, or `unavailable` when it takes longer than `ms` milliseconds. An evaluation never rejects. */
-export const inTime = <P>(evaluation: Promise<Result<P>>, ms: number): Promise<Result<P>> =>
-  new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms, tooSlow)
-    const settle = (result: Result<P>) => {
+/**
+ * What `conclude` makes of a result, or of `unavailable` when it takes longer than `ms` milliseconds. `conclude` is called once, in
+ * the tick in which the result is known: another promise for it would cost every async decision.
+ */
+export const concludedInTime = <P, A>(
+  evaluation: Promise<Result<P>>,
+  ms: number,
+  conclude: (result: Result<P>) => A | Promise<A>,
+): Promise<A> =>
+  new Promise((resolve, reject) => {
+    let isConcluded = false
+    const settle = (result: Result<P>): void => {
+      if (isConcluded) return
+      isConcluded = true
       clearTimeout(timer)
-      resolve(result)
+      try {
+        resolve(conclude(result))
+      } catch (error) {
+        // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- as it was thrown
+        reject(error)
+      }
     }
+    const timer = setTimeout(settle, ms, tooSlow)
     // An evaluation never rejects. If one does, it must not end the process or stay unnoticed
     evaluation.then(settle, (error: unknown) => settle(E.left(raised(error))))
   })
+
+/** A result, or `unavailable` when it takes longer than `ms` milliseconds. An evaluation never rejects. */
+export const inTime = <P>(evaluation: Promise<Result<P>>, ms: number): Promise<Result<P>> =>
+  concludedInTime(evaluation, ms, itself)
+
+const itself = <A>(result: A): A => result
 
 /**
  * Limits the asynchronous work of an authenticator to `ms` milliseconds. Beyond them, the failure is `unavailable`, a 503. It can

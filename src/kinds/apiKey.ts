@@ -67,7 +67,7 @@ const apiKey = (factory: string, location: KeyLocation) => {
       extract: location.read(name),
       credentials: location.credentials,
       maxLength,
-      authenticate: (request, key) => authenticate(request, key),
+      authenticate,
     })
   }
   return declareFactory(factory, make)

@@ -138,7 +138,7 @@ export const httpBearer = <R>(options: HttpBearerOptions<R>): Authenticator<Prin
       extract: fromAuthorization(name),
       credentials: tokenOf(name),
       maxLength,
-      authenticate: (request, token) => authenticate(request, token),
+      authenticate,
     })
   }
   const [first, ...others] = schemes

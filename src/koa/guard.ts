@@ -17,7 +17,7 @@ import { newAttempt, exchangeOf, type Exchange } from '../core/Exchange.js'
 import { withCode } from '../core/data.js'
 import { handlerOf, httpStatusOf, type Settings } from '../core/Settings.js'
 import { decisions } from '../core/events.js'
-import { inTime } from '../core/outage.js'
+import { concludedInTime } from '../core/outage.js'
 import { lateGuardAt, warnOfLateSettings } from './misplaced.js'
 import { markGuard, type GuardProperties, type GuardSource, type ThenMiddleware } from './layer.js'
 import { respondFailure, respondEarly, restore, take } from './respond.js'
@@ -220,7 +220,7 @@ export const deciding = (
       restore(ctx.response, before)
       return proceed(ctx, exchange, next, isNested, result, attempt.token)
     }
-    return inTime(result, exchange.settings.timeout).then((late) => {
+    return concludedInTime(result, exchange.settings.timeout, (late) => {
       if (begun !== undefined) recorder.settled(ctx, begun, late)
       restore(ctx.response, before)
       return proceed(ctx, exchange, next, isNested, late, attempt.token)
