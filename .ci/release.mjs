@@ -1,11 +1,13 @@
 /**
- * `npm run release -- 0.2.0`: gives both packages the version, and makes the commit and the tag. Pushing the tag starts
- * .github/workflows/release.yml, which publishes. It stops while something that a release needs is missing.
+ * `npm run release -- 0.2.0`: gives both packages the version, keeps the figures of the benchmark, and makes the commit and
+ * the tag. Pushing the tag starts .github/workflows/release.yml, which publishes. It stops while something that a release
+ * needs is missing.
  */
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 
 const manifests = ['package.json', 'examples/create/package.json']
+const releases = 'spec/bench/releases.json'
 const git = (...args) => execFileSync('git', args, { encoding: 'utf8' }).trim()
 const read = (path) => JSON.parse(readFileSync(path, 'utf8'))
 
@@ -21,6 +23,8 @@ for (const path of manifests) {
 if (!readFileSync('CHANGELOG.md', 'utf8').includes(`\n## ${version}\n`)) {
   stops.push(`CHANGELOG.md: write a section "## ${version}"`)
 }
+const { machine, date, quick, sections } = read('spec/bench/figures.json')
+if (quick) stops.push('spec/bench/figures.json: keep the figures of a whole run, npm run bench -- --save')
 if (git('status', '--porcelain') !== '') stops.push('commit or remove your changes')
 
 if (stops.length > 0) {
@@ -29,8 +33,13 @@ if (stops.length > 0) {
 }
 
 for (const path of manifests) writeFileSync(path, `${JSON.stringify({ ...read(path), version }, undefined, 2)}\n`)
+// `npm run bench -- --against release` compares with the last of them
+const rowsOf = ({ title, rows }) => [title, Object.fromEntries(rows.map(({ name, value }) => [name, value.value]))]
+const figures = { machine, date, ...Object.fromEntries(sections.map(rowsOf)) }
+const released = [...read(releases), { version, commit: git('rev-parse', 'HEAD'), figures }]
+writeFileSync(releases, `${JSON.stringify(released, undefined, 2)}\n`)
 execFileSync('npm', ['install', '--package-lock-only', '--ignore-scripts'], { stdio: 'inherit' })
-git('add', ...manifests, 'package-lock.json')
+git('add', ...manifests, releases, 'package-lock.json')
 // the first version is in package.json already
 git('commit', '--allow-empty', '-m', `release: ${version}`)
 git('tag', '-a', `v${version}`, '-m', `v${version}`)

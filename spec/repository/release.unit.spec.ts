@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { repository } from '../support/projects/typecheck.js'
 
 const manifests = ['package.json', 'examples/create/package.json']
+const bench = ['spec/bench/releases.json', 'spec/bench/figures.json']
 const read = (path: string) => readFileSync(repository + path, 'utf8')
 
 describe('npm run release', () => {
@@ -14,7 +15,10 @@ describe('npm run release', () => {
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-release-'))
     mkdirSync(join(folder, 'examples/create'), { recursive: true })
-    for (const path of [...manifests, '.ci/release.mjs', 'CHANGELOG.md']) cpSync(repository + path, join(folder, path))
+    mkdirSync(join(folder, 'spec/bench'), { recursive: true })
+    for (const path of [...manifests, ...bench, '.ci/release.mjs', 'CHANGELOG.md']) {
+      cpSync(repository + path, join(folder, path))
+    }
     execFileSync('git', ['init', '-q'], { cwd: folder })
   })
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -44,6 +48,28 @@ describe('npm run release', () => {
     writeFileSync(path, JSON.stringify({ ...manifest, repository: 'r', bugs: 'b', homepage: 'h' }))
     expect(release('9.9.9').stderr).not.toContain('- package.json')
     expect(release('9.9.9').status).toBe(1)
+  })
+
+  it('keeps the figures of each release, and what later commits are compared with', () => {
+    const write = (path: string, content: string) => writeFileSync(join(folder, path), content)
+    const git = (...args: ReadonlyArray<string>) => execFileSync('git', args, { cwd: folder, encoding: 'utf8' }).trim()
+    // without dependencies, so that npm asks no registry
+    for (const path of manifests) {
+      write(path, JSON.stringify({ name: 'p', version: '0.0.0', repository: 'r', bugs: 'b', homepage: 'h' }))
+    }
+    write('CHANGELOG.md', '\n## 9.9.9\n')
+    git('config', 'user.name', 'a')
+    git('config', 'user.email', 'a@b.example')
+    git('add', '-A')
+    git('commit', '-q', '-m', 'all')
+    const commit = git('rev-parse', 'HEAD')
+
+    expect(release('9.9.9')).toMatchObject({ status: 0 })
+    // Safe: the script has just written it
+    const releases = JSON.parse(readFileSync(join(folder, 'spec/bench/releases.json'), 'utf8')) as ReadonlyArray<object>
+    const title = 'Beside the check written by hand, all kinds in one application'
+    expect(releases.at(-1)).toMatchObject({ version: '9.9.9', commit, figures: { [title]: expect.anything() } })
+    expect([git('status', '--porcelain'), git('tag')]).toEqual(['', 'v9.9.9'])
   })
 })
 
