@@ -8,7 +8,7 @@ import type { Context } from 'koa'
 import { fromCookie } from '../core/RequestFields.js'
 import { constantTimeEqual, ownField } from '../core/data.js'
 import { isAsync } from '../core/options.js'
-import { declaredSessionCookie, sourceOf } from './sessionUser.js'
+import { declaredSessionCookie, isFirstWarning, sourceOf } from './sessionUser.js'
 
 /*
  * Reads the fields of a session, so that a polluted prototype decides nothing (see `core/data.ts`).
@@ -209,24 +209,15 @@ const checkKeys = (factory: string, app: Koa): void => {
   if (strength === 'older short') warnOfShortKey(app)
 }
 
-// Applications whose author was warned
-const warned = { ofOptions: new WeakSet<object>(), ofKeys: new WeakSet<object>() }
-
-const isFirst = (app: object, warning: keyof typeof warned): boolean => {
-  if (warned[warning].has(app)) return false
-  warned[warning].add(app)
-  return true
-}
-
 /** Warns, once for an application, that an older key can be guessed. */
 export const warnOfShortKey = (app: Koa): void => {
-  if (isFirst(app, 'ofKeys')) process.emitWarning(shortKeyWarning, 'SessionWarning')
+  if (isFirstWarning(app, 'ofKeys')) process.emitWarning(shortKeyWarning, 'SessionWarning')
 }
 
 // Only a warning, so that a koa-session that was set up by hand keeps working
 const warnOnce = (ctx: Context): void => {
   const options: unknown = ctx['sessionOptions']
-  if (sourceOf(ctx) !== undefined || !isFirst(ctx.app, 'ofOptions')) return
+  if (sourceOf(ctx) !== undefined || !isFirstWarning(ctx.app, 'ofOptions')) return
   if (typeof options !== 'object' || options === null) return
   for (const weakness of weaknessesOf({ ...options }, ctx.app.env === 'production')) {
     process.emitWarning(`koa-session: ${weakness}; or set it up with koa-with-auth/sessions`, 'SessionWarning')

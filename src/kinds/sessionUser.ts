@@ -138,15 +138,31 @@ export const sourceOf = (ctx: Context): SessionSource | undefined =>
 /** koa-session's own default. */
 export const DEFAULT_COOKIE = 'koa.sess'
 
-const cookieNameMark = Symbol.for('koa-with-auth/sessionCookie')
+/** What a process knows of the sessions of its applications, whichever copy of the package serves them. */
+interface ProcessSessions {
+  cookieName?: string
+  /** The applications whose authors were warned. */
+  readonly warned: { readonly ofOptions: WeakSet<object>; readonly ofKeys: WeakSet<object> }
+}
+
+const sessionsMark = Symbol.for('koa-with-auth/sessions')
+// Safe: nothing else is kept under this symbol
+const everywhere = globalThis as { [sessionsMark]?: ProcessSessions }
+const processSessions = (): ProcessSessions =>
+  (everywhere[sessionsMark] ??= { warned: { ofOptions: new WeakSet(), ofKeys: new WeakSet() } })
 
 /** Remembers the name. */
 export const declareSessionCookie = (name: string): void => {
-  Reflect.set(globalThis, cookieNameMark, name)
+  processSessions().cookieName = name
 }
 
 /** The remembered name. Default: koa-session's. */
-export const declaredSessionCookie = (): string => {
-  const name: unknown = Reflect.get(globalThis, cookieNameMark)
-  return typeof name === 'string' ? name : DEFAULT_COOKIE
+export const declaredSessionCookie = (): string => processSessions().cookieName ?? DEFAULT_COOKIE
+
+/** Whether a weakness of the sessions of an application is reported for the first time. */
+export const isFirstWarning = (app: object, weakness: keyof ProcessSessions['warned']): boolean => {
+  const warned = processSessions().warned[weakness]
+  if (warned.has(app)) return false
+  warned.add(app)
+  return true
 }
