@@ -4,8 +4,8 @@ const navigation = { Accept: 'text/html', 'Sec-Fetch-Mode': 'navigate', 'Sec-Fet
 const MAX_REDIRECTS = 20
 const TIME_LIMIT = 15_000
 
-export const newBrowser = () => {
-  const jars = new Map()
+/** `jars`: the cookies that it has already, by host. */
+export const newBrowser = (jars = new Map()) => {
   const jarOf = (url) => {
     const { host } = new URL(url)
     if (!jars.has(host)) jars.set(host, new Map())
@@ -41,5 +41,7 @@ export const newBrowser = () => {
     throw new Error('a redirect loop')
   }
   const cookieLength = (url) => [...jarOf(url)].map(([name, value]) => `${name}=${value}`).join('; ').length
-  return { send, follow, cookieLength }
+  /** Another browser with the cookies that this one has now. */
+  const copy = () => newBrowser(new Map([...jars].map(([host, jar]) => [host, new Map(jar)])))
+  return { send, follow, cookieLength, copy }
 }

@@ -31,6 +31,7 @@ export const startProvider = async (redirectUris) => {
     'signed by another key': (claims) => signed(strange, claims),
     'of an empty sub': (claims) => signed(privateKey, { ...claims, sub: '' }),
     'with another nonce': (claims) => signed(privateKey, { ...claims, nonce: 'another' }),
+    'that has expired': (claims) => signed(privateKey, { ...claims, exp: claims.iat - 3600, iat: claims.iat - 7200 }),
     'for another client': (claims) => signed(privateKey, { ...claims, aud: 'another' }),
   }
 

@@ -151,6 +151,17 @@ export const rows = [
     },
   },
   {
+    name: 'who knew the cookies before the sign-in is signed in, too',
+    run: async ({ toCallback, finish, who }) => {
+      const browser = newBrowser()
+      const url = await toCallback(browser)
+      const other = browser.copy()
+      await finish(browser, url)
+      const user = await who(other)
+      return { ok: user === undefined, what: user === undefined ? 'no' : 'yes' }
+    },
+  },
+  {
     name: 'iss is of another issuer',
     run: async ({ whole }) => {
       const change = (url) => withParameters(url, (given) => given.set('iss', 'https://evil.example'))
@@ -176,6 +187,21 @@ export const rows = [
         }),
       )
       return { ok: who === undefined && isAnswer(page), what: `${page.status} ${inOrOut(who)}` }
+    },
+  },
+  {
+    name: 'the text of an error is shown',
+    run: async ({ whole, provider }) => {
+      const { page } = await whole(newBrowser(), (url) =>
+        withParameters(url, (given) => {
+          given.delete('code')
+          given.set('error', 'server_error')
+          given.set('error_description', 'call-this-number')
+          given.set('iss', provider.issuer)
+        }),
+      )
+      const isShown = `${page.body} ${page.given}`.includes('call-this-number')
+      return { ok: !isShown, what: isShown ? 'yes' : 'no' }
     },
   },
   {
@@ -226,6 +252,7 @@ export const rows = [
   refusedRow('an ID token that another key signed', 'signed by another key'),
   refusedRow('an ID token with an empty sub', 'of an empty sub'),
   refusedRow('an ID token with another nonce', 'with another nonce'),
+  refusedRow('an ID token that has expired', 'that has expired'),
   refusedRow('an ID token for another client', 'for another client'),
   ...['https://evil.example/', '//evil.example/', '/\\evil.example/'].map((returnTo) => ({
     name: `the path that follows is \`${returnTo}\``,
