@@ -1,6 +1,6 @@
 /** The name by which guesses at an account are counted: names that a database may treat as equal have one form. */
 import { describe, expect, it } from 'vitest'
-import { accountName, accountNames } from '../../src/guesses/Guess.js'
+import { accountName, accountNames, countsIn } from '../../src/guesses/Guess.js'
 
 const form = (name: string) => accountName(name)
 
@@ -81,4 +81,14 @@ describe('T-07 different accounts', () => {
 
 it('the form of a very long name is at most 256 characters long', () => {
   expect(form('\ufdfa'.repeat(100_000)).length).toBeLessThanOrEqual(256)
+})
+
+it('T-07 every share of a name that counts as two is asked before any account', () => {
+  const limiter = { points: 100, consume: async () => undefined, reward: async () => undefined }
+  const limiters = { accountAndAddress: { ...limiter }, account: limiter }
+  const counts = countsIn(limiters)('ann\u0363', { address: '192.0.2.1', isCrossSite: false })
+  const kinds = counts.map((count) =>
+    count.limiter !== limiter ? 'account and address' : count.atMost === undefined ? 'account' : 'share',
+  )
+  expect(kinds).toEqual(['account and address', 'account and address', 'share', 'share', 'account', 'account'])
 })

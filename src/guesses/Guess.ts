@@ -239,11 +239,12 @@ export const countsIn = (limiters: Limiters, prefix: number = DEFAULT_PREFIX) =>
     if (everywhere === undefined) return counts
     const network = ofNetwork === undefined ? undefined : widerNetwork(address, prefix)
     const [part, atMost] = network === undefined ? [address, share] : [network, ofNetwork]
-    for (const name of [whose, ...others]) {
-      if (atMost !== undefined) counts.push({ limiter: everywhere, key: keyed('share', name, part), atMost })
-      counts.push({ limiter: everywhere, key: keyed('account', name) })
+    const names = [whose, ...others]
+    // every share is asked before any account, so that what one share refuses counts under no account
+    if (atMost !== undefined) {
+      for (const name of names) counts.push({ limiter: everywhere, key: keyed('share', name, part), atMost })
     }
-    return counts
+    return [...counts, ...names.map((name) => ({ limiter: everywhere, key: keyed('account', name) }))]
   }
 }
 
