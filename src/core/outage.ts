@@ -4,6 +4,7 @@
  * Only `recoverUnavailable` asks another authenticator after an outage. A list never does.
  */
 import * as E from 'fp-ts/lib/Either.js'
+import { identity } from 'fp-ts/lib/function.js'
 import type { Request } from 'koa'
 import { andThen, answerTo, type Result, type PrincipalFromAnswer } from './Result.js'
 import { raised, unavailable, type Unavailable } from './AuthError.js'
@@ -56,9 +57,7 @@ export const concludedInTime = <P, A>(
 
 /** A result, or `unavailable` when it takes longer than `ms` milliseconds. An evaluation never rejects. */
 export const inTime = <P>(evaluation: Promise<Result<P>>, ms: number): Promise<Result<P>> =>
-  concludedInTime(evaluation, ms, itself)
-
-const itself = <A>(result: A): A => result
+  concludedInTime(evaluation, ms, identity)
 
 /**
  * Limits the asynchronous work of an authenticator to `ms` milliseconds. Beyond them, the failure is `unavailable`, a 503. It can
