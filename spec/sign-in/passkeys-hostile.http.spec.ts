@@ -1,29 +1,9 @@
 /** Passkeys over HTTP: bodies that cannot be read, and credentials that are there already. */
 import { memoryPasskeyStore, type PasskeyStore } from 'koa-with-auth/sign-in/passkeys'
 import { softwareAuthenticator, type RegistrationJson } from 'koa-with-auth/testing'
-import { afterEach, describe, expect, it } from 'vitest'
-import {
-  optionsFrom,
-  origin,
-  passkeySite,
-  person,
-  use,
-  withPasskey,
-  type PasskeySiteOptions,
-  type Person,
-} from '../support/sites/passkeySite.js'
-import { listen } from '../support/servers/server.js'
-
-const open: (() => Promise<void>)[] = []
-afterEach(async () => {
-  for (const close of open.splice(0)) await close()
-})
-const started = async (options: PasskeySiteOptions = {}) => {
-  const site = passkeySite(options)
-  const { url, close, errors } = await listen(site.app)
-  open.push(close)
-  return { ...site, url: () => url, errors }
-}
+import { describe, expect, it } from 'vitest'
+import { optionsFrom, origin, person, use, withPasskey, type Person } from '../support/sites/passkeySite.js'
+import { servedPasskeySite } from '../support/sites/servedPasskeySite.js'
 
 const unknown = { status: 400, body: expect.objectContaining({ reason: 'unknown' }) }
 
@@ -39,7 +19,7 @@ describe('W-03 a body that cannot be read is as wrong as any other', () => {
     '1 MB of rubbish': 'x'.repeat(2 ** 20),
   }
   it.each(Object.entries(bodies))('%s', async (_name, body) => {
-    const { url, store, errors } = await started()
+    const { url, store, errors } = await servedPasskeySite()
     const anna = await withPasskey(url, 'anna')
     const wrong = await use(anna, { signature: 'wrong' })
     expect(wrong).toMatchObject(unknown)
@@ -52,7 +32,7 @@ describe('W-03 a body that cannot be read is as wrong as any other', () => {
   })
 
   it('1 MB without a length is read no further than needed, and the connection is not cut off', async () => {
-    const { url } = await started()
+    const { url } = await servedPasskeySite()
     const chunks = new ReadableStream<Uint8Array>({
       start: (controller) => {
         for (let at = 0; at < 1024; at += 1) controller.enqueue(new Uint8Array(1024))
@@ -80,7 +60,7 @@ const created = async (who: Person) =>
 
 describe('W-06 a credential has one record', () => {
   it('one that belongs to another user is not registered, and stays theirs', async () => {
-    const { url, store } = await started()
+    const { url, store } = await servedPasskeySite()
     const bert = await withPasskey(url, 'bert')
     const kept = await store.byId(bert.id)
     const anna = person(url)
@@ -91,7 +71,7 @@ describe('W-06 a credential has one record', () => {
   })
 
   it('one that comes with five challenges at the same time is registered once', async () => {
-    const { url, store, calls } = await started()
+    const { url, store, calls } = await servedPasskeySite()
     const anna = person(url)
     await anna.browser.post('/sign-in/password/anna')
     const first = await created(anna)
@@ -106,7 +86,7 @@ describe('W-06 a credential has one record', () => {
 it('W-03 a store that says null for an unknown id refuses it like the others', async () => {
   const memory = memoryPasskeyStore()
   const store: PasskeyStore = { ...memory, byId: async (id) => (await memory.byId(id)) ?? (null as never) }
-  const { url, errors } = await started({ store })
+  const { url, errors } = await servedPasskeySite({ store })
   const anna = await withPasskey(url, 'anna')
   expect(await use(anna, { id: 'AAAAAAAAAAAAAAAAAAAAAA' })).toMatchObject(unknown)
   await memory.remove(anna.id, 'anna')

@@ -6,32 +6,12 @@ import { onPasskey, type PasskeyEvent } from 'koa-with-auth/events'
 import { memoryStore } from 'koa-with-auth/sessions'
 import { memoryPasskeyStore, type PasskeyStore } from 'koa-with-auth/sign-in/passkeys'
 import { softwareAuthenticator, type WrongAssertion, type WrongRegistration } from 'koa-with-auth/testing'
-import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { jsonClient } from '../support/servers/jsonClient.js'
-import {
-  optionsFrom,
-  origin,
-  passkeySite,
-  person,
-  register,
-  rpId,
-  use,
-  withPasskey,
-  type PasskeySiteOptions,
-} from '../support/sites/passkeySite.js'
-import { listen as serve } from '../support/servers/server.js'
+import { optionsFrom, origin, person, register, rpId, use, withPasskey } from '../support/sites/passkeySite.js'
+import { servedPasskeySite } from '../support/sites/servedPasskeySite.js'
 import { repository } from '../support/projects/typecheck.js'
 
-const open: (() => Promise<void>)[] = []
-afterEach(async () => {
-  for (const close of open.splice(0)) await close()
-})
-const started = async (options: PasskeySiteOptions = {}) => {
-  const site = passkeySite(options)
-  const { url, close, errors } = await serve(site.app)
-  open.push(close)
-  return { ...site, url: () => url, errors }
-}
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
 const unknown = { status: 400, body: expect.objectContaining({ reason: 'unknown' }) }
@@ -42,7 +22,7 @@ const signedInAs = async (who: { browser: ReturnType<typeof jsonClient> }) => {
 
 describe('W-01 a passkey is registered and signs in', () => {
   it('registers with a fresh proof, signs in without a name, and leads to the path of the begin', async () => {
-    const { url, store, calls } = await started()
+    const { url, store, calls } = await servedPasskeySite()
     const anna = await withPasskey(url, 'anna')
     expect(await store.ofUser('anna')).toMatchObject([{ id: anna.id, rpId, transports: ['internal'], counter: 0 }])
     expect((await anna.browser.get('/passkeys')).body).toStrictEqual([{ id: anna.id }])
@@ -59,7 +39,7 @@ describe('W-01 a passkey is registered and signs in', () => {
   })
 
   it('the answer to a registration has the id', async () => {
-    const { url } = await started()
+    const { url } = await servedPasskeySite()
     const anna = person(url)
     await anna.browser.post('/sign-in/password/anna')
     const reply = await register(anna)
@@ -67,7 +47,7 @@ describe('W-01 a passkey is registered and signs in', () => {
   })
 
   it('the options are the JSON of WebAuthn, with these defaults', async () => {
-    const { url } = await started()
+    const { url } = await servedPasskeySite()
     const anna = await withPasskey(url, 'anna')
     expect(await optionsFrom(anna, '/passkeys/options')).toStrictEqual({
       challenge: expect.stringMatching(/^[\w-]{40,}$/),
@@ -92,7 +72,7 @@ describe('W-01 a passkey is registered and signs in', () => {
   })
 
   it('three tabs finish in any order', async () => {
-    const { url } = await started()
+    const { url } = await servedPasskeySite()
     const anna = await withPasskey(url, 'anna')
     await anna.browser.post('/sign-out')
     const tabs = []
@@ -102,13 +82,13 @@ describe('W-01 a passkey is registered and signs in', () => {
   })
 
   it.each(['ES256', 'EdDSA', 'RS256'] as const)('%s', async (algorithm) => {
-    const { url } = await started()
+    const { url } = await servedPasskeySite()
     const anna = await withPasskey(url, 'anna', { algorithm })
     expect(await use(anna)).toHaveProperty('status', 200)
   })
 
   it('a user has thirty passkeys, all with one user handle', async () => {
-    const { url, store } = await started()
+    const { url, store } = await servedPasskeySite()
     const anna = person(url)
     await anna.browser.post('/sign-in/password/anna')
     const phones = Array.from({ length: 30 }, () => ({ ...anna, phone: softwareAuthenticator({ origin }) }))
@@ -120,7 +100,7 @@ describe('W-01 a passkey is registered and signs in', () => {
 
 describe('W-02 an answer is good once, for its own ceremony, in its own browser', () => {
   it.each([true, false])('a replay is refused (synced: %s)', async (synced) => {
-    const { url, store, calls } = await started()
+    const { url, store, calls } = await servedPasskeySite()
     const anna = person(url, { synced })
     await anna.browser.post('/sign-in/password/anna')
     const registration = anna.phone.create(await optionsFrom(anna, '/passkeys/options'))
@@ -137,7 +117,7 @@ describe('W-02 an answer is good once, for its own ceremony, in its own browser'
   })
 
   it('of twenty at the same time one is in', async () => {
-    const { url, calls } = await started()
+    const { url, calls } = await servedPasskeySite()
     const anna = await withPasskey(url, 'anna')
     const assertion = anna.phone.get(await optionsFrom(anna, '/sign-in/passkey/options'))
     const replies = await Promise.all(
@@ -149,7 +129,7 @@ describe('W-02 an answer is good once, for its own ceremony, in its own browser'
   })
 
   it('registration, sign-in and step-up never take each other’s answer', async () => {
-    const { url, store } = await started()
+    const { url, store } = await servedPasskeySite()
     const anna = await withPasskey(url, 'anna')
     const signIn = () => optionsFrom(anna, '/sign-in/passkey/options')
     const prove = () => optionsFrom(anna, '/prove/passkey/options')
@@ -167,7 +147,7 @@ describe('W-02 an answer is good once, for its own ceremony, in its own browser'
   })
 
   it('the challenge of another browser is unknown, and is still good in its own', async () => {
-    const { url } = await started()
+    const { url } = await servedPasskeySite()
     const anna = await withPasskey(url, 'anna')
     const assertion = anna.phone.get(await optionsFrom(anna, '/sign-in/passkey/options'))
     const thief = person(url)
@@ -179,7 +159,7 @@ describe('W-02 an answer is good once, for its own ceremony, in its own browser'
   })
 
   it('a challenge that was not made here is unknown', async () => {
-    const { url } = await started()
+    const { url } = await servedPasskeySite()
     const anna = await withPasskey(url, 'anna')
     for (const challenge of ['AAAA', 'Y2hhbGxlbmdl', randomBytes(200).toString('base64url')]) {
       expect(await use(anna, { challenge })).toMatchObject(unknown)
@@ -187,7 +167,7 @@ describe('W-02 an answer is good once, for its own ceremony, in its own browser'
   })
 
   it('after its time it is late; the page asks again, and is in', async () => {
-    const { url } = await started({ passkeys: { lifetime: 1500 } })
+    const { url } = await servedPasskeySite({ passkeys: { lifetime: 1500 } })
     const anna = await withPasskey(url, 'anna')
     await anna.browser.post('/sign-out')
     const assertion = anna.phone.get(await optionsFrom(anna, '/sign-in/passkey/options'))
@@ -218,7 +198,7 @@ describe('W-03 what is wrong is refused, with one answer for all', () => {
     'another id': { id: 'AAAAAAAAAAAAAAAAAAAAAA' },
   }
   it.each(Object.entries(common))('%s', async (_name, wrong) => {
-    const { url, store, calls } = await started()
+    const { url, store, calls } = await servedPasskeySite()
     const anna = await withPasskey(url, 'anna')
     const kept = await store.byId(anna.id)
     const other = { ...anna, phone: softwareAuthenticator({ origin }) }
@@ -238,7 +218,7 @@ describe('W-03 what is wrong is refused, with one answer for all', () => {
     'a wrong signature': { signature: 'wrong' },
   }
   it.each(Object.entries(assertions))('an assertion with %s', async (_name, wrong) => {
-    const { url, calls } = await started()
+    const { url, calls } = await servedPasskeySite()
     const anna = await withPasskey(url, 'anna')
     await anna.browser.post('/sign-out')
     expect(await use(anna, wrong)).toMatchObject(unknown)
@@ -253,7 +233,7 @@ describe('W-03 what is wrong is refused, with one answer for all', () => {
     'CBOR of 1 MB': { attestation: Buffer.alloc(2 ** 20, 0x81) },
   }
   it.each(Object.entries(registrations))('a registration with %s', async (_name, wrong) => {
-    const { url, store } = await started()
+    const { url, store } = await servedPasskeySite()
     const anna = person(url)
     await anna.browser.post('/sign-in/password/anna')
     const { status } = await register(anna, wrong)
@@ -262,14 +242,14 @@ describe('W-03 what is wrong is refused, with one answer for all', () => {
   })
 
   it('a registration that attests itself is accepted', async () => {
-    const { url } = await started()
+    const { url } = await servedPasskeySite()
     const anna = person(url)
     await anna.browser.post('/sign-in/password/anna')
     expect(await register(anna, { attestation: 'packed' })).toHaveProperty('status', 201)
   })
 
   it('an algorithm that is not among the options', async () => {
-    const { url, store } = await started()
+    const { url, store } = await servedPasskeySite()
     const anna = person(url)
     await anna.browser.post('/sign-in/password/anna')
     // ES384
@@ -284,7 +264,7 @@ describe('W-03 what is wrong is refused, with one answer for all', () => {
   })
 
   it('a passkey that was removed, and one of a user who is gone', async () => {
-    const { url, store, calls } = await started()
+    const { url, store, calls } = await servedPasskeySite()
     const anna = await withPasskey(url, 'anna')
     const kept = await store.byId(anna.id)
     expect(await anna.browser.send('DELETE', `/passkeys/${anna.id}`)).toHaveProperty('status', 204)
@@ -309,7 +289,7 @@ describe('W-03 what is wrong is refused, with one answer for all', () => {
     JSON.stringify({ a: 'b'.repeat(40_000) }),
   ]
   it.each(garbage.map((body) => ({ name: body.slice(0, 60), body })))('garbage: $name', async ({ body }) => {
-    const { url, store, errors } = await started()
+    const { url, store, errors } = await servedPasskeySite()
     const anna = await withPasskey(url, 'anna')
     const kept = await store.byId(anna.id)
     for (const path of ['/passkeys', '/sign-in/passkey', '/prove/passkey']) {
@@ -329,7 +309,7 @@ describe('W-04 the counter', () => {
     { before: 5, after: 0, status: 400 },
     { before: 0, after: 0, status: 200 },
   ])('$after after $before is $status', async ({ before, after, status }) => {
-    const { url, store, calls } = await started()
+    const { url, store, calls } = await servedPasskeySite()
     const anna = await withPasskey(url, 'anna', { synced: before === 0 })
     expect(await use(anna, { counter: before })).toHaveProperty('status', 200)
     const reply = await use(anna, { counter: after })
@@ -340,7 +320,7 @@ describe('W-04 the counter', () => {
   })
 
   it('of several answers with one counter at the same time, one is in', async () => {
-    const { url, calls } = await started()
+    const { url, calls } = await servedPasskeySite()
     const anna = await withPasskey(url, 'anna', { synced: false })
     const answers = []
     for (let at = 0; at < 8; at += 1) {
@@ -369,7 +349,7 @@ describe('W-04 events', () => {
 
   it('a registration and a counter that does not grow are reported, a wrong signature is not', async () => {
     listen()
-    const { url } = await started()
+    const { url } = await servedPasskeySite()
     const anna = await withPasskey(url, 'anna', { synced: false })
     await use(anna, { counter: 7 })
     await use(anna, { counter: 3 })
@@ -381,7 +361,7 @@ describe('W-04 events', () => {
   })
 
   it('of several answers with one counter at the same time, all but one are reported', async () => {
-    const { url } = await started()
+    const { url } = await servedPasskeySite()
     const anna = await withPasskey(url, 'anna', { synced: false })
     listen()
     const answers = []
@@ -395,7 +375,7 @@ describe('W-04 events', () => {
 
 describe('W-05 flags of a backup', () => {
   it('that change after the registration are accepted and stored', async () => {
-    const { url, store } = await started()
+    const { url, store } = await servedPasskeySite()
     const anna = await withPasskey(url, 'anna', { synced: false })
     expect(await store.byId(anna.id)).toMatchObject({ backupEligible: false, backedUp: false })
     expect(await use(anna, { backupEligible: true, backedUp: true })).toHaveProperty('status', 200)
@@ -407,7 +387,7 @@ describe('W-05 flags of a backup', () => {
 
 describe('W-06 registration', () => {
   it('is refused without a session, and without a fresh proof', async () => {
-    const { url, store } = await started({ fresh: 1500 })
+    const { url, store } = await servedPasskeySite({ fresh: 1500 })
     const anna = person(url)
     expect(await anna.browser.post('/passkeys/options')).toHaveProperty('status', 401)
     await anna.browser.post('/sign-in/password/anna')
@@ -424,7 +404,7 @@ describe('W-06 registration', () => {
   })
 
   it('begun by one user cannot be finished by another', async () => {
-    const { url, store } = await started()
+    const { url, store } = await servedPasskeySite()
     const anna = person(url)
     await anna.browser.post('/sign-in/password/anna')
     const registration = anna.phone.create(await optionsFrom(anna, '/passkeys/options'))
@@ -437,13 +417,13 @@ describe('W-06 registration', () => {
   })
 
   it('of one credential twice is one record', async () => {
-    const { url, store } = await started()
+    const { url, store } = await servedPasskeySite()
     const anna = person(url)
     await anna.browser.post('/sign-in/password/anna')
     const first = await withPasskey(url, 'bert')
     const kept = await store.byId(first.id)
     const racing: PasskeyStore = { ...store, ofUser: () => Promise.resolve([]) }
-    const again = await started({ store: racing })
+    const again = await servedPasskeySite({ store: racing })
     const bert = { ...person(again.url), phone: first.phone }
     await bert.browser.post('/sign-in/password/bert')
     // the same key and id again, as if two tabs had sent it
@@ -456,7 +436,7 @@ describe('W-06 registration', () => {
   })
 
   it('removing asks for a fresh proof, and finds only passkeys of the user', async () => {
-    const { url, store } = await started({ fresh: 1500 })
+    const { url, store } = await servedPasskeySite({ fresh: 1500 })
     const anna = await withPasskey(url, 'anna')
     const bert = person(url)
     await bert.browser.post('/sign-in/password/bert')
@@ -475,8 +455,8 @@ describe('W-07 a passkey belongs to its RP', () => {
     const store = memoryPasskeyStore()
     const [sessionStore, keys] = [memoryStore(), [randomBytes(32).toString('hex')]]
     const shared = { store, sessionStore, keys }
-    const first = await started(shared)
-    const second = await started({
+    const first = await servedPasskeySite(shared)
+    const second = await servedPasskeySite({
       ...shared,
       passkeys: { rp: { id: 'app.localhost', name: 'App' }, origins: ['http://app.localhost:4000'] },
     })
@@ -496,7 +476,7 @@ describe('W-07 a passkey belongs to its RP', () => {
   })
 
   it('related origins are listed, and their answers are accepted', async () => {
-    const { url } = await started({ passkeys: { origins: [origin, 'https://shop.de'] } })
+    const { url } = await servedPasskeySite({ passkeys: { origins: [origin, 'https://shop.de'] } })
     const document = await jsonClient(url).get('/.well-known/webauthn')
     expect(document).toMatchObject({ status: 200, body: { origins: ['https://shop.de'] } })
     expect(document.headers.get('content-type')).toMatch(/^application\/json/)
@@ -512,17 +492,17 @@ describe('W-08 keys', () => {
   it('a passkey outlives app.keys, and its user handle stays the same', async () => {
     const store = memoryPasskeyStore()
     const sessionStore = memoryStore()
-    const before = await started({ store, sessionStore })
+    const before = await servedPasskeySite({ store, sessionStore })
     const anna = await withPasskey(before.url, 'anna')
     const { user } = await optionsFrom(anna, '/passkeys/options')
-    const after = await started({ store, sessionStore })
+    const after = await servedPasskeySite({ store, sessionStore })
     const again = { ...person(after.url), phone: anna.phone }
     expect(await use(again)).toHaveProperty('status', 200)
     expect((await optionsFrom(again, '/passkeys/options')).user).toStrictEqual(user)
   })
 
   it('user handles are random: they contain nothing of the user', async () => {
-    const { url } = await started()
+    const { url } = await servedPasskeySite()
     const handles = []
     for (const name of ['anna', 'anna', 'bert']) {
       const who = person(url)
@@ -542,9 +522,9 @@ describe('W-09 outages', () => {
 
   it.each(methods)('the store of passkeys fails at %s: 503, and no user is signed in', async (method) => {
     const store = memoryPasskeyStore()
-    const healthy = await started({ store })
+    const healthy = await servedPasskeySite({ store })
     const anna = await withPasskey(healthy.url, 'anna')
-    const { url } = await started({ store: { ...store, [method]: down } })
+    const { url } = await servedPasskeySite({ store: { ...store, [method]: down } })
     const again = { ...person(url), phone: anna.phone }
     const signIn = await use(again)
     const isAsked = method === 'byId' || method === 'update'
@@ -562,7 +542,7 @@ describe('W-09 outages', () => {
 
   it('a store that is silent is unavailable after the time limit', async () => {
     const store: PasskeyStore = { ...memoryPasskeyStore(), byId: () => new Promise(() => {}) }
-    const { url } = await started({ store, passkeys: { timeout: 100 } })
+    const { url } = await servedPasskeySite({ store, passkeys: { timeout: 100 } })
     const anna = await withPasskey(url, 'anna')
     expect(await use(anna)).toHaveProperty('status', 503)
   })
@@ -585,7 +565,7 @@ describe('W-09 outages', () => {
         return store.byId(id)
       },
     }
-    const { url, calls } = await started({ store: counted, sessionStore: failing })
+    const { url, calls } = await servedPasskeySite({ store: counted, sessionStore: failing })
     const anna = await withPasskey(url, 'anna')
     await anna.browser.post('/sign-out')
     isDown = true
@@ -597,7 +577,7 @@ describe('W-09 outages', () => {
 
 describe('W-10 step-up', () => {
   it('adds a proof for the same user, under another session id', async () => {
-    const { url } = await started({ fresh: 1500 })
+    const { url } = await servedPasskeySite({ fresh: 1500 })
     const anna = await withPasskey(url, 'anna')
     await pause(1600)
     expect(await anna.browser.post('/passkeys/options')).toHaveProperty('status', 403)
@@ -609,7 +589,7 @@ describe('W-10 step-up', () => {
   })
 
   it('with the passkey of another user is refused, and the session stays as it was', async () => {
-    const { url, store, calls } = await started()
+    const { url, store, calls } = await servedPasskeySite()
     const anna = await withPasskey(url, 'anna')
     const bert = await withPasskey(url, 'bert')
     const kept = await store.byId(bert.id)
@@ -622,7 +602,7 @@ describe('W-10 step-up', () => {
   })
 
   it('begun by one user is refused for another', async () => {
-    const { url } = await started()
+    const { url } = await servedPasskeySite()
     const anna = await withPasskey(url, 'anna')
     const answer = anna.phone.get(await optionsFrom(anna, '/prove/passkey/options'))
     await anna.browser.post('/sign-in/password/bert')
@@ -636,7 +616,7 @@ describe('W-10 step-up', () => {
 
 describe('W-11 no enumeration', () => {
   it('the options of a sign-in are the same for every name, and name no passkey', async () => {
-    const { url } = await started()
+    const { url } = await servedPasskeySite()
     await withPasskey(url, 'anna')
     for (const body of [{}, { username: 'anna' }, { username: 'stranger' }]) {
       const options = await optionsFrom(person(url), '/sign-in/passkey/options', body)
