@@ -14,11 +14,12 @@ import {
 } from 'koa-with-auth/testing'
 import type { PasskeyRecord } from 'koa-with-auth/sign-in/passkeys'
 import { describe, expect, it } from 'vitest'
-import { assertionIn, registrationIn } from '../../src/sign-in/passkeys/Answer.js'
 import {
   algorithms,
+  assertionIn,
   checkAssertion,
   checkRegistration,
+  registrationIn,
   type RelyingParty,
 } from '../../src/sign-in/passkeys/RelyingParty.js'
 

@@ -2,8 +2,13 @@
 import { readFileSync } from 'node:fs'
 import * as O from 'fp-ts/lib/Option.js'
 import { describe, expect, it } from 'vitest'
-import { assertionIn, registrationIn } from '../../src/sign-in/passkeys/Answer.js'
-import { checkAssertion, checkRegistration, type RelyingParty } from '../../src/sign-in/passkeys/RelyingParty.js'
+import {
+  assertionIn,
+  checkAssertion,
+  checkRegistration,
+  registrationIn,
+  type RelyingParty,
+} from '../../src/sign-in/passkeys/RelyingParty.js'
 import { repository } from '../support/projects/typecheck.js'
 
 interface Vector {

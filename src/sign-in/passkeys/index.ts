@@ -6,5 +6,4 @@
 
 export { memoryPasskeyStore, type PasskeyRecord, type PasskeyStore, type PasskeyUse } from './PasskeyStore.js'
 export { passkeys, type PasskeyKind, type PasskeyProof, type PasskeyRegistration, type Passkeys } from './passkeys.js'
-export { passkeyOperations } from './operations.js'
-export type { NamedUser, PasskeysOptions } from './options.js'
+export { passkeyOperations, type NamedUser, type PasskeysOptions } from './options.js'

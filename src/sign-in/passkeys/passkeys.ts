@@ -14,7 +14,6 @@ import type { ProofGiven } from '../../core/Proof.js'
 import { declareFactory } from '../../core/options.js'
 import { within } from '../../stores/within.js'
 import type { Ceremony, Intent, Kind } from '../ceremony.js'
-import { assertionIn, registrationIn, type Assertion, type Registration } from './Answer.js'
 import {
   creationOptions,
   resolveOptions,
@@ -24,7 +23,14 @@ import {
   type PasskeysOptions,
 } from './options.js'
 import type { PasskeyRecord, PasskeyStore, PasskeyUse } from './PasskeyStore.js'
-import { checkAssertion, checkRegistration } from './RelyingParty.js'
+import {
+  assertionIn,
+  checkAssertion,
+  checkRegistration,
+  registrationIn,
+  type Assertion,
+  type Registration,
+} from './RelyingParty.js'
 
 /** A use of a passkey, or its registration. */
 export interface PasskeyProof extends ProofGiven {
@@ -211,12 +217,9 @@ export const passkeys = <U = NamedUser>(options: PasskeysOptions<U>): Passkeys =
 declareFactory('passkeys', passkeys)
 
 /*
- * Related origins: pages of other domains that may use the passkeys of an RP id (WebAuthn §5.11).
- *
- * A browser on `https://shop.de` that is asked for a passkey of `shop.example` fetches
- * `https://shop.example/.well-known/webauthn`, and looks for its own origin there.
+ * A page of another domain may use the passkeys of an RP id (WebAuthn §5.11): a browser on `https://shop.de` that is asked
+ * for a passkey of `shop.example` fetches `https://shop.example/.well-known/webauthn`, and looks for its own origin there.
  */
-
 /** The path of the document, at the root of the RP id's host. */
 const path = '/.well-known/webauthn'
 
