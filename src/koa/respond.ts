@@ -73,7 +73,7 @@ export const respondFailure = (
 export const respondException = (ctx: Context, response: AuthResponse, isGuarded: boolean): void => {
   for (const name of ['Content-Encoding', 'ETag', 'Last-Modified']) ctx.res.removeHeader(name)
   writeBody(ctx, response, 'application/json')
-  if (isGuarded && !names(response, 'cache-control')) ctx.res.setHeader('Cache-Control', 'no-store')
+  if (isGuarded && !names(response, 'cache-control')) ctx.res.setHeader('cache-control', 'no-store')
 }
 
 /** Answers a request that no authenticator reads, such as with 431 if header lines may have been cut off. */
@@ -99,7 +99,7 @@ const names = (response: AuthResponse, name: string): boolean => {
 }
 
 const write = (ctx: Context, response: AuthResponse): void => {
-  ctx.res.removeHeader('WWW-Authenticate')
+  ctx.res.removeHeader('www-authenticate')
   writeBody(ctx, response, 'application/problem+json')
 }
 
@@ -113,10 +113,10 @@ const writeBody = (ctx: Context, response: AuthResponse, mediaType: string): voi
     // Koa makes a null body a 204
     ctx.status = status
   } else if (typeof body === 'string' || Buffer.isBuffer(body)) {
-    res.removeHeader('Content-Type')
+    res.removeHeader('content-type')
     ctx.body = body
   } else {
-    res.setHeader('Content-Type', mediaType)
+    res.setHeader('content-type', mediaType)
     ctx.body = serialize(body)
   }
   if (headers === undefined) return

@@ -97,14 +97,11 @@ const setHeaders = (response: ServerResponse, headers: object): boolean => {
   return true
 }
 
-/** A header. Node finds a name in lower case in half of the time. */
+/** A header. Its name is in lower case: Node keeps names so, and else makes a lower-case copy at each call. */
 interface HeaderLine {
   readonly name: string
-  readonly inLowerCase: string
   readonly value: string
 }
-
-const lineOf = (name: string, value: string): HeaderLine => ({ name, inLowerCase: name.toLowerCase(), value })
 
 /** The headers of an operation's answers, settled when it is registered. */
 export interface GuardHeaders {
@@ -125,13 +122,15 @@ export interface GuardHeaders {
 /** The headers of the operations that an authenticator guards. */
 export const guardHeadersOf = (description: Description): GuardHeaders => {
   // A key in the URL must not be passed on in Referer (A-28)
-  const always: ReadonlyArray<HeaderLine> = readsQuery(description) ? [lineOf('Referrer-Policy', 'no-referrer')] : []
+  const always: ReadonlyArray<HeaderLine> = readsQuery(description)
+    ? [{ name: 'referrer-policy', value: 'no-referrer' }]
+    : []
   return {
     description,
     vary: fieldsOf(description).join(', '),
     // RFC 9111 §5.2.2.7: shared caches know what Authorization means, but not cookies and query keys (A-26)
-    whenAdmitted: [lineOf('Cache-Control', 'private, no-store'), ...always],
-    whenRefused: [lineOf('Cache-Control', 'no-store'), ...always],
+    whenAdmitted: [{ name: 'cache-control', value: 'private, no-store' }, ...always],
+    whenRefused: [{ name: 'cache-control', value: 'no-store' }, ...always],
     exposesChallenges: exposingOf(description),
     responseFields: responseFieldsOf(description),
   }
@@ -209,8 +208,8 @@ const complete = (
   status: number,
   { ctx, guardHeaders, vary, headers, realm }: Applied,
 ): void => {
-  for (const { name, inLowerCase, value } of headers) {
-    if (!response.hasHeader(inLowerCase)) response.setHeader(name, value)
+  for (const { name, value } of headers) {
+    if (!response.hasHeader(name)) response.setHeader(name, value)
   }
   addVary(response, vary)
   const { exposesChallenges, responseFields } = guardHeaders
@@ -220,7 +219,7 @@ const complete = (
   if (exposesChallenges !== undefined && ctx.req.headers.origin !== undefined && exposesChallenges(ctx.request))
     expose(response, ['WWW-Authenticate', ...Object.keys(further ?? {})].join(', '))
   // RFC 9110 §15.5.2, whatever wrote the 401
-  if (status === 401 && !response.hasHeader('WWW-Authenticate')) {
+  if (status === 401 && !response.hasHeader('www-authenticate')) {
     setChallenges(ctx, challengesOf(guardHeaders.description), realm)
   }
 }
@@ -235,8 +234,8 @@ const expose = (response: ServerResponse, fields: string): void => {
 const addVary = (response: ServerResponse, vary: string): void => {
   if (vary === '') return
   const present = response.getHeader('vary')
-  if (present === undefined) response.setHeader('Vary', vary)
-  else if (present !== vary) response.setHeader('Vary', union(String(present), vary))
+  if (present === undefined) response.setHeader('vary', vary)
+  else if (present !== vary) response.setHeader('vary', union(String(present), vary))
 }
 
 // RFC 9110 §12.5.5: `*` means everything
