@@ -129,8 +129,9 @@ export const constantTimeEqual = (a: string, b: string): boolean => {
   if (a.length > LENGTH || b.length > LENGTH) return timingSafeEqual(digest(a), digest(b))
   fill(left, a)
   fill(right, b)
-  // A secret may end in zeros itself, so the lengths count, too
-  return timingSafeEqual(left, right) && a.length === b.length
+  const isEqual = timingSafeEqual(left, right)
+  // A secret may end in zeros itself, so the lengths count, too. They come first: no branch depends on the content
+  return a.length === b.length && isEqual
 }
 
 /*
