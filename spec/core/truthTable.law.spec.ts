@@ -50,7 +50,7 @@ describe('random requirement trees, 10,000 in continuous integration', () => {
         if (verdict.tag === 'pass') expect(result).toStrictEqual(E.right(verdict.principal))
         else if (authenticator !== undefined && E.isLeft(result)) {
           expect(result.left._tag).toBe(verdict.tag)
-          respondFailure(request.ctx, result.left, defaults, guardHeadersOf(authenticator.description))
+          respondFailure(request.ctx, result.left, defaults, guardHeadersOf(authenticator.description).whenRefused)
           expect(request.ctx.status).toBe(status)
           // A failure that ends a list has no branch for what was not tried. The response to an outage is in
           // outage.law.spec.ts.

@@ -188,18 +188,17 @@ export const deciding = (
   levels: ReadonlyArray<string>,
   refuseEarly?: EarlyRefusal,
 ): Decide => {
-  const guardHeaders = guardHeadersOf(authenticator.description)
-  const { whenAdmitted, whenRefused } = guardHeaders
+  const { whenAdmitted, whenRefused } = guardHeadersOf(authenticator.description)
   const recorder = decisionRecorder(authenticator, levels)
 
   const proceed = (ctx: Context, exchange: Exchange, next: Next, isNested: boolean, result: Result, token: unknown) => {
     if (E.isRight(result)) {
-      applyHeaders(ctx, exchange, guardHeaders, whenAdmitted)
+      applyHeaders(ctx, exchange, whenAdmitted)
       return runAs(ctx, exchange, result.right, token, isNested, next)
     }
     if (!E.isLeft(result)) throw new TypeError('an authenticator must return an Either')
-    applyHeaders(ctx, exchange, guardHeaders, whenRefused)
-    const refuse = () => answerFailure(ctx, exchange.settings, result.left, guardHeaders)
+    applyHeaders(ctx, exchange, whenRefused)
+    const refuse = () => answerFailure(ctx, exchange.settings, result.left, whenRefused)
     return Promise.resolve(runAs(ctx, exchange, undefined, undefined, isNested, refuse))
   }
 
@@ -208,7 +207,7 @@ export const deciding = (
     const status = headersMayBeTruncated(ctx) ? 431 : refuseEarly?.(ctx)
     if (status !== undefined) {
       if (begun !== undefined) recorder.refused(ctx, begun)
-      applyHeaders(ctx, exchange, guardHeaders, whenRefused)
+      applyHeaders(ctx, exchange, whenRefused)
       return Promise.resolve(respondEarly(ctx, status))
     }
     const before = take(ctx.response)

@@ -103,37 +103,42 @@ interface HeaderLine {
   readonly value: string
 }
 
-/** The headers of an operation's answers, settled when it is registered. */
+/** The headers of one kind of answer of an operation, settled when the operation is registered. */
 export interface GuardHeaders {
   /** Its challenges are those of a 401. */
   readonly description: Description
   /** What authentication reads, for Vary (RFC 9110 §12.5.5). */
   readonly vary: string
-  /** Headers of answers whose handler runs. */
-  readonly whenAdmitted: ReadonlyArray<HeaderLine>
-  /** Headers of refusals. */
-  readonly whenRefused: ReadonlyArray<HeaderLine>
+  readonly lines: ReadonlyArray<HeaderLine>
   /** Whether a page of the request's origin may read the challenges; `undefined`: CORS middleware decides. */
   readonly exposesChallenges: ((request: Request) => boolean) | undefined
   /** Further fields; `undefined` if there are none. */
   readonly responseFields: (() => Readonly<Record<string, string>>) | undefined
 }
 
+/** The headers of both kinds of answers. */
+interface BothHeaders {
+  /** Of answers whose handler runs. */
+  readonly whenAdmitted: GuardHeaders
+  /** Of refusals. */
+  readonly whenRefused: GuardHeaders
+}
+
 /** The headers of the operations that an authenticator guards. */
-export const guardHeadersOf = (description: Description): GuardHeaders => {
+export const guardHeadersOf = (description: Description): BothHeaders => {
   // A key in the URL must not be passed on in Referer (A-28)
   const always: ReadonlyArray<HeaderLine> = readsQuery(description)
     ? [{ name: 'referrer-policy', value: 'no-referrer' }]
     : []
-  return {
+  const withCacheControl = (value: string): GuardHeaders => ({
     description,
     vary: fieldsOf(description).join(', '),
-    // RFC 9111 §5.2.2.7: shared caches know what Authorization means, but not cookies and query keys (A-26)
-    whenAdmitted: [{ name: 'cache-control', value: 'private, no-store' }, ...always],
-    whenRefused: [{ name: 'cache-control', value: 'no-store' }, ...always],
+    lines: [{ name: 'cache-control', value }, ...always],
     exposesChallenges: exposingOf(description),
     responseFields: responseFieldsOf(description),
-  }
+  })
+  // RFC 9111 §5.2.2.7: shared caches know what Authorization means, but not cookies and query keys (A-26)
+  return { whenAdmitted: withCacheControl('private, no-store'), whenRefused: withCacheControl('no-store') }
 }
 
 const exposingOf = (description: Description): GuardHeaders['exposesChallenges'] => {
@@ -148,10 +153,7 @@ const responseFieldsOf = (description: Description): GuardHeaders['responseField
 
 interface Applied {
   readonly ctx: Context
-  readonly guardHeaders: GuardHeaders
-  /** What all guards read that this request passed. */
-  readonly vary: string
-  readonly headers: ReadonlyArray<HeaderLine>
+  readonly headers: GuardHeaders
   /** The protection space of the operation. */
   readonly realm: string
   /** What writes the head that is completed here. */
@@ -159,28 +161,23 @@ interface Applied {
 }
 
 /** Gives a response the headers of an operation; what upstream middleware said about caching is replaced. */
-export const applyHeaders = (
-  ctx: Context,
-  exchange: Exchange,
-  guardHeaders: GuardHeaders,
-  headers: ReadonlyArray<HeaderLine>,
-): void => {
+export const applyHeaders = (ctx: Context, exchange: Exchange, headers: GuardHeaders): void => {
   const { res } = ctx
   const { realm } = exchange.settings
-  addVary(res, guardHeaders.vary)
-  for (const { name, value } of headers) res.setHeader(name, value)
+  addVary(res, headers.vary)
+  for (const { name, value } of headers.lines) res.setHeader(name, value)
   const carried = exchangeOfResponse(ctx, exchange)
   const before = appliedTo(carried)
   if (before === undefined) {
     // Safe: it is called in the same way
     const writeHead = res.writeHead as WriteHead
-    carried.head = { ctx, guardHeaders, vary: guardHeaders.vary, headers, realm, writeHead } satisfies Applied
+    carried.head = { ctx, headers, realm, writeHead } satisfies Applied
     res.writeHead = writeCompleteHead
     return
   }
-  // a later wrapper of `writeHead` is called first, and calls ours
-  const vary = union(before.vary, guardHeaders.vary)
-  carried.head = { ctx, guardHeaders, vary, headers, realm, writeHead: before.writeHead } satisfies Applied
+  // Vary names what all guards read that this request passed. A later wrapper of `writeHead` is called first, and calls ours
+  const both = { ...headers, vary: union(before.headers.vary, headers.vary) }
+  carried.head = { ctx, headers: both, realm, writeHead: before.writeHead } satisfies Applied
 }
 
 // Safe: it is written here alone
@@ -188,7 +185,7 @@ const appliedTo = (exchange: Exchange | undefined) => exchange?.head as Applied 
 
 /** The headers of the guarded operation that answers; `undefined` if none does. */
 export const headersOfGuard = (response: ServerResponse): GuardHeaders | undefined =>
-  appliedTo(knownExchange(response))?.guardHeaders
+  appliedTo(knownExchange(response))?.headers
 
 function writeCompleteHead(this: ServerResponse, status: number, message?: unknown, headers?: unknown): ServerResponse {
   // Safe: `applyHeaders` sets it before it installs this function
@@ -203,16 +200,12 @@ function writeCompleteHead(this: ServerResponse, status: number, message?: unkno
   return applied.writeHead.call(this, status, ...left)
 }
 
-const complete = (
-  response: ServerResponse,
-  status: number,
-  { ctx, guardHeaders, vary, headers, realm }: Applied,
-): void => {
-  for (const { name, value } of headers) {
+const complete = (response: ServerResponse, status: number, { ctx, headers, realm }: Applied): void => {
+  const { description, vary, lines, exposesChallenges, responseFields } = headers
+  for (const { name, value } of lines) {
     if (!response.hasHeader(name)) response.setHeader(name, value)
   }
   addVary(response, vary)
-  const { exposesChallenges, responseFields } = guardHeaders
   const further = responseFields?.()
   for (const name in further) response.setHeader(name, further[name] ?? '')
   // in this order, because Node makes `headers` when it is first read
@@ -220,7 +213,7 @@ const complete = (
     expose(response, ['WWW-Authenticate', ...Object.keys(further ?? {})].join(', '))
   // RFC 9110 §15.5.2, whatever wrote the 401
   if (status === 401 && !response.hasHeader('www-authenticate')) {
-    setChallenges(ctx, challengesOf(guardHeaders.description), realm)
+    setChallenges(ctx, challengesOf(description), realm)
   }
 }
 

@@ -260,7 +260,7 @@ const unpolluted = {
 }
 
 // Anonymous callers can sign in, so there is no challenge
-const anonymous = guardHeadersOf({ _tag: 'AnyOf', members: [] })
+const anonymous = guardHeadersOf({ _tag: 'AnyOf', members: [] }).whenRefused
 
 const apps = new WeakSet<object>()
 
@@ -413,7 +413,7 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
       // closes a stream that nothing will read
       ctx.body = null
       restore(ctx.response, before)
-      applyHeaders(ctx, exchangeOf(ctx), anonymous, anonymous.whenRefused)
+      applyHeaders(ctx, exchangeOf(ctx), anonymous)
       respondFailure(ctx, error.failure, settingsOf(ctx.request), anonymous)
     }
   }

@@ -53,7 +53,7 @@ const incomingOf = (ctx: Context, body: Incoming['body']): Incoming => ({
 const isRefused = (ctx: Context): boolean => isNoVisit(ctx) || isForgedChange(ctx.request, settingsOf(ctx.request))
 
 // Anonymous callers can sign in, so there is no challenge
-const anonymous = guardHeadersOf({ _tag: 'AnyOf', members: [] })
+const anonymous = guardHeadersOf({ _tag: 'AnyOf', members: [] }).whenRefused
 
 /** Answers a failure by the error mapper; an exception is thrown again. */
 export const respondUnfinished = (ctx: Context, failure: AuthError): void => {
