@@ -64,9 +64,9 @@ const quick = {
       'spec/types/**',
       'spec/repository/{docstrings,entryPoints}.unit.spec.ts',
       'spec/audit/{paths,words}.unit.spec.ts',
-      'spec/testing/{authenticatorLaws,errorMapperLaws,planted,entryPoint}.unit.spec.ts',
+      'spec/testing/{index,laws/authenticator,laws/mapper,laws/index}.unit.spec.ts',
       'spec/{core,keys,openapi,sessions,testing}/{agreement,truthTable,testingKit,sessionStores,apiKeys}.law.spec.ts',
-      'spec/openapi/cachedDocument.unit.spec.ts',
+      'spec/openapi/document-cached.unit.spec.ts',
       'spec/sign-in/{beginnings.unit,ceremonyMutants.law}.spec.ts',
     ],
   },
@@ -84,7 +84,7 @@ const on = (router: string, koa: string, include: string[]) => ({
     env: { KOA_ROUTER: router, KOA: koa },
   },
 })
-const http = (...names: ReadonlyArray<string>) => names.map((name) => `spec/levels/${name}.http.spec.ts`)
+const http = (...names: ReadonlyArray<string>) => names.map((name) => `spec/koa/levels/${name}.http.spec.ts`)
 const facts = http('router-facts', 'cases')
 // without paths, which tries an option that older routers do not have
 const levels = [...facts, ...http('levels', 'methods', 'params', 'putput', 'behind')]

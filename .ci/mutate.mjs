@@ -6,21 +6,24 @@
  * specs that concern them, and keeps the modules loaded: mutants/plugin.mjs. A mutant that some specs notice is noticed
  * by all specs together, so the score of a part is a lower bound.
  *
- * Environment: MUTATE_SPECS (`spec/core/allOf spec/csrf`) names other specs. MUTATE_AT (`src/core/lists.ts:40-52`) names
+ * Environment: MUTATE_SPECS (`spec/core/lists spec/koa/answers`) names other specs. MUTATE_AT (`src/core/lists.ts:40-52`) names
  * some lines. MUTATE_STATIC=0 leaves out mutants that matter only while a module loads, which are slow. MUTATE_PATIENCE
  * is how many seconds the specs of such a mutant may take.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 
-// Which folders of specs concern a folder of src. The first match counts.
+// The beginnings of the specs that concern a folder of src. The first match counts.
+const overHttp = ['csrf', 'combinators.', 'lists.http', 'optional.http', 'authorize.http', 'outage.http'].map(
+  (name) => `core/${name}`,
+)
 const concerned = {
-  'core/events': ['core', 'events'],
-  core: ['core', 'combinators', 'kinds', 'mistakes'],
-  kinds: ['kinds', 'core', 'mistakes'],
-  guesses: ['guesses', 'core', 'mistakes'],
-  sessions: ['sessions'],
-  koa: ['koa', 'answers', 'levels', 'combinators', 'csrf', 'requests', 'mistakes'],
+  'core/events': ['core/', 'events/'],
+  core: ['core/', 'kinds/', 'mistakes/'],
+  kinds: ['kinds/', 'core/', 'mistakes/'],
+  guesses: ['guesses/', 'core/', 'mistakes/'],
+  sessions: ['sessions/'],
+  koa: ['koa/', 'requests/', 'mistakes/', ...overHttp],
 }
 const folderOf = (part) => Object.keys(concerned).find((folder) => part === folder || part.startsWith(`${folder}/`))
 const sourcesOf = (part) => [`src/${part}.ts`, `src/${part}`].find((path) => existsSync(path))
@@ -38,8 +41,8 @@ if (unknown.length > 0) {
   process.exit(2)
 }
 
-const folders = new Set(parts.flatMap((part) => concerned[folderOf(part)]))
-const specs = process.env.MUTATE_SPECS ?? [...folders].map((folder) => `spec/${folder}/`).join(' ')
+const beginnings = new Set(parts.flatMap((part) => concerned[folderOf(part)]))
+const specs = process.env.MUTATE_SPECS ?? [...beginnings].map((beginning) => `spec/${beginning}`).join(' ')
 const whole = JSON.parse(readFileSync('stryker.config.json', 'utf8'))
 const settings = {
   ...whole,

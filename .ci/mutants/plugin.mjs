@@ -16,7 +16,7 @@ const cost = (mutated) => {
   return (spec) =>
     kinds.findIndex((kind) => spec.includes(kind)) * 4 -
     (room !== '' && spec.startsWith(`spec/${room}/`) ? 1 : 0) -
-    (name !== '' && spec.includes(`/${name}.`) ? 8 : 0)
+    (name !== '' && (spec.includes(`/${name}.`) || spec.includes(`/${name}-`)) ? 8 : 0)
 }
 const leastCostFirst = (specs, mutated) => {
   const costOf = cost(mutated)

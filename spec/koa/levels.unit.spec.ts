@@ -110,7 +110,7 @@ describe('atLevel', () => {
   })
 })
 
-// How a router keeps its events; pinned by spec/levels/router-facts.http.spec.ts
+// How a router keeps its events; pinned by spec/koa/levels/router-facts.http.spec.ts
 const handlersOf = (router: RouterInstance): unknown[] => {
   const events: unknown = Reflect.get(router, '_events')
   const handlers: unknown = typeof events === 'object' && events !== null && Reflect.get(events, '_handlers')

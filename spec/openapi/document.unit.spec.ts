@@ -1,312 +1,387 @@
-/** The document of a router. */
+/** The document, and the options with which it is built. */
 import Router, { type RouterInstance } from '@koa/router'
 import { apiApp, apiKeyHeader, httpBasicAuth, httpBearer, operation, optional, withAuth } from 'koa-with-auth'
 import { openApi, type OpenApiOptions } from 'koa-with-auth/openapi'
 import { describe, expect, it } from 'vitest'
 import { addUnchecked } from '../support/models/levels.js'
 
-const authenticate = () => ({ user: 'anna' })
-const bearer = httpBearer({ authenticate })
-const basic = httpBasicAuth({ authenticate })
-const key = apiKeyHeader({ paramName: 'X-API-Key', authenticate })
-const none = () => {}
-const about = { title: 'Pets', version: '1.0.0' }
+// The document of a router.
+describe('documents', () => {
+  const authenticate = () => ({ user: 'anna' })
+  const bearer = httpBearer({ authenticate })
+  const basic = httpBasicAuth({ authenticate })
+  const key = apiKeyHeader({ paramName: 'X-API-Key', authenticate })
+  const none = () => {}
+  const about = { title: 'Pets', version: '1.0.0' }
 
-const routed = (fill: (router: Router) => unknown, options?: ConstructorParameters<typeof Router>[0]) => {
-  const router = new Router(options)
-  fill(router)
-  return router
-}
-const documented = (router: RouterInstance) => openApi(router, about)
-/** The operations, by method and path. */
-const operations = (router: RouterInstance) =>
-  Object.fromEntries(
-    Object.entries(documented(router).paths).flatMap(([path, item]) =>
-      Object.entries(item ?? {}).map(([method, one]) => [`${method} ${path}`, one as { security?: object[] }]),
-    ),
-  )
-const guards = (router: RouterInstance) =>
-  Object.fromEntries(Object.entries(operations(router)).map(([place, { security }]) => [place, security]))
-const parameter = (name: string, more: object = {}) => ({
-  name,
-  in: 'path',
-  required: true,
-  schema: { type: 'string' },
-  ...more,
-})
+  const routed = (fill: (router: Router) => unknown, options?: ConstructorParameters<typeof Router>[0]) => {
+    const router = new Router(options)
+    fill(router)
+    return router
+  }
+  const documented = (router: RouterInstance) => openApi(router, about)
+  /** The operations, by method and path. */
+  const operations = (router: RouterInstance) =>
+    Object.fromEntries(
+      Object.entries(documented(router).paths).flatMap(([path, item]) =>
+        Object.entries(item ?? {}).map(([method, one]) => [`${method} ${path}`, one as { security?: object[] }]),
+      ),
+    )
+  const guards = (router: RouterInstance) =>
+    Object.fromEntries(Object.entries(operations(router)).map(([place, { security }]) => [place, security]))
+  const parameter = (name: string, more: object = {}) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+    ...more,
+  })
 
-describe('the security of an operation in the document', () => {
-  it('is what its levels decided; public and undecided are []; a plain function leaves it out', () => {
-    const router = withAuth(bearer)(
-      routed((r) => {
-        r.get('/inherits', none)
-          .post('/public', withAuth(null), none)
-          .get('/own', withAuth([key, basic]), none)
-        r.get(
-          '/callable',
+  describe('the security of an operation in the document', () => {
+    it('is what its levels decided; public and undecided are []; a plain function leaves it out', () => {
+      const router = withAuth(bearer)(
+        routed((r) => {
+          r.get('/inherits', none)
+            .post('/public', withAuth(null), none)
+            .get('/own', withAuth([key, basic]), none)
+          r.get(
+            '/callable',
+            withAuth(() => true),
+            none,
+          )
+        }),
+      )
+      const parent = routed((r) => r.get('/undecided', none).use('/api', router.routes()))
+      expect(guards(parent)).toEqual({
+        'get /undecided': [],
+        'get /api/inherits': [{ bearer: [] }],
+        'post /api/public': [],
+        'get /api/own': [{ 'apiKeyHeader_X-API-Key': [] }, { basic: [] }],
+        'get /api/callable': undefined,
+      })
+      const document = documented(parent)
+      expect(document).not.toHaveProperty('security')
+      expect(document.paths['/api/callable']?.get?.responses).toHaveProperty('401')
+      expect(Object.keys(document.components?.securitySchemes ?? {})).toEqual([
+        'bearer',
+        'apiKeyHeader_X-API-Key',
+        'basic',
+      ])
+    })
+
+    it('is [] if the guard comes after the handler, which answers without it', () => {
+      // Safe: the types refuse this, but JavaScript can write it
+      const guard = withAuth(bearer) as unknown as () => void
+      const router = routed((r) => addUnchecked(r, '/late', none, guard).get('/second', guard, none))
+      expect(guards(router)).toEqual({ 'get /late': [], 'get /second': [{ bearer: [] }] })
+      expect(operations(router)['get /late']).not.toHaveProperty('responses.401')
+    })
+
+    it('is its own for each mount of one router with different requirements', () => {
+      const child = routed((r) => r.get('/x', none))
+      const parent = routed((r) =>
+        r.use('/a', withAuth(bearer)(child).routes()).use('/b', withAuth(key)(child).routes()),
+      )
+      expect(guards(parent)).toEqual({ 'get /a/x': [{ bearer: [] }], 'get /b/x': [{ 'apiKeyHeader_X-API-Key': [] }] })
+    })
+
+    it('is that of an application, and of withAuth of it', () => {
+      const api = apiApp({ prefix: '/api', auth: bearer })
+      api.get('/x', none)
+      expect(guards(routed((r) => r.use('/v1', api.routes())))).toEqual({ 'get /v1/api/x': [{ bearer: [] }] })
+      expect(guards(withAuth(key)(api))).toEqual({ 'get /api/x': [{ 'apiKeyHeader_X-API-Key': [] }] })
+    })
+
+    it('is that of the first of two layers for one method and path', () => {
+      const router = routed((r) => {
+        r.get('/x/:id', operation({ summary: 'first' }), withAuth(bearer), none)
+        r.get('/x/:name', operation({ summary: 'second' }), withAuth(key), none).post('/x/:name', none)
+      })
+      expect(operations(router)).toMatchObject({ 'get /x/{id}': { summary: 'first', security: [{ bearer: [] }] } })
+      expect(Object.keys(operations(router))).toEqual(['get /x/{id}', 'post /x/{id}'])
+      expect(Object.keys(documented(router).components?.securitySchemes ?? {})).toEqual(['bearer'])
+    })
+
+    it('is that of the last layer if the router is exclusive', () => {
+      const router = routed((r) => r.get('/x', withAuth(bearer), none).get('/x', withAuth(key), none), {
+        exclusive: true,
+      })
+      expect(guards(router)).toEqual({ 'get /x': [{ 'apiKeyHeader_X-API-Key': [] }] })
+      const specific = { exclusive: 'specificity' as const }
+      const first = routed((r) => r.get('/x', withAuth(bearer), none).get('/x', withAuth(key), none), specific)
+      expect(guards(first)).toEqual({ 'get /x': [{ bearer: [] }] })
+    })
+  })
+
+  describe('the paths of the document', () => {
+    it('have every method that OpenAPI has for `all`, each with what its guard can answer', () => {
+      const router = routed((r) => r.all('/x', withAuth(basic), none))
+      const { paths, 'x-undescribed': undescribed } = documented(router)
+      expect(Object.keys(paths['/x'] ?? {})).toEqual([
+        'get',
+        'put',
+        'post',
+        'delete',
+        'options',
+        'head',
+        'patch',
+        'trace',
+      ])
+      expect(paths['/x']?.get?.responses).not.toHaveProperty('403')
+      expect(paths['/x']?.put?.responses).toHaveProperty('403')
+      expect(undescribed).toEqual([
+        {
+          path: '/x',
+          methods: expect.arrayContaining(['PROPFIND', 'SEARCH']),
+          reason: expect.any(String),
+          security: [{ basic: [] }],
+        },
+      ])
+    })
+
+    it('declare parameters; an optional group makes two paths', () => {
+      const { paths } = documented(routed((r) => r.get('/pets{/:id}', none).get('/files/*rest', none)))
+      expect(paths['/pets/{id}']?.get?.parameters).toEqual([parameter('id')])
+      expect(paths['/pets']?.get).not.toHaveProperty('parameters')
+      expect(paths['/files/{rest}']?.get?.parameters).toEqual([
+        parameter('rest', { description: 'One or more segments of the path, with the slashes between them' }),
+      ])
+    })
+
+    it('are one for equal templates, with the first names of the parameters', () => {
+      const id = { name: 'other', in: 'path', description: 'of put', schema: { type: 'integer' as const } }
+      const { paths } = documented(
+        routed((r) => r.get('/x/:id/y/:n', none).put('/x/:other/y/:m', operation({ parameters: [id] }), none)),
+      )
+      expect(Object.keys(paths)).toEqual(['/x/{id}/y/{n}'])
+      expect(paths['/x/{id}/y/{n}']?.put?.parameters).toEqual([
+        parameter('id', { description: 'of put', schema: { type: 'integer' } }),
+        parameter('n'),
+      ])
+    })
+
+    it('leave out what no path can express, which is listed elsewhere with its guard', () => {
+      const router = routed((r) => {
+        r.get(/^\/r\d$/, operation({ summary: 'By number' }), withAuth(bearer), none)
+        r.register('/dav', ['PROPFIND', 'GET'], none)
+        r.get('/a/:x', none).get(
+          '/a/*y',
           withAuth(() => true),
           none,
         )
-      }),
-    )
-    const parent = routed((r) => r.get('/undecided', none).use('/api', router.routes()))
-    expect(guards(parent)).toEqual({
-      'get /undecided': [],
-      'get /api/inherits': [{ bearer: [] }],
-      'post /api/public': [],
-      'get /api/own': [{ 'apiKeyHeader_X-API-Key': [] }, { basic: [] }],
-      'get /api/callable': undefined,
+      })
+      const { paths, components, 'x-undescribed': undescribed } = documented(router)
+      expect(Object.keys(paths)).toEqual(['/dav', '/a/{x}'])
+      expect(Object.keys(components?.securitySchemes ?? {})).toEqual(['bearer'])
+      expect(undescribed).toEqual([
+        {
+          path: '/^\\/r\\d$/',
+          methods: ['GET'],
+          reason: 'a regular expression is not a path template',
+          summary: 'By number',
+          security: [{ bearer: [] }],
+        },
+        { path: '/dav', methods: ['PROPFIND'], reason: 'OpenAPI 3.1 has no field for these methods', security: [] },
+        { path: '/a/{y}', methods: ['GET'], reason: 'GET /a/:x has the same path template' },
+      ])
     })
-    const document = documented(parent)
-    expect(document).not.toHaveProperty('security')
-    expect(document.paths['/api/callable']?.get?.responses).toHaveProperty('401')
-    expect(Object.keys(document.components?.securitySchemes ?? {})).toEqual([
-      'bearer',
-      'apiKeyHeader_X-API-Key',
-      'basic',
-    ])
   })
 
-  it('is [] if the guard comes after the handler, which answers without it', () => {
-    // Safe: the types refuse this, but JavaScript can write it
-    const guard = withAuth(bearer) as unknown as () => void
-    const router = routed((r) => addUnchecked(r, '/late', none, guard).get('/second', guard, none))
-    expect(guards(router)).toEqual({ 'get /late': [], 'get /second': [{ bearer: [] }] })
-    expect(operations(router)['get /late']).not.toHaveProperty('responses.401')
-  })
-
-  it('is its own for each mount of one router with different requirements', () => {
-    const child = routed((r) => r.get('/x', none))
-    const parent = routed((r) => r.use('/a', withAuth(bearer)(child).routes()).use('/b', withAuth(key)(child).routes()))
-    expect(guards(parent)).toEqual({ 'get /a/x': [{ bearer: [] }], 'get /b/x': [{ 'apiKeyHeader_X-API-Key': [] }] })
-  })
-
-  it('is that of an application, and of withAuth of it', () => {
-    const api = apiApp({ prefix: '/api', auth: bearer })
-    api.get('/x', none)
-    expect(guards(routed((r) => r.use('/v1', api.routes())))).toEqual({ 'get /v1/api/x': [{ bearer: [] }] })
-    expect(guards(withAuth(key)(api))).toEqual({ 'get /api/x': [{ 'apiKeyHeader_X-API-Key': [] }] })
-  })
-
-  it('is that of the first of two layers for one method and path', () => {
-    const router = routed((r) => {
-      r.get('/x/:id', operation({ summary: 'first' }), withAuth(bearer), none)
-      r.get('/x/:name', operation({ summary: 'second' }), withAuth(key), none).post('/x/:name', none)
+  describe('operation({ ... }) in the document', () => {
+    it('is in the operation; what it says of a path parameter is added, or is a reference to a component', () => {
+      const parameters = [
+        { name: 'id', in: 'path', description: 'Number of the pet', schema: { type: 'integer' as const } },
+        { name: 'fields', in: 'query', content: { 'application/json': {} } },
+        { $ref: '#/components/parameters/Tenant' },
+        { $ref: 'https://example.com/shared.json#/limit' },
+      ]
+      const router = routed((r) =>
+        r.get(
+          '/:tenant/pets/:id',
+          operation({ summary: 'One', tags: ['pets'], deprecated: true, parameters, 'x-team': 'a' }),
+          none,
+        ),
+      )
+      const components = { parameters: { Tenant: parameter('tenant', { example: 'acme' }) } }
+      const { paths } = openApi(router, { ...about, components } as OpenApiOptions)
+      expect(paths['/{tenant}/pets/{id}']?.get).toEqual({
+        summary: 'One',
+        tags: ['pets'],
+        deprecated: true,
+        'x-team': 'a',
+        parameters: [
+          { $ref: '#/components/parameters/Tenant' },
+          parameter('id', { description: 'Number of the pet', schema: { type: 'integer' } }),
+          { name: 'fields', in: 'query', content: { 'application/json': {} } },
+          { $ref: 'https://example.com/shared.json#/limit' },
+        ],
+        responses: { 200: { description: 'OK' } },
+        security: [],
+      })
     })
-    expect(operations(router)).toMatchObject({ 'get /x/{id}': { summary: 'first', security: [{ bearer: [] }] } })
-    expect(Object.keys(operations(router))).toEqual(['get /x/{id}', 'post /x/{id}'])
-    expect(Object.keys(documented(router).components?.securitySchemes ?? {})).toEqual(['bearer'])
-  })
 
-  it('is that of the last layer if the router is exclusive', () => {
-    const router = routed((r) => r.get('/x', withAuth(bearer), none).get('/x', withAuth(key), none), {
-      exclusive: true,
+    it('with undocumented leaves out the operation and its scheme', () => {
+      const document = documented(routed((r) => r.get('/x', operation({ undocumented: true }), withAuth(bearer), none)))
+      expect(document).toEqual({ openapi: '3.1.0', info: about, servers: [{ url: '/' }], paths: {} })
     })
-    expect(guards(router)).toEqual({ 'get /x': [{ 'apiKeyHeader_X-API-Key': [] }] })
-    const specific = { exclusive: 'specificity' as const }
-    const first = routed((r) => r.get('/x', withAuth(bearer), none).get('/x', withAuth(key), none), specific)
-    expect(guards(first)).toEqual({ 'get /x': [{ bearer: [] }] })
-  })
-})
 
-describe('the paths of the document', () => {
-  it('have every method that OpenAPI has for `all`, each with what its guard can answer', () => {
-    const router = routed((r) => r.all('/x', withAuth(basic), none))
-    const { paths, 'x-undescribed': undescribed } = documented(router)
-    expect(Object.keys(paths['/x'] ?? {})).toEqual([
-      'get',
-      'put',
-      'post',
-      'delete',
-      'options',
-      'head',
-      'patch',
-      'trace',
-    ])
-    expect(paths['/x']?.get?.responses).not.toHaveProperty('403')
-    expect(paths['/x']?.put?.responses).toHaveProperty('403')
-    expect(undescribed).toEqual([
-      {
-        path: '/x',
-        methods: expect.arrayContaining(['PROPFIND', 'SEARCH']),
-        reason: expect.any(String),
-        security: [{ basic: [] }],
-      },
-    ])
-  })
+    it('names only the first operation of its route by its operationId', () => {
+      const router = routed((r) => r.all('/pets{/:id}', operation({ operationId: 'pets' }), none))
+      const ids = Object.entries(operations(router)).filter(([, one]) => 'operationId' in one)
+      expect(ids.map(([place]) => place)).toEqual(['get /pets/{id}'])
+    })
 
-  it('declare parameters; an optional group makes two paths', () => {
-    const { paths } = documented(routed((r) => r.get('/pets{/:id}', none).get('/files/*rest', none)))
-    expect(paths['/pets/{id}']?.get?.parameters).toEqual([parameter('id')])
-    expect(paths['/pets']?.get).not.toHaveProperty('parameters')
-    expect(paths['/files/{rest}']?.get?.parameters).toEqual([
-      parameter('rest', { description: 'One or more segments of the path, with the slashes between them' }),
-    ])
+    it.each<[string, (router: Router) => unknown, string]>([
+      [
+        'an operationId that two routes have',
+        (r) => r.get('/a', operation({ operationId: 'x' }), none).post('/b', operation({ operationId: 'x' }), none),
+        'openApi: operationId "x" is in GET /a and in POST /b; each needs its own',
+      ],
+      [
+        'a path parameter that is in no path of the route',
+        (r) => r.get('/a{/:id}', operation({ parameters: [{ name: 'ID', in: 'path' }] }), none),
+        'GET /a{/:id}: operation({ parameters }) names the path parameter "ID", which the path does not have',
+      ],
+      [
+        'operation({ ... }) twice in one route',
+        (r) => r.all('/a', operation({}), withAuth(bearer), operation({}), none),
+        'ALL /a: operation({ ... }) is in it twice; remove one',
+      ],
+      [
+        'one schemeName for two schemes',
+        (r) =>
+          r
+            .get('/a', withAuth(bearer), none)
+            .get('/b', withAuth(httpBasicAuth({ schemeName: 'bearer', authenticate })), none),
+        'openApi: the security schemes called "bearer" of GET /a and of GET /b differ; give each its own schemeName',
+      ],
+    ])('%s is a TypeError when the document is built', (_, fill, message) => {
+      const router = routed(fill)
+      expect(() => documented(router)).toThrow(new TypeError(message))
+    })
   })
 
-  it('are one for equal templates, with the first names of the parameters', () => {
-    const id = { name: 'other', in: 'path', description: 'of put', schema: { type: 'integer' as const } }
-    const { paths } = documented(
-      routed((r) => r.get('/x/:id/y/:n', none).put('/x/:other/y/:m', operation({ parameters: [id] }), none)),
-    )
-    expect(Object.keys(paths)).toEqual(['/x/{id}/y/{n}'])
-    expect(paths['/x/{id}/y/{n}']?.put?.parameters).toEqual([
-      parameter('id', { description: 'of put', schema: { type: 'integer' } }),
-      parameter('n'),
-    ])
+  it('documents share nothing: changing an operation of a document changes no other operation and no other document', () => {
+    const router = withAuth(bearer)(routed((r) => r.get('/a', none).get('/b', none).get(/^\/c$/, none)))
+    const before = JSON.stringify(documented(router))
+    const document = documented(router)
+    const other = JSON.stringify(document.paths['/b'])
+    const change = (value: unknown): unknown => {
+      if (typeof value !== 'object' || value === null) return value
+      for (const [name, one] of Object.entries(value)) {
+        change(one)
+        if (typeof one !== 'object') Reflect.set(value, name, 'changed')
+      }
+      return Reflect.set(value, 'x-changed', true)
+    }
+    change(document.paths['/a'])
+    expect(JSON.stringify(document.paths['/b'])).toBe(other)
+    change(document)
+    expect(JSON.stringify(document)).toContain('x-changed')
+    expect(JSON.stringify(documented(router))).toBe(before)
   })
 
-  it('leave out what no path can express, which is listed elsewhere with its guard', () => {
-    const router = routed((r) => {
-      r.get(/^\/r\d$/, operation({ summary: 'By number' }), withAuth(bearer), none)
-      r.register('/dav', ['PROPFIND', 'GET'], none)
-      r.get('/a/:x', none).get(
-        '/a/*y',
-        withAuth(() => true),
-        none,
+  describe('a function as an authenticator, for which OpenAPI has no scheme', () => {
+    const local = (request: { readonly ip: string }) => request.ip === '127.0.0.1' && 'this machine'
+    const reported =
+      'A function of the request decides, too. It has no security scheme, so there is nothing to enter for it.'
+    const descriptionOf = (guard: (...args: never[]) => unknown, description?: string) => {
+      const router = new Router()
+      const said = description === undefined ? {} : { description }
+      // Safe: a guard and a description are middleware
+      router.get('/x', ...([operation(said), guard, none] as never[]))
+      return operations(router)['get /x'] as { readonly description?: string; readonly security?: object[] }
+    }
+
+    it('is described as guarded, because it has no padlock', () => {
+      const guarded =
+        '**Guarded** by a function of the request. It has no security scheme, so there is nothing to enter.'
+      expect(descriptionOf(withAuth(local))).toMatchObject({ description: guarded })
+      expect(descriptionOf(withAuth(local))).not.toHaveProperty('security')
+      expect(descriptionOf(withAuth([local, local]), 'Known addresses.').description).toBe(
+        `Known addresses.\n\n${guarded}`,
       )
     })
-    const { paths, components, 'x-undescribed': undescribed } = documented(router)
-    expect(Object.keys(paths)).toEqual(['/dav', '/a/{x}'])
-    expect(Object.keys(components?.securitySchemes ?? {})).toEqual(['bearer'])
-    expect(undescribed).toEqual([
-      {
-        path: '/^\\/r\\d$/',
-        methods: ['GET'],
-        reason: 'a regular expression is not a path template',
-        summary: 'By number',
-        security: [{ bearer: [] }],
-      },
-      { path: '/dav', methods: ['PROPFIND'], reason: 'OpenAPI 3.1 has no field for these methods', security: [] },
-      { path: '/a/{y}', methods: ['GET'], reason: 'GET /a/:x has the same path template' },
-    ])
-  })
-})
 
-describe('operation({ ... }) in the document', () => {
-  it('is in the operation; what it says of a path parameter is added, or is a reference to a component', () => {
-    const parameters = [
-      { name: 'id', in: 'path', description: 'Number of the pet', schema: { type: 'integer' as const } },
-      { name: 'fields', in: 'query', content: { 'application/json': {} } },
-      { $ref: '#/components/parameters/Tenant' },
-      { $ref: 'https://example.com/shared.json#/limit' },
-    ]
-    const router = routed((r) =>
-      r.get(
-        '/:tenant/pets/:id',
-        operation({ summary: 'One', tags: ['pets'], deprecated: true, parameters, 'x-team': 'a' }),
-        none,
-      ),
-    )
-    const components = { parameters: { Tenant: parameter('tenant', { example: 'acme' }) } }
-    const { paths } = openApi(router, { ...about, components } as OpenApiOptions)
-    expect(paths['/{tenant}/pets/{id}']?.get).toEqual({
-      summary: 'One',
-      tags: ['pets'],
-      deprecated: true,
-      'x-team': 'a',
-      parameters: [
-        { $ref: '#/components/parameters/Tenant' },
-        parameter('id', { description: 'Number of the pet', schema: { type: 'integer' } }),
-        { name: 'fields', in: 'query', content: { 'application/json': {} } },
-        { $ref: 'https://example.com/shared.json#/limit' },
-      ],
-      responses: { 200: { description: 'OK' } },
-      security: [],
+    it('is described beside kinds with a scheme, and if anonymous callers are admitted', () => {
+      expect(descriptionOf(withAuth([bearer, local])).description).toBe(reported)
+      expect(descriptionOf(withAuth(optional(local)), 'Any.').description).toBe(`Any.\n\n${reported}`)
+    })
+
+    it('is not described if there is no function', () => {
+      for (const guard of [withAuth(bearer), withAuth([bearer, key]), withAuth(null)]) {
+        expect(descriptionOf(guard)).not.toHaveProperty('description')
+        expect(descriptionOf(guard, 'As it is.').description).toBe('As it is.')
+      }
     })
   })
-
-  it('with undocumented leaves out the operation and its scheme', () => {
-    const document = documented(routed((r) => r.get('/x', operation({ undocumented: true }), withAuth(bearer), none)))
-    expect(document).toEqual({ openapi: '3.1.0', info: about, servers: [{ url: '/' }], paths: {} })
-  })
-
-  it('names only the first operation of its route by its operationId', () => {
-    const router = routed((r) => r.all('/pets{/:id}', operation({ operationId: 'pets' }), none))
-    const ids = Object.entries(operations(router)).filter(([, one]) => 'operationId' in one)
-    expect(ids.map(([place]) => place)).toEqual(['get /pets/{id}'])
-  })
-
-  it.each<[string, (router: Router) => unknown, string]>([
-    [
-      'an operationId that two routes have',
-      (r) => r.get('/a', operation({ operationId: 'x' }), none).post('/b', operation({ operationId: 'x' }), none),
-      'openApi: operationId "x" is in GET /a and in POST /b; each needs its own',
-    ],
-    [
-      'a path parameter that is in no path of the route',
-      (r) => r.get('/a{/:id}', operation({ parameters: [{ name: 'ID', in: 'path' }] }), none),
-      'GET /a{/:id}: operation({ parameters }) names the path parameter "ID", which the path does not have',
-    ],
-    [
-      'operation({ ... }) twice in one route',
-      (r) => r.all('/a', operation({}), withAuth(bearer), operation({}), none),
-      'ALL /a: operation({ ... }) is in it twice; remove one',
-    ],
-    [
-      'one schemeName for two schemes',
-      (r) =>
-        r
-          .get('/a', withAuth(bearer), none)
-          .get('/b', withAuth(httpBasicAuth({ schemeName: 'bearer', authenticate })), none),
-      'openApi: the security schemes called "bearer" of GET /a and of GET /b differ; give each its own schemeName',
-    ],
-  ])('%s is a TypeError when the document is built', (_, fill, message) => {
-    const router = routed(fill)
-    expect(() => documented(router)).toThrow(new TypeError(message))
-  })
 })
 
-it('documents share nothing: changing an operation of a document changes no other operation and no other document', () => {
-  const router = withAuth(bearer)(routed((r) => r.get('/a', none).get('/b', none).get(/^\/c$/, none)))
-  const before = JSON.stringify(documented(router))
-  const document = documented(router)
-  const other = JSON.stringify(document.paths['/b'])
-  const change = (value: unknown): unknown => {
-    if (typeof value !== 'object' || value === null) return value
-    for (const [name, one] of Object.entries(value)) {
-      change(one)
-      if (typeof one !== 'object') Reflect.set(value, name, 'changed')
-    }
-    return Reflect.set(value, 'x-changed', true)
-  }
-  change(document.paths['/a'])
-  expect(JSON.stringify(document.paths['/b'])).toBe(other)
-  change(document)
-  expect(JSON.stringify(document)).toContain('x-changed')
-  expect(JSON.stringify(documented(router))).toBe(before)
-})
+// The parts of a document other than its operations, and options that are refused.
+describe('options', () => {
+  const bearer = httpBearer({ authenticate: () => ({ user: 'anna' }) })
+  const about = { title: 'Pets', version: '1.0.0' }
 
-describe('a function as an authenticator, for which OpenAPI has no scheme', () => {
-  const local = (request: { readonly ip: string }) => request.ip === '127.0.0.1' && 'this machine'
-  const reported =
-    'A function of the request decides, too. It has no security scheme, so there is nothing to enter for it.'
-  const descriptionOf = (guard: (...args: never[]) => unknown, description?: string) => {
-    const router = new Router()
-    const said = description === undefined ? {} : { description }
-    // Safe: a guard and a description are middleware
-    router.get('/x', ...([operation(said), guard, none] as never[]))
-    return operations(router)['get /x'] as { readonly description?: string; readonly security?: object[] }
-  }
+  describe('options of openApi', () => {
+    it('make the Info Object and the root; undefined ones are left out', () => {
+      const options = {
+        ...about,
+        summary: 'All of them',
+        description: 'Text',
+        termsOfService: 'https://example.com/terms',
+        contact: { name: 'Us' },
+        license: { name: 'MIT', identifier: 'MIT' },
+        servers: [{ url: 'https://api.example.com' }],
+        tags: [{ name: 'pets' }],
+        externalDocs: { url: 'https://example.com' },
+        'x-logo': { url: '/logo.svg' },
+      }
+      const { title, version, summary, description, termsOfService, contact, license, ...root } = options
+      const info = { title, version, summary, description, termsOfService, contact, license }
+      expect(openApi(new Router(), options)).toEqual({ openapi: '3.1.0', info, ...root, paths: {} })
+      const unset = { ...about, description: undefined, servers: undefined } as unknown as OpenApiOptions
+      expect(openApi(new Router(), unset)).toEqual({
+        openapi: '3.1.0',
+        info: about,
+        servers: [{ url: '/' }],
+        paths: {},
+      })
+    })
 
-  it('is described as guarded, because it has no padlock', () => {
-    const guarded = '**Guarded** by a function of the request. It has no security scheme, so there is nothing to enter.'
-    expect(descriptionOf(withAuth(local))).toMatchObject({ description: guarded })
-    expect(descriptionOf(withAuth(local))).not.toHaveProperty('security')
-    expect(descriptionOf(withAuth([local, local]), 'Known addresses.').description).toBe(
-      `Known addresses.\n\n${guarded}`,
-    )
-  })
+    it('components: those of the author are added to ours, and replace them', () => {
+      const Problem = { type: 'object' as const, title: 'Own' }
+      const components = { schemas: { Pet: { type: 'object' as const }, Problem }, examples: {} }
+      const document = openApi(
+        new Router().get('/', withAuth(bearer), () => {}),
+        { ...about, components },
+      )
+      expect(document.components?.schemas).toEqual({ Problem, Pet: { type: 'object' } })
+      expect(Object.keys(document.components ?? {})).toEqual(['securitySchemes', 'schemas', 'responses', 'headers'])
+    })
 
-  it('is described beside kinds with a scheme, and if anonymous callers are admitted', () => {
-    expect(descriptionOf(withAuth([bearer, local])).description).toBe(reported)
-    expect(descriptionOf(withAuth(optional(local)), 'Any.').description).toBe(`Any.\n\n${reported}`)
-  })
+    it.each([
+      [undefined, 'openApi takes an object of options, not undefined'],
+      [{ title: 'x' }, 'openApi({ version }) must be a string'],
+      [{ version: '1' }, 'openApi({ title }) must be a string'],
+      [{ ...about, tittle: 'x' }, 'openApi: no option "tittle"; there are title, summary, '],
+      [{ ...about, security: [] }, 'openApi: no option "security"'],
+      [{ ...about, servers: '/' }, 'openApi({ servers }) must be an array'],
+      [{ ...about, components: 1 }, 'openApi({ components }) must be an object'],
+      [
+        { ...about, components: { securitySchemes: {} } },
+        'openApi({ components: { securitySchemes } }): they come from the guards',
+      ],
+    ])('%j is a TypeError', (options, message) => {
+      expect(() => openApi(new Router(), options as never)).toThrow(TypeError)
+      expect(() => openApi(new Router(), options as never)).toThrow(message)
+    })
 
-  it('is not described if there is no function', () => {
-    for (const guard of [withAuth(bearer), withAuth([bearer, key]), withAuth(null)]) {
-      expect(descriptionOf(guard)).not.toHaveProperty('description')
-      expect(descriptionOf(guard, 'As it is.').description).toBe('As it is.')
-    }
+    it('routes() instead of the router is a TypeError', () => {
+      expect(() => openApi(new Router().routes() as never, about)).toThrow(
+        new TypeError(
+          'openApi(router, options) takes the router itself, not its routes(): write openApi(routes.router, options)',
+        ),
+      )
+    })
   })
 })

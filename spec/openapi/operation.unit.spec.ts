@@ -1,6 +1,16 @@
-/** What `operation` accepts, and what it refuses when it is called. */
-import { describe, expect, it } from 'vitest'
+/** What is said of one operation, and of the body that it takes. */
+import { describe, expect, it, vi } from 'vitest'
+import Router from '@koa/router'
+import { toStandardJsonSchema } from '@valibot/to-json-schema'
+import { type } from 'arktype'
+import * as t from 'io-ts'
+import type { Schema } from 'koa-with-auth'
+import { openApi } from 'koa-with-auth/openapi'
+import * as v from 'valibot'
+import { z } from 'zod'
 import { descriptionAmong, operation } from '../../src/openapi/operation.js'
+
+// What `operation` accepts, and what it refuses when it is called.
 
 // For values that the compiler refuses
 const given = operation as (options: unknown) => ReturnType<typeof operation>
@@ -56,5 +66,144 @@ describe('operation({ ... })', () => {
       new TypeError('GET /x: operation({ ... }) is in it twice; remove one'),
     )
     expect(descriptionAmong([() => {}], 'GET /x')).toEqual({})
+  })
+})
+
+// `operation({ requestBody })` takes a schema or a codec. The document describes the body, so that a docs page has a field for it.
+
+const bodyOf = (requestBody: unknown): unknown => {
+  const router = new Router()
+  // Safe: a program without types could write this
+  router.post('/pets', operation({ requestBody: requestBody as Schema<unknown> }), () => {})
+  return openApi(router, { title: 'Pets', version: '1' }).paths['/pets']?.post?.requestBody
+}
+const described = (schema: object) => ({ required: true, content: { 'application/json': { schema } } })
+const anything = { required: true, content: { 'application/json': { schema: {}, example: {} } } }
+
+const pet = {
+  type: 'object',
+  properties: { name: { type: 'string' }, age: { type: 'number' } },
+  required: ['name'],
+}
+
+describe('the body of', () => {
+  it.each<readonly [string, Schema<unknown>]>([
+    ['zod', z.object({ name: z.string(), age: z.number().optional() })],
+    ['arktype, which is a function', type({ name: 'string', 'age?': 'number' })],
+    ['valibot with its package', toStandardJsonSchema(v.object({ name: v.string(), age: v.optional(v.number()) }))],
+    ['io-ts', t.type({ name: t.string, age: t.union([t.number, t.undefined]) })],
+  ])('%s has its JSON Schema', (_library, schema) => {
+    expect(bodyOf(schema)).toEqual(described(pet))
+  })
+
+  it.each<readonly [string, Schema<unknown>]>([
+    ['valibot alone', v.object({ name: v.string() })],
+    ['what JSON cannot say', z.object({ born: z.date() })],
+    ['a schema that refers to itself', z.object({ name: z.string(), get next() { return this } })], // prettier-ignore
+    [
+      'a codec of a class of its own',
+      new t.Type<number, number, unknown>('Even', t.number.is, t.number.validate, Number),
+    ],
+    ['a codec that refers to itself', t.recursion<object>('Tree', (self) => t.partial({ next: self }))],
+    ['unknown', t.unknown],
+  ])('%s is any JSON, with an example for the field', (_what, schema) => {
+    expect(bodyOf(schema)).toEqual(anything)
+  })
+
+  it.each([
+    ['throws', () => { throw new Error('a secret text') }], // prettier-ignore
+    ['returns nothing', () => undefined],
+    ['returns a string', () => 'a'],
+    ['returns an array', () => ['a']],
+    ['returns null', () => null],
+    ['returns a ring', () => { const ring = { self: {} }; ring.self = ring; return ring }], // prettier-ignore
+  ])('a schema whose jsonSchema %s is any JSON', (_what, input) => {
+    const validate = vi.fn(() => ({ value: 1 }))
+    const body = bodyOf({ '~standard': { version: 1, vendor: 'x', validate, jsonSchema: { input } } })
+    expect(body).toEqual(anything)
+    expect(validate).not.toHaveBeenCalled()
+  })
+
+  it.each<readonly [t.Mixed, object]>([
+    [t.string, { type: 'string' }],
+    [t.boolean, { type: 'boolean' }],
+    [t.null, { type: 'null' }],
+    [t.literal('a'), { const: 'a' }],
+    [t.keyof({ a: null, b: null }), { enum: ['a', 'b'] }],
+    [t.array(t.number), { type: 'array', items: { type: 'number' } }],
+    [t.readonlyArray(t.string), { type: 'array', items: { type: 'string' } }],
+    [
+      t.tuple([t.string, t.number]),
+      { type: 'array', prefixItems: [{ type: 'string' }, { type: 'number' }], minItems: 2, maxItems: 2 },
+    ],
+    [t.record(t.string, t.number), { type: 'object', additionalProperties: { type: 'number' } }],
+    [t.UnknownRecord, { type: 'object' }],
+    [t.union([t.string, t.null]), { anyOf: [{ type: 'string' }, { type: 'null' }] }],
+    [t.partial({ a: t.string }), { type: 'object', properties: { a: { type: 'string' } } }],
+    [t.exact(t.type({ a: t.string })), { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] }],
+    [t.readonly(t.array(t.string)), { type: 'array', items: { type: 'string' } }],
+    [
+      t.brand(t.string, (s): s is t.Branded<string, { readonly Id: symbol }> => s !== '', 'Id' as never),
+      { type: 'string' },
+    ],
+    [
+      t.intersection([t.type({ a: t.string }), t.partial({ b: t.string })]),
+      {
+        allOf: [
+          { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] },
+          { type: 'object', properties: { b: { type: 'string' } } },
+        ],
+      },
+    ],
+    [t.type({ a: t.unknown, b: t.undefined }), { type: 'object', properties: { a: {}, b: {} } }],
+    [
+      t.type({ __proto__x: t.string }),
+      { type: 'object', properties: { __proto__x: { type: 'string' } }, required: ['__proto__x'] },
+    ],
+  ])('the codec %# follows its tags', (codec, schema) => {
+    expect(bodyOf(codec)).toEqual(described(schema))
+  })
+
+  it('an object of OpenAPI stays as it is', () => {
+    for (const body of [{ content: { 'text/plain': {} } }, { $ref: '#/components/requestBodies/Pet' }]) {
+      expect(bodyOf(body)).toEqual(body)
+    }
+    const schema = z.toJSONSchema(z.object({ name: z.string() }))
+    expect(bodyOf({ content: { 'application/json': { schema } } })).toEqual({
+      content: { 'application/json': { schema: { ...schema } } },
+    })
+  })
+
+  it('undefined is none', () => {
+    expect(bodyOf(undefined)).toBeUndefined()
+  })
+
+  it.each([null, [], 'body', 7, () => {}, z.object])('%o is a TypeError', (wrong) => {
+    expect(() => bodyOf(wrong)).toThrow(TypeError)
+    expect(() => bodyOf(wrong)).toThrow(/^operation\(\{ requestBody \}\) must be an object/)
+  })
+
+  it.each([{}, { schema: z.string() }, { type: 'object', properties: {} }, { content: null }, z])(
+    'an object of another form is a TypeError, case %#',
+    (wrong) => {
+      expect(() => bodyOf(wrong)).toThrow(TypeError)
+      expect(() => bodyOf(wrong)).toThrow(
+        'operation({ requestBody }) must be a schema, a codec, or an object of OpenAPI with `content`',
+      )
+    },
+  )
+
+  it.each([z.string(), t.string])('a schema inside of an object of OpenAPI is a TypeError, case %#', (schema) => {
+    expect(() => bodyOf({ content: { 'application/json': { schema } } })).toThrow(
+      new TypeError(
+        'operation({ requestBody }): in `content` the schema must be JSON Schema; write the schema or codec itself: requestBody: Pet',
+      ),
+    )
+  })
+
+  it('another version of Standard Schema is a TypeError', () => {
+    expect(() => bodyOf({ '~standard': { version: 2 } })).toThrow(
+      /^operation\(\{ requestBody \}\) has a "~standard" that is not/,
+    )
   })
 })

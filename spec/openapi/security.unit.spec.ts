@@ -1,4 +1,4 @@
-/** A requirement in OpenAPI: requirement objects and named schemes. */
+/** What a document says of security: requirements, schemes, and the responses to failures. */
 import {
   allOf,
   also,
@@ -20,216 +20,389 @@ import {
   sessionAuth,
   type Authenticator,
   type SecurityScheme,
+  flatMap,
+  sessionAuthSuperUser,
+  type Description,
 } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import * as Requirement from '../../src/core/Requirement.js'
-import { securityOf, securitySchemesOf } from '../../src/openapi/security.js'
 import { mockRequest } from 'koa-with-auth/testing'
+import { httpJwt, protectedResource } from 'koa-with-auth/jwt'
+import * as Requirement from '../../src/core/Requirement.js'
+import {
+  securityOf,
+  securitySchemesOf,
+  failureComponents,
+  failuresOf,
+  responsesOf,
+} from '../../src/openapi/security.js'
+import { listed } from '../../src/openapi/paths.js'
 
-const authenticate = () => ({ scopes: ['read'] })
-const bearer = httpBearer({ authenticate })
-const basic = httpBasicAuth({ authenticate })
-const query = apiKeyQuery({ paramName: 'api_key', authenticate })
-const header = apiKeyHeader({ paramName: 'X-API-Key', authenticate })
-const own = (scheme: SecurityScheme, schemeName?: string) =>
-  authenticator({
-    scheme,
-    ...(schemeName !== undefined && { schemeName }),
-    challenge: Challenge.make('Own'),
-    ambient: false,
-    extract: fromHeader('X-Own'),
-    authenticate,
-  })
-const callable = fromFunction(() => false)
-const listOf = (of: Authenticator<unknown>) => securityOf(Requirement.guardedBy(of)).requirements
-const reading = requireScopes(['read'], { granted: ({ scopes }: { scopes: string[] }) => scopes })
-const writing = requireScopes(['write'], { granted: ({ scopes }: { scopes: string[] }) => scopes })
+// A requirement in OpenAPI: requirement objects and named schemes.
+describe('security', () => {
+  const authenticate = () => ({ scopes: ['read'] })
+  const bearer = httpBearer({ authenticate })
+  const basic = httpBasicAuth({ authenticate })
+  const query = apiKeyQuery({ paramName: 'api_key', authenticate })
+  const header = apiKeyHeader({ paramName: 'X-API-Key', authenticate })
+  const own = (scheme: SecurityScheme, schemeName?: string) =>
+    authenticator({
+      scheme,
+      ...(schemeName !== undefined && { schemeName }),
+      challenge: Challenge.make('Own'),
+      ambient: false,
+      extract: fromHeader('X-Own'),
+      authenticate,
+    })
+  const callable = fromFunction(() => false)
+  const listOf = (of: Authenticator<unknown>) => securityOf(Requirement.guardedBy(of)).requirements
+  const reading = requireScopes(['read'], { granted: ({ scopes }: { scopes: string[] }) => scopes })
+  const writing = requireScopes(['write'], { granted: ({ scopes }: { scopes: string[] }) => scopes })
 
-describe('requirement objects', () => {
-  it.each([
-    ['one authenticator is one object', bearer, [{ bearer: [] }]],
-    [
-      'a list has one for each alternative, in order',
-      anyOf([query, bearer, basic]),
-      [{ apiKeyQuery_api_key: [] }, { bearer: [] }, { basic: [] }],
-    ],
-    ['firstPresent is like a list', firstPresent([bearer, query]), [{ bearer: [] }, { apiKeyQuery_api_key: [] }]],
-    [
-      'duplicates are listed once',
-      anyOf([bearer, query, httpBearer({ authenticate })]),
-      [{ bearer: [] }, { apiKeyQuery_api_key: [] }],
-    ],
-    [
-      'all of several is one object with several names',
-      allOf([query, bearer]),
-      [{ apiKeyQuery_api_key: [], bearer: [] }],
-    ],
-    [
-      'all of the same in another order is not listed again',
-      anyOf([allOf([query, bearer]), allOf([bearer, query])]),
-      [{ apiKeyQuery_api_key: [], bearer: [] }],
-    ],
-    [
-      'all of alternatives has every combination',
-      allOf([anyOf([bearer, basic]), header]),
+  describe('requirement objects', () => {
+    it.each([
+      ['one authenticator is one object', bearer, [{ bearer: [] }]],
       [
-        { bearer: [], 'apiKeyHeader_X-API-Key': [] },
-        { basic: [], 'apiKeyHeader_X-API-Key': [] },
+        'a list has one for each alternative, in order',
+        anyOf([query, bearer, basic]),
+        [{ apiKeyQuery_api_key: [] }, { bearer: [] }, { basic: [] }],
       ],
-    ],
-    ['optional adds an empty object', optional(bearer), [{ bearer: [] }, {}]],
-    ['lenient is like optional', lenient(bearer), [{ bearer: [] }, {}]],
-    [
-      'scopes are listed for every type of scheme',
-      anyOf([reading(bearer), writing(query)]),
-      [{ bearer: ['read'] }, { apiKeyQuery_api_key: ['write'] }],
-    ],
-    ['scopes of levels add up', writing(reading(bearer)), [{ bearer: ['read', 'write'] }]],
-    [
-      'a scheme that is demanded twice has all scopes',
-      allOf([reading(bearer), writing(bearer)]),
-      [{ bearer: ['read', 'write'] }],
-    ],
-    ['authorize adds no scope', authorize(() => true)(bearer), [{ bearer: [] }]],
-    ['a plain function beside others adds nothing', anyOf([callable, bearer]), [{ bearer: [] }]],
-    ['a plain function in a group adds nothing to its object', allOf([callable, bearer]), [{ bearer: [] }]],
-    ['decided: a callable alone is left out, never {} and never []', callable, undefined],
-    [
-      'decided: callables alone are left out, never {} and never []',
-      allOf([callable, anyOf([callable, () => true])]),
-      undefined,
-    ],
-    [
-      'an optional plain function is never absent, so anonymous callers are not admitted',
-      optional(callable),
-      undefined,
-    ],
-    [
-      'optional behind a plain function lets in no anonymous callers, because the function is never absent',
-      anyOf([callable, optional(bearer)]),
-      [{ bearer: [] }],
-    ],
-    [
-      'nor does lenient',
-      anyOf([allOf([callable, query]), lenient(bearer)]),
-      [{ apiKeyQuery_api_key: [] }, { bearer: [] }],
-    ],
-    [
-      'optional alternatives with a plain function are never absent either',
-      optional(anyOf([callable, bearer, query])),
-      [{ bearer: [] }, { apiKeyQuery_api_key: [] }],
-    ],
-    ['a group that can be only plain functions is never {}', allOf([callable, optional(bearer)]), [{ bearer: [] }]],
-  ])('%s', (_, of, expected) => {
-    expect(listOf(of)).toEqual(expected)
-  })
+      ['firstPresent is like a list', firstPresent([bearer, query]), [{ bearer: [] }, { apiKeyQuery_api_key: [] }]],
+      [
+        'duplicates are listed once',
+        anyOf([bearer, query, httpBearer({ authenticate })]),
+        [{ bearer: [] }, { apiKeyQuery_api_key: [] }],
+      ],
+      [
+        'all of several is one object with several names',
+        allOf([query, bearer]),
+        [{ apiKeyQuery_api_key: [], bearer: [] }],
+      ],
+      [
+        'all of the same in another order is not listed again',
+        anyOf([allOf([query, bearer]), allOf([bearer, query])]),
+        [{ apiKeyQuery_api_key: [], bearer: [] }],
+      ],
+      [
+        'all of alternatives has every combination',
+        allOf([anyOf([bearer, basic]), header]),
+        [
+          { bearer: [], 'apiKeyHeader_X-API-Key': [] },
+          { basic: [], 'apiKeyHeader_X-API-Key': [] },
+        ],
+      ],
+      ['optional adds an empty object', optional(bearer), [{ bearer: [] }, {}]],
+      ['lenient is like optional', lenient(bearer), [{ bearer: [] }, {}]],
+      [
+        'scopes are listed for every type of scheme',
+        anyOf([reading(bearer), writing(query)]),
+        [{ bearer: ['read'] }, { apiKeyQuery_api_key: ['write'] }],
+      ],
+      ['scopes of levels add up', writing(reading(bearer)), [{ bearer: ['read', 'write'] }]],
+      [
+        'a scheme that is demanded twice has all scopes',
+        allOf([reading(bearer), writing(bearer)]),
+        [{ bearer: ['read', 'write'] }],
+      ],
+      ['authorize adds no scope', authorize(() => true)(bearer), [{ bearer: [] }]],
+      ['a plain function beside others adds nothing', anyOf([callable, bearer]), [{ bearer: [] }]],
+      ['a plain function in a group adds nothing to its object', allOf([callable, bearer]), [{ bearer: [] }]],
+      ['decided: a callable alone is left out, never {} and never []', callable, undefined],
+      [
+        'decided: callables alone are left out, never {} and never []',
+        allOf([callable, anyOf([callable, () => true])]),
+        undefined,
+      ],
+      [
+        'an optional plain function is never absent, so anonymous callers are not admitted',
+        optional(callable),
+        undefined,
+      ],
+      [
+        'optional behind a plain function lets in no anonymous callers, because the function is never absent',
+        anyOf([callable, optional(bearer)]),
+        [{ bearer: [] }],
+      ],
+      [
+        'nor does lenient',
+        anyOf([allOf([callable, query]), lenient(bearer)]),
+        [{ apiKeyQuery_api_key: [] }, { bearer: [] }],
+      ],
+      [
+        'optional alternatives with a plain function are never absent either',
+        optional(anyOf([callable, bearer, query])),
+        [{ bearer: [] }, { apiKeyQuery_api_key: [] }],
+      ],
+      ['a group that can be only plain functions is never {}', allOf([callable, optional(bearer)]), [{ bearer: [] }]],
+    ])('%s', (_, of, expected) => {
+      expect(listOf(of)).toEqual(expected)
+    })
 
-  it('public and undecided operations have an empty list', () => {
-    for (const requirement of [Requirement.open, Requirement.inherit]) {
-      expect(securityOf(requirement)).toEqual({ description: undefined, requirements: [], schemes: [] })
-    }
-  })
+    it('public and undecided operations have an empty list', () => {
+      for (const requirement of [Requirement.open, Requirement.inherit]) {
+        expect(securityOf(requirement)).toEqual({ description: undefined, requirements: [], schemes: [] })
+      }
+    })
 
-  it('also: the levels demand their schemes together', () => {
-    const { concat } = Requirement.Monoid
-    expect(securityOf(concat(Requirement.guardedBy(query), also(bearer))).requirements).toEqual([
-      { apiKeyQuery_api_key: [], bearer: [] },
-    ])
-    expect(securityOf(concat(Requirement.inherit, also(bearer))).requirements).toEqual([{ bearer: [] }])
-  })
-})
-
-describe('names of schemes', () => {
-  it.each([
-    ['bearer', bearer, 'bearer'],
-    ['bearer with a format', httpBearer({ bearerFormat: 'JWT', authenticate }), 'bearer_JWT'],
-    [
-      'bearer with a format of several words',
-      httpBearer({ bearerFormat: 'opaque  token', authenticate }),
-      'bearer_opaque_token',
-    ],
-    ['basic', basic, 'basic'],
-    ['another HTTP scheme', own({ type: 'http', scheme: 'Digest' }), 'digest'],
-    ['a query key', query, 'apiKeyQuery_api_key'],
-    ['a header key', header, 'apiKeyHeader_X-API-Key'],
-    ['a cookie key', apiKeyCookie({ paramName: '__Host-key', authenticate }), 'cookie___Host-key'],
-    [
-      'a name with invalid characters for a component',
-      apiKeyHeader({ paramName: 'X!Key~1', authenticate }),
-      'apiKeyHeader_X_21Key_7e1',
-    ],
-    ['mutual TLS', own({ type: 'mutualTLS' }), 'mutualTLS'],
-    ['OAuth 2.0', own({ type: 'oauth2', flows: {} }), 'oauth2'],
-    ['OpenID Connect', own({ type: 'openIdConnect', openIdConnectUrl: 'https://id.example' }), 'openIdConnect'],
-    ['a session', sessionAuth(), 'cookie_koa.sess'],
-    ['a session whose cookie has a name', sessionAuth({ cookieName: '__Host-sid' }), 'cookie___Host-sid'],
-    ['a name of the author', httpBearer({ schemeName: 'staff.token', authenticate }), 'staff.token'],
-  ])('%s', (_, of, name) => {
-    const { requirements, schemes } = securityOf(Requirement.guardedBy(of))
-    expect(requirements).toEqual([{ [name]: [] }])
-    expect(schemes.map((scheme) => scheme.name)).toEqual([name])
-    expect(name).toMatch(/^[A-Za-z0-9._-]+$/)
-  })
-
-  it('the cookie name of a session comes from the request', () => {
-    const request = mockRequest()
-    request.ctx['sessionOptions'] = { key: '__Host-sid' }
-    const { requirements, schemes } = securityOf(Requirement.guardedBy(sessionAuth()), request)
-    expect(requirements).toEqual([{ 'cookie___Host-sid': [] }])
-    expect(schemes.map(({ scheme }) => scheme)).toMatchObject([{ type: 'apiKey', in: 'cookie', name: '__Host-sid' }])
-  })
-})
-
-describe('components.securitySchemes', () => {
-  const usesOf = (...all: ReadonlyArray<Authenticator<unknown>>) =>
-    all.flatMap((of, at) =>
-      securityOf(Requirement.guardedBy(of)).schemes.map((scheme) => ({ ...scheme, where: `GET /${at}` })),
-    )
-
-  it('has each kind with its place, its format and its description', () => {
-    const described = httpBearer({ bearerFormat: 'JWT', description: 'From POST /token', authenticate })
-    const cookie = apiKeyCookie({ paramName: 'key', authenticate })
-    expect(securitySchemesOf(usesOf(described, basic, query, header, cookie, sessionAuth()))).toEqual({
-      bearer_JWT: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'From POST /token' },
-      basic: { type: 'http', scheme: 'basic' },
-      apiKeyQuery_api_key: { type: 'apiKey', in: 'query', name: 'api_key' },
-      'apiKeyHeader_X-API-Key': { type: 'apiKey', in: 'header', name: 'X-API-Key' },
-      cookie_key: { type: 'apiKey', in: 'cookie', name: 'key' },
-      'cookie_koa.sess': {
-        type: 'apiKey',
-        in: 'cookie',
-        name: 'koa.sess',
-        description: 'The session of the user who is signed in. Browsers send its cookie by themselves.',
-      },
+    it('also: the levels demand their schemes together', () => {
+      const { concat } = Requirement.Monoid
+      expect(securityOf(concat(Requirement.guardedBy(query), also(bearer))).requirements).toEqual([
+        { apiKeyQuery_api_key: [], bearer: [] },
+      ])
+      expect(securityOf(concat(Requirement.inherit, also(bearer))).requirements).toEqual([{ bearer: [] }])
     })
   })
 
-  it('has one entry for two authenticators with the same scheme', () => {
-    expect(Object.keys(securitySchemesOf(usesOf(bearer, httpBearer({ authenticate }))))).toEqual(['bearer'])
+  describe('names of schemes', () => {
+    it.each([
+      ['bearer', bearer, 'bearer'],
+      ['bearer with a format', httpBearer({ bearerFormat: 'JWT', authenticate }), 'bearer_JWT'],
+      [
+        'bearer with a format of several words',
+        httpBearer({ bearerFormat: 'opaque  token', authenticate }),
+        'bearer_opaque_token',
+      ],
+      ['basic', basic, 'basic'],
+      ['another HTTP scheme', own({ type: 'http', scheme: 'Digest' }), 'digest'],
+      ['a query key', query, 'apiKeyQuery_api_key'],
+      ['a header key', header, 'apiKeyHeader_X-API-Key'],
+      ['a cookie key', apiKeyCookie({ paramName: '__Host-key', authenticate }), 'cookie___Host-key'],
+      [
+        'a name with invalid characters for a component',
+        apiKeyHeader({ paramName: 'X!Key~1', authenticate }),
+        'apiKeyHeader_X_21Key_7e1',
+      ],
+      ['mutual TLS', own({ type: 'mutualTLS' }), 'mutualTLS'],
+      ['OAuth 2.0', own({ type: 'oauth2', flows: {} }), 'oauth2'],
+      ['OpenID Connect', own({ type: 'openIdConnect', openIdConnectUrl: 'https://id.example' }), 'openIdConnect'],
+      ['a session', sessionAuth(), 'cookie_koa.sess'],
+      ['a session whose cookie has a name', sessionAuth({ cookieName: '__Host-sid' }), 'cookie___Host-sid'],
+      ['a name of the author', httpBearer({ schemeName: 'staff.token', authenticate }), 'staff.token'],
+    ])('%s', (_, of, name) => {
+      const { requirements, schemes } = securityOf(Requirement.guardedBy(of))
+      expect(requirements).toEqual([{ [name]: [] }])
+      expect(schemes.map((scheme) => scheme.name)).toEqual([name])
+      expect(name).toMatch(/^[A-Za-z0-9._-]+$/)
+    })
+
+    it('the cookie name of a session comes from the request', () => {
+      const request = mockRequest()
+      request.ctx['sessionOptions'] = { key: '__Host-sid' }
+      const { requirements, schemes } = securityOf(Requirement.guardedBy(sessionAuth()), request)
+      expect(requirements).toEqual([{ 'cookie___Host-sid': [] }])
+      expect(schemes.map(({ scheme }) => scheme)).toMatchObject([{ type: 'apiKey', in: 'cookie', name: '__Host-sid' }])
+    })
   })
 
-  it.each([
-    [
-      'names of the author',
-      httpBearer({ schemeName: 'x', authenticate }),
-      httpBasicAuth({ schemeName: 'x', authenticate }),
-    ],
-    ['a name of the author and a derived one', bearer, httpBasicAuth({ schemeName: 'bearer', authenticate })],
-    [
-      'derived names of schemes with different descriptions',
-      bearer,
-      httpBearer({ description: 'Another', authenticate }),
-    ],
-  ])('is a TypeError that names both operations if one name has two schemes: %s', (_, one, other) => {
-    expect(() => securitySchemesOf(usesOf(one, other))).toThrow(
-      /^openApi: the security schemes called "(x|bearer)" of GET \/0 and of GET \/1 differ; give each its own schemeName$/,
-    )
+  describe('components.securitySchemes', () => {
+    const usesOf = (...all: ReadonlyArray<Authenticator<unknown>>) =>
+      all.flatMap((of, at) =>
+        securityOf(Requirement.guardedBy(of)).schemes.map((scheme) => ({ ...scheme, where: `GET /${at}` })),
+      )
+
+    it('has each kind with its place, its format and its description', () => {
+      const described = httpBearer({ bearerFormat: 'JWT', description: 'From POST /token', authenticate })
+      const cookie = apiKeyCookie({ paramName: 'key', authenticate })
+      expect(securitySchemesOf(usesOf(described, basic, query, header, cookie, sessionAuth()))).toEqual({
+        bearer_JWT: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'From POST /token' },
+        basic: { type: 'http', scheme: 'basic' },
+        apiKeyQuery_api_key: { type: 'apiKey', in: 'query', name: 'api_key' },
+        'apiKeyHeader_X-API-Key': { type: 'apiKey', in: 'header', name: 'X-API-Key' },
+        cookie_key: { type: 'apiKey', in: 'cookie', name: 'key' },
+        'cookie_koa.sess': {
+          type: 'apiKey',
+          in: 'cookie',
+          name: 'koa.sess',
+          description: 'The session of the user who is signed in. Browsers send its cookie by themselves.',
+        },
+      })
+    })
+
+    it('has one entry for two authenticators with the same scheme', () => {
+      expect(Object.keys(securitySchemesOf(usesOf(bearer, httpBearer({ authenticate }))))).toEqual(['bearer'])
+    })
+
+    it.each([
+      [
+        'names of the author',
+        httpBearer({ schemeName: 'x', authenticate }),
+        httpBasicAuth({ schemeName: 'x', authenticate }),
+      ],
+      ['a name of the author and a derived one', bearer, httpBasicAuth({ schemeName: 'bearer', authenticate })],
+      [
+        'derived names of schemes with different descriptions',
+        bearer,
+        httpBearer({ description: 'Another', authenticate }),
+      ],
+    ])('is a TypeError that names both operations if one name has two schemes: %s', (_, one, other) => {
+      expect(() => securitySchemesOf(usesOf(one, other))).toThrow(
+        /^openApi: the security schemes called "(x|bearer)" of GET \/0 and of GET \/1 differ; give each its own schemeName$/,
+      )
+    })
+
+    it('is a TypeError if one name has two schemes in one operation', () => {
+      const both = anyOf([bearer, httpBearer({ description: 'Another', authenticate })])
+      expect(() => securitySchemesOf(usesOf(both))).toThrow(
+        'GET /0 demands two security schemes called "bearer" that differ',
+      )
+    })
+  })
+})
+
+// The responses of a guard in the document.
+describe('failures', () => {
+  const authenticate = () => ({ user: 'anna' })
+  const bearer = httpBearer({ authenticate })
+  const key = apiKeyHeader({ authenticate })
+  const cookie = apiKeyCookie({ authenticate })
+  const allowed = authorize(() => true)
+  const scoped = requireScopes(['read'], { granted: () => 'read' })
+
+  describe('the statuses that a guard can answer', () => {
+    it.each<[string, Authenticator<unknown>, number[], number[]]>([
+      ['a credential that no browser sends by itself', bearer, [401, 503], [401, 503]],
+      [
+        'a resource for pages of some origins',
+        httpJwt({
+          issuer: { issuer: 'https://login.example', secret: 's'.repeat(32) },
+          audience: 'https://api.example/mcp',
+          protectedResource: protectedResource({
+            resource: 'https://api.example/mcp',
+            authorizationServers: 'https://login.example',
+            origins: ['https://app.example'],
+          }),
+        }),
+        [401, 403, 503],
+        [401, 403, 503],
+      ],
+      ['a cookie: CSRF on unsafe methods', cookie, [401, 503], [401, 403, 503]],
+      ['a session', sessionAuth(), [401, 503], [401, 403, 503]],
+      [
+        'a session with a proof, which may be missing',
+        sessionAuth({ proof: { maxAge: 300_000 } }),
+        [401, 403, 503],
+        [401, 403, 503],
+      ],
+      [
+        'a superuser with a proof, deep in a tree',
+        optional(anyOf([bearer, sessionAuthSuperUser({ proof: { methods: ['totp'] } })])),
+        [401, 403, 503],
+        [401, 403, 503],
+      ],
+      ['Basic, which browsers remember', httpBasicAuth({ authenticate }), [401, 503], [401, 403, 503]],
+      ['a plain function, of which nothing is known', fromFunction(() => true), [401, 503], [401, 403, 503]],
+      ['a list with a cookie', anyOf([bearer, cookie]), [401, 503], [401, 403, 503]],
+      ['an authorized principal', allowed(bearer), [401, 403, 503], [401, 403, 503]],
+      ['scopes', scoped(bearer), [401, 403, 503], [401, 403, 503]],
+      [
+        'scopes deep in a tree',
+        optional(allOf([key, flatMap(() => 1)(scoped(bearer))])),
+        [401, 403, 503],
+        [401, 403, 503],
+      ],
+      ['optional: bad credentials are refused', optional(bearer), [401, 503], [401, 503]],
+      ['lenient: no caller is refused', lenient(bearer), [503], [503]],
+      ['a lenient cookie: a forged write is refused', lenient(cookie), [503], [403, 503]],
+      ['a list whose last member is lenient', anyOf([bearer, lenient(key)]), [401, 503], [401, 503]],
+      ['the first present, whose last member is lenient', firstPresent([bearer, lenient(key)]), [401, 503], [401, 503]],
+      ['all of several, one of them lenient', allOf([bearer, lenient(key)]), [401, 503], [401, 503]],
+      ['all of several, all of them lenient', allOf([lenient(bearer), lenient(key)]), [503], [503]],
+    ])('%s', (_, { description }, safe, unsafe) => {
+      for (const method of listed) {
+        const expected = method === 'get' || method === 'head' || method === 'options' ? safe : unsafe
+        expect({ method, failures: failuresOf(description, method) }).toEqual({ method, failures: expected })
+      }
+    })
+
+    it('429 if guesses at one of the credentials are counted (throttled), and only then', () => {
+      const { description } = key
+      if (description._tag !== 'Leaf') expect.fail('a kind is a leaf')
+      const guarded: Description = { _tag: 'AnyOf', members: [bearer.description, { ...description, throttled: true }] }
+      expect(failuresOf(guarded, 'get')).toEqual([401, 429, 503])
+      expect(failuresOf({ _tag: 'Optional', member: guarded, lenient: true }, 'get')).toEqual([429, 503])
+      expect(failuresOf({ _tag: 'Scoped', member: guarded, scopes: [] }, 'post')).toEqual([401, 403, 429, 503])
+    })
+
+    it('none if anyone may call', () => {
+      expect(failuresOf(undefined, 'post')).toEqual([])
+    })
   })
 
-  it('is a TypeError if one name has two schemes in one operation', () => {
-    const both = anyOf([bearer, httpBearer({ description: 'Another', authenticate })])
-    expect(() => securitySchemesOf(usesOf(both))).toThrow(
-      'GET /0 demands two security schemes called "bearer" that differ',
-    )
+  const unauthorized = { $ref: '#/components/responses/Unauthorized' }
+  const forbidden = { $ref: '#/components/responses/Forbidden' }
+  const unavailable = { $ref: '#/components/responses/ServiceUnavailable' }
+
+  describe('the responses of an operation', () => {
+    it('are 200 and those of its guard, if it describes none', () => {
+      expect(responsesOf(undefined, [401, 403, 503])).toEqual({
+        200: { description: 'OK' },
+        401: unauthorized,
+        403: forbidden,
+        503: unavailable,
+      })
+      expect(responsesOf({}, [])).toEqual({ 200: { description: 'OK' } })
+    })
+
+    it('keep those that it describes, without another 200', () => {
+      const own = { 201: { description: 'Made' }, 403: { description: 'Not yours' }, default: { description: 'Else' } }
+      expect(responsesOf(own, [401, 403, 503])).toEqual({ ...own, 401: unauthorized, 503: unavailable })
+      expect(responsesOf(own, [])).toEqual(own)
+    })
+
+    const header = { 'WWW-Authenticate': { $ref: '#/components/headers/WWW-Authenticate' } }
+    it.each([
+      [
+        'a described 401 gets the header of the challenge',
+        { description: 'No' },
+        { description: 'No', headers: header },
+      ],
+      ['a described 401 with headers stays', { description: 'No', headers: {} }, { description: 'No', headers: {} }],
+      ['a reference stays', { $ref: '#/components/responses/No' }, { $ref: '#/components/responses/No' }],
+    ])('%s', (_, own, expected) => {
+      expect(responsesOf({ 401: own }, [401])).toEqual({ 401: expected })
+    })
+
+    it('keep a described 401 of a public operation as it is', () => {
+      expect(responsesOf({ 401: { description: 'No' } }, [])).toEqual({ 401: { description: 'No' } })
+    })
+  })
+
+  describe('components', () => {
+    it('are those that are referred to, and no others', () => {
+      expect(failureComponents([responsesOf(undefined, [])])).toEqual({})
+      expect(failureComponents([responsesOf({ 401: { description: 'No' } }, [401])])).toEqual({
+        headers: { 'WWW-Authenticate': expect.anything() },
+      })
+      const all = failureComponents([responsesOf(undefined, [401]), responsesOf(undefined, [403, 429, 503])])
+      const names = ['Unauthorized', 'Forbidden', 'TooManyRequests', 'ServiceUnavailable']
+      expect(Object.keys(all.responses ?? {})).toEqual(names)
+      expect(Object.keys(all.headers ?? {})).toEqual(['WWW-Authenticate', 'Retry-After'])
+      expect(Object.keys(all.schemas ?? {})).toEqual(['Problem'])
+      expect(Object.keys(failureComponents([responsesOf(undefined, [503])]).headers ?? {})).toEqual(['Retry-After'])
+    })
+
+    it('describe the challenge of 401, the Retry-After of 429 and 503, and problem details (RFC 9457)', () => {
+      const { responses } = failureComponents([responsesOf(undefined, [401, 403, 429, 503])])
+      const problem = (status: number, title: string) => ({
+        'application/problem+json': {
+          schema: { $ref: '#/components/schemas/Problem' },
+          example: { type: 'about:blank', title, status, detail: title },
+        },
+      })
+      expect(responses).toMatchObject({
+        Unauthorized: { headers: header, content: problem(401, 'Unauthorized') },
+        Forbidden: { content: problem(403, 'Forbidden') },
+        TooManyRequests: {
+          headers: { 'Retry-After': { $ref: '#/components/headers/Retry-After' } },
+          content: problem(429, 'Too Many Requests'),
+        },
+        ServiceUnavailable: {
+          headers: { 'Retry-After': { $ref: '#/components/headers/Retry-After' } },
+          content: problem(503, 'Service Unavailable'),
+        },
+      })
+      expect(responses?.['Forbidden']).not.toHaveProperty('headers')
+    })
+
+    const header = { 'WWW-Authenticate': { $ref: '#/components/headers/WWW-Authenticate' } }
   })
 })

@@ -128,7 +128,7 @@ describeWithRedis(`${many} sessions in Redis`, () => {
   )
 })
 
-// sqliteSweep.unit.spec.ts tests that each statement finds its rows by a key or an index
+// sqliteStore.unit.spec.ts tests that each statement finds its rows by a key or an index
 describe(`${many} sessions in SQLite`, () => {
   const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-many-'))
   afterAll(() => rmSync(folder, { recursive: true, force: true }))

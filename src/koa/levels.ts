@@ -11,7 +11,7 @@
  *
  * Plain routers have operations with guards, too. `refuseLateGuards` changes how their class registers an operation.
  *
- * spec/levels/router-facts.http.spec.ts pins the facts of @koa/router that this relies on.
+ * spec/koa/levels/router-facts.http.spec.ts pins the facts of @koa/router that this relies on.
  */
 import * as Requirement from '../core/Requirement.js'
 import { guardFor } from './guard.js'

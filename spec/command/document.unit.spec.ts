@@ -1,0 +1,211 @@
+/** A document of OpenAPI that is compared with the code. */
+import Router from '@koa/router'
+import * as E from 'fp-ts/lib/Either.js'
+import { pipe } from 'fp-ts/lib/function.js'
+import { apiKeyHeader, httpBearer, operation, optional, requireScopes, withAuth } from 'koa-with-auth'
+import { audit } from 'koa-with-auth/audit'
+import { openApi } from 'koa-with-auth/openapi'
+import { describe, expect, it } from 'vitest'
+import { documentDifferences, documentFrom } from '../../src/command/document.js'
+import { guardOf, addUnchecked } from '../support/models/levels.js'
+
+const handle = (): void => {}
+const bearer = httpBearer({ authenticate: () => true })
+const key = apiKeyHeader({ paramName: 'X-Key', authenticate: () => true })
+const router = () => withAuth(bearer)(new Router()).get('/me', handle)
+
+describe('a document of OpenAPI', () => {
+  const scoped = pipe(bearer, requireScopes(['read'], { granted: () => [] }))
+  const described = () =>
+    router()
+      .get('/users/:id', guardOf([bearer, key]) as never, handle)
+      .get('/scoped', guardOf(scoped) as never, handle)
+      .get('/perhaps', guardOf(optional(bearer)) as never, handle)
+      .get('/open', guardOf(null) as never, handle)
+      .get('/custom', guardOf(() => true) as never, handle)
+      .get('/hidden', operation({ undocumented: true }), handle)
+      .all('/all{/:x}', handle)
+      .get(/^\/regexp/, handle)
+  const made = () => JSON.parse(JSON.stringify(openApi(described(), { title: 't', version: '1' }))) as Document
+  interface Document {
+    paths: Record<string, Record<string, { security?: object[] }>>
+    components: { securitySchemes: Record<string, object> }
+    servers?: object[]
+    security?: object[]
+  }
+  const compared = (document: object) => {
+    const own = described()
+    return documentDifferences(document, [own], audit(own)).map(({ isOpener, text }) => [isOpener, text])
+  }
+
+  it('that the router made agrees, also with other names of schemes and parameters, and below a server URL', () => {
+    expect(compared(made())).toEqual([])
+    const renamed = JSON.parse(
+      JSON.stringify(made()).replaceAll('"bearer":', '"token":').replaceAll('{id}', '{user}'),
+    ) as Document
+    expect(compared(renamed)).toEqual([])
+    const below = made()
+    const own = new Router({ prefix: '/v1' }).get('/open', guardOf(null) as never, handle)
+    const document = {
+      ...below,
+      servers: [{ url: 'https://api.example/v1/' }],
+      paths: { '/open': below.paths['/open'] },
+    }
+    expect(documentDifferences(document, [own], audit(own))).toEqual([])
+  })
+
+  it('differs if it demands what a guard after the handler demands: anyone may call the operation', () => {
+    const own = addUnchecked(new Router(), '/me', handle, guardOf(bearer))
+    const document = { ...made(), paths: { '/me': made().paths['/me'] } }
+    expect(documentDifferences(document, [own], audit(own)).map(({ isOpener, text }) => [isOpener, text])).toEqual([
+      [true, 'GET /me: the document says bearer, the guards demand nothing'],
+    ])
+  })
+
+  it('D-R8 differs if it demands a guard, but an open operation answers first', () => {
+    const guard = guardOf(bearer) as never
+    const differences = (own: Router) =>
+      documentDifferences(openApi(own, { title: 't', version: '1' }), [own], audit(own)).map((one) => [
+        one.isOpener,
+        one.text,
+      ])
+    const open = guardOf(null) as never
+    expect(differences(new Router().get('/users/:id', open, handle).get('/users/me', guard, handle))).toEqual([
+      [true, 'GET /users/me: the document says bearer, but GET /users/:id, which is public, answers its requests'],
+    ])
+    expect(differences(new Router().get('/:who/me', open, handle).get('/users/:id', guard, handle))).toEqual([
+      [true, 'GET /users/:id: the document says bearer, but GET /:who/me, which is public, answers some requests'],
+    ])
+    // A narrower open operation answers its own requests only. Of two operations for one path the first is in the
+    // document.
+    expect(differences(new Router().get('/users/me', open, handle).get('/users/:id', guard, handle))).toEqual([])
+    expect(differences(new Router().get('/x', open, handle).get('/x', guard, handle))).toEqual([])
+  })
+
+  it('may list hidden operations, and may have its demands at the root', () => {
+    const document = { ...made(), security: [{ bearer: [] }] }
+    document.paths['/hidden'] = { get: {} }
+    delete document.paths['/me']?.['get']?.security
+    expect(compared(document)).toEqual([])
+  })
+
+  it.each<[name: string, add: (router: ReturnType<typeof described>) => unknown, paths: object, text?: string]>([
+    [
+      'undocumented and public',
+      (own) => own.get('/hatch', operation({ undocumented: true }), guardOf(null) as never, handle),
+      {},
+      'GET /hatch: is not in the document, and anyone may call it',
+    ],
+    [
+      'undocumented, and optional',
+      (own) => own.get('/hatch', operation({ undocumented: true }), guardOf(optional(bearer)) as never, handle),
+      {},
+      'GET /hatch: is not in the document, and anyone may call it',
+    ],
+    [
+      'a RegExp',
+      (own) => own.get(/^\/hatch/, guardOf(null) as never, handle),
+      {},
+      'GET /^\\/hatch/: is not in the document, and anyone may call it',
+    ],
+    [
+      'a method that OpenAPI does not have',
+      (own) => own.register('/hatch', ['PROPFIND'], [guardOf(null), handle] as never),
+      {},
+      'PROPFIND /hatch: is not in the document, and anyone may call it',
+    ],
+    [
+      'undocumented, although the document demands a credential',
+      (own) => own.get('/hatch', operation({ undocumented: true }), guardOf(null) as never, handle),
+      { '/hatch': { get: { security: [{ bearer: [] }] } } },
+      'GET /hatch: the document says bearer, and anyone may call it',
+    ],
+    [
+      'undocumented, and the document says that it is public',
+      (own) => own.get('/hatch', operation({ undocumented: true }), guardOf(null) as never, handle),
+      { '/hatch': { get: {} } },
+    ],
+  ])('does not hide an open operation: %s', (_name, add, paths, text) => {
+    const document = made()
+    Object.assign(document.paths, paths)
+    const own = described()
+    add(own)
+    expect(documentDifferences(document, [own], audit(own))).toStrictEqual(
+      text === undefined ? [] : [{ isOpener: true, operation: text.split(': ')[0], text }],
+    )
+  })
+
+  it.each<[name: string, change: (document: Document) => void, differences: [boolean, string][]]>([
+    [
+      'a stricter document: listed first',
+      ({ paths }) => {
+        paths['/open']!['get']!.security = [{ bearer: [] }]
+        paths['/me']!['get']!.security = []
+      },
+      [
+        [true, 'GET /open: the document says bearer, the guards demand nothing'],
+        [false, 'GET /me: the document says nothing, the guards demand bearer'],
+      ],
+    ],
+    [
+      'other scopes',
+      ({ paths }) => (paths['/scoped']!['get']!.security = [{ bearer: ['read', 'write'] }]),
+      [
+        [
+          true,
+          'GET /scoped: the document says bearer with scopes read write, the guards demand bearer with scopes read',
+        ],
+      ],
+    ],
+    [
+      'a missing alternative',
+      ({ paths }) => (paths['/users/{id}']!['get']!.security = [{ bearer: [] }]),
+      [[true, 'GET /users/{id}: the document says bearer, the guards demand bearer or API key in header x-key']],
+    ],
+    [
+      'a missing anonymous alternative',
+      ({ paths }) => (paths['/perhaps']!['get']!.security = [{ bearer: [] }]),
+      [[true, 'GET /perhaps: the document says bearer, the guards demand bearer or nothing (anonymous)']],
+    ],
+    [
+      'an operation that no route answers',
+      ({ paths }) => (paths['/gone\u001b'] = { put: {} }),
+      [[false, 'PUT /gone\\u{1b}: is in the document, but no route answers it']],
+    ],
+    [
+      'a missing operation',
+      ({ paths }) => delete paths['/me'],
+      [[false, 'GET /me: is not in the document, and the guards demand bearer']],
+    ],
+    [
+      'a missing open operation, listed with what the guards admit',
+      ({ paths }) => {
+        delete paths['/open']
+        delete paths['/me']
+      },
+      [
+        [true, 'GET /open: is not in the document, and the guards demand nothing'],
+        [false, 'GET /me: is not in the document, and the guards demand bearer'],
+      ],
+    ],
+    [
+      'a scheme that the document does not define',
+      ({ paths }) => (paths['/me']!['get']!.security = [{ oauth: [] }]),
+      [[true, 'GET /me: the document says the unknown scheme "oauth", the guards demand bearer']],
+    ],
+  ])('%s', (_name, change, differences) => {
+    const document = made()
+    change(document)
+    expect(compared(document)).toStrictEqual(differences)
+  })
+
+  it.each<[string, string]>([
+    ['{', 'is not JSON'],
+    ['openapi: 3.1.0', 'is not JSON'],
+    ['{"swagger":"2.0","paths":{}}', 'is not an OpenAPI 3 document'],
+    ['null', 'is not an OpenAPI 3 document'],
+    ['{"openapi":"3.1.0"}', 'has no paths'],
+  ])('cannot be %s', (text, why) => {
+    expect(documentFrom(text)).toStrictEqual(E.left(why))
+  })
+})

@@ -1,0 +1,59 @@
+/** Results of `authorize` and `requireScopes`, and the scopes that their failures name. */
+import { either as E } from 'fp-ts'
+import { anyOf, apiKeyHeader, AuthError, authorize, httpBearer, requireScopes } from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+import { mockRequest } from 'koa-with-auth/testing'
+
+const bearer = httpBearer({ authenticate: () => 'anna' })
+const failing = (error: AuthError) => apiKeyHeader({ paramName: 'X-Key', authenticate: () => E.left(error) })
+const both = mockRequest({
+  fields: [
+    ['X-Key', 'k'],
+    ['Authorization', 'Bearer t'],
+  ],
+})
+
+describe('authorize and requireScopes', () => {
+  const messageOf = (authenticator: ReturnType<typeof anyOf>) => {
+    const result = authenticator.evaluate(both)
+    return '_tag' in result && E.isLeft(result) && result.left._tag === 'raised' ? String(result.left.error) : result
+  }
+
+  it('a result that is truthy but not true is an error that says so', () => {
+    expect(messageOf(authorize((() => 'yes') as never)(bearer) as never)).toBe(
+      'TypeError: authorize(f): f must return true or false, or a promise of it',
+    )
+  })
+
+  it('a failure inside of requireScopes names the scopes of both; only insufficient has scopes', () => {
+    const writing = requireScopes(['write'], { granted: () => [] })
+    const reading = requireScopes(['read'], { granted: () => [] })
+    const left = (of: object) => ({ _tag: 'Left', left: expect.objectContaining(of) as unknown })
+    expect(writing(reading(bearer)).evaluate(both)).toStrictEqual(left({ scope: ['read', 'write'] }))
+    expect(writing(failing(AuthError.insufficient())).evaluate(both)).toStrictEqual(left({ scope: ['write'] }))
+    expect(writing(failing(AuthError.expired)).evaluate(both)).not.toHaveProperty('left.scope')
+  })
+
+  it('each challenge of a list names the scopes that are required around the list', () => {
+    const list = anyOf([failing(AuthError.expired), httpBearer({ authenticate: () => false })])
+    const offered = { challenge: { parameters: { scope: 'write' } } }
+    expect(requireScopes(['write'], { granted: () => [] })(list).evaluate(both)).toMatchObject({
+      left: { branches: [offered, offered] },
+    })
+  })
+
+  it('granted scopes may be a list, a set or a string', () => {
+    const granted = (answer: unknown) => requireScopes(['read'], { granted: () => answer as never })(bearer)
+    for (const answer of [['read'], new Set(['read']), 'write read']) {
+      expect(granted(answer).evaluate(both)).toStrictEqual(E.right('anna'))
+    }
+    for (const answer of [[], new Set(), '', 'reading', undefined, null]) {
+      expect(granted(answer).evaluate(both)).toMatchObject({ left: { _tag: 'insufficient', scope: ['read'] } })
+    }
+    for (const answer of [1, true, {}, { read: true }]) {
+      expect(messageOf(granted(answer) as never)).toBe(
+        'TypeError: requireScopes: granted must return an array, a set or a string of scopes',
+      )
+    }
+  })
+})

@@ -1,0 +1,184 @@
+/** Data that requests share is frozen, fields are own ones, and secrets are compared in constant time. */
+import { describe, expect, it, afterEach } from 'vitest'
+import { constantTimeEqual } from 'koa-with-auth'
+import { deepFreeze, frozenCopy, ownField, ownOrGetter } from '../../src/core/data.js'
+
+// What requests share is frozen deeply. Instances of classes are not changed.
+describe('freezing', () => {
+  class Account {
+    name = 'anna'
+  }
+  const hidden = Symbol('hidden')
+  const bare = () => Object.assign(Object.create(null) as object, { a: { b: 1 } })
+
+  describe('deepFreeze', () => {
+    it.each([
+      ['an object', () => ({ a: { b: 1 } })],
+      ['an array', () => [[1], { a: 1 }]],
+      ['an object without a prototype', bare],
+      ['a property whose key is a symbol', () => ({ [hidden]: { a: 1 } })],
+    ])('freezes %s', (_description, make) => {
+      const value = deepFreeze(make())
+      for (const part of [value, ...Reflect.ownKeys(value).map((key): unknown => Reflect.get(value, key))]) {
+        expect(Object.isFrozen(part)).toBe(true)
+      }
+    })
+
+    it.each([new Account(), new Error('bug'), /a/, new Map(), () => true])('does not change %o', (value) => {
+      const { inside } = deepFreeze({ inside: value })
+      expect(inside).toBe(value)
+      expect(Object.isFrozen(inside)).toBe(false)
+    })
+
+    it('accepts null', () => {
+      expect(deepFreeze({ a: null })).toStrictEqual({ a: null })
+    })
+  })
+
+  describe('frozenCopy', () => {
+    it.each([
+      ['an object', { a: { b: 1 } }],
+      ['an array', [[1], { a: 1 }]],
+      ['null', null],
+    ])('of %s is frozen, and the original is not', (_description, original) => {
+      const copy = frozenCopy(original)
+      expect(copy).toStrictEqual(original)
+      expect([Object.isFrozen(copy), Object.isFrozen(original)]).toStrictEqual([true, original === null])
+    })
+
+    it('of an object without a prototype has its properties', () => {
+      expect(frozenCopy(bare())).toEqual({ a: { b: 1 } })
+    })
+
+    it('does not change instances of classes', () => {
+      const account = new Account()
+      expect(frozenCopy({ account }).account).toBe(account)
+      expect(Object.isFrozen(account)).toBe(false)
+    })
+  })
+})
+
+// The own fields of an object, and getters of its class. What a merge put on a prototype does not count.
+describe('own fields', () => {
+  class Account {
+    level = 9
+    get isStaff() {
+      return this.level > 5
+    }
+    set note(_written: unknown) {}
+    find() {}
+  }
+  class Guest extends Account {}
+  // What a merge writes, on the prototype of a class or of all objects
+  Object.assign(Account.prototype, { merged: true })
+  class Hiding extends Account {}
+  Object.defineProperty(Hiding.prototype, 'isStaff', { value: true })
+  const bare: object = Object.assign(Object.create(null) as object, { isStaff: true })
+
+  afterEach(() => {
+    Reflect.deleteProperty(Object.prototype, 'polluted')
+  })
+
+  describe('ownField', () => {
+    it.each<[string, object, string, unknown]>([
+      ['finds its own value', { isStaff: true }, 'isStaff', true],
+      ['finds a value of an object without a prototype', bare, 'isStaff', true],
+      ['nothing', {}, 'isStaff', undefined],
+      ['ignores a getter of its class', new Account(), 'isStaff', undefined],
+      ['ignores a method that all objects inherit', {}, 'toString', undefined],
+    ])('%s', (_rule, object, name, expected) => {
+      expect(ownField(object, name)).toBe(expected)
+    })
+  })
+
+  describe('ownOrGetter', () => {
+    it.each<[string, object, string, unknown]>([
+      ['finds its own value', { isStaff: true }, 'isStaff', true],
+      ['finds a value of an object without a prototype', bare, 'isStaff', true],
+      ['finds nothing in an object without a prototype', bare, 'isSuperuser', undefined],
+      [
+        'finds a getter of its class, which sees the object',
+        Object.assign(new Account(), { level: 1 }),
+        'isStaff',
+        false,
+      ],
+      ['finds a getter of a superclass', new Guest(), 'isStaff', true],
+      ['ignores a value on the prototype of its class', new Account(), 'merged', undefined],
+      ['ignores a value that hides a getter of a superclass', new Hiding(), 'isStaff', undefined],
+      ['ignores a method of its class', new Account(), 'find', undefined],
+      ['ignores a setter of its class', new Account(), 'note', undefined],
+      ['ignores a getter that all objects inherit', {}, '__proto__', undefined],
+    ])('%s', (_rule, object, name, expected) => {
+      expect(ownOrGetter(object, name)).toBe(expected)
+    })
+  })
+
+  it.each([
+    { value: true, configurable: true },
+    { get: () => true, configurable: true },
+  ])('ownField and ownOrGetter ignore a polluted Object.prototype: %o', (property) => {
+    Object.defineProperty(Object.prototype, 'polluted', property)
+    for (const object of [{}, new Account(), new Guest(), []]) {
+      expect([ownField(object, 'polluted'), ownOrGetter(object, 'polluted')]).toStrictEqual([undefined, undefined])
+    }
+  })
+})
+
+// Comparing secrets: correct for any strings, without an exception, whatever their lengths (A-15).
+
+describe('A-15 constantTimeEqual', () => {
+  it.each([
+    { description: 'equal strings', input: ['supersecret', 'supersecret'], expected: true },
+    { description: 'both empty', input: ['', ''], expected: true },
+    { description: 'the beginning of the other', input: ['supersecret', 'super'], expected: false },
+    { description: 'one empty', input: ['', 'a'], expected: false },
+    { description: 'another letter case', input: ['Secret', 'secret'], expected: false },
+    { description: 'a trailing NUL', input: ['a', 'a\0'], expected: false },
+    { description: '256 characters, equal', input: ['a'.repeat(256), 'a'.repeat(256)], expected: true },
+    {
+      description: '256 characters, the last one different',
+      input: ['a'.repeat(256), `${'a'.repeat(255)}b`],
+      expected: false,
+    },
+    { description: '256 and 257 characters', input: ['a'.repeat(256), 'a'.repeat(257)], expected: false },
+    { description: '257 characters, equal', input: ['a'.repeat(257), 'a'.repeat(257)], expected: true },
+    {
+      description: '257 characters, the last one different',
+      input: ['a'.repeat(257), `${'a'.repeat(256)}b`],
+      expected: false,
+    },
+    {
+      description: 'long, the last one different',
+      input: [`${'ab'.repeat(50_000)}a`, `${'ab'.repeat(50_000)}b`],
+      expected: false,
+    },
+    { description: 'shorter than the one that was compared before', input: ['a', 'aaaa'], expected: false },
+    { description: 'lengths that differ by 100 000', input: ['a', 'a'.repeat(100_001)], expected: false },
+    { description: 'long, equal', input: ['ab'.repeat(50_000), 'ab'.repeat(50_000)], expected: true },
+    { description: 'outside of ASCII', input: ['пароль', 'пароль'], expected: true },
+    { description: 'composed and decomposed: nothing is normalized (B-21)', input: ['é', 'e\u0301'], expected: false },
+    { description: 'equal lone surrogates', input: ['\ud800', '\ud800'], expected: true },
+    { description: 'two lone surrogates that are equal in UTF-8', input: ['\ud800', '\udfff'], expected: false },
+    { description: 'a lone surrogate and its replacement', input: ['\ud800', '\ufffd'], expected: false },
+    {
+      description: 'a character and the Latin-1 character of its low byte',
+      input: ['\u0161', '\u0061'],
+      expected: false,
+    },
+  ])('$description: $expected', ({ input: [a = '', b = ''], expected }) => {
+    expect(constantTimeEqual(a, b)).toBe(expected)
+    expect(constantTimeEqual(b, a)).toBe(expected)
+  })
+
+  it.each([undefined, null, 0, NaN, true, {}, [], ['a'], Symbol('a'), () => 'a', Buffer.from('a'), new String('a')])(
+    'a value that is not a string equals nothing, itself included, without an exception: %o',
+    (other) => {
+      // Safe: a caller without types could pass this
+      const value = other as string
+      expect(constantTimeEqual(value, value)).toBe(false)
+      expect(constantTimeEqual('a', value)).toBe(false)
+      expect(constantTimeEqual(value, 'a')).toBe(false)
+      expect(constantTimeEqual(value, '')).toBe(false)
+    },
+  )
+})

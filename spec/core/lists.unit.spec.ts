@@ -1,0 +1,79 @@
+/** The failures and challenges of groups, where they are not only challenges of a 401. */
+import { either as E } from 'fp-ts'
+import { allOf, apiKeyHeader, AuthError, httpBearer, firstPresent, type Authenticator } from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+import { mockRequest } from 'koa-with-auth/testing'
+
+const bearer = httpBearer({ authenticate: () => 'anna' })
+const failing = (error: AuthError) => apiKeyHeader({ paramName: 'X-Key', authenticate: () => E.left(error) })
+const both = mockRequest({
+  fields: [
+    ['X-Key', 'k'],
+    ['Authorization', 'Bearer t'],
+  ],
+})
+
+describe('allOf', () => {
+  it('an outage has no branch for later members, which were not tried', () => {
+    const down = failing(AuthError.unavailable(7))
+    expect(allOf([down, bearer]).evaluate(both)).toStrictEqual(down.evaluate(both))
+  })
+
+  it('a hook that returns absent counts as absent, if no other credential was sent', () => {
+    const alone = mockRequest({ fields: [['X-Key', 'k']] })
+    const list = allOf([failing(AuthError.absent), bearer])
+    expect(list.evaluate(alone)).toMatchObject({ left: { _tag: 'absent' } })
+    expect(list.evaluate(both)).toMatchObject({ left: { _tag: 'invalid' } })
+  })
+
+  it.each([AuthError.expired, AuthError.forged, AuthError.insufficient()])(
+    '$_tag stays the failure if another credential was sent, too',
+    (error) => {
+      expect(allOf([failing(error), bearer]).evaluate(both)).toMatchObject({ left: { _tag: error._tag } })
+    },
+  )
+})
+
+it('allOf of an object keeps the order of its keys, whatever their names', () => {
+  const asked: string[] = []
+  const asking = (id: string) => () => asked.push(id)
+  const made = allOf({ zeta: asking('z'), constructor: asking('c'), '01a': asking('0'), a1: asking('t') })
+  const expected = { zeta: 1, constructor: 2, '01a': 3, a1: 4 }
+  expect(made.evaluate(mockRequest())).toStrictEqual({ _tag: 'Right', right: expected })
+  expect(asked).toStrictEqual(['z', 'c', '0', 't'])
+})
+
+const refused = (error: AuthError) => httpBearer({ authenticate: () => E.left(error) })
+const request = mockRequest({ fields: [['Authorization', 'Bearer t']] })
+const branchesOf = (authenticator: Authenticator<unknown>) => {
+  const result = authenticator.evaluate(request)
+  if (!('_tag' in result) || E.isRight(result)) throw new Error('it is to fail at once')
+  return AuthError.branchesOf(result.left).map(({ _tag, skipped }) => [_tag, skipped ?? false])
+}
+
+describe('firstPresent', () => {
+  const [absent, invalid, other] = [AuthError.absent, AuthError.invalid, AuthError.expired].map(refused)
+
+  it('offers what was absent, what decided, and what was not tried', () => {
+    expect(branchesOf(firstPresent([absent!, invalid!, other!]))).toStrictEqual([
+      ['absent', false],
+      ['invalid', false],
+      ['absent', true],
+    ])
+    expect(branchesOf(firstPresent([absent!, invalid!]))).toStrictEqual([
+      ['absent', false],
+      ['invalid', false],
+    ])
+    expect(branchesOf(firstPresent([absent!, absent!]))).toStrictEqual([
+      ['absent', false],
+      ['absent', false],
+    ])
+  })
+
+  it('offers nothing after an outage', () => {
+    expect(branchesOf(firstPresent([absent!, refused(AuthError.unavailable()), other!]))).toStrictEqual([
+      ['absent', false],
+      ['unavailable', false],
+    ])
+  })
+})

@@ -1,0 +1,321 @@
+/** `httpBasicAuth` and `httpBearer`. */
+import { either as E } from 'fp-ts'
+import { Challenge, httpBasicAuth, AuthError, httpBearer } from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+import { mockRequest } from 'koa-with-auth/testing'
+import { leaves } from '../../src/core/Description.js'
+
+// Basic (spec 5.3.2, RFC 7617): the hook is called with the user name and the password as they were sent, or is not called.
+describe('httpBasicAuth', () => {
+  const sending = (...lines: string[]) => mockRequest({ fields: lines.map((line) => ['Authorization', line] as const) })
+  const basicOf = (pair: string) => `Basic ${Buffer.from(pair).toString('base64')}`
+
+  const evaluate = (request: ReturnType<typeof sending>, maxLength = 8192) => {
+    const asked: Array<readonly [string, string]> = []
+    const basic = httpBasicAuth({ maxLength, authenticate: (_request, ...pair) => asked.push(pair) })
+    return { asked, result: basic.evaluate(request) }
+  }
+
+  describe('what reaches the hook of httpBasicAuth', () => {
+    it.each([
+      { description: '5.3.2 user name and password', input: basicOf('anna:secret'), expected: ['anna', 'secret'] },
+      { description: 'B-20 the first colon separates', input: basicOf('anna:a:b'), expected: ['anna', 'a:b'] },
+      { description: 'decision "Basic" empty parts reach it', input: basicOf(':'), expected: ['', ''] },
+      { description: 'B-21 UTF-8', input: basicOf('änna:пароль'), expected: ['änna', 'пароль'] },
+      {
+        description: 'A-16 a long password, whole',
+        input: basicOf(`a:${'p'.repeat(1000)}`),
+        expected: ['a', 'p'.repeat(1000)],
+      },
+      { description: 'A-29 __proto__', input: basicOf('__proto__:x'), expected: ['__proto__', 'x'] },
+    ])('$description', ({ input, expected }) => {
+      expect(evaluate(sending(input))).toStrictEqual({ asked: [expected], result: E.right(1) })
+    })
+
+    it.each([
+      { description: '5.1.4 no credential', input: [], expected: 'absent' },
+      { description: 'the credential of another scheme', input: ['Bearer abc'], expected: 'absent' },
+      { description: 'B-23 no scheme', input: [basicOf('a:b').slice(6)], expected: 'absent' },
+      { description: 'a bare scheme', input: ['Basic'], expected: 'malformed' },
+      { description: 'no colon', input: [basicOf('ab')], expected: 'malformed' },
+      { description: 'B-22 invalid base64', input: ['Basic YTpi*'], expected: 'malformed' },
+      { description: 'A-22 two lines', input: [basicOf('a:b'), basicOf('a:b')], expected: 'malformed' },
+      { description: 'A-22 two lines of two schemes', input: [basicOf('a:b'), 'Bearer abc'], expected: 'malformed' },
+      { description: 'B-20 a control character', input: [basicOf('a:b\u0000')], expected: 'malformed' },
+    ])('the hook is not called: $description: $expected', ({ input, expected }) => {
+      const { asked, result } = evaluate(sending(...input))
+      expect(asked).toStrictEqual([])
+      expect(result).toMatchObject(E.left({ _tag: expected }))
+    })
+
+    it('decision "length of a credential": the scheme counts', () => {
+      const field = basicOf('a:b')
+      expect(evaluate(sending(field), field.length).result).toStrictEqual(E.right(1))
+      expect(evaluate(sending(field), field.length - 1).result).toMatchObject(E.left({ _tag: 'malformed' }))
+    })
+  })
+
+  describe('description of httpBasicAuth', () => {
+    it('B-21 has a challenge that asks for UTF-8, with the realm first, and is ambient', () => {
+      expect(httpBasicAuth({ realm: 'office', authenticate: () => 1 }).description).toStrictEqual({
+        _tag: 'Leaf',
+        scheme: { type: 'http', scheme: 'basic' },
+        challenge: Challenge.make('Basic', { realm: 'office', charset: 'UTF-8' }),
+        ambient: true,
+        isSent: expect.any(Function),
+      })
+    })
+
+    it('A-36 a wrong user and a wrong password fail in the same way', () => {
+      const basic = httpBasicAuth({
+        authenticate: (_request, user, password) => user === 'anna' && password === 'x' && { user },
+      })
+      expect(basic.evaluate(sending(basicOf('anna:y')))).toStrictEqual(basic.evaluate(sending(basicOf('bert:x'))))
+    })
+  })
+})
+
+// Bearer tokens (spec 5.3.1, RFC 6750): what reaches the hook, and the challenge of each failure.
+describe('httpBearer', () => {
+  const sending = (...lines: string[]) => mockRequest({ fields: lines.map((line) => ['Authorization', line] as const) })
+
+  const evaluate = (request: ReturnType<typeof sending>, answer: unknown = 'anna') => {
+    const asked: string[] = []
+    const bearer = httpBearer({
+      authenticate: (_request, token): unknown => {
+        asked.push(token)
+        return answer
+      },
+    })
+    return { asked, result: bearer.evaluate(request) }
+  }
+
+  describe('what reaches the hook of httpBearer', () => {
+    it.each([
+      { description: '5.3.1 a token', input: ['Bearer abc'], expected: 'abc' },
+      { description: 'B-02 a scheme in lower case', input: ['bearer abc'], expected: 'abc' },
+      {
+        description: 'decision "Bearer" surrounding spaces are not a part of it',
+        input: ['Bearer   abc \t'],
+        expected: 'abc',
+      },
+      {
+        description: 'a token of 8 KB with its scheme',
+        input: [`Bearer ${'t'.repeat(8185)}`],
+        expected: 't'.repeat(8185),
+      },
+    ])('$description', ({ input, expected }) => {
+      expect(evaluate(sending(...input))).toStrictEqual({ asked: [expected], result: E.right('anna') })
+    })
+
+    it.each([
+      { description: '5.1.4 no credential', input: [], expected: 'absent' },
+      { description: 'RFC 6750 §3 the credential of another scheme', input: ['Basic YTpi'], expected: 'absent' },
+      { description: 'A-07 a token without a scheme', input: ['abc'], expected: 'absent' },
+      { description: 'A-07 a longer scheme', input: ['Bearers abc'], expected: 'absent' },
+      { description: 'an empty field', input: [''], expected: 'absent' },
+      {
+        description: 'decision "absent or empty key, bare Bearer" a bare scheme',
+        input: ['Bearer'],
+        expected: 'malformed',
+      },
+      { description: 'a scheme and a space', input: ['Bearer '], expected: 'malformed' },
+      { description: 'B-03 a tab', input: ['Bearer\tabc'], expected: 'malformed' },
+      { description: 'B-14 a value that is not a b64token', input: ['Bearer a,b'], expected: 'malformed' },
+      { description: 'A-22 two Authorization lines', input: ['Bearer abc', 'Bearer abc'], expected: 'malformed' },
+      {
+        description: 'A-22 two lines, the first of another scheme',
+        input: ['Basic YTpi', 'Bearer abc'],
+        expected: 'malformed',
+      },
+      {
+        description: 'decision "length of a credential" beyond 8 KB',
+        input: [`Bearer ${'t'.repeat(8186)}`],
+        expected: 'malformed',
+      },
+    ])('the hook is not called: $description: $expected', ({ input, expected }) => {
+      const { asked, result } = evaluate(sending(...input))
+      expect(asked).toStrictEqual([])
+      expect(result).toMatchObject(E.left({ _tag: expected }))
+    })
+  })
+
+  describe('RFC 6750 §3 the challenge of httpBearer', () => {
+    it.each([
+      { description: 'B-15 absent: no error', request: sending(), answer: 1, expected: {} },
+      { description: 'B-16 malformed', request: sending('Bearer ,'), answer: 1, expected: { error: 'invalid_token' } },
+      {
+        description: 'B-16 refused',
+        request: sending('Bearer a'),
+        answer: false,
+        expected: { error: 'invalid_token' },
+      },
+      {
+        description: 'expired',
+        request: sending('Bearer a'),
+        answer: E.left(AuthError.expired),
+        expected: { error: 'invalid_token' },
+      },
+      {
+        description: 'B-16 insufficient',
+        request: sending('Bearer a'),
+        answer: E.left(AuthError.insufficient(['read', 'write'])),
+        expected: { error: 'insufficient_scope', scope: 'read write' },
+      },
+      {
+        description: 'insufficient without a scope',
+        request: sending('Bearer a'),
+        answer: E.left(AuthError.insufficient()),
+        expected: { error: 'insufficient_scope' },
+      },
+      {
+        description: 'unavailable: no error',
+        request: sending('Bearer a'),
+        answer: E.left(AuthError.unavailable()),
+        expected: {},
+      },
+    ])('$description', ({ request, answer, expected }) => {
+      const { result } = evaluate(request, answer)
+      expect(result).toMatchObject(E.left({ challenge: { scheme: 'Bearer' } }))
+      expect(E.isLeft(result as E.Either<AuthError, unknown>) && result).toHaveProperty(
+        'left.challenge.parameters',
+        expected,
+      )
+    })
+
+    it('has its realm for every failure', () => {
+      const pets = httpBearer({ realm: 'pets', authenticate: () => false })
+      for (const request of [sending(), sending('Bearer a')]) {
+        expect(pets.evaluate(request)).toMatchObject(E.left({ challenge: { parameters: { realm: 'pets' } } }))
+      }
+    })
+
+    it('RFC 9728 §5.1 has additional parameters for every failure', () => {
+      const resource_metadata = 'https://api.example/.well-known/oauth-protected-resource'
+      const answers = [false, E.left(AuthError.expired), E.left(AuthError.insufficient(['read']))]
+      for (const answer of answers) {
+        const bearer = httpBearer({ challenge: { resource_metadata }, authenticate: () => answer })
+        for (const request of [sending(), sending('Bearer a')]) {
+          expect(bearer.evaluate(request)).toMatchObject(E.left({ challenge: { parameters: { resource_metadata } } }))
+        }
+      }
+    })
+
+    it.each([
+      ...['Scope', 'realm', 'error', 'Error_Description', 'error_uri'].map((name) => ({
+        description: `${name}, which the library writes`,
+        challenge: { [name]: 'x' },
+        expected: new RegExp(`"${name}" is written by the library`),
+      })),
+      { description: 'a line break', challenge: { resource_metadata: 'a\r\nb' }, expected: /printable ASCII/ },
+      { description: 'an invalid name', challenge: { 'a b': 'c' }, expected: /not a token/ },
+      {
+        description: 'a value that is not an object',
+        challenge: 'https://api.example',
+        expected: /must be an object of strings/,
+      },
+      { description: 'null', challenge: null, expected: /must be an object of strings/ },
+    ])('with wrong additional parameters is a TypeError: $description', ({ challenge, expected }) => {
+      // Safe: a caller without types could write this
+      const options = { challenge: challenge as never, authenticate: () => true }
+      expect(() => httpBearer(options)).toThrow(TypeError)
+      expect(() => httpBearer(options)).toThrow(expected)
+    })
+
+    it.each([
+      { description: 'a quote', scope: ['a"b'] },
+      { description: 'a line break', scope: ['a\r\nb'] },
+      { description: 'a letter outside of ASCII', scope: ['é'] },
+    ])('B-17 a scope of the hook that is not valid in it is raised: $description', async ({ scope }) => {
+      const answer = E.left(AuthError.insufficient(scope))
+      for (const given of [answer, Promise.resolve(answer)]) {
+        const result = await evaluate(sending('Bearer a'), given).result
+        const reported = E.isLeft(result) ? result.left : undefined
+        if (reported?._tag === 'raised') continue
+        expect(reported?._tag).toBe('insufficient')
+        expect(Challenge.render('api')(reported!.challenge!)).toMatch(/^[\x20-\x7e]*$/)
+      }
+    })
+  })
+
+  describe('description of httpBearer', () => {
+    it('is the http scheme "bearer", not ambient, with the format of the token if it is an option', () => {
+      expect(httpBearer({ authenticate: () => 1 }).description).toMatchObject({
+        scheme: { type: 'http', scheme: 'bearer' },
+        ambient: false,
+      })
+      const jwt = httpBearer({ bearerFormat: 'JWT', authenticate: () => 1 })
+      expect(jwt.description).toHaveProperty('scheme', { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' })
+    })
+  })
+
+  describe('httpBearer({ schemes })', () => {
+    const asked: string[] = []
+    const either = httpBearer({
+      schemes: ['Bearer', 'Token'],
+      authenticate: (_request, token) => {
+        asked.push(token)
+        return token === 'good' && { token }
+      },
+    })
+    const decide = async (authorization: string | undefined) => {
+      asked.length = 0
+      const request = authorization === undefined ? sending() : sending(authorization)
+      return either(request)()
+    }
+
+    it.each(['Bearer good', 'Token good', 'token  good', 'BEARER good'])('accepts %s', async (authorization) => {
+      expect(await decide(authorization)).toMatchObject({ _tag: 'Right', right: { token: 'good' } })
+      expect(asked).toStrictEqual(['good'])
+    })
+
+    it.each([undefined, 'Token', 'Token bad', 'Bearer bad', 'Tokens good', 'Basic good', 'Token good good'])(
+      'refuses %s, with a challenge for each scheme',
+      async (authorization) => {
+        const result = await decide(authorization)
+        expect(result._tag).toBe('Left')
+        if (result._tag !== 'Left') return
+        expect((result.left.branches ?? []).map(({ challenge }) => challenge?.scheme)).toStrictEqual([
+          'Bearer',
+          'Token',
+        ])
+      },
+    )
+
+    it('OpenAPI lists each scheme', () => {
+      expect(leaves(either.description).map(({ scheme }) => scheme)).toStrictEqual([
+        { type: 'http', scheme: 'bearer' },
+        { type: 'http', scheme: 'token' },
+      ])
+      expect(leaves(either.description).map(({ schemeName }) => schemeName)).toStrictEqual([undefined, undefined])
+    })
+
+    it('the first scheme has the schemeName, and the others have derived names; only Bearer has a format', () => {
+      const named = httpBearer({
+        schemes: ['Token', 'Bearer'],
+        schemeName: 'login',
+        bearerFormat: 'JWT',
+        authenticate: () => false,
+      })
+      expect(leaves(named.description)).toMatchObject([
+        { schemeName: 'login', scheme: { type: 'http', scheme: 'token' } },
+        { schemeName: 'loginBearer', scheme: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
+      ])
+      expect(leaves(named.description)[0]?.scheme).not.toHaveProperty('bearerFormat')
+    })
+
+    it.each([
+      { schemes: [], says: 'must be an array of scheme names' },
+      { schemes: 'Token', says: 'must be an array of scheme names' },
+      { schemes: ['To ken'], says: 'a scheme is a name such as "Token"' },
+      { schemes: [1], says: 'a scheme is a name such as "Token"' },
+      { schemes: ['Token', 'token'], says: 'names a scheme twice' },
+      { schemes: ['Basic'], says: 'use httpBasicAuth' },
+    ])('$schemes is a TypeError', ({ schemes, says }) => {
+      // Safe: a caller without types could pass this
+      const options = { schemes: schemes as unknown as [string], authenticate: () => false }
+      expect(() => httpBearer(options)).toThrow(says)
+      expect(() => httpBearer(options)).toThrow(TypeError)
+    })
+  })
+})

@@ -1,0 +1,125 @@
+/** Sessions of plain koa-session: what is weak in its options, and which keys sign. */
+import { describe, expect, it } from 'vitest'
+import Keygrip from 'keygrip'
+import { weaknessesOf, keysFix, shortKeyWarning, signed, signedBy, strengthOf } from '../../src/kinds/plainSession.js'
+
+// Each weakness of a plain koa-session is reported, and nothing else.
+
+const strong = { store: {}, sameSite: 'lax', secure: true }
+
+describe('weaknessesOf', () => {
+  it.each<[object]>([
+    [{}],
+    [{ store: undefined, ContextStore: class {} }],
+    [{ sameSite: true }],
+    [{ sameSite: 'Strict' }],
+    [{ signed: true, httpOnly: true, maxAge: 1000, valid: () => true }],
+    [{ maxAge: undefined, valid: 'async' }],
+  ])('finds nothing in %o', (options) => {
+    expect(weaknessesOf({ ...strong, ...options }, true)).toStrictEqual([])
+  })
+
+  const storing = 'without a store the session is in the cookie, readable, and signing out cannot end it; set `store`'
+  const site = "browsers send the cookie along from other sites; set `sameSite: 'lax'`"
+  const bare = 'the cookie can travel unencrypted; set `secure: true`'
+
+  it.each<[object, string]>([
+    [{ store: undefined }, storing],
+    [{ signed: false }, 'unsigned cookies can be written by anybody; remove `signed: false`'],
+    [{ httpOnly: false }, 'scripts can read the cookie; remove `httpOnly: false`'],
+    [{ sameSite: undefined }, site],
+    [{ sameSite: 'none' }, site],
+    [{ sameSite: 'laxer' }, site],
+    [{ sameSite: 'relax' }, site],
+    [{ sameSite: false }, site],
+    [{ secure: undefined }, bare],
+    [{ secure: false }, bare],
+    [{ maxAge: 'session' }, 'a stolen cookie works for ever; set `maxAge` to milliseconds'],
+    [
+      { valid: async () => false },
+      '`valid` is async, so every session counts as valid; make it sync, or use `loadUser`',
+    ],
+  ])('finds one in %o', (options, warning) => {
+    expect(weaknessesOf({ ...strong, ...options }, true)).toStrictEqual([warning])
+  })
+
+  it('finds a cookie that can be sent unencrypted only in production', () => {
+    expect(weaknessesOf({ ...strong, secure: false }, false)).toStrictEqual([])
+  })
+
+  it('finds several together', () => {
+    const weak = { signed: false, httpOnly: false, maxAge: 'session', valid: async () => true }
+    expect(weaknessesOf(weak, true)).toHaveLength(7)
+  })
+})
+
+// A-33: signing keys that could be guessed, and which key made a signature.
+
+const long = 'k'.repeat(32)
+
+describe('strengthOf', () => {
+  it.each<[unknown]>([[[long]], [[long, `${long}k`]], [new Keygrip(['a'])]])('of %o is strong', (keys) => {
+    expect(strengthOf(keys)).toBe('strong')
+  })
+
+  it.each<[unknown]>([[[long, 'short']], [[long, 's', long]], [[long, long, 'k'.repeat(31)]]])(
+    'of %o is "older short"',
+    (keys) => {
+      expect(strengthOf(keys)).toBe('older short')
+    },
+  )
+
+  it.each<[unknown]>([
+    [undefined],
+    [null],
+    [[]],
+    [['k'.repeat(31)]],
+    [[long, '']],
+    [[long, 'short', undefined]],
+    [['short', long]],
+    [[{ length: 32 }]],
+    [[Buffer.alloc(32)]],
+    [long],
+    [{}],
+    [{ sign: () => '' }],
+    [{ verify: () => true }],
+    [{ sign: 'a', verify: () => true }],
+    [{ sign: () => '', verify: 'a' }],
+    [Object.assign(() => 1, { verify: () => true })],
+  ])('of %o is weak', (keys) => {
+    expect(strengthOf(keys)).toBe('weak')
+  })
+
+  it('has a fix that names the length', () => {
+    expect(keysFix).toBe(
+      "app.keys must hold strings, and the first, which signs, at least 32 characters; app.keys = [randomBytes(32).toString('hex')], kept outside the code",
+    )
+    expect(shortKeyWarning).toMatch(/^app\.keys: an older key has fewer than 32 characters\. .* take it out/)
+  })
+})
+
+describe('signedBy', () => {
+  const [old, fresh] = ['o'.repeat(32), 'n'.repeat(32)]
+
+  it.each<[string, (...keys: string[]) => unknown]>([
+    ['an array', (...keys) => keys],
+    ['a Keygrip', (...keys) => new Keygrip(keys)],
+  ])('%s: the first key signs, every key verifies, and nothing else is a signature', (_, make) => {
+    const signature = signed(make(old, fresh), 'anna')
+    expect(signedBy(make(old, fresh), 'anna', signature)).toBe('first')
+    expect(signedBy(make(fresh, old), 'anna', signature)).toBe('older')
+    expect(signedBy(make(fresh), 'anna', signature)).toBe('none')
+    for (const forged of ['', 'anna', signature.slice(1), signed(make(old), 'root')]) {
+      expect(signedBy(make(old, fresh), 'anna', forged)).toBe('none')
+    }
+  })
+
+  it.each([[undefined], [old], [[]], [[undefined]]])('%o signs and verifies nothing', (keys) => {
+    expect(() => signed(keys, 'anna')).toThrow(new TypeError(keysFix))
+    expect(signedBy(keys, 'anna', signed([old], 'anna'))).toBe('none')
+  })
+
+  it('ignores older keys that are not strings', () => {
+    expect(signedBy([fresh, undefined, old], 'anna', signed([old], 'anna'))).toBe('older')
+  })
+})

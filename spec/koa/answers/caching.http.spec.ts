@@ -1,0 +1,135 @@
+/** A-26: what caches may do with the responses of guarded operations. */
+import createError from 'http-errors'
+import type { Context } from 'koa'
+import { apiKeyCookie, apiKeyHeader, apiKeyQuery, httpBasicAuth, httpBearer } from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+import { guardedApp, sendCounted } from '../../support/sites/guardedApp.js'
+import { valuesOf } from '../../support/servers/rawSocket.js'
+import { listen, serve } from '../../support/servers/server.js'
+
+const byKey = (_request: unknown, key: string) => key === 'supersecret' && { key }
+const bearer = httpBearer({ authenticate: byKey })
+const header = apiKeyHeader({ paramName: 'X-API-Key', authenticate: byKey })
+const cookie = apiKeyCookie({ authenticate: byKey })
+const query = apiKeyQuery({ authenticate: byKey })
+const basic = httpBasicAuth({ authenticate: (_request, username) => ({ username }) })
+const withKeys = ['Authorization: Bearer supersecret', 'X-API-Key: supersecret', 'Cookie: key=supersecret']
+
+let handle: (ctx: Context) => unknown
+const kinds = [
+  ['/bearer', bearer, 'Authorization'],
+  ['/header', header, 'X-API-Key'],
+  ['/cookie', cookie, 'Cookie'],
+  ['/query', query, ''],
+  ['/list', [bearer, basic, header, cookie, query], 'Authorization, X-API-Key, Cookie'],
+  ['/callable', () => ({ from: 'anywhere' }), '*'],
+] as const
+
+const under = guardedApp(
+  { ...Object.fromEntries(kinds.map(([path, auth]) => [path, auth])), '/public': null, '/no': () => false },
+  { handler: (ctx) => handle(ctx) },
+)
+const served = serve(() => under.app)
+const accepted = (path: string, does: (ctx: Context) => unknown) => {
+  handle = does
+  return sendCounted(under, served.port, `GET ${path}?key=supersecret`, withKeys)
+}
+const cachingOf = (answer: Parameters<typeof valuesOf>[0]) => ({
+  caching: valuesOf(answer, 'Cache-Control').join(', '),
+  vary: valuesOf(answer, 'Vary').join(', '),
+})
+const fine = (ctx: Context) => {
+  ctx.body = 'fine'
+}
+
+describe.each(kinds)('A-26 %s', (path, _auth, vary) => {
+  it('A-26 an accepted response is private and not stored, and Vary names what was read', async () => {
+    const answer = await accepted(path, fine)
+    expect([answer.status, answer.ran, cachingOf(answer)]).toEqual([200, 1, { caching: 'private, no-store', vary }])
+  })
+
+  it('A-26 the handler’s own Cache-Control is kept, and its Vary is merged', async () => {
+    const answer = await accepted(path, (ctx) => {
+      ctx.set({ 'Cache-Control': 'public, max-age=60', Vary: 'Accept-Language' })
+      ctx.body = 'fine'
+    })
+    const merged = vary === '*' ? '*' : ['Accept-Language', ...(vary === '' ? [] : [vary])].join(', ')
+    expect([answer.status, cachingOf(answer)]).toEqual([200, { caching: 'public, max-age=60', vary: merged }])
+  })
+
+  it('A-26 a 304 and an empty response have the fields, too', async () => {
+    for (const status of [304, 204]) {
+      const answer = await accepted(path, (ctx) => {
+        ctx.status = status
+      })
+      expect([answer.status, cachingOf(answer)]).toEqual([status, { caching: 'private, no-store', vary }])
+    }
+  })
+
+  it.each([
+    ['an Error', () => new Error('in the handler'), 500],
+    ['an HTTP error', () => createError(404, 'no such pet'), 404],
+    ['an HTTP error with headers', () => createError(429, { headers: { 'Retry-After': '7' } }), 429],
+    [
+      'an HTTP error whose headers have another letter case',
+      () => createError(410, { headers: { 'retry-after': '7' } }),
+      410,
+    ],
+    ['a string', () => 'in the handler', 500],
+  ])('A-26 the response to an error that the handler throws has the fields: %s', async (_what, make, status) => {
+    const answer = await accepted(path, () => {
+      throw make()
+    })
+    expect([answer.status, cachingOf(answer)]).toEqual([status, { caching: 'private, no-store', vary }])
+  })
+
+  it('A-26 a thrown error’s own Cache-Control is kept, and its Vary is merged', async () => {
+    const answer = await accepted(path, () => {
+      throw createError(404, { headers: { 'cache-control': 'max-age=5', vary: 'Origin' } })
+    })
+    const merged = vary === '*' ? '*' : ['Origin', ...(vary === '' ? [] : [vary])].join(', ')
+    expect([answer.status, cachingOf(answer)]).toEqual([404, { caching: 'max-age=5', vary: merged }])
+  })
+
+  it('A-26 a refusal is not stored, and Vary names what was read', async () => {
+    const answer = await sendCounted(under, served.port, `GET ${path === '/callable' ? '/no' : path}`)
+    expect([answer.status, answer.ran, cachingOf(answer)]).toEqual([401, 0, { caching: 'no-store', vary }])
+  })
+})
+
+describe('A-26 shared errors, public operations and upstream middleware', () => {
+  it('A-26 if two operations throw the same error object, each response has the fields of its own operation', async () => {
+    const shared = new Error('made once')
+    const fail = () => {
+      throw shared
+    }
+    expect(cachingOf(await accepted('/header', fail)).vary).toBe('X-API-Key')
+    expect(cachingOf(await accepted('/cookie', fail)).vary).toBe('Cookie')
+  })
+
+  it('A-26 a public operation gets no caching fields', async () => {
+    expect(cachingOf(await accepted('/public', fine))).toEqual({ caching: '', vary: '' })
+  })
+
+  it('A-26 what upstream middleware puts into Vary stays', async () => {
+    const app = guardedApp(
+      { '/x': header },
+      {
+        above: () => [
+          (ctx, next) => {
+            ctx.set('Vary', 'Origin')
+            return next()
+          },
+        ],
+      },
+    )
+    const own = await listen(app.app)
+    try {
+      for (const lines of [[], withKeys]) {
+        expect(valuesOf(await sendCounted(app, own.port, 'GET /x', lines), 'Vary')).toEqual(['Origin, X-API-Key'])
+      }
+    } finally {
+      await own.close()
+    }
+  })
+})

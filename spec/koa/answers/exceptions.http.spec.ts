@@ -1,0 +1,233 @@
+/** Spec 5.1.5 and 7.1 to 7.3: exceptions of authenticators and of operations that have a registered handler. */
+import Router from '@koa/router'
+import Koa from 'koa'
+import { apiApp, authSettings, httpBearer, onError, withAuth, type ExceptionHandler } from 'koa-with-auth'
+import { afterEach, describe, expect, it } from 'vitest'
+import { ask, listen } from '../../support/servers/server.js'
+
+class InvalidToken extends Error {}
+class Revoked extends InvalidToken {}
+class Unrelated extends Error {}
+
+const closing: Array<() => Promise<void>> = []
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
+})
+
+/** Two operations, on plain Koa and on `apiApp`: an authenticator that throws, and a handler that throws. */
+const serveBoth = async (raise: () => never, handlers: ReadonlyArray<ExceptionHandler>) => {
+  let runs = 0
+  const raising = httpBearer({ authenticate: () => raise() })
+  const passing = httpBearer({ authenticate: () => true })
+  const api = apiApp({ onError: handlers, realm: 'pets' })
+  const router = new Router()
+  for (const target of [api, router] as Router[]) {
+    target.get('/auth', withAuth(raising), (ctx) => {
+      runs++
+      ctx.body = 'ran'
+    })
+    target.get('/operation', withAuth(passing), () => raise())
+    target.get('/public', () => raise())
+  }
+  const served = await Promise.all([
+    listen(new Koa().use(api.routes())),
+    listen(new Koa().use(authSettings({ onError: handlers, realm: 'pets' })).use(router.routes())),
+  ])
+  closing.push(...served.map(({ close }) => close))
+  const get = (path: string) =>
+    Promise.all(served.map(({ url }) => ask(`${url}${path}`, { headers: { Authorization: 'Bearer secret-token' } })))
+  return { get, runs: () => runs, errors: () => served.flatMap(({ errors }) => errors) }
+}
+
+const throwing = (make: () => unknown) => (): never => {
+  throw make()
+}
+
+describe('5.1.5, 7.1 an exception with a registered handler', () => {
+  for (const [kind, answer] of [
+    ['at once', () => ({ status: 418, headers: { 'X-From': 'handler' }, body: { detail: 'teapot' } })],
+    ['later', async () => ({ status: 418, headers: { 'X-From': 'handler' }, body: { detail: 'teapot' } })],
+  ] as const) {
+    it(`gets the response of its handler ${kind}, wherever it was thrown`, async () => {
+      const { get, runs, errors } = await serveBoth(
+        throwing(() => new InvalidToken('x')),
+        [onError(InvalidToken, answer)],
+      )
+      for (const path of ['/auth', '/operation', '/public']) {
+        for (const response of await get(path)) {
+          expect(response.status).toBe(418)
+          expect(response.text).toBe('{"detail":"teapot"}')
+          expect(response.headers.get('x-from')).toBe('handler')
+          expect(response.headers.get('content-type')).toBe('application/json')
+          expect(response.challenge).toBeNull()
+        }
+      }
+      expect(runs()).toBe(0)
+      expect(errors()).toEqual([])
+    })
+  }
+
+  it('is passed to its handler with the request', async () => {
+    const seen: unknown[] = []
+    const exception = new InvalidToken('x')
+    const { get } = await serveBoth(
+      throwing(() => exception),
+      [
+        onError(InvalidToken, (request, error) => {
+          seen.push(request.path, error)
+          return { status: 400, body: null }
+        }),
+      ],
+    )
+    await get('/auth')
+    expect(seen).toEqual(['/auth', exception, '/auth', exception])
+  })
+
+  it('gets the response of its handler when the promise of a hook rejects with it', async () => {
+    const router = new Router()
+    router.get('/', withAuth(httpBearer({ authenticate: () => Promise.reject(new InvalidToken()) })), () => {})
+    const handler = onError(InvalidToken, () => ({ status: 401, body: { detail: 'bad token' } }))
+    const served = await listen(new Koa().use(authSettings({ onError: [handler] })).use(router.routes()))
+    closing.push(served.close)
+    const { status, text } = await ask(served.url, { headers: { Authorization: 'Bearer x' } })
+    expect([status, text]).toEqual([401, '{"detail":"bad token"}'])
+  })
+})
+
+describe('7.2 an exception handler that answers 401', () => {
+  it("has the operation's challenge and is not stored, unless the exception handler says otherwise", async () => {
+    const { get } = await serveBoth(
+      throwing(() => new InvalidToken('x')),
+      [onError(InvalidToken, () => ({ status: 401, body: { detail: 'Invalid token' } }))],
+    )
+    for (const path of ['/auth', '/operation']) {
+      for (const { status, text, challenge, headers } of await get(path)) {
+        expect([status, text, challenge]).toEqual([401, '{"detail":"Invalid token"}', 'Bearer realm="pets"'])
+        expect(headers.get('cache-control')).toContain('no-store')
+        expect(headers.get('vary')).toBe('Authorization')
+      }
+    }
+  })
+
+  it('keeps a challenge that the exception handler set', async () => {
+    const { get } = await serveBoth(
+      throwing(() => new InvalidToken('x')),
+      [onError(InvalidToken, () => ({ status: 401, headers: { 'WWW-Authenticate': 'Own realm="x"' } }))],
+    )
+    for (const { status, challenge } of await get('/auth')) expect([status, challenge]).toEqual([401, 'Own realm="x"'])
+  })
+})
+
+describe('7.3 the exception handler that is chosen', () => {
+  it('is the one of the nearest class, in whatever order the handlers were registered', async () => {
+    const named = (name: string) => () => ({ status: 400, body: name })
+    const handlers = [onError(Error, named('Error')), onError(InvalidToken, named('InvalidToken'))]
+    for (const order of [handlers, [...handlers].reverse()]) {
+      const { get } = await serveBoth(
+        throwing(() => new Revoked()),
+        order,
+      )
+      for (const { text } of await get('/auth')) expect(text).toBe('InvalidToken')
+    }
+  })
+
+  it('is none if no class fits: Koa answers 500 and emits the exception, and the response does not show it', async () => {
+    const exception = new Unrelated('the secret-token was bad')
+    const { get, runs, errors } = await serveBoth(
+      throwing(() => exception),
+      [onError(InvalidToken, () => ({ status: 400 }))],
+    )
+    for (const path of ['/auth', '/operation', '/public']) {
+      for (const { status, text } of await get(path)) expect([status, text]).toEqual([500, 'Internal Server Error'])
+    }
+    expect(runs()).toBe(0)
+    expect(new Set(errors())).toEqual(new Set([exception]))
+  })
+
+  for (const [description, answer] of [
+    ['throws', throwing(() => new Error('of the handler'))],
+    ['throws a 200', throwing(() => Object.assign(new Error('x'), { status: 200, expose: true }))],
+    ['throws null', throwing(() => null)],
+    ['rejects', () => Promise.reject(new Error('x'))],
+    ['returns nothing', () => undefined as never],
+    ['returns no status', () => ({ body: 'x' }) as never],
+    ['returns an invalid status', () => ({ status: 99 })],
+    ['returns a status that is a string', () => ({ status: '200' }) as never],
+  ] as const) {
+    it(`is a 500 that shows nothing if its handler ${description}`, async () => {
+      const { get, runs } = await serveBoth(
+        throwing(() => new InvalidToken('x')),
+        [onError(InvalidToken, answer)],
+      )
+      for (const path of ['/auth', '/operation']) {
+        for (const { status, text } of await get(path)) expect([status, text]).toEqual([500, 'Internal Server Error'])
+      }
+      expect(runs()).toBe(0)
+    })
+  }
+
+  it('comes from the inner level, which adds to the outer level and overrides it class by class', async () => {
+    const named = (name: string) => () => ({ status: 400, body: name })
+    const inner = apiApp({ onError: [onError(Revoked, named('inner Revoked'))] })
+    inner.get(
+      '/revoked',
+      throwing(() => new Revoked()),
+    )
+    inner.get(
+      '/invalid',
+      throwing(() => new InvalidToken()),
+    )
+    const outer = [onError(Revoked, named('outer Revoked')), onError(InvalidToken, named('outer InvalidToken'))]
+    const served = await listen(new Koa().use(authSettings({ onError: outer })).use(inner.routes()))
+    closing.push(served.close)
+    expect((await ask(`${served.url}/revoked`)).text).toBe('inner Revoked')
+    expect((await ask(`${served.url}/invalid`)).text).toBe('outer InvalidToken')
+  })
+
+  it('ends a list: later authenticators are not tried', async () => {
+    let asked = 0
+    const api = apiApp({ onError: [onError(InvalidToken, () => ({ status: 400, body: 'stopped' }))] })
+    const list = [throwing(() => new InvalidToken()), () => ++asked] as const
+    api.get('/', withAuth(list), () => {})
+    const served = await listen(new Koa().use(api.routes()))
+    closing.push(served.close)
+    expect((await ask(served.url)).text).toBe('stopped')
+    expect(asked).toBe(0)
+  })
+})
+
+describe('A-30 an exception of a hook with a status or headers that Koa cannot send, or with details to expose', () => {
+  it.each([
+    ['an undefined header', { headers: { 'retry-after': undefined } }],
+    [
+      'headers with a secret',
+      { headers: { authorization: 'Bearer secret-token', 'cache-control': 'public, max-age=600' } },
+    ],
+    ['a stack that is not a string', { stack: ['a'] }],
+    ['a message that is not a string', { stack: '', message: Symbol('a') }],
+  ])('%s: the response is a plain 500, and the request does not hang', async (_what, fields) => {
+    const { get, runs } = await serveBoth(
+      throwing(() => Object.assign(new Error('x'), fields)),
+      [],
+    )
+    for (const { status, text, headers } of await get('/auth')) {
+      expect([status, text, headers.get('authorization')]).toEqual([500, 'Internal Server Error', null])
+      expect(headers.get('cache-control')).toBe('no-store')
+    }
+    expect(runs()).toBe(0)
+  })
+})
+
+describe('a mistake in the registration', () => {
+  it('is a TypeError: no class, no function, too many parameters, or one class twice', () => {
+    expect(() => onError('InvalidToken' as never, () => ({ status: 400 }))).toThrow(/must be a class/)
+    expect(() => onError((() => {}) as never, () => ({ status: 400 }))).toThrow(/must be a class/)
+    expect(() => onError(InvalidToken, undefined as never)).toThrow(/must be a function/)
+    expect(() => onError(InvalidToken, ((_a: 1, _b: 2, _c: 3) => ({ status: 400 })) as never)).toThrow(/3 parameters/)
+    const api = apiApp().onError(InvalidToken, () => ({ status: 400 }))
+    expect(() => api.onError(InvalidToken, () => ({ status: 400 }))).toThrow(/two handlers for one class/)
+    const twice = [onError(InvalidToken, () => ({ status: 400 })), onError(InvalidToken, () => ({ status: 400 }))]
+    expect(() => authSettings({ onError: twice })).toThrow(TypeError)
+    expect(() => authSettings({ onError: {} as never })).toThrow(/must be an array/)
+  })
+})

@@ -1,0 +1,158 @@
+/** Failures (spec/requirements.md): realms, settings, and what upstream middleware and hooks left in the response. */
+import cors from '@koa/cors'
+import { either as E } from 'fp-ts'
+import type Koa from 'koa'
+import {
+  apiKeyHeader,
+  AuthError,
+  authSettings,
+  httpBasicAuth,
+  httpBearer,
+  sessionAuth,
+  withAuth,
+  type AuthSettings,
+} from 'koa-with-auth'
+import { describe, expect, test } from 'vitest'
+import { bearer, challenge, expectDenied, expectPassed, operation } from '../../support/models/behavior.js'
+import { signInAs, withSessions } from '../../support/models/behaviorSession.js'
+
+const failing = (failure: AuthError) => withAuth(httpBearer({ authenticate: () => E.left(failure) }))
+const refusing = withAuth(httpBearer({ authenticate: () => false }))
+const settings = (options: AuthSettings) => (app: Koa) => {
+  app.use(authSettings(options))
+}
+describe('the realm', () => {
+  const list = () =>
+    withAuth([
+      httpBearer({ authenticate: () => false }),
+      httpBasicAuth({ realm: 'office', authenticate: () => false }),
+      apiKeyHeader({ authenticate: () => false }),
+    ])
+
+  test('is the one of the kind, or else that of the application', async () => {
+    const { ask } = await operation(list(), settings({ realm: 'pets' }))
+    const own = 'Basic realm="office", charset="UTF-8"'
+    expectDenied(await ask(), 401, ['Bearer realm="pets"', own, 'ApiKey realm="pets", in="header", name="key"'])
+    expectDenied(await ask('/x', bearer('t')), 401, [
+      'Bearer realm="pets", error="invalid_token"',
+      own,
+      'ApiKey realm="pets", in="header", name="key"',
+    ])
+  })
+
+  test('B-05 has its quotes and backslashes escaped', async () => {
+    const authenticators = [
+      httpBearer({ authenticate: () => false }),
+      httpBasicAuth({ realm: 'C:\\', authenticate: () => false }),
+    ] as const
+    const { ask } = await operation(withAuth(authenticators), settings({ realm: 'the "back" \\ office' }))
+    expectDenied(await ask(), 401, [
+      'Bearer realm="the \\"back\\" \\\\ office"',
+      'Basic realm="C:\\\\", charset="UTF-8"',
+    ])
+  })
+
+  test.each(['a\r\nb', 'caf\u00e9', 'a\u0000b', 'a\u007fb'])('B-05 %j is refused when it is set', (realm) => {
+    expect(() => authSettings({ realm })).toThrow(TypeError)
+    expect(() => httpBearer({ realm, authenticate: () => false })).toThrow(TypeError)
+    expect(() => httpBasicAuth({ realm, authenticate: () => false })).toThrow(TypeError)
+    expect(() => apiKeyHeader({ realm, authenticate: () => false })).toThrow(TypeError)
+    expect(() => sessionAuth({ realm })).toThrow(TypeError)
+  })
+})
+
+describe('authSettings mounted twice', () => {
+  test('keeps the upper setting that the lower one leaves out', async () => {
+    const api = await operation(withAuth(sessionAuth()), (app) => {
+      app.use(authSettings({ realm: 'upper', csrf: false }))
+      app.use(authSettings({ realm: 'lower' }))
+      withSessions()(app)
+    })
+    expectDenied(await api.ask(), 401, ['Session realm="lower"'])
+    const Cookie = await signInAs(api, { username: 'anna' })
+    const forged = { method: 'POST', headers: { Cookie, 'Sec-Fetch-Site': 'cross-site' } }
+    expectPassed(await api.ask('/x', forged), { username: 'anna' })
+  })
+
+  test('keeps the upper setting where the lower one is undefined', async () => {
+    const { ask } = await operation(refusing, (app) => {
+      app.use(authSettings({ realm: 'upper' }))
+      const fromTheEnvironment: object = { realm: undefined }
+      app.use(authSettings(fromTheEnvironment))
+    })
+    expectDenied(await ask(), 401, ['Bearer realm="upper"'])
+  })
+})
+
+describe('a response that others have changed', () => {
+  const upstream = (app: Koa) => {
+    app.use((ctx, next) => {
+      ctx.set({ 'Cache-Control': 'public, max-age=3600', Vary: 'Accept-Encoding', 'X-Kept': 'yes' })
+      ctx.set('WWW-Authenticate', 'Negotiate')
+      ctx.type = 'text/html'
+      ctx.status = 202
+      return next()
+    })
+  }
+
+  test('upstream middleware: a refusal replaces its status, type, challenges and Cache-Control, and adds to its Vary', async () => {
+    const { ask } = await operation(refusing, upstream)
+    const answer = await ask('/x', bearer('t'))
+    expectDenied(answer, 401, [challenge.refusedBearer])
+    expect(answer.headers).toMatchObject({ vary: 'Accept-Encoding, Authorization', 'x-kept': 'yes' })
+  })
+
+  test('upstream middleware: a 403 and a 503 do not send its WWW-Authenticate either', async () => {
+    const forged = await operation(failing(AuthError.forged), upstream)
+    expectDenied(await forged.ask('/x', bearer('t')), 403, [], 'CSRF check Failed')
+    const unavailable = await operation(failing(AuthError.unavailable()), upstream)
+    expectDenied(await unavailable.ask('/x', bearer('t')), 503, [])
+  })
+
+  test('@koa/cors: a 401 keeps Access-Control-Allow-Origin, and Vary names both', async () => {
+    const { ask } = await operation(refusing, (app) => {
+      app.use(cors({ origin: 'https://app.example', credentials: true }))
+    })
+    const answer = await ask('/x', { headers: { Origin: 'https://app.example' } })
+    expectDenied(answer, 401, [challenge.bearer])
+    expect(answer.headers).toMatchObject({
+      'access-control-allow-origin': 'https://app.example',
+      'access-control-allow-credentials': 'true',
+      vary: 'Origin, Authorization',
+    })
+  })
+
+  const writing = (verdict: boolean, later: boolean) => (request: Koa.Request) => {
+    const { ctx } = request
+    ctx.status = 201
+    ctx.body = 'the secret'
+    ctx.set('X-Left', 'behind')
+    ctx.message = 'Left'
+    return later ? Promise.resolve(verdict) : verdict
+  }
+  test.each([false, true])('A-39 what a refusing hook wrote is removed (asynchronous: %s)', async (later) => {
+    const { ask } = await operation(withAuth(writing(false, later)))
+    const answer = await ask()
+    expectDenied(answer, 401, [challenge.custom])
+    expect(answer.headers['x-left']).toBeUndefined()
+  })
+
+  test.each([false, true])(
+    'A-39 what the hooks of a list wrote is removed, even if one passes (asynchronous: %s)',
+    async (later) => {
+      const { ask } = await operation(withAuth([writing(false, later), writing(true, later)]))
+      const answer = await ask()
+      expectPassed(answer, true)
+      expect(answer.headers['x-left']).toBeUndefined()
+    },
+  )
+})
+
+test('B-24 the problem body is this, byte for byte', async () => {
+  const { url } = await operation(refusing)
+  const response = await fetch(`${url}/x`)
+  expect(await response.text()).toBe(
+    '{"type":"about:blank","title":"Unauthorized","status":401,"detail":"Unauthorized"}',
+  )
+  expect(response.headers.get('content-type')).toBe('application/problem+json')
+})

@@ -1,0 +1,209 @@
+/** A failure can say why: `detail` and `code` go to the body of the response, and never to the challenge. */
+import { inspect } from 'node:util'
+import { either as E, option as O, taskEither as TE } from 'fp-ts'
+import type Koa from 'koa'
+import {
+  altW,
+  AuthError,
+  authSettings,
+  httpBasicAuth,
+  httpBearer,
+  perFailure,
+  withAuth,
+  type AuthSettings,
+  type PrincipalFromAnswer,
+} from 'koa-with-auth'
+import { openApi } from 'koa-with-auth/openapi'
+import { assert, describe, expect, it } from 'vitest'
+import { bearer, challenge, operation } from '../../support/models/behavior.js'
+import { untyped } from '../../support/projects/mistakes.js'
+
+const why = { detail: 'The account was suspended on 3 May.', code: 'user_suspended' }
+const settings = (options: AuthSettings) => (app: Koa) => {
+  app.use(authSettings(options))
+}
+const failing = (failure: AuthError, options: AuthSettings = {}) =>
+  operation(withAuth(httpBearer({ authenticate: () => E.left(failure) })), settings(options))
+
+const bodyOf = (answer: { readonly body: unknown }): unknown =>
+  typeof answer.body === 'string' ? JSON.parse(answer.body) : answer.body
+
+describe('a failure with a reason', () => {
+  it.each([
+    ['invalid', AuthError.invalid(why), 401, 'Unauthorized', challenge.refusedBearer],
+    ['expired', AuthError.expired(why), 401, 'Unauthorized', challenge.refusedBearer],
+    ['insufficient', AuthError.insufficient(why), 403, 'Forbidden', 'Bearer realm="api", error="insufficient_scope"'],
+  ])(
+    '%s: detail and code are in the problem document, not in the challenge',
+    async (_tag, failure, status, title, c) => {
+      const { ask } = await failing(failure)
+      const answer = await ask('/x', bearer('t'))
+      expect(answer).toMatchObject({ status, challenges: [c], seen: [] })
+      expect(bodyOf(answer)).toStrictEqual({ type: 'about:blank', title, status, ...why })
+    },
+  )
+
+  it('may have only one of the two', async () => {
+    const detail = await failing(AuthError.expired({ detail: 'Sign in again' }))
+    expect(bodyOf(await detail.ask('/x', bearer('t')))).toStrictEqual({
+      type: 'about:blank',
+      title: 'Unauthorized',
+      status: 401,
+      detail: 'Sign in again',
+    })
+    const code = await failing(AuthError.invalid({ code: 'locked' }))
+    expect(bodyOf(await code.ask('/x', bearer('t')))).toMatchObject({ detail: 'Unauthorized', code: 'locked' })
+  })
+
+  it('insufficient also takes the scopes, which the challenge names', async () => {
+    const { ask } = await failing(AuthError.insufficient({ ...why, scope: ['write', 'admin'] }))
+    const answer = await ask('/x', bearer('t'))
+    expect(answer).toMatchObject({
+      status: 403,
+      headers: { 'www-authenticate': expect.stringContaining('write admin') },
+    })
+    expect(String(answer.headers['www-authenticate'])).not.toContain('suspended')
+    expect(bodyOf(answer)).toMatchObject(why)
+  })
+
+  it('keeps its reason in a list, where the strongest failure decides', async () => {
+    const list = altW(() => httpBasicAuth({ authenticate: () => 'ben' }))(
+      httpBearer({ authenticate: () => AuthError.invalid(why) }),
+    )
+    const { ask } = await operation(withAuth(list))
+    expect(bodyOf(await ask('/x', bearer('t')))).toMatchObject({ status: 401, ...why })
+  })
+
+  it('can be read by mappers, typed', async () => {
+    const seen: unknown[] = []
+    const { ask } = await failing(AuthError.invalid(why), {
+      errorMapper: perFailure({
+        invalid: (error) => {
+          seen.push(error.detail satisfies string | undefined, error.code satisfies string | undefined)
+          return { status: 401, body: { message: error.code } }
+        },
+      }),
+    })
+    expect(bodyOf(await ask('/x', bearer('t')))).toStrictEqual({ message: 'user_suspended' })
+    expect(seen).toStrictEqual([why.detail, why.code])
+    const all = await failing(AuthError.expired(why), {
+      errorMapper: (error) => ({ status: 401, body: { message: error.detail ?? error.code } }),
+    })
+    expect(bodyOf(await all.ask('/x', bearer('t')))).toStrictEqual({ message: why.detail })
+  })
+
+  it('is no reason if it was not put there: a polluted prototype, or no string', async () => {
+    for (const name of ['detail', 'code']) {
+      const { ask } = await failing(AuthError.invalid)
+      Object.defineProperty(Object.prototype, name, { value: 'polluted', configurable: true, enumerable: false })
+      const answer = await ask('/x', bearer('t')).finally(() => Reflect.deleteProperty(Object.prototype, name))
+      expect(JSON.stringify(bodyOf(answer))).not.toContain('polluted')
+    }
+    const { ask } = await failing(untyped({ _tag: 'invalid', detail: { secret: 1 }, code: 5 }))
+    expect(bodyOf(await ask('/x', bearer('t')))).toStrictEqual({
+      type: 'about:blank',
+      title: 'Unauthorized',
+      status: 401,
+      detail: 'Unauthorized',
+    })
+  })
+
+  it('is in the schema of OpenAPI', async () => {
+    const { default: Router } = await import('@koa/router')
+    const router = new Router()
+    router.get('/x', withAuth(httpBearer({ authenticate: () => false })), () => {})
+    const { components } = openApi(router, { title: 'x', version: '1' })
+    expect(components?.schemas?.['Problem']).toMatchObject({ properties: { code: { type: 'string' } } })
+  })
+})
+
+describe('the plain values', () => {
+  it.each([
+    ['returned', () => AuthError.invalid],
+    ['in a Left', () => E.left(AuthError.invalid)],
+    ['in a TaskEither', () => TE.left(AuthError.invalid)],
+    ['in a promise', async () => AuthError.invalid],
+    ['in a promise of a Left', async () => E.left(AuthError.invalid)],
+    ['in a Some', () => O.some(AuthError.invalid)],
+    ['called without a reason', () => AuthError.invalid()],
+    ['called with an empty reason', () => AuthError.invalid({})],
+  ])('stay valid: %s', async (_what, authenticate: () => unknown) => {
+    const { ask } = await operation(withAuth(httpBearer({ authenticate })))
+    const answer = await ask('/x', bearer('t'))
+    expect(answer).toMatchObject({ status: 401, challenges: [challenge.refusedBearer], seen: [] })
+    expect(bodyOf(answer)).toMatchObject({ detail: 'Unauthorized' })
+    expect(bodyOf(answer)).not.toHaveProperty('code')
+  })
+
+  it.each([
+    ['invalid', AuthError.invalid],
+    ['expired', AuthError.expired],
+  ] as const)('%s is data: its tag, serialized and spread, and frozen', (tag, failure) => {
+    expect(failure._tag).toBe(tag)
+    expect(AuthError.is(failure)).toBe(true)
+    expect({ ...failure }).toStrictEqual({ _tag: tag })
+    expect(Reflect.ownKeys(failure)).toStrictEqual(['_tag'])
+    expect(JSON.stringify({ failure })).toBe(`{"failure":{"_tag":"${tag}"}}`)
+    expect(inspect(failure)).toBe(inspect({ _tag: tag }))
+    expect(Object.isFrozen(failure)).toBe(true)
+    expect(failure()).toBe(failure)
+    expect(failure({ detail: undefined })).toBe(failure)
+    expect(AuthError.Ord.equals(failure, failure({ code: 'x' }))).toBe(true)
+  })
+
+  it('what a mapper gets is a plain object', async () => {
+    const seen: unknown[] = []
+    const { ask } = await failing(AuthError.expired, {
+      errorMapper: (error) => {
+        seen.push(structuredClone(error))
+        return { status: 401 }
+      },
+    })
+    await ask('/x', bearer('t'))
+    expect(seen).toMatchObject([{ _tag: 'expired', challenge: { scheme: 'Bearer' } }])
+  })
+
+  it('let no principal through, for the compiler', () => {
+    const never = (_: never) => {}
+    const principal: PrincipalFromAnswer<typeof AuthError.invalid | E.Left<typeof AuthError.expired> | false>[] = []
+    principal.forEach(never)
+    const thunk = TE.fromOption(AuthError.invalid)(O.none)
+    expect(thunk).toBeTypeOf('function')
+    // insufficient takes the scopes as before
+    expect(AuthError.insufficient(['a'])).toStrictEqual({ _tag: 'insufficient', scope: ['a'] })
+  })
+})
+
+describe('mistakes in a reason', () => {
+  const { invalid, expired, insufficient } = AuthError
+  it.each([
+    ['title', invalid, { title: 'x' }],
+    ['type', expired, { type: 'x' }],
+    ['status', insufficient, { status: 403 }],
+    ['another member', invalid, { details: 'x' }],
+    ['scope of invalid', invalid, { scope: ['a'] }],
+    ['a detail that is no string', invalid, { detail: 1 }],
+    ['an empty code', expired, { code: '' }],
+    ['a scope that is no array', insufficient, { scope: 'a' }],
+    ['a scope with a number', insufficient, { scope: [1] }],
+    ['null', invalid, null],
+    ['a string', invalid, 'locked'],
+    ['an array', expired, []],
+  ])('%s is a TypeError', (_what, make, reason) => {
+    expect(() => make(untyped(reason))).toThrow(TypeError)
+    expect(() => make(untyped(reason))).toThrow('AuthError.')
+  })
+
+  it('names what there is', () => {
+    const message = (() => {
+      try {
+        AuthError.invalid(untyped({ status: 402 }))
+      } catch (error) {
+        assert(error instanceof TypeError)
+        return error.message
+      }
+      return ''
+    })()
+    expect(message).toBe('AuthError.invalid: no option "status"; there are detail, code')
+  })
+})

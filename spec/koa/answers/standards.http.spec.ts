@@ -1,0 +1,268 @@
+/**
+ * Standards of spec/requirements.md: what the RFCs ask of challenges, credentials and problem details. Titles begin
+ * with the requirement.
+ */
+import {
+  apiKeyCookie,
+  apiKeyHeader,
+  apiKeyQuery,
+  AuthError,
+  Challenge,
+  httpBasicAuth,
+  httpBearer,
+  sessionAuth,
+} from 'koa-with-auth'
+import { either as E } from 'fp-ts'
+import createError from 'http-errors'
+import { createSession } from 'koa-session'
+import { describe, expect, it } from 'vitest'
+import { parseChallenge } from '../../support/models/challengeParser.js'
+import { expectAccepted, expectDenied, guardedApp, sendCounted } from '../../support/sites/guardedApp.js'
+import { valuesOf } from '../../support/servers/rawSocket.js'
+import { serve } from '../../support/servers/server.js'
+
+const SECRET = 'supersecret'
+let asked: unknown[] = []
+const byKey = (_request: unknown, key: string) => {
+  asked.push(key)
+  return key === SECRET && { key }
+}
+const byPassword = (_request: unknown, username: string, password: string) =>
+  username === 'admin' && password === 'secret' && { username }
+const bearer = httpBearer({ authenticate: byKey })
+const basic = httpBasicAuth({ authenticate: byPassword })
+const header = apiKeyHeader({ paramName: 'X-API-Key', authenticate: byKey })
+const awkward = 'a "quoted" \\ realm, x="y"'
+
+const under = guardedApp(
+  {
+    '/bearer': bearer,
+    '/basic': basic,
+    '/query': apiKeyQuery({ paramName: 'api_key', authenticate: byKey }),
+    '/header': header,
+    '/cookie': apiKeyCookie({ paramName: 'X-API-KEY', authenticate: byKey }),
+    '/session': sessionAuth(),
+    '/callable': () => null,
+    '/list': [header, bearer, basic, sessionAuth()],
+    '/twice': [bearer, httpBearer({ authenticate: () => null }), header],
+    '/realms': [httpBearer({ realm: 'one', authenticate: byKey }), httpBearer({ realm: 'two', authenticate: byKey })],
+    '/quoted': [httpBasicAuth({ realm: awkward, authenticate: byPassword }), sessionAuth({ realm: awkward })],
+    '/scoped': httpBearer({ authenticate: () => E.left(AuthError.insufficient(['pets:read', 'pets:write'])) }),
+    '/raised': httpBearer({ authenticate: () => Promise.reject(new Error(`no ${SECRET} here`)) }),
+    '/down': httpBearer({ authenticate: () => E.left(AuthError.unavailable(30)) }),
+    '/teapot': httpBearer({
+      authenticate: () => {
+        throw createError(418, `no ${SECRET} here`, { expose: true })
+      },
+    }),
+  },
+  {
+    above: (app) => {
+      app.keys = ['a signing key of at least 32 characters']
+      return [createSession(app)]
+    },
+  },
+)
+const served = serve(() => under.app)
+const request = (target: string, lines: ReadonlyArray<string> = [], body = '') => {
+  asked = []
+  return sendCounted(under, served.port, target, lines, body)
+}
+const challengesOf = async (target: string, lines: ReadonlyArray<string> = []) =>
+  valuesOf(await request(target, lines), 'WWW-Authenticate')
+const encoded = (pair: string) => Buffer.from(pair).toString('base64')
+
+describe('challenges', () => {
+  it.each([
+    ['/bearer', 'Bearer realm="api"'],
+    ['/basic', 'Basic realm="api", charset="UTF-8"'],
+    ['/query', 'ApiKey realm="api", in="query", name="api_key"'],
+    ['/header', 'ApiKey realm="api", in="header", name="X-API-Key"'],
+    ['/cookie', 'ApiKey realm="api", in="cookie", name="X-API-KEY"'],
+    ['/session', 'Session realm="api"'],
+    ['/callable', 'Custom realm="api"'],
+  ])('B-01 a 401 of %s offers its challenge, and only Basic makes browsers prompt', async (path, challenge) => {
+    expect(await challengesOf(`GET ${path}`)).toEqual([challenge])
+  })
+
+  it.each(['BASIC', 'basic', 'bAsIc'])('B-02 the scheme name %s is Basic', async (scheme) => {
+    expectAccepted(await request('GET /basic', [`Authorization: ${scheme} ${encoded('admin:secret')}`]))
+  })
+
+  it.each(['BEARER', 'bearer', 'bEaReR'])('B-02 the scheme name %s is Bearer', async (scheme) => {
+    expectAccepted(await request('GET /bearer', [`Authorization: ${scheme} ${SECRET}`]))
+  })
+
+  it.each([' ', '  ', '          '])('B-03 the blanks %j separate scheme and credentials', async (blanks) => {
+    expectAccepted(await request('GET /bearer', [`Authorization: Bearer${blanks}${SECRET}`]))
+    expectAccepted(await request('GET /basic', [`Authorization: Basic${blanks}${encoded('admin:secret')}`]))
+  })
+
+  it.each(['\t', ' \t', '\t ', '', ',', '=', ':', '/'])(
+    'B-03 %j does not separate scheme and credentials',
+    async (blanks) => {
+      expectDenied(await request('GET /bearer', [`Authorization: Bearer${blanks}${SECRET}`]))
+      expectDenied(await request('GET /basic', [`Authorization: Basic${blanks}${encoded('admin:secret')}`]))
+      expect(asked).toEqual([])
+    },
+  )
+
+  it('B-04 a parameter name occurs once, in whatever letter case', async () => {
+    for (const path of ['/bearer', '/basic', '/header', '/list', '/quoted', '/realms']) {
+      // The parser throws for a name that occurs twice
+      expect((await challengesOf(`GET ${path}`)).map(parseChallenge)).not.toEqual([])
+    }
+    expect(() => Challenge.make('X', { scope: 'a', Scope: 'b' })).toThrow(TypeError)
+  })
+
+  it('B-05 the realm is a quoted-string with escaped quotes and backslashes', async () => {
+    const challenges = await challengesOf('GET /quoted')
+    expect(challenges[1]).toBe('Session realm="a \\"quoted\\" \\\\ realm, x=\\"y\\""')
+    expect(challenges.map((text) => parseChallenge(text).parameters[0])).toEqual([
+      ['realm', awkward],
+      ['realm', awkward],
+    ])
+  })
+
+  it.each(['a\r\nSet-Cookie: x=1', 'a\nb', 'a\0b', 'pets™', 'é', '\u007f'])('B-05 the realm %j is refused', (realm) => {
+    const authenticate = (_request: unknown, _key: string) => null
+    expect(() => httpBearer({ realm, authenticate })).toThrow(TypeError)
+    expect(() => apiKeyHeader({ realm, authenticate })).toThrow(TypeError)
+    expect(() => sessionAuth({ realm })).toThrow(TypeError)
+  })
+
+  it('B-06 a list sends the challenges of all alternatives, one a line, in the order of the list', async () => {
+    const all = [
+      'ApiKey realm="api", in="header", name="X-API-Key"',
+      'Bearer realm="api"',
+      'Basic realm="api", charset="UTF-8"',
+      'Session realm="api"',
+    ]
+    expect(await challengesOf('GET /list')).toEqual(all)
+    expect(await challengesOf('GET /list', ['Authorization: Bearer wrong'])).toEqual(
+      all.map((text) => (text.startsWith('Bearer') ? `${text}, error="invalid_token"` : text)),
+    )
+  })
+
+  it('B-06 equal challenges are sent once, and two realms are two challenges', async () => {
+    expect(await challengesOf('GET /twice')).toEqual([
+      'Bearer realm="api"',
+      'ApiKey realm="api", in="header", name="X-API-Key"',
+    ])
+    expect(await challengesOf('GET /realms')).toEqual(['Bearer realm="one"', 'Bearer realm="two"'])
+  })
+
+  it.each([
+    ['/bearer', `Authorization: Bearer ${SECRET}`],
+    ['/basic', `Authorization: Basic ${encoded('admin:secret')}`],
+    ['/header', `X-API-Key: ${SECRET}`],
+    ['/cookie', `Cookie: X-API-KEY=${SECRET}`],
+  ])('B-10 a trailer supplies no credentials on %s', async (path, line) => {
+    const name = line.split(':')[0] ?? ''
+    for (const content of ['', '3\r\nabc\r\n']) {
+      const body = `${content}0\r\n${line}\r\n\r\n`
+      expectDenied(await request(`POST ${path}`, ['Transfer-Encoding: chunked', `Trailer: ${name}`], body))
+    }
+    expect(asked).toEqual([])
+  })
+})
+
+describe('Bearer (RFC 6750)', () => {
+  it.each(['a', 'A9-._~+/', 'abc=', 'abc====', 'a.b.c', '0'])(
+    'B-14 %s is a b64token and reaches the hook',
+    async (token) => {
+      expect(await challengesOf('GET /bearer', [`Authorization: Bearer ${token}`])).toEqual([
+        'Bearer realm="api", error="invalid_token"',
+      ])
+      expect(asked).toEqual([token])
+    },
+  )
+
+  it.each([
+    '=',
+    '=abc',
+    'a=b',
+    'a b',
+    'a,b',
+    'a"b',
+    'a\\b',
+    'a:b',
+    'a;b',
+    '<a>',
+    'a%20b',
+    'a@b',
+    '{}',
+    'a\u00e9',
+    'a\tb',
+    'a!',
+  ])('B-14 B-16 %j is not a b64token: 401 invalid_token, and the hook is not called', async (token) => {
+    const answer = await request('GET /bearer', [`Authorization: Bearer ${token}`])
+    expectDenied(answer)
+    expect(valuesOf(answer, 'WWW-Authenticate')).toEqual(['Bearer realm="api", error="invalid_token"'])
+    expect(asked).toEqual([])
+  })
+
+  it('B-15 without credentials the challenge has no error', async () => {
+    expect(await challengesOf('GET /bearer')).toEqual(['Bearer realm="api"'])
+    expect(await challengesOf('GET /bearer', [`Authorization: Basic ${encoded('admin:secret')}`])).toEqual([
+      'Bearer realm="api"',
+    ])
+  })
+
+  it('B-16 the challenge of a 403 insufficient_scope names the missing scope', async () => {
+    const answer = await request('GET /scoped', [`Authorization: Bearer ${SECRET}`])
+    expect([answer.status, answer.ran]).toEqual([403, 0])
+    expect(valuesOf(answer, 'WWW-Authenticate')).toEqual([
+      'Bearer realm="api", error="insufficient_scope", scope="pets:read pets:write"',
+    ])
+    expect(valuesOf(answer, 'Cache-Control')).toEqual(['no-store'])
+    expect(JSON.parse(answer.body)).toMatchObject({ status: 403, title: 'Forbidden' })
+  })
+
+  it('B-17 a challenge contains nothing of the request', async () => {
+    for (const token of ['wrong', 'wrong"x', 'wr ong', 'invalid_request']) {
+      const [challenge = ''] = await challengesOf('GET /bearer', [`Authorization: Bearer ${token}`])
+      expect(parseChallenge(challenge).parameters).toEqual([
+        ['realm', 'api'],
+        ['error', 'invalid_token'],
+      ])
+    }
+  })
+})
+
+describe('problem details (RFC 9457)', () => {
+  it.each([
+    ['/bearer', 401, 'Unauthorized'],
+    ['/scoped', 403, 'Forbidden'],
+    ['/down', 503, 'Service Unavailable'],
+    ['/teapot', 418, "I'm a Teapot"],
+  ])(
+    'B-24 B-25 %s: the body has the real status and constant texts, and nothing of the request or the cause',
+    async (path, status, title) => {
+      const answer = await request(
+        `GET ${path}?x=${SECRET}`,
+        path === '/bearer' ? [] : [`Authorization: Bearer ${SECRET}`],
+      )
+      expect([answer.status, answer.ran]).toEqual([status, 0])
+      expect(valuesOf(answer, 'Content-Type')).toEqual(['application/problem+json'])
+      expect(JSON.parse(answer.body)).toEqual({ type: 'about:blank', title, status, detail: title })
+      expect(JSON.stringify([answer.headers, answer.body])).not.toContain(SECRET)
+    },
+  )
+
+  it('B-25 the response to a crash has no stack, message or names', async () => {
+    const answer = await request('GET /raised', ['Authorization: Bearer x'])
+    expect([answer.status, answer.ran, answer.body]).toEqual([500, 0, 'Internal Server Error'])
+    expect(JSON.stringify(answer.headers)).not.toContain(SECRET)
+  })
+})
+
+describe('cookies (RFC 6265bis)', () => {
+  it.each(['x-api-key', 'X-Api-Key', 'X-API-KEy', 'X-API-KEY.sig', '__Host-X-API-KEY'])(
+    'B-30 the cookie %s is not X-API-KEY',
+    async (name) => {
+      expectDenied(await request('GET /cookie', [`Cookie: ${name}=${SECRET}`]))
+      expectAccepted(await request('GET /cookie', [`Cookie: ${name}=x; X-API-KEY=${SECRET}`]))
+    },
+  )
+})

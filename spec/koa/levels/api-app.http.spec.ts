@@ -1,0 +1,188 @@
+/** `apiApp` is used like a router. `auth` guards its operations unless an inner level decides (spec 5.6.1 to 5.6.5). */
+import Router from '@koa/router'
+import Koa from 'koa'
+import { apiApp, apiKeyCookie, httpBearer, withAuth } from 'koa-with-auth'
+import { afterEach, describe, expect, it } from 'vitest'
+import { ask, listen } from '../../support/servers/server.js'
+
+const token = (secret: string) => httpBearer({ authenticate: (_request, sent) => sent === secret && { via: secret } })
+const authorized = (secret: string) => ({ headers: { Authorization: `Bearer ${secret}` } })
+
+const closing: Array<() => Promise<void>> = []
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
+})
+const serve = async <S, C>(app: Koa<S, C>) => {
+  const served = await listen(app)
+  closing.push(served.close)
+  return served.url
+}
+
+describe('apiApp({ auth })', () => {
+  it('5.6.1 guards every method, `all` and a mounted router, below its prefix', async () => {
+    let runs = 0
+    const api = apiApp({ prefix: '/api', auth: token('app') })
+    const verbs = ['get', 'post', 'put', 'patch', 'delete'] as const
+    for (const verb of verbs) {
+      api[verb]('/x', (ctx) => {
+        runs++
+        ctx.body = ctx.request.auth.via
+      })
+    }
+    api.all('/all', (ctx) => {
+      ctx.body = ctx.request.auth.via
+    })
+    const child = new Router()
+    child.get('/y', (ctx) => {
+      ctx.body = 'y'
+    })
+    api.use('/child', child.routes())
+    const url = await serve(new Koa().use(api.routes()).use(api.allowedMethods()))
+    for (const verb of verbs) {
+      const method = verb.toUpperCase()
+      const denied = await ask(`${url}/api/x`, { method })
+      expect([denied.status, denied.challenge]).toEqual([401, 'Bearer realm="api"'])
+      const accepted = await ask(`${url}/api/x`, { method, ...authorized('app') })
+      expect([accepted.status, accepted.text]).toEqual([200, 'app'])
+    }
+    expect(runs).toBe(verbs.length)
+    for (const path of ['/api/all', '/api/child/y', '/API/child/y']) {
+      expect((await ask(`${url}${path}`)).status).toBe(401)
+      expect((await ask(`${url}${path}`, authorized('app'))).status).toBe(200)
+    }
+    expect((await ask(`${url}/x`)).status).toBe(404)
+    expect((await ask(`${url}/api/x`, { method: 'OPTIONS' })).headers.get('allow')).toContain('PATCH')
+  })
+
+  it('5.6.2 to 5.6.5 an inner level decides: registration call, router, operation, null', async () => {
+    const api = apiApp({ auth: token('app') })
+    const child = new Router()
+    child.get('/', (ctx) => {
+      ctx.body = 'child'
+    })
+    api.use('/router', withAuth(token('router'))(child).routes())
+    api.use('/registered', withAuth(token('call'))(withAuth(token('router'))(child)).routes())
+    api.use('/public', withAuth(null)(child).routes())
+    api.get('/operation', withAuth(token('operation')), (ctx) => {
+      ctx.body = ctx.request.auth.via
+    })
+    api.get('/open', withAuth(null), (ctx) => {
+      ctx.body = String(ctx.request.auth)
+    })
+    const url = await serve(new Koa().use(api.routes()))
+    for (const [path, secret] of [
+      ['/router', 'router'],
+      ['/registered', 'call'],
+      ['/operation', 'operation'],
+    ] as const) {
+      expect((await ask(url + path, authorized(secret))).status).toBe(200)
+      expect((await ask(url + path, authorized('app'))).status).toBe(401)
+    }
+    expect((await ask(`${url}/public`)).text).toBe('child')
+    expect((await ask(`${url}/open`)).text).toBe('undefined')
+  })
+
+  it('keeps its settings and handlers when it is mounted into another router, in every spelling of the path', async () => {
+    const api = apiApp({ prefix: '/api', auth: token('app'), realm: 'inner' })
+    api.get('/x', () => {})
+    const outer = new Router()
+    outer.use('/v1', api.routes())
+    const url = await serve(new Koa().use(outer.routes()))
+    for (const path of ['/v1/api/x', '/V1/API/X', '/v1/api/x/']) {
+      expect((await ask(url + path)).challenge).toBe('Bearer realm="inner"')
+    }
+  })
+
+  it('an empty or undefined prefix is the same as none', async () => {
+    for (const prefix of ['', undefined]) {
+      const api = apiApp({ prefix: prefix, auth: token('app'), docs: false })
+      api.get('/x', (ctx) => {
+        ctx.body = 'x'
+      })
+      const url = await serve(new Koa().use(new Router().use('/v1', api.routes()).use(api.routes()).routes()))
+      expect((await ask(`${url}/x`)).status).toBe(401)
+      expect((await ask(`${url}/x`, authorized('app'))).status).toBe(200)
+      expect((await ask(`${url}/v1/x`, authorized('app'))).status).toBe(200)
+    }
+  })
+
+  it('works with a prefix that has parameters', async () => {
+    const api = apiApp({ prefix: '/tenants/:tenant', auth: token('app'), realm: 'tenants' })
+    api.get('/x', (ctx) => {
+      ctx.body = ctx.params['tenant']
+    })
+    const url = await serve(new Koa().use(api.routes()))
+    expect((await ask(`${url}/tenants/7/x`)).challenge).toBe('Bearer realm="tenants"')
+    expect((await ask(`${url}/tenants/7/x`, authorized('app'))).text).toBe('7')
+  })
+
+  it('csrf and trustedOrigins apply to its operations', async () => {
+    const cookie = apiKeyCookie({ authenticate: (_request, key) => key === 'k' })
+    const forged = { method: 'POST', headers: { Cookie: 'key=k', Origin: 'https://evil.example' } }
+    const trusted = { method: 'POST', headers: { Cookie: 'key=k', Origin: 'https://app.example' } }
+    const make = async (options: { csrf?: boolean }) => {
+      const api = apiApp({ auth: cookie, trustedOrigins: ['https://app.example'], ...options })
+      api.post('/x', (ctx) => {
+        ctx.body = 'written'
+      })
+      return serve(new Koa().use(api.routes()))
+    }
+    const checked = await make({})
+    expect((await ask(`${checked}/x`, forged)).status).toBe(403)
+    expect((await ask(`${checked}/x`, trusted)).status).toBe(200)
+    expect((await ask(`${await make({ csrf: false })}/x`, forged)).status).toBe(200)
+  })
+
+  it('runs no param hook for a refused request', async () => {
+    let hooks = 0
+    const api = apiApp({ auth: token('app') })
+    api.param('id', (_id, _ctx, next) => {
+      hooks++
+      return next()
+    })
+    api.get('/x/:id', (ctx) => {
+      ctx.body = 'x'
+    })
+    const url = await serve(new Koa().use(api.routes()))
+    expect((await ask(`${url}/x/1`)).status).toBe(401)
+    expect(hooks).toBe(0)
+    expect((await ask(`${url}/x/1`, authorized('app'))).status).toBe(200)
+    expect(hooks).toBe(1)
+  })
+})
+
+it('onError of a derived application returns the derived application', async () => {
+  const api = apiApp()
+  // The types say a router; at run time it has the methods of the application
+  const derived = withAuth(token('derived'))(api) as unknown as typeof api
+  derived
+    .onError(RangeError, () => ({ status: 400 }))
+    .get('/secret', (ctx) => {
+      ctx.body = 'secret'
+    })
+  const url = await serve(new Koa().use(derived.routes()).use(api.routes()))
+  expect((await ask(`${url}/secret`)).status).toBe(401)
+  expect((await ask(`${url}/secret`, authorized('derived'))).text).toBe('secret')
+})
+
+describe('a wrong option of apiApp is a TypeError that names the place', () => {
+  for (const [description, options, message] of [
+    ['an unknown option', { realms: 'x' }, /apiApp: no option "realms"/],
+    ['auth: undefined', { auth: undefined }, /undefined/],
+    ['an empty list of authenticators', { auth: [] }, /empty list/],
+    ['a factory that was not called', { auth: httpBearer }, /httpBearer itself/],
+    ['a prefix without a slash', { prefix: 'api' }, /prefix/],
+    ['a prefix with a slash at its end', { prefix: '/api/' }, /prefix/],
+    ['a prefix that is not a string', { prefix: null }, /prefix/],
+    ['a prefix that is a pattern', { prefix: '/a{/b}' }, /prefix/],
+    ['a title that is not a string', { title: 1 }, /title/],
+    ['csrf that is not a boolean', { csrf: 'no' }, /csrf/],
+    ['an origin with a path', { trustedOrigins: ['https://app.example/x'] }, /trustedOrigins/],
+    ['no options object', null, /apiApp takes an object/],
+  ] as const) {
+    it(description, () => {
+      expect(() => apiApp(options as never)).toThrow(TypeError)
+      expect(() => apiApp(options as never)).toThrow(message)
+    })
+  }
+})

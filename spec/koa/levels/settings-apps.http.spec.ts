@@ -1,0 +1,400 @@
+/**
+ * Settings of an `apiApp` apply to its own operations, wherever it is mounted, and to no sibling in the same router.
+ */
+import Router, { type RouterInstance } from '@koa/router'
+import {
+  apiApp,
+  authSettings,
+  AuthError,
+  httpBasicAuth,
+  httpBearer,
+  onError,
+  perFailure,
+  withAuth,
+  type ApiAppOptions,
+  type AuthSettings,
+} from 'koa-with-auth'
+import { either as E } from 'fp-ts'
+import { afterEach, describe, expect, test } from 'vitest'
+import { basic, bearer, running, type Answer, type Answering, type Running } from '../../support/models/behavior.js'
+import { crossSite } from '../../support/models/combining.js'
+
+class Boom extends Error {}
+
+const slow = () => new Promise<unknown>((resolve) => setTimeout(() => resolve({ user: 'slow' }), 60))
+const hook = (_request: unknown, token: string): unknown =>
+  token === 'boom' ? Promise.reject(new Boom()) : token === 'slow' ? slow() : token === 'good' && { user: 'anna' }
+const staff = () =>
+  [
+    httpBearer({ authenticate: hook }),
+    httpBasicAuth({ authenticate: (_request, user, password) => user === 'anna' && password === 'good' && { user } }),
+  ] as const
+
+/** One setting, how to observe it, and the result with it and without it. */
+interface Case {
+  readonly options: AuthSettings
+  readonly look: (ask: Running['ask'], path: string) => Promise<unknown>
+  readonly held: unknown
+  readonly otherwise: unknown
+}
+
+const cases: Readonly<Record<string, Case>> = {
+  'csrf: false': {
+    options: { csrf: false },
+    look: async (ask, path) => statusOf(await ask(path, forged())),
+    held: 200,
+    otherwise: 403,
+  },
+  trustedOrigins: {
+    options: { trustedOrigins: ['https://friend.example'] },
+    look: async (ask, path) => statusOf(await ask(path, forged('https://friend.example'))),
+    held: 200,
+    otherwise: 403,
+  },
+  realm: {
+    options: { realm: 'weak' },
+    look: async (ask, path) => (await ask(path)).challenges[0],
+    held: 'Bearer realm="weak"',
+    otherwise: 'Bearer realm="api"',
+  },
+  timeout: {
+    options: { timeout: 10 },
+    look: async (ask, path) => statusOf(await ask(path, bearer('slow'))),
+    held: 503,
+    otherwise: 200,
+  },
+  errorMapper: {
+    options: { errorMapper: perFailure({ absent: () => ({ status: 418, body: 'tea' }) }) },
+    look: async (ask, path) => statusOf(await ask(path)),
+    held: 418,
+    otherwise: 401,
+  },
+  explain: {
+    options: { explain: true },
+    look: async (ask, path) => Object.hasOwn(Object((await ask(path)).body), 'tried'),
+    held: true,
+    otherwise: false,
+  },
+  'onError, for an authenticator': {
+    options: { onError: [onError(Boom, () => ({ status: 402, body: { detail: 'boom' } }))] },
+    look: async (ask, path) => statusOf(await ask(path, bearer('boom'))),
+    held: 402,
+    otherwise: 500,
+  },
+  'onError, for an operation': {
+    options: { onError: [onError(Boom, () => ({ status: 402, body: { detail: 'boom' } }))] },
+    look: async (ask, path) => statusOf(await ask(`${path}?throw`, bearer('good'))),
+    held: 402,
+    otherwise: 500,
+  },
+}
+
+const statusOf = ({ status }: Answer): number => status
+const forged = (origin?: string) => ({
+  method: 'POST',
+  headers: {
+    ...basic('anna:good').headers,
+    ...(origin === undefined ? crossSite.headers : { Origin: origin }),
+  },
+})
+
+const operations = <R extends RouterInstance>(router: R, answering: Answering, path = '/own'): R => {
+  const answer: Answering = (ctx) => {
+    answering(ctx)
+    if (Reflect.get(ctx, 'querystring') === 'throw') throw new Boom()
+  }
+  router.get(path, answer)
+  router.post(path, answer)
+  return router
+}
+
+const weakApp = (options: ApiAppOptions, answering: Answering) =>
+  operations(apiApp({ auth: staff(), docs: false, ...options }) as unknown as RouterInstance, answering)
+const sibling = (answering: Answering) =>
+  operations(withAuth(staff())(new Router({ prefix: '/admin' })), answering, '/o')
+const siblingApp = (answering: Answering) =>
+  operations(apiApp({ auth: staff(), docs: false, prefix: '/admin' }) as unknown as RouterInstance, answering, '/o')
+
+/** How two routers are put into one: the application with the settings, and the sibling at `/admin`. */
+type Mounting = (
+  options: AuthSettings,
+  answering: Answering,
+  other: (answering: Answering) => RouterInstance,
+) => RouterInstance
+
+const mountings: ReadonlyArray<readonly [name: string, own: string, mounting: Mounting]> = [
+  [
+    'without a prefix, before the sibling',
+    '/own',
+    (options, answering, other) =>
+      new Router().use(weakApp(options, answering).routes()).use(other(answering).routes()),
+  ],
+  [
+    'without a prefix, after the sibling',
+    '/own',
+    (options, answering, other) =>
+      new Router().use(other(answering).routes()).use(weakApp(options, answering).routes()),
+  ],
+  [
+    'with a parameter as its prefix',
+    '/t1/own',
+    (options, answering, other) =>
+      new Router()
+        .use(weakApp({ ...options, prefix: '/:tenant' }, answering).routes())
+        .use('/in', other(answering).routes())
+        .use(other(answering).routes()),
+  ],
+  [
+    'mounted at a parameter',
+    '/t1/own',
+    (options, answering, other) =>
+      new Router().use('/:tenant', weakApp(options, answering).routes()).use(other(answering).routes()),
+  ],
+  [
+    'nested in a router without a prefix',
+    '/n/own',
+    (options, answering, other) => {
+      const inner = new Router()
+        .use('/n', weakApp(options, answering).routes())
+        .use(weakApp(options, answering).routes())
+      return new Router().use(inner.routes()).use(other(answering).routes())
+    },
+  ],
+  [
+    'nested in an application',
+    '/n/own',
+    (options, answering, other) => {
+      const outer = apiApp({ auth: null, docs: false })
+      outer.use('/n', weakApp(options, answering).routes())
+      outer.use(weakApp(options, answering).routes())
+      outer.use(other(answering).routes())
+      return outer
+    },
+  ],
+  [
+    'without auth, in a router that guards it',
+    '/own',
+    (options, answering, other) =>
+      withAuth(staff())(new Router())
+        .use(operations(apiApp({ docs: false, ...options }) as unknown as RouterInstance, answering).routes())
+        .use(other(answering).routes()),
+  ],
+  [
+    'with a second level, and a route of the copy',
+    '/late/own',
+    (options, answering, other) => {
+      const derived = withAuth(staff())(weakApp(options, answering))
+      derived.use('/late', operations(new Router(), answering).routes())
+      const parent = new Router().use(derived.routes()).use(other(answering).routes())
+      return withAuth(staff())(parent)
+    },
+  ],
+  [
+    'with its own middleware',
+    '/own',
+    (options, answering, other) => {
+      const app = apiApp({ auth: staff(), docs: false, ...options })
+      app.use((_ctx, next) => next())
+      app.use(async (_ctx, next) => {
+        await next()
+      })
+      operations(app as unknown as RouterInstance, answering)
+      return new Router().use(app.routes()).use(other(answering).routes())
+    },
+  ],
+  [
+    'with an operation that calls next()',
+    '/own',
+    (options, answering, other) => {
+      const app = apiApp({ auth: null, docs: false, ...options })
+      app.all('/:any/:thing', (_ctx, next) => next())
+      app.all('/:any/:thing', async (_ctx, next) => {
+        await next()
+      })
+      app.use(operations(withAuth(staff())(new Router()), answering).routes())
+      return new Router().use(app.routes()).use(other(answering).routes())
+    },
+  ],
+  [
+    'in a router that runs only the last match',
+    '/own',
+    (options, answering, other) =>
+      new Router({ exclusive: true }).use(weakApp(options, answering).routes()).use(other(answering).routes()),
+  ],
+]
+
+describe.each(Object.entries(cases))(
+  'the setting %s of one application',
+  (_name, { options, look, held, otherwise }) => {
+    describe.each(mountings)('mounted %s', (_mounting, own, mounting) => {
+      test.each([
+        ['a plain router', sibling],
+        ['an application', siblingApp],
+      ])('R08 applies to its operations, not to those of %s beside it', async (_sibling, other) => {
+        const { ask } = await running((app, answering) => {
+          app.use(mounting(options, answering, other).routes())
+        })
+        expect(await look(ask, own)).toBe(held)
+        expect(await look(ask, '/admin/o')).toBe(otherwise)
+        expect(await look(ask, '/ADMIN/O')).toBe(otherwise)
+      })
+    })
+  },
+)
+
+// As tracers do, each function of a layer is replaced by one that calls it
+const originals = { register: Router.prototype.register, use: Router.prototype.use }
+const wrapLayers = (wrap: (f: Function) => Function): void => {
+  for (const name of ['register', 'use'] as const) {
+    const original: Function = originals[name]
+    Object.assign(Router.prototype, {
+      [name](this: RouterInstance, ...args: unknown[]): unknown {
+        const result: unknown = original.apply(this, args)
+        for (const layer of this.stack) layer.stack = layer.stack.map((f) => wrap(f) as never)
+        return result
+      },
+    })
+  }
+}
+afterEach(() => {
+  Object.assign(Router.prototype, originals)
+})
+const copying = (f: Function): Function =>
+  Object.defineProperties(
+    (...args: unknown[]): unknown => Reflect.apply(f, undefined, args),
+    Object.getOwnPropertyDescriptors(f),
+  )
+
+describe('R08 under tracers that wrap the functions of layers', () => {
+  test.each(mountings)(
+    'R08 settings of an application mounted %s apply to its operations only',
+    async (_mounting, own, mounting) => {
+      wrapLayers(copying)
+      for (const { options, look, held, otherwise } of Object.values(cases)) {
+        const { ask } = await running((app, answering) => {
+          app.use(mounting(options, answering, sibling).routes())
+        })
+        expect(await look(ask, own)).toBe(held)
+        expect(await look(ask, '/admin/o')).toBe(otherwise)
+      }
+    },
+  )
+})
+
+describe('settings of an application, middleware and exceptions', () => {
+  test('an exception passes through the middleware of its application before a handler answers it', async () => {
+    const passed: unknown[] = []
+    const { ask } = await running((app, answering) => {
+      const api = apiApp({ auth: null, docs: false })
+      api.use(async (_ctx, next) => {
+        await next().catch((error: unknown) => {
+          passed.push(error)
+          throw error
+        })
+      })
+      api.get('/o', (ctx) => {
+        answering(ctx)
+        throw new Boom()
+      })
+      api.onError(Boom, () => ({ status: 402, body: 'boom' }))
+      app.use(new Router().use(api.routes()).routes())
+    })
+    expect(await ask('/o')).toMatchObject({ status: 402, body: 'boom', seen: [undefined] })
+    expect(passed).toEqual([expect.any(Boom)])
+  })
+
+  test('an exception of its middleware is answered, also if middleware made it of another one', async () => {
+    const { ask } = await running((app, answering) => {
+      const api = apiApp({ auth: null, docs: false })
+      api.use('/early', () => {
+        throw new Boom()
+      })
+      api.use('/other', async (_ctx, next) => {
+        await next().catch(() => {
+          throw new Boom()
+        })
+      })
+      api.get('/early', answering)
+      api.get('/other', () => {
+        throw new RangeError()
+      })
+      api.onError(Boom, () => ({ status: 402, body: 'boom' }))
+      app.use(new Router().use(api.routes()).routes())
+    })
+    expect(await ask('/early')).toMatchObject({ status: 402, body: 'boom', seen: [] })
+    expect(await ask('/other')).toMatchObject({ status: 402, body: 'boom', seen: [] })
+  })
+
+  test('an exception of a sibling after its middleware is not answered; an exception of its own second operation is', async () => {
+    const { ask, errors } = await running((app) => {
+      const api = apiApp({ auth: null, docs: false })
+      api.use((_ctx, next) => next())
+      api.get('/:a', (_ctx, next) => next())
+      api.get('/:a', (ctx, next) => {
+        if (ctx.params['a'] === 'own') throw new Boom()
+        return next()
+      })
+      api.onError(Boom, () => ({ status: 402, body: 'boom' }))
+      const other = new Router().get('/sibling', () => {
+        throw new Boom()
+      })
+      app.use(new Router().use(api.routes()).use(other.routes()).routes())
+      app.use(() => {
+        throw new Boom()
+      })
+    })
+    expect(await ask('/own')).toMatchObject({ status: 402, body: 'boom' })
+    expect(errors).toEqual([])
+    expect(await ask('/sibling')).toMatchObject({ status: 500 })
+    expect(await ask('/below')).toMatchObject({ status: 500 })
+    expect(errors).toEqual([expect.any(Boom), expect.any(Boom)])
+  })
+
+  test('settings of a router inside of it apply to the operations of that router, in addition to those of the application', async () => {
+    const { ask } = await running((app, answering) => {
+      const api = apiApp({ auth: staff(), docs: false, realm: 'outer', explain: true })
+      api.use('', authSettings({ realm: 'added' }))
+      operations(api as unknown as RouterInstance, answering)
+      app.use(new Router().use(api.routes()).use(sibling(answering).routes()).routes())
+    })
+    expect(await ask('/own')).toMatchObject({
+      challenges: ['Bearer realm="added"', 'Basic realm="added", charset="UTF-8"'],
+      body: { tried: expect.anything() },
+    })
+    const beside = await ask('/admin/o')
+    expect(beside.challenges).toEqual(['Bearer realm="api"', 'Basic realm="api", charset="UTF-8"'])
+    expect(beside.body).not.toHaveProperty('tried')
+  })
+
+  test('middleware finds the settings of its application after await next(), too', async () => {
+    const realms: string[] = []
+    const probe = withAuth(httpBearer({ authenticate: () => E.left(AuthError.invalid) }))
+    const { ask } = await running((app) => {
+      const api = apiApp({ auth: null, docs: false, realm: 'own' })
+      api.use(async (ctx, next) => {
+        await next()
+        realms.push(String(settingsRealm(ctx)))
+      })
+      const other = apiApp({ auth: null, docs: false, realm: 'other' })
+      other.get('/o', probe, () => {})
+      app.use(new Router().use(api.routes()).use(other.routes()).routes())
+    })
+    expect((await ask('/o')).challenges).toEqual(['Bearer realm="other"'])
+    expect(realms).toEqual(['own'])
+  })
+
+  test('a 401 that a handler answers has the realm of its application', async () => {
+    const { ask } = await running((app) => {
+      const outer = apiApp({ auth: null, docs: false, realm: 'outer' }).use((_ctx, next) => next())
+      const api = apiApp({ auth: staff(), docs: false, realm: 'own' })
+      api.get('/o', (ctx) => {
+        ctx.status = 401
+      })
+      app.use(new Router().use(outer.routes()).use(api.routes()).routes())
+    })
+    expect((await ask('/o', bearer('good'))).challenges[0]).toBe('Bearer realm="own"')
+  })
+})
+
+const settingsRealm = (ctx: object): unknown =>
+  Reflect.get(Object(Reflect.get(Object(Reflect.get(ctx, Symbol.for('koa-with-auth/exchange'))), 'settings')), 'realm')

@@ -1,0 +1,120 @@
+/** The setting `state` puts the principal where handlers written for koa-jwt or koa-passport read it. */
+import Router from '@koa/router'
+import type { Context, Next } from 'koa'
+import { apiApp, authSettings, httpBearer, optional, withAuth } from 'koa-with-auth'
+import { describe, expect, test } from 'vitest'
+import { bearer, expectDenied, challenge, running } from '../../support/models/behavior.js'
+
+const user = httpBearer({ authenticate: (_request, token) => /^(?:anna|ben)$/.test(token) && { name: token } })
+const slow = httpBearer({ authenticate: async (_request, token) => token === 'anna' && { name: token } })
+
+const stateOf = (ctx: Pick<Context, 'state'>): unknown => ({ ...ctx.state })
+
+/** A router whose handlers record `ctx.state`, below the setting; `above` runs outside of the guards. */
+const noting = async (fill: (router: Router, note: (ctx: Context) => void) => void, name = 'user') => {
+  const noted: unknown[] = []
+  const after: unknown[] = []
+  const served = await running((app) => {
+    app.use(authSettings({ state: name }))
+    app.use(async (ctx: Context, next: Next) => {
+      await next()
+      after.push(stateOf(ctx))
+    })
+    const router = new Router()
+    fill(router, (ctx) => {
+      noted.push(stateOf(ctx))
+      ctx.body = 'ok'
+    })
+    app.use(router.routes())
+  })
+  return { ...served, noted, after }
+}
+
+describe('authSettings({ state })', () => {
+  test.each([
+    ['a sync hook', withAuth(user)],
+    ['an async hook', withAuth(slow)],
+  ])('sets the principal of %s, as in request.auth', async (_what, guard) => {
+    const { ask, noted } = await noting((router, note) => {
+      router.get('/x', guard, (ctx) => {
+        expect(ctx.state['user']).toBe(ctx.request.auth)
+        note(ctx)
+      })
+    })
+    expect((await ask('/x', bearer('anna'))).status).toBe(200)
+    expect(noted).toEqual([{ user: { name: 'anna' } }])
+  })
+
+  test('sets it under the given name', async () => {
+    const { ask, noted } = await noting(
+      (router, note) => router.get('/x', withAuth(user), (ctx) => note(ctx as Context)),
+      'account',
+    )
+    await ask('/x', bearer('anna'))
+    expect(noted).toEqual([{ account: { name: 'anna' } }])
+  })
+
+  test('sets nothing for a public operation, an anonymous caller or a refused request', async () => {
+    const { ask, noted, after } = await noting((router, note) => {
+      router.get('/public', withAuth(null), (ctx) => note(ctx as Context))
+      router.get('/plain', (ctx) => note(ctx as Context))
+      router.get('/optional', withAuth(optional(user)), (ctx) => note(ctx as Context))
+      router.get('/x', withAuth(user), (ctx) => note(ctx as Context))
+    })
+    for (const path of ['/public', '/plain']) expect((await ask(path, bearer('anna'))).status).toBe(200)
+    expect((await ask('/optional')).status).toBe(200)
+    expectDenied(await ask('/x', bearer('other')), 401, [challenge.refusedBearer])
+    expect(noted).toEqual([{}, {}, {}])
+    expect(after).toEqual([{}, {}, {}, {}])
+  })
+
+  test('keeps in a public operation what others have set', async () => {
+    const { ask, noted } = await noting((router, note) => {
+      router.use((ctx, next) => {
+        ctx.state['user'] = 'a guest'
+        return next()
+      })
+      router.get('/public', withAuth(null), (ctx) => note(ctx as Context))
+    })
+    await ask('/public')
+    expect(noted).toEqual([{ user: 'a guest' }])
+  })
+
+  test('each of two operations for one request finds its own principal, and the first finds it again', async () => {
+    const { ask, noted } = await noting((router, note) => {
+      const around = async (ctx: unknown, next: Next) => {
+        note(ctx as Context)
+        await next()
+        note(ctx as Context)
+      }
+      router.get('/:a', withAuth(user), around)
+      router.get('/:b', withAuth(null), around)
+      router.get('/x', withAuth(httpBearer({ authenticate: () => ({ name: 'inner' }) })), (ctx) => note(ctx as Context))
+      router.get('/y', withAuth(httpBearer({ authenticate: () => false })), (ctx) => note(ctx as Context))
+    })
+    const [outer, inner] = [{ user: { name: 'anna' } }, { user: { name: 'inner' } }]
+    expect((await ask('/x', bearer('anna'))).status).toBe(200)
+    expect(noted.splice(0)).toEqual([outer, {}, inner, {}, outer])
+    await ask('/y', bearer('anna'))
+    expect(noted).toEqual([outer, {}, {}, outer])
+  })
+
+  test('in an application applies to its own operations', async () => {
+    const noted: unknown[] = []
+    const { ask } = await running((app) => {
+      const note = (ctx: object) => void noted.push(stateOf(ctx as Context))
+      const api = apiApp({ auth: user, docs: false, state: 'user' })
+      api.get('/own', note)
+      const sibling = withAuth(user)(new Router()).get('/sibling', note)
+      app.use(new Router().use(api.routes()).use(sibling.routes()).routes())
+    })
+    await ask('/own', bearer('anna'))
+    await ask('/sibling', bearer('anna'))
+    expect(noted).toEqual([{ user: { name: 'anna' } }, {}])
+  })
+
+  test.each([1, '', 'a b', '__proto__', 'constructor', 'toString', null])('%j is a TypeError', (state) => {
+    const message = "authSettings({ state }) must be the name of a property of ctx.state, such as 'user'"
+    expect(() => authSettings({ state: state as string })).toThrow(new TypeError(message))
+  })
+})

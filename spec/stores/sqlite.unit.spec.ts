@@ -1,0 +1,143 @@
+/** SQLite stores: values in statements, a locked file, and a clock that is set back. */
+import { createClient } from '@libsql/client'
+import fc from 'fast-check'
+import { afterAll, describe, expect, it, afterEach, beforeEach, vi } from 'vitest'
+import { setTimeout as pause } from 'node:timers/promises'
+import { sqliteKeyStore } from 'koa-with-auth/keys/sqlite'
+import { mkdirSync, readFileSync, rmdirSync, truncateSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { withValues } from '../../src/stores/sqlite.js'
+import { digestOf, recordOf } from '../support/stores/keyStores.js'
+import { sqliteFile } from '../support/stores/sessionStores.js'
+
+// A value cannot change an SQL statement, whatever it contains.
+describe('SQL', () => {
+  const client = createClient({ url: ':memory:' })
+  afterAll(() => client.close())
+
+  // In hexadecimal digits, because the client reads a string only up to its first NUL
+  const stored = async (value: string | number): Promise<string> => {
+    const { rows } = await client.execute(withValues('select hex(?) as value', [value]))
+    const digits = rows[0]?.['value']
+    return typeof digits === 'string' ? Buffer.from(digits, 'hex').toString() : 'no text'
+  }
+
+  describe('withValues', () => {
+    it.each(["'; drop table auth_sessions; --", "''", '?', '? ?', '\u0000', 'a\u0000b', '"', '\\', '', 'ü€😀'])(
+      'stores a string with SQL as it is: %j',
+      async (text) => {
+        expect(await stored(text)).toBe(text)
+      },
+    )
+
+    it('stores any string and any integer', async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.oneof(fc.string({ unit: 'grapheme' }), fc.maxSafeInteger()), async (value) => {
+          expect(await stored(value)).toBe(String(value))
+        }),
+      )
+    })
+
+    it('is a TypeError if there are more values than places, or fewer', () => {
+      expect(() => withValues('select ?', [])).toThrow(TypeError)
+      expect(() => withValues('select ?', [1, 2])).toThrow(TypeError)
+    })
+  })
+})
+
+// An SQLite file that another connection locks: requests wait for the lock, also while the file is opened.
+
+describe('a file that is locked', () => {
+  const first = sqliteFile()
+  it('when it is opened is tried again, until the lock is released', async () => {
+    const other = createClient({ url: first() })
+    const lock = await other.transaction('write')
+    const store = sqliteKeyStore({ url: first() })
+    // The tables cannot be created yet
+    const asked = store.list('anna')
+    await pause(100)
+    await lock.rollback()
+    expect(await asked).toEqual([])
+    other.close()
+    store.close()
+  })
+
+  const second = sqliteFile()
+  it('when it is written is tried again, until the lock is released', async () => {
+    const store = sqliteKeyStore({ url: second() })
+    await store.list('anna')
+    const other = createClient({ url: second() })
+    const lock = await other.transaction('write')
+    const changed = store.insert(digestOf('a'), recordOf('a'))
+    await pause(100)
+    await lock.rollback()
+    expect(await changed).toBe(true)
+    other.close()
+    store.close()
+  })
+})
+
+// An SQLite file while the clock of the machine is set back an hour: an outage ends when the file works again, not an hour later.
+describe('the clock', () => {
+  const HOUR = 3_600_000
+
+  // How long `sqliteConnection.ts` waits before it opens a file again, and some more
+  const PAUSE = 300
+
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: Date.now() }))
+  afterEach(() => void vi.useRealTimers())
+  const setBack = () => vi.setSystemTime(Date.now() - HOUR)
+
+  describe('K-13 the clock is set back', () => {
+    const first = sqliteFile()
+    it('after the file could not be opened: it is opened when it exists', async () => {
+      const path = fileURLToPath(first())
+      const store = sqliteKeyStore({ url: first() })
+      // A folder cannot be opened as a file
+      mkdirSync(path)
+      await expect(store.list('anna')).rejects.toThrow()
+      rmdirSync(path)
+      setBack()
+      await pause(PAUSE)
+      expect(await store.list('anna')).toEqual([])
+      store.close()
+    })
+
+    const second = sqliteFile()
+    it('while the file is open: a request to an emptied file ends', async () => {
+      const [path, store] = [fileURLToPath(second()), sqliteKeyStore({ url: second(), engine: '@libsql/client' })]
+      await store.insert(digestOf('a'), recordOf('a'))
+      setBack()
+      await pause(PAUSE)
+      const looking = createClient({ url: second() })
+      await looking.execute('pragma wal_checkpoint(truncate)')
+      looking.close()
+      const kept = readFileSync(path)
+      truncateSync(path, 0)
+      await expect(store.list('anna')).rejects.toThrow()
+      // The failure has closed the file; when it is opened again, it reports what is lost
+      await expect(store.list('anna')).rejects.toThrow(/no such table/)
+      writeFileSync(path, kept)
+      await pause(PAUSE)
+      expect((await store.list('anna')).map(({ id }) => id)).toEqual(['a'])
+      store.close()
+    })
+
+    const third = sqliteFile()
+    it('while a change waits for a lock: it gives up after the usual time', async () => {
+      const store = sqliteKeyStore({ url: third(), engine: '@libsql/client' })
+      await store.list('anna')
+      const other = createClient({ url: third() })
+      const lock = await other.transaction('write')
+      const changing = store.insert(digestOf('a'), recordOf('a'))
+      setBack()
+      // A limit ten times the expected time
+      const given = await Promise.race([changing.catch((error: unknown) => error), pause(15_000, 'still waiting')])
+      expect(String(given)).toMatch(/SQLITE_BUSY/)
+      await lock.rollback()
+      expect(await store.insert(digestOf('a'), recordOf('a'))).toBe(true)
+      other.close()
+      store.close()
+    }, 30_000)
+  })
+})

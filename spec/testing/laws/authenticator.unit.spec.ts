@@ -1,0 +1,271 @@
+/** Each law of authenticators: what breaks it is found, with the fix; what only looks wrong is not. */
+import { either as E, option as O } from 'fp-ts'
+import type { Context, Request } from 'koa'
+import {
+  anyOf,
+  apiKeyHeader,
+  AuthError,
+  authorize,
+  fromHeader,
+  httpBasicAuth,
+  httpBearer,
+  flatMap,
+  optional,
+  sessionAuth,
+  type Authenticator,
+} from 'koa-with-auth'
+import { checkAuthenticator, lawsOf, type LawOptions } from 'koa-with-auth/testing/laws'
+import { withBearer, withCookie, withHeader, mergeRequests } from 'koa-with-auth/testing'
+import { describe, expect, it } from 'vitest'
+import { bearer, breachesOf, isRight, right, valid } from '../../support/models/brokenLaws.js'
+
+describe('the law "total" finds', () => {
+  it.each([
+    ['throws', (token: string) => isRight(token) || raise(new Error('no'))],
+    ['rejects', async (token: string) => isRight(token) || raise(new Error('no'))],
+    ['rejects with undefined', (token: string) => isRight(token) || Promise.reject(undefined)],
+    ['returns a function that does not yield an Either', (token: string) => isRight(token) || (() => false)],
+  ])('A-30 a hook that %s, which would be a 500 instead of a refusal', async (_way, hook) => {
+    const [breach] = await breachesOf(bearer(hook), { valid })
+    expect(breach).toMatchObject({ law: expect.stringMatching(/^is total/) })
+    expect(breach?.counterexample).toContain('raised')
+  })
+
+  it('an authenticator made by hand that throws, rejects or does not return an Either', async () => {
+    for (const evaluate of [
+      () => raise(new Error('x')),
+      () => Promise.reject(new Error('x')),
+      () => ({ user: 'anna' }),
+    ]) {
+      // Safe: a caller without types could make this
+      const made = Object.assign(() => evaluate, {
+        description: right.description,
+        evaluate,
+      }) as unknown as Authenticator<unknown>
+      const violations = await breachesOf(made, { valid })
+      expect(violations.map(({ law }) => law)).toContainEqual(expect.stringMatching(/^is total/))
+    }
+  })
+
+  it('no hook that settles within the time of `within`', async () => {
+    const late = (ms: number) => bearer((token) => new Promise((go) => setTimeout(() => go(isRight(token)), ms)))
+    expect(await breachesOf(late(1), { valid, within: 2000, runs: 5 })).toStrictEqual([])
+    const [breach] = await breachesOf(late(400), { valid, within: 100, runs: 5 })
+    expect(breach?.fix).toContain('within 100 ms')
+  })
+})
+
+const raise = (error: unknown): never => {
+  throw error
+}
+
+describe('the law "fails closed" finds', () => {
+  it('A-17 a principal that is read from a field that is not a credential', async () => {
+    const trusting = (request: Request) =>
+      (request.get('X-User') !== '' && { user: request.get('X-User') }) ||
+      (request.get('Authorization') === 'Bearer supersecret' && { user: 'anna' })
+    const violations = await breachesOf(trusting, { valid: [withBearer('supersecret')] })
+    expect(violations.find(({ law }) => /^fails closed/.test(law))?.counterexample).toContain('X-User: admin')
+  })
+
+  it('no optional authenticator, which admits anonymous callers as undefined', async () => {
+    expect(await breachesOf(optional(right), { valid })).toStrictEqual([])
+    const guest = flatMap((who: unknown) => who ?? { user: 'guest' })(optional(right))
+    expect((await breachesOf(guest, { valid })).map(({ law }) => law)).toContainEqual(
+      expect.stringMatching(/^fails closed/),
+    )
+  })
+})
+
+describe('the law "refuses others" finds', () => {
+  it('no hook that checks the password of the user, although each is valid for another', async () => {
+    const users = new Map([['anna', 'secret-of-anna'], ['sam', 'secret-of-sam']]) // prettier-ignore
+    const pairs = [...users].map(([username, password]) => ({ username, password }))
+    const careful = httpBasicAuth({
+      authenticate: (_request, name, password) => users.get(name) === password && { name },
+    })
+    expect(await breachesOf(careful, { valid: pairs })).toStrictEqual([])
+    const careless = httpBasicAuth({
+      authenticate: (_request, name, password) => [...users.values()].includes(password) && { name },
+    })
+    expect((await breachesOf(careless, { valid: pairs })).map(({ law }) => law)).toContainEqual(
+      expect.stringMatching(/^refuses wrong/),
+    )
+  })
+
+  it.each([
+    ['the first of two values', (keys: ReadonlyArray<string>) => keys[0] !== keys[1] && keys[0] === 'Partner-Key'],
+    [
+      'the last of two values',
+      (keys: ReadonlyArray<string>) => keys[0] !== keys.at(-1) && keys.at(-1) === 'Partner-Key',
+    ],
+    ['two equal values', (keys: ReadonlyArray<string>) => keys[1] === keys[0] && keys[0] === 'Partner-Key'],
+  ])('A-22 an authenticator that accepts %s of one field, and guesses which one counts', async (_which, takes) => {
+    const careless = (request: Request) => {
+      const sent = fromHeader('X-API-Key')(request)
+      if (O.isNone(sent)) return false
+      return (typeof sent.value === 'string' ? sent.value === 'Partner-Key' : takes(sent.value)) && { client: 'Acme' }
+    }
+    const [breach, ...others] = await breachesOf(careless, { valid: [withHeader('X-API-Key', 'Partner-Key')] })
+    expect(breach).toMatchObject({
+      law: expect.stringMatching(/^refuses wrong/),
+      fix: expect.stringMatching(/never guess/),
+    })
+    expect(others).toStrictEqual([])
+  })
+
+  const people = ['sam', 'anna']
+  it.each<[name: string, table: object, key: string]>([
+    ['an array', people, '1'],
+    ['an array whose first field is empty', ['', 'anna'], '1'],
+    ['a function', Object.assign((a: unknown) => a, { k1: 'anna' }), 'k1'],
+    [
+      'a class',
+      class Table {
+        static readonly k1 = 'anna'
+      },
+      'k1',
+    ],
+    ['URLSearchParams', Object.assign(new URLSearchParams('a=b'), { k1: 'anna' }), 'k1'],
+    ['a Map that is indexed', Object.assign(new Map([['k2', 'anna']]), { k1: 'anna' }), 'k1'],
+    ['a Buffer', Object.assign(Buffer.from('anna'), { k1: 'anna' }), 'k1'],
+    ['a typed array without elements', Object.assign(new Uint8Array(new ArrayBuffer(8), 8), { k1: 'anna' }), 'k1'],
+    ['a string', Object.assign(new String('anna'), { k1: 'anna' }), 'k1'],
+    ['an Error', Object.assign(new Error('no table'), { k1: 'anna' }), 'k1'],
+    ['a RegExp', Object.assign(/a/, { k1: 'anna' }), 'k1'],
+  ])('%s as a table of keys, which also has values under names that were never issued', async (_name, table, key) => {
+    const breaches = await breachesOf(
+      bearer((token) => Reflect.get(table, token)),
+      { valid: [key] },
+    )
+    expect(breaches.find(({ law }) => /^refuses wrong/.test(law))?.fix).toContain('Map')
+  })
+
+  it('no table that is a Map', async () => {
+    const table = new Map([['k1-of-anna', 'anna']])
+    expect(
+      await breachesOf(
+        bearer((token) => table.get(token)),
+        { valid: ['k1-of-anna'] },
+      ),
+    ).toStrictEqual([])
+  })
+
+  it('no list that accepts a valid credential beside a wrong one of another kind', async () => {
+    const key = apiKeyHeader({ authenticate: (_request, sent) => sent === 'Partner-Key' && { client: 'Acme' } })
+    const both = mergeRequests(withBearer('supersecret'), withHeader('key', 'Partner-Key'))
+    expect(await breachesOf(anyOf([right, key]), { valid: [both] })).toStrictEqual([])
+  })
+})
+
+describe('the law "deterministic" finds', () => {
+  it('a hook that counts, and one that passes once', async () => {
+    let calls = 0
+    const violations = await breachesOf(
+      bearer((token) => isRight(token) && { calls: ++calls }),
+      { valid },
+    )
+    expect(violations.map(({ law }) => law)).toStrictEqual([expect.stringMatching(/^is deterministic/)])
+    expect(violations[0]?.counterexample).toMatch(/first: .*\nthen: /)
+  })
+
+  it('no difference that the option `equal` allows', async () => {
+    let calls = 0
+    const counting = bearer((token) => isRight(token) && { user: 'anna', calls: ++calls })
+    const equal = (one: unknown, other: unknown) =>
+      Reflect.get(Object(one), 'user') === Reflect.get(Object(other), 'user')
+    expect(await breachesOf(counting, { valid, equal })).toStrictEqual([])
+  })
+
+  it('A-38 a principal that one request leaves for another', async () => {
+    let current: unknown
+    const shared = bearer(async (token) => {
+      current = isRight(token)
+      await new Promise((go) => setTimeout(go, token === 'supersecret' ? 2 : 1))
+      return current
+    })
+    expect(await breachesOf(shared, { valid, runs: 5 })).toStrictEqual([])
+    const global: { user?: unknown } = {}
+    const leaky = (request: Request) => {
+      if (request.get('Authorization') === 'Bearer supersecret') global.user = { user: 'anna' }
+      return global.user
+    }
+    expect((await breachesOf(leaky, { valid: [withBearer('supersecret')] })).length).toBeGreaterThan(0)
+  })
+})
+
+describe('the law "leaks nothing" finds a credential', () => {
+  it.each([
+    ['the message of an exception', (token: string) => isRight(token) || raise(new Error(`no user ${token}`))],
+    ['a property of an exception', (token: string) => isRight(token) || raise({ why: { token } })],
+    ['the scope of an insufficient', (token: string) => isRight(token) || E.left(AuthError.insufficient([token]))],
+    [
+      'a failure, as base64',
+      (token: string) =>
+        isRight(token) || E.left({ ...AuthError.invalid, sent: Buffer.from(token).toString('base64') }),
+    ],
+  ])('A-37 in %s', async (_where, hook) => {
+    const violations = await breachesOf(bearer(hook), { valid })
+    expect(violations.map(({ law }) => law)).toContainEqual(expect.stringMatching(/^leaks nothing/))
+  })
+
+  it('A-37 if it is only a password, not the whole field', async () => {
+    const basic = httpBasicAuth({
+      authenticate: (_request, user, password) =>
+        (user === 'admin' && password === 'secret') || E.left({ ...AuthError.invalid, password }),
+    })
+    const violations = await breachesOf(basic, { valid: [{ username: 'admin', password: 'secret' }] })
+    expect(violations.map(({ law }) => law)).toStrictEqual([expect.stringMatching(/^leaks nothing/)])
+  })
+})
+
+describe('options of the laws', () => {
+  it('above and app: middleware can make a session of a cookie', async () => {
+    const sessions = new Map([['sid-of-anna', { populated: true, user: { username: 'anna' } }]])
+    const above = [
+      (ctx: Context, next: () => Promise<unknown>) => {
+        ctx.app.keys = ['k'.repeat(32)]
+        ctx['sessionOptions'] = { key: 'koa.sess' }
+        ctx['session'] = sessions.get(ctx.cookies.get('koa.sess') ?? '') ?? { populated: false }
+        return next()
+      },
+    ]
+    const options = { valid: [withCookie('koa.sess', 'sid-of-anna')], above }
+    expect(await breachesOf(sessionAuth(), options)).toStrictEqual([])
+    expect(await breachesOf(authorize(() => true)(sessionAuth()), options)).toStrictEqual([])
+    expect((await breachesOf(sessionAuth(), { ...options, valid: [withCookie('koa.sess', 'other')] })).length).toBe(1)
+  })
+
+  it.each([
+    { wrong: { valid: [] }, expected: /valid.*one request or credential/ },
+    { wrong: { valid, within: 0 }, expected: /within/ },
+    { wrong: { valid, runs: -1 }, expected: /runs/ },
+    { wrong: { valid, tries: 3 }, expected: /no option "tries"/ },
+  ])('a wrong option is a TypeError that names the place: $expected', async ({ wrong, expected }) => {
+    // Safe: a caller without types could pass this
+    const options = wrong as unknown as LawOptions
+    expect(() => lawsOf(right, options)).toThrow(TypeError)
+    expect(() => lawsOf(right, options)).toThrow(expected)
+    await expect(checkAuthenticator(right, options)).rejects.toThrow(expected)
+  })
+
+  it('a bare credential without one clear place is a TypeError that names the fix', () => {
+    const bare = (request: Request) => request.get('X') === 'x' && { user: 'anna' }
+    expect(() => lawsOf(bare, { valid: ['x'] })).toThrow(/withHeader/)
+    expect(() => lawsOf(anyOf([right, right]), { valid: ['x'] })).toThrow(/withBearer/)
+    expect(() => lawsOf(httpBearer as never, { valid })).toThrow(/call it/)
+  })
+
+  it('the same seed sends the same requests, and another seed sends others', async () => {
+    const asked = async (seed: number) => {
+      const seen: string[] = []
+      await breachesOf(
+        bearer((token) => (seen.push(token), isRight(token))),
+        { valid, seed, runs: 30 },
+      )
+      return seen
+    }
+    expect(await asked(7)).toStrictEqual(await asked(7))
+    expect(await asked(7)).not.toStrictEqual(await asked(8))
+  })
+})
