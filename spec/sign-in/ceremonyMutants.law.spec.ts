@@ -1,5 +1,5 @@
 /** Each law of a ceremony is needed: a change of the code that breaks one is noticed. */
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -109,7 +109,9 @@ const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-mutants-'))
 buildPackage(folder)
 symlinkSync(`${repository}node_modules`, join(folder, 'node_modules'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
-const source = readFileSync(`${repository}src/sign-in/ceremony.ts`, 'utf8')
+// The files that are changed: the last one exports the ceremonies, and imports the others
+const files = ['Kind', 'ceremony']
+const source = files.map((file) => readFileSync(`${repository}src/sign-in/${file}.ts`, 'utf8')).join('\0')
 const load = createRequire(join(folder, 'package.json'))
 
 const built = (name: string, changes: ReadonlyArray<Mutant>): Make => {
@@ -119,10 +121,13 @@ const built = (name: string, changes: ReadonlyArray<Mutant>): Make => {
     text = text.replaceAll(from, () => to)
   }
   const compilerOptions = { module: ts.ModuleKind.CommonJS, target: ts.ScriptTarget.ES2022, esModuleInterop: true }
-  const path = join(folder, 'dist/cjs/sign-in', `${name.replaceAll(/\W/g, '_')}.js`)
-  writeFileSync(path, ts.transpileModule(text, { compilerOptions }).outputText)
+  const own = join(folder, 'dist/cjs', name.replaceAll(/\W/g, '_'))
+  mkdirSync(own)
+  text.split('\0').forEach((one, at) => {
+    writeFileSync(join(own, `${files[at]!}.js`), ts.transpileModule(one, { compilerOptions }).outputText)
+  })
   // Safe: the module exports it
-  return (load(path) as { readonly ceremonies: Make }).ceremonies
+  return (load(join(own, 'ceremony.js')) as { readonly ceremonies: Make }).ceremonies
 }
 
 /** The first law that does not hold. */

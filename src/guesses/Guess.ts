@@ -4,11 +4,23 @@
  * Limiters see only digests, so a store of counts does not reveal users and addresses.
  */
 import { hash } from 'node:crypto'
+import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
+import * as AuthErrors from '../core/AuthError.js'
+import type { AuthError } from '../core/AuthError.js'
 import { isThenable } from '../core/Result.js'
 import { ownOrGetter } from '../core/data.js'
 import { checkOptions, maybe, string } from '../core/options.js'
-import { addressShare, networkShare, type Limiter, type Limiters } from './Limiter.js'
+import {
+  addressShare,
+  checkLimiters,
+  countOne,
+  networkShare,
+  takeBack,
+  type Counted,
+  type Limiter,
+  type Limiters,
+} from './Limiter.js'
 
 /*
  * What an account's name is counted as: one form for all spellings that some database, directory or form takes for the
@@ -284,3 +296,37 @@ export const addressOf = ({ address }: Guess, request: Request): string =>
   address === undefined || address === '' ? clientAddress(request) : (networkOf(address) ?? address)
 
 const guessed = { account: maybe(string), address: maybe(string) }
+
+/**
+ * Counts one, and runs `f` if that is not too many. Otherwise it is throttled. What was counted is taken back unless
+ * `f` resolves to a failure with the reason `wrong`, or `stays`.
+ */
+type Counting = <A>(
+  account: string,
+  address: string,
+  f: () => Promise<E.Either<AuthError, A>> | E.Either<AuthError, A>,
+  stays?: boolean,
+) => Promise<E.Either<AuthError, A>>
+
+/**
+ * Counts guesses at codes, and what asks for mails, by an account and an address: both by the same limiter, so that asking
+ * again gives no new tries. Throws a TypeError for what is no limiter.
+ */
+export const counting = (limiter: Limiter | Limiters): Counting => {
+  const countsOf = countsIn(checkLimiters(limiter))
+  return async (account, address, f, stays = false) => {
+    const counted: Counted[] = []
+    for (const count of countsOf(account, { address, isCrossSite: false })) {
+      const one = await countOne(count.limiter, count.key, (result) => result)
+      counted.push(one)
+      const left = one._tag === 'Counted' ? Math.min(one.left, (count.atMost ?? Infinity) - one.total) : -1
+      if (left >= 0) continue
+      counted.forEach(takeBack)
+      return E.left(one._tag === 'Failed' ? AuthErrors.unavailable() : AuthErrors.throttled(one.retryAfter))
+    }
+    const result = await f()
+    const isWrong = E.isLeft(result) && result.left.reason === 'wrong'
+    if (!isWrong && !stays) counted.forEach(takeBack)
+    return result
+  }
+}

@@ -1,7 +1,7 @@
 /**
  * The session of a request, which koa-session put on the context, and warnings about how it was set up.
  */
-import { createHash, createHmac } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from 'node:crypto'
 import * as O from 'fp-ts/lib/Option.js'
 import type Koa from 'koa'
 import type { Context } from 'koa'
@@ -152,6 +152,27 @@ export const signed = (keys: unknown, text: string): string => {
 export const derivedFrom = (keys: unknown, purpose: string): ReadonlyArray<Buffer> => {
   const each: ReadonlyArray<unknown> = Array.isArray(keys) ? keys.map((key: unknown) => [key]) : [keys]
   return each.map((key) => createHash('sha256').update(signed(key, purpose)).digest())
+}
+
+const NONCE = 12
+const TAG = 16
+
+/** Seals content under a derived key (AES-256-GCM): the nonce, what is encrypted, the tag. `owner` is whose it is. */
+export const sealed = (key: Buffer, content: string | Buffer, owner = ''): Buffer => {
+  const nonce = randomBytes(NONCE)
+  const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(owner))
+  return Buffer.concat([nonce, cipher.update(content), cipher.final(), cipher.getAuthTag()])
+}
+
+/** What was sealed under this key for this owner; `undefined` for anything else. */
+export const unsealed = (key: Buffer, raw: Buffer, owner = ''): Buffer | undefined => {
+  try {
+    const decipher = createDecipheriv('aes-256-gcm', key, raw.subarray(0, NONCE), { authTagLength: TAG })
+    decipher.setAAD(Buffer.from(owner)).setAuthTag(raw.subarray(-TAG))
+    return Buffer.concat([decipher.update(raw.subarray(NONCE, -TAG)), decipher.final()])
+  } catch {
+    return undefined // another key made it, or none
+  }
 }
 
 /** Which key made a signature: the first, one of the others, or none. */

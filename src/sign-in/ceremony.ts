@@ -7,132 +7,29 @@
  * The order in `finish` is the security: open, end, subject, spend, check, complete. A step that fails runs no later
  * one. This file knows no Koa; `signIn.ts` is the glue.
  */
-import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto'
+import { createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError, UnfinishedReason } from '../core/AuthError.js'
+import { ceremonyDigest, ceremonyEvents, report, userDigest, type CeremonyEvent } from '../core/events.js'
 import type { Proof, ProofGiven } from '../core/Proof.js'
 import { failureOf } from '../core/Result.js'
 import { constantTimeEqual } from '../core/data.js'
-import { derivedFrom } from '../kinds/plainSession.js'
+import { derivedFrom, sealed, unsealed } from '../kinds/plainSession.js'
 import type { Spent } from '../core/Spent.js'
-import { localPath } from './localPath.js'
-import { ceremonyReports, spentBefore } from './CeremonyReports.js'
-
-// -------------------------------------------------------------------------------------
-// model
-// -------------------------------------------------------------------------------------
-
-/** What a ceremony is for. `reset` and `verify` never sign in; `link` and `stepUp` are for a user who is signed in. */
-export type Intent = 'signIn' | 'link' | 'stepUp' | 'reset' | 'verify'
-
-/** Where a ceremony is shown: in the whole tab, or in a window that the page of its opener opened. */
-export type Display = 'page' | 'popup'
-
-/** A request as kinds see it. */
-export interface Incoming {
-  readonly method: string
-  readonly path: string
-  readonly query: URLSearchParams
-  /** The members of a JSON object or the fields of a form; without a prototype, and empty if nothing was sent. */
-  readonly body: Readonly<Record<string, unknown>>
-  /** The principal of the operation, if there is one. */
-  readonly principal: unknown
-  /** The address of the client, or its network, as limiters count it. */
-  readonly address: string
-}
-
-/** One ceremony, as its kind sees it. */
-export interface Ceremony {
-  readonly intent: Intent
-  /** The identifier of the user whom it is about: who began it, or who gave the first proof. */
-  readonly subject: string | undefined
-  /** The public origin of the application, for links and redirects. */
-  readonly origin: string
-  /** The path of this origin that follows. */
-  readonly returnTo: string
-  readonly display: Display
-  /** When it ends, in milliseconds since 1970. */
-  readonly until: number
-  /**
-   * 256 secret bits in base64url for a purpose, such as `nonce`. They are derived from the key of the handle, and are
-   * the same at the beginning and at the end. No other ceremony has them.
-   */
-  readonly secret: (purpose: string) => string
-}
-
-/** What goes out at the beginning: a redirect (303), or a body that is answered as JSON; `null`: 204. */
-export type Sent = { readonly redirect: string } | { readonly body: object | null }
-
-/** What a kind begins: what the handle keeps (JSON), and what goes out with the handle. */
-export interface Begun<Kept> {
-  readonly kept: Kept
-  readonly send: (handle: string) => Sent | Promise<Sent>
-}
-
-/** What a request answers: the handle, and what the kind checks. */
-export interface Answered<Answer> {
-  readonly handle: string
-  readonly answer: Answer
-  /** What a handle is that cannot be opened in this browser. Default `unknown`; only for what is known to be genuine. */
-  readonly elsewhere?: UnfinishedReason | undefined
-}
-
-/** Signs strings for one kind, such as the links in its mails. The signatures fit no other kind. */
-export interface Signer {
-  readonly sign: (text: string) => string
-  readonly verify: (text: string, signature: string) => boolean
-}
-
-/**
- * One way to prove something. It knows neither cookies nor stores nor users. Every function may throw: an
- * `UnavailableError` is an outage (503), anything else a 500.
- *
- * `Ask` is what `begin(kind, { ask })` may say, `Kept` what the handle keeps, `Answer` what is read at the end.
- */
-export interface Kind<Ask, Kept, Answer, P extends ProofGiven = ProofGiven> {
-  /** Such as `oidc:https://accounts.example`. A handle opens in no kind of another name. */
-  readonly name: string
-  /** How long it lasts, in milliseconds. */
-  readonly lifetime: number
-  /** How many answers are checked. Default 1; more only for codes that people type. */
-  readonly tries?: number | undefined
-  /** Whether only the browser that began can finish. Default `true`. Otherwise it can only `reset` and `verify`. */
-  readonly bound?: boolean | undefined
-  /** What it is good for. Default `signIn`, `link` and `stepUp`; if not bound, `reset` and `verify`. */
-  readonly intents?: ReadonlyArray<Intent> | undefined
-  /** The fields of an answer that another site posts. Such a POST is answered with 303 to a GET of the same path. */
-  readonly posted?: ReadonlyArray<string> | undefined
-  /**
-   * Makes the kind whose answers come back to this path, for a kind that was not given one. `begin` and `finish` use what it
-   * returns, with the path of the route that has `finish(kind)`.
-   */
-  readonly at?: ((callback: string) => Kind<Ask, Kept, Answer, P>) | undefined
-  /** Whether an answer that comes again, in the session that it made, leads where it led. Default `false`: `unknown`. */
-  readonly leadsAgain?: boolean | undefined
-  /** `false` for a kind that does everything in `check`, such as a registration: `finish` can do without a hook. Default `true`. */
-  readonly needsHook?: boolean | undefined
-  /** Begins. It may ask the network, and must not write. */
-  readonly begin: (
-    incoming: Incoming,
-    ceremony: Ceremony,
-    ask: Ask | undefined,
-    signer: Signer,
-  ) => E.Either<AuthError, Begun<Kept>> | Promise<E.Either<AuthError, Begun<Kept>>>
-  /** Finds the handle and the answer in a request. Sync, without effects. `undefined`: there is none (`unknown`). */
-  readonly read: (incoming: Incoming, signer: Signer) => Answered<Answer> | undefined
-  /** Checks the answer, after it was spent. It may ask the network. */
-  readonly check: (
-    kept: Kept,
-    answer: Answer,
-    ceremony: Ceremony,
-  ) => E.Either<AuthError, P> | Promise<E.Either<AuthError, P>>
-}
-
-/** The half of a kind that begins. */
-export interface Beginner<Ask, Kept> extends Omit<Kind<Ask, Kept, never>, 'read' | 'check' | 'at'> {
-  readonly at?: ((callback: string) => Beginner<Ask, Kept>) | undefined
-}
+import {
+  intentsOf,
+  isForSubject,
+  localPath,
+  type Beginner,
+  type Ceremony,
+  type Display,
+  type Incoming,
+  type Intent,
+  type Kind,
+  type Sent,
+  type Signer,
+} from './Kind.js'
 
 /** A ceremony whose answer was right. */
 export interface Finished<P extends ProofGiven = ProofGiven> {
@@ -149,7 +46,7 @@ export interface Finished<P extends ProofGiven = ProofGiven> {
 }
 
 /** What is known when a ceremony begins. */
-export interface Beginning<Ask> {
+interface Beginning<Ask> {
   readonly incoming: Incoming
   /** The secret of the browser. */
   readonly browser: string
@@ -164,7 +61,7 @@ export interface Beginning<Ask> {
 }
 
 /** What the application decided. */
-export interface Completed {
+interface Completed {
   /** The identifier of the user who was signed in, or who got the proof. */
   readonly user: string | undefined
   /** Whether the application accepted it; otherwise it has written a response of its own. */
@@ -186,14 +83,14 @@ export interface Finishing<P extends ProofGiven> {
 }
 
 /** What became of a ceremony: it was completed, or it had been before. */
-export interface Ended {
+interface Ended {
   readonly returnTo: string
   readonly display: Display
   readonly completed?: Completed
 }
 
 /** What ceremonies need of an application. */
-export interface CeremonyHost {
+interface CeremonyHost {
   /** The signing keys, as they are now. */
   readonly keys: () => unknown
   /** The application's name. */
@@ -221,8 +118,6 @@ interface Content {
   readonly kept: unknown
 }
 
-const NONCE = 12
-const TAG = 16
 const MAX_HANDLE = 8192
 
 // A JSON array, so that different parts never make the same string
@@ -231,33 +126,26 @@ const derive = (key: Buffer, ...parts: ReadonlyArray<string>): Buffer =>
 
 const seal = (key: Buffer, content: Content): string => {
   const { salt, until, intent, subject = null, returnTo, display, before, mark = null, kept } = content
-  const nonce = randomBytes(NONCE)
-  const cipher = createCipheriv('aes-256-gcm', key, nonce)
   const text = JSON.stringify([salt, until, intent, subject, returnTo, display, before, mark, kept])
-  return Buffer.concat([nonce, cipher.update(text), cipher.final(), cipher.getAuthTag()]).toString('base64url')
+  return sealed(key, text).toString('base64url')
 }
 
 const unseal = (key: Buffer, raw: Buffer): Content | undefined => {
-  try {
-    const decipher = createDecipheriv('aes-256-gcm', key, raw.subarray(0, NONCE), { authTagLength: TAG })
-    decipher.setAuthTag(raw.subarray(-TAG))
-    const text = Buffer.concat([decipher.update(raw.subarray(NONCE, -TAG)), decipher.final()]).toString()
-    // Safe: only `seal` has the key
-    const [salt, until, intent, subject, returnTo, display, before, mark, kept] = JSON.parse(text) as [
-      ...[string, number, Intent, string | null, string, Display, ReadonlyArray<Proof>, string | null, unknown],
-    ]
-    const further = { subject: subject ?? undefined, mark: mark ?? undefined }
-    return { salt, until, intent, returnTo, display, before, kept, ...further }
-  } catch {
-    return undefined // another key made it, or none
-  }
+  const text = unsealed(key, raw)?.toString()
+  if (text === undefined) return undefined
+  // Safe: only `seal` has the key
+  const [salt, until, intent, subject, returnTo, display, before, mark, kept] = JSON.parse(text) as [
+    ...[string, number, Intent, string | null, string, Display, ReadonlyArray<Proof>, string | null, unknown],
+  ]
+  const further = { subject: subject ?? undefined, mark: mark ?? undefined }
+  return { salt, until, intent, returnTo, display, before, kept, ...further }
 }
 
 // A handle has one spelling: base64url without padding, blanks, or other last bits
 const bytesOf = (handle: unknown): Buffer | undefined => {
   if (typeof handle !== 'string' || handle.length > MAX_HANDLE) return undefined
   const raw = Buffer.from(handle, 'base64url')
-  return raw.length > NONCE + TAG && raw.toString('base64url') === handle ? raw : undefined
+  return raw.toString('base64url') === handle ? raw : undefined
 }
 
 // -------------------------------------------------------------------------------------
@@ -277,21 +165,11 @@ export interface Ceremonies {
     kind: Kind<never, Kept, Answer, P>,
     finishing: Finishing<P>,
   ) => Promise<E.Either<AuthError, Ended>>
+  /** Reports a failure that was found before the ceremony was looked at. */
+  readonly refused: (kind: string, step: 'begin' | 'finish', failure: AuthError) => void
 }
 
 const unfinished = (reason: UnfinishedReason): E.Either<AuthError, never> => E.left(AuthErrors.unfinished(reason))
-
-/** What a kind is good for. */
-export const intentsOf = ({
-  intents,
-  bound,
-}: Pick<Kind<never, never, never>, 'intents' | 'bound'>): ReadonlyArray<Intent> => {
-  const possible: ReadonlyArray<Intent> = bound === false ? ['reset', 'verify'] : ['signIn', 'link', 'stepUp']
-  return intents === undefined ? possible : intents.filter((intent) => possible.includes(intent))
-}
-
-/** Whether an intent is for the user who is signed in. */
-export const isForSubject = (intent: Intent): boolean => intent === 'link' || intent === 'stepUp'
 
 /** Makes the ceremonies of an application. */
 export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }: CeremonyHost): Ceremonies => {
@@ -425,6 +303,7 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
       }
       return ended
     },
+    refused: reports.refused,
   }
 }
 
@@ -446,5 +325,57 @@ const caught = async <A>(f: () => Promise<E.Either<AuthError, A>>): Promise<E.Ei
     return await f()
   } catch (error) {
     return E.left(failureOf(error))
+  }
+}
+
+// -------------------------------------------------------------------------------------
+// reports
+// -------------------------------------------------------------------------------------
+
+/** What is known of a ceremony. */
+interface Known {
+  /** Left out if its handle was never sent. */
+  readonly id?: string
+  readonly intent: Intent
+  /** The identifier of the user. */
+  readonly subject: string | undefined
+}
+
+// The failure of an answer that came again: `unknown` for the client, and `spent` in the record. Compared by identity
+const spentBefore: AuthError = AuthErrors.unfinished('unknown')
+
+// What becomes of the ceremonies of an application (`onCeremony` of `koa-with-auth/events`)
+const ceremonyReports = (application: string) => {
+  const aboutUser = ({ intent, subject }: Known) => ({
+    intent,
+    ...(subject !== undefined && { user: userDigest(application, subject) }),
+  })
+  const made =
+    (event: 'begun' | 'finished') =>
+    (kind: string, about: Known & { readonly id: string }): void =>
+      report(ceremonyEvents)(() => ({
+        event,
+        application,
+        kind,
+        ceremony: ceremonyDigest(about.id),
+        ...aboutUser(about),
+      }))
+  return {
+    begun: made('begun'),
+    finished: made('finished'),
+    refused: (kind: string, step: 'begin' | 'finish', failure: AuthError, about?: Known): void =>
+      report(ceremonyEvents)((): CeremonyEvent => {
+        const reason = failure === spentBefore ? 'spent' : failure.reason
+        return {
+          event: 'refused',
+          application,
+          kind,
+          step,
+          failure: failure._tag,
+          ...(reason !== undefined && { reason }),
+          ...(about?.id !== undefined && { ceremony: ceremonyDigest(about.id) }),
+          ...(about !== undefined && aboutUser(about)),
+        }
+      }),
   }
 }

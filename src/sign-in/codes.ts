@@ -2,7 +2,7 @@
  * Second factors: codes of an authenticator app (TOTP, RFC 6238), and recovery codes. `codes` makes one kind of them,
  * which finishes a sign-in that `secondly` began.
  */
-import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from 'node:crypto'
+import { createHash, createHmac, randomBytes } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
@@ -21,12 +21,11 @@ import {
   type Check,
 } from '../core/options.js'
 import type { Limiter, Limiters } from '../guesses/Limiter.js'
-import { clientAddress } from '../guesses/Guess.js'
-import { derivedFrom, keysFix, strengthOf } from '../kinds/plainSession.js'
+import { clientAddress, counting } from '../guesses/Guess.js'
+import { derivedFrom, keysFix, sealed, strengthOf, unsealed } from '../kinds/plainSession.js'
 import { spentOver, type SessionStore } from '../sessions/SessionStore.js'
 import { contextOf, SignInRefused, type WithRequest } from '../sessions/SignIn.js'
-import type { Kind } from './ceremony.js'
-import { counting } from './counting.js'
+import type { Kind } from './Kind.js'
 import { typedDigits } from './mail.js'
 
 /** One way to give a second factor by a code. */
@@ -130,27 +129,20 @@ export const totp = (options: TotpOptions): Totp => {
   const { issuer, keys, secretOf } = given
   const { spend } = spentOver(given.store)
   const seal = (user: string, secret: Buffer): string => {
-    const nonce = randomBytes(12)
     const [root] = rootsOf(keys, 'totp')
     // Safe: strong keys are at least one
-    const cipher = createCipheriv('aes-256-gcm', root as Buffer, nonce).setAAD(Buffer.from(user))
-    return Buffer.concat([nonce, cipher.update(secret), cipher.final(), cipher.getAuthTag()]).toString('base64url')
+    return sealed(root as Buffer, secret, user).toString('base64url')
   }
-  const open = (user: string, sealed: string): Buffer => {
-    const raw = Buffer.from(sealed, 'base64url')
+  const open = (user: string, kept: string): Buffer => {
+    const raw = Buffer.from(kept, 'base64url')
     for (const root of rootsOf(keys, 'totp')) {
-      try {
-        const decipher = createDecipheriv('aes-256-gcm', root, raw.subarray(0, 12), { authTagLength: 16 })
-        decipher.setAAD(Buffer.from(user)).setAuthTag(raw.subarray(-16))
-        return Buffer.concat([decipher.update(raw.subarray(12, -16)), decipher.final()])
-      } catch {
-        // another key made it
-      }
+      const secret = unsealed(root, raw, user)
+      if (secret !== undefined) return secret
     }
     throw new Error('totp: no key of app.keys opens the secret of this user; keep old keys in the list')
   }
-  const confirm = async (user: string, sealed: string, typed: unknown): Promise<boolean> => {
-    const secret = open(user, sealed)
+  const confirm = async (user: string, kept: string, typed: unknown): Promise<boolean> => {
+    const secret = open(user, kept)
     const code = typedDigits(typed) ?? ''
     const now = Math.floor(Date.now() / STEP)
     let found: number | undefined
@@ -179,8 +171,8 @@ export const totp = (options: TotpOptions): Totp => {
     },
     confirm,
     verify: async (user, code) => {
-      const sealed = await secretOf(user)
-      return sealed !== undefined && confirm(user, sealed, code)
+      const kept = await secretOf(user)
+      return kept !== undefined && confirm(user, kept, code)
     },
   }
 }

@@ -1,27 +1,20 @@
 /**
  * koa-with-auth/sign-in: signing in by ceremonies.
  *
- * Reading guide: `ceremony.ts` seals, opens and spends; it knows no Koa. `signIn.ts` makes middleware of it, for the
- * application and the browser that `Application.ts` finds. The kinds are in `mail.ts` and `codes.ts`.
+ * Reading guide: `Kind.ts` says what a kind is. `ceremony.ts` seals, opens and spends; it knows no Koa. `signIn.ts` makes
+ * middleware of it: `request.ts` finds the application and the browser, `response.ts` answers. The kinds are in `mail.ts`
+ * and `codes.ts`.
  */
 export { begin, finish, secondly } from './signIn.js'
 export type { BeginOptions, Done, FinishOptions, FirstFactor } from './signIn.js'
-export { linkPage, mailAddress, mailed, resetLink, verifyLink } from './mail.js'
-export type {
-  LinkAccount,
-  LinkKind,
-  LinkMail,
-  LinkOptions,
-  LinkPageOptions,
-  LinkProof,
-  MailedOptions,
-  SignInMail,
-} from './mail.js'
+export { mailAddress, mailed, resetLink, verifyLink } from './mail.js'
+export type { LinkAccount, LinkKind, LinkMail, LinkOptions, LinkProof, MailedOptions, SignInMail } from './mail.js'
 export { codes, recoveryCodes, totp } from './codes.js'
 export type { CodeFactor, Codes, CodesOptions, Enrolment } from './codes.js'
 export type { RecoveryCodes, RecoveryCodesOptions, RecoverySet, Totp, TotpOptions } from './codes.js'
-export { localPath } from './localPath.js'
-export type { Answered, Begun, Ceremony, Display, Incoming, Intent, Kind, Sent, Signer } from './ceremony.js'
+export { linkPage, type LinkPageOptions } from './response.js'
+export { localPath } from './Kind.js'
+export type { Answered, Begun, Ceremony, Display, Incoming, Intent, Kind, Sent, Signer } from './Kind.js'
 export { spentOver } from '../sessions/SessionStore.js'
 export type { Spent } from '../core/Spent.js'
 export type { Proof, ProofDemand, ProofGiven } from '../core/Proof.js'

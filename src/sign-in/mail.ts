@@ -9,23 +9,12 @@
  * change, so a change ends them.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Middleware } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
 import { constantTimeEqual, deepFreeze, errorInWords } from '../core/data.js'
-import {
-  checkOptions,
-  declareFactory,
-  hook,
-  maybe,
-  positive,
-  unchecked,
-  type Check,
-  type Checks,
-} from '../core/options.js'
+import { checkOptions, declareFactory, hook, maybe, positive, unchecked, type Checks } from '../core/options.js'
+import { counting } from '../guesses/Guess.js'
 import type { Limiter, Limiters } from '../guesses/Limiter.js'
-import type { Incoming, Kind } from './ceremony.js'
-import { counting } from './counting.js'
-import { escaped, respondPage, style } from './page.js'
+import { routePath, type Incoming, type Kind } from './Kind.js'
 
 // -------------------------------------------------------------------------------------
 // addresses and links
@@ -51,11 +40,6 @@ export const mailAddress = (given: unknown): string | undefined => {
   return /^[\w!#$%&'*+/=?^`{|}~.-]{1,64}@[a-z\d](?:[a-z\d.-]*[a-z\d])?$/i.test(address)
     ? address.toLowerCase()
     : undefined
-}
-
-const pathCheck: Check = (where, value) => {
-  if (typeof value === 'string' && /^\/(?!\/)[!-~]*$/.test(value) && !/[?#\\]/.test(value)) return
-  throw new TypeError(`${where} must be the path of a route, such as '/sign-in/mail/link'`)
 }
 
 // Says only what the client itself sent
@@ -128,7 +112,7 @@ const DIGITS = 8
 
 const mailChecks: Checks<MailedOptions> = {
   send: hook(1),
-  path: pathCheck,
+  path: routePath("a route, such as '/sign-in/mail/link'"),
   limiter: unchecked,
   lifetime: maybe(positive),
   timeout: maybe(positive),
@@ -370,63 +354,6 @@ export const resetLink = (options: LinkOptions): LinkKind => linkKind('reset', o
  */
 export const verifyLink = (options: LinkOptions): LinkKind => linkKind('verify', options)
 
-// -------------------------------------------------------------------------------------
-// the page of a link
-// -------------------------------------------------------------------------------------
-
-/** What the page of a link says. */
-export interface LinkPageOptions {
-  readonly title: string
-  /** Below the title. */
-  readonly text?: string | undefined
-  /** What the button says. */
-  readonly button: string
-  /** Whether it asks for a new password, which is sent as `password`; its label. */
-  readonly password?: string | undefined
-}
-
-/**
- * Middleware for the GET of a link: a page with one form, which sends the link by POST. It changes nothing, so a program
- * that opens the links of mails uses nothing up. The page is not stored, sends no Referer, loads nothing, and works
- * without scripts.
- *
- * @example
- * import { linkPage } from 'koa-with-auth/sign-in'
- *
- * const page = linkPage({ title: 'New password', button: 'Save', password: 'New password' })
- */
-export const linkPage = (options: LinkPageOptions): Middleware => {
-  const string: Check = (where, value) => {
-    if (typeof value !== 'string' || value === '') throw new TypeError(`${where} must be a string that is not empty`)
-  }
-  const { title, text, button, password } = checkOptions('linkPage', options, {
-    title: string,
-    text: maybe(string),
-    button: string,
-    password: maybe(string),
-  })
-  return (ctx) => {
-    const query = new URLSearchParams(ctx.querystring)
-    const hidden = ['handle', 'key'].map(
-      (name) => `<input type="hidden" name="${name}" value="${escaped(query.get(name) ?? '')}">`,
-    )
-    const field =
-      password === undefined
-        ? ''
-        : `<p><label>${escaped(password)} <input type="password" name="password" autocomplete="new-password" required></label></p>`
-    const html = `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escaped(title)}</title>
-<style>${style}</style>
-</head><body><main><h1>${escaped(title)}</h1>${text === undefined ? '' : `<p>${escaped(text)}</p>`}
-<form method="post" action="${escaped(ctx.path)}">${hidden.join('')}${field}<button>${escaped(button)}</button></form>
-</main></body></html>
-`
-    respondPage(ctx, "style-src 'unsafe-inline'; form-action 'self'", html)
-  }
-}
-
 declareFactory('mailed', mailed)
 declareFactory('resetLink', resetLink)
 declareFactory('verifyLink', verifyLink)
-declareFactory('linkPage', linkPage)

@@ -6,83 +6,48 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Middleware } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
-import { isForgedChange } from '../core/CrossOrigin.js'
-import { ownField } from '../core/data.js'
 import { proofFrom, type Proof, type ProofGiven } from '../core/Proof.js'
 import { fromAnswer } from '../core/Result.js'
-import { settingsOf } from '../core/Exchange.js'
 import { checkHook, checkOptions, declareFactory, isGiven, list, maybe, oneOf, unchecked } from '../core/options.js'
-import { clientAddress } from '../guesses/Guess.js'
 import { markCeremony } from '../koa/callbacks.js'
-import { respondFailure } from '../koa/respond.js'
-import { guardHeadersOf } from '../koa/responseHeaders.js'
 import { contextOf, SignInRefused, type OwnLogInOptions, type WithRequest } from '../sessions/SignIn.js'
-import { applicationOf, type Application } from './Application.js'
+import type { Finished, Finishing } from './ceremony.js'
 import {
   intentsOf,
   isForSubject,
   type Beginner,
   type Display,
-  type Finished,
-  type Finishing,
   type Incoming,
   type Intent,
   type Kind,
   type Sent,
-} from './ceremony.js'
-import { answerOf, bodyOf } from './body.js'
-import { browserFor, browserOf, isNoVisit, isOfPage } from './browser.js'
-import { ceremonyReports } from './CeremonyReports.js'
-import { checkKind, placedIn } from './givenKind.js'
-import { localPath } from './localPath.js'
-import { respondToOpener } from './popup.js'
+} from './Kind.js'
+import {
+  applicationOf,
+  browserFor,
+  browserOf,
+  finishedHere,
+  incomingOf,
+  isRefused,
+  placedIn,
+  postedAddress,
+  type Application,
+} from './request.js'
+import { isUnanswered, leadTo, respondFinished, respondUnfinished } from './response.js'
 
-// -------------------------------------------------------------------------------------
-// requests and responses
-// -------------------------------------------------------------------------------------
-
-const incomingOf = (ctx: Context, body: Incoming['body']): Incoming => ({
-  method: ctx.method,
-  path: ctx.path,
-  query: new URLSearchParams(ctx.querystring),
-  body,
-  principal: ownField(ctx.request, 'auth'),
-  address: clientAddress(ctx.request),
-})
-
-const isRefused = (ctx: Context): boolean => isNoVisit(ctx) || isForgedChange(ctx.request, settingsOf(ctx.request))
-
-// Anonymous callers can sign in, so there is no challenge
-const anonymous = guardHeadersOf({ _tag: 'AnyOf', members: [] }).whenRefused
-
-/** Answers a failure by the error mapper; an exception is thrown again. */
-export const respondUnfinished = (ctx: Context, failure: AuthError): void => {
-  if (failure._tag === 'raised') throw failure.error
-  respondFailure(ctx, failure, settingsOf(ctx.request), anonymous)
-  ctx.set('Cache-Control', 'no-store')
+// Throws a TypeError for what is no kind
+const checkKind = (where: string, kind: unknown): void => {
+  const isKind = typeof kind === 'object' && kind !== null && 'check' in kind && 'read' in kind && 'name' in kind
+  if (!isKind) throw new TypeError(`${where}: the first argument must be a kind, such as mailed({ ... })`)
 }
 
 // Answers a failure that was found before the ceremony was looked at
 const refusing =
-  (ctx: Context, { host }: Application, kind: string, step: 'begin' | 'finish') =>
+  (ctx: Context, { ceremonies }: Application, kind: string, step: 'begin' | 'finish') =>
   (failure: AuthError): void => {
-    ceremonyReports(host.name).refused(kind, step, failure)
+    ceremonies.refused(kind, step, failure)
     respondUnfinished(ctx, failure)
   }
-
-/** Whether a browser asks for a page. */
-export const isNavigation = ({ request }: Context): boolean =>
-  request.get('Accept') !== '' && request.accepts('json', 'html') === 'html'
-
-const leadTo = (ctx: Context, path: string): void => {
-  ctx.status = 303
-  ctx.set('Location', path)
-  ctx.body = null
-  ctx.status = 303
-}
-
-const isUnanswered = ({ response }: Context): boolean =>
-  response.status === 404 && (response.body === undefined || response.body === null)
 
 // -------------------------------------------------------------------------------------
 // begin
@@ -125,7 +90,7 @@ const start = async <Ask, Kept>(
   starting: Starting<Ask>,
 ): Promise<E.Either<AuthError, Sent>> => {
   const kind = placedIn(ctx, given)
-  const incoming = incomingOf(ctx, await bodyOf(ctx))
+  const incoming = await incomingOf(ctx, 'begin')
   const browser = kind.bound === false ? '' : browserFor(ctx, host, kind.lifetime)
   const returnTo = starting.returnTo ?? incoming.body['returnTo'] ?? incoming.query.get('returnTo')
   ctx.set('Cache-Control', 'no-store')
@@ -160,8 +125,7 @@ export const begin = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOption
   const run: Middleware = async (ctx) => {
     const application = applicationOf('begin(kind)', ctx)
     const refuse = refusing(ctx, application, kind.name, 'begin')
-    // whatever its method: the user does not see where a form in a frame leads
-    if (!isOfPage(ctx) || isRefused(ctx)) return refuse(AuthErrors.forged)
+    if (isRefused(ctx, 'begin')) return refuse(AuthErrors.forged)
     const { session } = application
     const subject = session.present(ctx)?.id
     if (isForSubject(intent)) {
@@ -335,18 +299,18 @@ export function finish<Kept, Answer, P extends ProofGiven>(
     const refuse = refusing(ctx, application, kind.name, 'finish')
     if (kind.posted !== undefined && ctx.method === 'POST') return bounce(ctx, kind.posted)
     if (isRefused(ctx)) return refuse(AuthErrors.forged)
-    const incoming = incomingOf(ctx, await answerOf(ctx))
+    const incoming = await incomingOf(ctx, 'finish')
     ctx.set('Cache-Control', 'no-store')
     const subject = session.present(ctx)?.id
     if (subject === undefined && session.isUnavailable()) return refuse(AuthErrors.unavailable())
+    const here = finishedHere(ctx, application)
     const ended = await ceremonies.finish(kind, {
       incoming,
       browser: browserOf(host, ctx.request),
       subject,
       isGoingOn: async ({ subject: about, mark }) =>
         mark === undefined || about === undefined || (await host.store.markOf(about)) === mark,
-      isFinishedHere: (id) =>
-        session.details(ctx).finished?.includes(id) === true || (host.finished.get(id)?.until ?? 0) > Date.now(),
+      isFinishedHere: here.has,
       complete: unrefused(async (finished) => {
         const { intent, subject: about, id } = finished
         const answer = await fromAnswer(userOf(ctx, { ...finished, body: incoming.body }))
@@ -363,18 +327,22 @@ export function finish<Kept, Answer, P extends ProofGiven>(
           return E.left(AuthErrors.unfinished('anotherUser'))
         }
         await completed(ctx, application, finished, user, keep)
-        if (kind.leadsAgain === true) note(ctx, application, id, who ?? about)
+        if (kind.leadsAgain === true) here.add(id, who ?? about)
         return E.right({ user: who, isAccepted: true })
       }),
     })
     if (E.isLeft(ended)) return respondUnfinished(ctx, ended.left)
-    const { returnTo, display } = ended.right
-    if (!isUnanswered(ctx)) return
-    if (display === 'popup' && isNavigation(ctx)) return respondToOpener(ctx, returnTo)
-    if (isNavigation(ctx) || ctx.method === 'GET') return leadTo(ctx, returnTo)
-    ctx.body = { returnTo }
+    return respondFinished(ctx, ended.right)
   }
   return given.at === undefined ? run : markCeremony(run, given, 'finish')
+}
+
+// The cookie is not sent with what another site posts. It is sent with the GET that follows
+const bounce = async (ctx: Context, names: ReadonlyArray<string>): Promise<void> => {
+  const address = await postedAddress(ctx, names)
+  if (address === undefined) return respondUnfinished(ctx, AuthErrors.unfinished('unknown'))
+  ctx.set('Cache-Control', 'no-store')
+  leadTo(ctx, address)
 }
 
 // What `logIn` refuses is no exception
@@ -401,49 +369,6 @@ const completed = async (
   // Safe: `identify` of the application refuses what it cannot identify
   if (intent === 'signIn') await signing?.logIn(ctx, user as never, options)
   else if (intent === 'stepUp') await signing?.addProof(ctx, proof)
-}
-
-const REMEMBERED = 30
-
-// How long another answer of the same browser may take that was sent at the same time
-const AT_ONCE = 5000
-
-const note = (
-  ctx: Context,
-  { session, host: { finished } }: Application,
-  id: string,
-  user: string | undefined,
-): void => {
-  const now = Date.now()
-  for (const [one, { until }] of finished) if (until <= now) finished.delete(one)
-  finished.set(id, { until: now + AT_ONCE, user })
-  const details = session.details(ctx)
-  session.noted(ctx, { ...details, finished: [...(details.finished ?? []), id].slice(-REMEMBERED) })
-}
-
-/** The longest query that a posted answer becomes: servers and proxies refuse a longer request line. */
-const MAX_POSTED = 8192
-
-// As the browser sent it: `ctx.path` has lost the prefix of a mounted application
-const sentPath = ({ originalUrl }: Context): string => {
-  const base = 'https://local.invalid'
-  return URL.canParse(originalUrl, base) ? localPath(new URL(originalUrl, base).pathname) : '/'
-}
-
-// The cookie is not sent with what another site posts. It is sent with the GET that follows
-const bounce = async (ctx: Context, names: ReadonlyArray<string>): Promise<void> => {
-  const body = await bodyOf(ctx)
-  const query = new URLSearchParams()
-  for (const name of names) {
-    const value = body[name]
-    if (value === undefined) continue
-    if (typeof value !== 'string') return respondUnfinished(ctx, AuthErrors.unfinished('unknown'))
-    query.set(name, value)
-  }
-  const sent = query.toString()
-  if (sent.length > MAX_POSTED) return respondUnfinished(ctx, AuthErrors.unfinished('unknown'))
-  ctx.set('Cache-Control', 'no-store')
-  leadTo(ctx, `${sentPath(ctx)}?${sent}`)
 }
 
 declareFactory('begin', begin)

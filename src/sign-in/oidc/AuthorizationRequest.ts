@@ -10,6 +10,7 @@ import {
   type Check,
   type Checks,
 } from '../../core/options.js'
+import { routePath } from '../Kind.js'
 
 /** What one sign-in asks of the provider (OpenID Connect Core §3.1.2.1). */
 export interface Asking {
@@ -104,8 +105,5 @@ export const furtherParameters: Check = (where, value) => {
 /** Scopes, without blanks. */
 export const scopes: Check = words
 
-/** The path of a route of the application, such as `/sign-in/google/callback`. */
-export const routePath: Check = (where, value) => {
-  if (typeof value === 'string' && /^\/(?!\/)[\x21-\x22\x24-\x3e\x40-\x5b\x5d-\x7e]*$/.test(value)) return
-  throw new TypeError(`${where} must be the path of the callback's route, such as '/sign-in/google/callback'`)
-}
+/** The path of a route to which a provider leads back. */
+export const callbackPath: Check = routePath("the callback's route, such as '/sign-in/google/callback'")

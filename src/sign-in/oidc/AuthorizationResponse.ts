@@ -1,5 +1,5 @@
 /** What comes back from a provider: the parameters of an authorization response. */
-import type { Answered, Incoming } from '../ceremony.js'
+import type { Answered, Incoming } from '../Kind.js'
 
 /** The parameters that are read. `error_description` is not among them: it could say anything. */
 export const responseFields = ['code', 'state', 'iss', 'error'] as const

@@ -10,9 +10,10 @@ import { isSafe } from '../../core/CrossOrigin.js'
 import { checkOptions, declareFactory, maybe } from '../../core/options.js'
 import { markCeremony } from '../../koa/callbacks.js'
 import { logOut } from '../../sessions/signing.js'
-import type { Kind } from '../ceremony.js'
+import type { Kind } from '../Kind.js'
+import { leadTo } from '../response.js'
 import { begin, finish } from '../signIn.js'
-import { routePath } from './AuthorizationRequest.js'
+import { callbackPath } from './AuthorizationRequest.js'
 import { relyingPartyOf, type OidcKind, type RelyingParty } from './oidc.js'
 import { openidClient } from './openidClient.js'
 
@@ -69,7 +70,7 @@ const foundFor = (party: RelyingParty): WayOut => {
 }
 
 const wayOut = (caller: string, party: RelyingParty, options: EndSessionOptions | undefined): WayOut => {
-  const { callback } = checkOptions(caller, options ?? {}, { callback: maybe(routePath) })
+  const { callback } = checkOptions(caller, options ?? {}, { callback: maybe(callbackPath) })
   return callback === undefined ? foundFor(party) : wayOutAt(party, callback)
 }
 
@@ -106,12 +107,6 @@ export const endSession = (kind: OidcKind, options?: EndSessionOptions): Middlew
     await leave(ctx, next)
   }
   return way.at === undefined ? run : markCeremony(run, way, 'begin')
-}
-
-const leadTo = (ctx: Context, path: string): void => {
-  ctx.body = null
-  ctx.set('Location', path)
-  ctx.status = 303
 }
 
 /**

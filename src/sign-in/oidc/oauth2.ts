@@ -19,8 +19,8 @@ import {
 } from '../../core/options.js'
 import type { Json } from '../../jwt/claims.js'
 import { checkUrl, Outage } from '../../jwt/fetching.js'
-import type { Kind } from '../ceremony.js'
-import { furtherParameters, routePath, scopes } from './AuthorizationRequest.js'
+import type { Kind } from '../Kind.js'
+import { furtherParameters, callbackPath, scopes } from './AuthorizationRequest.js'
 import { readResponse, type Response } from './AuthorizationResponse.js'
 import { carrying } from './answers.js'
 import {
@@ -90,7 +90,7 @@ const checks: Checks<OAuth2Options> = {
   token: (where, value) => checkUrl(where, value, true),
   issuer: maybe((where, value) => checkUrl(where, value)),
   client: unchecked,
-  callback: maybe(routePath),
+  callback: maybe(callbackPath),
   scope: maybe(scopes),
   subject: hook(2),
   parameters: maybe(furtherParameters),

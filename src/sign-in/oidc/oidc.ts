@@ -15,13 +15,13 @@ import {
   type Checks,
 } from '../../core/options.js'
 import { duration, keyPolicyOf, type KeyOptions } from '../../jwt/keySet.js'
-import type { Kind } from '../ceremony.js'
+import type { Kind } from '../Kind.js'
 import {
   askingOf,
   expectedOf,
   furtherParameters,
   parametersOf,
-  routePath,
+  callbackPath,
   scopes,
   type Asking,
   type Expected,
@@ -83,7 +83,7 @@ const checks: Checks<OidcOptions> = {
   ...asking,
   issuer: nonEmpty,
   client: unchecked,
-  callback: maybe(routePath),
+  callback: maybe(callbackPath),
   scope: maybe(scopes),
   responseMode: maybe(oneOf('query', 'form_post')),
   userinfo: maybe(flag),

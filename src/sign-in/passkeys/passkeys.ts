@@ -13,7 +13,7 @@ import { unfinished, type AuthError } from '../../core/AuthError.js'
 import type { ProofGiven } from '../../core/Proof.js'
 import { declareFactory } from '../../core/options.js'
 import { within } from '../../stores/within.js'
-import type { Ceremony, Intent, Kind } from '../ceremony.js'
+import type { Ceremony, Intent, Kind } from '../Kind.js'
 import {
   creationOptions,
   resolveOptions,

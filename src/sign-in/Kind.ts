@@ -1,0 +1,169 @@
+/**
+ * A kind of ceremony: one way to prove something, such as a code by mail, a passkey or a provider. And the rules for what
+ * kinds are good for, and for paths.
+ */
+import type * as E from 'fp-ts/lib/Either.js'
+import type { AuthError, UnfinishedReason } from '../core/AuthError.js'
+import type { Check } from '../core/options.js'
+import type { ProofGiven } from '../core/Proof.js'
+
+/** What a ceremony is for. `reset` and `verify` never sign in; `link` and `stepUp` are for a user who is signed in. */
+export type Intent = 'signIn' | 'link' | 'stepUp' | 'reset' | 'verify'
+
+/** Where a ceremony is shown: in the whole tab, or in a window that the page of its opener opened. */
+export type Display = 'page' | 'popup'
+
+/** A request as kinds see it. */
+export interface Incoming {
+  readonly method: string
+  readonly path: string
+  readonly query: URLSearchParams
+  /** The members of a JSON object or the fields of a form; without a prototype, and empty if nothing was sent. */
+  readonly body: Readonly<Record<string, unknown>>
+  /** The principal of the operation, if there is one. */
+  readonly principal: unknown
+  /** The address of the client, or its network, as limiters count it. */
+  readonly address: string
+}
+
+/** One ceremony, as its kind sees it. */
+export interface Ceremony {
+  readonly intent: Intent
+  /** The identifier of the user whom it is about: who began it, or who gave the first proof. */
+  readonly subject: string | undefined
+  /** The public origin of the application, for links and redirects. */
+  readonly origin: string
+  /** The path of this origin that follows. */
+  readonly returnTo: string
+  readonly display: Display
+  /** When it ends, in milliseconds since 1970. */
+  readonly until: number
+  /**
+   * 256 secret bits in base64url for a purpose, such as `nonce`. They are derived from the key of the handle, and are
+   * the same at the beginning and at the end. No other ceremony has them.
+   */
+  readonly secret: (purpose: string) => string
+}
+
+/** What goes out at the beginning: a redirect (303), or a body that is answered as JSON; `null`: 204. */
+export type Sent = { readonly redirect: string } | { readonly body: object | null }
+
+/** What a kind begins: what the handle keeps (JSON), and what goes out with the handle. */
+export interface Begun<Kept> {
+  readonly kept: Kept
+  readonly send: (handle: string) => Sent | Promise<Sent>
+}
+
+/** What a request answers: the handle, and what the kind checks. */
+export interface Answered<Answer> {
+  readonly handle: string
+  readonly answer: Answer
+  /** What a handle is that cannot be opened in this browser. Default `unknown`; only for what is known to be genuine. */
+  readonly elsewhere?: UnfinishedReason | undefined
+}
+
+/** Signs strings for one kind, such as the links in its mails. The signatures fit no other kind. */
+export interface Signer {
+  readonly sign: (text: string) => string
+  readonly verify: (text: string, signature: string) => boolean
+}
+
+/**
+ * One way to prove something. It knows neither cookies nor stores nor users. Every function may throw: an
+ * `UnavailableError` is an outage (503), anything else a 500.
+ *
+ * `Ask` is what `begin(kind, { ask })` may say, `Kept` what the handle keeps, `Answer` what is read at the end.
+ */
+export interface Kind<Ask, Kept, Answer, P extends ProofGiven = ProofGiven> {
+  /** Such as `oidc:https://accounts.example`. A handle opens in no kind of another name. */
+  readonly name: string
+  /** How long it lasts, in milliseconds. */
+  readonly lifetime: number
+  /** How many answers are checked. Default 1; more only for codes that people type. */
+  readonly tries?: number | undefined
+  /** Whether only the browser that began can finish. Default `true`. Otherwise it can only `reset` and `verify`. */
+  readonly bound?: boolean | undefined
+  /** What it is good for. Default `signIn`, `link` and `stepUp`; if not bound, `reset` and `verify`. */
+  readonly intents?: ReadonlyArray<Intent> | undefined
+  /** The fields of an answer that another site posts. Such a POST is answered with 303 to a GET of the same path. */
+  readonly posted?: ReadonlyArray<string> | undefined
+  /**
+   * Makes the kind whose answers come back to this path, for a kind that was not given one. `begin` and `finish` use what it
+   * returns, with the path of the route that has `finish(kind)`.
+   */
+  readonly at?: ((callback: string) => Kind<Ask, Kept, Answer, P>) | undefined
+  /** Whether an answer that comes again, in the session that it made, leads where it led. Default `false`: `unknown`. */
+  readonly leadsAgain?: boolean | undefined
+  /** `false` for a kind that does everything in `check`, such as a registration: `finish` can do without a hook. Default `true`. */
+  readonly needsHook?: boolean | undefined
+  /** Begins. It may ask the network, and must not write. */
+  readonly begin: (
+    incoming: Incoming,
+    ceremony: Ceremony,
+    ask: Ask | undefined,
+    signer: Signer,
+  ) => E.Either<AuthError, Begun<Kept>> | Promise<E.Either<AuthError, Begun<Kept>>>
+  /** Finds the handle and the answer in a request. Sync, without effects. `undefined`: there is none (`unknown`). */
+  readonly read: (incoming: Incoming, signer: Signer) => Answered<Answer> | undefined
+  /** Checks the answer, after it was spent. It may ask the network. */
+  readonly check: (
+    kept: Kept,
+    answer: Answer,
+    ceremony: Ceremony,
+  ) => E.Either<AuthError, P> | Promise<E.Either<AuthError, P>>
+}
+
+/** The half of a kind that begins. */
+export interface Beginner<Ask, Kept> extends Omit<Kind<Ask, Kept, never>, 'read' | 'check' | 'at'> {
+  readonly at?: ((callback: string) => Beginner<Ask, Kept>) | undefined
+}
+
+/** What a kind is good for. */
+export const intentsOf = ({
+  intents,
+  bound,
+}: Pick<Kind<never, never, never>, 'intents' | 'bound'>): ReadonlyArray<Intent> => {
+  const possible: ReadonlyArray<Intent> = bound === false ? ['reset', 'verify'] : ['signIn', 'link', 'stepUp']
+  return intents === undefined ? possible : intents.filter((intent) => possible.includes(intent))
+}
+
+/** Whether an intent is for the user who is signed in. */
+export const isForSubject = (intent: Intent): boolean => intent === 'link' || intent === 'stepUp'
+
+// -------------------------------------------------------------------------------------
+// paths
+// -------------------------------------------------------------------------------------
+
+const MAX_PATH = 2000
+
+/**
+ * A path of this origin for every parser of URLs; `/` for anything else. A good path is returned as it is.
+ *
+ * @example
+ * import { localPath } from 'koa-with-auth/sign-in'
+ *
+ * assert.strictEqual(localPath('/basket?page=2'), '/basket?page=2')
+ * assert.strictEqual(localPath('//evil.example'), '/')
+ */
+export const localPath = (given: unknown): string => {
+  if (typeof given !== 'string' || given.length > MAX_PATH) return '/'
+  // printable ASCII without a blank and a backslash, which some parsers read as a slash
+  if (!/^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/.test(given)) return '/'
+  const [path = ''] = given.split(/[?#]/)
+  if (/%(?:2f|5c|[01][0-9a-f]|7f)/i.test(path)) return '/'
+  const base = 'https://local.invalid'
+  const { origin, pathname } = new URL(given, base)
+  // `/.//host` is resolved to `//host`
+  return origin === base && !pathname.startsWith('//') ? given : '/'
+}
+
+// Printable ASCII, without a query and a fragment
+const isRoutePath = (u: unknown): boolean =>
+  typeof u === 'string' && /^\/(?!\/)[\x21-\x22\x24-\x3e\x40-\x5b\x5d-\x7e]*$/.test(u)
+
+/** A check of the path of a route; `what` says which one, with an example. */
+export const routePath =
+  (what: string): Check =>
+  (where, value) => {
+    if (!isRoutePath(value)) throw new TypeError(`${where} must be the path of ${what}`)
+  }

@@ -1,0 +1,297 @@
+/**
+ * A request of a ceremony: in which application it runs, from which browser it comes, whether its user visits a page, and
+ * what is sent.
+ */
+import { randomBytes } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { finished as hasEnded } from 'node:stream'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Context, Request } from 'koa'
+import { isForgedChange, isSafe } from '../core/CrossOrigin.js'
+import { ownField, ownOrGetter } from '../core/data.js'
+import { settingsOf } from '../core/Exchange.js'
+import { isGiven } from '../core/options.js'
+import { fromCookie } from '../core/RequestFields.js'
+import { clientAddress } from '../guesses/Guess.js'
+import { callbackOf } from '../koa/callbacks.js'
+import { requestSessionOf, type RequestSession } from '../sessions/RequestSession.js'
+import { spentOver } from '../sessions/SessionStore.js'
+import type { SessionHost } from '../sessions/SignInList.js'
+import { ceremonies, type Ceremonies } from './ceremony.js'
+import { localPath, type Incoming, type Kind } from './Kind.js'
+
+// -------------------------------------------------------------------------------------
+// the application
+// -------------------------------------------------------------------------------------
+
+/** An application whose users sign in. */
+export interface Application {
+  readonly ceremonies: Ceremonies
+  readonly session: RequestSession
+  readonly host: SessionHost
+}
+
+const ceremoniesOf = new WeakMap<SessionHost, Ceremonies>()
+
+const isLoopback = (host: string): boolean =>
+  /^(?:(?:[a-z0-9-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/.test(host)
+
+const originOf = ({ origin, isProduction }: SessionHost, { request }: Context): string => {
+  if (origin !== undefined) return origin
+  if (!isProduction && isLoopback(request.host)) return `${request.protocol}://${request.host}`
+  throw new Error(
+    'koa-with-auth/sign-in: write sessions(app, { origin: "https://shop.example" }), the public origin of the application; it is never read from the Host field',
+  )
+}
+
+/** The application of a request. Throws if it has no sessions, or no origin. */
+export const applicationOf = (caller: string, ctx: Context): Application => {
+  const session = requestSessionOf(ctx)
+  const { host } = session
+  if (host === undefined) {
+    throw new Error(
+      `${caller}: call sessions(app, { origin, ... }) of koa-with-auth/sessions before the routers are mounted`,
+    )
+  }
+  const { keys, name, store } = host
+  const origin = originOf(host, ctx)
+  const { spend } = spentOver(store)
+  const make = () =>
+    ceremonies({ keys, name, origin, spent: { spend: (id, lifetime) => spend(`${name}\n${id}`, lifetime) } })
+  // without a configured origin, it is that of the request
+  if (host.origin === undefined) return { ceremonies: make(), session, host }
+  const made = ceremoniesOf.get(host) ?? make()
+  ceremoniesOf.set(host, made)
+  return { ceremonies: made, session, host }
+}
+
+const placed = new WeakMap<object, WeakMap<object, unknown>>()
+
+/**
+ * The kind for the application of a request: one that was given no path of its callback has the path that the application
+ * has for it.
+ */
+export const placedIn = <K extends { readonly name: string; readonly at?: ((callback: string) => K) | undefined }>(
+  { app }: Context,
+  given: K,
+): K => {
+  const kind = withoutInherited(given)
+  if (kind.at === undefined) return kind
+  const ofApplication = placed.get(app) ?? new WeakMap<object, unknown>()
+  placed.set(app, ofApplication)
+  // Safe: it holds what `at` of this kind returned
+  const here = (ofApplication.get(given) as K | undefined) ?? kind.at(callbackOf(app, given))
+  ofApplication.set(given, here)
+  return withoutInherited(here)
+}
+
+type AnyKind = Kind<never, never, never>
+type Optional = { [M in keyof AnyKind]-?: undefined extends AnyKind[M] ? M : never }[keyof AnyKind]
+
+// The optional members of a kind: one that is missing here does not compile
+const optional = Object.keys({
+  tries: true,
+  bound: true,
+  intents: true,
+  posted: true,
+  at: true,
+  leadsAgain: true,
+  needsHook: true,
+} satisfies Record<Optional, true>)
+
+// A kind without what all objects of a process inherit, after a merge has polluted their prototype
+const withoutInherited = <K extends object>(kind: K): K => {
+  const inherited = optional.filter((name) => name in kind && !isGiven(kind, name))
+  if (inherited.length === 0) return kind
+  // Safe: the same kind, whose optional members are left out
+  return Object.assign(Object.create(kind) as K, Object.fromEntries(inherited.map((name) => [name, undefined])))
+}
+
+// -------------------------------------------------------------------------------------
+// the browser
+// -------------------------------------------------------------------------------------
+
+const DAY = 86_400_000
+const HOUR = 3_600_000
+
+const cookieOf = ({ https }: SessionHost): string => (https === true ? '__Host-browser' : 'browser')
+
+/**
+ * The secret that a browser sent: a handle opens only in the browser that began. Of two cookies with this name, one may be
+ * a forgery, so there is none.
+ */
+export const browserOf = (host: SessionHost, request: Request): string | undefined => {
+  const sent = fromCookie(cookieOf(host))(request)
+  return O.isSome(sent) && typeof sent.value === 'string' && /^[A-Za-z0-9_-]{43}$/.test(sent.value)
+    ? sent.value
+    : undefined
+}
+
+/**
+ * The secret of a browser, which is renewed or made. There is one cookie for a browser, however many ceremonies, because
+ * another one would end those that are pending in other tabs.
+ */
+export const browserFor = (ctx: Context, host: SessionHost, lifetime: number): string => {
+  const browser = browserOf(host, ctx.request) ?? randomBytes(32).toString('base64url')
+  ctx.cookies.set(cookieOf(host), browser, {
+    httpOnly: true,
+    sameSite: 'lax',
+    secure: host.https ?? ctx.secure,
+    path: '/',
+    signed: false,
+    overwrite: true,
+    maxAge: Math.max(DAY, lifetime + HOUR),
+  })
+  return browser
+}
+
+// Browsers of different ages announce a prefetch or a preview in different fields
+const prefetches = ['Sec-Purpose', 'Purpose', 'X-Purpose', 'X-Moz']
+
+// Whether a page, or a script of it, sent a request: no prefetch, image or frame
+const isOfPage = ({ request }: Context): boolean =>
+  ['', 'document', 'empty'].includes(request.get('Sec-Fetch-Dest')) &&
+  prefetches.every((name) => request.get(name) === '')
+
+// HEAD, a prefetch, an image and a frame must neither begin nor finish anything, on the same site, too
+const isNoVisit = (ctx: Context): boolean => isSafe(ctx.method) && (ctx.method !== 'GET' || !isOfPage(ctx))
+
+/**
+ * Whether another site caused a request, or no user visits a page by it. What begins must be of a page whatever its method:
+ * the user does not see where a form in a frame leads.
+ */
+export const isRefused = (ctx: Context, role?: 'begin'): boolean =>
+  (role === 'begin' && !isOfPage(ctx)) || isNoVisit(ctx) || isForgedChange(ctx.request, settingsOf(ctx.request))
+
+const REMEMBERED = 30
+
+// How long another answer of the same browser may take that was sent at the same time
+const AT_ONCE = 5000
+
+/** The ceremonies that this browser has finished, by their ids: an answer that comes again leads where it led. */
+export const finishedHere = (ctx: Context, { session, host: { finished } }: Application) => ({
+  has: (id: string): boolean =>
+    session.details(ctx).finished?.includes(id) === true || (finished.get(id)?.until ?? 0) > Date.now(),
+  add: (id: string, user: string | undefined): void => {
+    const now = Date.now()
+    for (const [one, { until }] of finished) if (until <= now) finished.delete(one)
+    finished.set(id, { until: now + AT_ONCE, user })
+    const details = session.details(ctx)
+    session.noted(ctx, { ...details, finished: [...(details.finished ?? []), id].slice(-REMEMBERED) })
+  },
+})
+
+// -------------------------------------------------------------------------------------
+// what is sent
+// -------------------------------------------------------------------------------------
+
+const MAX_LENGTH = 65_536
+
+type Members = Incoming['body']
+
+/** No members. */
+const nothing: Members = Object.freeze(Object.create(null) as Record<string, unknown>)
+
+/**
+ * The members of a JSON object, or the fields of a form; without a prototype. A field that was sent twice is an array,
+ * which no kind takes. Another body, or none, has no members. Throws an HTTP error 413 above 64 kB, and 400 for what is
+ * no JSON.
+ */
+export const bodyOf = async (ctx: Context): Promise<Members> => {
+  const body = await readBody(ctx)
+  return typeof body === 'number' ? ctx.throw(body) : body
+}
+
+/**
+ * A request as kinds see it. Throws what `bodyOf` throws where a ceremony begins. An answer whose body cannot be read has no
+ * members: it is refused like any other that is wrong.
+ */
+export const incomingOf = async (ctx: Context, role: 'begin' | 'finish'): Promise<Incoming> => {
+  const read = role === 'begin' ? await bodyOf(ctx) : await readBody(ctx)
+  return {
+    method: ctx.method,
+    path: ctx.path,
+    query: new URLSearchParams(ctx.querystring),
+    body: typeof read === 'number' ? nothing : read,
+    principal: ownField(ctx.request, 'auth'),
+    address: clientAddress(ctx.request),
+  }
+}
+
+// The status if it cannot be read
+const readBody = async (ctx: Context): Promise<Members | 400 | 413> => {
+  if (ctx.method === 'GET' || ctx.method === 'HEAD') return nothing
+  const parsed = ownOrGetter(ctx.request, 'body')
+  if (parsed !== undefined) return membersOf(parsed)
+  const isJson = ctx.is('json', '+json')
+  if (isJson === false && ctx.is('urlencoded') === false) return nothing
+  const text = Number(ctx.get('Content-Length')) > MAX_LENGTH ? undefined : await textOf(ctx.req)
+  if (text === undefined) return 413
+  if (isJson === false) return fieldsOf(new URLSearchParams(text))
+  if (text === '') return nothing
+  try {
+    return membersOf(JSON.parse(text))
+  } catch {
+    return 400
+  }
+}
+
+const membersOf = (u: unknown): Members =>
+  typeof u === 'object' && u !== null && !Array.isArray(u)
+    ? // Safe: an object without a prototype gets the members
+      Object.assign(Object.create(null) as Record<string, unknown>, u)
+    : nothing
+
+const fieldsOf = (form: URLSearchParams): Members => {
+  // Safe: an object without a prototype has no members yet
+  const fields = Object.create(null) as Record<string, unknown>
+  for (const name of new Set(form.keys())) {
+    const values = form.getAll(name)
+    fields[name] = values.length === 1 ? values[0] : values
+  }
+  return fields
+}
+
+// `undefined` for one that is too long. Its rest is received and thrown away, because a response on a connection that was cut
+// off does not arrive
+const textOf = (request: IncomingMessage): Promise<string | undefined> =>
+  new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let length = 0
+    request.on('data', (chunk: Buffer | string) => {
+      const bytes = Buffer.from(chunk)
+      length += bytes.length
+      if (length <= MAX_LENGTH) chunks.push(bytes)
+      else resolve(undefined)
+    })
+    // also for one that somebody else has read to its end
+    hasEnded(request, { writable: false }, (error) =>
+      error ? reject(error) : resolve(Buffer.concat(chunks).toString()),
+    )
+  })
+
+// The longest query that a posted answer becomes: servers and proxies refuse a longer request line
+const MAX_POSTED = 8192
+
+// As the browser sent it: `ctx.path` has lost the prefix of a mounted application
+const sentPath = ({ originalUrl }: Context): string => {
+  const base = 'https://local.invalid'
+  return URL.canParse(originalUrl, base) ? localPath(new URL(originalUrl, base).pathname) : '/'
+}
+
+/**
+ * The address of the GET that follows what another site posted: the same path, with these fields as its query. `undefined`
+ * if they cannot be one.
+ */
+export const postedAddress = async (ctx: Context, names: ReadonlyArray<string>): Promise<string | undefined> => {
+  const body = await bodyOf(ctx)
+  const query = new URLSearchParams()
+  for (const name of names) {
+    const value = body[name]
+    if (value === undefined) continue
+    if (typeof value !== 'string') return undefined
+    query.set(name, value)
+  }
+  const sent = query.toString()
+  return sent.length > MAX_POSTED ? undefined : `${sentPath(ctx)}?${sent}`
+}
