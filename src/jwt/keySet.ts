@@ -1,6 +1,6 @@
 /**
- * The keys of a provider that are fetched by HTTP: when they are fetched, how long they can be used, and what happens
- * while the provider is down: there is stale-if-error, and a pause after a failed fetch.
+ * The keys of a provider that are fetched by HTTP, and its other documents: when they are fetched, how long they can be
+ * used, and what happens while the provider is down: there is stale-if-error, and a pause after a failed fetch.
  *
  * | the known keys are       | and                             | so                                                  |
  * |--------------------------|---------------------------------|-----------------------------------------------------|
@@ -19,10 +19,6 @@ import { singleFlight } from '../core/memory.js'
 import { checkOptions, flag, maybe, positive, type Check, type Checks, type Given } from '../core/options.js'
 import { Outage } from './fetching.js'
 import { parseJwks, type Keys, type SigningKeySet } from './signature.js'
-
-/*
- * The options `keys`, `verified` and `cache` with their defaults, in milliseconds.
- */
 
 /** How the keys of a provider are kept. All times are in milliseconds. */
 export interface KeyOptions {
@@ -117,29 +113,9 @@ const AHEAD = 0.8
 // How many names of missing keys are kept: anybody can send new ones
 const MAX_MISSING = 1000
 
-interface Known {
-  readonly keys: Keys
-  readonly right: E.Either<never, Keys>
-  readonly text: string
-  readonly loadedAt: Moment
-  /** The number of the fetch. */
-  readonly fetch: number
-}
-
-interface State {
-  latest: Known | undefined
-  /** When the last fetch failed; `undefined` if it succeeded. */
-  failedAt: Moment | undefined
-  /** When keys were last fetched for a token whose key was not among them. */
-  missedAt: Moment | undefined
-  /** The keys that the last fetch did not bring, by their names. */
-  missing: Set<string>
-  begun: number
-}
-
-/** Calls for changes of fetched keys. */
+/** Calls for changes of what is fetched. */
 export interface KeyEvents {
-  /** The issuer of the keys. */
+  /** Whose it is. */
   readonly issuer: string
   /** An outage has begun, with this problem. */
   readonly failed: (problem: string) => void
@@ -147,81 +123,135 @@ export interface KeyEvents {
   readonly replaced: (keys: Keys) => void
 }
 
-/** Keys that are fetched. */
-export const remoteKeys = (
-  fetch: (signal: AbortSignal) => Promise<SigningKeySet>,
-  { maxAge, cooldown, timeout, staleIfError, retry, refreshAhead }: KeyPolicy,
-  { issuer, failed, replaced }: KeyEvents,
-): KeySource => {
-  const state: State = {
-    latest: undefined,
-    failedAt: undefined,
-    missedAt: undefined,
-    missing: new Set(),
-    begun: 0,
-  }
+/** What was fetched last. */
+interface Known<A> {
+  readonly value: A
+  readonly right: E.Either<never, A>
+  readonly text: string
+  readonly loadedAt: Moment
+  /** The number of the fetch. */
+  readonly fetch: number
+}
+
+/** A document of a provider, such as its keys: fetched at first use, and kept by the rules above. */
+export interface Fetched<A> {
+  /** The document; a promise if it must be fetched first. Unavailable if there is none that can be used. */
+  readonly current: () => Evaluation<A>
+  /** What was fetched last, however old it is. */
+  readonly latest: () => Known<A> | undefined
+  /** Fetches it; whether that went well. Never rejects. */
+  readonly refresh: () => Promise<boolean>
+  /** How many fetches have begun. */
+  readonly begun: () => number
+  /** Whether the last fetch failed. */
+  readonly isDown: () => boolean
+  /** Whether nothing is fetched now, because that failed a moment ago. */
+  readonly isPaused: () => boolean
+  /** The failure until the next fetch. */
+  readonly outage: () => E.Either<AuthError, never>
+  /** Fetches it if it is missing or too old. Never rejects. */
+  readonly ready: () => Promise<void>
+}
+
+const outageFor = (ms: number): E.Either<AuthError, never> => E.left(unavailable(Math.max(1, Math.ceil(ms / 1000))))
+
+/**
+ * Keeps what `fetch` resolves to, which must be JSON, as `read` reads it. The same document is the same value. `unreadable` is
+ * the problem if `fetch` or `read` throws anything but an `Outage`.
+ */
+export const fetched = <J, A>(
+  { fetch, read, unreadable }: { fetch: () => Promise<J>; read: (json: J) => A; unreadable: string },
+  { maxAge, staleIfError, retry, refreshAhead }: KeyPolicy,
+  { issuer, failed, replaced }: Pick<KeyEvents, 'issuer' | 'failed'> & { readonly replaced?: (value: A) => void },
+): Fetched<A> => {
+  let latest: Known<A> | undefined
+  // when the last fetch failed; `undefined` if it succeeded
+  let failedAt: Moment | undefined
+  let begun = 0
 
   const load = async (): Promise<boolean> => {
-    const fetchNumber = ++state.begun
-    state.missing.clear()
+    const fetchNumber = ++begun
     const loadedAt = thisMoment()
+    const took = () => performance.now() - loadedAt.monotonic
     try {
-      const jwks = await fetch(AbortSignal.timeout(Math.ceil(timeout)))
-      const text = JSON.stringify(jwks)
+      const json = await fetch()
+      const text = JSON.stringify(json)
+      const before = latest
+      const changed = before?.text !== text
       // the same object for the same keys, so that verified tokens stay verified
-      const before = state.latest
-      const keys = before?.text === text ? before.keys : parseJwks(jwks)
-      state.latest = { keys, right: E.right(keys), text, loadedAt, fetch: fetchNumber }
-      state.failedAt = undefined
-      const changed = before?.keys !== keys
-      if (before !== undefined && changed) replaced(before.keys)
-      report(providerKeys)(() => ({
-        event: 'refreshed',
-        issuer,
-        changed,
-        durationMs: performance.now() - loadedAt.monotonic,
-      }))
+      const value = before === undefined || changed ? read(json) : before.value
+      latest = { value, right: E.right(value), text, loadedAt, fetch: fetchNumber }
+      failedAt = undefined
+      if (before !== undefined && changed) replaced?.(before.value)
+      report(providerKeys)(() => ({ event: 'refreshed', issuer, changed, durationMs: took() }))
       return true
     } catch (error) {
-      const isNew = state.failedAt === undefined
-      state.failedAt = thisMoment()
-      const problem = error instanceof Outage ? error.message : 'answered keys that cannot be read'
+      const isNew = failedAt === undefined
+      failedAt = thisMoment()
+      const problem = error instanceof Outage ? error.message : unreadable
       if (isNew) failed(problem)
-      const servesForMs =
-        state.latest === undefined ? 0 : Math.max(0, maxAge + staleIfError - ageOf(state.latest.loadedAt))
-      const durationMs = performance.now() - loadedAt.monotonic
-      report(providerKeys)(() => ({ event: 'failed', issuer, problem, servesForMs, durationMs }))
+      const servesForMs = latest === undefined ? 0 : Math.max(0, maxAge + staleIfError - ageOf(latest.loadedAt))
+      report(providerKeys)(() => ({ event: 'failed', issuer, problem, servesForMs, durationMs: took() }))
       return false
     }
   }
   const refresh = singleFlight(load)
 
-  const isPaused = (): boolean => isYounger(state.failedAt, retry)
-  const outageFor = (ms: number): E.Either<AuthError, never> => E.left(unavailable(Math.max(1, Math.ceil(ms / 1000))))
-  const outage = (): E.Either<AuthError, never> =>
-    outageFor(retry - (state.failedAt === undefined ? 0 : ageOf(state.failedAt)))
-  const isStillValid = (): E.Either<AuthError, Keys> =>
-    state.latest !== undefined && isYounger(state.latest.loadedAt, maxAge + staleIfError)
-      ? state.latest.right
-      : outage()
+  const isPaused = (): boolean => isYounger(failedAt, retry)
+  const outage = (): E.Either<AuthError, never> => outageFor(retry - (failedAt === undefined ? 0 : ageOf(failedAt)))
+  const ifStillValid = (): E.Either<AuthError, A> =>
+    latest !== undefined && isYounger(latest.loadedAt, maxAge + staleIfError) ? latest.right : outage()
 
-  const current = (): Evaluation<Keys> => {
-    const { latest: latest } = state
+  const current = (): Evaluation<A> => {
     if (latest !== undefined && isYounger(latest.loadedAt, maxAge)) {
       if (refreshAhead && !isYounger(latest.loadedAt, maxAge * AHEAD) && !isPaused()) void refresh()
       return latest.right
     }
-    if (isPaused()) return isStillValid()
-    const isDown = state.failedAt !== undefined
+    if (isPaused()) return ifStillValid()
+    const isDown = failedAt !== undefined
     const loading = refresh()
     // in an outage, no request waits for an answer that may not come
-    const good = isDown ? isStillValid() : undefined
-    return good !== undefined && E.isRight(good) ? good : loading.then(isStillValid)
+    const good = isDown ? ifStillValid() : undefined
+    return good !== undefined && E.isRight(good) ? good : loading.then(ifStillValid)
   }
+  return {
+    current,
+    latest: () => latest,
+    refresh,
+    begun: () => begun,
+    isDown: () => failedAt !== undefined,
+    isPaused,
+    outage,
+    ready: async () => {
+      if (!isYounger(latest?.loadedAt, maxAge) && !isPaused()) await refresh()
+    },
+  }
+}
+
+/** Keys that are fetched. */
+export const remoteKeys = (
+  fetch: (signal: AbortSignal) => Promise<SigningKeySet>,
+  policy: KeyPolicy,
+  events: KeyEvents,
+): KeySource => {
+  const { cooldown, timeout } = policy
+  // when keys were last fetched for a token whose key was not among them
+  let missedAt: Moment | undefined
+  // the keys that the last fetch did not bring, by their names
+  const missing = new Set<string>()
+  const fetching = (): Promise<SigningKeySet> => {
+    missing.clear()
+    return fetch(AbortSignal.timeout(Math.ceil(timeout)))
+  }
+  const { current, latest, refresh, begun, isDown, isPaused, outage, ready } = fetched(
+    { fetch: fetching, read: parseJwks, unreadable: 'answered keys that cannot be read' },
+    policy,
+    events,
+  )
 
   const unknown = E.right(undefined)
   const noteMissing = (wanted: string) => {
-    if (state.missing.size < MAX_MISSING) state.missing.add(wanted)
+    if (missing.size < MAX_MISSING) missing.add(wanted)
     return unknown
   }
   const afterMiss = async (
@@ -229,25 +259,22 @@ export const remoteKeys = (
     began: number,
     wanted: string,
   ): Promise<E.Either<AuthError, Keys | undefined>> => {
-    const { latest: latest } = state
-    if (latest !== undefined && latest.keys !== than) return latest.right
+    const known = latest()
+    if (known !== undefined && known.value !== than) return known.right
     if (isPaused()) return outage()
     // the keys were fetched after this request came, so the provider does not have the key
-    if (latest !== undefined && latest.fetch > began) {
-      state.missedAt = thisMoment()
+    if (known !== undefined && known.fetch > began) {
+      missedAt = thisMoment()
       return noteMissing(wanted)
     }
     // a new key may have signed it, and it is not known before the next fetch
-    if (state.failedAt === undefined && state.missedAt !== undefined && isYounger(state.missedAt, cooldown)) {
-      return state.missing.has(wanted) ? unknown : outageFor(cooldown - ageOf(state.missedAt))
+    if (!isDown() && missedAt !== undefined && isYounger(missedAt, cooldown)) {
+      return missing.has(wanted) ? unknown : outageFor(cooldown - ageOf(missedAt))
     }
     if (!(await refresh())) return outage()
-    state.missedAt = thisMoment()
-    return state.latest === undefined || state.latest.keys === than ? noteMissing(wanted) : state.latest.right
+    missedAt = thisMoment()
+    const newest = latest()
+    return newest === undefined || newest.value === than ? noteMissing(wanted) : newest.right
   }
-
-  const ready = async (): Promise<void> => {
-    if (!isYounger(state.latest?.loadedAt, maxAge) && !isPaused()) await refresh()
-  }
-  return { current, begun: () => state.begun, afterMiss, ready }
+  return { current, begun, afterMiss, ready }
 }

@@ -1,16 +1,15 @@
 /** An OpenID provider that is found by discovery at first use: its metadata, its keys, and openid-client set up for it. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { ClientAuth, Configuration, CustomFetch } from 'openid-client'
-import { unavailable, type AuthError } from '../../core/AuthError.js'
-import { ageOf, isYounger, thisMoment, type Moment } from '../../core/data.js'
-import { singleFlight } from '../../core/memory.js'
+import { identity } from 'fp-ts/lib/function.js'
+import type { AuthError } from '../../core/AuthError.js'
+import { isYounger, thisMoment, type Moment } from '../../core/data.js'
 import type { Json } from '../../jwt/claims.js'
 import { checkUrl, Outage } from '../../jwt/fetching.js'
-import type { KeyPolicy } from '../../jwt/keySet.js'
+import { fetched, type Fetched, type KeyPolicy } from '../../jwt/keySet.js'
 import { usableKeys, type SigningKeySet } from '../../jwt/signature.js'
 import { responseTo, askedFor, jsonOf, jsonResponse } from './asking.js'
 import { openidClient } from './openidClient.js'
-import { report, providerKeys } from '../../core/events.js'
 
 /** How a provider is asked. */
 export interface ProviderOptions {
@@ -87,7 +86,13 @@ export const providerOf = (where: string, options: ProviderOptions): Provider =>
     }
     return { address, metadata }
   }
-  const documents: Kept<Document> = kept(issuer, fetchDocument, policy)
+  const kept = <A>(fetch: () => Promise<A>): Fetched<A> =>
+    fetched(
+      { fetch, read: identity, unreadable: 'answered what openid-client does not take' },
+      { ...policy, refreshAhead: false },
+      { issuer, failed: (problem) => warn(issuer, problem) },
+    )
+  const documents = kept(fetchDocument)
 
   const fetchJwks = async (): Promise<SigningKeySet> => {
     const document = await documents.current()
@@ -100,12 +105,24 @@ export const providerOf = (where: string, options: ProviderOptions): Provider =>
     if (keys === undefined) throw new Outage('answered a key set without a key for signatures', true)
     return keys
   }
-  const keySets: Kept<SigningKeySet> = kept(issuer, fetchJwks, policy)
+  const keySets = kept(fetchJwks)
+
+  // Newer keys than these, which lacked one; the same ones if the provider has no newer
+  let missedAt: Moment | undefined
+  const newer = async (than: SigningKeySet): Promise<E.Either<AuthError, SigningKeySet>> => {
+    const known = keySets.latest()
+    if (known !== undefined && known.value !== than) return known.right
+    if (keySets.isPaused()) return keySets.outage()
+    if (!keySets.isDown() && isYounger(missedAt, policy.cooldown)) return E.right(than)
+    if (!(await keySets.refresh())) return keySets.outage()
+    missedAt = thisMoment()
+    return keySets.latest()?.right ?? keySets.outage()
+  }
 
   const keysFor = async (kid: string | undefined): Promise<E.Either<AuthError, SigningKeySet>> => {
     const latest = await keySets.current()
     if (E.isLeft(latest) || kid === undefined || latest.right.keys.some((key) => key['kid'] === kid)) return latest
-    return keySets.newer(latest.right)
+    return newer(latest.right)
   }
 
   const setUp = async (fetch: (document: Document) => CustomFetch): Promise<E.Either<AuthError, Configuration>> => {
@@ -160,96 +177,6 @@ const outageOf = (error: unknown): Outage => {
   if (error instanceof Outage) return error
   if (error instanceof Error && error.cause instanceof Outage) return error.cause
   return new Outage('answered a discovery document that cannot be used, or one of another issuer', true)
-}
-
-/*
- * A document of a provider that is fetched at first use, and kept: when it is fetched again, and what happens while the
- * provider is down. The rules are those of `jwt/keySet.ts`.
- *
- * | the known document is    | and                             | so                                                     |
- * |--------------------------|---------------------------------|--------------------------------------------------------|
- * | younger than `maxAge`    |                                 | it is used                                             |
- * | older, or there is none  | the last fetch went well        | every caller waits for one fetch                       |
- * | older                    | the last fetch failed           | it is used for `staleIfError`; a fetch each `retry`    |
- * | none, or too old         | it failed less than `retry` ago | unavailable, without a fetch                           |
- */
-
-/** A document that is kept. */
-interface Kept<A> {
-  /** The document; unavailable if there is none that can be used. Never rejects. */
-  readonly current: () => Promise<E.Either<AuthError, A>>
-  /** A newer document than this one, which lacked something; the same one if the provider has no newer. Never rejects. */
-  readonly newer: (than: A) => Promise<E.Either<AuthError, A>>
-}
-
-interface Known<A> {
-  readonly value: A
-  readonly text: string
-  readonly loadedAt: Moment
-}
-
-/**
- * Keeps what `fetch` resolves to, which must be JSON. `fetch` rejects with an `Outage` for anything that cannot be used.
- * `issuer` is whose document it is, for records.
- */
-const kept = <A extends object>(issuer: string, fetch: () => Promise<A>, policy: KeyPolicy): Kept<A> => {
-  const { maxAge, cooldown, staleIfError, retry } = policy
-  let latest: Known<A> | undefined
-  let failedAt: Moment | undefined
-  let missedAt: Moment | undefined
-
-  const load = async (): Promise<boolean> => {
-    const loadedAt = thisMoment()
-    const took = () => performance.now() - loadedAt.monotonic
-    try {
-      const fetched = await fetch()
-      const text = JSON.stringify(fetched)
-      const changed = latest?.text !== text
-      // the same object for the same document, so that `newer` recognizes it
-      latest = { value: latest === undefined || changed ? fetched : latest.value, text, loadedAt }
-      failedAt = undefined
-      report(providerKeys)(() => ({ event: 'refreshed', issuer, changed, durationMs: took() }))
-      return true
-    } catch (error) {
-      const problem = error instanceof Outage ? error.message : 'answered what openid-client does not take'
-      if (failedAt === undefined) warn(issuer, problem)
-      failedAt = thisMoment()
-      const servesForMs = latest === undefined ? 0 : Math.max(0, maxAge + staleIfError - ageOf(latest.loadedAt))
-      report(providerKeys)(() => ({ event: 'failed', issuer, problem, servesForMs, durationMs: took() }))
-      return false
-    }
-  }
-  const refresh = singleFlight(load)
-
-  const isPaused = (): boolean => isYounger(failedAt, retry)
-  const outage = (): E.Either<AuthError, never> => {
-    const next = retry - (failedAt === undefined ? 0 : ageOf(failedAt))
-    return E.left(unavailable(Math.max(1, Math.ceil(next / 1000))))
-  }
-  const ifStillValid = (): E.Either<AuthError, A> =>
-    latest !== undefined && isYounger(latest.loadedAt, maxAge + staleIfError) ? E.right(latest.value) : outage()
-
-  const current = async (): Promise<E.Either<AuthError, A>> => {
-    if (latest !== undefined && isYounger(latest.loadedAt, maxAge)) return E.right(latest.value)
-    if (isPaused()) return ifStillValid()
-    const isDown = failedAt !== undefined
-    const loaded = refresh()
-    // in an outage, no caller waits for an answer that may not come
-    const good = isDown ? ifStillValid() : undefined
-    if (good !== undefined && E.isRight(good)) return good
-    await loaded
-    return ifStillValid()
-  }
-
-  const newer = async (than: A): Promise<E.Either<AuthError, A>> => {
-    if (latest !== undefined && latest.value !== than) return E.right(latest.value)
-    if (isPaused()) return outage()
-    if (failedAt === undefined && isYounger(missedAt, cooldown)) return E.right(than)
-    if (!(await refresh())) return outage()
-    missedAt = thisMoment()
-    return ifStillValid()
-  }
-  return { current, newer }
 }
 
 const warn = (issuer: string, problem: string): void =>
