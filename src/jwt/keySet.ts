@@ -134,7 +134,7 @@ interface Known<A> {
 }
 
 /** A document of a provider, such as its keys: fetched at first use, and kept by the rules above. */
-export interface Fetched<A> {
+interface Fetched<A> {
   /** The document; a promise if it must be fetched first. Unavailable if there is none that can be used. */
   readonly current: () => Evaluation<A>
   /** What was fetched last, however old it is. */

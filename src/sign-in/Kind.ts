@@ -5,7 +5,7 @@
 import type * as E from 'fp-ts/lib/Either.js'
 import type { AuthError, UnfinishedReason } from '../core/AuthError.js'
 import type { Check } from '../core/options.js'
-import type { ProofGiven } from '../core/Proof.js'
+import type { Proof, ProofGiven } from '../core/Proof.js'
 
 /** What a ceremony is for. `reset` and `verify` never sign in; `link` and `stepUp` are for a user who is signed in. */
 export type Intent = 'signIn' | 'link' | 'stepUp' | 'reset' | 'verify'
@@ -118,6 +118,20 @@ export interface Beginner<Ask, Kept> extends Omit<Kind<Ask, Kept, never>, 'read'
   readonly at?: ((callback: string) => Beginner<Ask, Kept>) | undefined
 }
 
+/** A ceremony whose answer was right. */
+export interface Finished<P extends ProofGiven = ProofGiven> {
+  readonly proof: P & Proof
+  /** The proofs that were given before: the first of two factors. */
+  readonly before: ReadonlyArray<Proof>
+  readonly intent: Intent
+  readonly subject: string | undefined
+  /** The mark of the user when the first proof was given. */
+  readonly mark: string | undefined
+  readonly returnTo: string
+  /** A digest that identifies the ceremony. */
+  readonly id: string
+}
+
 /** What a kind is good for. */
 export const intentsOf = ({
   intents,
@@ -131,7 +145,7 @@ export const intentsOf = ({
 export const isForSubject = (intent: Intent): boolean => intent === 'link' || intent === 'stepUp'
 
 // -------------------------------------------------------------------------------------
-// paths
+// what kinds read: paths and digits
 // -------------------------------------------------------------------------------------
 
 const MAX_PATH = 2000
@@ -167,3 +181,10 @@ export const routePath =
   (where, value) => {
     if (!isRoutePath(value)) throw new TypeError(`${where} must be the path of ${what}`)
   }
+
+/** What a person typed, without blanks; `undefined` if it is not a string of ASCII digits. */
+export const typedDigits = (u: unknown): string | undefined => {
+  if (typeof u !== 'string' || u.length > 64) return undefined
+  const digits = u.replace(/\s/g, '')
+  return /^[0-9]+$/.test(digits) ? digits : undefined
+}

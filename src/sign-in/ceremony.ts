@@ -24,26 +24,13 @@ import {
   type Beginner,
   type Ceremony,
   type Display,
+  type Finished,
   type Incoming,
   type Intent,
   type Kind,
   type Sent,
   type Signer,
 } from './Kind.js'
-
-/** A ceremony whose answer was right. */
-export interface Finished<P extends ProofGiven = ProofGiven> {
-  readonly proof: P & Proof
-  /** The proofs that were given before: the first of two factors. */
-  readonly before: ReadonlyArray<Proof>
-  readonly intent: Intent
-  readonly subject: string | undefined
-  /** The mark of the user when the first proof was given. */
-  readonly mark: string | undefined
-  readonly returnTo: string
-  /** A digest that identifies the ceremony. */
-  readonly id: string
-}
 
 /** What is known when a ceremony begins. */
 interface Beginning<Ask> {

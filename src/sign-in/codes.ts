@@ -25,8 +25,7 @@ import { clientAddress, counting } from '../guesses/Guess.js'
 import { derivedFrom, keysFix, sealed, strengthOf, unsealed } from '../kinds/plainSession.js'
 import { spentOver, type SessionStore } from '../sessions/SessionStore.js'
 import { contextOf, SignInRefused, type WithRequest } from '../sessions/SignIn.js'
-import type { Kind } from './Kind.js'
-import { typedDigits } from './mail.js'
+import { typedDigits, type Kind } from './Kind.js'
 
 /** One way to give a second factor by a code. */
 export interface CodeFactor {

@@ -14,7 +14,7 @@ import { constantTimeEqual, deepFreeze, errorInWords } from '../core/data.js'
 import { checkOptions, declareFactory, hook, maybe, positive, unchecked, type Checks } from '../core/options.js'
 import { counting } from '../guesses/Guess.js'
 import type { Limiter, Limiters } from '../guesses/Limiter.js'
-import { routePath, type Incoming, type Kind } from './Kind.js'
+import { routePath, typedDigits, type Incoming, type Kind } from './Kind.js'
 
 // -------------------------------------------------------------------------------------
 // addresses and links
@@ -121,13 +121,6 @@ const mailChecks: Checks<MailedOptions> = {
 // 48 bits of a secret: the remainder favours no code noticeably
 const codeFrom = (secret: string): string =>
   String(Buffer.from(secret, 'base64url').readUIntBE(0, 6) % 10 ** DIGITS).padStart(DIGITS, '0')
-
-/** What a person typed, without blanks; `undefined` if it is not a string of ASCII digits. */
-export const typedDigits = (u: unknown): string | undefined => {
-  if (typeof u !== 'string' || u.length > 64) return undefined
-  const digits = u.replace(/\s/g, '')
-  return /^[0-9]+$/.test(digits) ? digits : undefined
-}
 
 // A tag of its own, because an inherited property must not turn a code into a link
 type MailAnswer = { readonly by: 'link' } | { readonly by: 'code'; readonly code: unknown; readonly from: string }

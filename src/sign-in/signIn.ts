@@ -11,12 +11,13 @@ import { fromAnswer } from '../core/Result.js'
 import { checkHook, checkOptions, declareFactory, isGiven, list, maybe, oneOf, unchecked } from '../core/options.js'
 import { markCeremony } from '../koa/callbacks.js'
 import { contextOf, SignInRefused, type OwnLogInOptions, type WithRequest } from '../sessions/SignIn.js'
-import type { Finished, Finishing } from './ceremony.js'
+import type { Finishing } from './ceremony.js'
 import {
   intentsOf,
   isForSubject,
   type Beginner,
   type Display,
+  type Finished,
   type Incoming,
   type Intent,
   type Kind,

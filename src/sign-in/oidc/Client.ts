@@ -1,8 +1,28 @@
-/** The client that an application is at its provider: its id, and how it proves that it is that client. */
-import type { ClientAuth, CryptoKey, PrivateKey } from 'openid-client'
-import { checkOptions, maybe, typeName, nonEmpty, oneOf, type Checks } from '../../core/options.js'
-import { HookRaised } from './failures.js'
+/**
+ * The client that an application is at its provider, as `oidc` and `oauth2` share it: how it authenticates, what a browser
+ * takes to the provider and brings back, and how it asks the provider itself.
+ */
+import type { ClientAuth, CryptoKey, CustomFetch, PrivateKey } from 'openid-client'
+import { ownFields } from '../../core/data.js'
+import {
+  checkOptions,
+  list,
+  maybe,
+  nonEmpty,
+  oneOf,
+  positive,
+  typeName,
+  type Check,
+  type Checks,
+} from '../../core/options.js'
+import { objectOf, type Json } from '../../jwt/claims.js'
+import { isSecure, Outage, problemOf, textOf } from '../../jwt/fetching.js'
+import { routePath, type Answered, type Incoming } from '../Kind.js'
 import { openidClient } from './openidClient.js'
+
+// -------------------------------------------------------------------------------------
+// authentication
+// -------------------------------------------------------------------------------------
 
 /** How a client authenticates (OpenID Connect Core §9). */
 export type ClientAuthentication = 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt' | 'none'
@@ -27,7 +47,7 @@ export interface Client {
 
 const methods = ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'] as const
 
-const checks: Checks<Client> = {
+const clientChecks: Checks<Client> = {
   id: nonEmpty,
   secret: maybe((where, value) => {
     if (typeof value !== 'function') nonEmpty(where, value)
@@ -48,7 +68,7 @@ const checks: Checks<Client> = {
 /** Checks a client, and says how it authenticates. Throws a TypeError for one that cannot. */
 export const clientOf = (where: string, given: unknown): { readonly id: string; readonly auth: () => ClientAuth } => {
   // Safe: `checkOptions` refuses anything but an object with these members
-  const { id, secret, key, authentication } = checkOptions(where, given as Client, checks)
+  const { id, secret, key, authentication } = checkOptions(where, given as Client, clientChecks)
   if (secret !== undefined && key !== undefined) {
     throw new TypeError(`${where} has a secret and a key; a client authenticates with one of them`)
   }
@@ -87,3 +107,281 @@ const authOf = (method: ClientAuthentication, secret: Client['secret'], key: Cli
   // eslint-disable-next-line @typescript-eslint/no-misused-promises -- openid-client awaits what an authentication returns
   return authenticate
 }
+
+/** A hook of the application threw, while a provider was asked. */
+export class HookRaised extends Error {
+  override readonly name = 'HookRaised'
+}
+
+/** An answer of a provider that a check of our own refuses. */
+export class Refused extends Error {
+  override readonly name = 'Refused'
+}
+
+// -------------------------------------------------------------------------------------
+// what a browser takes to a provider
+// -------------------------------------------------------------------------------------
+
+/** What one sign-in asks of the provider (OpenID Connect Core §3.1.2.1). */
+export interface Asking {
+  /** `login` asks for the password again, `none` for no page at all. */
+  readonly prompt?: 'none' | 'login' | 'consent' | 'select_account' | 'create' | undefined
+  /** Who is expected, such as an e-mail address. The provider may ignore it. */
+  readonly loginHint?: string | undefined
+  /**
+   * How long ago the user may have signed in at the provider, in milliseconds; 0 means now. The answer is refused if it
+   * was longer ago, or if the provider does not say when.
+   */
+  readonly maxAge?: number | undefined
+  /** Classes of authentication (`acr`), the best one first. The answer is refused if it is of none of them. */
+  readonly acrValues?: ReadonlyArray<string> | undefined
+  /** The languages of the provider's pages, such as `de`. */
+  readonly uiLocales?: ReadonlyArray<string> | undefined
+}
+
+const words: Check = (where, value) => {
+  list(where, value)
+  // Safe: `list` refuses anything but an array
+  const all = value as ReadonlyArray<unknown>
+  if (all.length > 0 && all.every((one) => typeof one === 'string' && /^[\x21-\x7e]+$/.test(one))) return
+  throw new TypeError(`${where} must be an array of strings without blanks, and none of them empty`)
+}
+
+/** The checks of what a sign-in asks. */
+export const askingChecks: Checks<Asking> = {
+  prompt: maybe(oneOf('none', 'login', 'consent', 'select_account', 'create')),
+  loginHint: maybe(nonEmpty),
+  maxAge: maybe((where, value) => {
+    if (value !== 0) positive(where, value)
+  }),
+  acrValues: maybe(words),
+  uiLocales: maybe(words),
+}
+
+/** What an answer is checked against. It travels in the handle. */
+export interface Expected {
+  /** In seconds. */
+  readonly maxAge?: number | undefined
+  readonly acr?: ReadonlyArray<string> | undefined
+}
+
+/** What a sign-in asks, as the parameters of an authorization request, and what its answer is checked against. */
+export const questionsOf = ({
+  prompt,
+  loginHint,
+  maxAge,
+  acrValues,
+  uiLocales,
+}: Asking): { readonly parameters: Record<string, string>; readonly expected: Expected } => {
+  const seconds = maxAge === undefined ? undefined : Math.floor(maxAge / 1000)
+  return {
+    parameters: {
+      ...(prompt !== undefined && { prompt }),
+      ...(loginHint !== undefined && { login_hint: loginHint }),
+      ...(seconds !== undefined && { max_age: String(seconds) }),
+      ...(acrValues !== undefined && { acr_values: acrValues.join(' ') }),
+      ...(uiLocales !== undefined && { ui_locales: uiLocales.join(' ') }),
+    },
+    expected: {
+      ...(seconds !== undefined && { maxAge: seconds }),
+      ...(acrValues !== undefined && { acr: acrValues }),
+    },
+  }
+}
+
+/** The parameters that belong to the protocol. The security of a sign-in depends on them. */
+const own: ReadonlySet<string> = new Set([
+  'client_id',
+  'redirect_uri',
+  'response_type',
+  'response_mode',
+  'scope',
+  'display',
+  'state',
+  'nonce',
+  'code_challenge',
+  'code_challenge_method',
+  'request',
+  'request_uri',
+  'registration',
+  ...Object.keys(
+    questionsOf({ prompt: 'none', loginHint: 'a', maxAge: 0, acrValues: ['a'], uiLocales: ['a'] }).parameters,
+  ),
+])
+
+/** Parameters of a provider's own, such as `access_type` of Google's. */
+export const furtherParameters: Check = (where, value) => {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new TypeError(`${where} must be an object of strings, not ${typeName(value)}`)
+  }
+  for (const [name, text] of Object.entries(value)) {
+    if (own.has(name))
+      throw new TypeError(`${where}: ${name} belongs to the protocol; there is an option for it, or none`)
+    nonEmpty(`${where}: ${name}`, text)
+  }
+}
+
+/** Scopes, without blanks. */
+export const scopes: Check = words
+
+/** The path of a route to which a provider leads back. */
+export const callbackPath: Check = routePath("the callback's route, such as '/sign-in/google/callback'")
+
+// -------------------------------------------------------------------------------------
+// what a browser brings back
+// -------------------------------------------------------------------------------------
+
+/** The parameters that are read. `error_description` is not among them: it could say anything. */
+export const responseFields = ['code', 'state', 'iss', 'error'] as const
+
+/** A response that can be an answer: every parameter comes at most once, and there is either a code or an error. */
+export interface AuthorizationResponse {
+  /** As a query. */
+  readonly parameters: string
+  readonly state: string
+}
+
+/** The longest response, in characters. */
+const MAX_RESPONSE = 8192
+
+/** Reads the response in a query; `undefined` if there is none. */
+export const readResponse = ({ query }: Incoming): Answered<AuthorizationResponse> | undefined => {
+  const read = new URLSearchParams()
+  for (const name of responseFields) {
+    const [value, ...more] = query.getAll(name)
+    if (more.length > 0) return undefined
+    if (value !== undefined) read.set(name, value)
+  }
+  const { code, state, error } = Object.fromEntries(read)
+  const parameters = read.toString()
+  if (!state || (code ? error !== undefined : !error) || parameters.length > MAX_RESPONSE) return undefined
+  return { handle: state, answer: { parameters, state } }
+}
+
+// -------------------------------------------------------------------------------------
+// asking
+// -------------------------------------------------------------------------------------
+
+// Bodies have at most 1 MB, no redirect is followed, and addresses can be trusted with a code or a token. Whatever cannot be
+// an answer is an `Outage`, so what openid-client throws afterwards is about an answer
+
+/** The answer of a provider, whose body has been read. */
+interface Received {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+}
+
+/** Asks a provider. Rejects with an `Outage` if there is no whole answer. */
+export const responseTo = async (url: string, init: RequestInit): Promise<Received> => {
+  if (!isSecure(url)) throw new Outage('named an address that is neither https nor on a loopback address', true)
+  const response = await fetch(url, { ...init, redirect: 'manual' }).catch((error: unknown) => {
+    throw new Outage(problemOf(error), false)
+  })
+  const { status, headers } = response
+  return { status, headers, text: await textOf(response) }
+}
+
+/** An answer as openid-client reads it. */
+const responseOf = ({ status, headers, text }: Received): Response => {
+  const kept = new Headers()
+  for (const name of ['content-type', 'www-authenticate']) {
+    const value = headers.get(name)
+    if (value !== null) kept.set(name, value)
+  }
+  const isEmpty = status === 204 || status === 205 || status === 304
+  return new Response(isEmpty ? null : text, { status, headers: kept })
+}
+
+/** A JSON object as an answer of the provider. */
+export const jsonResponse = (json: object, status = 200): Response =>
+  new Response(JSON.stringify(json), { status, headers: { 'Content-Type': 'application/json' } })
+
+/** The object that a string is as JSON, if it is one. */
+export const jsonOf = (text: string): Json | undefined => {
+  try {
+    return objectOf(JSON.parse(text))
+  } catch {
+    // the error would quote the text
+    return undefined
+  }
+}
+
+/** Whether an answer reports an error, whatever else is in it, and whatever its status. */
+const hasError = (error: unknown): boolean => error !== undefined && error !== null && error !== false && error !== ''
+
+/** An error of the token endpoint as RFC 6749 §5.2 demands. One that is no string has no code that is known. */
+const errorResponse = (error: unknown, status: number): Response =>
+  jsonResponse({ error: typeof error === 'string' ? error : 'unknown_error' }, status)
+
+const isGood = (status: number): boolean => status >= 200 && status < 300
+
+/** The type of a body, without parameters. */
+const typeOf = (headers: Headers): string =>
+  (headers.get('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+
+const isTokenRequest = (body: unknown): boolean => body instanceof URLSearchParams && body.has('grant_type')
+
+// The `kid` of a token's header, if it has one
+const kidOf = (token: string): string | undefined => {
+  const header = jsonOf(Buffer.from(token.split('.', 1)[0] ?? '', 'base64url').toString('utf8'))
+  const kid = header?.['kid']
+  return typeof kid === 'string' ? kid : undefined
+}
+
+/**
+ * Asks a provider for openid-client. An answer of success must hold a JSON object, or a signed one; a failure of the
+ * server, and too many requests, are an `Outage`. `seen` is called with the `kid` of each JSON Web Token that must be verified.
+ */
+export const askedFor =
+  (seen: (kid: string | undefined) => void = () => {}): CustomFetch =>
+  async (url, { body, headers, method, signal }) => {
+    // Safe: openid-client's own types of a request are narrower
+    const init = { body, headers, method, ...(signal !== undefined && { signal }) } as RequestInit
+    const answered = await responseTo(url, init)
+    const { status, headers: sent, text } = answered
+    if (status >= 500 || status === 429) throw new Outage(`answered ${status}`, true)
+    if (isGood(status)) {
+      if (typeOf(sent) === 'application/jwt') seen(kidOf(text))
+      else {
+        const json = jsonOf(text)
+        if (json === undefined) throw new Outage('answered no JSON object', true)
+        const { access_token, id_token: token, error } = json
+        if (isTokenRequest(body) && hasError(error)) return errorResponse(error, 400)
+        if (isTokenRequest(body) && access_token === undefined) throw new Outage('answered no access token', true)
+        if (typeof token === 'string') seen(kidOf(token))
+      }
+    }
+    return responseOf(answered)
+  }
+
+const OK = 200
+
+/** Asks a provider without OpenID Connect for openid-client, and turns what such providers answer into what RFC 6749 §5 demands. */
+export const plainly: CustomFetch = async (url, { body, headers, method, signal }) => {
+  // Safe: openid-client's own types of a request are narrower
+  const init = { body, headers, method, ...(signal !== undefined && { signal }) } as RequestInit
+  const answered = await responseTo(url, init)
+  const { status } = answered
+  if (status >= 500 || status === 429) throw new Outage(`answered ${status}`, true)
+  const json = fieldsOf(answered)
+  // GitHub reports errors with status 200
+  if (json !== undefined && hasError(json['error'])) {
+    return errorResponse(errorOf(json['error']), status === OK ? 400 : status)
+  }
+  if (status !== OK) return responseOf(answered)
+  if (json === undefined) throw new Outage('answered neither JSON nor a form', true)
+  const { access_token } = json
+  if (typeof access_token !== 'string') throw new Outage('answered no access token', true)
+  // there is no issuer that could have signed it
+  const { id_token: _idToken, ...rest } = json
+  return jsonResponse(Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== null)))
+}
+
+const fieldsOf = ({ headers, text }: Received): Json | undefined => {
+  if (typeOf(headers) !== 'application/x-www-form-urlencoded') return jsonOf(text)
+  return ownFields(Object.fromEntries(new URLSearchParams(text)))
+}
+
+// GitHub's own words for a code that was used, or is too old
+const errorOf = (error: unknown): unknown => (error === 'bad_verification_code' ? 'invalid_grant' : error)

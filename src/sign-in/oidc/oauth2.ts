@@ -3,39 +3,35 @@
  * ceremony. The access token says nothing about the user, so a hook asks the provider who it is.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Configuration, CustomFetch, TokenEndpointResponse } from 'openid-client'
-import { ownFields } from '../../core/data.js'
+import type { Configuration, TokenEndpointResponse } from 'openid-client'
 import {
   checkOptions,
   declareFactory,
   hook,
   maybe,
-  typeName,
   nameLike,
   positive,
   token,
+  typeName,
   unchecked,
   type Checks,
 } from '../../core/options.js'
-import type { Json } from '../../jwt/claims.js'
 import { checkUrl, Outage } from '../../jwt/fetching.js'
 import type { Kind } from '../Kind.js'
-import { furtherParameters, callbackPath, scopes } from './AuthorizationRequest.js'
-import { readResponse, type Response } from './AuthorizationResponse.js'
-import { carrying } from './answers.js'
 import {
-  errorResponse,
-  hasError,
-  jsonOf,
-  jsonResponse,
-  responseOf,
-  responseTo,
-  typeOf,
-  type Answered,
-} from './asking.js'
-import { clientOf, type Client } from './Client.js'
-import { HookRaised, refused, Refused } from './failures.js'
+  callbackPath,
+  clientOf,
+  furtherParameters,
+  HookRaised,
+  plainly,
+  readResponse,
+  Refused,
+  scopes,
+  type AuthorizationResponse,
+  type Client,
+} from './Client.js'
 import { openidClient } from './openidClient.js'
+import { carrying, refused } from './ProviderAnswer.js'
 
 /** What a sign-in with a provider without OpenID Connect has shown. */
 export interface OAuth2Proof {
@@ -82,7 +78,7 @@ export interface OAuth2Options {
 export type SubjectAnswer = string | number
 
 /** A provider without OpenID Connect, for `begin` and `finish`. */
-export type OAuth2Kind = Kind<never, null, Response, OAuth2Proof>
+export type OAuth2Kind = Kind<never, null, AuthorizationResponse, OAuth2Proof>
 
 const checks: Checks<OAuth2Options> = {
   name: nameLike(token),
@@ -235,36 +231,5 @@ const subjectOf = async (
     cause: new TypeError(`oauth2({ subject }) must return a string or an integer, not ${typeName(found)}`),
   })
 }
-
-const OK = 200
-
-/** Asks for openid-client, and turns what such providers answer into what RFC 6749 §5 demands. */
-const plainly: CustomFetch = async (url, { body, headers, method, signal }) => {
-  // Safe: openid-client's own types of a request are narrower
-  const init = { body, headers, method, ...(signal !== undefined && { signal }) } as RequestInit
-  const answered = await responseTo(url, init)
-  const { status } = answered
-  if (status >= 500 || status === 429) throw new Outage(`answered ${status}`, true)
-  const json = fieldsOf(answered)
-  // GitHub reports errors with status 200
-  if (json !== undefined && hasError(json['error'])) {
-    return errorResponse(errorOf(json['error']), status === OK ? 400 : status)
-  }
-  if (status !== OK) return responseOf(answered)
-  if (json === undefined) throw new Outage('answered neither JSON nor a form', true)
-  const { access_token } = json
-  if (typeof access_token !== 'string') throw new Outage('answered no access token', true)
-  // there is no issuer that could have signed it
-  const { id_token: _idToken, ...rest } = json
-  return jsonResponse(Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== null)))
-}
-
-const fieldsOf = ({ headers, text }: Answered): Json | undefined => {
-  if (typeOf(headers) !== 'application/x-www-form-urlencoded') return jsonOf(text)
-  return ownFields(Object.fromEntries(new URLSearchParams(text)))
-}
-
-// GitHub's own words for a code that was used, or is too old
-const errorOf = (error: unknown): unknown => (error === 'bad_verification_code' ? 'invalid_grant' : error)
 
 declareFactory('oauth2', oauth2)

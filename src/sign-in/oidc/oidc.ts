@@ -1,7 +1,12 @@
-/** `oidc`: signing in with an OpenID provider, as a kind of ceremony. openid-client checks what the protocol demands. */
+/**
+ * `oidc`: signing in with an OpenID provider, as a kind of ceremony. openid-client checks what the protocol demands. The
+ * provider is found by discovery at first use: its metadata, its keys, and openid-client set up for it.
+ */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Configuration, UserInfoResponse } from 'openid-client'
-import { UnavailableError } from '../../core/Result.js'
+import { identity } from 'fp-ts/lib/function.js'
+import type { ClientAuth, Configuration, CustomFetch, UserInfoResponse } from 'openid-client'
+import type { AuthError } from '../../core/AuthError.js'
+import { isYounger, thisMoment, type Moment } from '../../core/data.js'
 import {
   checkOptions,
   declareFactory,
@@ -14,25 +19,31 @@ import {
   unchecked,
   type Checks,
 } from '../../core/options.js'
-import { duration, keyPolicyOf, type KeyOptions } from '../../jwt/keySet.js'
+import type { Json } from '../../jwt/claims.js'
+import { checkUrl, Outage } from '../../jwt/fetching.js'
+import { duration, fetched, keyPolicyOf, type KeyOptions, type KeyPolicy } from '../../jwt/keySet.js'
+import { usableKeys, type SigningKeySet } from '../../jwt/signature.js'
 import type { Kind } from '../Kind.js'
 import {
-  askingOf,
-  expectedOf,
-  furtherParameters,
-  parametersOf,
+  askedFor,
+  askingChecks,
   callbackPath,
+  clientOf,
+  furtherParameters,
+  jsonOf,
+  jsonResponse,
+  questionsOf,
+  readResponse,
+  responseFields,
+  responseTo,
   scopes,
   type Asking,
+  type AuthorizationResponse,
+  type Client,
   type Expected,
-} from './AuthorizationRequest.js'
-import { readResponse, responseFields, type Response } from './AuthorizationResponse.js'
-import { carrying } from './answers.js'
-import { clientOf, type Client } from './Client.js'
-import { failureOf, refused, type ProviderFailure } from './failures.js'
-import { proofIn, type OidcProof } from './IdToken.js'
+} from './Client.js'
 import { openidClient } from './openidClient.js'
-import { providerOf, type Provider } from './Provider.js'
+import { carrying, proofIn, refused, thrownFor, type OidcProof } from './ProviderAnswer.js'
 
 /** How users sign in with an OpenID provider. */
 export interface OidcOptions extends Asking {
@@ -65,22 +76,14 @@ export interface OidcOptions extends Asking {
 }
 
 /** A provider, for `begin`, `finish`, `endSession` and `backChannel`. */
-export interface OidcKind extends Kind<Asking, Expected, Response, OidcProof> {
+export interface OidcKind extends Kind<Asking, Expected, AuthorizationResponse, OidcProof> {
   readonly issuer: string
   /** Fetches metadata and keys. An application that starts without its provider need not wait for it. Never rejects. */
   readonly ready: () => Promise<void>
 }
 
-const asking: Checks<Asking> = {
-  prompt: unchecked,
-  loginHint: unchecked,
-  maxAge: unchecked,
-  acrValues: unchecked,
-  uiLocales: unchecked,
-}
-
 const checks: Checks<OidcOptions> = {
-  ...asking,
+  ...askingChecks,
   issuer: nonEmpty,
   client: unchecked,
   callback: maybe(callbackPath),
@@ -137,21 +140,21 @@ export const oidc = (options: OidcOptions): OidcKind => {
   const { issuer, scope = ['openid'], responseMode = 'query', userinfo = false, pushed, parameters = {} } = given
   const { lifetime = LIFETIME, clockTolerance = TOLERANCE } = given
   const { prompt, loginHint, maxAge, acrValues, uiLocales } = given
-  const defaults = askingOf('oidc', { prompt, loginHint, maxAge, acrValues, uiLocales })
+  const defaults: Asking = { prompt, loginHint, maxAge, acrValues, uiLocales }
   list('oidc({ scope })', scope)
   if (!scope.includes('openid')) {
     throw new TypeError("oidc({ scope }) must include 'openid'; without it there is no ID token, see oauth2")
   }
   const client = clientOf('oidc({ client })', given.client)
   const policy = keyPolicyOf('oidc({ keys })', given.keys)
-  const provider = providerOf('oidc', { issuer, client, policy, clockTolerance })
+  const provider = providerOf({ issuer, client, policy, clockTolerance })
 
   const authorizationUrl = async (configuration: Configuration, sent: Record<string, string>): Promise<string> => {
     const openid = openidClient()
     const isPushed = pushed ?? configuration.serverMetadata().require_pushed_authorization_requests === true
     if (!isPushed) return openid.buildAuthorizationUrl(configuration, sent).href
     const url = await openid.buildAuthorizationUrlWithPAR(configuration, sent).catch((error: unknown) => {
-      throw thrownFor(failureOf(error, 'begin'))
+      throw thrownFor(error)
     })
     return url.href
   }
@@ -165,14 +168,15 @@ export const oidc = (options: OidcOptions): OidcKind => {
     ready: provider.ready,
     begin: async (_incoming, { origin, secret, intent, display }, ask = {}) => {
       // a step-up is worth something only if the user does something
-      const all = { ...defaults, ...askingOf('begin(kind, { ask })', ask) }
+      const all = { ...defaults, ...checkOptions('begin(kind, { ask })', ask, askingChecks) }
       const isUnasked = all.maxAge === undefined && all.acrValues === undefined
       const wanted = intent === 'stepUp' && isUnasked ? { ...all, maxAge: 0 } : all
       const configured = await provider.configuration()
       if (E.isLeft(configured)) return configured
+      const questions = questionsOf(wanted)
       const sent = {
         ...parameters,
-        ...parametersOf(wanted),
+        ...questions.parameters,
         redirect_uri: origin + callback,
         scope: scope.join(' '),
         nonce: secret('nonce'),
@@ -182,7 +186,7 @@ export const oidc = (options: OidcOptions): OidcKind => {
         ...(display !== 'page' && { display }),
       }
       return E.right({
-        kept: expectedOf(wanted),
+        kept: questions.expected,
         send: async (state) => ({ redirect: await authorizationUrl(configured.right, { ...sent, state }) }),
       })
     },
@@ -223,8 +227,171 @@ export const oidc = (options: OidcOptions): OidcKind => {
   return kind
 }
 
-/** What a step that cannot return a failure throws for it. */
-const thrownFor = ({ error }: ProviderFailure): unknown =>
-  error._tag === 'raised' ? error.error : new UnavailableError('the provider')
-
 declareFactory('oidc', oidc)
+
+// -------------------------------------------------------------------------------------
+// the provider
+// -------------------------------------------------------------------------------------
+
+/** How a provider is asked. */
+interface ProviderOptions {
+  /** The URL of the issuer. */
+  readonly issuer: string
+  readonly client: { readonly id: string; readonly auth: () => ClientAuth }
+  readonly policy: KeyPolicy
+  /** In seconds. */
+  readonly clockTolerance: number
+}
+
+/** A provider. */
+interface Provider {
+  /** openid-client, set up to send a browser to the provider. It asks nothing that needs keys. */
+  readonly configuration: () => Promise<E.Either<AuthError, Configuration>>
+  /** The same for one answer of the provider: it verifies signatures with the provider's current keys. */
+  readonly verifying: () => Promise<E.Either<AuthError, Configuration>>
+  /** The provider's current keys; newer ones, if they have none with this `kid`. */
+  readonly keysFor: (kid: string | undefined) => Promise<E.Either<AuthError, SigningKeySet>>
+  /** Fetches metadata and keys that are missing. Never rejects. */
+  readonly ready: () => Promise<void>
+}
+
+/** The discovery document, and where it is. */
+interface Document {
+  readonly address: string
+  readonly metadata: Json
+}
+
+/** Makes a provider. Nothing is asked before it is used. Throws a TypeError for an issuer that is not an https URL. */
+const providerOf = ({ issuer, client, policy, clockTolerance }: ProviderOptions): Provider => {
+  checkUrl('oidc({ issuer })', issuer)
+  const server = new URL(issuer)
+  const seconds = policy.timeout / 1000
+
+  // openid-client finds the document by `fetch`, which may have it already
+  const discovered = (fetch: CustomFetch): Promise<Configuration> => {
+    const openid = openidClient()
+    const metadata = { [openid.clockTolerance]: clockTolerance }
+    return openid.discovery(server, client.id, metadata, client.auth(), {
+      [openid.customFetch]: fetch,
+      timeout: seconds,
+      execute: [
+        // RFC 9700 does not demand it of a token from the token endpoint; a proxy that ends TLS is a reason to
+        openid.enableNonRepudiationChecks,
+        ...(server.protocol === 'http:' ? [openid.allowInsecureRequests] : []),
+      ],
+    })
+  }
+
+  const fetchDocument = async (): Promise<Document> => {
+    let address = ''
+    let metadata: Json | undefined
+    await discovered(async (url, init) => {
+      address = url
+      const response = await askedFor()(url, init)
+      metadata = jsonOf(await response.clone().text())
+      return response
+    }).catch((error: unknown) => {
+      throw outageOf(error)
+    })
+    if (metadata === undefined) throw new Outage('answered no discovery document', true)
+    // OpenID Connect Discovery 1.0 §4.3. openid-client compares them as URLs, which have a slash at the end of an origin
+    if (metadata['issuer'] !== issuer) {
+      throw new Outage('names another issuer in its discovery document; compare them, also a slash at the end', true)
+    }
+    return { address, metadata }
+  }
+  const kept = <A>(fetch: () => Promise<A>) =>
+    fetched(
+      { fetch, read: identity, unreadable: 'answered what openid-client does not take' },
+      { ...policy, refreshAhead: false },
+      { issuer, failed: (problem) => warn(issuer, problem) },
+    )
+  const documents = kept(fetchDocument)
+
+  const fetchJwks = async (): Promise<SigningKeySet> => {
+    const document = await documents.current()
+    const url = E.isRight(document) ? document.right.metadata['jwks_uri'] : undefined
+    if (typeof url !== 'string') throw new Outage('answered a discovery document without a jwks_uri', true)
+    const headers = { Accept: 'application/json, application/jwk-set+json' }
+    const { status, text } = await responseTo(url, { headers, signal: AbortSignal.timeout(Math.ceil(policy.timeout)) })
+    if (status !== 200) throw new Outage(`answered ${status}`, true)
+    const keys = usableKeys(jsonOf(text))
+    if (keys === undefined) throw new Outage('answered a key set without a key for signatures', true)
+    return keys
+  }
+  const keySets = kept(fetchJwks)
+
+  // Newer keys than these, which lacked one; the same ones if the provider has no newer
+  let missedAt: Moment | undefined
+  const newer = async (than: SigningKeySet): Promise<E.Either<AuthError, SigningKeySet>> => {
+    const known = keySets.latest()
+    if (known !== undefined && known.value !== than) return known.right
+    if (keySets.isPaused()) return keySets.outage()
+    if (!keySets.isDown() && isYounger(missedAt, policy.cooldown)) return E.right(than)
+    if (!(await keySets.refresh())) return keySets.outage()
+    missedAt = thisMoment()
+    return keySets.latest()?.right ?? keySets.outage()
+  }
+
+  const keysFor = async (kid: string | undefined): Promise<E.Either<AuthError, SigningKeySet>> => {
+    const latest = await keySets.current()
+    if (E.isLeft(latest) || kid === undefined || latest.right.keys.some((key) => key['kid'] === kid)) return latest
+    return newer(latest.right)
+  }
+
+  const setUp = async (fetch: (document: Document) => CustomFetch): Promise<E.Either<AuthError, Configuration>> => {
+    const document = await documents.current()
+    return E.isLeft(document) ? document : E.right(await discovered(fetch(document.right)))
+  }
+
+  // The metadata do not change a request of a browser, so one set-up serves all until they do
+  let setUpFor: { readonly document: Document; readonly configuration: Promise<Configuration> } | undefined
+  const configuration = async (): Promise<E.Either<AuthError, Configuration>> => {
+    const document = await documents.current()
+    if (E.isLeft(document)) return document
+    if (setUpFor?.document !== document.right) {
+      setUpFor = { document: document.right, configuration: discovered(knowing(document.right, askedFor())) }
+    }
+    return E.right(await setUpFor.configuration)
+  }
+
+  /*
+   * openid-client keeps the keys of a set-up for five minutes, and does not ask again for one. So each answer has its own
+   * set-up, whose keys are those kept here: a rotated key is found at once, and an outage of the provider's keys is one
+   * only after `staleIfError`.
+   */
+  const verifying = (): Promise<E.Either<AuthError, Configuration>> =>
+    setUp((document) => {
+      let kid: string | undefined
+      const ask = askedFor((seen) => {
+        kid = seen
+      })
+      const jwksUri = document.metadata['jwks_uri']
+      return knowing(document, async (url, init) => {
+        if (typeof jwksUri !== 'string' || url !== new URL(jwksUri).href) return ask(url, init)
+        const keys = await keysFor(kid)
+        if (E.isLeft(keys)) throw new Outage('answers no keys', false)
+        return jsonResponse(keys.right)
+      })
+    })
+
+  return { configuration, verifying, keysFor, ready: async () => void (await keySets.current()) }
+}
+
+// Answers the discovery document that is known already
+const knowing =
+  ({ address, metadata }: Document, ask: CustomFetch): CustomFetch =>
+  (url, init) =>
+    url === address ? Promise.resolve(jsonResponse(metadata)) : ask(url, init)
+
+const outageOf = (error: unknown): Outage => {
+  if (error instanceof Outage) return error
+  if (error instanceof Error && error.cause instanceof Outage) return error.cause
+  return new Outage('answered a discovery document that cannot be used, or one of another issuer', true)
+}
+
+const warn = (issuer: string, problem: string): void =>
+  process.emitWarning(
+    `oidc: ${issuer} cannot be used: it ${problem}. Sign-ins that need it are answered with 503`,
+    'ProviderWarning',
+  )

@@ -1,12 +1,11 @@
 /**
- * The options of `passkeys`; the options that browsers get (WebAuthn §5.1.8, §5.1.9); and both bodies of each route, for
- * OpenAPI documents.
+ * The options of `passkeys`, and what its routes read and answer, for OpenAPI documents.
  */
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { deepFreeze } from '../../core/data.js'
 import { checkOptions, hook, maybe, oneOf, positive, withMethods, type Check, type Checks } from '../../core/options.js'
-import type { PasskeyRecord, PasskeyStore } from './PasskeyStore.js'
-import { algorithms, type RelyingParty } from './RelyingParty.js'
+import type { PasskeyStore } from './PasskeyStore.js'
+import type { RelyingParty } from './RelyingParty.js'
 
 /** A user whose type is not given, as in `passkeys({ nameOf: (user) => user.email })`. `passkeys<User>` names another type. */
 export interface NamedUser {
@@ -144,78 +143,6 @@ export const resolveOptions = <U>(options: PasskeysOptions<U>): ResolvedOptions 
     related: origins.filter((one) => one.startsWith('http') && !isDomainOf(rp.id, one)),
   }
 }
-
-// -------------------------------------------------------------------------------------
-// what browsers get
-// -------------------------------------------------------------------------------------
-
-/** `PublicKeyCredentialCreationOptionsJSON`. */
-interface CreationOptionsJson {
-  readonly challenge: string
-  readonly rp: { readonly id: string; readonly name: string }
-  readonly user: { readonly id: string; readonly name: string; readonly displayName: string }
-  readonly pubKeyCredParams: ReadonlyArray<{ readonly type: 'public-key'; readonly alg: number }>
-  readonly timeout: number
-  readonly excludeCredentials: ReadonlyArray<PasskeyDescriptorJson>
-  readonly authenticatorSelection: {
-    readonly residentKey: 'required'
-    readonly requireResidentKey: true
-    readonly userVerification: 'required' | 'preferred'
-  }
-  readonly attestation: 'none'
-}
-
-/** `PublicKeyCredentialRequestOptionsJSON`, without `allowCredentials`: it would say which names have accounts. */
-interface RequestOptionsJson {
-  readonly challenge: string
-  readonly rpId: string
-  readonly timeout: number
-  readonly userVerification: 'required' | 'preferred'
-}
-
-interface PasskeyDescriptorJson {
-  readonly id: string
-  readonly type: 'public-key'
-  readonly transports: ReadonlyArray<string>
-}
-
-/** Whom a registration is for, and which passkeys they have. */
-interface Registering {
-  readonly challenge: string
-  readonly userHandle: string
-  readonly name: string
-  readonly registered: ReadonlyArray<PasskeyRecord>
-}
-
-/** The options of `navigator.credentials.create`. */
-export const creationOptions = (
-  { party, lifetime }: ResolvedOptions,
-  registering: Registering,
-): CreationOptionsJson => {
-  const { challenge, userHandle, name, registered } = registering
-  return {
-    challenge,
-    rp: { id: party.id, name: party.name },
-    user: { id: userHandle, name, displayName: name },
-    pubKeyCredParams: algorithms.map((alg) => ({ type: 'public-key', alg })),
-    timeout: lifetime,
-    excludeCredentials: registered.map(({ id, transports }) => ({ id, type: 'public-key', transports })),
-    authenticatorSelection: {
-      residentKey: 'required',
-      requireResidentKey: true,
-      userVerification: party.userVerification,
-    },
-    attestation: 'none',
-  }
-}
-
-/** The options of `navigator.credentials.get`. */
-export const requestOptions = ({ party, lifetime }: ResolvedOptions, challenge: string): RequestOptionsJson => ({
-  challenge,
-  rpId: party.id,
-  timeout: lifetime,
-  userVerification: party.userVerification,
-})
 
 // -------------------------------------------------------------------------------------
 // what the routes read and answer: parts of Operation Objects for `operation({ ... })`

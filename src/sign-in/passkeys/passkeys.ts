@@ -14,16 +14,10 @@ import type { ProofGiven } from '../../core/Proof.js'
 import { declareFactory } from '../../core/options.js'
 import { within } from '../../stores/within.js'
 import type { Ceremony, Intent, Kind } from '../Kind.js'
-import {
-  creationOptions,
-  resolveOptions,
-  requestOptions,
-  type NamedUser,
-  type ResolvedOptions,
-  type PasskeysOptions,
-} from './options.js'
+import { resolveOptions, type NamedUser, type PasskeysOptions, type ResolvedOptions } from './options.js'
 import type { PasskeyRecord, PasskeyStore, PasskeyUse } from './PasskeyStore.js'
 import {
+  algorithms,
   assertionIn,
   checkAssertion,
   checkRegistration,
@@ -237,3 +231,72 @@ const relatedOrigins =
     ctx.type = 'application/json'
     ctx.body = JSON.stringify({ origins })
   }
+
+// -------------------------------------------------------------------------------------
+// what browsers get (WebAuthn §5.1.8, §5.1.9)
+// -------------------------------------------------------------------------------------
+
+/** `PublicKeyCredentialCreationOptionsJSON`. */
+interface CreationOptionsJson {
+  readonly challenge: string
+  readonly rp: { readonly id: string; readonly name: string }
+  readonly user: { readonly id: string; readonly name: string; readonly displayName: string }
+  readonly pubKeyCredParams: ReadonlyArray<{ readonly type: 'public-key'; readonly alg: number }>
+  readonly timeout: number
+  readonly excludeCredentials: ReadonlyArray<PasskeyDescriptorJson>
+  readonly authenticatorSelection: {
+    readonly residentKey: 'required'
+    readonly requireResidentKey: true
+    readonly userVerification: 'required' | 'preferred'
+  }
+  readonly attestation: 'none'
+}
+
+/** `PublicKeyCredentialRequestOptionsJSON`, without `allowCredentials`: it would say which names have accounts. */
+interface RequestOptionsJson {
+  readonly challenge: string
+  readonly rpId: string
+  readonly timeout: number
+  readonly userVerification: 'required' | 'preferred'
+}
+
+interface PasskeyDescriptorJson {
+  readonly id: string
+  readonly type: 'public-key'
+  readonly transports: ReadonlyArray<string>
+}
+
+/** Whom a registration is for, and which passkeys they have. */
+interface Registered {
+  readonly challenge: string
+  readonly userHandle: string
+  readonly name: string
+  readonly registered: ReadonlyArray<PasskeyRecord>
+}
+
+/** The options of `navigator.credentials.create`. */
+const creationOptions = ({ party, lifetime }: ResolvedOptions, registering: Registered): CreationOptionsJson => {
+  const { challenge, userHandle, name, registered } = registering
+  return {
+    challenge,
+    rp: { id: party.id, name: party.name },
+    user: { id: userHandle, name, displayName: name },
+    pubKeyCredParams: algorithms.map((alg) => ({ type: 'public-key', alg })),
+    timeout: lifetime,
+    excludeCredentials: registered.map(({ id, transports }) => ({ id, type: 'public-key', transports })),
+    authenticatorSelection: {
+      residentKey: 'required',
+      requireResidentKey: true,
+      userVerification: party.userVerification,
+    },
+    attestation: 'none',
+  }
+}
+
+/** The options of `navigator.credentials.get`. */
+const requestOptions = ({ party, lifetime }: ResolvedOptions, challenge: string): RequestOptionsJson => ({
+  challenge,
+  rpId: party.id,
+  timeout: lifetime,
+  userVerification: party.userVerification,
+})

@@ -1,17 +1,147 @@
-/** `backChannel`: the provider says that a user signed out there (OpenID Connect Back-Channel Logout 1.0). */
+/**
+ * Signing out at the provider, too: `endSession` and `signedOut` lead the user there (OpenID Connect RP-Initiated Logout
+ * 1.0), and by `backChannel` the provider says that a user signed out there (Back-Channel Logout 1.0).
+ *
+ * The way to the provider and back is a ceremony: `state` is its handle, so it is sealed, is spent, and knows where the
+ * user goes afterwards. It is bound to no browser, and does nothing when it is finished.
+ */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Middleware } from 'koa'
 import * as AuthErrors from '../../core/AuthError.js'
-import { checkOptions, declareFactory, hook, type Checks } from '../../core/options.js'
+import type { AuthError } from '../../core/AuthError.js'
+import { isSafe } from '../../core/CrossOrigin.js'
+import { checkOptions, declareFactory, hook, maybe, type Checks } from '../../core/options.js'
+import { objectOf, readCompact, type Json } from '../../jwt/claims.js'
+import { checkSignature, parseJwks } from '../../jwt/signature.js'
+import { markCeremony } from '../../koa/callbacks.js'
 import { requestSessionOf } from '../../sessions/RequestSession.js'
 import { forgetFinished } from '../../sessions/SignInList.js'
 import { spentOver } from '../../sessions/SessionStore.js'
+import { logOut } from '../../sessions/signing.js'
+import type { Kind } from '../Kind.js'
 import { bodyOf } from '../request.js'
-import { respondUnfinished } from '../response.js'
+import { leadTo, respondUnfinished } from '../response.js'
+import { begin, finish } from '../signIn.js'
+import { callbackPath } from './Client.js'
 import { relyingPartyOf, type OidcKind, type RelyingParty } from './oidc.js'
-import type { AuthError } from '../../core/AuthError.js'
-import { type Json, readCompact, objectOf } from '../../jwt/claims.js'
-import { checkSignature, parseJwks } from '../../jwt/signature.js'
+import { openidClient } from './openidClient.js'
+
+// -------------------------------------------------------------------------------------
+// the user signs out
+// -------------------------------------------------------------------------------------
+
+/** How a user signs out at the provider, too. */
+export interface EndSessionOptions {
+  /**
+   * The path of the route that has `signedOut(kind)`. With the application's `origin` it is the post-logout redirect URI to
+   * register. Default: it is found in the routers that `app.use` mounts; `app.callback()` throws a TypeError if no route has
+   * it, or several.
+   */
+  readonly callback?: string | undefined
+}
+
+type WayOut = Kind<never, null, null>
+
+const LIFETIME = 15 * 60_000
+
+const wayOutAt = ({ provider, issuer }: RelyingParty, callback: string): WayOut => ({
+  name: `endSession:${issuer} ${callback}`,
+  lifetime: LIFETIME,
+  bound: false,
+  intents: ['verify'],
+  begin: async (_incoming, { origin, returnTo }) => {
+    const configured = await provider.configuration()
+    // the user is signed out here, also where the provider has no such endpoint, or is down
+    if (E.isLeft(configured) || configured.right.serverMetadata().end_session_endpoint === undefined) {
+      return E.right({ kept: null, send: () => ({ redirect: returnTo }) })
+    }
+    const sent = { post_logout_redirect_uri: origin + callback }
+    return E.right({
+      kept: null,
+      send: (state) => ({ redirect: openidClient().buildEndSessionUrl(configured.right, { ...sent, state }).href }),
+    })
+  },
+  read: ({ query }) => {
+    const [state, ...more] = query.getAll('state')
+    return state === undefined || more.length > 0 ? undefined : { handle: state, answer: null }
+  },
+  check: () => E.right({ method: 'other' }),
+})
+
+// One for each provider, so that the route of its `signedOut` is found
+const found = new WeakMap<RelyingParty, WayOut>()
+
+const foundFor = (party: RelyingParty): WayOut => {
+  const known = found.get(party) ?? {
+    ...wayOutAt(party, ''),
+    name: `endSession:${party.issuer}`,
+    at: (callback: string) => wayOutAt(party, callback),
+    routes: ['endSession(kind)', 'signedOut(kind)'],
+  }
+  found.set(party, known)
+  return known
+}
+
+const wayOut = (caller: string, party: RelyingParty, options: EndSessionOptions | undefined): WayOut => {
+  const { callback } = checkOptions(caller, options ?? {}, { callback: maybe(callbackPath) })
+  return callback === undefined ? foundFor(party) : wayOutAt(party, callback)
+}
+
+/**
+ * Middleware of a POST that signs out. It ends the session here first, then redirects to the provider (303), where the
+ * user signs out, too. If the provider is down or has no such endpoint, it redirects to `returnTo` of the query or body
+ * (a path of this origin, else `/`). A POST of another site is a 403, another method a 405; both end nothing.
+ *
+ * @example
+ * import Router from '@koa/router'
+ * import { withAuth } from 'koa-with-auth'
+ * import { endSession, oidc, signedOut } from 'koa-with-auth/sign-in/oidc'
+ *
+ * const google = oidc({
+ *   issuer: 'https://provider.example',
+ *   client: { id: 'shop', secret: 'a secret of the client' },
+ *   callback: '/sign-in/callback',
+ * })
+ * const router = new Router()
+ * router.post('/sign-out', withAuth(null), endSession(google))
+ * router.get('/signed-out', withAuth(null), signedOut(google))
+ */
+export const endSession = (kind: OidcKind, options?: EndSessionOptions): Middleware => {
+  const caller = 'endSession(kind, options)'
+  const way = wayOut(caller, relyingPartyOf(caller, kind), options)
+  const leave = begin(way)
+  const run: Middleware = async (ctx, next) => {
+    if (isSafe(ctx.method)) {
+      ctx.status = 405
+      ctx.set('Allow', 'POST')
+      return
+    }
+    await logOut(ctx)
+    await leave(ctx, next)
+  }
+  return way.at === undefined ? run : markCeremony(run, way, 'begin')
+}
+
+/**
+ * Middleware of the page to which the provider leads back. It spends `state`, and redirects (303) to where the sign-out
+ * began to lead, or else to `/`. It ends no session, whatever it gets.
+ */
+export const signedOut = (kind: OidcKind, options?: EndSessionOptions): Middleware => {
+  const caller = 'signedOut(kind, options)'
+  const party = relyingPartyOf(caller, kind)
+  const arrived = new WeakSet<Context>()
+  const arrive = finish(wayOut(caller, party, options), (ctx) => arrived.add(ctx))
+  const run: Middleware = async (ctx, next) => {
+    await arrive(ctx, next)
+    // an error mapper may answer failures with redirects of its own
+    if (!arrived.has(ctx)) leadTo(ctx, '/')
+  }
+  return markCeremony(run, foundFor(party), 'finish')
+}
+
+// -------------------------------------------------------------------------------------
+// the provider says that a user signed out
+// -------------------------------------------------------------------------------------
 
 /** Who signed out at the provider. There is a `subject`, a `sid`, or both. */
 export type SignedOutIdentity = Omit<LogoutToken, 'jti'>
@@ -92,11 +222,7 @@ export const backChannel = (kind: OidcKind, options: BackChannelOptions): Middle
   }
 }
 
-declareFactory('backChannel', backChannel)
-
-/* The token with which a provider says that a session of it is over (§2.4, §2.6). */
-
-/** What a good token says. There is a `subject`, a `sid`, or both. */
+/** What a good token says (§2.4, §2.6): a session of the provider is over. There is a `subject`, a `sid`, or both. */
 interface LogoutToken {
   readonly issuer: string
   readonly subject: string | undefined
@@ -175,3 +301,7 @@ const claimsIn = (
   if (jti === undefined || !isWhole || (subject === undefined && sid === undefined)) return undefined
   return { issuer, subject, sid, jti }
 }
+
+declareFactory('endSession', endSession)
+declareFactory('signedOut', signedOut)
+declareFactory('backChannel', backChannel)

@@ -1,0 +1,282 @@
+/**
+ * What comes of asking a provider for a user: the proof in an ID token, the claims and tokens that came with it, or a
+ * failure.
+ */
+import { createHash } from 'node:crypto'
+import * as E from 'fp-ts/lib/Either.js'
+import type { IDToken, TokenEndpointResponse, UserInfoResponse } from 'openid-client'
+import * as AuthErrors from '../../core/AuthError.js'
+import type { AuthError } from '../../core/AuthError.js'
+import { constantTimeEqual } from '../../core/data.js'
+import { providerAnswers, report } from '../../core/events.js'
+import { bare } from '../../core/options.js'
+import { failureOf as raisedFailureOf, UnavailableError } from '../../core/Result.js'
+import { readCompact } from '../../jwt/claims.js'
+import { Outage } from '../../jwt/fetching.js'
+import { HookRaised, Refused, type Expected } from './Client.js'
+import { openidClient } from './openidClient.js'
+
+// -------------------------------------------------------------------------------------
+// the proof
+// -------------------------------------------------------------------------------------
+
+/** What a sign-in with a provider has shown. */
+export interface OidcProof {
+  readonly method: 'oidc'
+  /** When, in milliseconds since 1970. */
+  readonly at: number
+  /** Who says so. */
+  readonly issuer: string
+  /** Who it is there. It never changes, and belongs to no other user of this issuer. */
+  readonly subject: string
+  /** When the user signed in there, in milliseconds since 1970; never after `at`. */
+  readonly authTime?: number | undefined
+  /** How the user signed in there, as a class. */
+  readonly acr?: string | undefined
+  /** How the user signed in there, such as `otp` (RFC 8176). */
+  readonly amr?: ReadonlyArray<string> | undefined
+  /** The session there, which a logout of the provider names. */
+  readonly sid?: string | undefined
+}
+
+/** OpenID Connect Core §2: a subject has at most 255 characters; the others, too. */
+const MAX_CLAIM = 255
+const MAX_METHODS = 16
+
+// Its nonce is younger than that, so a good token is, too
+const MAX_AGE = 600
+
+const isText = (u: unknown): u is string => typeof u === 'string' && u !== '' && u.length <= MAX_CLAIM
+
+// The hash of the signature's algorithm
+const hashFor = (alg: unknown): string => {
+  const size = typeof alg === 'string' ? /^(?:RS|PS|ES)(256|384|512)$/.exec(alg)?.[1] : undefined
+  return `sha${size ?? '512'}`
+}
+
+// §3.1.3.6: the left half of the hash of the access token that came with it
+const isHashOf = (hash: unknown, { access_token: token, id_token: idToken = '' }: TokenEndpointResponse): boolean => {
+  const digest = createHash(hashFor(readCompact(idToken)?.header['alg']))
+    .update(token)
+    .digest()
+  const half = digest.subarray(0, digest.length / 2).toString('base64url')
+  return typeof hash === 'string' && constantTimeEqual(hash, half)
+}
+
+/**
+ * The proof in the claims of an ID token, which came with these tokens. openid-client leaves open what is checked here: an
+ * empty `sub`, `azp` beside a single audience, an `iat` of another time, `auth_time` in the future, `at_hash`, and `acr`.
+ * Throws `Refused` for claims that prove nothing. Times are in milliseconds.
+ */
+export const proofIn = (
+  claims: IDToken,
+  {
+    tokens,
+    clientId,
+    expected,
+    clockTolerance,
+    now,
+  }: {
+    readonly tokens: TokenEndpointResponse
+    readonly clientId: string
+    readonly expected: Expected
+    readonly clockTolerance: number
+    readonly now: number
+  },
+): OidcProof => {
+  const { iss, sub, azp, iat, auth_time: authTime, at_hash: hash, acr, amr, sid } = bare(claims)
+  const seconds = now / 1000
+  if (!isText(iss)) throw new Refused('iss')
+  if (!isText(sub) || sub.trim() === '') throw new Refused('sub')
+  if (azp !== undefined && azp !== clientId) throw new Refused('azp')
+  if (iat > seconds + clockTolerance || iat < seconds - MAX_AGE - clockTolerance) throw new Refused('clock: iat')
+  if (authTime !== undefined && authTime > seconds + clockTolerance) throw new Refused('clock: auth_time')
+  if (hash !== undefined && !isHashOf(hash, tokens)) throw new Refused('at_hash')
+  if (expected.acr !== undefined && !expected.acr.some((one) => one === acr)) throw new Refused('acr')
+  return {
+    method: 'oidc',
+    at: now,
+    issuer: iss,
+    subject: sub,
+    ...(authTime !== undefined && { authTime: Math.min(authTime * 1000, now) }),
+    ...(isText(acr) && { acr }),
+    ...(Array.isArray(amr) && { amr: amr.filter(isText).slice(0, MAX_METHODS) }),
+    ...(isText(sid) && { sid }),
+  }
+}
+
+// -------------------------------------------------------------------------------------
+// claims and tokens
+// -------------------------------------------------------------------------------------
+
+/**
+ * What a provider answered beside the proof. The hook of `finish` can read it, and nothing keeps it: it is no member of the
+ * proof, so neither a session nor a log gets it.
+ */
+export interface ProviderAnswer {
+  /** The claims of the ID token; `undefined` for plain OAuth 2.0. */
+  readonly claims: IDToken | undefined
+  /** The claims of userinfo, if `userinfo: true` asked for them. */
+  readonly userinfo: UserInfoResponse | undefined
+  /** The tokens, such as `access_token`. The library keeps none of them. */
+  readonly tokens: TokenEndpointResponse
+}
+
+// The proof is copied before the hook gets it, and a symbol is copied with it
+const carrier = Symbol('koa-with-auth/provider-answer')
+
+const answers = new WeakMap<object, ProviderAnswer>()
+
+/** A proof that carries an answer. */
+export const carrying = <P extends object>(proof: P, answer: ProviderAnswer): P => {
+  const key = Object.freeze({})
+  answers.set(key, answer)
+  return { ...proof, [carrier]: key }
+}
+
+/**
+ * The claims and tokens that came with a proof, in the hook of `finish`: for the name of a new account, or to call the
+ * provider's API. `undefined` for a proof that a session has kept, or that is no provider's.
+ *
+ * Never find a user by the e-mail address in the claims. Addresses change hands, and some providers let anybody write
+ * any address into a profile. A user is found by `proof.issuer` and `proof.subject`.
+ *
+ * @example
+ * import { providerAnswer } from 'koa-with-auth/sign-in/oidc'
+ *
+ * assert.strictEqual(providerAnswer({ method: 'password', at: 0 }), undefined)
+ */
+export const providerAnswer = (proof: object): ProviderAnswer | undefined => {
+  const key: unknown = Object.hasOwn(proof, carrier) ? Reflect.get(proof, carrier) : undefined
+  return typeof key === 'object' && key !== null ? answers.get(key) : undefined
+}
+
+// -------------------------------------------------------------------------------------
+// failures
+// -------------------------------------------------------------------------------------
+
+/** A failure, and a detail for records, which names no value that was sent. */
+interface ProviderFailure {
+  readonly error: AuthError
+  /** What was wrong, such as `OAUTH_JWT_TIMESTAMP_CHECK_FAILED`. */
+  readonly detail: string
+}
+
+/** What openid-client threw about an answer of a provider, as a failure that is reported. */
+export const refused = (issuer: string, thrown: unknown, step: 'code' | 'userinfo'): E.Either<AuthError, never> => {
+  const { error, detail } = failureOf(thrown, step)
+  const { _tag, reason } = error
+  report(providerAnswers)(() => {
+    return { event: 'refused', issuer, failure: _tag, ...(reason !== undefined && { reason }), problem: detail }
+  })
+  return E.left(error)
+}
+
+/** What the beginning throws for what openid-client threw, because it cannot return a failure. */
+export const thrownFor = (thrown: unknown): unknown => {
+  const { error } = failureOf(thrown, 'begin')
+  return error._tag === 'raised' ? error.error : new UnavailableError('the provider')
+}
+
+const failure = (error: AuthError, detail: string): ProviderFailure => ({ error, detail })
+
+const outage = (detail: string): ProviderFailure => failure(AuthErrors.unavailable(), detail)
+
+const wrongAnswer = (detail: string): ProviderFailure => failure(AuthErrors.unfinished('provider'), detail)
+
+const outages: ReadonlySet<unknown> = new Set([
+  'OAUTH_TIMEOUT',
+  'OAUTH_ABORT',
+  'OAUTH_RESPONSE_IS_NOT_CONFORM',
+  'OAUTH_RESPONSE_IS_NOT_JSON',
+])
+
+// Our registration or the provider's metadata
+const configuration: ReadonlySet<unknown> = new Set([
+  'OAUTH_HTTP_REQUEST_FORBIDDEN',
+  'OAUTH_REQUEST_PROTOCOL_FORBIDDEN',
+  'OAUTH_INVALID_SERVER_METADATA',
+  'OAUTH_MISSING_SERVER_METADATA',
+])
+
+const errorsOfOutage: ReadonlySet<string> = new Set(['server_error', 'temporarily_unavailable', 'slow_down'])
+
+// OpenID Connect Core §3.1.2.6: what a provider answers to prompt=none
+const needsInteraction: ReadonlySet<string> = new Set([
+  'login_required',
+  'interaction_required',
+  'consent_required',
+  'account_selection_required',
+])
+
+// An OAuth error code (RFC 6749 §5.2), without anything that was made up
+const codeIn = (error: string): string => (/^[a-z_]{1,64}$/.test(error) ? error : 'an unknown error')
+
+// The causes of openid-client's errors hold answers of the provider, tokens included
+const unexposed = (thrown: unknown): Error =>
+  new Error(thrown instanceof Error ? thrown.message : 'openid-client threw', {
+    cause: thrown instanceof Error ? codeOf(thrown) : undefined,
+  })
+
+// `absent`: whoever began may begin again, without prompt=none
+const silentlyRefused: AuthError = Object.freeze({ _tag: 'absent', reason: 'provider' })
+
+/** An error that says what our client did wrong, without what the provider wrote about it. */
+const misconfigured = (what: string): ProviderFailure =>
+  failure(AuthErrors.raised(new Error(`the provider refuses this client: ${what}`)), what)
+
+/**
+ * What openid-client threw, as a failure. No message, claim or token of an error goes further than a `raised` failure of our
+ * own configuration, which Koa logs.
+ *
+ * | thrown                                                              | failure       | reason     |
+ * |---------------------------------------------------------------------|---------------|------------|
+ * | no whole answer, a 5xx, a 429, no JSON                              | `unavailable` |            |
+ * | `access_denied` in the authorization response                       | `invalid`     | `declined` |
+ * | `login_required` and its kin (OpenID Connect Core §3.1.2.6)         | `absent`      | `provider` |
+ * | `server_error`, `temporarily_unavailable`, wherever they come       | `unavailable` |            |
+ * | another error in the authorization response                         | `invalid`     | `provider` |
+ * | `invalid_grant` of the token endpoint                               | `expired`     | `late`     |
+ * | another error of the token endpoint, such as `invalid_client`       | `raised`      |            |
+ * | metadata without an endpoint, or with one that may not be asked     | `raised`      |            |
+ * | anything else: the ID token, `iss`, userinfo                        | `invalid`     | `provider` |
+ *
+ * `step` is what was asked: an authorization request was made (`begin`), a code
+ * was exchanged (`code`), or claims were fetched (`userinfo`).
+ */
+const failureOf = (thrown: unknown, step: 'begin' | 'code' | 'userinfo'): ProviderFailure => {
+  const { AuthorizationResponseError, ResponseBodyError, WWWAuthenticateChallengeError } = openidClient()
+  const cause: unknown = thrown instanceof Error ? thrown.cause : undefined
+  for (const error of [thrown, cause]) {
+    if (error instanceof Outage) return outage(error.message)
+    if (error instanceof HookRaised) return failure(raisedFailureOf(error.cause), 'a hook threw')
+    if (error instanceof Refused) return wrongAnswer(error.message)
+  }
+  if (thrown instanceof AuthorizationResponseError) return answeredError(thrown.error)
+  if (thrown instanceof ResponseBodyError) {
+    const { error } = thrown
+    if (errorsOfOutage.has(error)) return outage(error)
+    if (step === 'userinfo') return wrongAnswer(codeIn(error))
+    if (error === 'invalid_grant') return failure(AuthErrors.unfinished('late'), error)
+    return misconfigured(codeIn(error))
+  }
+  if (thrown instanceof WWWAuthenticateChallengeError) {
+    return step === 'userinfo' ? wrongAnswer('userinfo refused the access token') : misconfigured(`${thrown.status}`)
+  }
+  const code = codeOf(thrown)
+  if (code === 'OAUTH_JWT_TIMESTAMP_CHECK_FAILED') return wrongAnswer(`clock: ${code}`)
+  if (outages.has(code)) return outage(String(code))
+  if (configuration.has(code)) return failure(AuthErrors.raised(unexposed(thrown)), String(code))
+  // before a code was sent, nothing but our own configuration can be wrong
+  if (step === 'begin') return failure(AuthErrors.raised(unexposed(thrown)), 'raised')
+  return wrongAnswer(typeof code === 'string' ? code : 'an answer that cannot be read')
+}
+
+const codeOf = (thrown: unknown): unknown => (thrown instanceof Error && 'code' in thrown ? thrown.code : undefined)
+
+const answeredError = (error: string): ProviderFailure => {
+  if (error === 'access_denied') return failure(AuthErrors.unfinished('declined'), error)
+  if (errorsOfOutage.has(error)) return outage(error)
+  if (needsInteraction.has(error)) return failure(silentlyRefused, error)
+  return wrongAnswer(codeIn(error))
+}
