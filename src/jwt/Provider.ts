@@ -5,10 +5,6 @@ import { checkUrl, discovery, fetchJson, Outage } from './fetching.js'
 import { remoteKeys, staticKeys, type KeyEvents, type KeyPolicy, type KeySource } from './keySet.js'
 import { parseJwks, publicKey, secretKey, usableKeys, type Keys, type SigningKeySet } from './signature.js'
 
-/*
- * The algorithms that a token may be signed with (RFC 7518 §3.1, RFC 8725 §3.1), and the keys that fit them.
- */
-
 /** Algorithms with a public key. */
 export type AsymmetricAlgorithm =
   'RS256' | 'RS384' | 'RS512' | 'PS256' | 'PS384' | 'PS512' | 'ES256' | 'ES384' | 'ES512' | 'EdDSA' | 'Ed25519'
@@ -16,7 +12,7 @@ export type AsymmetricAlgorithm =
 /** Algorithms with a shared secret. */
 export type SecretAlgorithm = 'HS256' | 'HS384' | 'HS512'
 
-/** Algorithms of signatures. `none` is not among them. */
+/** Algorithms of signatures (RFC 7518 §3.1). `none` is not among them (RFC 8725 §3.1). */
 export type Algorithm = AsymmetricAlgorithm | SecretAlgorithm
 
 const asymmetric = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
@@ -87,8 +83,6 @@ const checkPublicKey = (where: string, key: KeyObject, algorithms: ReadonlyArray
   }
 }
 
-/* The option `issuer`: who may issue tokens, and where the keys come from. */
-
 /** A JSON Web Key Set (RFC 7517 §5), such as `{ keys: [{ kty: 'EC', crv: 'P-256', x, y, kid }] }`. */
 export interface JsonWebKeySet {
   readonly keys: ReadonlyArray<object>
@@ -155,8 +149,6 @@ export const nonEmptyStrings = (where: string, given: unknown): ReadonlyArray<st
   }
   return list
 }
-
-/* The keys of an issuer: given ones, or fetched ones. */
 
 /** What is needed to get keys: the caller for messages, how long keys are kept, and who hears of outages. */
 interface KeyTerms {

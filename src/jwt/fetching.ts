@@ -71,10 +71,6 @@ export const problemOf = (error: unknown): string => {
   return typeof code === 'string' && /^[A-Z0-9_]+$/.test(code) ? `cannot be asked (${code})` : 'cannot be asked'
 }
 
-/*
- * Addresses of providers: https, or http on the same machine.
- */
-
 const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 
 /** Whether it is http on a loopback address. */
@@ -97,10 +93,6 @@ export const checkUrl = (where: string, url: unknown, mayHaveQuery = false): voi
   if (url.includes('#')) throw new TypeError(`${where} must have no fragment (#...)`)
   if (!mayHaveQuery && url.includes('?')) throw new TypeError(`${where} must have no query (?...)`)
 }
-
-/*
- * Discovery: asks a provider for the address of its keys or its introspection endpoint (RFC 8414, then OpenID Connect).
- */
 
 /** Asks a provider. The signal ends all requests of it. */
 export type Ask<A> = (signal: AbortSignal) => Promise<A>
@@ -128,7 +120,7 @@ const documentOf = async (issuer: string, signal: AbortSignal): Promise<Json> =>
   }
 }
 
-/** Finds an address of a provider. The document is read again after `maxAge` ms, and after `forget`. */
+/** Finds an address of a provider by discovery (RFC 8414, then OpenID Connect). The document is read again after `maxAge` ms, and after `forget`. */
 export const discovery = (issuer: string, member: 'jwks_uri' | 'introspection_endpoint', maxAge: number) => {
   let cached: { readonly url: string; readonly readAt: Moment } | undefined
   const find: Ask<string> = async (signal) => {

@@ -19,8 +19,6 @@ import { cachePolicyOf, type CacheOptions } from './keySet.js'
 import { audiencesOf, noteOf, tokenChecks, tokenKind, type TokenOptions } from './tokenKind.js'
 import { cacheKey, type ValidToken } from './verifier.js'
 
-/* Asks an authorization server about a token (RFC 7662 §2.1). */
-
 /** The resource server's own credentials. */
 interface IntrospectionClient {
   readonly id: string
@@ -39,7 +37,7 @@ const basicOf = (where: string, client: IntrospectionClient): string => {
 }
 
 /**
- * Asks about a token. Rejects with an Outage for anything but a 200 with a JSON object. The address is the endpoint, or
+ * Asks about a token (RFC 7662 §2.1). Rejects with an Outage for anything but a 200 with a JSON object. The address is the endpoint, or
  * the issuer whose discovery document names it.
  */
 const asking = (address: string, isEndpoint: boolean, basic: string) => {

@@ -228,17 +228,13 @@ const usable = (jwk: Json): Verify | undefined => {
   }
 }
 
-/*
- * The key that a proof of possession carries (RFC 9449 §4.2).
- */
-
 // RFC 7518 §6: the members of private and of secret keys
 const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 
 // 4096 bits and the exponent 65537: a longer key, which its client chose, would keep other requests waiting
 const MAX_LENGTHS = { n: 683, e: 4 }
 
-/** The public key of a proof, whatever its `kid`; `undefined` if it is none that can verify a signature. */
+/** The public key of a proof (RFC 9449 §4.2), whatever its `kid`; `undefined` if it is none that can verify a signature. */
 export const keyOfProof = (jwk: Json): Keys | undefined => {
   const isPublic = privateMembers.every((name) => !(name in jwk))
   const isShort = Object.entries(MAX_LENGTHS).every(([name, most]) => {

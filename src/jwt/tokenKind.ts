@@ -27,11 +27,7 @@ import type { ProtectedResource } from '../mcp/protectedResource.js'
 import { nonEmptyStrings, type StringOrStrings } from './Provider.js'
 import type { ValidToken } from './verifier.js'
 
-/*
- * The token that let a request in, for handlers. It is on the decision until the guard lets the request in.
- */
-
-/** A token that was accepted. */
+/** A token that was accepted, for handlers. It is on the decision until the guard lets the request in. */
 interface AcceptedToken {
   readonly token: string
   /** The claims, or the answer of introspection: a new copy for each reader. */
@@ -211,10 +207,6 @@ const notRemembered =
   'httpJwt and httpIntrospection remember verified tokens themselves, and ask their hook for each request; set their option `verified` or `cache`'
 
 const refused: E.Either<AuthError, never> = E.left(invalid)
-
-/*
- * The scopes that a token was granted.
- */
 
 const isScope = (u: unknown): u is string => typeof u === 'string' && u !== ''
 
