@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sqliteKeyStore } from 'koa-with-auth/keys/sqlite'
 import { sqliteStore } from 'koa-with-auth/sessions/sqlite'
-import { openSqlite, type SqliteEngine } from '../../src/stores/sqliteEngine.js'
+import { openSqlite, type SqliteEngine } from '../../src/stores/sqlite.js'
 import { engines } from '../support/stores/sqliteEngines.js'
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)

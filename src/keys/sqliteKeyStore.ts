@@ -5,8 +5,7 @@
  * The end of a process undoes nothing.
  */
 import { declareFactory, checkOptions } from '../core/options.js'
-import { fileUrl, sqliteFile } from '../stores/sqlite.js'
-import { sqliteEngine, type SqliteEngine, type SqliteRow } from '../stores/sqliteEngine.js'
+import { fileUrl, sqliteEngine, sqliteFile, type SqliteEngine, type SqliteRow } from '../stores/sqlite.js'
 import { isKeyRecord, type KeyRecord, type KeyStore } from './KeyStore.js'
 
 /** Which file. */

@@ -5,8 +5,7 @@
  * end of a process undoes nothing.
  */
 import { checkOptions, declareFactory } from '../core/options.js'
-import { fileUrl, sqliteFile, type SqlValue } from '../stores/sqlite.js'
-import { sqliteEngine, type SqliteEngine } from '../stores/sqliteEngine.js'
+import { fileUrl, sqliteEngine, sqliteFile, type SqliteEngine, type SqlValue } from '../stores/sqlite.js'
 import type { SessionStore } from './SessionStore.js'
 
 /*

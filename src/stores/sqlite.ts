@@ -1,11 +1,149 @@
 /**
- * The connection to an SQLite file. It is opened when it is first used, and again after a failure.
+ * An SQLite file, read and written without blocking the event loop. The stores of sessions, keys and passkeys use it.
  *
- * It never waits for a lock: SQLite's own waiting would block the event loop (`sqliteRetry` waits instead).
+ * The engine is `node:sqlite` if this Node has it (22.13 and later), otherwise `@libsql/client`. Both read and write the same files.
+ * `node:sqlite` is given the face of the client of libsql, as far as stores use it.
+ *
+ * A file is opened when it is first used, and again after a failure. A locked one is tried again: SQLite's own waiting would block the
+ * event loop. A power failure can undo the last moments. The end of a process undoes nothing.
  */
+import type { createClient } from '@libsql/client'
 import { singleFlight } from '../core/memory.js'
 import type { Check } from '../core/options.js'
-import { openSqlite, type SqliteClient, type SqliteEngine, type SqliteRows } from './sqliteEngine.js'
+
+/** A value in a row, or of a question mark. */
+type Value = string | number | bigint | null | Uint8Array | ArrayBuffer
+
+/** A row, by the names of its columns. */
+export interface SqliteRow {
+  readonly [column: string]: unknown
+}
+
+/** The rows of a question. */
+interface SqliteRows {
+  readonly rows: ReadonlyArray<SqliteRow>
+}
+
+/** A connection to a file. */
+interface SqliteClient {
+  readonly execute: (statement: string | { readonly sql: string; readonly args: Value[] }) => Promise<SqliteRows>
+  /** Runs several statements. If one fails, what was begun is undone. */
+  readonly executeMultiple: (sql: string) => Promise<void>
+  readonly close: () => void
+}
+
+/** The engines, by what they are imported as. */
+export type SqliteEngine = 'node:sqlite' | '@libsql/client'
+
+// The part of node:sqlite that is used here; the types of Node 20 do not have it
+interface NodeStatement {
+  readonly all: (...values: ReadonlyArray<unknown>) => ReadonlyArray<SqliteRow>
+}
+interface NodeDatabase {
+  readonly prepare: (sql: string) => NodeStatement
+  readonly exec: (sql: string) => void
+  readonly close: () => void
+}
+interface NodeSqlite {
+  readonly DatabaseSync: new (path: string) => NodeDatabase
+}
+
+const nodeSqlite = (): NodeSqlite | undefined =>
+  // Safe: Node documents this class
+  process.getBuiltinModule('node:sqlite') as NodeSqlite | undefined
+
+/** The option `engine` of a store. */
+export const sqliteEngine: Check = (where, value) => {
+  if (value === undefined || value === '@libsql/client') return
+  if (value !== 'node:sqlite') throw new TypeError(`${where} must be 'node:sqlite' or '@libsql/client'`)
+  if (nodeSqlite() === undefined) throw new TypeError(`${where}: this Node has no node:sqlite; use '@libsql/client'`)
+}
+
+const libsql = (): Promise<{ readonly createClient: typeof createClient }> => import('@libsql/client')
+
+/** Opens a file. Rejects, or fails later, if that is impossible. Default: `node:sqlite` if this Node has it. */
+export const openSqlite = async (url: string, engine?: SqliteEngine): Promise<SqliteClient> => {
+  const native = engine === '@libsql/client' ? undefined : nodeSqlite()
+  if (native !== undefined) return nodeClient(native, pathOf(url))
+  const { createClient } = await libsql()
+  return createClient({ url, timeout: 0, concurrency: 1 })
+}
+
+// As libsql reads it: `file:` and a path, or a URL without a host; what follows a question mark is for other databases
+const pathOf = (url: string): string =>
+  decodeURIComponent(url.replace(/^file:(?:\/\/(?:localhost)?(?=\/))?/, '').replace(/[?#].*$/s, ''))
+
+const codes: ReadonlyMap<unknown, string> = new Map([
+  [1, 'SQLITE_ERROR'],
+  [5, 'SQLITE_BUSY'],
+  [6, 'SQLITE_LOCKED'],
+  [8, 'SQLITE_READONLY'],
+  [10, 'SQLITE_IOERR'],
+  [11, 'SQLITE_CORRUPT'],
+  [13, 'SQLITE_FULL'],
+  [14, 'SQLITE_CANTOPEN'],
+  [26, 'SQLITE_NOTADB'],
+])
+
+// An extended code has the primary one in its last eight bits
+const named = (error: unknown): unknown => {
+  if (!(error instanceof Error) || !('errcode' in error)) return error
+  const code = codes.get(Number(error.errcode) & 0xff) ?? 'SQLITE_ERROR'
+  return Object.assign(new Error(`${code}: ${error.message}`, { cause: error }), { code })
+}
+
+const closed = (): Error => Object.assign(new Error('the client is closed'), { code: 'CLIENT_CLOSED' })
+
+const nodeClient = ({ DatabaseSync }: NodeSqlite, path: string): SqliteClient => {
+  const attempt = <A>(run: () => A): A => {
+    try {
+      return run()
+    } catch (error) {
+      throw named(error)
+    }
+  }
+  const database = attempt(() => new DatabaseSync(path))
+  const prepared = new Map<string, NodeStatement>()
+  let isOpen = true
+  const statementOf = (sql: string): NodeStatement => {
+    const statement = prepared.get(sql) ?? database.prepare(sql)
+    prepared.set(sql, statement)
+    return statement
+  }
+  const undo = (): void => {
+    try {
+      database.exec('rollback')
+    } catch {
+      // nothing was begun
+    }
+  }
+  const promised = <A>(run: () => A): Promise<A> =>
+    new Promise((resolve) => {
+      if (!isOpen) throw closed()
+      resolve(attempt(run))
+    })
+  return {
+    execute: (statement) => {
+      const { sql, args } = typeof statement === 'string' ? { sql: statement, args: [] } : statement
+      return promised(() => ({ rows: statementOf(sql).all(...args) }))
+    },
+    executeMultiple: (sql) =>
+      promised(() => {
+        try {
+          database.exec(sql)
+        } catch (error) {
+          undo()
+          throw error
+        }
+      }),
+    close: () => {
+      if (!isOpen) return
+      isOpen = false
+      prepared.clear()
+      database.close()
+    },
+  }
+}
 
 /** A file and its tables. */
 interface SqliteFileOptions {
@@ -128,10 +266,6 @@ const sqliteConnection = ({ url, tables, check, engine }: SqliteFileOptions): Sq
   }
 }
 
-/*
- * Waits for a lock on an SQLite file without blocking the event loop. All callers share one wait.
- */
-
 /** Asks again while the file is locked. After 1.5 seconds it is an outage, and rejects with the failure. */
 type Retry = <A>(ask: (client: SqliteClient) => Promise<A>) => Promise<A>
 
@@ -144,7 +278,7 @@ const isPassing = (error: unknown): boolean =>
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** Makes a retry for a connection. */
+/** Makes a retry for a connection. All callers share one wait. */
 const sqliteRetry = ({ use, isLocked }: Pick<SqliteConnection, 'use' | 'isLocked'>): Retry => {
   // Locks of SQLite are unfair: a process that asks seldom starves beside one that writes without a pause
   const round = async (): Promise<void> => {
@@ -162,10 +296,6 @@ const sqliteRetry = ({ use, isLocked }: Pick<SqliteConnection, 'use' | 'isLocked
   return (ask) => use(ask, (error) => retry(ask, error, performance.now() + retryLimits.giveUpAfterMs))
 }
 
-/*
- * Writes the values into a statement of SQL, for a client method that runs a whole string and binds no values.
- */
-
 /** The value for a question mark: a string, a whole number, or null. */
 export type SqlValue = string | number | null
 
@@ -177,19 +307,15 @@ const literal = (value: SqlValue): string =>
       ? value.toFixed(0)
       : `cast(x'${Buffer.from(value).toString('hex')}' as text)`
 
-/** Replaces the question marks by the values. Throws a TypeError if their numbers differ. */
+/**
+ * Replaces the question marks by the values, for a client method that runs a whole string and binds no values. Throws a
+ * TypeError if their numbers differ.
+ */
 export const withValues = (sql: string, values: ReadonlyArray<SqlValue>): string => {
   const parts = sql.split('?')
   if (parts.length !== values.length + 1) throw new TypeError('there must be as many values as question marks')
   return parts.map((part, at) => (at === 0 ? part : literal(values[at - 1] ?? null) + part)).join('')
 }
-
-/*
- * Reads and writes an SQLite file without blocking the event loop. The stores of sessions and of keys use it.
- *
- * A locked file is tried again. After any other failure it is opened again.
- * A power failure can undo the last moments. The end of a process undoes nothing.
- */
 
 /** The option `url` of a store. `elsewhere` says what to use on several machines. */
 export const fileUrl =

@@ -1,6 +1,6 @@
 /** The engines of SQLite that this Node has, and connections beside a store, as of another process. */
 import { createClient } from '@libsql/client'
-import { openSqlite, type SqliteEngine, type SqliteRow } from '../../../src/stores/sqliteEngine.js'
+import { openSqlite, type SqliteEngine, type SqliteRow } from '../../../src/stores/sqlite.js'
 
 /** `node:sqlite` from Node 22.13 on, and `@libsql/client`; the first is the default of a store. */
 export const engines: ReadonlyArray<SqliteEngine> =

@@ -4,9 +4,8 @@
  * `stores/sqlite.ts` reads and writes the file. A power failure can undo the last moments, such as a registration. The end of a
  * process undoes nothing.
  */
-import { sqliteEngine, type SqliteEngine, type SqliteRow } from '../../stores/sqliteEngine.js'
+import { fileUrl, sqliteEngine, sqliteFile, type SqliteEngine, type SqliteRow } from '../../stores/sqlite.js'
 import { checkOptions, declareFactory } from '../../core/options.js'
-import { fileUrl, sqliteFile } from '../../stores/sqlite.js'
 import { isPasskeyRecord, type PasskeyRecord, type PasskeyStore } from './PasskeyStore.js'
 
 /** Which file. */
