@@ -5,15 +5,8 @@
  * is `unknown`.
  */
 import { sealedMark } from '../core/data.js'
-import { withoutStatefulFlags } from '../koa/layer.js'
-import {
-  layersOf,
-  operationsIn,
-  type AnyRouter,
-  type RoutedLayer,
-  type RoutedOperation,
-  type RouterLayer,
-} from '../koa/operations.js'
+import { withoutStatefulFlags, type AnyRouter, type RouterLayer } from '../koa/layer.js'
+import { layersOf, operationsIn, type RoutedLayer, type RoutedOperation } from '../koa/operations.js'
 import { modernPath } from '../koa/pathSyntax.js'
 import { checkRouter } from '../koa/router.js'
 import type { ShadowExtent } from './Audit.js'

@@ -10,5 +10,5 @@ export type { Access, Audit, AuditedMiddleware, AuditedOperation, Protection, Sh
 export { seal, type SealOptions } from './seal.js'
 
 // Types that TypeScript writes into your declarations. Do not import them: any version may change them
-export type { AnyApplication, AnyRouter, RouterLayer } from '../koa/operations.js'
+export type { AnyApplication, AnyRouter, RouterLayer } from '../koa/layer.js'
 export type { ShadowExtent } from './Audit.js'

@@ -11,18 +11,18 @@ import type { CrossOriginPolicy } from '../core/CrossOrigin.js'
 import { aheadOfParams, sealedMark, upgradeMark, withCode } from '../core/data.js'
 import { checkOptions, declareFactory, maybe, type Check, type Checks } from '../core/options.js'
 import type { Layer, RouterInstance } from '../koa/router.js'
-import { dropStatefulFlags, isGuard, isLayer, originalOf, onMutation } from '../koa/layer.js'
 import {
-  isEntryOf,
+  dropStatefulFlags,
+  isGuard,
+  isLayer,
   labelOf,
-  listedName,
-  operationsOf,
-  routersOf,
-  whyMissing,
+  onMutation,
+  originalOf,
   type AnyApplication,
   type AnyRouter,
   type ReadLayer,
-} from '../koa/operations.js'
+} from '../koa/layer.js'
+import { isEntryOf, listedName, operationsOf, routersOf, whyMissing } from '../koa/operations.js'
 import { guardIndexIn, planned, planOf, write } from '../koa/plan.js'
 import { applySettings, isSettings } from '../koa/settings.js'
 import type { Audit, AuditedOperation } from './Audit.js'

@@ -9,7 +9,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import { visible, type Audit, type AuditedOperation } from '../audit/Audit.js'
 import { publicAccess, compareAccess, schemeNames, type AccessPath } from '../audit/Way.js'
-import type { AnyRouter } from '../koa/operations.js'
+import type { AnyRouter } from '../koa/layer.js'
 import { openApi } from '../openapi/document.js'
 import { listed, templatesOf } from '../openapi/paths.js'
 import type { Routed } from '../openapi/routes.js'

@@ -5,7 +5,8 @@
  * that `app.use` mounts. Routes that are added later are looked for at a request.
  */
 import { notWrapped } from '../core/data.js'
-import { layersOf, routersOf, type AnyApplication } from './operations.js'
+import { layersOf, routersOf } from './operations.js'
+import type { AnyApplication } from './layer.js'
 
 /** Is on the middleware of `begin` and `finish`: of which kind it is the beginning or the end. */
 const ceremonyMark = Symbol.for('koa-with-auth/ceremony')

@@ -14,7 +14,8 @@ import { alternativesOf, schemeNameOf } from '../core/Description.js'
 import { effective, type Requirement } from '../core/Requirement.js'
 import { decisions, type Decision } from '../core/events.js'
 import type { RouterInstance } from './router.js'
-import { operationsOf, type AnyRouter, type RoutedOperation } from './operations.js'
+import { operationsOf, type RoutedOperation } from './operations.js'
+import type { AnyRouter } from './layer.js'
 import { askedRouters, copiedRouters, type CopiedRouter } from './watching.js'
 
 // Long enough for a start that waits for a database between two mounts

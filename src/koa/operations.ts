@@ -22,16 +22,6 @@ import {
 } from './layer.js'
 import { planOf, writtenIn, type Plan } from './plan.js'
 
-export {
-  labelOf,
-  pathInWords,
-  routerOf,
-  type AnyApplication,
-  type AnyRouter,
-  type ReadLayer,
-  type RouterLayer,
-} from './layer.js'
-
 /** The routers that an application mounts, in the order in which requests reach them. */
 export const routersOf = ({ middleware }: AnyApplication): ReadonlyArray<AnyRouter> =>
   middleware.flatMap((f) => routerOf(f) ?? [])
