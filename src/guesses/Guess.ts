@@ -8,19 +8,10 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
-import { isThenable } from '../core/Result.js'
+import { isThenable, type Decoded } from '../core/Result.js'
 import { ownOrGetter } from '../core/data.js'
 import { checkOptions, maybe, string } from '../core/options.js'
-import {
-  addressShare,
-  checkLimiters,
-  countOne,
-  networkShare,
-  takeBack,
-  type Counted,
-  type Limiter,
-  type Limiters,
-} from './Limiter.js'
+import { checkLimiters, countOne, sharesOf, takeBack, type Counted, type Limiter, type Limiters } from './Limiter.js'
 
 /*
  * What an account's name is counted as: one form for all spellings that some database, directory or form takes for the
@@ -234,8 +225,7 @@ export interface Count {
  */
 export const countsIn = (limiters: Limiters, prefix: number = DEFAULT_PREFIX) => {
   const { accountAndAddress, account: everywhere, address: anyAccount } = limiters
-  const share = addressShare(limiters)
-  const ofNetwork = networkShare(limiters)
+  const { ofAddress, ofNetwork } = sharesOf(limiters)
   return (account: string | undefined, { address, isCrossSite }: GuessOrigin): readonly [Count, ...Count[]] => {
     const keyed = (...parts: ReadonlyArray<string>): string =>
       digest(...(isCrossSite ? ['cross-site', ...parts] : parts))
@@ -250,7 +240,7 @@ export const countsIn = (limiters: Limiters, prefix: number = DEFAULT_PREFIX) =>
     if (anyAccount !== undefined) counts.push(from)
     if (everywhere === undefined) return counts
     const network = ofNetwork === undefined ? undefined : widerNetwork(address, prefix)
-    const [part, atMost] = network === undefined ? [address, share] : [network, ofNetwork]
+    const [part, atMost] = network === undefined ? [address, ofAddress] : [network, ofNetwork]
     const names = [whose, ...others]
     // every share is asked before any account, so that what one share refuses counts under no account
     if (atMost !== undefined) {
@@ -267,10 +257,31 @@ const digest = (...parts: ReadonlyArray<string>): string =>
 const accountFields = ['username', 'email', 'login', 'user', 'account', 'phone']
 
 /**
+ * @internal Says what a guess counts under, with the option `keys` of `throttled`. Without it, the account is what the credentials name.
+ */
+export const countingBy =
+  <C>(keys: ((request: Request, credentials: C) => Guess) | undefined) =>
+  (request: Request, decoded: Decoded): Guess & { readonly address: string } => {
+    const guess = guessIn(request, decoded, keys)
+    return { account: guess.account, address: addressOf(guess, request) }
+  }
+
+const guessIn = <C>(
+  request: Request,
+  decoded: Decoded,
+  keys: ((request: Request, credentials: C) => Guess) | undefined,
+): Guess => {
+  // malformed credentials name no account
+  if (E.isLeft(decoded)) return {}
+  // Safe: the caller declares `C` and knows what `decode` returns
+  return keys === undefined ? accountIn(decoded.right) : checkGuess(keys(request, decoded.right as C))
+}
+
+/**
  * The account that credentials name, in a field of one of these names. A key or a token names none. Throws a TypeError for an object
  * without such a field: guesses would count under their address only, and an account would get as many as there are addresses.
  */
-export const accountIn = (_request: unknown, credentials: unknown): Guess => {
+const accountIn = (credentials: unknown): Guess => {
   if (typeof credentials !== 'object' || credentials === null) return {}
   for (const name of accountFields) {
     const value = ownOrGetter(credentials, name)
@@ -284,15 +295,15 @@ export const accountIn = (_request: unknown, credentials: unknown): Guess => {
   )
 }
 
-/** @internal Throws a TypeError for a result that `keys` must not return. */
-export const checkGuess = (guess: unknown): Guess => {
+// A result that `keys` must not return is a TypeError
+const checkGuess = (guess: unknown): Guess => {
   if (isThenable(guess)) throw new TypeError('throttled({ keys }) must be sync, but returned a promise')
   // Safe: anything else is refused
   return checkOptions('the result of throttled({ keys })', guess as Guess, guessed)
 }
 
-/** @internal The address that a guess counts under. */
-export const addressOf = ({ address }: Guess, request: Request): string =>
+// The address that a guess counts under
+const addressOf = ({ address }: Guess, request: Request): string =>
   address === undefined || address === '' ? clientAddress(request) : (networkOf(address) ?? address)
 
 const guessed = { account: maybe(string), address: maybe(string) }

@@ -165,14 +165,18 @@ export const addressShare = ({ accountAndAddress, account, address }: Limiters):
   return most < points ? undefined : lessThanHalf(points)
 }
 
-/**
- * The share of one IPv6 network, which has very many addresses, so the limits of an address are never narrow enough; `undefined` if
- * the limit of an account is unknown.
- */
-export const networkShare = ({ account }: Limiters): number | undefined => {
+// The share of one IPv6 network, which has very many addresses, so the limits of an address are never narrow enough; `undefined` if
+// the limit of an account is unknown
+const networkShare = ({ account }: Limiters): number | undefined => {
   const points = numberIn(account, 'points')
   return points === undefined ? undefined : lessThanHalf(points)
 }
+
+/** @internal The most guesses at one account that one address, and one IPv6 network, may use. */
+export const sharesOf = (limiters: Limiters) => ({
+  ofAddress: addressShare(limiters),
+  ofNetwork: networkShare(limiters),
+})
 
 const lessThanHalf = (points: number): number => Math.max(1, Math.floor((points - 1) / 2))
 

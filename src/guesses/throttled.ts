@@ -51,7 +51,7 @@ import {
   type Check,
   type Checks,
 } from '../core/options.js'
-import { addressOf, checkGuess, clientAddress, countsIn, accountIn, type Count, type Guess } from './Guess.js'
+import { clientAddress, countingBy, countsIn, type Count, type Guess } from './Guess.js'
 import { checkLimiters, countOne, limitsOf, takeBack, type Counted, type Limiter, type Limiters } from './Limiter.js'
 
 /*
@@ -230,7 +230,7 @@ export const throttled = <C = unknown>(
     ...(onStoreError === 'unthrottled' ? ['or unthrottled'] : []),
     ...(keys === undefined ? [] : [`keys ${functionName(keys)}`]),
   ].join(' ')
-  const guessOf = keys === undefined ? accountIn : (request: Request, sent: C) => checkGuess(keys(request, sent))
+  const countingOf = countingBy(keys)
   const refused = refusedGuesses()
 
   const around: Around = (self, leaf, reading) => {
@@ -254,12 +254,10 @@ export const throttled = <C = unknown>(
     }
     const guessAt = (attempt: Attempt, sent: unknown, decoded: Decoded): Guessed | undefined => {
       const { request } = attempt
-      // Safe: the caller declares `C` and knows what `decode` returns. Malformed credentials name no account
-      const guess = E.isLeft(decoded) ? {} : guessOf(request, decoded.right as C)
-      const address = addressOf(guess, request)
+      const { account, address } = countingOf(request, decoded)
       if (isGone(request, address)) return undefined
       const isCrossSite = isFromElsewhere(request, settingsOf(request).trustedOrigins)
-      const counts = countsOf(guess.account, { address, isCrossSite })
+      const counts = countsOf(account, { address, isCrossSite })
       return { attempt, sent, address, key: counts[0].key, counts: uncounted(attempt, sent, counts) }
     }
     const ask = (guess: Guessed, counted: ReadonlyArray<Counted>): Evaluation<unknown> => {
