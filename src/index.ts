@@ -82,8 +82,13 @@ export { constantTimeEqual } from './core/data.js'
 // the kinds
 export { apiKeyCookie, apiKeyHeader, apiKeyQuery, type ApiKeyOptions } from './kinds/apiKey.js'
 export { formAuth, type FormAuthOptions } from './kinds/form.js'
-export { clientCertificate, type CertificateOwner, type ClientCertificateOptions } from './kinds/clientCertificate.js'
-export type { CertificateHeader, CertificateSource } from './kinds/certificateSource.js'
+export {
+  clientCertificate,
+  type CertificateHeader,
+  type CertificateOwner,
+  type CertificateSource,
+  type ClientCertificateOptions,
+} from './kinds/clientCertificate.js'
 export { httpBasicAuth, type HttpBasicAuthOptions } from './kinds/http.js'
 export { httpBearer, type HttpBearerOptions } from './kinds/http.js'
 export {

@@ -1,9 +1,10 @@
 /** A provider is made from an issuer: whose tokens are accepted, and with which keys they are verified. */
 import { createPublicKey, KeyObject } from 'node:crypto'
+import * as E from 'fp-ts/lib/Either.js'
 import { bare, checkOptions, typeName, nonEmpty, unchecked } from '../core/options.js'
 import { checkUrl, discovery, fetchJson, Outage } from './fetching.js'
-import { remoteKeys, staticKeys, type KeyEvents, type KeyPolicy, type KeySource } from './keySet.js'
-import { parseJwks, publicKey, secretKey, usableKeys, type Keys, type SigningKeySet } from './signature.js'
+import { remoteKeys, type KeyEvents, type KeyPolicy, type KeySource } from './keySet.js'
+import { parseJwks, oneKey, usableKeys, type Keys, type SigningKeySet } from './signature.js'
 
 /** Algorithms with a public key. */
 export type AsymmetricAlgorithm =
@@ -157,6 +158,13 @@ interface KeyTerms {
   readonly events: (issuer: string) => KeyEvents
 }
 
+/** Given keys, which never change. */
+const staticKeys = (keys: Keys): KeySource => {
+  const right = E.right(keys)
+  const none = Promise.resolve(E.right(undefined))
+  return { current: () => right, begun: () => 0, afterMiss: () => none, ready: () => Promise.resolve() }
+}
+
 /** The keys of an issuer, from the source that it names. Throws a TypeError for a source that cannot work. */
 const keySource = (
   source: (typeof keySourceNames)[number],
@@ -176,13 +184,13 @@ const keySource = (
     case 'publicKey': {
       const key = publicKeyOf(where, value)
       checkPublicKey(where, key, algorithms)
-      return staticKeys(publicKey(key))
+      return staticKeys(oneKey(key))
     }
     case 'secret': {
       const secret = typeof value === 'string' ? Buffer.from(value, 'utf8') : value
       if (!(secret instanceof Uint8Array)) throw new TypeError(`${where}({ secret }) must be bytes or a string`)
       checkSecret(where, secret, algorithms)
-      return staticKeys(secretKey(secret))
+      return staticKeys(oneKey(secret))
     }
   }
 }

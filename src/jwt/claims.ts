@@ -1,8 +1,6 @@
 /**
- * The rules for the claims of a token (RFC 7519 §4.1, RFC 8725 §3, RFC 9068 §4). They are pure, and know no keys.
- *
- * A check returns why the token is refused. The caller must report `expired` only if the signature is good. Inherited
- * properties are not claims, so a polluted prototype adds none.
+ * The claims of a token: how its compact form is read, and the checks that JSON Web Tokens and introspection share (RFC 7519 §4.1). They
+ * are pure, and know no keys. Inherited properties are not claims, so a polluted prototype adds none.
  */
 import { isUtf8 } from 'node:buffer'
 import { ownFields } from '../core/data.js'
@@ -48,7 +46,10 @@ export type Json = Readonly<Record<string, unknown>>
 
 const isTime = (u: unknown): u is number => typeof u === 'number' && Number.isFinite(u)
 
-/** Why a token is refused at a time, in seconds. Without `isExpDemanded` (introspection), `exp` may be absent. */
+/**
+ * Why a token is refused at a time, in seconds. The caller must report `expired` only if the signature is good. Without `isExpDemanded` (introspection),
+ * `exp` may be absent.
+ */
 export const refusalByTime = (
   claims: Json,
   { clockTolerance, maxTokenAge }: Pick<ClaimRules, 'clockTolerance' | 'maxTokenAge'>,
@@ -70,51 +71,9 @@ export const isFor = (aud: unknown, audiences: ReadonlyArray<string>): boolean =
   return Array.isArray(aud) && aud.every((one) => typeof one === 'string') && aud.some((one) => audiences.includes(one))
 }
 
-// RFC 7519 §4.1, RFC 9068 §2.2: strings if they are present
-const strings = ['sub', 'jti', 'client_id', 'azp']
-
 /** Whether these claims are strings, if they are present. */
 export const areStrings = (claims: Json, names: ReadonlyArray<string>): boolean =>
   names.every((name) => ['undefined', 'string'].includes(typeof claims[name]))
-
-const isFilled = (u: unknown): boolean => typeof u === 'string' && u !== ''
-
-// OpenID Connect Core §2: `azp`; RFC 9068 §2.2: `client_id`. Each one that is present must be allowed
-const isAuthorized = ({ azp, client_id }: Json, parties: ReadonlyArray<string>): boolean => {
-  const clients = [azp, client_id].filter((one) => one !== undefined)
-  return clients.length > 0 && clients.every((one) => typeof one === 'string' && parties.includes(one))
-}
-
-// RFC 7800: a token is accepted only if everything that it is bound to is checked
-const isConfirmable = (cnf: unknown, { confirmations, isBindingRequired }: ClaimRules): boolean => {
-  if (cnf === undefined) return !isBindingRequired
-  const members = Object.entries(objectOf(cnf) ?? {})
-  return members.length > 0 && members.every(([name, value]) => confirmations.includes(name) && isFilled(value))
-}
-
-/**
- * Whether the claims follow the rules that do not depend on the time. The issuer is not checked, because it has chosen
- * the keys.
- */
-export const isAcceptable = (claims: Json, audiences: ReadonlyArray<string>, rules: ClaimRules): boolean => {
-  const { cnf, aud, iat, jti, sub, client_id } = claims
-  if (!isConfirmable(cnf, rules)) return false
-  if (!isFor(aud, audiences) || !areStrings(claims, strings)) return false
-  if (rules.authorizedParties !== undefined && !isAuthorized(claims, rules.authorizedParties)) return false
-  if (rules.profile === 'any') return true
-  // RFC 9068 §2.2
-  return isTime(iat) && [jti, sub, client_id].every(isFilled)
-}
-
-// RFC 7515 §4.1.9: media types compare in any letter case, and `application/` may be left out
-const typeOf = (typ: unknown): string | undefined =>
-  typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : undefined
-
-/** Whether the header's `typ` says that it is a token for an API (RFC 8725 §3.11, RFC 9068 §4). */
-export const isOfType = ({ typ }: Json, profile: ClaimRules['profile']): boolean => {
-  const type = typeOf(typ)
-  return type === 'at+jwt' || (profile === 'any' && (typ === undefined || type === 'jwt'))
-}
 
 /*
  * Reads the compact form of a token (RFC 7515 §7.1) strictly: no blanks, no padding, one spelling.

@@ -27,7 +27,7 @@ import { checkOptions, maybe, positive, unchecked, withMethods, type Check, type
 import { algorithmsFor, type AsymmetricAlgorithm } from './Provider.js'
 import { objectOf, readCompact, refusalByTime, type ParsedToken } from './claims.js'
 import { checkUrl } from './fetching.js'
-import { checkSignature, keyOfProof, thumbprintOf, type Keys } from './signature.js'
+import { checkSignature, keyOfProof, type Keys } from './signature.js'
 
 /** Nonces that need no store: a server makes and recognizes them with a key (RFC 9449 §9). */
 export interface DpopNonceOptions {
@@ -109,8 +109,8 @@ export const dpopOf = (given: DpopOptions, clockTolerance: number): Dpop => {
     const jwk = objectOf(header['jwk'])
     if (typ !== 'dpop+jwt' || typeof alg !== 'string' || !algorithms.includes(alg)) return 'form'
     if (jwk === undefined || typeof jti !== 'string' || jti === '') return 'form'
-    const keys = thumbprintOf(jwk) === thumbprint ? keyOfProof(jwk) : 'binding'
-    if (keys === 'binding' || keys === undefined) return keys ?? 'form'
+    const keys = keyOfProof(jwk, thumbprint)
+    if (keys === undefined || keys === 'another') return keys === undefined ? 'form' : 'binding'
     if (htm !== request.method || !isSameUri(htu, uriOf(request))) return 'request'
     if (refusalByTime(claims, times, Date.now() / 1000, false) !== undefined) return 'time'
     if (ath !== hash('sha256', token, 'base64url')) return 'token'

@@ -1,12 +1,17 @@
 /**
  * koa-with-auth/jwt: access tokens of an identity provider.
  *
- * Reading guide: `httpJwt.ts` puts it together. `verifier.ts` decides about a token. `claims.ts` has the rules. `bound.ts` and
- * `dpop.ts` check that the client of a bound token sent it.
- * `keySet.ts` fetches keys, and decides what happens in an outage. `protectedResource.ts` is what MCP requires of a
+ * Reading guide: `httpJwt.ts` puts it together. `verifier.ts` decides about a token. `claims.ts` has the rules. `dpop.ts`
+ * checks that the client of a token that is bound to a key sent it. `keySet.ts` fetches keys, and decides what happens in an outage. `protectedResource.ts` is what MCP requires of a
  * server.
  */
-export { httpJwt, type HttpJwt, type HttpJwtOptions } from './httpJwt.js'
+export {
+  httpJwt,
+  type BoundCertificateOptions,
+  type BoundOptions,
+  type HttpJwt,
+  type HttpJwtOptions,
+} from './httpJwt.js'
 export { httpIntrospection, type HttpIntrospectionOptions, type IntrospectionClaims } from './httpIntrospection.js'
 export { protectedResource, type ProtectedResource, type ProtectedResourceOptions } from '../mcp/protectedResource.js'
 export { insufficientScope } from '../mcp/mcpAuth.js'
@@ -15,8 +20,7 @@ export { requireAuthentication } from './requireAuthentication.js'
 export type { AuthenticationClaims, RequireAuthenticationOptions } from './requireAuthentication.js'
 export { scopesOf } from './tokenKind.js'
 export type { Algorithm, AsymmetricAlgorithm, SecretAlgorithm } from './Provider.js'
-export type { BoundCertificateOptions, BoundOptions } from './bound.js'
-export type { CertificateHeader, CertificateSource } from '../kinds/certificateSource.js'
+export type { CertificateHeader, CertificateSource } from '../kinds/clientCertificate.js'
 export type { DpopNonceOptions, DpopOptions } from './dpop.js'
 export type { JwtClaims } from './claims.js'
 export type { Issuer, IssuerWithKeys, StringOrStrings } from './Provider.js'

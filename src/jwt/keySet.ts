@@ -100,13 +100,6 @@ export interface KeySource {
   readonly ready: () => Promise<void>
 }
 
-/** Given keys, which never change. */
-export const staticKeys = (keys: Keys): KeySource => {
-  const right = E.right(keys)
-  const none = Promise.resolve(E.right(undefined))
-  return { current: () => right, begun: () => 0, afterMiss: () => none, ready: () => Promise.resolve() }
-}
-
 // From this part of `maxAge` on, new keys are fetched while the old ones are used
 const AHEAD = 0.8
 

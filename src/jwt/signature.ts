@@ -142,11 +142,6 @@ const secretVerify =
     signature.length === bytes &&
     timingSafeEqual(createHmac(hash, secret).update(signed).digest(), signature)
 
-/** One secret, for any `kid`. It is copied. */
-export const secretKey = (secret: Uint8Array): Keys => ({
-  all: [{ kid: undefined, alg: undefined, family: 'secret', verify: secretVerify(Buffer.from(secret)) }],
-})
-
 const curves: Readonly<Record<string, string>> = { prime256v1: 'P-256', secp384r1: 'P-384', secp521r1: 'P-521' }
 
 const familyOf = ({ asymmetricKeyType, asymmetricKeyDetails = {} }: KeyObject): string => {
@@ -155,10 +150,12 @@ const familyOf = ({ asymmetricKeyType, asymmetricKeyDetails = {} }: KeyObject): 
   return curves[asymmetricKeyDetails.namedCurve ?? ''] ?? String(asymmetricKeyType)
 }
 
-/** One public key, for any `kid`. */
-export const publicKey = (key: KeyObject): Keys => ({
-  all: [{ kid: undefined, alg: undefined, family: familyOf(key), verify: publicVerify(key) }],
-})
+/** One public key or secret, for any `kid`. A secret is copied. */
+export const oneKey = (key: KeyObject | Uint8Array): Keys => {
+  const [family, verify] =
+    key instanceof Uint8Array ? ['secret', secretVerify(Buffer.from(key))] : [familyOf(key), publicVerify(key)]
+  return { all: [{ kid: undefined, alg: undefined, family, verify }] }
+}
 
 // RFC 7518 §6: the members of a public key
 const members: Readonly<Record<string, ReadonlyArray<string>>> = {
@@ -234,8 +231,11 @@ const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 // 4096 bits and the exponent 65537: a longer key, which its client chose, would keep other requests waiting
 const MAX_LENGTHS = { n: 683, e: 4 }
 
-/** The public key of a proof (RFC 9449 §4.2), whatever its `kid`; `undefined` if it is none that can verify a signature. */
-export const keyOfProof = (jwk: Json): Keys | undefined => {
+/**
+ * The public key of a proof (RFC 9449 §4.2), whatever its `kid`, if it has this thumbprint; `undefined` if it is none that can verify a signature.
+ */
+export const keyOfProof = (jwk: Json, thumbprint: string): Keys | 'another' | undefined => {
+  if (thumbprintOf(jwk) !== thumbprint) return 'another'
   const isPublic = privateMembers.every((name) => !(name in jwk))
   const isShort = Object.entries(MAX_LENGTHS).every(([name, most]) => {
     const part = jwk[name]
@@ -246,8 +246,8 @@ export const keyOfProof = (jwk: Json): Keys | undefined => {
   return key.verify === undefined ? undefined : { all: [{ ...key, kid: undefined }] }
 }
 
-/** The SHA-256 thumbprint of a key (RFC 7638 §3), in base64url; `undefined` if it is no public key. */
-export const thumbprintOf = (jwk: Json): string | undefined => {
+// The SHA-256 thumbprint of a key (RFC 7638 §3), in base64url; `undefined` if it is no public key
+const thumbprintOf = (jwk: Json): string | undefined => {
   if (!isSigningKey(jwk)) return undefined
   const names = ['kty', ...(members[String(jwk['kty'])] ?? [])].sort()
   return hash('sha256', JSON.stringify(Object.fromEntries(names.map((name) => [name, jwk[name]]))), 'base64url')

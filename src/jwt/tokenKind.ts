@@ -22,7 +22,7 @@ import { decoderOf, schemaLike, type Schema } from '../core/Schema.js'
 import { exchangeOf, knownExchange } from '../core/Exchange.js'
 import { ownOrGetter } from '../core/data.js'
 import { credential, hook, maybe, unchecked, type Checks, type Check as OptionCheck } from '../core/options.js'
-import { bearerChallenge, tokenExpired } from '../kinds/http.js'
+import { bearerChallenge } from '../kinds/http.js'
 import type { ProtectedResource } from '../mcp/protectedResource.js'
 import { nonEmptyStrings, type StringOrStrings } from './Provider.js'
 import type { ValidToken } from './verifier.js'
@@ -100,7 +100,7 @@ export const noteOf = (what: string, values: string | ReadonlyArray<string> | un
   values === undefined ? [] : [`${what} ${[values].flat().join(' ')}`]
 
 /** Checks that a good token was sent by the client that it is bound to. It never throws, and its promise never rejects. */
-export type Confirm = (request: Request, token: string, claims: object) => Evaluation<unknown>
+type Confirm = (request: Request, token: string, claims: object) => Evaluation<unknown>
 
 /** How tokens are sent, and what OpenAPI and the audit say about them. */
 export interface TokenScheme {
@@ -118,6 +118,9 @@ export interface TokenScheme {
   readonly reads?: ReadonlyArray<string> | undefined
   readonly responseFields?: Leaf['responseFields'] | undefined
 }
+
+// RFC 6750 §3
+const expiredParameters = { error_description: 'The access token expired' }
 
 /** An authenticator of tokens. */
 export const tokenKind = <C, R>(
@@ -158,7 +161,7 @@ export const tokenKind = <C, R>(
         }
   const bearer = authenticator({
     ...documented(scheme, options),
-    challenge: bearerChallenge({ ...own, ...parameters }, tokenExpired, name),
+    challenge: bearerChallenge({ ...own, ...parameters }, expiredParameters, name),
     ambient: false,
     extract: fromAuthorization(name),
     credentials: tokenAfter(name),

@@ -11,8 +11,9 @@ import { andThen, type Evaluation } from '../core/Result.js'
 import { fromNow, type Memory } from '../core/memory.js'
 import type { Provider } from './Provider.js'
 import {
-  isAcceptable,
-  isOfType,
+  areStrings,
+  isFor,
+  objectOf,
   readCompact,
   refusalByTime,
   type ClaimRules,
@@ -130,4 +131,50 @@ export const verifier = (
     }
     return verify(token, key)
   }
+}
+
+// -------------------------------------------------------------------------------------
+// the rules for claims that do not depend on the time (RFC 8725 §3, RFC 9068 §4)
+// -------------------------------------------------------------------------------------
+
+// RFC 7519 §4.1, RFC 9068 §2.2: strings if they are present
+const strings = ['sub', 'jti', 'client_id', 'azp']
+
+const isFilled = (u: unknown): boolean => typeof u === 'string' && u !== ''
+
+// OpenID Connect Core §2: `azp`; RFC 9068 §2.2: `client_id`. Each one that is present must be allowed
+const isAuthorized = ({ azp, client_id }: Json, parties: ReadonlyArray<string>): boolean => {
+  const clients = [azp, client_id].filter((one) => one !== undefined)
+  return clients.length > 0 && clients.every((one) => typeof one === 'string' && parties.includes(one))
+}
+
+// RFC 7800: a token is accepted only if everything that it is bound to is checked
+const isConfirmable = (cnf: unknown, { confirmations, isBindingRequired }: ClaimRules): boolean => {
+  if (cnf === undefined) return !isBindingRequired
+  const members = Object.entries(objectOf(cnf) ?? {})
+  return members.length > 0 && members.every(([name, value]) => confirmations.includes(name) && isFilled(value))
+}
+
+/**
+ * Whether the claims follow the rules that do not depend on the time. The issuer is not checked, because it has chosen
+ * the keys.
+ */
+const isAcceptable = (claims: Json, audiences: ReadonlyArray<string>, rules: ClaimRules): boolean => {
+  const { cnf, aud, iat, jti, sub, client_id } = claims
+  if (!isConfirmable(cnf, rules)) return false
+  if (!isFor(aud, audiences) || !areStrings(claims, strings)) return false
+  if (rules.authorizedParties !== undefined && !isAuthorized(claims, rules.authorizedParties)) return false
+  if (rules.profile === 'any') return true
+  // RFC 9068 §2.2
+  return Number.isFinite(iat) && [jti, sub, client_id].every(isFilled)
+}
+
+// RFC 7515 §4.1.9: media types compare in any letter case, and `application/` may be left out
+const typeOf = (typ: unknown): string | undefined =>
+  typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : undefined
+
+/** Whether the header's `typ` says that it is a token for an API (RFC 8725 §3.11, RFC 9068 §4). */
+const isOfType = ({ typ }: Json, profile: ClaimRules['profile']): boolean => {
+  const type = typeOf(typ)
+  return type === 'at+jwt' || (profile === 'any' && (typ === undefined || type === 'jwt'))
 }

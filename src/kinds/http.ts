@@ -51,9 +51,6 @@ const checkChallengeParameters = (where: string, parameters: unknown): void => {
   make('Bearer', parameters as Readonly<Record<string, string>>)
 }
 
-/** The parameters which say that the token has expired (RFC 6750 §3). */
-export const tokenExpired = { error_description: 'The access token expired' }
-
 /** Returns the challenge for each failure. `own` is in all of them, `expired` in that of an expired token. */
 export const bearerChallenge = (
   own: Readonly<Record<string, string>>,
