@@ -8,7 +8,8 @@ import type { Schema } from 'koa-with-auth'
 import { openApi } from 'koa-with-auth/openapi'
 import * as v from 'valibot'
 import { z } from 'zod'
-import { descriptionAmong, operation } from '../../src/openapi/operation.js'
+import { operation } from '../../src/openapi/operation.js'
+import { descriptionAmong } from '../../src/openapi/routes.js'
 
 // What `operation` accepts, and what it refuses when it is called.
 

@@ -6,7 +6,7 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { pageOf, relativeReference, assetsIn, findSwaggerUi, requireSwaggerUi } from '../../src/openapi/page.js'
+import { pageOf, relativeReference, assetsIn, findSwaggerUi, requireSwaggerUi } from '../../src/openapi/docs.js'
 import { pageScript } from '../../src/openapi/pageFiles.js'
 
 // The HTML and the header fields of the docs page: A-27, ASVS 3.4.

@@ -87,7 +87,7 @@ describe('the options of every entry point', () => {
   it('take undefined, except auth', () => {
     expect(all.filter(({ takesUndefined }) => !takesUndefined).map(({ declared }) => declared)).toStrictEqual([
       'src/apiApp.ts: auth',
-      'src/openapi/page.ts: DocsPageOptions.auth',
+      'src/openapi/docs.ts: DocsPageOptions.auth',
     ])
   })
 })

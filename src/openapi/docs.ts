@@ -6,129 +6,260 @@
  * router as it is mounted; if koa-mount mounts it, which the router cannot see, set `servers`. Operations of a plain
  * router are recognized by their path: if it is mounted without one, the document also describes its siblings. Those of
  * an `apiApp` have marks.
+ *
+ * The page is the same for every request, and contains nothing of a request. The texts of the API's author are only in HTML text and
+ * attributes. There is no inline script, so nothing must be escaped for one. All references are relative, so the page works after any
+ * prefix.
  */
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
 import type { Context, Next } from 'koa'
 import type { AuthenticatorLike } from '../core/Authenticator.js'
-import { checkOptions, declareFactory } from '../core/options.js'
-import { levelOf } from '../koa/levels.js'
-import { newRouter } from '../koa/newRouter.js'
-import { partAmong } from '../koa/operations.js'
+import { checkOptions, declareFactory, flag, maybe, unchecked, type Check, type Checks } from '../core/options.js'
 import type { OperationNote, Part } from '../koa/layer.js'
-import { planOf, writtenIn, type Application } from '../koa/plan.js'
-import { checkRouter, type Layer, type RouterInstance } from '../koa/router.js'
+import { newRouter } from '../koa/newRouter.js'
+import { checkRouter, type RouterInstance } from '../koa/router.js'
 import { withAuth } from '../koa/withAuth.js'
 import { cachedOpenApi, documentChecks, type OpenApiOptions } from './document.js'
+import { here } from './here.js'
 import { docsOperation, withoutExtensions } from './operation.js'
-import {
-  assetOf,
-  assetsIn,
-  pageChecks,
-  pageOf,
-  pageSettings,
-  requireSwaggerUi,
-  type Asset,
-  type DocsPageOptions,
-} from './page.js'
+import { pageScript, pageStyle } from './pageFiles.js'
+import { viewFrom } from './view.js'
 
-/*
- * Which operations a docs page describes: those of its router, as they are mounted where the request came in.
- *
- * Mounting clones layers with their prefixes, and a level above puts its guards into the clones. So the page
- * lists the layers of `ctx.router` whose path starts with the path where the page's router was mounted. The plan of a layer says which applications it belongs to (R13). Layers of a plain router are recognized by their path. A page that is
- * mounted beside its router describes the router as it is.
+/** The options of a docs page. */
+export interface DocsPageOptions {
+  /** The path of the page in its router. Default `/docs`. */
+  readonly path?: string | undefined
+  /** The path of the document in its router. Default `/openapi.json`. */
+  readonly documentPath?: string | undefined
+  /**
+   * Whether the browser keeps the entered credentials when the user leaves the page. Then the next user of the browser
+   * has them, too. Default `false`.
+   */
+  readonly persistAuthorization?: boolean | undefined
+  /**
+   * What guards the page, its document and its files, as for `withAuth`. Browsers must send the credential by
+   * themselves: Basic, a session, or a key in a cookie.
+   */
+  readonly auth?: AuthenticatorLike | readonly [AuthenticatorLike, ...AuthenticatorLike[]] | null
+}
+
+const plainPath: Check = (where, value) => {
+  // only characters without a special meaning in URLs and in patterns of the router
+  if (typeof value === 'string' && /^(?:\/[\w~-][\w.~-]*)+$/.test(value)) return
+  throw new TypeError(
+    `${where} must be a path such as "/docs": letters, digits, ".", "-", "_", "~"; no slash at the end`,
+  )
+}
+
+/** The checks of these options. */
+const pageChecks: Checks<DocsPageOptions> = {
+  path: maybe(plainPath),
+  documentPath: maybe(plainPath),
+  persistAuthorization: maybe(flag),
+  // `withAuth` checks it
+  auth: unchecked,
+}
+
+/** The options with their defaults, `auth` left out. */
+interface PageSettings {
+  readonly path: string
+  readonly documentPath: string
+  readonly persistAuthorization: boolean
+}
+
+/** Checked options with the defaults. Throws a TypeError for two equal paths. */
+const pageSettings = (
+  where: string,
+  { path = '/docs', documentPath = '/openapi.json', persistAuthorization = false }: DocsPageOptions,
+): PageSettings => {
+  // the router ignores the case of letters
+  if (path.toLowerCase() === documentPath.toLowerCase()) {
+    throw new TypeError(`${where}({ path, documentPath }) are the same; the page and the document need different paths`)
+  }
+  return { path, documentPath, persistAuthorization }
+}
+
+// -------------------------------------------------------------------------------------
+// the page
+// -------------------------------------------------------------------------------------
+
+/** What the page shows, and where it is. */
+interface PageContent {
+  readonly title: string
+  readonly description?: string | undefined
+  /** The path of the page under its router, such as `/docs`. */
+  readonly path: string
+  /** The path of the document, such as `/openapi.json`. */
+  readonly documentPath: string
+  readonly persistAuthorization: boolean
+  /** The servers that the document names, which test calls go to. */
+  readonly servers: ReadonlyArray<{ readonly url: string }>
+}
+
+// For element content and for attributes in double quotes
+const escapeHtml = (text: string): string =>
+  text.replace(/[&<>"'\u2028\u2029]/g, (character) => `&#${character.charCodeAt(0)};`)
+
+/** A relative reference from a page at one path to another path, both without a slash at the end. */
+export const relativeReference = (from: string, to: string): string => {
+  const up = '../'.repeat(from.split('/').length - 2)
+  return `${up === '' ? './' : up}${to.slice(1)}`
+}
+
+/** The page's HTML. */
+const htmlOf = ({ title, description, path, documentPath, persistAuthorization }: PageContent): string => {
+  const asset = (name: string) => escapeHtml(relativeReference(path, `${path}/${name}`))
+  const document = escapeHtml(relativeReference(path, documentPath))
+  const meta = description === undefined ? '' : `\n    <meta name="description" content="${escapeHtml(description)}">`
+  return `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <title>${escapeHtml(title)}</title>${meta}
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <meta name="color-scheme" content="light dark">
+    <link rel="icon" type="image/png" sizes="16x16" href="${asset('favicon-16x16.png')}">
+    <link rel="icon" type="image/png" sizes="32x32" href="${asset('favicon-32x32.png')}">
+    <link rel="stylesheet" href="${asset('swagger-ui.css')}">
+    <link rel="stylesheet" href="${asset('page.css')}">
+    <script defer src="${asset('swagger-ui-bundle.js')}"></script>
+    <script defer src="${asset('page.js')}"></script>
+  </head>
+  <body>
+    <div id="docs" data-document="${document}" data-persist-authorization="${persistAuthorization}"></div>
+    <noscript>This page needs JavaScript. The description itself: <a href="${document}">${document}</a></noscript>
+  </body>
+</html>
+`
+}
+
+/**
+ * The header fields of the page. They allow nothing from elsewhere, no inline script, and no frame around the page.
+ * Test calls go to its own origin, and to those of the servers that the document names.
  */
+const fieldsOf = ({ servers }: PageContent): Readonly<Record<string, string>> => ({
+  'Content-Security-Policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    // the icons in Swagger UI's style sheet
+    "img-src 'self' data:",
+    ['connect-src', "'self'", ...originsOf(servers)].join(' '),
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; '),
+  'Referrer-Policy': 'same-origin',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+})
 
-/** The part of a router that is read here. */
-interface MountedRouter {
-  readonly stack: Layer[]
-  readonly exclusive?: boolean | undefined
-  readonly opts: { readonly prefix?: string | undefined; readonly exclusive?: boolean | 'specificity' | undefined }
+/**
+ * The origins of the servers in a document. A relative URL is the page's own origin, and one with variables is unknown.
+ */
+const originsOf = (servers: PageContent['servers']): ReadonlyArray<string> => [
+  ...new Set(
+    servers.flatMap(({ url }) => (/^https?:\/\/[^{}]+$/i.test(url) && URL.canParse(url) ? [new URL(url).origin] : [])),
+  ),
+]
+
+// -------------------------------------------------------------------------------------
+// its files
+// -------------------------------------------------------------------------------------
+
+/** A file that is served unchanged. */
+interface Asset {
+  /** The media type. */
+  readonly type: string
+  readonly content: Buffer
+  /** A validator (RFC 9110 §8.8.3) that depends only on the content. */
+  readonly etag: string
 }
 
-/** Where a request came in: the router that dispatches, and the path of the running layer in it. */
-interface Mount {
-  readonly router: MountedRouter
-  readonly layerPath: string
+/** The name of an asset, and a function that loads it, or rejects while the file cannot be read. */
+interface AssetSource {
+  readonly name: string
+  readonly load: () => Promise<Asset>
 }
 
-/** Returns the operations to describe: the same value for the same router and place. */
-type DescribedOperations = (mount: Mount) => MountedRouter
+const SCRIPT = 'text/javascript; charset=utf-8'
+const STYLE = 'text/css; charset=utf-8'
+const IMAGE = 'image/png'
 
-/** Whether a layer serves a part. */
-const isPartOf =
-  (part: Part) =>
-  (layer: Layer): boolean =>
-    partAmong(writtenIn(planOf(layer))) === part
+// An exact list, not a folder: no part of a request becomes part of a path
+const fromPackage: ReadonlyArray<readonly [name: string, type: string]> = [
+  ['swagger-ui.css', STYLE],
+  ['swagger-ui-bundle.js', SCRIPT],
+  ['favicon-16x16.png', IMAGE],
+  ['favicon-32x32.png', IMAGE],
+]
 
-// The described application at the running operation; `undefined` for a plain router
-const applicationAt = (own: MountedRouter, part: Part, { router, layerPath }: Mount): Application | undefined => {
-  const application = levelOf(own)?.application
-  if (application === undefined) return undefined
-  const isPart = isPartOf(part)
-  const written = own.stack.find(isPart)
-  const running = router.stack.find((layer) => layer.path === layerPath && isPart(layer))
-  if (written === undefined || running === undefined) return application
-  // outer applications come first, and a copy of the router has another one at the same position
-  const { applications } = planOf(written)
-  return planOf(running).applications.at(applications.indexOf(application) - applications.length)
+const ours: ReadonlyArray<readonly [name: string, type: string, text: string]> = [
+  ['page.css', STYLE, pageStyle],
+  ['page.js', SCRIPT, pageScript],
+]
+
+/** Makes an asset with its validator. */
+const assetOf = (type: string, content: Buffer | string): Asset => {
+  const bytes = Buffer.from(content)
+  return { type, content: bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url')}"` }
 }
 
-/** Whether a layer can belong to the described router. A plain router is recognized only by its path. */
-const belongsTo = (own: MountedRouter, part: Part, mount: Mount): ((layer: Layer) => boolean) => {
-  const application = applicationAt(own, part, mount)
-  return (layer) => application === undefined || planOf(layer).applications.includes(application)
-}
+/** The page itself, and its header fields. */
+export const pageOf = (
+  content: PageContent,
+): { readonly html: Asset; readonly fields: Readonly<Record<string, string>> } => ({
+  html: assetOf('text/html; charset=utf-8', htmlOf(content)),
+  fields: fieldsOf(content),
+})
 
-/** The operations of a router, seen from its operation that serves a part, wherever it is mounted. */
-const viewOf = (own: MountedRouter, part: Part): DescribedOperations => {
-  const views = new WeakMap<MountedRouter, Map<object | string, MountedRouter>>()
-  return (mount) => {
-    const { router, layerPath } = mount
-    const layer = own.stack.find(isPartOf(part))
-    if (layer === undefined) return own
-    const base = baseOf(layerPath, String(layer.path), own.opts.prefix ?? '')
-    const application = applicationAt(own, part, mount)
-    if (base === '' && application === undefined) return router
-    const ofRouter = views.get(router) ?? new Map<object | string, MountedRouter>()
-    views.set(router, ofRouter)
-    const key = base === '' && application !== undefined ? application : base
-    const view = ofRouter.get(key) ?? mountedPart(base, router, own, belongsTo(own, part, mount))
-    ofRouter.set(key, view)
-    return view
+/**
+ * The folder of the installed `swagger-ui-dist`, as the module at `from` finds it; `undefined` if it is not installed.
+ */
+export const findSwaggerUi = (from: string | URL = here): string | undefined => {
+  try {
+    return dirname(createRequire(from).resolve('swagger-ui-dist/package.json'))
+  } catch {
+    return undefined
   }
 }
 
-// The path after the router's own prefix is the same wherever the router is mounted
-const baseOf = (mounted: string, unmounted: string, prefix: string): string => {
-  const tail = unmounted.startsWith(prefix) ? unmounted.slice(prefix.length) : unmounted
-  return mounted.endsWith(tail) ? mounted.slice(0, -tail.length) : ''
+/** The folder of the installed `swagger-ui-dist`. Throws a TypeError that says what to install if it is missing. */
+export const requireSwaggerUi = (where: string, from?: string | URL): string => {
+  const folder = findSwaggerUi(from)
+  if (folder === undefined) {
+    throw new TypeError(
+      `${where}: the docs page of koa-with-auth/openapi needs swagger-ui-dist; install it: npm install swagger-ui-dist`,
+    )
+  }
+  return folder
 }
 
-// A getter, because routes can be added between requests
-const mountedPart = (
-  base: string,
-  router: MountedRouter,
-  own: MountedRouter,
-  isOwn: (layer: Layer) => boolean,
-): MountedRouter => ({
-  ...(router.exclusive !== undefined && { exclusive: router.exclusive }),
-  opts: router.opts,
-  get stack() {
-    return router.stack.filter((layer) => isOwn(layer) && (isBelow(base, layer) || isOwnPattern(own, layer)))
-  },
-})
+/** All files that the page links to. */
+export const assetsIn = (folder: string): ReadonlyArray<AssetSource> => [
+  ...fromPackage.map(([name, type]) => ({
+    name,
+    load: once(async () => assetOf(type, await readFile(join(folder, name)))),
+  })),
+  ...ours.map(([name, type, text]) => {
+    const asset = assetOf(type, text)
+    return { name, load: () => Promise.resolve(asset) }
+  }),
+]
 
-const isBelow = (base: string, { path }: Layer): boolean =>
-  base === '' || (typeof path === 'string' && path.startsWith(base) && /^(?:[/{]|$)/.test(path.slice(base.length)))
-
-// Mounting does not change a RegExp
-const isOwnPattern = (own: MountedRouter, { path }: Layer): boolean =>
-  path instanceof RegExp && own.stack.some((layer) => layer.path === path)
-
-/*
- * Responses of the docs page: an asset with its validator, or a 304 if the client has it already. They read only the
- * path and the preconditions of a request.
- */
+// A file that cannot be read now is tried again
+const once = <A>(load: () => Promise<A>): (() => Promise<A>) => {
+  let loading: Promise<A> | undefined
+  return () => {
+    loading ??= load().catch((error: unknown) => {
+      loading = undefined
+      throw error
+    })
+    return loading
+  }
+}
 
 /**
  * Serves an asset. Caches keep it, but ask before each use, so updates are seen immediately. With `keepCaching`, a
@@ -157,10 +288,9 @@ const withoutSlash = (ctx: Context): void => {
   ctx.body = ''
 }
 
-/*
- * The operations of a docs page: the page, its document, and each asset under its own path. So the router's matching
- * decides what is served, and nothing else can be.
- */
+// -------------------------------------------------------------------------------------
+// its operations
+// -------------------------------------------------------------------------------------
 
 /** The parts of a docs page. */
 interface DocsParts {
@@ -172,7 +302,8 @@ interface DocsParts {
 }
 
 /**
- * Registers them on the router `target`. They describe `described`, which may be the same router. Throws a TypeError
+ * Registers the page, its document, and each file under its own path on the router `target`, so the router's matching decides what is
+ * served. They describe `described`, which may be the same router. Throws a TypeError
  * for options that cannot work.
  */
 export const addDocs = <S, C, T, D>(
@@ -193,19 +324,21 @@ export const addDocs = <S, C, T, D>(
   }
 
   // Safe: it is only read
-  const seen = described as unknown as MountedRouter
+  const seen = described as unknown as Parameters<typeof viewFrom>[0]
   const documentPart: Part = { path: documentPath, ...(folder === undefined && { missingPage: path }) }
   const serveDocument: Handler = (ctx, next) =>
-    isTaken(ctx, documentPart, seen) ? next() : serveAsset(ctx, describe(ctx), { keepCaching: true })
-  const describe = describing(viewOf(seen, documentPart), document)
+    view.isTaken(ctx) ? next() : serveAsset(ctx, describe(ctx), { keepCaching: true })
+  const view = viewFrom(seen, documentPart)
+  const describe = describing(view, document)
   get(documentPath, serveDocument, documentPart)
   if (folder === undefined) return
 
   const { title, description, servers = [] } = document
   const { html, fields } = pageOf({ ...settings, title, description, servers })
   const pagePart: Part = { path }
+  const { isTaken } = viewFrom(seen, pagePart)
   const servePage: Handler = (ctx, next) => {
-    if (isTaken(ctx, pagePart, seen)) return next()
+    if (isTaken(ctx)) return next()
     return ctx.path.endsWith('/') ? withoutSlash(ctx) : serveAsset(ctx, html, { fields, keepCaching: true })
   }
   get(path, servePage, pagePart)
@@ -216,25 +349,12 @@ export const addDocs = <S, C, T, D>(
 
 type Handler = (ctx: Context, next: Next) => unknown
 
-const mountOf = (ctx: Context): Mount => ({ router: ctx['router'], layerPath: String(ctx['routerPath']) })
-
-// An operation of the application at the same path replaces the page, wherever it was registered
-const isTaken = (ctx: Context, part: Part, own: MountedRouter): boolean => {
-  const mount = mountOf(ctx)
-  const isOwn = belongsTo(own, part, mount)
-  const layers = mount.router.stack.filter(
-    (layer) => layer.path === mount.layerPath && layer.methods.includes('GET') && isOwn(layer),
-  )
-  // at least one of them is this part, even if a tracer hides its mark
-  return layers.length > Math.max(1, layers.filter(isPartOf(part)).length)
-}
-
 // The document for a request, as an asset
-const describing = (view: DescribedOperations, options: OpenApiOptions): ((ctx: Context) => Asset) => {
-  const editions = new WeakMap<ReturnType<DescribedOperations>, ReturnType<typeof cachedOpenApi>>()
+const describing = ({ described }: ReturnType<typeof viewFrom>, options: OpenApiOptions): ((ctx: Context) => Asset) => {
+  const editions = new WeakMap<object, ReturnType<typeof cachedOpenApi>>()
   let last: { readonly json: string; readonly asset: Asset } | undefined
   return (ctx) => {
-    const routed = view(mountOf(ctx))
+    const routed = described(ctx)
     const edition = editions.get(routed) ?? cachedOpenApi(routed, options)
     editions.set(routed, edition)
     const { json } = edition(ctx.request)

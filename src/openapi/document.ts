@@ -26,15 +26,7 @@ import { operationsOf } from '../koa/operations.js'
 import { checkRouter, type Layer } from '../koa/router.js'
 import { withoutExtensions } from './operation.js'
 import type { PathTemplate } from './paths.js'
-import {
-  idsAmong,
-  documentOperations,
-  routesOf,
-  type Placed,
-  type Route,
-  type Routed,
-  type Undescribed,
-} from './routes.js'
+import { documentedIn, type DocumentedOperation, type Routed, type Undescribed } from './routes.js'
 import { copied, failureComponents, failuresOf, requestBodyOf, responsesOf, securitySchemesOf } from './security.js'
 
 /*
@@ -160,24 +152,20 @@ export const openApi = <S, C>(router: Routed<S, C>, options: OpenApiOptions, req
 /** The same for a part of a router, as a docs page shows it: its layers, and how they are tried. */
 const documentOf = <S, C>(router: Routed<S, C>, options: OpenApiOptions, request?: Request): ApiDocument => {
   checkOpenApiOptions('openApi', options)
-  const routes = routesOf(router, request)
-  const { placed, shadowed } = documentOperations(routes)
-  const undescribed = [...routes.undescribed, ...shadowed]
-  const listed = [...new Set([...placed, ...undescribed].map(({ route }) => route))]
+  const { operations, routes, undescribed } = documentedIn(router, request)
   const resolve = resolveAmong(options.components?.parameters)
-  for (const route of listed) checkPathParameters(route, resolve)
-  const withIds = idsAmong(placed)
+  for (const route of routes) checkPathParameters(route, resolve)
 
   const paths: Record<string, Record<string, OpenAPIV3_1.OperationObject>> = {}
-  for (const operation of placed) {
+  for (const operation of operations) {
     const { path, method } = operation
-    paths[path] = { ...paths[path], [method]: objectOf(operation, withIds.has(operation), resolve) }
+    paths[path] = { ...paths[path], [method]: objectOf(operation, resolve) }
   }
   const written = Object.values(paths).flatMap((item) => Object.values(item))
   const components = componentsOf(
     {
       securitySchemes: securitySchemesOf(
-        listed.flatMap(({ where, security }) => security.schemes.map((scheme) => ({ ...scheme, where }))),
+        routes.flatMap(({ where, security }) => security.schemes.map((scheme) => ({ ...scheme, where }))),
       ),
       ...failureComponents(written.flatMap(({ responses }) => (responses === undefined ? [] : [responses]))),
     },
@@ -189,13 +177,13 @@ const documentOf = <S, C>(router: Routed<S, C>, options: OpenApiOptions, request
     ...rootOf(options),
     paths,
     ...(Object.keys(components).length > 0 && { components }),
-    ...(undescribed.length > 0 && { 'x-undescribed': undescribed.map(({ entry }) => entry) }),
+    ...(undescribed.length > 0 && { 'x-undescribed': undescribed }),
   }
 }
 
 declareFactory('openApi', openApi)
 
-const checkPathParameters = ({ where, described, templates }: Route, resolve: Resolve): void => {
+const checkPathParameters = ({ where, described, templates }: DocumentedOperation['route'], resolve: Resolve): void => {
   if (templates.length === 0) return
   const paths = templates.map(({ parameters }) => parameters)
   const stranger = unknownPathParameter(described.parameters ?? [], paths, resolve)
@@ -210,8 +198,7 @@ const checkPathParameters = ({ where, described, templates }: Route, resolve: Re
 // -------------------------------------------------------------------------------------
 
 const objectOf = (
-  { route, template, method, names }: Placed,
-  hasId: boolean,
+  { route, template, method, names, hasId }: DocumentedOperation,
   resolve: Resolve,
 ): OpenAPIV3_1.OperationObject => {
   const {

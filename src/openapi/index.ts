@@ -6,6 +6,5 @@
  * operation, is in `koa-with-auth`.
  */
 export { cachedOpenApi, type SerializedDocument } from './document.js'
-export { docs, type DocsOptions } from './docs.js'
+export { docs, type DocsOptions, type DocsPageOptions } from './docs.js'
 export { openApi, type ApiDocument, type OpenApiOptions } from './document.js'
-export type { DocsPageOptions } from './page.js'

@@ -20,7 +20,7 @@ import {
 } from '../core/options.js'
 import { isCodec, isStandard, standardOf, type Schema, type StandardSchema } from '../core/Schema.js'
 import { aheadOfParams, operationMark, notWrapped } from '../core/data.js'
-import { refuseUse, noteOf, type OperationNote } from '../koa/layer.js'
+import { refuseUse, type OperationNote } from '../koa/layer.js'
 import type * as t from 'io-ts'
 
 type Body = OpenAPIV3_1.RequestBodyObject | OpenAPIV3_1.ReferenceObject
@@ -150,17 +150,6 @@ export const withoutExtensions = <T>(options: T): T =>
 
 /** What is described: the same options, with the Request Body Object of a schema. */
 export type DescribedOperation = Given<Omit<OperationOptions, 'requestBody'>> & { readonly requestBody?: Body }
-
-/**
- * The description of an operation among the functions of its layer. Throws a TypeError that names `where` if there are
- * two.
- */
-export const descriptionAmong = (functions: ReadonlyArray<Function>, where: string): DescribedOperation => {
-  const [note, second] = functions.flatMap((f) => noteOf(f) ?? [])
-  if (second !== undefined) throw new TypeError(`${where}: operation({ ... }) is in it twice; remove one`)
-  // Safe: `described` alone writes it
-  return (note?.options ?? {}) as DescribedOperation
-}
 
 /*
  * The request body of an operation from what the application decodes it with: a codec of io-ts, or a Standard Schema.

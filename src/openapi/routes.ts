@@ -8,9 +8,9 @@ import type { OpenAPIV3_1 } from 'openapi-types'
 import { inherit, type Requirement } from '../core/Requirement.js'
 import type { Layer } from '../koa/router.js'
 import { layersOf, type RoutedLayer } from '../koa/operations.js'
-import type { ReadLayer } from '../koa/layer.js'
+import { noteOf, type ReadLayer } from '../koa/layer.js'
 import { modernPath } from '../koa/pathSyntax.js'
-import { descriptionAmong, type DescribedOperation } from './operation.js'
+import type { DescribedOperation } from './operation.js'
 import { listed, templatesOf, type ListedMethod, type PathTemplate } from './paths.js'
 import { copied, securityOf, type Security } from './security.js'
 
@@ -23,7 +23,7 @@ export interface Routed<S, C> {
 }
 
 /** A layer, and its description. */
-export interface Route {
+interface Route {
   /** `GET /pets/:id`, for messages. */
   readonly where: string
   readonly described: DescribedOperation
@@ -64,8 +64,8 @@ interface Routes {
   readonly lastAnswers: boolean
 }
 
-/** Reads a router. Throws a TypeError for a route with two descriptions. */
-export const routesOf = <S, C>(router: Routed<S, C>, request?: Request): Routes => {
+/** Reads a router. */
+const routesOf = <S, C>(router: Routed<S, C>, request?: Request): Routes => {
   const secured = new Map<Requirement, Security>()
   const securityAfter = (requirement: Requirement): Security => {
     const security = secured.get(requirement) ?? securityOf(requirement, request)
@@ -109,6 +109,17 @@ const readOne = (
   return [{ operations, undescribed }]
 }
 
+/**
+ * The description of an operation among the functions of its layer. Throws a TypeError that names `where` if there are
+ * two.
+ */
+export const descriptionAmong = (functions: ReadonlyArray<Function>, where: string): DescribedOperation => {
+  const [note, second] = functions.flatMap((f) => noteOf(f) ?? [])
+  if (second !== undefined) throw new TypeError(`${where}: operation({ ... }) is in it twice; remove one`)
+  // Safe: `described` alone writes it
+  return (note?.options ?? {}) as DescribedOperation
+}
+
 /** Reports a part of a route that is not among the paths. */
 const undescribedPart = (
   route: Route,
@@ -133,7 +144,7 @@ const undescribedPart = (
  */
 
 /** An operation in its place. */
-export interface Placed extends RouteOperation {
+interface Placed extends RouteOperation {
   readonly path: string
   /** The names of the path's parameters in the document. */
   readonly names: ReadonlyArray<string>
@@ -146,7 +157,7 @@ interface Places {
 }
 
 /** Places operations, one for each path and method. If the router has several, it is the one that runs first. */
-export const documentOperations = ({ operations, lastAnswers }: Routes): Places => {
+const placesOf = ({ operations, lastAnswers }: Routes): Places => {
   // OpenAPI 3.1, Paths Object: templates that differ only in names are one path. The first gives the names
   const paths = new Map<string, Pick<Placed, 'path' | 'names'>>()
   const placedByKey = new Map<string, Placed>()
@@ -172,7 +183,7 @@ export const documentOperations = ({ operations, lastAnswers }: Routes): Places 
  * The operations that keep their `operationId`: for a route that has several operations, the first. Throws a TypeError if
  * two routes have the same one.
  */
-export const idsAmong = (placed: ReadonlyArray<Placed>): ReadonlySet<Placed> => {
+const idsAmong = (placed: ReadonlyArray<Placed>): ReadonlySet<Placed> => {
   const holders = new Map<string, Placed>()
   for (const operation of placed) {
     const { described, where } = operation.route
@@ -186,6 +197,33 @@ export const idsAmong = (placed: ReadonlyArray<Placed>): ReadonlySet<Placed> => 
     }
   }
   return new Set(holders.values())
+}
+
+/** An operation in a document. */
+export interface DocumentedOperation extends Placed {
+  /** Whether it keeps its `operationId`. */
+  readonly hasId: boolean
+}
+
+/** What a document lists of a router. */
+interface Documented {
+  readonly operations: ReadonlyArray<DocumentedOperation>
+  readonly undescribed: ReadonlyArray<Undescribed>
+  /** The routes of both. */
+  readonly routes: ReadonlyArray<Route>
+}
+
+/** Reads a router. Throws a TypeError for a route with two descriptions, and for two routes with one `operationId`. */
+export const documentedIn = <S, C>(router: Routed<S, C>, request?: Request): Documented => {
+  const read = routesOf(router, request)
+  const { placed, shadowed } = placesOf(read)
+  const undescribed = [...read.undescribed, ...shadowed]
+  const withIds = idsAmong(placed)
+  return {
+    operations: placed.map((operation) => ({ ...operation, hasId: withIds.has(operation) })),
+    undescribed: undescribed.map(({ entry }) => entry),
+    routes: [...new Set([...placed, ...undescribed].map(({ route }) => route))],
+  }
 }
 
 /** The methods of a layer, divided. */
