@@ -3,7 +3,8 @@ import { either as E } from 'fp-ts'
 import Koa from 'koa'
 import { sessionAuth, sessionAuthIsStaff, sessionAuthSuperUser } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { rightsByFlags, carrySource, signInDigestsOf, type SessionSource } from '../../src/kinds/sessionUser.js'
+import { exchangeOf } from '../../src/core/Exchange.js'
+import { rightsByFlags, signInDigestsOf, type SessionSource } from '../../src/kinds/sessionUser.js'
 import { mockRequest } from 'koa-with-auth/testing'
 
 const app = new Koa()
@@ -22,7 +23,7 @@ const requestWith = ({ source, cookie, ...left }: Left) => {
   const request = mockRequest({ fields: cookie === undefined ? [] : [['Cookie', cookie]] }, app)
   // koa-session defines its properties as accessors
   for (const [name, value] of Object.entries(left)) Object.defineProperty(request.ctx, name, { value })
-  if (source !== undefined) carrySource(request.ctx, source)
+  if (source !== undefined) exchangeOf(request.ctx).source = source
   return request
 }
 

@@ -7,7 +7,7 @@
  */
 import type { Context } from 'koa'
 import type { Proof } from '../core/Proof.js'
-import { exchangeOf, knownExchange } from '../core/Exchange.js'
+import { knownExchange } from '../core/Exchange.js'
 import { ownOrGetter } from '../core/data.js'
 import type { SignInDigests } from '../core/events.js'
 import { hook, isAsync, maybe, type Check } from '../core/options.js'
@@ -107,14 +107,17 @@ export interface SessionSource {
 
 const sourceMark = Symbol.for('koa-with-auth/session')
 
-/** Lets a request carry the source. */
-export const carrySource = (ctx: Context, source: SessionSource): void => {
-  exchangeOf(ctx).source = source
-}
-
-/** Gives an application the source of requests that carry none, because they did not pass its sessions. */
-export const declareSource = ({ context }: { readonly context: object }, source: SessionSource): void => {
+/**
+ * Gives an application the source of requests that carry none, because they did not pass its sessions. Remembers what its cookie is
+ * called.
+ */
+export const declareSessions = (
+  { context }: { readonly context: object },
+  source: SessionSource,
+  cookie: string,
+): void => {
   Reflect.set(context, sourceMark, source)
+  processSessions().cookieName = cookie
 }
 
 /** Who is signed in by the session of a context, as records of signing in and out name it. */
@@ -125,7 +128,7 @@ export const signInDigestsOf = (ctx: Context): SignInDigests | undefined => {
 
 /** The source of a request; `undefined` if its application has none. */
 export const sourceOf = (ctx: Context): SessionSource | undefined =>
-  // Safe: `carrySource` alone writes it
+  // Safe: `sessions` alone writes it
   (knownExchange(ctx)?.source as SessionSource | undefined) ?? ctx[sourceMark]
 
 /*
@@ -150,11 +153,6 @@ const sessionsMark = Symbol.for('koa-with-auth/sessions')
 const everywhere = globalThis as { [sessionsMark]?: ProcessSessions }
 const processSessions = (): ProcessSessions =>
   (everywhere[sessionsMark] ??= { warned: { ofOptions: new WeakSet(), ofKeys: new WeakSet() } })
-
-/** Remembers the name. */
-export const declareSessionCookie = (name: string): void => {
-  processSessions().cookieName = name
-}
 
 /** The remembered name. Default: koa-session's. */
 export const declaredSessionCookie = (): string => processSessions().cookieName ?? DEFAULT_COOKIE

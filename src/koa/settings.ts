@@ -14,7 +14,7 @@ import {
   type ExceptionHandler,
   type Settings,
 } from '../core/Settings.js'
-import { carry, exchangeOf, knownExchange, settingsOf } from '../core/Exchange.js'
+import { carry, exchangeOf, settingsOf } from '../core/Exchange.js'
 import { notWrapped, upgradeMark } from '../core/data.js'
 import {
   checkOptions,
@@ -45,9 +45,6 @@ const settingsMark = Symbol.for('koa-with-auth/settings')
 export const markThrown = (ctx: Context): void => {
   exchangeOf(ctx).hasThrown = true
 }
-
-/** Whether the operation threw. */
-export const hasThrown = (ctx: Context): boolean => knownExchange(ctx)?.hasThrown === true
 
 /** Lets the registered handler answer. Rejects with the exception if there is none. */
 export const answerException = async (ctx: Context, error: unknown, settings: Settings): Promise<void> => {

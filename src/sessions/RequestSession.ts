@@ -7,30 +7,25 @@
 import { setImmediate as immediate } from 'node:timers/promises'
 import type { Context } from 'koa'
 import { exchangeOf } from '../core/Exchange.js'
-import { signedIn, signedOut, type SignedOutReason, type SignInDigests } from '../core/events.js'
+import type { SignedOutReason, SignInDigests } from '../core/events.js'
 import type { Proof } from '../core/Proof.js'
 import { sessionData } from '../kinds/plainSession.js'
 import { rightsByFlags, type Rights, type SessionSource } from '../kinds/sessionUser.js'
 import type { SessionHost } from './SignInList.js'
 import {
-  areSame,
   bind,
-  boundBy,
+  holds,
+  verified,
   detailsOf,
-  digestsOf,
   proofsIn,
   randomId,
-  signedInOf,
   textOfDetails,
   unavailable,
-  SignInReports,
   type Details,
-  type Ended,
-  type NextSignIn,
+  type SignInReports,
   type SessionIds,
   type SignedIn,
   type SignIn,
-  type SignInBinding,
   type Signing,
 } from './SignIn.js'
 
@@ -64,12 +59,17 @@ export interface SessionOwner {
   /** The functions that sign in and out. */
   readonly signing: () => Signing<never>
   readonly host: SessionHost
-  /** The sessions whose end a request showed. */
-  readonly ended: Ended
+  readonly reports: SignInReports
+}
+
+/** A user who is to be signed in. */
+interface NextSignIn extends SignIn {
+  /** The name of the user in records, if the application gives one. */
+  readonly subject: string | undefined
 }
 
 /** What a sign-in by a session is bound to. */
-const bindingOf = ({ keys, name }: SessionOwner, sessionId: string): SignInBinding => ({
+const bindingOf = ({ keys, name }: SessionOwner, sessionId: string) => ({
   keys: keys(),
   name,
   sessionId,
@@ -225,7 +225,7 @@ export class RequestSession implements SessionSource {
   #changed: Details | undefined
   #listed: { readonly id: string; readonly entry: string } | undefined
   #isSignedByOlderKey = false
-  #reports: SignInReports | undefined
+  #reports: ReturnType<SignInReports['ofRequest']>
 
   // -----------------------------------------------------------------------------------
   // transitions
@@ -234,8 +234,7 @@ export class RequestSession implements SessionSource {
   /** It now belongs to a call of `sessions`. */
   attach(owner: SessionOwner): void {
     this.#owner = owner
-    // someone who subscribes later gets the events of later requests
-    if (signedIn.hasSubscribers || signedOut.hasSubscribers) this.#reports = new SignInReports(owner.name, owner.ended)
+    this.#reports = owner.reports.ofRequest()
   }
 
   /** koa-session has made or loaded the session. */
@@ -254,10 +253,9 @@ export class RequestSession implements SessionSource {
 
   /** Who is signed in by data that was read. A record counts only if it is bound to the session and the application. */
   verifySignIn(id: string, data: object): SignedIn | undefined {
-    const auth = signedInOf(data)
-    if (auth === undefined || this.#owner === undefined) return undefined
-    const key = boundBy(auth, bindingOf(this.#owner, id))
-    if (key === 'none') return undefined
+    const found = this.#owner && verified(data, bindingOf(this.#owner, id))
+    if (found === undefined) return undefined
+    const { auth, key } = found
     this.#id = id
     this.#signedIn = auth
     this.#isSignedByOlderKey = key === 'older'
@@ -420,10 +418,7 @@ export class RequestSession implements SessionSource {
   readonly isUnavailable = (): boolean => this.stored.error !== undefined
 
   /** Whether a session holds the same record that was recognized or made in this request. */
-  readonly isSignedIn = (session: object): boolean => {
-    const auth = signedInOf(session)
-    return auth !== undefined && this.#signedIn !== undefined && areSame(auth, this.#signedIn)
-  }
+  readonly isSignedIn = (session: object): boolean => this.#signedIn !== undefined && holds(session, this.#signedIn)
 
   readonly load = (session: object): unknown =>
     this.isSignedIn(session) && this.#signedIn !== undefined && this.#owner?.loadUser(this.#signedIn.id)
@@ -434,7 +429,7 @@ export class RequestSession implements SessionSource {
     this.#id !== undefined &&
     this.#owner !== undefined &&
     !this.isUnavailable()
-      ? digestsOf(this.#owner.name, this.#id, this.#signedIn.id)
+      ? this.#owner.reports.digestsOf(this.#id, this.#signedIn.id)
       : undefined
 }
 

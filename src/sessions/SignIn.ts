@@ -70,14 +70,8 @@ export interface SignedIn extends SignIn {
   readonly mac: string
 }
 
-/** A user who is to be signed in. */
-export interface NextSignIn extends SignIn {
-  /** The name of the user in records, if the application gives one. */
-  readonly subject: string | undefined
-}
-
 /** What a sign-in is bound to. */
-export interface SignInBinding {
+interface SignInBinding {
   /** The signing keys: `app.keys`. */
   readonly keys: unknown
   /** The application's name. */
@@ -86,8 +80,8 @@ export interface SignInBinding {
   readonly sessionId: string
 }
 
-/** The record in a session, genuine or not; `undefined` if there is none. */
-export const signedInOf = (session: object): SignedIn | undefined => {
+// The record in a session, genuine or not; `undefined` if there is none
+const signedInOf = (session: object): SignedIn | undefined => {
   const auth = sessionField(session, 'auth')
   if (typeof auth !== 'object' || auth === null) return undefined
   const [id, at, mark, mac, details] = ['id', 'at', 'mark', 'mac', 'details'].map((name) => ownField(auth, name))
@@ -101,13 +95,18 @@ export const signedInOf = (session: object): SignedIn | undefined => {
     : undefined
 }
 
-/** Whether two records are equal. */
-export const areSame = (one: SignedIn, other: SignedIn): boolean =>
-  one.id === other.id &&
-  one.at === other.at &&
-  one.mark === other.mark &&
-  one.mac === other.mac &&
-  one.details === other.details
+/** Whether a session holds this record. */
+export const holds = (session: object, record: SignedIn): boolean => {
+  const own = signedInOf(session)
+  return (
+    own !== undefined &&
+    own.id === record.id &&
+    own.at === record.at &&
+    own.mark === record.mark &&
+    own.mac === record.mac &&
+    own.details === record.details
+  )
+}
 
 /** Makes the record. Throws a TypeError if there is no signing key. */
 export const bind = ({ id, at, mark, details }: SignIn, binding: SignInBinding): SignedIn => ({
@@ -118,9 +117,19 @@ export const bind = ({ id, at, mark, details }: SignIn, binding: SignInBinding):
   mac: signed(binding.keys, boundText({ id, at, mark, details }, binding)),
 })
 
-/** Which key bound a record: the first, an older one, or none. With none, it is a forgery. */
-export const boundBy = (auth: SignedIn, binding: SignInBinding): ReturnType<typeof signedBy> =>
-  signedBy(binding.keys, boundText(auth, binding), auth.mac)
+/**
+ * The record in a session, if it is bound to the session and the application: by the first key, or by an older one. Without one it is a
+ * forgery.
+ */
+export const verified = (
+  session: object,
+  binding: SignInBinding,
+): { readonly auth: SignedIn; readonly key: 'first' | 'older' } | undefined => {
+  const auth = signedInOf(session)
+  if (auth === undefined) return undefined
+  const key = signedBy(binding.keys, boundText(auth, binding), auth.mac)
+  return key === 'none' ? undefined : { auth, key }
+}
 
 // A JSON array, so that different records never make the same string. No cookie has such a name, so no signature of a
 // cookie fits
@@ -179,10 +188,6 @@ export const sessionIds = (keys: () => unknown): SessionIds => {
   }
 }
 
-/*
- * Reports who signed in and out of an application. Without a subscriber nothing is done.
- */
-
 /** A sign-in of one session, as a request knows it. */
 interface Known {
   /** The user's identifier. */
@@ -192,44 +197,65 @@ interface Known {
   readonly subject: string | undefined
 }
 
-/** Sessions whose end was reported already. Clients keep sending their cookies. */
-export interface Ended {
-  /** Whether this is the first request that shows the end of a session, among those that are remembered. */
-  readonly first: (id: string) => boolean
-}
-
 const REMEMBERED = 1000
 
-/** Remembers the last sessions. */
-export const rememberedEnds = (): Ended => {
-  const ids = memory<true>({ size: REMEMBERED, maxAge: Infinity, dropsFirst: 'oldest' })
-  return {
-    first: (id) => {
-      const isFirst = ids.get(id) === undefined
-      if (isFirst) ids.set(id, fromNow(true))
-      return isFirst
-    },
+/** Reports who signed in and out of an application. Without a subscriber nothing is done. */
+export class SignInReports {
+  readonly #application: string
+  // Sessions whose end was reported already. Clients keep sending their cookies
+  readonly #ended = memory<true>({ size: REMEMBERED, maxAge: Infinity, dropsFirst: 'oldest' })
+
+  constructor(application: string) {
+    this.#application = application
+  }
+
+  /** The digests of a sign-in. */
+  digestsOf(sessionId: string, user: string): SignInDigests {
+    return Object.freeze({ user: userDigest(this.#application, user), session: sessionDigest(sessionId) })
+  }
+
+  /** A user has signed in. */
+  signedIn(sessionId: string, user: string, subject: string | undefined): void {
+    const application = this.#application
+    report(signedIn)(() => ({
+      application,
+      ...this.digestsOf(sessionId, user),
+      ...(subject !== undefined && { subject }),
+    }))
+  }
+
+  /** A session is over. */
+  signedOut(sessionId: string, user: string, reason: SignedOutReason): void {
+    const application = this.#application
+    report(signedOut)(() => ({ application, reason, ...this.digestsOf(sessionId, user) }))
+  }
+
+  /** All sessions of a user are over. */
+  signedOutEverywhere(user: string): void {
+    const application = this.#application
+    report(signedOut)(() => ({ application, reason: 'logOutEverywhere', user: userDigest(application, user) }))
+  }
+
+  /** Whether this is the first request that shows the end of a session, among those that are remembered. */
+  isFirst(sessionId: string): boolean {
+    const isFirst = this.#ended.get(sessionId) === undefined
+    if (isFirst) this.#ended.set(sessionId, fromNow(true))
+    return isFirst
+  }
+
+  /** The reports of one request. Someone who subscribes later gets the events of later requests. */
+  ofRequest(): RequestReports | undefined {
+    return signedIn.hasSubscribers || signedOut.hasSubscribers ? new RequestReports(this) : undefined
   }
 }
 
-/** The digests of a sign-in. */
-export const digestsOf = (application: string, sessionId: string, user: string): SignInDigests =>
-  Object.freeze({ user: userDigest(application, user), session: sessionDigest(sessionId) })
-
-/** Reports that all sessions of a user are over. */
-export const reportEverywhere = (application: string, user: string): void => {
-  report(signedOut)(() => ({ application, reason: 'logOutEverywhere', user: userDigest(application, user) }))
-}
-
 /** The reports of one request, which knows its sessions by their ids. */
-export class SignInReports {
-  readonly #application: string
-  readonly #ended: Ended
+class RequestReports {
+  readonly #all: SignInReports
   readonly #known = new Map<string, Known>()
 
-  constructor(application: string, ended: Ended) {
-    this.#application = application
-    this.#ended = ended
+  constructor(all: SignInReports) {
+    this.#all = all
   }
 
   /** A session was read in which a user is signed in. */
@@ -246,28 +272,18 @@ export class SignInReports {
   over(id: string, reason: SignedOutReason): void {
     const signIn = this.#known.get(id)
     this.#known.delete(id)
-    if (signIn === undefined || signIn.isNew) return
-    const application = this.#application
-    report(signedOut)(() => ({ application, reason, ...digestsOf(application, id, signIn.user) }))
+    if (signIn !== undefined && !signIn.isNew) this.#all.signedOut(id, signIn.user, reason)
   }
 
   /** The same for a session whose end a request showed. It is reported once. */
   reportExpiry(id: string, reason: SignedOutReason): void {
-    if (this.#ended.first(id)) this.over(id, reason)
+    if (this.#all.isFirst(id)) this.over(id, reason)
     else this.#known.delete(id)
   }
 
   /** The request is over, and its changes are saved. */
   kept(): void {
-    const application = this.#application
-    for (const [id, { user, isNew, subject }] of this.#known) {
-      if (!isNew) continue
-      report(signedIn)(() => ({
-        application,
-        ...digestsOf(application, id, user),
-        ...(subject !== undefined && { subject }),
-      }))
-    }
+    for (const [id, { user, isNew, subject }] of this.#known) if (isNew) this.#all.signedIn(id, user, subject)
   }
 }
 
@@ -402,12 +418,6 @@ export class SignInRefused extends Error {
     this.failure = failure
   }
 }
-
-/** No user is signed in, or the session was ended meanwhile. */
-export const notSignedIn = (): SignInRefused => new SignInRefused(AuthErrors.absent)
-
-/** Another site made the browser ask. */
-export const forged = (): SignInRefused => new SignInRefused(AuthErrors.forged)
 
 /** The store failed, or did not answer in time. */
 export const unavailable = (cause: unknown): SignInRefused => new SignInRefused(AuthErrors.unavailable(), { cause })

@@ -28,9 +28,7 @@ import {
 import { keysFix, strengthOf, warnOfShortKey } from '../kinds/plainSession.js'
 import { typedKinds, type SessionKinds } from '../kinds/session.js'
 import {
-  carrySource,
-  declareSource,
-  declareSessionCookie,
+  declareSessions,
   rightsChecks,
   rightsFrom,
   type Rights,
@@ -40,16 +38,15 @@ import {
 import { checkingCallbacks } from '../koa/callbacks.js'
 import { respondFailure, restore, take } from '../koa/respond.js'
 import { applyHeaders, guardHeadersOf } from '../koa/responseHeaders.js'
-import { hasThrown } from '../koa/settings.js'
 import { requestSessionOf, type SessionOwner } from './RequestSession.js'
 import { domainName, lockAge, sessionCookieOf, type SessionCookie } from './SessionCookie.js'
 import { memoryStore, timedStore, type SessionStore } from './SessionStore.js'
-import { rememberedEnds, sessionIds, SignInRefused, type Signing } from './SignIn.js'
+import { sessionIds, SignInRefused, SignInReports, type Signing } from './SignIn.js'
 import { signInList, type SessionHost } from './SignInList.js'
 import { programName } from './programName.js'
 import { commit, keepUncached, takeBack } from './commit.js'
 import { koaSessionStore, recognizing } from './koaSessionStore.js'
-import { duration, MARK_LIFETIMES, misplacedIn, signing } from './signing.js'
+import { duration, MARK_LIFETIMES, signing } from './signing.js'
 
 /*
  * The options of `sessions`, and their defaults. Weak options are refused here.
@@ -328,7 +325,6 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
     throw new TypeError('sessions(app): the application has sessions already; a second koa-session would not be used')
   }
   apps.add(app)
-  declareSessionCookie(cookieName)
   const store = timedStore(settled.store, settled.timeout)
   const keys = () => app.keys
   const ids = sessionIds(keys)
@@ -354,11 +350,12 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
       )
     },
   }
-  const owner: SessionOwner = { keys, name, ids, loadUser, rights, ended: rememberedEnds(), signing: () => signs, host }
+  const reports = new SignInReports(name)
+  const owner: SessionOwner = { keys, name, ids, loadUser, rights, reports, signing: () => signs, host }
   const limits = { idle, lifetime: absolute, maxLength: settled.maxLength }
   const toTakeBack = { store, cookieName, idle, absolute }
   // a request that passes the sessions carries its own source
-  declareSource(app, misplaced(owner))
+  declareSessions(app, misplaced(owner), cookieName)
   const run = koaSession(
     {
       ...unpolluted,
@@ -381,7 +378,7 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
     if (ctx.app !== app) throw new Error(mounted)
     const session = requestSessionOf(ctx)
     session.attach(owner)
-    carrySource(ctx, session)
+    exchangeOf(ctx).source = session
     return session
   }
   // the session is only read: nothing can sign in or out, because no response could carry the cookie
@@ -398,16 +395,16 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
         session.open(ctx)
         lockAge(ctx)
         await next()
-        const misplaced = misplacedIn(ctx)
+        const { misplaced, hasThrown } = exchangeOf(ctx)
         if (misplaced !== undefined) throw misplaced
-        if (hasThrown(ctx)) await takeBack(ctx, session, toTakeBack)
+        if (hasThrown) await takeBack(ctx, session, toTakeBack)
         else {
           await commit(ctx, session, { https: https === true, cookieName, idle })
           session.kept()
         }
       })
     } catch (thrown) {
-      const error = misplacedIn(ctx) ?? thrown
+      const error = exchangeOf(ctx).misplaced ?? thrown
       await takeBack(ctx, session, toTakeBack)
       if (!(error instanceof SignInRefused) || ctx.headerSent) throw error
       // closes a stream that nothing will read

@@ -3,9 +3,9 @@
  * session stays ended.
  */
 import { randomBytes } from 'node:crypto'
-import type { Context, Request } from 'koa'
+import type { Request } from 'koa'
 import { isForgedChange } from '../core/CrossOrigin.js'
-import { unfinished } from '../core/AuthError.js'
+import * as AuthErrors from '../core/AuthError.js'
 import { exchangeOf, settingsOf } from '../core/Exchange.js'
 import { ownField } from '../core/data.js'
 import { signedIn } from '../core/events.js'
@@ -20,12 +20,9 @@ import type { SessionStore } from './SessionStore.js'
 import { forgetFinished, type SignInList } from './SignInList.js'
 import {
   contextOf,
-  forged,
-  notSignedIn,
   proofsIn,
   textOfDetails,
   type Details,
-  reportEverywhere,
   unavailable,
   SignInRefused,
   type LogInOptions,
@@ -58,6 +55,9 @@ export const duration: Check = (where, value) => {
 // A mark is kept longer than any session that could carry an older one
 export const MARK_LIFETIMES = 10
 
+/** No user is signed in, or the session was ended meanwhile. */
+const notSignedIn = (): SignInRefused => new SignInRefused(AuthErrors.absent)
+
 interface Begun {
   readonly ctx: Request['ctx']
   readonly session: RequestSession
@@ -65,7 +65,7 @@ interface Begun {
 
 const begin = (given: WithRequest, owner: SessionOwner): Begun => {
   const ctx = contextOf('logIn, logOut', given)
-  if (isForgedChange(ctx.request, settingsOf(ctx.request))) throw forged()
+  if (isForgedChange(ctx.request, settingsOf(ctx.request))) throw new SignInRefused(AuthErrors.forged)
   const session = requestSessionOf(ctx)
   if (!session.belongsTo(owner)) {
     throw new Error(
@@ -83,9 +83,6 @@ const begin = (given: WithRequest, owner: SessionOwner): Begun => {
 
 const outside =
   'logIn, logOut, addProof: they work only inside of a guarded operation, until it ends; if anyone may call it, write withAuth(null) right after its path: router.post(path, withAuth(null), handler)'
-
-/** The error of a request that tried to sign in or out outside of a guarded operation; `undefined` if none did. */
-export const misplacedIn = (ctx: Context): Error | undefined => exchangeOf(ctx).misplaced
 
 type Change<A extends ReadonlyArray<unknown>> = (ctx: WithRequest, ...rest: A) => Promise<void>
 
@@ -160,7 +157,7 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
       const mark: unknown = await store.markOf(id)
       if (typeof mark !== 'string') throw new TypeError('the session store: markOf must resolve to a string')
       // compared with what the session gets, so that no reset comes in between
-      if ((ownField(options, 'mark') ?? mark) !== mark) throw new SignInRefused(unfinished('unknown'))
+      if ((ownField(options, 'mark') ?? mark) !== mark) throw new SignInRefused(AuthErrors.unfinished('unknown'))
       const { finished, listed: before, idle: idleBefore } = session.details(ctx)
       const userBefore = session.present(ctx)?.id
       const kept = finished === undefined ? {} : { finished }
@@ -256,7 +253,7 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
       throw unavailable(error)
     })
     forgetFinished(owner.host, id)
-    reportEverywhere(owner.name, id)
+    owner.reports.signedOutEverywhere(id)
   },
 })
 
