@@ -5,24 +5,22 @@
  * wrong ones in all places that its description names, and with repeated ones. No handler runs meanwhile. It does not
  * check operations that no router has, or what `use` middleware answers itself.
  */
-import { challengesOf } from '../core/Description.js'
+import { admitsAnonymous, challengesOf } from '../core/Description.js'
 import { checkOptions, list, maybe, positive, unchecked, type Checks } from '../core/options.js'
 import { isEntryOf, listedName, whyMissing } from '../koa/operations.js'
 import { checkRouter, type RouterInstance } from '../koa/router.js'
 import { refuse, type Violation } from './LawViolations.js'
 import { blindAttacks, informedAttacks, leaked, type Attack } from './attacks.js'
 import {
-  isOpen,
   probing,
   testedOf,
-  valuesOf,
   type Application,
   type Filling,
   type HttpResponse,
   type Probe,
   type Tested,
 } from './probing.js'
-import { impostors, mergeRequests, pathOf, printed, type HeaderLine, type RequestSpec } from './requests.js'
+import { impostors, mergeRequests, printed, type HeaderLine, type RequestSpec } from './requests.js'
 
 /*
  * Judges the response to a request without a valid credential. It must be a refusal of this operation, with a
@@ -174,6 +172,13 @@ export interface CheckedOperation {
 // what is sent
 // -------------------------------------------------------------------------------------
 
+/** Whether anyone may call, also anonymously. */
+const isOpen = ({ description }: Tested): boolean => description === undefined || admitsAnonymous(description)
+
+/** All values of a header, each one separately. */
+const valuesOf = ({ lines }: HttpResponse, name: string): ReadonlyArray<string> =>
+  lines.filter(([one]) => one.toLowerCase() === name.toLowerCase()).map(([, value]) => value)
+
 const nothing: Attack = { what: 'no credential', spec: {}, secrets: [] }
 
 // One request without a credential for each method. The attacks use one method, because all methods have the same guard
@@ -184,7 +189,7 @@ const attacksOn = (
 ): ReadonlyArray<Attack> => {
   const [method = 'GET'] = methods
   const to = (spec: RequestSpec, by: string): RequestSpec =>
-    mergeRequests({ url: target, fields }, spec, { method: by, url: pathOf({ url: target }) })
+    mergeRequests({ url: target, fields }, spec, { method: by, url: target.split('?', 1)[0] })
   const bare = methods.map((by) => ({ ...nothing, spec: to({}, by) }))
   if (description === undefined) return bare
   const attacks = [

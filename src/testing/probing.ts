@@ -8,7 +8,7 @@
 import { Agent, createServer, request as send, type RequestListener, type Server } from 'node:http'
 import type { Context } from 'koa'
 import { compile } from 'path-to-regexp'
-import { admitsAnonymous, leaves, type Description } from '../core/Description.js'
+import { leaves, type Description } from '../core/Description.js'
 import { decideOf, make, type Authenticator } from '../core/Authenticator.js'
 import { allOf } from '../core/lists.js'
 import * as Requirement from '../core/Requirement.js'
@@ -46,9 +46,6 @@ export interface Tested {
   readonly demandedAbove: Description | undefined
   readonly locations: ReadonlyArray<CredentialLocation>
 }
-
-/** Whether anyone may call, also anonymously. */
-export const isOpen = ({ description }: Tested): boolean => description === undefined || admitsAnonymous(description)
 
 /** How paths are filled. */
 export interface Filling {
@@ -298,10 +295,6 @@ const ask = (
       resolve(error instanceof Error ? error : new Error(String(error)))
     }
   })
-
-/** All values of a header, each one separately. */
-export const valuesOf = ({ lines }: HttpResponse, name: string): ReadonlyArray<string> =>
-  lines.filter(([one]) => one.toLowerCase() === name.toLowerCase()).map(([, value]) => value)
 
 /** A request, and its result. */
 export interface Probe {

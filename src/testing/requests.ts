@@ -122,7 +122,7 @@ export const withQuery = (name: string, value: string): RequestSpec => ({
 // -------------------------------------------------------------------------------------
 
 /** The path of a spec, without its query. */
-export const pathOf = ({ url = '/' }: RequestSpec): string => url.split('?')[0] ?? '/'
+const pathOf = ({ url = '/' }: RequestSpec): string => url.split('?')[0] ?? '/'
 
 /** The query of a spec, unchanged; `''` if there is none. */
 export const queryOf = ({ url = '/' }: RequestSpec): string => url.split('?').slice(1).join('?')
