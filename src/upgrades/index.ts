@@ -1,7 +1,7 @@
 /**
  * koa-with-auth/upgrades: WebSocket handshakes and other upgrades, with the same authenticators as operations.
  *
- * Reading guide: `guardUpgrade.ts` is the guard. `UpgradeResponse.ts` sends refusals.
+ * Reading guide: `guardUpgrade.ts` is the guard, and sends refusals.
  */
 // NODE_DEBUG prints decisions in a program that guards nothing else
 import '../koa/development.js'
