@@ -12,7 +12,6 @@ import { apiKeyHeader, authorize, httpBearer, requireScopes } from 'koa-with-aut
 import { audit, seal } from 'koa-with-auth/audit'
 import { afterAll, describe, expect, it } from 'vitest'
 import { differencesOf, linesOf, policyText, textOf } from '../../src/audit/policy.js'
-import { auditApplication } from '../../src/audit/application.js'
 import { guardOf } from '../support/models/levels.js'
 import { serve } from '../support/servers/server.js'
 
@@ -102,7 +101,7 @@ describe('two guarded operations that change places', () => {
     const lines = (...routers: RouterInstance[]) => {
       const app = new Koa()
       for (const router of routers) app.use(router.routes())
-      return linesOf(auditApplication(app)!)
+      return linesOf(audit(app))
     }
     const [one, other] = [make(), make()]
     const [before, after] = [lines(one.strict, one.loose), lines(other.loose, other.strict)]

@@ -11,7 +11,6 @@ import { apiKeyCookie, authSettings, type AuthSettings } from 'koa-with-auth'
 import { audit, seal } from 'koa-with-auth/audit'
 import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { linesOf, policyText, textOf } from '../../src/audit/policy.js'
-import { auditApplication } from '../../src/audit/application.js'
 import { callsOf, count, guardOf } from '../support/models/levels.js'
 import { serve } from '../support/servers/server.js'
 
@@ -29,7 +28,7 @@ const make = () =>
 const keep = (router: RouterInstance, settings?: AuthSettings) => {
   const app = new Koa()
   if (settings !== undefined) app.use(authSettings(settings) as never)
-  writeFileSync(lock, policyText(linesOf(auditApplication(app.use(router.routes() as never))!)))
+  writeFileSync(lock, policyText(linesOf(audit(app.use(router.routes() as never)))))
 }
 
 let current = new Koa()
@@ -101,5 +100,5 @@ it('the audit of a sealed router says what is written, so the file can be writte
   expect(linesOf(audit(sealed)).map(textOf)).toEqual(before)
   expect(seal(sealed, { lock })).toBe(sealed)
   const app = under({ csrf: false }, sealed)
-  expect(linesOf(auditApplication(app)!).map(textOf)[1]).toContain('csrf off')
+  expect(linesOf(audit(app)).map(textOf)[1]).toContain('csrf off')
 })

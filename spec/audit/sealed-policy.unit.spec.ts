@@ -8,7 +8,6 @@ import Koa from 'koa'
 import { apiKeyCookie, authSettings, httpBearer, withAuth } from 'koa-with-auth'
 import { audit, seal } from 'koa-with-auth/audit'
 import { afterAll, describe, expect, it } from 'vitest'
-import { auditApplication } from '../../src/audit/application.js'
 import { linesOf, policyText } from '../../src/audit/policy.js'
 import { guardOf } from '../support/models/levels.js'
 
@@ -51,7 +50,7 @@ describe('a router that agrees with its policy file', () => {
     })
     const { first, second } = make()
     const app = new Koa().use(authSettings({ csrf: false })).use(cors as never)
-    keep(auditApplication(app.use(first.routes()).use(second.routes()))!)
+    keep(audit(app.use(first.routes()).use(second.routes())))
     expect(findings(make().first)).toEqual([])
     expect(findings(make().second)).toEqual([])
     // The opposite is refused: the check is off although the file says that it is on
@@ -69,7 +68,7 @@ describe('a router whose operations have the names of another router', () => {
   const keepApplication = (...routers: RouterInstance[]) => {
     const app = new Koa()
     for (const router of routers) app.use(router.routes())
-    keep(auditApplication(app)!)
+    keep(audit(app))
   }
   it('is sealed with the file of the application, in which the other one answers first', () => {
     keepApplication(first(), second())

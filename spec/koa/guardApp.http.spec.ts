@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import Router from '@koa/router'
 import Koa from 'koa'
 import { apiKeyHeader, authSettings, guardApp, httpBearer, sessionAuth, withAuth } from 'koa-with-auth'
-import { auditApplication } from '../../src/audit/application.js'
+import { audit } from '../../src/audit/application.js'
 import { sessions } from 'koa-with-auth/sessions'
 import { describe, expect, test } from 'vitest'
 import { listen } from '../support/servers/server.js'
@@ -138,7 +138,7 @@ describe('guardApp', () => {
       .get('/bare', () => {})
       .get('/both', withAuth(key), () => {})
     app.use(router.routes())
-    const { operations = [] } = auditApplication(app) ?? {}
+    const { operations } = audit(app)
     expect(
       operations.map(({ operation, access, protection, decidedBy }) => [operation, access, protection, decidedBy]),
     ).toEqual([

@@ -12,7 +12,7 @@ import * as Requirement from '../core/Requirement.js'
 import { defaults, type Settings } from '../core/Settings.js'
 import { allOf } from '../core/lists.js'
 import { declareFactory } from '../core/options.js'
-import { isGuard, routerOf, type AnyApplication, type AnyRouter, type Guarding } from '../koa/layer.js'
+import { isApplication, isGuard, routerOf, type AnyApplication, type AnyRouter, type Guarding } from '../koa/layer.js'
 import { operationsOf, routersOf } from '../koa/operations.js'
 import { additionOf } from '../koa/settings.js'
 import type { Audit } from './Audit.js'
@@ -53,9 +53,9 @@ import { auditOf, routerReadingOf, withTable, type MiddlewareLayer, type RouterR
  */
 export const audit = (router: AnyRouter | AnyApplication): Audit => {
   if (!isApplication(router)) return auditOf(routerReadingOf('audit(router)', router))
-  const audited = auditApplication(router)
-  if (audited === undefined) throw noRouterIn('audit(app)')
-  return audited
+  const read = readApplication(router)
+  if (read === undefined) throw noRouterIn('audit(app)')
+  return read.audit
 }
 
 /** The mistake of an application that cannot be read. */
@@ -63,15 +63,6 @@ export const noRouterIn = (caller: string): TypeError =>
   new TypeError(`${caller}: the application mounts no router; write app.use(router.routes()) first`)
 
 declareFactory('audit', audit)
-
-/** Whether a value is a Koa application. */
-export const isApplication = (u: unknown): u is AnyApplication =>
-  typeof u === 'object' &&
-  u !== null &&
-  'middleware' in u &&
-  Array.isArray(u.middleware) &&
-  'callback' in u &&
-  typeof u.callback === 'function'
 
 /** The result of reading an application, in the order in which requests reach its routers and functions. */
 export interface ApplicationReading {
@@ -123,9 +114,6 @@ export const readApplication = ({ middleware }: AnyApplication): ApplicationRead
     }),
   }
 }
-
-/** The audit of an application; `undefined` if it cannot be read. */
-export const auditApplication = (app: AnyApplication): Audit | undefined => readApplication(app)?.audit
 
 /** What decides in an application, by name: its own guards, and the operations of its routers. */
 export const decidersIn = (app: AnyApplication): ReadonlyArray<Decider> => [

@@ -13,6 +13,7 @@ import { checkOptions, declareFactory, maybe, type Check, type Checks } from '..
 import type { Layer, RouterInstance } from '../koa/router.js'
 import {
   dropStatefulFlags,
+  isApplication,
   isGuard,
   isLayer,
   labelOf,
@@ -38,7 +39,7 @@ import {
   type PolicyLine,
 } from './policy.js'
 import { findingsOf, findingsOfPolicy, linesOfRouter, sameWordsIn, type Finding } from './findings.js'
-import { decidersIn, isApplication, noRouterIn, readApplication } from './application.js'
+import { decidersIn, noRouterIn, readApplication } from './application.js'
 import { auditOf, routerReadingOf, type RouterReading } from './router.js'
 
 /** The operations and functions that findings are about. */

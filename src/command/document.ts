@@ -7,6 +7,7 @@
  * An operation whose requests an open one answers first is a difference, too, if the document says that it is guarded.
  */
 import * as E from 'fp-ts/lib/Either.js'
+import { pipe } from 'fp-ts/lib/function.js'
 import { visible, type Audit, type AuditedOperation } from '../audit/Audit.js'
 import { publicAccess, compareAccess, schemeNames, type AccessPath } from '../audit/Way.js'
 import type { AnyRouter } from '../koa/layer.js'
@@ -100,8 +101,8 @@ export interface DocumentDifference {
   readonly isOpener: boolean
 }
 
-/** Reads a document. Returns the reason if it is not one of OpenAPI 3. */
-export const documentFrom = (text: string): E.Either<string, object> => {
+// Reads a document. Returns the reason if it is not one of OpenAPI 3
+const documentFrom = (text: string): E.Either<string, object> => {
   const parsed = E.tryCatch(
     (): unknown => JSON.parse(text.replace(/^\uFEFF/, '')),
     () => 'is not JSON',
@@ -114,8 +115,21 @@ export const documentFrom = (text: string): E.Either<string, object> => {
     : E.left('has no paths')
 }
 
-/** All differences. Those where the guards let in more than the document says come first. */
+/**
+ * All differences between the text of a document and the guards, or why it is no document. Those where the guards let in more than the
+ * document says come first.
+ */
 export const documentDifferences = (
+  text: string,
+  routers: ReadonlyArray<AnyRouter>,
+  audit: Audit,
+): E.Either<string, ReadonlyArray<DocumentDifference>> =>
+  pipe(
+    documentFrom(text),
+    E.map((document) => differencesOf(document, routers, audit)),
+  )
+
+const differencesOf = (
   document: object,
   routers: ReadonlyArray<AnyRouter>,
   { operations }: Audit,

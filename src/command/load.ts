@@ -7,9 +7,9 @@ import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import * as E from 'fp-ts/lib/Either.js'
-import { audit, auditApplication, decidersIn, isApplication, type Audited } from '../audit/application.js'
+import { audit, decidersIn, readApplication, type Audited } from '../audit/application.js'
 import { operationsOf, routersOf } from '../koa/operations.js'
-import { routerOf } from '../koa/layer.js'
+import { isApplication, routerOf } from '../koa/layer.js'
 import { isRouter } from '../koa/router.js'
 import { importModule } from './importModule.js'
 
@@ -90,7 +90,7 @@ export const auditedOf = async ({ name, value }: Export): Promise<E.Either<strin
 
 const judged = (name: string, u: unknown): E.Either<string, Audited> => {
   if (isApplication(u)) {
-    const read = auditApplication(u)
+    const read = readApplication(u)?.audit
     return read === undefined
       ? E.left(
           `its ${name} is a Koa application that mounts no router with app.use(router.routes()), so it cannot be audited`,

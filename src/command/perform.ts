@@ -19,7 +19,7 @@ import {
   type PlacedLine,
 } from '../audit/policy.js'
 import { findingsOf, findingsOfPolicy, rules, sameWordsIn, type Finding } from '../audit/findings.js'
-import { documentDifferences, documentFrom, type DocumentDifference } from './document.js'
+import { documentDifferences, type DocumentDifference } from './document.js'
 import type { Audited } from '../audit/application.js'
 
 /*
@@ -234,13 +234,8 @@ export const perform = (
     case 'OpenApi':
       return pipe(
         tryFile(task.file, () => readFileSync(task.file, 'utf8')),
-        E.chain((text) =>
-          pipe(
-            documentFrom(text),
-            E.mapLeft((why) => `${task.file}: ${why}`),
-          ),
-        ),
-        E.chain((document) => E.tryCatch(() => documentDifferences(document, routers, audit), errorMessageOf)),
+        E.chain((text) => E.tryCatch(() => documentDifferences(text, routers, audit), errorMessageOf)),
+        E.chain(E.mapLeft((why) => `${task.file}: ${why}`)),
         E.map((differences) => ({
           code: differences.length === 0 ? 0 : 1,
           text: inFormat(task.file, {

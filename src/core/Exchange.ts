@@ -84,7 +84,7 @@ export interface Exchange {
   head: unknown
   /** What was decided, if there is a subscriber, see `koa/watching.ts`. */
   decision: unknown
-  /** The applications that the request is in, see `koa/application.ts`. */
+  /** The applications that the request is in, see `apiApp.ts`. */
   visits: unknown
   /** Who is signed in, see `kinds/sessionUser.ts`. */
   source: unknown

@@ -12,8 +12,8 @@ import { checkOptions, declareFactory, maybe, type Check, type Checks } from '..
 import { effective } from '../core/Requirement.js'
 import type { Auth } from './AuthRouter.js'
 import { applicationGuard } from './guard.js'
-import { isGuard } from './layer.js'
-import { isApplication, requirementOf } from './withAuth.js'
+import { isApplication, isGuard } from './layer.js'
+import { requirementOf } from './withAuth.js'
 
 /** The options of `guardApp`. */
 export interface GuardAppOptions {

@@ -184,6 +184,15 @@ export interface AnyApplication {
   readonly middleware: ReadonlyArray<Function>
 }
 
+/** Whether a value is a Koa application: by its parts, because another copy of koa has another class. */
+export const isApplication = (u: unknown): u is AnyApplication =>
+  typeof u === 'object' &&
+  u !== null &&
+  'middleware' in u &&
+  Array.isArray(u.middleware) &&
+  'callback' in u &&
+  typeof u.callback === 'function'
+
 /** The router whose `routes()` returned a function; `undefined` for another function. */
 export const routerOf = (f: Function): AnyRouter | undefined => {
   // a guard has a getter there, which throws
@@ -218,9 +227,6 @@ export const methodsOf = ({ methods }: Pick<ReadLayer, 'methods'>): Readonly<Rec
   const operations = reading.length > 0 ? all.filter((method) => method !== 'HEAD') : all
   return Object.fromEntries(operations.map((method) => [method, method === 'GET' ? reading : [method]]))
 }
-
-/** What is wrong with an operation that has two guards. */
-export const guardTwice = 'withAuth(...) is in it twice; remove one'
 
 /** What is wrong with an operation whose guard has no handler after it. */
 export const guardLast = 'withAuth(...) has no handler after it; write it right after the path'

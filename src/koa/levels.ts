@@ -13,6 +13,7 @@
  *
  * spec/koa/levels/router-facts.http.spec.ts pins the facts of @koa/router that this relies on.
  */
+import { aheadOfParams } from '../core/data.js'
 import * as Requirement from '../core/Requirement.js'
 import { guardFor } from './guard.js'
 import {
@@ -20,24 +21,23 @@ import {
   copyRouter,
   dropStatefulFlags,
   guardLast,
-  guardTwice,
   isGuard,
   isGuardLate,
   isLayer,
+  isParamHook,
   isWritten,
   labelOf,
   observed,
   onMutation,
+  originalOf,
   type Guarding,
   type GuardProperties,
   type ThenMiddleware,
 } from './layer.js'
 import {
-  functionsInOrder,
   hasLostItsGuard,
   planned,
   planOf,
-  within,
   write,
   type Application,
   type Decision,
@@ -49,6 +49,8 @@ import type { Layer, RouterInstance } from './router.js'
 
 /** On a router: the level that made it. */
 const levelMark = Symbol.for('koa-with-auth/level')
+
+const guardTwice = 'withAuth(...) is in it twice; remove one'
 
 /** How a level is made, besides its requirement. */
 interface LevelOptions {
@@ -123,6 +125,41 @@ const keptPlanOf = <S, C>(layer: Layer<S, C>): Plan => {
     `${labelOf(layer)}: its functions were replaced, and withAuth(...) is not among them any more; call withAuth(a)(router) before they are replaced`,
   )
 }
+
+const paramOf = (f: object): unknown => ('param' in f ? f.param : undefined)
+
+/**
+ * The plan with its functions in the order of the table in `plan.ts`. Throws a TypeError, beginning with the name, for two guards,
+ * and for one without a handler.
+ */
+const functionsInOrder = (plan: Plan, name: () => string): Plan => {
+  const { ahead, guard, after: after, traced } = plan
+  if (guard === undefined) return plan
+  if (after.some(isGuard)) throw new TypeError(`${name()}: ${guardTwice}`)
+  if (after.length === 0) {
+    throw new TypeError(`${name()}: ${guardLast}`)
+  }
+  if (ahead.every((f) => isKeptAhead(traced.get(f) ?? f))) return plan
+  const kept = ahead
+    .filter((f) => !isParamHook(f))
+    .map((f) => (isKeptAhead(traced.get(f) ?? f) ? f : keptAhead(plan, f)))
+  return planned({ ...plan, ahead: kept, after: [...ahead.filter(isParamHook), ...after] })
+}
+
+const isKeptAhead = (f: Function): boolean => paramOf(f) === aheadOfParams
+
+// Middleware that the user put ahead of a guard (a rate limiter) also runs before `param` hooks that come later
+const keptAhead = ({ traced }: Plan, f: Function): Function =>
+  Object.assign((...args: ReadonlyArray<unknown>): unknown => Reflect.apply(traced.get(f) ?? f, undefined, args), {
+    param: aheadOfParams,
+    _originalFn: originalOf(f),
+  })
+
+/** Puts an application around a layer, unless it is there. */
+const within = (plan: Plan, application: Application | undefined): Plan =>
+  application === undefined || plan.applications.includes(application)
+    ? plan
+    : planned({ ...plan, applications: [application, ...plan.applications] })
 
 /** The plan of an operation below one more level. The same plan, if what is inside of that level decides. */
 const underLevel = (level: Decision, plan: Plan): Plan => {

@@ -7,7 +7,16 @@
  *   classes of routers that it knows.
  */
 import type { Context } from 'koa'
-import { guardLast, isGuard, isGuardLate, labelOf, routerOf, type AnyApplication, type AnyRouter } from './layer.js'
+import {
+  guardLast,
+  isApplication,
+  isGuard,
+  isGuardLate,
+  labelOf,
+  routerOf,
+  type AnyApplication,
+  type AnyRouter,
+} from './layer.js'
 import { isSettings } from './settings.js'
 
 const seen = new WeakSet<object>()
@@ -36,10 +45,6 @@ export const lateGuardAt = (ctx: Context): string | undefined => {
 
 // Safe: a router puts itself there
 const routerOfRequest = (ctx: Context): AnyRouter | undefined => ctx['router'] as AnyRouter | undefined
-
-// A context that a test made may have none
-const isApplication = (app: unknown): app is AnyApplication =>
-  typeof app === 'object' && app !== null && 'middleware' in app && Array.isArray(app.middleware)
 
 const isNew = (one: object): boolean => {
   const wasSeen = seen.has(one)

@@ -17,9 +17,8 @@
  * | `end` of each application, innermost first   | `aheadOfParams` | they take the settings back                          |
  */
 import type { Middleware } from 'koa'
-import { aheadOfParams } from '../core/data.js'
 import type { Addition } from '../core/Settings.js'
-import { guardLast, guardTwice, isGuard, isParamHook, isWritten, observed, originalOf, type Guarding } from './layer.js'
+import { isGuard, isParamHook, isWritten, observed, originalOf, type Guarding } from './layer.js'
 
 /** On a layer: its plan. */
 const planMark = Symbol.for('koa-with-auth/plan')
@@ -191,8 +190,6 @@ export const writtenIn = ({ applications: { length }, functions }: Plan): Readon
 export const guardIndexIn = ({ applications, ahead, guard }: Plan): number =>
   guard === undefined ? -1 : applications.length + ahead.length
 
-const paramOf = (f: object): unknown => ('param' in f ? f.param : undefined)
-
 // -------------------------------------------------------------------------------------
 // combinators
 // -------------------------------------------------------------------------------------
@@ -206,36 +203,3 @@ export const write = (layer: { stack: unknown; [planMark]?: Plan }, plan: Plan):
   layer.stack = traced.size === 0 ? [...functions] : functions.map((f) => traced.get(f) ?? f)
   layer[planMark] = plan
 }
-
-/**
- * The plan with its functions in the order of the table. Throws a TypeError, beginning with the name, for two guards,
- * and for one without a handler.
- */
-export const functionsInOrder = (plan: Plan, name: () => string): Plan => {
-  const { ahead, guard, after: after, traced } = plan
-  if (guard === undefined) return plan
-  if (after.some(isGuard)) throw new TypeError(`${name()}: ${guardTwice}`)
-  if (after.length === 0) {
-    throw new TypeError(`${name()}: ${guardLast}`)
-  }
-  if (ahead.every((f) => isKeptAhead(traced.get(f) ?? f))) return plan
-  const kept = ahead
-    .filter((f) => !isParamHook(f))
-    .map((f) => (isKeptAhead(traced.get(f) ?? f) ? f : keptAhead(plan, f)))
-  return planned({ ...plan, ahead: kept, after: [...ahead.filter(isParamHook), ...after] })
-}
-
-const isKeptAhead = (f: Function): boolean => paramOf(f) === aheadOfParams
-
-// Middleware that the user put ahead of a guard (a rate limiter) also runs before `param` hooks that come later
-const keptAhead = ({ traced }: Plan, f: Function): Function =>
-  Object.assign((...args: ReadonlyArray<unknown>): unknown => Reflect.apply(traced.get(f) ?? f, undefined, args), {
-    param: aheadOfParams,
-    _originalFn: originalOf(f),
-  })
-
-/** Puts an application around a layer, unless it is there. */
-export const within = (plan: Plan, application: Application | undefined): Plan =>
-  application === undefined || plan.applications.includes(application)
-    ? plan
-    : planned({ ...plan, applications: [application, ...plan.applications] })

@@ -11,7 +11,7 @@ import { checkHook, checkOptions, declareFactory, maybe, type Check, type Checks
 import * as Requirement from '../core/Requirement.js'
 import type { AlsoGuard, AlsoPrincipal, AuthContext, Guard } from './AuthRouter.js'
 import { enforce, fix } from './guard.js'
-import { isGuard, markGuard, refuseUse, type ThenMiddleware } from './layer.js'
+import { isApplication, isGuard, markGuard, refuseUse, type ThenMiddleware } from './layer.js'
 import { atLevel, refuseLateGuards } from './levels.js'
 import { newRouter } from './newRouter.js'
 import { checkRouter, isRouter, tooOld, type RouterInstance } from './router.js'
@@ -120,10 +120,6 @@ export const requirementOf = (
     caller === 'apiApp({ auth })' ? authenticatorOf(caller, auth, caller) : authenticatorOf(caller, auth),
   )
 }
-
-/** Whether a value is a Koa application: by its methods, because another copy of koa has another class. */
-export const isApplication = (u: unknown): boolean =>
-  typeof u === 'object' && u !== null && 'callback' in u && 'middleware' in u && 'use' in u
 
 const isAlso = (u: unknown): u is Requirement.Also =>
   typeof u === 'object' && u !== null && '_tag' in u && u._tag === 'Also' && 'authenticators' in u
