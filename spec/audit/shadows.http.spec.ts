@@ -85,6 +85,8 @@ const rows: ReadonlyArray<Row> = [
   { first: ['get', /^\/y/], second: ['get', '/x'], extent: 'none', left: 'GET /x' },
   { first: ['get', '/x'], second: ['get', /^\/x$/], extent: 'part', taken: 'GET /x' },
   { first: ['get', '/x'], second: ['get', /^\/./], extent: 'none', left: 'GET /y', why: 'narrower' },
+  { first: ['get', /^\/x\/\w+$/], second: ['get', '/*rest'], extent: 'none', left: 'GET /y', why: 'narrower' },
+  { first: ['get', '/*rest'], second: ['get', /^\/x\/\w+$/], extent: 'all', why: 'all of them begin below it' },
   { first: ['get', /^\/\d+$/], second: ['get', '/:id'], extent: 'part', left: 'GET /x' },
   { first: ['get', /^\/\d{4}$/], second: ['get', '/:id'], extent: 'unknown', left: 'GET /x', taken: 'GET /1234' },
   { first: ['get', '/:id'], second: ['get', /^\/[0-9a-f]{8}$/], extent: 'unknown', taken: 'GET /0123abcd' },

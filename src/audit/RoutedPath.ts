@@ -1,8 +1,8 @@
 /**
  * The path of a layer, and its relation to another one: apart, within, around, or overlapping.
  *
- * For patterns of path-to-regexp, the relation is known. For a RegExp, only trying paths shows something, and the rest
- * is `unknown`.
+ * For patterns of path-to-regexp, the relation is known. Of a RegExp only its beginning is read; trying paths shows
+ * something more, and the rest is `unknown`.
  */
 import { sealedMark } from '../core/data.js'
 import { withoutStatefulFlags, type AnyRouter, type RouterLayer } from '../koa/layer.js'
@@ -10,14 +10,12 @@ import { layersOf, operationsIn, type RoutedLayer, type RoutedOperation } from '
 import { modernPath } from '../koa/pathSyntax.js'
 import { checkRouter } from '../koa/router.js'
 import type { ShadowExtent } from './Audit.js'
-import { areApart, boundOf, findPath, make, refusesInEveryCase, type Found, type PathPattern } from './paths.js'
+import { areApart, boundOf, findPath, make, refusesInEveryCase, type PathPattern } from './paths.js'
 
-/** The path of a layer. */
-export interface RoutedPath {
-  /** `undefined` for a RegExp. */
-  readonly pattern: PathPattern | undefined
-  /** A pattern that accepts all that the path accepts, and perhaps more. */
-  readonly bound: PathPattern | undefined
+/** The paths that a layer accepts, and for a RegExp perhaps more. */
+export interface RoutedPath extends PathPattern {
+  /** Whether it was read from a pattern; `false` for a RegExp. */
+  readonly isPattern: boolean
   /** Whether the router's RegExp accepts a path. */
   readonly matches: (path: string) => boolean
   readonly regexp: RegExp
@@ -40,93 +38,72 @@ interface Relation {
   readonly hasPathsOfItsOwn: boolean
 }
 
-// How the router writes `router.use(f)`: everything below the prefix
-const restOfPath = String.raw`(?:\/|$)`
-
 /** Reads the path of a layer. */
 export const routedPath = (layer: LayerPath): RoutedPath => {
-  const { regexp } = layer
-  const pattern = patternOf(layer)
   // a layer without one (its path is empty) matches nothing, and ends in a 500
-  const own = regexp === undefined ? /(?!)/ : withoutStatefulFlags(regexp)
+  const regexp = layer.regexp === undefined ? /(?!)/ : withoutStatefulFlags(layer.regexp)
+  const pattern = patternOf(layer)
   return {
-    pattern,
-    bound: pattern ?? boundOf(own),
-    matches: (candidate) => own.test(candidate),
-    regexp: own,
+    ...(pattern ?? boundOf(regexp)),
+    isPattern: pattern !== undefined,
+    matches: (path) => regexp.test(path),
+    regexp,
   }
 }
 
 const patternOf = (layer: LayerPath): PathPattern | undefined => {
   const { path, opts } = layer
-  if (typeof path !== 'string') return undefined
-  if (opts.pathAsRegExp !== true) {
-    const modern = modernPath(layer)
-    const pattern = modern && make(modern.path, opts)
-    return pattern && { ...pattern, isExact: pattern.isExact && modern.isExact }
+  if (typeof path === 'string' && opts.pathAsRegExp === true) {
+    const [, prefix] = belowPrefix.exec(path) ?? []
+    return prefix === undefined ? undefined : make(prefix || '{*all}', { sensitive: true, end: prefix === '' })
   }
-  const prefix = path.slice(0, -restOfPath.length)
-  if (!path.endsWith(restOfPath) || !/^[\w/~%-]*$/.test(prefix)) return undefined
-  return prefix === '' ? make('{*all}', {}) : make(prefix, { sensitive: true, end: false })
+  const modern = modernPath(layer)
+  const pattern = modern && make(modern.path, opts)
+  return pattern && { ...pattern, isExact: pattern.isExact && modern.isExact }
 }
 
-/** The relation of the first path to the second. */
-export const relate = (first: RoutedPath, second: RoutedPath): Relation => {
-  if (first.pattern !== undefined && second.pattern !== undefined) {
-    return relatePatterns(first, first.pattern, second, second.pattern)
-  }
-  if (String(first.regexp) === String(second.regexp))
-    return { overlap: 'yes', isSubset: true, isSuperset: true, hasPathsOfItsOwn: false }
-  if (areBoundApart(first, second)) return apart
-  const pattern = first.pattern ?? second.pattern
-  const paths = pattern?.samples ?? probes
-  const shared = paths.filter((path) => first.matches(path) && second.matches(path))
-  const [example] = shared
-  const isLiteral = pattern?.isLiteral === true
-  if (example === undefined) {
-    // A path without captures is tried in all its spellings, except for letter case
-    const other = first.pattern === undefined ? first : second
-    const isProven = isLiteral && (pattern.isSensitive || refusesInEveryCase(other.regexp, paths))
-    return { ...apart, overlap: isProven ? 'no' : 'unknown' }
-  }
-  const missed = paths.filter((path) => second.matches(path) && !first.matches(path))
-  return {
-    overlap: 'yes',
-    example,
-    // without regard to spelling
-    isSubset: isLiteral && pattern === first.pattern,
-    isSuperset: isLiteral && pattern === second.pattern && missed.length === 0,
-    hasPathsOfItsOwn: [...probes, `${example}x`, `${example}/x`].some(
-      (path) => second.matches(path) && !first.matches(path),
-    ),
-  }
-}
-
-const areBoundApart = ({ bound: one }: RoutedPath, { bound: other }: RoutedPath): boolean =>
-  one !== undefined &&
-  other !== undefined &&
-  (areApart(one, other) || findPath('of both', one, other, () => true) === 'none')
+// How the router writes `router.use(f)`: everything below the prefix
+const belowPrefix = /^([\w/~%-]*)\(\?:\\\/\|\$\)$/
 
 const apart: Relation = { overlap: 'no', isSubset: false, isSuperset: false, hasPathsOfItsOwn: false }
 
-const probes = ['/', '/x', '/1', '/x/x', '/1/1', '/x/x/x']
-
-const relatePatterns = (first: RoutedPath, pattern: PathPattern, second: RoutedPath, other: PathPattern): Relation => {
-  if (areApart(pattern, other)) return apart
-  const shared = findPath('of both', pattern, other, (path) => first.matches(path) && second.matches(path))
-  if (shared === 'none') return apart
-  const outside = findPath('of the first alone', pattern, other, (path) => first.matches(path) && !second.matches(path))
-  const beyond = findPath('of the first alone', other, pattern, (path) => second.matches(path) && !first.matches(path))
+/** The relation of the first path to the second. */
+export const relate = (first: RoutedPath, second: RoutedPath): Relation => {
+  if (areApart(first, second)) return apart
+  const isShared = (path: string): boolean => first.matches(path) && second.matches(path)
+  // A RegExp accepts less than what is searched, so a few paths are tried
+  const isTried = !first.isPattern || !second.isPattern
+  const samples = isTried ? [...first.samples, ...second.samples] : []
+  const shared = findPath('of both', first, second, isTried ? () => true : isShared)
+  if (shared === false) return apart
+  const example = isTried ? samples.find(isShared) : shared
+  if (example === undefined && (areTriedApart(first, second) || areTriedApart(second, first))) return apart
+  const outside = findPath('of the first alone', first, second, aloneIn(first, second))
+  const beyond = findPath('of the first alone', second, first, aloneIn(second, first))
+  const isSame = String(first.regexp) === String(second.regexp)
+  const isTriedYes = isTried && example !== undefined
+  const longer = isTriedYes ? [`${example}x`, `${example}/x`] : []
   return {
-    overlap: shared === 'unknown' ? 'unknown' : 'yes',
-    ...(isPath(shared) && { example: shared.path }),
-    isSubset: outside === 'none' && other.isExact,
-    isSuperset: beyond === 'none' && pattern.isExact,
-    hasPathsOfItsOwn: isPath(beyond),
+    overlap: isSame || example !== undefined ? 'yes' : 'unknown',
+    ...(example !== undefined && { example }),
+    // a path without captures is compared with a RegExp without regard to spelling
+    isSubset: isSame || (outside === false && second.isExact) || (isTriedYes && first.isLiteral),
+    isSuperset:
+      isSame ||
+      (beyond === false && first.isExact) ||
+      (isTriedYes && second.isLiteral && !second.samples.some(aloneIn(second, first))),
+    hasPathsOfItsOwn: typeof beyond === 'string' || [...samples, ...longer].some(aloneIn(second, first)),
   }
 }
 
-const isPath = (found: Found): found is { readonly path: string } => typeof found === 'object'
+const aloneIn =
+  (one: RoutedPath, other: RoutedPath) =>
+  (path: string): boolean =>
+    one.matches(path) && !other.matches(path)
+
+// A path without captures is tried in all its spellings, except for letter case
+const areTriedApart = (one: RoutedPath, other: RoutedPath): boolean =>
+  one.isLiteral && !other.isPattern && (one.isSensitive || refusesInEveryCase(other.regexp, one.samples))
 
 /*
  * What the audit reads from a router: its layers and operations, each with the paths that it accepts.
@@ -213,13 +190,7 @@ const shadowOf = (first: Route, second: Route): ReadonlyArray<Shadowing> => {
   const methods = second.methods.filter((method) => first.methods.includes(method))
   const [method] = methods
   if (method === undefined) return []
-  const {
-    overlap,
-    example,
-    isSubset: isSubset,
-    isSuperset: isSuperset,
-    hasPathsOfItsOwn: hasPathsOfItsOwn,
-  } = relate(first.accepted, second.accepted)
+  const { overlap, example, isSubset, isSuperset, hasPathsOfItsOwn } = relate(first.accepted, second.accepted)
   if (overlap === 'no') return []
   const takesAllMethods = methods.length === second.methods.length
   const takesNoOther = methods.length === first.methods.length

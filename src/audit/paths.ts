@@ -1,65 +1,95 @@
 /**
- * The paths that a pattern of path-to-regexp accepts, as a nondeterministic finite automaton (NFA) over characters.
- * Two of them are walked together, to find a path that both accept.
+ * The paths that a pattern accepts: a few texts, in which two special characters are captures. What is left of the texts
+ * behind the beginning of a path is a state of an automaton (NFA). Two patterns are walked together, to find a path that
+ * both accept, or only one.
  *
- * It accepts every path that the pattern accepts. If `isExact`, it accepts no others. One rule is left out:
- * path-to-regexp does not let the second capture of a segment contain the text between the two. It does not read RegExp
- * paths.
+ * It accepts every path that the pattern of path-to-regexp accepts. If `isExact`, it accepts no others. One rule is left
+ * out: path-to-regexp does not let the second capture of a segment contain the text between the two.
  *
  * @see https://github.com/pillarjs/path-to-regexp
  */
 import { parse, type Token } from 'path-to-regexp'
+import type { RouterLayer } from '../koa/layer.js'
 
-/*
- * The shape of a path: its segments, for a quick comparison of two patterns. Most patterns have no path in common.
- * Their shapes show it without a walk of the automata.
- */
+// One or more characters of a segment, one or more of any kind, and one that no pattern names. No request has them
+const SEGMENT = '\0'
+const ANYTHING = '\x01'
+const UNNAMED = '\x02'
 
-/** The segments of an alternative, up to the place where anything may follow. */
-interface PathShape {
-  /** The text of each, without regard to letter case; `undefined` for one with a capture. */
-  readonly segments: ReadonlyArray<string | undefined>
-  readonly isOpen: boolean
-}
+const captures = { param: SEGMENT, wildcard: ANYTHING }
 
-/** Something with a shape for each alternative. */
-interface Shaped {
+/** The paths of a pattern. */
+export interface PathPattern {
+  /** The alternatives, as they were written. */
+  readonly texts: ReadonlyArray<string>
+  /** Whether it accepts no other paths than the pattern. */
+  readonly isExact: boolean
+  /** Whether it has no captures: then it accepts one path, in its spellings. */
+  readonly isLiteral: boolean
+  /** Whether letter case counts. */
+  readonly isSensitive: boolean
+  /** What is known of each alternative, for a quick comparison. */
   readonly shapes: ReadonlyArray<PathShape>
+  /** A few paths that it accepts, as different as possible. */
+  readonly samples: ReadonlyArray<string>
 }
 
-const capture = '\0'
+// path-to-regexp refuses more
+const MAX_ALTERNATIVES = 256
 
-/** The shape of an alternative; `end`: whether the path ends with it. */
-const shapeOf = (tokens: ReadonlyArray<Token>, end: boolean): PathShape => {
-  const wildcardAt = tokens.findIndex(({ type }) => type === 'wildcard')
-  const fixed = wildcardAt < 0 ? tokens : tokens.slice(0, wildcardAt)
-  const written = fixed.map((token) => (token.type === 'text' ? token.value : capture)).join('')
-  const segments = written.split('/')
-  // a slash at the end does not count, and a segment with a wildcard is not known as a whole
-  const whole =
-    wildcardAt < 0 ? segments.slice(0, segments.findLastIndex((one) => one !== '') + 1) : segments.slice(0, -1)
-  return {
-    segments: whole.map((one) => (one.includes(capture) ? undefined : foldedText(one))),
-    isOpen: wildcardAt >= 0 || !end,
+/** Reads a path; `undefined` for one that path-to-regexp refuses. */
+export const make = (
+  path: string,
+  { sensitive = false, strict = false, end = true }: RouterLayer['opts'],
+): PathPattern | undefined => {
+  // What may follow: a slash, and if the path is only a beginning, everything below it
+  const endings = end ? (strict ? [''] : ['', '/']) : ['', '/', `/${ANYTHING}`]
+  try {
+    const texts = textsOf(parse(path).tokens)
+    return texts.length > MAX_ALTERNATIVES || /[\0-\x02]/.test(path) ? undefined : patternOf(texts, endings, sensitive)
+  } catch {
+    return undefined
   }
 }
 
-/** The shape of all paths that begin with a string. */
-const shapeBelow = (text: string): PathShape => ({
-  segments: text.split('/').slice(0, -1).map(foldedText),
-  isOpen: true,
-})
+// With each optional group and without it
+const textsOf = (tokens: ReadonlyArray<Token>): ReadonlyArray<string> =>
+  tokens.reduce<ReadonlyArray<string>>(
+    (texts, token) =>
+      texts.length > MAX_ALTERNATIVES
+        ? texts
+        : token.type === 'group'
+          ? texts.flatMap((text) => [...textsOf(token.tokens).map((more) => text + more), text])
+          : texts.map((text) => text + (token.type === 'text' ? token.value : captures[token.type])),
+    [''],
+  )
 
-/** Whether the shapes prove that no path is accepted by both. */
-export const areApart = (one: Shaped, other: Shaped): boolean =>
-  one.shapes.every((shape) => other.shapes.every((another) => differ(shape, another)))
+/** The paths that are one of the texts and one of the endings. The last ending has the shape of all. */
+const patternOf = (
+  beginnings: ReadonlyArray<string>,
+  endings: ReadonlyArray<string>,
+  isSensitive: boolean,
+): PathPattern => {
+  const texts = beginnings.flatMap((text) => endings.map((ending) => text + ending))
+  return {
+    texts,
+    isExact: beginnings.every(isPlain),
+    isLiteral: !/[\0\x01]/.test(texts.join()),
+    isSensitive,
+    shapes: beginnings.map((text) => shapeOf(text + endings.at(-1))),
+    samples: samplesOf(texts),
+  }
+}
 
-const differ = (one: PathShape, other: PathShape): boolean =>
-  (!one.isOpen && !other.isOpen && one.segments.length !== other.segments.length) ||
-  one.segments.some((segment, at) => {
-    const another = other.segments[at]
-    return segment !== undefined && another !== undefined && segment !== another
-  })
+// At most one capture in each segment, and at most one wildcard: then no capture limits another
+const isPlain = (text: string): boolean => !/[\0\x01][^/]*[\0\x01]|\x01.*\x01/s.test(text)
+
+const samplesOf = (texts: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const paths = texts.flatMap((text) =>
+    ['x', '1', 'x/x'].map((some) => text.replaceAll(SEGMENT, some[0]!).replaceAll(ANYTHING, some)),
+  )
+  return [...new Set(paths.flatMap((path) => [path, path.toLowerCase(), path.toUpperCase()]))]
+}
 
 /** A character as a RegExp with the flag `i` compares it (ECMA-262, Canonicalize). */
 const folded = (char: string): string => {
@@ -67,258 +97,99 @@ const folded = (char: string): string => {
   return upper.length !== 1 || (char > '\x7f' && upper <= '\x7f') ? char : upper
 }
 
-const foldedText = (text: string): string => text.split('').map(folded).join('')
+/**
+ * How many segments there are, if anything is known of it, and the text of each. `undefined`: a capture, or not known.
+ * Most patterns have no path in common, and this shows it without a walk.
+ */
+type PathShape = ReadonlyArray<string | number | undefined>
 
-/** The paths of a pattern. */
-export interface PathPattern {
-  readonly states: ReadonlyArray<State>
-  /** Where each alternative begins. */
-  readonly starts: ReadonlyArray<number>
-  /** Whether it accepts no other paths than the pattern. */
-  readonly isExact: boolean
-  /** Whether it has no captures: then it accepts one path, in its spellings. */
-  readonly isLiteral: boolean
-  /** Whether letter case counts. */
-  readonly isSensitive: boolean
-  /** Its segments, for a quick comparison. */
-  readonly shapes: ReadonlyArray<PathShape>
-  /** A few paths that it accepts, as different as possible. */
-  readonly samples: ReadonlyArray<string>
+const shapeOf = (text: string): PathShape => {
+  const [known = '', ...open] = text.replace(/[^]/g, folded).split(ANYTHING)
+  // a segment with a wildcard is not known as a whole, and a slash at the end does not count
+  const segments = open.length > 0 ? known.split('/').slice(0, -1) : known.replace(/\/+$/, '').split('/')
+  const count = open.length > 0 ? undefined : segments.length
+  return [count, ...segments.map((segment) => (segment.includes(SEGMENT) ? undefined : segment))]
 }
 
-/** A state: a place between two characters of an alternative. */
-interface State {
-  /** The transition to the next state; `undefined` in an accepting state. */
-  readonly next: Transition | undefined
-  /** The transition back to this state, for a character that may be repeated. */
-  readonly repeated: Transition | undefined
-}
+/** Whether the shapes prove that no path is accepted by both. */
+export const areApart = (one: PathPattern, other: PathPattern): boolean =>
+  one.shapes.every((shape) => other.shapes.every((another) => shape.some((part, at) => differ(part, another[at]))))
 
-/** The label of a transition: this character, any character but a slash, or any character. */
-type Transition =
-  | { readonly _tag: 'Text'; readonly char: string; readonly isSensitive: boolean }
-  | { readonly _tag: 'Segment' }
-  | { readonly _tag: 'Anything' }
+const differ = (one: PathShape[number], other: PathShape[number]): boolean =>
+  one !== undefined && other !== undefined && one !== other
 
-/** How a router compiles its paths. */
-interface PathOptions {
-  readonly sensitive?: boolean | undefined
-  readonly strict?: boolean | undefined
-  readonly end?: boolean | undefined
-}
-
-// path-to-regexp refuses more
-const MAX_ALTERNATIVES = 256
-
-/** The automaton of a path; `undefined` for a path that path-to-regexp refuses. */
-export const make = (
-  path: string,
-  { sensitive = false, strict = false, end = true }: PathOptions,
-): PathPattern | undefined => {
-  const flat = flattened(path)
-  if (flat === undefined || flat.length > MAX_ALTERNATIVES) return undefined
-  const text = (chars: string): Transition[] => stepsOfText(chars, sensitive)
-  const stepsOf = (token: Token): Transition[] =>
-    token.type === 'text' ? text(token.value) : token.type === 'param' ? [{ _tag: 'Segment' }] : [{ _tag: 'Anything' }]
-  // What may follow: a slash, and if the path is only a beginning, everything below it
-  const endings: Transition[][] = end
-    ? [[], ...(strict ? [] : [text('/')])]
-    : [[], text('/'), [...text('/'), { _tag: 'Anything' }]]
-  const alternatives = flat.flatMap((tokens) => endings.map((ending) => [...tokens.flatMap(stepsOf), ...ending]))
-  const states = alternatives.map(statesOf)
-  return {
-    states: states.flat(),
-    starts: states.map((_, at) => states.slice(0, at).reduce((sum, { length }) => sum + length, 0)),
-    isExact: flat.every(isPlain),
-    isLiteral: end && flat.every((tokens) => tokens.every(({ type }) => type === 'text')),
-    isSensitive: sensitive,
-    shapes: flat.map((tokens) => shapeOf(tokens, end)),
-    samples: samplesOf(flat, end ? (strict ? [''] : ['', '/']) : ['', '/x']),
+/** What is left of texts behind a character, for those that begin with it. */
+export const behind = (
+  { isSensitive }: PathPattern,
+  texts: ReadonlyArray<string>,
+  char: string,
+): ReadonlyArray<string> => {
+  const rests = new Set<string>()
+  for (const text of texts) {
+    const [atom = ''] = text
+    const isCaptured = atom === ANYTHING || (atom === SEGMENT && char !== '/')
+    // a capture may have more characters
+    if (isCaptured) rests.add(text)
+    if (isCaptured || atom === char || (!isSensitive && folded(atom) === folded(char))) rests.add(text.slice(1))
   }
+  return [...rests]
 }
-
-/** The automaton of all paths that begin with a string, in any letter case. */
-const startingWith = (text: string): PathPattern => ({
-  states: [...statesOf(stepsOfText(text, false)), ...statesOf([...stepsOfText(text, false), { _tag: 'Anything' }])],
-  starts: [0, text.length + 1],
-  isExact: true,
-  isLiteral: false,
-  isSensitive: false,
-  shapes: [shapeBelow(text)],
-  samples: [],
-})
-
-const stepsOfText = (chars: string, isSensitive: boolean): Transition[] =>
-  chars.split('').map((char) => ({ _tag: 'Text', char, isSensitive }))
-
-const flattened = (path: string): Token[][] | undefined => {
-  try {
-    return alternativesOf(parse(path).tokens)
-  } catch {
-    return undefined
-  }
-}
-
-// With each optional group and without it
-const alternativesOf = (tokens: ReadonlyArray<Token>): Token[][] =>
-  tokens.reduce<Token[][]>(
-    (some, token) =>
-      some.length > MAX_ALTERNATIVES
-        ? some
-        : token.type === 'group'
-          ? some.flatMap((before) => [...alternativesOf(token.tokens).map((more) => [...before, ...more]), before])
-          : some.map((before) => [...before, token]),
-    [[]],
-  )
-
-// At most one capture in each segment, and at most one wildcard: then no capture limits another
-const isPlain = (tokens: ReadonlyArray<Token>): boolean => {
-  const wildcards = tokens.filter(({ type }) => type === 'wildcard').length
-  const segments = tokens
-    .map((token) => (token.type === 'text' ? token.value : ':'))
-    .join('')
-    .split('/')
-  const captures = tokens.filter(({ type }) => type !== 'text').length
-  return captures < 2 || (wildcards < 2 && segments.every((segment) => segment.split(':').length < 3))
-}
-
-const statesOf = (steps: ReadonlyArray<Transition>): State[] =>
-  [...steps, undefined].map((next, at) => {
-    const before = steps[at - 1]
-    return { next, repeated: before?._tag === 'Text' ? undefined : before }
-  })
-
-const samplesOf = (flat: ReadonlyArray<ReadonlyArray<Token>>, endings: ReadonlyArray<string>): string[] => {
-  const filled = (tokens: ReadonlyArray<Token>, word: string, rest: string): string =>
-    tokens.map((token) => (token.type === 'text' ? token.value : token.type === 'param' ? word : rest)).join('')
-  const paths = flat.flatMap((tokens) => [
-    filled(tokens, 'x', 'x'),
-    filled(tokens, '1', '1'),
-    filled(tokens, 'x', 'x/x'),
-  ])
-  const spellings = paths.flatMap((path) => [path, path.toLowerCase(), path.toUpperCase()])
-  return [...new Set(spellings.flatMap((path) => endings.map((ending) => path + ending)))]
-}
-
-// -------------------------------------------------------------------------------------
-// destructors
-// -------------------------------------------------------------------------------------
-
-/** Whether a step accepts a character. */
-const takes = (step: Transition, char: string): boolean => {
-  switch (step._tag) {
-    case 'Text':
-      return step.char === char || (!step.isSensitive && folded(step.char) === folded(char))
-    case 'Segment':
-      return char !== '/'
-    case 'Anything':
-      return true
-  }
-}
-
-/** The states that a character leads to from a set of states. */
-export const move = ({ states }: PathPattern, from: ReadonlyArray<number>, char: string): ReadonlyArray<number> => {
-  const reached = new Set<number>()
-  for (const index of from) {
-    const state = states[index]
-    if (state?.repeated !== undefined && takes(state.repeated, char)) reached.add(index)
-    if (state?.next !== undefined && takes(state.next, char)) reached.add(index + 1)
-  }
-  return [...reached].sort((one, other) => one - other)
-}
-
-/** Whether a set of states contains an accepting one. */
-export const accepts = ({ states }: PathPattern, indexes: ReadonlyArray<number>): boolean =>
-  indexes.some((index) => states[index]?.next === undefined)
 
 /*
- * Compares two patterns by the product construction: both automata read the same path, and the pairs of their state
- * sets are searched breadth first, for a path that both accept, or that only the first accepts.
+ * Compares two patterns by the product construction: both read the same path, and the pairs of their states are searched
+ * breadth first, for a path that both accept, or that only the first accepts.
  *
- * The alphabet is finite, because one character can represent all that neither pattern names: they have the same
- * transitions. A result is a shortest path, confirmed by the RegExps of the router. No result is a proof that there is
- * no such path.
+ * The alphabet is finite, because one character can represent all that neither pattern names: they lead to the same
+ * states. A result is a shortest path, confirmed by the RegExps of the router. No result is a proof that there is no
+ * such path.
  *
  * @see https://en.wikipedia.org/wiki/Powerset_construction
  */
 
-/** The result of a search. */
-export type Found = { readonly path: string } | 'none' | 'unknown'
-
-/** Which paths to search for. */
-type Wanted = 'of both' | 'of the first alone'
-
-// Pairs of state sets. The patterns of a hundred routers stay far below it
+// Pairs of states. The patterns of a hundred routers stay far below it
 const MAX_PAIRS = 5000
 
-/** A pair of state sets, and a path that leads to it. */
-interface Reached {
-  readonly path: string
-  readonly first: ReadonlyArray<number>
-  readonly second: ReadonlyArray<number>
-}
-
-/** Searches for a path that `confirm` confirms. */
+/** Searches for a path that `confirm` confirms. `false`: there is none; `undefined`: it is not known. */
 export const findPath = (
-  wanted: Wanted,
+  wanted: 'of both' | 'of the first alone',
   first: PathPattern,
   second: PathPattern,
   confirm: (path: string) => boolean,
-): Found => {
-  const unnamed = unusedCharacter(first, second)
-  const queue: Reached[] = [{ path: '', first: first.starts, second: second.starts }]
+): string | false | undefined => {
+  const isOfBoth = wanted === 'of both'
+  const unnamed = unnamedIn([...first.texts, ...second.texts])
+  const queue = [{ path: '', ones: first.texts, others: second.texts }]
   const seen = new Set<string>()
   let isRefuted = false
-  for (const reached of queue) {
-    if (isWanted(wanted, accepts(first, reached.first), accepts(second, reached.second))) {
-      if (confirm(reached.path)) return { path: reached.path }
+  for (const { path, ones, others } of queue) {
+    if (ones.includes('') && others.includes('') === isOfBoth) {
+      if (confirm(path)) return path
       isRefuted = true
     }
-    for (const char of charsAt(reached, first, second, unnamed)) {
-      const next = {
-        path: reached.path + char,
-        first: move(first, reached.first, char),
-        second: move(second, reached.second, char),
-      }
-      const pair = `${next.first.join()}|${next.second.join()}`
-      const isDead = next.first.length === 0 || (wanted === 'of both' && next.second.length === 0)
-      if (isDead || seen.has(pair)) continue
-      if (seen.size > MAX_PAIRS) return 'unknown'
+    for (const char of charactersAt([...ones, ...others], unnamed)) {
+      const next = { path: path + char, ones: behind(first, ones, char), others: behind(second, others, char) }
+      const pair = JSON.stringify([next.ones, next.others])
+      if (next.ones.length === 0 || (isOfBoth && next.others.length === 0) || seen.has(pair)) continue
+      if (seen.size > MAX_PAIRS) return undefined
       seen.add(pair)
       queue.push(next)
     }
   }
-  return isRefuted ? 'unknown' : 'none'
+  return isRefuted ? undefined : false
 }
 
-const isWanted = (wanted: Wanted, first: boolean, second: boolean): boolean =>
-  first && (wanted === 'of both' ? second : !second)
-
-// The characters that are named here, in both cases, and one for all others
-const charsAt = (reached: Reached, first: PathPattern, second: PathPattern, unnamed: string): ReadonlySet<string> => {
-  const named = [...namedAt(first, reached.first), ...namedAt(second, reached.second)]
-  const cases = named.flatMap((char) => [char.toLowerCase(), char.toUpperCase()]).filter(({ length }) => length === 1)
-  return new Set([unnamed, '/', ...named, ...cases])
+// The first characters of texts, in both cases, and one for all others
+const charactersAt = (texts: ReadonlyArray<string>, unnamed: string): ReadonlySet<string> => {
+  const named = texts.map(([char = '']) => char).filter((char) => char > UNNAMED)
+  const spelled = named.flatMap((char) => [char, char.toLowerCase(), char.toUpperCase()])
+  return new Set([unnamed, '/', ...spelled.filter(({ length }) => length === 1)])
 }
 
-const namedAt = ({ states }: PathPattern, indexes: ReadonlyArray<number>): ReadonlyArray<string> =>
-  indexes.flatMap((index) => {
-    const next = states[index]?.next
-    return next?._tag === 'Text' ? [next.char] : []
-  })
-
-// A character that neither pattern names
-const unusedCharacter = (...patterns: ReadonlyArray<PathPattern>): string => {
-  const named = new Set(
-    patterns.flatMap(({ states }) => states.flatMap(({ next }) => (next?._tag === 'Text' ? [next.char] : []))),
-  )
-  const isNamed = (char: string): boolean => named.has(char) || named.has(char.toUpperCase())
-  const plain = 'xyzabcdefghijklmnopqrstuvw0123456789'.split('').find((char) => !isNamed(char))
-  return plain ?? privateUse.find((char) => !named.has(char))!
+// A character that no text names, and no other case of it
+const unnamedIn = (texts: ReadonlyArray<string>): string => {
+  const named = texts.join('').toUpperCase()
+  return [...'xyzabcdefghijklmnopqrstuvw0123456789'].find((char) => !named.includes(char.toUpperCase())) ?? UNNAMED
 }
-
-// A path of a router has fewer characters than these
-const privateUse = Array.from({ length: 0x1900 }, (_, at) => String.fromCharCode(0xe000 + at))
 
 /*
  * Proves which paths a RegExp cannot accept, without reading all of it.
@@ -328,36 +199,28 @@ const privateUse = Array.from({ length: 0x1900 }, (_, at) => String.fromCharCode
  */
 
 /** A pattern that accepts all paths that a RegExp accepts, and more. */
-export const boundOf = (regexp: RegExp): PathPattern => startingWith(literalBeginning(regexp))
+export const boundOf = (regexp: RegExp): PathPattern => ({
+  ...patternOf([literalBeginning(regexp)], ['', ANYTHING], false),
+  isExact: false,
+  samples: ['/', '/x', '/1', '/x/x', '/1/1', '/x/x/x'],
+})
 
 // Up to the first character of syntax, or one that a quantifier repeats or makes optional
 const literalBeginning = ({ source, flags }: RegExp): string => {
   // with these flags, `^` is not the beginning, or letter case works in another way
-  if (!source.startsWith('^') || /[muv]/.test(flags) || hasAlternatives(source)) return ''
-  let text = ''
-  for (const [token, escaped, plain] of source.slice(1).matchAll(/\\(.)|(.)/gs)) {
-    const char = escaped === undefined ? (/[\^$.*+?()[\]{}|]/.test(plain!) ? undefined : plain) : punctuation(escaped)
-    if (char === undefined || char > '\x7f') return /^[*+?{]/.test(token) ? text.slice(0, -1) : text
-    text += char
-  }
-  return text
+  if (/[muv]/.test(flags) || hasAlternatives(source)) return ''
+  const [, text = ''] = /^\^((?:(?:\\[^\w\x80-\uffff]|[^\\^$.*+?()[\]{}|\x80-\uffff])(?![*+?{]))*)/.exec(source) ?? []
+  return text.replace(/\\(.)/gs, '$1')
 }
-
-const punctuation = (char: string): string | undefined => (/\w/.test(char) ? undefined : char)
 
 // Outside of all groups, where `|` makes the whole expression one of several
 const hasAlternatives = (source: string): boolean => {
-  let rest = source.replace(/\\./gs, '').replace(/\[[^\]]*\]/g, '')
-  for (let before = ''; before !== rest;) {
-    before = rest
-    rest = rest.replace(/\([^()]*\)/g, '')
-  }
-  return rest.includes('|')
+  const outer = source.replace(/\\.|\[(?:\\.|[^\\\]])*\]|\([^()[\]\\]*\)/gs, '')
+  return outer === source ? source.includes('|') : hasAlternatives(outer)
 }
 
 /** Whether a RegExp that refuses these paths refuses them in every letter case. */
-export const refusesInEveryCase = (regexp: RegExp, paths: ReadonlyArray<string>): boolean => {
-  const { source, flags } = regexp
+export const refusesInEveryCase = ({ source, flags }: RegExp, paths: ReadonlyArray<string>): boolean => {
   // without `u` a RegExp with the flag i treats all spellings alike
   if (flags.includes('i')) return !/[uv]/.test(flags)
   // a negation matches less with the flag i, so the test with the flag would prove nothing

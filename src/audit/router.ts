@@ -193,10 +193,7 @@ const undescribedIn = (route: Route): AuditedOperation['undescribed'] => {
   const demand = descriptionOf(route)
   const isCustom =
     demand !== undefined && leaves(demand).some(({ scheme, fields }) => scheme === undefined && fields === undefined)
-  return [
-    ...(isCustom ? ['authenticator' as const] : []),
-    ...(route.accepted.pattern === undefined ? ['path' as const] : []),
-  ]
+  return [...(isCustom ? ['authenticator' as const] : []), ...(route.accepted.isPattern ? [] : ['path' as const])]
 }
 
 /*
