@@ -2,7 +2,7 @@
  * What a user has proved, and when. A session keeps its proofs, so an operation can ask for a fresh one or for a second
  * factor.
  */
-import { ownField } from './data.js'
+import { ownFields } from './data.js'
 import type { NeededProof } from './AuthError.js'
 
 /** What was proved. It never says which user of the application that is. */
@@ -53,9 +53,10 @@ const types: Readonly<Record<string, (u: unknown) => boolean>> = {
 /** The proof with only its own members, dated now at the latest. Throws a TypeError for a member of a wrong type. */
 export const proofFrom = (where: string, given: ProofGiven, now: number): Proof => {
   if (typeof given !== 'object' || given === null) throw new TypeError(`${where} must be an object { method, ... }`)
+  const own = ownFields(given)
   const proof: Record<string, unknown> = {}
   for (const [name, isRight] of Object.entries(types)) {
-    const value = ownField(given, name) ?? (name === 'at' ? now : undefined)
+    const value = own[name] ?? (name === 'at' ? now : undefined)
     if (value === undefined) continue
     if (!isRight(value)) throw new TypeError(`${where}: ${name} has a wrong type`)
     proof[name] = name === 'at' || name === 'authTime' ? Math.min(Number(value), now) : value

@@ -30,10 +30,6 @@ import { isAnonymous, withPrincipalOf, type Evaluation, type Result } from './Re
 import { checkMember } from './members.js'
 import { declareFactory, typeName } from './options.js'
 
-/*
- * Two alternatives: the second is tried when the first one fails. `anyOf` folds a list with it.
- */
-
 /**
  * Tries another authenticator if this one fails, and keeps both failures. After an outage or an exception, it does not try the
  * other. `altW` lets the principals differ.
@@ -321,9 +317,7 @@ const firstSent = (members: ReadonlyArray<Authenticator<unknown>>): Halves => {
 
 declareFactory('firstPresent', firstPresent)
 
-/*
- * Each of these mistakes would let everybody in, or refuse everybody.
- */
+// Each of these mistakes would let everybody in, or refuse everybody
 
 /** Throws a TypeError for a value that is not a list or an object of members. */
 const checkGroup = (caller: string, group: unknown): void => {

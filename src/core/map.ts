@@ -139,10 +139,6 @@ export const flatMap = <A, B>(f: (principal: A) => B) => {
 declareFactory('map', map)
 declareFactory('flatMap', flatMap)
 
-/*
- * `describedAs` gives the result of fp-ts's own combinators a description again. They return a bare function without one.
- */
-
 /**
  * fp-ts's own combinators return a bare ReaderTaskEither. This adds the description of the authenticator that it was made from. If
  * browsers send the credential of that authenticator by themselves, the cross-site check also runs for the result.

@@ -158,15 +158,15 @@ export const oneKey = (key: KeyObject | Uint8Array): Keys => {
 }
 
 // RFC 7518 §6: the members of a public key
-const members: Readonly<Record<string, ReadonlyArray<string>>> = {
-  RSA: ['n', 'e'],
-  EC: ['crv', 'x', 'y'],
-  OKP: ['crv', 'x'],
-}
+const members: ReadonlyMap<unknown, ReadonlyArray<string>> = new Map([
+  ['RSA', ['n', 'e']],
+  ['EC', ['crv', 'x', 'y']],
+  ['OKP', ['crv', 'x']],
+])
 
 const isSigningKey = (jwk: Json): boolean => {
   const { kty, use } = jwk
-  const parts = typeof kty === 'string' && Object.hasOwn(members, kty) ? members[kty] : undefined
+  const parts = members.get(kty)
   const isForSigning = use === undefined || use === 'sig'
   return parts !== undefined && isForSigning && parts.every((part) => typeof jwk[part] === 'string')
 }
@@ -249,7 +249,7 @@ export const keyOfProof = (jwk: Json, thumbprint: string): Keys | 'another' | un
 // The SHA-256 thumbprint of a key (RFC 7638 §3), in base64url; `undefined` if it is no public key
 const thumbprintOf = (jwk: Json): string | undefined => {
   if (!isSigningKey(jwk)) return undefined
-  const names = ['kty', ...(members[String(jwk['kty'])] ?? [])].sort()
+  const names = ['kty', ...(members.get(jwk['kty']) ?? [])].sort()
   return hash('sha256', JSON.stringify(Object.fromEntries(names.map((name) => [name, jwk[name]]))), 'base64url')
 }
 

@@ -36,17 +36,12 @@ import { headersOfGuard } from './responseHeaders.js'
 /** On middleware: it carries settings. */
 const settingsMark = Symbol.for('koa-with-auth/settings')
 
-/*
- * Exceptions of authenticators and of operations. The registered handler answers. Without one, Koa answers with a 500
- * that reveals nothing.
- */
-
 /** Marks a request whose operation threw. Its session is not saved, even if a handler answers the exception. */
 export const markThrown = (ctx: Context): void => {
   exchangeOf(ctx).hasThrown = true
 }
 
-/** Lets the registered handler answer. Rejects with the exception if there is none. */
+/** Lets the registered handler answer. Without one it rejects with the exception, and Koa answers with a 500 that reveals nothing. */
 export const answerException = async (ctx: Context, error: unknown, settings: Settings): Promise<void> => {
   markThrown(ctx)
   const answer = handlerOf(settings.exceptionHandlers, error)

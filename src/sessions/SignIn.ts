@@ -12,7 +12,7 @@ import type { Request } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
 import type { Proof, ProofGiven } from '../core/Proof.js'
-import { ownField, ownFields } from '../core/data.js'
+import { ownFields } from '../core/data.js'
 import { fromNow, memory } from '../core/memory.js'
 import {
   report,
@@ -84,7 +84,7 @@ interface SignInBinding {
 const signedInOf = (session: object): SignedIn | undefined => {
   const auth = sessionField(session, 'auth')
   if (typeof auth !== 'object' || auth === null) return undefined
-  const [id, at, mark, mac, details] = ['id', 'at', 'mark', 'mac', 'details'].map((name) => ownField(auth, name))
+  const { id, at, mark, mac, details } = ownFields(auth)
   return typeof id === 'string' &&
     id !== '' &&
     typeof at === 'number' &&
