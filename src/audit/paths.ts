@@ -161,13 +161,17 @@ export const findPath = (
   const queue = [{ path: '', ones: first.texts, others: second.texts }]
   const seen = new Set<string>()
   let isRefuted = false
+  // also of a pair of states that was seen, because the RegExps know more
+  const isFound = ({ path, ones, others }: (typeof queue)[number]): boolean => {
+    if (!ones.includes('') || others.includes('') !== isOfBoth) return false
+    isRefuted = true
+    return confirm(path)
+  }
+  if (queue.some(isFound)) return ''
   for (const { path, ones, others } of queue) {
-    if (ones.includes('') && others.includes('') === isOfBoth) {
-      if (confirm(path)) return path
-      isRefuted = true
-    }
     for (const char of charactersAt([...ones, ...others], unnamed)) {
       const next = { path: path + char, ones: behind(first, ones, char), others: behind(second, others, char) }
+      if (isFound(next)) return next.path
       const pair = JSON.stringify([next.ones, next.others])
       if (next.ones.length === 0 || (isOfBoth && next.others.length === 0) || seen.has(pair)) continue
       if (seen.size > MAX_PAIRS) return undefined
