@@ -1,6 +1,7 @@
 /** How two paths overlap: the automaton agrees with the RegExps that the router runs. */
 import Router from '@koa/router'
 import fc from 'fast-check'
+import { pathToRegexp } from 'path-to-regexp-6'
 import { describe, expect, it } from 'vitest'
 import { behind, make, type PathPattern } from '../../src/audit/paths.js'
 import { relate, routedPath, type RoutedPath } from '../../src/audit/RoutedPath.js'
@@ -119,6 +120,14 @@ describe('the relation of two paths', () => {
     const begin = performance.now()
     expect(relate(routed(one)!.routed, routed(other)!.routed)).toMatchObject({ overlap: 'yes', hasPathsOfItsOwn: true })
     expect(performance.now() - begin).toBeLessThan(5_000)
+  })
+
+  it.each(['/', '/a/'])('of %s in use of @koa/router 12 and a path below is an overlap', (prefix) => {
+    const used = { path: prefix, regexp: pathToRegexp(prefix, [], { end: false }), opts: { end: false } }
+    const { routed: below } = routed('/a/b')!
+    expect(routedPath(used).matches('/a/b')).toBe(true)
+    expect(relate(routedPath(used), below)).toMatchObject({ overlap: 'yes', isSuperset: true })
+    expect(relate(routedPath(used), routed('/b/:c')!.routed).overlap).toBe(prefix === '/' ? 'yes' : 'no')
   })
 
   it('with a RegExp of flag g or y does not depend on lastIndex, and keeps it', () => {

@@ -58,7 +58,10 @@ const patternOf = (layer: LayerPath): PathPattern | undefined => {
     return prefix === undefined ? undefined : make(prefix || '{*all}', { sensitive: true, end: prefix === '' })
   }
   const modern = modernPath(layer)
-  const pattern = modern && make(modern.path, opts)
+  // in @koa/router 12 and 13, anything may follow a beginning that ends with a slash
+  const isBare = opts.end === false && !layer.regexp.source.endsWith('|$)')
+  const pattern =
+    modern && (isBare ? make(`${modern.path}{*below}`, { ...opts, end: true, strict: true }) : make(modern.path, opts))
   return pattern && { ...pattern, isExact: pattern.isExact && modern.isExact }
 }
 
