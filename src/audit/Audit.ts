@@ -5,11 +5,7 @@
  */
 import type { AccessPath } from './Way.js'
 
-/*
- * Makes strings safe to print on one line of a terminal. A path can contain any character, also one that moves the
- * cursor or changes the direction of writing.
- */
-
+// A path can contain any character, also one that moves the cursor or changes the direction of writing.
 const unseen = /[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/u
 
 // A backslash that would look like an escape is escaped, so that two strings never look the same

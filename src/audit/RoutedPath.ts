@@ -108,10 +108,6 @@ const aloneIn =
 const areTriedApart = (one: RoutedPath, other: RoutedPath): boolean =>
   one.isLiteral && !other.isPattern && (one.isSensitive || refusesInEveryCase(other.regexp, one.samples))
 
-/*
- * What the audit reads from a router: its layers and operations, each with the paths that it accepts.
- */
-
 /** A layer, and the paths that it accepts. */
 export interface PathLayer extends RoutedLayer {
   readonly accepted: RoutedPath
@@ -142,14 +138,10 @@ export const routesOf = (layers: ReadonlyArray<PathLayer>): ReadonlyArray<Route>
 /** Whether `seal` put a function into a router, where the application did not write it. */
 export const isOfSeal = (f: Function): boolean => sealedMark in f
 
-/*
- * Finds operations that answer first what another one matches, too. All that match a request run in turn, so the first
- * one that does not call `next` decides, with its own guard (D-R8).
- *
- * A narrower path before a wider one is not a shadow: `/users/me` has its own line in the audit, and takes from
- * `/users/:id` only what it answers itself.
- */
-
+// All operations that match a request run in turn. So the first one that does not call `next` decides, with its own
+// guard (D-R8).
+// A narrower path before a wider one is not a shadow: `/users/me` has its own line in the audit, and takes from
+// `/users/:id` only what it answers itself.
 /** An operation that runs before another one. */
 interface Shadowing {
   readonly route: Route

@@ -17,14 +17,11 @@ import {
 } from '../core/Description.js'
 import { identityOf } from '../core/functionName.js'
 
-/*
- * What an authenticator demands, in words: `bearer, or API key in header X-API-Key`.
- *
- * Different trees have different words: a group within another one is in parentheses. The words say what a client
- * sends, and what must have been granted. They cannot say what a hook decides.
+/**
+ * A description in words, such as `bearer, or API key in header X-API-Key`. Different trees have different words: a
+ * group within another one is in parentheses. The words say what a client sends, and what must have been granted. They
+ * cannot say what a hook decides.
  */
-
-/** A description in words. */
 export const inWords = (description: Description): string => {
   switch (description._tag) {
     case 'Leaf':

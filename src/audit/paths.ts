@@ -135,21 +135,19 @@ export const behind = (
   return [...rests]
 }
 
-/*
- * Compares two patterns by the product construction: both read the same path, and the pairs of their states are searched
- * breadth first, for a path that both accept, or that only the first accepts.
- *
- * The alphabet is finite, because one character can represent all that neither pattern names: they lead to the same
- * states. A result is a shortest path, confirmed by the RegExps of the router. No result is a proof that there is no
- * such path.
- *
- * @see https://en.wikipedia.org/wiki/Powerset_construction
- */
-
 // Pairs of states. The patterns of a hundred routers stay far below it
 const MAX_PAIRS = 5000
 
-/** Searches for a path that `confirm` confirms. `false`: there is none; `undefined`: it is not known. */
+/**
+ * Searches for a path that `confirm` confirms. `false`: there is none; `undefined`: it is not known.
+ *
+ * It is the product construction: both patterns read the same path, and the pairs of their states are searched breadth
+ * first. The alphabet is finite, because one character can represent all that neither pattern names: they lead to the
+ * same states. A result is a shortest path, confirmed by the RegExps of the router. No result is a proof that there is
+ * no such path.
+ *
+ * @see https://en.wikipedia.org/wiki/Powerset_construction
+ */
 export const findPath = (
   wanted: 'of both' | 'of the first alone',
   first: PathPattern,
@@ -195,14 +193,11 @@ const unnamedIn = (texts: ReadonlyArray<string>): string => {
   return [...'xyzabcdefghijklmnopqrstuvw0123456789'].find((char) => !named.includes(char.toUpperCase())) ?? UNNAMED
 }
 
-/*
- * Proves which paths a RegExp cannot accept, without reading all of it.
- *
- * There are two proofs. Each path that it accepts begins with its literal beginning. And if it refuses a path in every
- * letter case, it does not accept the path. If both fail, the audit says `unknown`.
+/**
+ * A pattern that accepts all paths that a RegExp accepts, and more. The RegExp is not read completely. There are two
+ * proofs of what it does not accept. Each path that it accepts begins with its literal beginning. And if it refuses a
+ * path in every letter case, it does not accept the path. If both fail, the audit says `unknown`.
  */
-
-/** A pattern that accepts all paths that a RegExp accepts, and more. */
 export const boundOf = (regexp: RegExp): PathPattern => ({
   ...patternOf([literalBeginning(regexp)], ['', ANYTHING], false),
   isExact: false,

@@ -197,13 +197,8 @@ const wayFrom = (text: string): AccessPath => {
   }
 }
 
-/*
- * A policy as a file: a first line with its format, then a sorted line for each operation. So a change of protection is
- * a line in the diff of a pull request.
- *
- * Empty lines and lines that begin with `#` are comments.
- */
-
+// After the first line there is a sorted line for each operation. So a change of protection is a line in the diff of a
+// pull request. Empty lines and lines that begin with `#` are comments.
 const FIRST = '# koa-with-auth policy 1'
 
 const explanation = '# Who may call what, read off the guards by `koa-with-auth audit --write`. Do not edit.'
@@ -243,8 +238,8 @@ const decoded = (bytes: Uint8Array): string | undefined => {
   }
 }
 
-/*
- * The differences of two policies, for a reviewer: openings come first, closings last.
+/**
+ * What a difference means for callers.
  *
  * | what changed                                     | it is                                          |
  * |--------------------------------------------------|------------------------------------------------|
@@ -257,8 +252,6 @@ const decoded = (bytes: Uint8Array): string | undefined => {
  * | CSRF off, an origin trusted                      | opened; the reverse closed                     |
  * | another operation answers first                  | opened if it lets in others, else changed      |
  */
-
-/** What a difference means for callers. */
 type Direction = 'opened' | 'changed' | 'closed'
 
 /** One difference between two policies. */

@@ -29,14 +29,11 @@ import {
 } from './RoutedPath.js'
 import { inWords, waysOf } from './Way.js'
 
-/*
- * The settings of the cross-site check of an operation: from `authSettings` and `apiApp`, in the order in which a
- * request passes them.
- *
- * It runs nothing, because marks say what each of them adds.
+/**
+ * The settings of an operation. If some hold only for a part of its requests, the weaker ones count. They come from
+ * `authSettings` and `apiApp`, in the order in which a request passes them. Nothing runs, because marks say what each
+ * of them adds.
  */
-
-/** The settings of an operation. If some hold only for a part of its requests, the weaker ones count. */
 const settingsAt = (
   route: Route,
   layers: ReadonlyArray<PathLayer>,
@@ -196,13 +193,6 @@ const undescribedIn = (route: Route): AuditedOperation['undescribed'] => {
   return [...(isCustom ? ['authenticator' as const] : []), ...(route.accepted.isPattern ? [] : ['path' as const])]
 }
 
-/*
- * The `use` middleware of a router, and whether a guard covers it. It runs for requests that an operation matches, in
- * the order of registration, and can answer them itself.
- *
- * Middleware of `app.use`, and what answers if no operation matches, are not parts of a router.
- */
-
 /** A guard of the application (`guardApp`), and the settings above it. */
 export interface Covering {
   readonly authenticator: Authenticator<unknown>
@@ -226,7 +216,12 @@ export interface MiddlewareLayer {
   readonly covering?: Covering
 }
 
-/** The middleware among layers. `isClosed`: whether an operation lets in authenticated callers only. */
+/**
+ * The middleware among layers. `isClosed`: whether an operation lets in authenticated callers only.
+ *
+ * Middleware of `use` runs for requests that an operation matches, in the order of registration, and can answer them
+ * itself. Middleware of `app.use`, and what answers if no operation matches, are not parts of a router.
+ */
 const middlewareOf = (
   layers: ReadonlyArray<PathLayer>,
   routes: ReadonlyArray<Route>,

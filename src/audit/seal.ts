@@ -130,13 +130,6 @@ const listing = (
     : [`'${entry}' is listed in public, but it is guarded (${first.protection}): take it off the list`]
 }
 
-/*
- * Checks a router against a policy file for `seal`. The file lists what may be open, and how the rest is guarded.
- *
- * A router knows less than its application: it does not know settings above it, and routers before it. So differences
- * that can only come from those are ignored, if the file is the weaker one. Lines of other routers in the file are ignored.
- */
-
 /** The differences of an application from a policy file, as the command finds them. Throws an Error for a file that cannot be read. */
 const applicationFindings = (caller: string, file: string | URL, audit: Audit): ReadonlyArray<string> =>
   inFile(file, differencesOf(linesIn(caller, file), linesOf(audit)))
@@ -144,7 +137,10 @@ const applicationFindings = (caller: string, file: string | URL, audit: Audit): 
 const inFile = (file: string | URL, differences: ReadonlyArray<Difference>): ReadonlyArray<string> =>
   findingsOfPolicy(differences).map(({ message }) => `${message} (${String(file)})`)
 
-/** The same for a router. */
+/**
+ * The same for a router. A router does not know the settings above it, and the routers before it. So differences that
+ * can only come from those are ignored, if the file is the weaker one. Lines of other routers in the file are ignored.
+ */
 const policyFindings = (caller: string, file: string | URL, audit: Audit): ReadonlyArray<string> => {
   const own = linesOf(audit)
   const differences = differencesOf(linesOfRouter(linesIn(caller, file), own), own)
@@ -187,14 +183,6 @@ const sitesIn = (
 const isOfTheApplication = ({ direction, was, is }: Difference): boolean =>
   direction === 'closed' && was?.who === is?.who && was?.by === is?.by && was?.docs === is?.docs
 
-/*
- * Closes a router, so that what was checked is served. Its routes can be read, mounted and copied, but not changed.
- *
- * A tracer may still replace a function of a layer by one that calls it, because it does so at `app.use`. It must not
- * replace a guard by a function that is no guard: requests to such an operation are answered with a 500. Copies
- * (`withAuth(a)(router)`, a router that it is mounted on) are separate routers, and stay open.
- */
-
 const refuseIn = (caller: string, what: string) => (): never => {
   throw new TypeError(`${what} comes after ${caller}, which has not checked it: write it before`)
 }
@@ -213,7 +201,14 @@ interface Sealed {
   readonly requirement: Requirement
 }
 
-/** Closes a router. `csrf`: the cross-site check of each operation in its policy file. */
+/**
+ * Closes a router. `csrf`: the cross-site check of each operation in its policy file.
+ *
+ * Its routes can be read, mounted and copied, but not changed. A tracer may still replace a function of a layer by one
+ * that calls it, because it does so at `app.use`. It must not replace a guard by a function that is no guard: requests
+ * to such an operation are answered with a 500. Copies (`withAuth(a)(router)`, a router that it is mounted on) are
+ * separate routers, and stay open.
+ */
 const close = (router: AnyRouter, csrf: ReadonlyMap<unknown, CrossOriginPolicy>, file: string): void => {
   // Safe: reading it has checked that it is a router of @koa/router
   const closed = router as unknown as RouterInstance & { readonly [sealedMark]?: boolean }

@@ -15,10 +15,6 @@ import { openApi } from '../openapi/document.js'
 import { listed, templatesOf } from '../openapi/paths.js'
 import type { Routed } from '../openapi/routes.js'
 
-/*
- * Reads the operations of an OpenAPI document, and what each demands.
- */
-
 /** An operation of a document. */
 interface Described {
   readonly name: string

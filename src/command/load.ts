@@ -13,10 +13,6 @@ import { isApplication, routerOf } from '../koa/layer.js'
 import { isRouter } from '../koa/router.js'
 import { importModule } from './importModule.js'
 
-/*
- * Finds the export of a module to audit, and audits it. A function that makes a router or an application is called.
- */
-
 /** An export, and its name in messages. */
 interface Export {
   readonly name: string

@@ -22,13 +22,11 @@ import { findingsOf, findingsOfPolicy, rules, sameWordsIn, type Finding } from '
 import { documentDifferences, type DocumentDifference } from './document.js'
 import type { Audited } from '../audit/application.js'
 
-/*
- * Writes findings as a SARIF 2.1.0 log, for code scanning.
+/**
+ * The findings about a file as a SARIF 2.1.0 log, for code scanning; `version` is that of this package.
  *
  * @see https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
  */
-
-/** The findings about a file as a log; `version` is that of this package. */
 export const sarifOf = (findings: ReadonlyArray<Finding>, file: string, version: string): object => ({
   $schema: 'https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json',
   version: '2.1.0',
@@ -81,10 +79,6 @@ export const findingsOfDocument = (differences: ReadonlyArray<DocumentDifference
     message: text,
     severity: isOpener ? 'error' : 'warning',
   }))
-
-/*
- * The options of the command.
- */
 
 /**
  * What to do with the audit: print it, write it as a policy file, or compare it with one or with an OpenAPI document.

@@ -91,11 +91,6 @@ export const finishingHookResult = (
   }
 }
 
-/*
- * The options of `authenticator` (Authenticator.ts), which makes an authenticator for one kind of credential: where it
- * is sent, what it must look like, and who decides about it.
- */
-
 /** The options of a kind of authenticator. The built-in kinds are made with the same options. */
 export interface AuthenticatorOptions<X, C, R> {
   /** How OpenAPI lists it. */

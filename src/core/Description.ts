@@ -10,13 +10,10 @@ import { frozen, type Challenge } from './Challenge.js'
 import { deepFreeze } from './data.js'
 import { maybe, schemeName, string } from './options.js'
 
-/*
- * What a scheme looks like to an OpenAPI 3.1 tool: where a credential travels, and under which name.
- *
- * Pure data. It also says which request fields an authenticator reads, so that `Vary` needs no second list.
+/**
+ * OpenAPI 3.1's Security Scheme Object. The schemes also say which request fields an authenticator reads, so that
+ * `Vary` needs no second list.
  */
-
-/** OpenAPI 3.1's Security Scheme Object. */
 export type SecurityScheme = ApiKeyScheme | HttpScheme | OAuth2Scheme | OpenIdConnectScheme | MutualTlsScheme
 
 /** A key in a query parameter, a header or a cookie. */
@@ -161,8 +158,6 @@ export interface Scoped extends LeafNotes {
   readonly authentication?: NeededAuthentication
 }
 
-/* Constructors. */
-
 /** Alternatives as one node: nested alternatives are flattened, so that `alt` is associative here, too. */
 export const anyOf = (members: ReadonlyArray<Description>): Description => ({
   _tag: 'AnyOf',
@@ -198,8 +193,6 @@ export const wrappedBy = <D extends Description>(
     },
   )
 }
-
-/* Destructors. */
 
 /** The members of a node. */
 export const children = (description: Description): ReadonlyArray<Description> => {
@@ -330,8 +323,6 @@ export const withChallenges = (description: Description, error: AuthError): Auth
   }
 }
 
-/* Alternatives: what OpenAPI, the audit, the policy file and debugging list. */
-
 /** One credential of an alternative, and what must have been granted to it. */
 export interface CredentialDemand {
   readonly leaf: Leaf
@@ -340,7 +331,10 @@ export interface CredentialDemand {
   readonly wrappers: ReadonlyArray<string>
 }
 
-/** One way in: credentials that are sent together, and what else must hold. */
+/**
+ * One way in: credentials that are sent together, and what else must hold. OpenAPI, the audit, the policy file and
+ * debugging list alternatives.
+ */
 export interface Alternative {
   /** Empty if anonymous callers pass. */
   readonly demands: ReadonlyArray<CredentialDemand>

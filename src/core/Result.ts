@@ -25,15 +25,10 @@ import { positive } from './options.js'
 /** On a Right: no credential was sent for it. */
 const anonymousMark = Symbol.for('koa-with-auth/anonymous')
 
-/*
- * The result of evaluating an authenticator: an Either if nothing in it is async, otherwise a promise that never
- * rejects.
- */
-
 /** A failure or a principal. */
 export type Result<P> = E.Either<AuthError, P>
 
-/** A result, or a promise of it that never rejects. */
+/** A result, or a promise of it that never rejects. It is a promise only if something in it is async. */
 export type Evaluation<P> = Result<P> | Promise<Result<P>>
 
 /**
@@ -64,10 +59,8 @@ export const withPrincipalOf = (result: E.Right<unknown>, principal: unknown): R
 }
 
 /*
- * Recognizes truthy objects that are no principals: an Error that was returned instead of thrown, and the result of a
- * lookup that found nothing. `fromAnswer` checks every object that a hook returns.
- *
- * The objects may be of any realm (a `vm` context, Jest's sandbox), so no prototype is compared by identity alone.
+ * Truthy objects that are no principals. They may be of any realm (a `vm` context, Jest's sandbox), so no prototype is
+ * compared by identity alone.
  */
 
 /** Whether an object is an Error of any realm or a DOMException, or inherits from an Error's prototype. */
@@ -128,10 +121,6 @@ const hasKeys = (answer: object): boolean => {
   return Reflect.ownKeys(answer).length > 0
 }
 
-/*
- * Recognizes values that are like promises, and makes promises of them.
- */
-
 /** @internal Whether a value has a `then`. `false` for a getter that throws; what reads it again must catch that. */
 export const isThenable = (value: unknown): value is PromiseLike<unknown> => {
   try {
@@ -148,18 +137,15 @@ export const isThenable = (value: unknown): value is PromiseLike<unknown> => {
 export const toPromise = (value: unknown): Promise<unknown> =>
   value instanceof Promise && value.then === Promise.prototype.then ? value : new Promise((resolve) => resolve(value))
 
-/*
- * An exception that means "it cannot be decided now". Thrown in a hook, it is an outage (503), not a bug (500).
- *
- * A helper can throw it, even if a hook calls the helper through code that does not know this library, such as `(await
- * verify(stored, password)) && user`. It is recognized by a mark, so two copies of the package know each other's.
- */
-
+// A mark, so that two copies of the package recognize each other's exceptions
 const mark = Symbol.for('koa-with-auth/unavailable')
 
 /**
  * The decision cannot be made now. In a hook it becomes `unavailable`; in a handler Koa answers 503. `retryAfter` is in
  * seconds. The message is for the log: the client does not see it. Never put a credential in it.
+ *
+ * A helper can throw it, even if a hook calls the helper through code that does not know this library, such as `(await
+ * verify(stored, password)) && user`.
  *
  * @example
  * import { httpBearer, UnavailableError } from 'koa-with-auth'
@@ -331,13 +317,12 @@ const tagMessage = (tag: string): string =>
 const taskMessage =
   'a hook returned a function that gives no Either; return a value, a promise, an Option, an Either or a TaskEither'
 
-/*
- * The type of the principal that a hook's result leads to: the table at the top, for the compiler.
- */
-
 type Falsy = false | 0 | 0n | '' | null | undefined | void | readonly []
 
-/** The principal in a hook's result. Promises, Option, Either and TaskEither are unwrapped; failures are left out. */
+/**
+ * The principal in a hook's result. Promises, Option, Either and TaskEither are unwrapped; failures are left out. It is
+ * the table at the top of this file, for the compiler.
+ */
 export type PrincipalFromAnswer<R> = 0 extends 1 & R
   ? unknown
   : R extends Falsy

@@ -10,33 +10,6 @@ import type { CrossOriginPolicy } from './CrossOrigin.js'
 import { deepFreeze, ownField } from './data.js'
 import { checkHook, checkOptions, declareFactory, hook, maybe, type Checks } from './options.js'
 
-/*
- * An error mapper decides which HTTP response a failure becomes. It is a pure function from `AuthError` to an
- * `AuthResponse`.
- *
- * It decides the status, the body and further headers. The responder (`koa/respond.ts`) adds the challenges, Cache-Control and
- * Vary, so a mapper cannot forget them. A raised exception reaches a mapper only if the hook threw an HTTP error.
- *
- * | failure                              | status |
- * |--------------------------------------|--------|
- * | absent, malformed, invalid, expired  | 401    |
- * | forged, insufficient                 | 403    |
- * | throttled                            | 429    |
- * | unavailable                          | 503    |
- * | raised                               | the HTTP error's own, else 500 |
- *
- * `insufficient` with `authentication` is a 401 (RFC 9470 §3). A failure with a `reason` (`koa-with-auth/sign-in`) is a 400 or a 403
- * whose body has the reason. The `detail` and `code` of a failure are members of its body.
- *
- * @example
- * import { authSettings, defaultErrorMapper, type ErrorMapper } from 'koa-with-auth'
- *
- * const errorMapper: ErrorMapper = (error, request) =>
- *   error._tag === 'expired' ? { status: 401, body: { detail: 'Sign in again' } } : defaultErrorMapper(error, request)
- *
- * const settings = authSettings({ errorMapper })
- */
-
 /**
  * A response as data. An object body is sent as JSON; for a failure, as `application/problem+json` (RFC 9457), unless
  * `headers` says otherwise.
@@ -47,7 +20,21 @@ export interface AuthResponse {
   readonly body?: string | Buffer | object | null | undefined
 }
 
-/** Turns a failure into a response. Pure: it reads the request and writes nothing. */
+/**
+ * Turns a failure into a response. Pure: it reads the request and writes nothing.
+ *
+ * It decides the status, the body and further headers. The responder (`koa/respond.ts`) adds the challenges,
+ * Cache-Control and Vary, so a mapper cannot forget them. A raised exception reaches a mapper only if the hook threw an
+ * HTTP error.
+ *
+ * @example
+ * import { authSettings, defaultErrorMapper, type ErrorMapper } from 'koa-with-auth'
+ *
+ * const errorMapper: ErrorMapper = (error, request) =>
+ *   error._tag === 'expired' ? { status: 401, body: { detail: 'Sign in again' } } : defaultErrorMapper(error, request)
+ *
+ * const settings = authSettings({ errorMapper })
+ */
 export type ErrorMapper = (error: AuthError, request: Request) => AuthResponse
 
 const DEFAULT_RETRY_AFTER = 5
@@ -95,7 +82,20 @@ const withMembers = (response: AuthResponse, members: object): AuthResponse => (
 const retryAfter = (seconds: number | undefined): string =>
   String(seconds !== undefined && seconds >= 0 && seconds < MAX_RETRY_AFTER ? Math.ceil(seconds) : DEFAULT_RETRY_AFTER)
 
-/** The mapper of an application that sets none; `detail` of a 401 is "Unauthorized", unless the failure has a reason. */
+/**
+ * The mapper of an application that sets none; `detail` of a 401 is "Unauthorized", unless the failure has a reason.
+ *
+ * | failure                              | status |
+ * |--------------------------------------|--------|
+ * | absent, malformed, invalid, expired  | 401    |
+ * | forged, insufficient                 | 403    |
+ * | throttled                            | 429    |
+ * | unavailable                          | 503    |
+ * | raised                               | the HTTP error's own, else 500 |
+ *
+ * `insufficient` with `authentication` is a 401 (RFC 9470 §3). A failure with a `reason` (`koa-with-auth/sign-in`) is a
+ * 400 or a 403 whose body has the reason. The `detail` and `code` of a failure are members of its body.
+ */
 export const defaultErrorMapper: ErrorMapper = (error) => {
   const { reason } = error
   if (reason !== undefined) {
@@ -196,20 +196,17 @@ export const httpStatusOf = (error: unknown): number | undefined =>
     ? error.status
     : undefined
 
-/*
- * Exception handlers: what an exception of an authenticator or of an operation becomes as a response (spec 5.1.5, 7).
- *
- * The handler of the exception's class answers, or else the handler of its nearest ancestor. Without one, Koa answers. Here,
- * handlers are data; `koa/settings.ts` runs them.
- */
-
 /** A class of exceptions. */
 export type ExceptionClass<X> = abstract new (...args: never[]) => X
 
 /** Makes the response to an exception. Its body is sent like that of an operation. */
 export type ExceptionResponder<X> = (request: Request, error: X) => AuthResponse | Promise<AuthResponse>
 
-/** A class of exceptions and what answers them. */
+/**
+ * A class of exceptions and what answers them. It answers exceptions of authenticators and of operations (spec 5.1.5,
+ * 7). The handler of the exception's class answers, or else the handler of its nearest ancestor. Without one, Koa
+ * answers. Here, handlers are data; `koa/settings.ts` runs them.
+ */
 export interface ExceptionHandler {
   readonly type: ExceptionClass<unknown>
   readonly answer: (request: Request, error: unknown) => unknown

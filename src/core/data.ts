@@ -28,14 +28,11 @@ const isData = (value: unknown): value is object => {
   return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
-/*
- * Reads the fields of objects that decide who a caller is and what they may do, so that a polluted prototype decides nothing.
- *
- * Code elsewhere in the process that merges `{"__proto__":{"isSuperuser":true}}` puts a field on every object. So inherited
- * values do not count.
+/**
+ * The own properties of an object, in one without a prototype: what it does not have is `undefined`. Code elsewhere in
+ * the process that merges `{"__proto__":{"isSuperuser":true}}` puts a field on every object. So inherited values must
+ * not decide who a caller is, or what they may do.
  */
-
-/** The own properties of an object, in one without a prototype: what it does not have is `undefined`. */
 export const ownFields = (record: object): Readonly<Record<string, unknown>> => ({ __proto__: null, ...record })
 
 /** The value of an own property; `undefined` if there is none. */
@@ -67,13 +64,6 @@ export const errorInWords = (error: unknown): string => {
   return process.env['NODE_ENV'] === 'production' ? code : `${code}: ${error.message}`
 }
 
-/*
- * How old something is in this process, by two clocks. The greater age counts, so nothing is kept for too long.
- *
- * Somebody can set the system clock back. The monotonic clock (`performance.now()`) can stop while a machine sleeps, or while a
- * function that a cloud runs is frozen.
- */
-
 /** A moment by both clocks, in milliseconds. */
 export interface Moment {
   readonly monotonic: number
@@ -83,7 +73,11 @@ export interface Moment {
 /** This moment. */
 export const thisMoment = (): Moment => ({ monotonic: performance.now(), system: Date.now() })
 
-/** How long ago a moment was, in milliseconds. */
+/**
+ * How long ago a moment was, in milliseconds. The greater age of the two clocks counts, so nothing is kept for too
+ * long. Somebody can set the system clock back. The monotonic clock (`performance.now()`) can stop while a machine
+ * sleeps, or while a function that a cloud runs is frozen.
+ */
 export const ageOf = ({ monotonic, system }: Moment): number =>
   Math.max(performance.now() - monotonic, Date.now() - system)
 
@@ -135,8 +129,8 @@ export const constantTimeEqual = (a: string, b: string): boolean => {
 }
 
 /*
- * The marks on values that several files read; one that a single file reads is defined there. Each mark is a `Symbol.for`, so that
- * two copies of the package in one process (at two paths, of two versions) recognize each other's, and so that a debugger shows it.
+ * Each mark is a `Symbol.for`, so that two copies of the package in one process (at two paths, of two versions)
+ * recognize each other's, and so that a debugger shows it. A mark that a single file reads is defined there.
  */
 
 /**

@@ -30,11 +30,6 @@ export type ApiKeyEvent =
     })
   | (Changed & { readonly event: 'revoked' })
 
-/*
- * What was decided about a request, as a record for logs, metrics and alarms. Its type has no place for a credential:
- * its strings are names that the application's author wrote, methods, and patterns of routes.
- */
-
 /**
  * What became of a request.
  *
@@ -62,7 +57,10 @@ export interface DecisionBranch {
   readonly skipped?: true
 }
 
-/** One decision; frozen. */
+/**
+ * One decision; frozen. It is for logs, metrics and alarms, and has no place for a credential. Its strings are names
+ * that the application's author wrote, methods, and patterns of routes.
+ */
 export interface Decision {
   readonly outcome: Outcome
   /** Why it was not let in. */
@@ -96,10 +94,6 @@ export interface Decision {
   readonly subject?: string
 }
 
-/*
- * One fetch of the keys with which a provider signs its tokens. The record contains no key and no part of the response.
- */
-
 interface Fetched {
   /** The issuer whose keys they are. */
   readonly issuer: string
@@ -107,7 +101,7 @@ interface Fetched {
   readonly durationMs: number
 }
 
-/** A fetch of a provider's keys; frozen. */
+/** A fetch of a provider's keys; frozen. It contains no key and no part of the response. */
 export type ProviderKeysEvent =
   | (Fetched & {
       readonly event: 'refreshed'
@@ -122,12 +116,11 @@ export type ProviderKeysEvent =
       readonly servesForMs: number
     })
 
-/*
- * Records of signing in and out. They name users and sessions by digests. So a reader of a record cannot take a session
- * over or find it in a store. A user's name has different digests in different applications.
+/**
+ * Who is signed in, and by which session, as digests. They are the same in every process of a service. A reader of a
+ * record can neither take a session over by them nor find it in a store. A user's name has different digests in
+ * different applications.
  */
-
-/** Who is signed in, and by which session, as digests. They are the same in every process of a service. */
 export interface SignInDigests {
   /** Of the application's name and the user's identifier. It is a pseudonym: names can be guessed. */
   readonly user: string
@@ -197,10 +190,6 @@ const digest = (...parts: ReadonlyArray<string>): string =>
 export const endsSignIn = (record: SignedOutEvent, signIn: SignInDigests): boolean =>
   record.session === undefined ? record.user === signIn.user : record.session === signIn.session
 
-/*
- * An outage of a store, which the requests to it showed. Nothing asks a store only to make this record.
- */
-
 /** What a store keeps. */
 export type StoreContent = 'api-keys' | 'passkeys' | 'sessions'
 
@@ -209,7 +198,10 @@ interface Outage {
   readonly store: StoreContent
 }
 
-/** An outage of a store that begins, or that is over; frozen. */
+/**
+ * An outage of a store that begins, or that is over; frozen. Requests to the store show it. Nothing asks a store only
+ * to make this record.
+ */
 export type StoreOutageEvent =
   | (Outage & {
       readonly event: 'begun'
@@ -222,16 +214,15 @@ export type StoreOutageEvent =
       readonly durationMs: number
     })
 
-/*
- * An outage of an authorization server that is asked about tokens, which the requests to it showed.
- */
-
 interface Introspection {
   /** The endpoint that is asked, without its query, or the issuer whose discovery document names it. */
   readonly server: string
 }
 
-/** An outage of introspection that begins, or that is over; frozen. Meanwhile tokens that are not cached are a 503. */
+/**
+ * An outage of introspection that begins, or that is over; frozen. Meanwhile tokens that are not cached are a 503.
+ * Requests to the server show it.
+ */
 export type IntrospectionOutageEvent =
   | (Introspection & {
       readonly event: 'begun'
@@ -316,10 +307,6 @@ export interface ProviderAnswerEvent {
   readonly problem: string
 }
 
-/*
- * Records of ceremonies (`koa-with-auth/sign-in`). They contain no handle, code, address or identifier of a user.
- */
-
 interface AboutCeremony {
   /** The name of the application. */
   readonly application: string
@@ -335,7 +322,7 @@ interface OneCeremony extends AboutCeremony {
   readonly user?: string
 }
 
-/** A ceremony was begun, finished or refused; frozen. */
+/** A ceremony was begun, finished or refused; frozen. It contains no handle, code, address or identifier of a user. */
 export type CeremonyEvent =
   | (OneCeremony & { readonly event: 'begun' })
   | (OneCeremony & {
@@ -355,12 +342,9 @@ export type CeremonyEvent =
         readonly reason?: UnfinishedReason | 'spent'
       })
 
-/*
- * The channels of `node:diagnostics_channel` on which this package reports what happens, one type of record each. Without a
- * subscriber nothing is built.
+/**
+ * A channel of `node:diagnostics_channel` whose messages are all of one type. Without a subscriber nothing is built.
  */
-
-/** A channel whose messages are all of one type. */
 export interface EventChannel<R> extends Channel {
   publish(record: R): void
 }

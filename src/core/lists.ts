@@ -179,14 +179,6 @@ export type Tagged<L> = { [K in keyof L]: { readonly via: K; readonly principal:
 
 declareFactory('anyOf', anyOf)
 
-/*
- * All of several authenticators: each must pass, in order, and the result has all of their principals.
- *
- * It stops at the first that does not pass. A group is absent only if none of its credentials was sent. A caller who sends one of
- * two is refused, so `optional(allOf([...]))` does not let that caller in as anonymous. For the same reason
- * `firstPresent([allOf([a, b]), a])` refuses a caller who sends only `a`, and so does `allOf([optional(allOf([a, b])), a])`.
- */
-
 // `& {}` makes editors show the principals instead of this name
 /** The principals of a group: a tuple for a tuple, an object for an object. */
 export type Together<G> = { -readonly [K in keyof G]: PrincipalOf<G[K]> } & {}
@@ -195,6 +187,11 @@ export type Together<G> = { -readonly [K in keyof G]: PrincipalOf<G[K]> } & {}
  * Requires that all members pass. A tuple gives a tuple of principals, and an object gives an object. A failure offers the
  * challenges of all members that had not passed. Throws a TypeError for an empty group, a list in a list, a member that is not a
  * function of the request, and keys that look like integers.
+ *
+ * It asks them in order, and stops at the first that does not pass. A group is absent only if none of its credentials
+ * was sent. A caller who sends one of two is refused, so `optional(allOf([...]))` does not let that caller in as
+ * anonymous. For the same reason `firstPresent([allOf([a, b]), a])` refuses a caller who sends only `a`, and so does
+ * `allOf([optional(allOf([a, b])), a])`.
  *
  * @example
  * import { allOf, apiKeyHeader, httpBearer } from 'koa-with-auth'
@@ -253,16 +250,12 @@ const skipped = (description: AllOf['members'][number]): ReadonlyArray<AuthError
 
 declareFactory('allOf', allOf)
 
-/*
- * The first alternative whose credential is present decides. Unlike `anyOf`, it tries no later one.
- *
- * So a good key never hides a bad token before it, and the failure is that of the credential which the client sent. The credential
- * of a plain function always counts as present.
- */
-
 /**
  * Tries the alternatives in order. The first one that is not absent decides. Given an object, it also reports which member passed.
  * A failure offers the challenges of all members. Throws a TypeError for groups that `anyOf` refuses.
+ *
+ * Unlike `anyOf`, it tries no later one. So a good key never hides a bad token before it, and the failure is that of
+ * the credential which the client sent. The credential of a plain function always counts as present.
  *
  * @example
  * import { apiKeyHeader, firstPresent, httpBearer } from 'koa-with-auth'

@@ -8,19 +8,14 @@
  * (`Object.prototype.csrf`).
  */
 
-/* The syntax of names and quoted values in HTTP fields. */
-
 /** RFC 9110 §5.6.2: the names of schemes, parameters, fields and cookies. */
 export const token: RegExp = /^[A-Za-z0-9!#$%&'*+\-.^_`|~]+$/
 
 /** RFC 9110 §5.6.4: whether it can be a parameter's value, in ASCII. */
 export const isQuotable = (u: unknown): u is string => typeof u === 'string' && /^[\t\x20-\x7e]*$/.test(u)
 
-/*
- * Refuses functions whose result is always truthy: classes, generators, and factories that were not called. As a hook
- * they would let everybody in.
- */
-
+// The result of a class, of a generator and of a factory that was not called is always truthy. As a hook each of them
+// would let everybody in
 const factory = Symbol.for('koa-with-auth/factory')
 
 /** Marks a function that makes authenticators or guards, so that it is recognized if it was not called. */
@@ -222,16 +217,15 @@ export const schemeName: Check = (where, value) => {
 /** The options of every kind that reads a credential. */
 export const credential = { realm: maybe(realm), maxLength: maybe(positive) }
 
-/*
- * Checks hooks that decide about a credential, also for a mistake that no type shows. The first argument is the
- * request. So `(token) => ...` looks at the request, and `() => ({ user })` lets everybody in.
+/**
+ * A hook that is called with the request, and with what a client sent: `arity` arguments in all.
  *
- * Outside of production and tests such a hook causes one warning. The source of the hook shows the mistake; `length` is not enough,
- * because it counts no default and no rest parameter, and wrappers read `arguments`. `checkAuthenticator` finds the
- * mistake by calling the hook.
+ * It also finds a mistake that no type shows. The first argument is the request. So `(token) => ...` looks at the
+ * request, and `() => ({ user })` lets everybody in. Outside of production and tests such a hook causes one warning.
+ *
+ * The source of the hook shows the mistake; `length` is not enough, because it counts no default and no rest parameter,
+ * and wrappers read `arguments`. `checkAuthenticator` finds the mistake by calling the hook.
  */
-
-/** A hook that is called with the request, and with what a client sent: `arity` arguments in all. */
 export const credentialHook =
   (arity: number): Check =>
   (where, value) => {

@@ -41,13 +41,9 @@ export { endsSignIn } from '../core/events.js'
 export type { SignedInEvent, SignedOutEvent, SignedOutReason, SignInDigests } from '../core/events.js'
 export type { StoreContent, StoreOutageEvent } from '../core/events.js'
 
-/*
- * Listens to one channel. A listener that fails does not change what it listens to.
- */
-
 /**
  * Calls `listener` with each record of a channel. Returns a function that stops this. `name` is that of the caller, for
- * messages.
+ * messages. A listener that fails does not change what it listens to.
  */
 export const listening = <R>(name: string, to: EventChannel<R>, listener: (record: R) => void): (() => void) => {
   checkHook(`${name}(listener)`, listener, 1)
@@ -68,14 +64,10 @@ export const listening = <R>(name: string, to: EventChannel<R>, listener: (recor
   return () => void to.unsubscribe(listen)
 }
 
-/*
- * Listens to changes of API keys, of `koa-with-auth/keys`. The channel is `koa-with-auth:api-key`.
- */
-
 /**
  * Calls `listener` with a record of each API key that was `issued`, `adopted`, `rotated` or `revoked`, after the store
  * has saved it. Returns a function that stops this. If the listener throws, there is a process warning, and no key
- * changes.
+ * changes. The channel is `koa-with-auth:api-key`.
  *
  * @example
  * import { apiKeys, memoryKeyStore } from 'koa-with-auth/keys'
@@ -94,14 +86,10 @@ export const onApiKey = (listener: (record: ApiKeyEvent) => void): (() => void) 
 
 declareFactory('onApiKey', onApiKey)
 
-/*
- * Listens to ceremonies, of `koa-with-auth/sign-in`. The channel is `koa-with-auth:ceremony`.
- */
-
 /**
  * Calls `listener` with a record of each ceremony that was `begun`, `finished` or `refused`, by `begin`, `secondly` and
- * `finish`. Users and ceremonies are digests. Returns a function that stops this. If the listener throws, there is a process
- * warning, and no response changes.
+ * `finish`. Users and ceremonies are digests. Returns a function that stops this. If the listener throws, there is a
+ * process warning, and no response changes. The channel is `koa-with-auth:ceremony`.
  *
  * @example
  * import { onCeremony } from 'koa-with-auth/events'
@@ -117,14 +105,10 @@ export const onCeremony = (listener: (record: CeremonyEvent) => void): (() => vo
 
 declareFactory('onCeremony', onCeremony)
 
-/*
- * Listens to decisions. The channel is `koa-with-auth:decision`, which tools can subscribe to by its name alone.
- */
-
 /**
  * Calls `listener` with the record of each decision, when the response has ended: once for each request that a guard
  * decided about. Returns a function that stops this. If the listener throws, there is a process warning, and no
- * response changes.
+ * response changes. The channel is `koa-with-auth:decision`, which tools can subscribe to by its name alone.
  *
  * @example
  * import { onDecision } from 'koa-with-auth/events'
@@ -140,13 +124,10 @@ export const onDecision = (listener: (decision: Decision) => void): (() => void)
 
 declareFactory('onDecision', onDecision)
 
-/*
- * Listens to outages of authorization servers that `httpIntrospection` asks. The channel is `koa-with-auth:introspection-outage`.
- */
-
 /**
- * Calls `listener` once when an outage of introspection begins, and once when it is over, as requests to the server show
- * it. Returns a function that stops this. If the listener throws, there is a process warning, and no response changes.
+ * Calls `listener` once when an outage of introspection begins, and once when it is over, as requests to the server
+ * show it. Returns a function that stops this. If the listener throws, there is a process warning, and no response
+ * changes. The channel is `koa-with-auth:introspection-outage`.
  *
  * @example
  * import { onIntrospectionOutage } from 'koa-with-auth/events'
@@ -162,14 +143,10 @@ export const onIntrospectionOutage = (listener: (record: IntrospectionOutageEven
 
 declareFactory('onIntrospectionOutage', onIntrospectionOutage)
 
-/*
- * Listens to passkeys, of `koa-with-auth/sign-in/passkeys`. The channel is `koa-with-auth:passkey`.
- */
-
 /**
- * Calls `listener` with a record of each passkey that was `registered`, and of each answer whose signature was right and whose
- * counter did not grow (`copied`). Returns a function that stops this. If the listener throws, there is a process warning, and
- * nothing else changes.
+ * Calls `listener` with a record of each passkey that was `registered`, and of each answer whose signature was right
+ * and whose counter did not grow (`copied`). Returns a function that stops this. If the listener throws, there is a
+ * process warning, and nothing else changes. The channel is `koa-with-auth:passkey`.
  *
  * @example
  * import { onPasskey } from 'koa-with-auth/events'
@@ -185,13 +162,10 @@ export const onPasskey = (listener: (record: PasskeyEvent) => void): (() => void
 
 declareFactory('onPasskey', onPasskey)
 
-/*
- * Listens to answers of providers, of `koa-with-auth/sign-in/oidc`. The channel is `koa-with-auth:provider-answer`.
- */
-
 /**
  * Calls `listener` with a record of each answer of a provider that was refused: what was wrong, in words of this
- * package. Returns a function that stops this. If the listener throws, there is a process warning, and no response changes.
+ * package. Returns a function that stops this. If the listener throws, there is a process warning, and no response
+ * changes. The channel is `koa-with-auth:provider-answer`.
  *
  * @example
  * import { onProviderAnswer } from 'koa-with-auth/events'
@@ -207,13 +181,10 @@ export const onProviderAnswer = (listener: (record: ProviderAnswerEvent) => void
 
 declareFactory('onProviderAnswer', onProviderAnswer)
 
-/*
- * Listens to fetches of providers' keys, of `koa-with-auth/jwt`. The channel is `koa-with-auth:provider-keys`.
- */
-
 /**
  * Calls `listener` with a record of each fetch of a provider's keys: `refreshed`, or `failed` with the problem. Returns
- * a function that stops this. If the listener throws, there is a process warning, and no response changes.
+ * a function that stops this. If the listener throws, there is a process warning, and no response changes. The channel
+ * is `koa-with-auth:provider-keys`.
  *
  * @example
  * import { onProviderKeys } from 'koa-with-auth/events'
@@ -229,13 +200,10 @@ export const onProviderKeys = (listener: (record: ProviderKeysEvent) => void): (
 
 declareFactory('onProviderKeys', onProviderKeys)
 
-/*
- * Listens to sign-ins by sessions. The channel is `koa-with-auth:signed-in`.
- */
-
 /**
  * Calls `listener` with the record of each sign-in by `logIn`, when the request is over and the store has saved it.
- * Returns a function that stops this. If the listener throws, there is a process warning, and no response changes.
+ * Returns a function that stops this. If the listener throws, there is a process warning, and no response changes. The
+ * channel is `koa-with-auth:signed-in`.
  *
  * @example
  * import { onSignedIn } from 'koa-with-auth/events'
@@ -248,14 +216,11 @@ export const onSignedIn = (listener: (record: SignedInEvent) => void): (() => vo
 
 declareFactory('onSignedIn', onSignedIn)
 
-/*
- * Listens to the ends of sessions. The channel is `koa-with-auth:signed-out`.
- */
-
 /**
- * Calls `listener` with a record when a session has ended and the store knows it: by `logOut`, by `logOutEverywhere`, by a new
- * sign-in, or by expiry, when a request shows it. Returns a function that stops listening. If the listener throws, there is a
- * process warning, and no answer changes. `endsSignIn` compares a record with the sign-in of a socket or a stream.
+ * Calls `listener` with a record when a session has ended and the store knows it: by `logOut`, by `logOutEverywhere`,
+ * by a new sign-in, or by expiry, when a request shows it. Returns a function that stops listening. If the listener
+ * throws, there is a process warning, and no answer changes. `endsSignIn` compares a record with the sign-in of a
+ * socket or a stream. The channel is `koa-with-auth:signed-out`.
  *
  * A record is published only in the process that ended the session. If there are several processes, send it to the others as JSON.
  *
@@ -270,13 +235,10 @@ export const onSignedOut = (listener: (record: SignedOutEvent) => void): (() => 
 
 declareFactory('onSignedOut', onSignedOut)
 
-/*
- * Listens to outages of stores: of API keys, and of sessions. The channel is `koa-with-auth:store-outage`.
- */
-
 /**
  * Calls `listener` once when an outage of a store begins, and once when it is over, as requests to the store show it.
- * Returns a function that stops this. If the listener throws, there is a process warning, and no response changes.
+ * Returns a function that stops this. If the listener throws, there is a process warning, and no response changes. The
+ * channel is `koa-with-auth:store-outage`.
  *
  * @example
  * import { onStoreOutage } from 'koa-with-auth/events'

@@ -13,18 +13,19 @@ import { ownOrGetter } from '../core/data.js'
 import { checkOptions, maybe, string } from '../core/options.js'
 import { checkLimiters, countOne, sharesOf, takeBack, type Counted, type Limiter, type Limiters } from './Limiter.js'
 
-/*
- * What an account's name is counted as: one form for all spellings that some database, directory or form takes for the
- * same name. If a spelling found the same account but had a separate count, it would allow more guesses.
+const MAX_NAME_LENGTH = 256
+
+/**
+ * What a name is counted as.
+ *
+ * It is one form for all spellings that some database, directory or form takes for the same name. If a spelling found
+ * the same account but had a separate count, it would allow more guesses.
  *
  * It is stricter than most databases. It ignores letter case, accents, invisible characters, blanks around the name and
  * repeated blanks, however many there are. Of what is left, it ignores everything after 256 characters. A letter that a
- * collation sorts as another (`ø`, `æ`, `①`) counts as that one. Two users whose names have the same form share a count,
- * and nothing else: the form never finds an account.
+ * collation sorts as another (`ø`, `æ`, `①`) counts as that one. Two users whose names have the same form share a
+ * count, and nothing else: the form never finds an account.
  */
-const MAX_NAME_LENGTH = 256
-
-/** What a name is counted as. */
 export const accountName = (name: string): string =>
   name.length <= MAX_NAME_LENGTH && plain.test(name) ? name.toLowerCase() : ofAnyScript(name)
 
@@ -97,18 +98,17 @@ const lastUpTo = (character: string, before: string, compare: Intl.Collator['com
   return before + (letters[low - 1] ?? '')
 }
 
-/*
- * The address that guesses are counted by: an IPv4 address, or the /64 network of an IPv6 address.
+/**
+ * The address of the client. It is `''` if the socket has none: a Unix socket, or one that is already closed.
  *
- * One household has 2^64 IPv6 addresses, so a single one says nothing. A port says nothing either: each connection has
- * another one, and some proxies write it after the address.
+ * Guesses are counted by an IPv4 address, or by the /64 network of an IPv6 address. One household has 2^64 IPv6
+ * addresses, so a single one says nothing. A port says nothing either: each connection has another one, and some
+ * proxies write it after the address.
  *
  * Behind a proxy (`app.proxy`) the address is the last one that the nearest proxy wrote, or the one that
  * `app.maxIpsCount` selects. An address that the client could have written does not count. If the value is not an
  * address, the address of the socket counts.
  */
-
-/** The address of the client. It is `''` if the socket has none: a Unix socket, or one that is already closed. */
 export const clientAddress = (request: Request): string => {
   const { app, socket } = request
   const written = app.proxy ? forwarded(request) : undefined

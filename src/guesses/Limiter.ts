@@ -150,14 +150,13 @@ const isLimiter = (u: unknown): u is Limiter =>
   'reward' in u &&
   typeof u.reward === 'function'
 
-/*
- * How many of an account's guesses one address may use. It can never use all of them and lock the account's owner out.
+/**
+ * The share of one address; `undefined` if the other limits are narrow enough, or unknown.
  *
- * The narrow limits often ensure that already: 5 in 15 minutes cannot become 1,000 in a day. If they do not, an address
- * gets less than half of what the account allows, because two of its windows can overlap one window of the account.
+ * An address must never be able to use all guesses of an account and lock its owner out. The narrow limits often ensure
+ * that already: 5 in 15 minutes cannot become 1,000 in a day. If they do not, an address gets less than half of what
+ * the account allows, because two of its windows can overlap one window of the account.
  */
-
-/** The share of one address; `undefined` if the other limits are narrow enough, or unknown. */
 export const addressShare = ({ accountAndAddress, account, address }: Limiters): number | undefined => {
   const points = numberIn(account, 'points')
   if (points === undefined) return undefined

@@ -29,13 +29,7 @@ import { memory } from '../core/memory.js'
 import { checkHook, checkOptions, declareFactory, maybe, positive } from '../core/options.js'
 import { aroundEachKind, giveBack, type Around } from './throttled.js'
 
-/*
- * A keyed digest of a credential. It recognizes the credential without keeping it.
- *
- * Different credentials have different digests, whatever `extract` returns, because lengths are written before
- * contents.
- */
-
+// Lengths are written before contents, so different credentials have different digests, whatever `extract` returns
 const written = (value: unknown): string => {
   switch (typeof value) {
     case 'string':
@@ -74,7 +68,10 @@ const unreadable = (): TypeError =>
 // Such a value is the same for many callers, so it is not a credential
 const isCredential = (sent: unknown): boolean => typeof sent !== 'boolean' && sent !== undefined && sent !== null
 
-/** The digest of a credential of a kind. Throws a TypeError for a value that is not plain data. */
+/**
+ * The digest of a credential of a kind. Throws a TypeError for a value that is not plain data. It recognizes the
+ * credential without keeping it.
+ */
 export const credentialKey = (secret: Buffer, kind: string, sent: unknown): string => {
   if (!isCredential(sent)) throw unreadable()
   // UTF-16 keeps lone surrogates apart, which UTF-8 would make one character
@@ -82,12 +79,6 @@ export const credentialKey = (secret: Buffer, kind: string, sent: unknown): stri
     .update(kind + written(sent), 'utf16le')
     .digest('base64')
 }
-
-/*
- * Keeps verifications that passed, each by its key for a time, and those under way.
- *
- * It knows nothing of credentials and requests. It never keeps a failure, or the result of `optional` without a credential.
- */
 
 type VerificationResult = E.Either<AuthError, unknown>
 
@@ -98,7 +89,10 @@ interface Pending {
   isPrivate: boolean
 }
 
-/** Verifications, `size` of them at most, `maxAge` milliseconds each. */
+/**
+ * Verifications, `size` of them at most, `maxAge` milliseconds each. It knows nothing of credentials and requests. It
+ * never keeps a failure, or the result of `optional` without a credential.
+ */
 interface Verifications {
   /**
    * Returns a kept result, or one under way that is younger than `patience`, or else the result of `verify`. If `isPrivate` then

@@ -54,15 +54,11 @@ import {
 import { clientAddress, countingBy, countsIn, type Count, type Guess } from './Guess.js'
 import { checkLimiters, countOne, limitsOf, takeBack, type Counted, type Limiter, type Limiters } from './Limiter.js'
 
-/*
- * The guesses of an attempt that stay counted.
- *
- * In a list, several kinds may read one credential, such as two that read Basic. One request is one guess for each
- * credential; if any kind accepts it, it is none. Otherwise users whom only the second kind knows would use up the limit
- * by signing in.
+/**
+ * Keeps a guess counted, unless a kind later knows the same credential. In a list, several kinds may read one
+ * credential, such as two that read Basic. One request is one guess for each credential; if any kind accepts it, it is
+ * none. Otherwise users whom only the second kind knows would use up the limit by signing in.
  */
-
-/** Keeps a guess counted, unless a kind later knows the same credential. */
 const keepCounted = (
   attempt: Attempt,
   sent: unknown,
@@ -138,17 +134,15 @@ export const refusedGuesses = (): RefusedGuesses => {
   }
 }
 
-/*
- * Puts a combinator around each credential of an authenticator. With one kind, it goes around all of it, also around
- * `map`. With several, it goes around each kind, and lists, `optional` and `authorize` decide about the results.
- *
- * So `authorize` always runs, and each member of a list has its own entry.
- */
-
 /** @internal What is put around an authenticator of one kind of credential. */
 export type Around = (self: Authenticator<unknown>, leaf: Leaf, reading: CredentialReader) => Authenticator<unknown>
 
-/** @internal Applies `around` to each credential. Throws a TypeError if a credential cannot be seen. */
+/**
+ * @internal Applies `around` to each credential. Throws a TypeError if a credential cannot be seen. With one kind,
+ * `around` goes around all of the authenticator, also around `map`. With several, it goes around each kind, and lists,
+ * `optional` and `authorize` decide about the results. So `authorize` always runs, and each member of a list has its
+ * own entry.
+ */
 export const aroundEachKind =
   (caller: string, around: Around) =>
   (self: Authenticator<unknown>): Authenticator<unknown> => {

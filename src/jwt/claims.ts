@@ -75,12 +75,6 @@ export const isFor = (aud: unknown, audiences: ReadonlyArray<string>): boolean =
 export const areStrings = (claims: Json, names: ReadonlyArray<string>): boolean =>
   names.every((name) => ['undefined', 'string'].includes(typeof claims[name]))
 
-/*
- * Reads the compact form of a token (RFC 7515 §7.1) strictly: no blanks, no padding, one spelling.
- *
- * Nothing here is verified. It may only be used to choose a key set, and to refuse.
- */
-
 /** The content of a token, unverified. */
 export interface ParsedToken {
   readonly header: Json
@@ -96,7 +90,11 @@ export interface ParsedToken {
 
 const compact = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
 
-/** A token's header and claims; `undefined` if it is not a compact JWS with a JSON object as its payload. */
+/**
+ * A token's header and claims; `undefined` if it is not a compact JWS with a JSON object as its payload. The form is
+ * read strictly (RFC 7515 §7.1): no blanks, no padding, one spelling. Nothing here is verified. It may only be used to
+ * choose a key set, and to refuse.
+ */
 export const readCompact = (token: string): ParsedToken | undefined => {
   if (!compact.test(token)) return undefined
   const [header, payload, signature] = token.split('.').map(bytesOf)

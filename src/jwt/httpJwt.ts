@@ -218,8 +218,10 @@ declareFactory('httpJwt', httpJwt)
 // tokens that are bound to their client
 // -------------------------------------------------------------------------------------
 
-/*
- * Tokens that are bound to their client: to a key (RFC 9449), to a TLS certificate (RFC 8705), or to both.
+/**
+ * What the option `bound` means for tokens.
+ *
+ * A token can be bound to a key (RFC 9449), to a TLS certificate (RFC 8705), or to both.
  *
  * | the token is bound to       | it is accepted                                                  |
  * |-----------------------------|-----------------------------------------------------------------|
@@ -229,8 +231,6 @@ declareFactory('httpJwt', httpJwt)
  * | a key and a certificate     | under the scheme DPoP, if both hold                             |
  * | anything else, or more      | never (RFC 7800 §3.1)                                           |
  */
-
-/** What the option `bound` means for tokens. */
 interface Bound {
   /** The members of `cnf` that are checked. */
   readonly confirmations: ReadonlyArray<string>

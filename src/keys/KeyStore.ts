@@ -91,12 +91,10 @@ export const isKeyRecord = (u: { readonly [K in keyof KeyRecord]?: unknown }): u
   isTimeIfAny(u.rotatedAt) &&
   isTimeIfAny(u.lastUsedAt)
 
-/*
- * An API key as an application sees it: the principal of a request, and what its owner is shown. It does not contain
- * the secret.
+/**
+ * Who a key belongs to, and what it may do. It is the principal of a request, and what its owner is shown. It does not
+ * contain the secret.
  */
-
-/** Who a key belongs to, and what it may do. */
 export interface ApiKey<O = string> {
   readonly id: string
   /** Whose it is. */
@@ -136,17 +134,16 @@ export const apiKeyOf = <O>(record: KeyRecord, owner: O, until = Infinity): ApiK
   return key
 }
 
-/*
- * Writes the last use of a key at most once in an interval. No request waits for it.
- */
-
 // A process that sees more keys than these in an interval may write a use twice
 const REMEMBERED = 10_000
 
 /** Notes a use at a time. `lastUsedAt` is what the store returned with the key. */
 type Touch = (id: string, at: number, lastUsedAt: number | undefined) => void
 
-/** Calls `write`, and ignores its failure: the next interval tries again. */
+/**
+ * Calls `write`, and ignores its failure: the next interval tries again. It is called at most once in an interval for
+ * each key, and no request waits for it.
+ */
 export const touching = (interval: number | false, write: (id: string, at: number) => Promise<void>): Touch => {
   if (interval === false) return () => {}
   // needed because requests at the same time all find the same record

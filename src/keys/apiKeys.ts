@@ -42,10 +42,6 @@ import {
 import { digestsWith, isPrefix, keyForm } from './form.js'
 import { ownersOf, ownerSchema, type Owners } from './Owners.js'
 
-/*
- * Checks the values of a new key. It refuses what a store could not return unchanged, and what could not work.
- */
-
 /** A new key. */
 export interface NewKey<O = string> {
   /** Whose it is. */
@@ -169,10 +165,6 @@ const checkId = (where: string, id: unknown): void => {
 /** How long older secrets still work, in whole milliseconds. */
 const checkOverlap = (rotation: { readonly overlap: number }): number =>
   Math.ceil(checkOptions('keys.rotate(id, options)', rotation, { overlap }).overlap)
-
-/*
- * The options of `apiKeys`, and their defaults. Options that are weak or cannot work are refused here.
- */
 
 /** How an application keeps its API keys. All times are in milliseconds. */
 export interface ApiKeysOptions<O> {

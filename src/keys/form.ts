@@ -67,12 +67,7 @@ export const keyForm = (prefix: string): KeyForm => {
   }
 }
 
-/*
- * The digest that a store gets for a key: its SHA-256, or with a pepper the HMAC of that. A key has 190 random bits, so
- * a slow hash would cost time and protect nothing.
- */
-
-/** The digests of one application. */
+/** The digests of one application. A key has 190 random bits, so a slow hash would cost time and protect nothing. */
 interface Digests {
   /** The digest that a new key is stored under. */
   readonly of: (key: string) => string
@@ -84,7 +79,10 @@ interface Digests {
   readonly adopted: (sha256: string) => readonly [string, ...string[]]
 }
 
-/** The digests with these peppers, the newest first. Without a pepper a digest is the SHA-256. */
+/**
+ * The digests with these peppers, the newest first. Without a pepper a digest is the SHA-256. With one it is the HMAC
+ * of that.
+ */
 export const digestsWith = (peppers: ReadonlyArray<KeyObject>): Digests => {
   const [newest, ...older] = peppers
   const seasoned = (sha256: string, pepper: KeyObject): string =>

@@ -13,10 +13,7 @@
 import { checkOptions, declareFactory, hook, maybe, string } from '../core/options.js'
 import { isKeyRecord, type FoundKey, type KeyRecord, type KeyStore } from './KeyStore.js'
 
-/*
- * The Lua scripts of `redisKeyStore`. Redis runs each as a whole or not at all.
- */
-
+// Redis runs each script as a whole or not at all.
 // A record is a hash. Its field `made` is the JSON that never changes. Each of its digests is a string: the digest, the
 // time until which it works, and the whole record, with blanks between. So a look-up is one GET, and each change of a
 // record writes these strings again. `limitOf` returns nothing for a digest that Redis has lost, or that another record

@@ -58,13 +58,10 @@ export const mcpAuth = (ctx: Context): AuthInfo | undefined => {
   }
 }
 
-/*
- * Answers a 403 that asks for more scopes, for a handler that reads from the request which scopes it needs (step-up).
- */
-
 /**
- * Answers 403 `error="insufficient_scope"` with these scopes and those of the operation, as the guard would (RFC 6750 §3.1). Return
- * from the handler after it. Throws a TypeError outside of a guarded operation.
+ * Answers 403 `error="insufficient_scope"` with these scopes and those of the operation, as the guard would (RFC 6750
+ * §3.1). Return from the handler after it. Throws a TypeError outside of a guarded operation. It is for a handler that
+ * reads from the request which scopes it needs (step-up).
  *
  * @example
  * import type { Context } from 'koa'

@@ -11,13 +11,6 @@ import { checkOptions, declareFactory, maybe, string, unchecked, type Check, typ
 import { nonEmptyStrings, type StringOrStrings } from '../jwt/Provider.js'
 import { checkUrl } from '../jwt/fetching.js'
 
-/*
- * Checks which pages may call a protected resource, by the `Origin` that a browser sends (RFC 6454 §7).
- *
- * The MCP transport requires it for every method. A page whose own name points to 127.0.0.1 (DNS rebinding) still sends
- * its own origin.
- */
-
 /** Origins such as `https://app.example`, or all of them. */
 export type AllowedOrigins = 'any' | ReadonlyArray<string>
 
@@ -31,6 +24,10 @@ const isOrigin = (u: unknown): u is string => {
 /**
  * Makes a check of requests; `undefined` if no origins are named. Throws a TypeError for an origin that no browser
  * sends.
+ *
+ * The check says which pages may call a protected resource, by the `Origin` that a browser sends (RFC 6454 §7). The MCP
+ * transport requires it for every method. A page whose own name points to 127.0.0.1 (DNS rebinding) still sends its own
+ * origin.
  */
 const originCheck = (
   where: string,
