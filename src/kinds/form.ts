@@ -141,10 +141,8 @@ const withBody: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH'])
 const hasUnreadBody = ({ method, headers }: Request): boolean =>
   withBody.has(method) && (headers['transfer-encoding'] !== undefined || !/^0*$/.test(headers['content-length'] ?? ''))
 
-/*
- * In a list, a credential that several kinds read is one guess (`guesses/throttled.ts`), and it is the same if it is the same
- * value. So the fields of one body are one object, unless they were changed meanwhile.
- */
+// In a list, a credential that several kinds read is one guess (`guesses/throttled.ts`), and it is the same if it is
+// the same value. So the fields of one body are one object, unless they were changed meanwhile.
 const read = new WeakMap<object, Fields>()
 
 const theSame = (body: object, names: ReadonlyArray<string>, values: ReadonlyArray<string>): Fields => {

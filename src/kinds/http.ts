@@ -25,12 +25,6 @@ import {
   type Checks,
 } from '../core/options.js'
 
-/*
- * The challenges of the Bearer scheme (RFC 6750 §3), with the parameters for each failure.
- *
- * Parameters that a kind adds, such as `resource_metadata` (RFC 9728 §5.1), are in every one of them.
- */
-
 // What this module, the application's realm or `requireScopes` writes
 const reserved = ['realm', 'scope', 'error', 'error_description', 'error_uri']
 
@@ -51,7 +45,10 @@ const checkChallengeParameters = (where: string, parameters: unknown): void => {
   make('Bearer', parameters as Readonly<Record<string, string>>)
 }
 
-/** Returns the challenge for each failure. `own` is in all of them, `expired` in that of an expired token. */
+/**
+ * The challenge of the Bearer scheme for each failure (RFC 6750 §3). `own` is in all of them, such as
+ * `resource_metadata` (RFC 9728 §5.1). `expired` is in that of an expired token.
+ */
 export const bearerChallenge = (
   own: Readonly<Record<string, string>>,
   expired: Readonly<Record<string, string>> = {},
@@ -168,13 +165,6 @@ const bearerChecks: Checks<HttpBearerOptions<unknown>> = {
 
 declareFactory('httpBearer', httpBearer)
 
-/*
- * `Authorization: Basic <base64>` (RFC 7617). The hook gets the user name and password as they were sent, and decides.
- *
- * Nothing is normalized, truncated or percent-decoded. Browsers remember Basic credentials and send them by themselves,
- * so writes from other sites are refused (CSRF).
- */
-
 /** The options of a Basic authenticator. */
 export interface HttpBasicAuthOptions<R> {
   /** Decides about a pair; either part may be empty. Do the same work for an unknown user as for a wrong password. */
@@ -197,6 +187,10 @@ const basicChecks: Checks<HttpBasicAuthOptions<unknown>> = {
 
 /**
  * User name and password. Throws a TypeError for a hook that cannot work.
+ *
+ * It reads `Authorization: Basic <base64>` (RFC 7617). The hook gets the user name and password as they were sent:
+ * nothing is normalized, truncated or percent-decoded. Browsers remember Basic credentials and send them by themselves,
+ * so writes from other sites are refused (CSRF).
  *
  * @example
  * import { constantTimeEqual, httpBasicAuth } from 'koa-with-auth'

@@ -10,14 +10,11 @@ import { constantTimeEqual, ownField } from '../core/data.js'
 import { isAsync } from '../core/options.js'
 import { declaredSessionCookie, isFirstWarning, sourceOf } from './sessionUser.js'
 
-/*
- * Reads the fields of a session, so that a polluted prototype decides nothing (see `core/data.ts`).
- *
- * Copies of inherited values do not count either: koa-session loops over inherited keys when it makes a session, and when
- * it writes one.
+/**
+ * The value of an own field; `undefined` if there is none, or if `Object.prototype` was polluted with the value. Copies
+ * of inherited values do not count either: koa-session loops over inherited keys when it makes a session, and when it
+ * writes one. See `core/data.ts`.
  */
-
-/** The value of an own field; `undefined` if there is none, or if `Object.prototype` was polluted with the value. */
 export const sessionField = (session: object, name: string): unknown => {
   const value = ownField(session, name)
   if (!(name in Object.prototype)) return value
@@ -45,10 +42,6 @@ const dataField = (session: object, name: string): unknown => {
 /** Whether a session holds any data. */
 export const hasData = (session: object): boolean =>
   Object.keys(session).some((name) => dataField(session, name) !== undefined)
-
-/*
- * The weaknesses of a koa-session that was set up by hand, each with its fix (D-S3, D-S7, D-S12).
- */
 
 interface Rule {
   readonly when: (options: Readonly<Record<string, unknown>>, isProduction: boolean) => boolean
@@ -86,17 +79,11 @@ const rules: ReadonlyArray<Rule> = [
   },
 ]
 
-/** One sentence for each weakness of koa-session's options. */
+/** One sentence for each weakness of a koa-session that was set up by hand, with its fix (D-S3, D-S7, D-S12). */
 export const weaknessesOf = (
   options: Readonly<Record<string, unknown>>,
   isProduction: boolean,
 ): ReadonlyArray<string> => rules.filter(({ when }) => when(options, isProduction)).map(({ warning }) => warning)
-
-/*
- * The keys that sign cookies and sign-ins (`app.keys`): whether they could be guessed (A-33), and signing with them.
- *
- * The first key signs, and every key verifies, so that keys can be rotated. A Keygrip signs in its own way.
- */
 
 /** The shortest key that is accepted, in characters. */
 const MIN_KEY_LENGTH = 32
@@ -118,7 +105,7 @@ const isSigner = (keys: unknown): keys is Signer =>
 /**
  * How strong keys are. The first one signs, so it must not be short. An older one may be short while it is rotated out:
  * `older short`. If any key is not a key (an empty string), they are `weak`. A Keygrip cannot be inspected, and is
- * accepted.
+ * accepted. Weak keys could be guessed (A-33).
  */
 export const strengthOf = (keys: unknown): 'strong' | 'older short' | 'weak' => {
   if (!Array.isArray(keys)) return isSigner(keys) ? 'strong' : 'weak'
@@ -137,7 +124,10 @@ export const shortKeyWarning = `app.keys: an older key has fewer than ${MIN_KEY_
 
 const hmac = (key: string, text: string): string => createHmac('sha256', key).update(text).digest('base64url')
 
-/** Signs a string with the first key. Throws a TypeError if there is none. */
+/**
+ * Signs a string with the first key. Throws a TypeError if there is none. Every key verifies, so that keys can be
+ * rotated. A Keygrip signs in its own way.
+ */
 export const signed = (keys: unknown, text: string): string => {
   if (isSigner(keys)) return keys.sign(text)
   const [first]: ReadonlyArray<unknown> = Array.isArray(keys) ? keys : []

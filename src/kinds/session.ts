@@ -6,6 +6,12 @@
  * It does not sign anybody in. A session without the rights asked for is refused with 401, as the spec's section 7 says, unless
  * `refuse: 'insufficient'` makes it a 403. Signing keys that could be guessed are a 500 at the first request that meets a session
  * authenticator.
+ *
+ * The exports of `koa-with-auth` work with any application. Those that `sessions(app, ...)` returns work only with that
+ * one.
+ *
+ * A session leads to a user in two steps. The first finds who is signed in, and loads the user. The second asks whether
+ * the user is active, and has the right that the kind demands.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
@@ -43,14 +49,6 @@ import {
 } from '../core/options.js'
 import { cookieNameOf, sessionData, sessionField, sessionOf } from './plainSession.js'
 import { declaredSessionCookie, DEFAULT_COOKIE, rightsByFlags, sourceOf, type Rights } from './sessionUser.js'
-
-/*
- * Makes the session kinds. The exports of `koa-with-auth` work with any application. Those that `sessions(app, ...)`
- * returns work only with that one.
- *
- * A session leads to a user in two steps. The first finds who is signed in, and loads the user. The second asks whether the user is
- * active, and has the right that the kind demands.
- */
 
 // -------------------------------------------------------------------------------------
 // model
@@ -378,12 +376,10 @@ declareFactory('sessionAuth', sessionAuth)
 declareFactory('sessionAuthSuperUser', sessionAuthSuperUser)
 declareFactory('sessionAuthIsStaff', sessionAuthIsStaff)
 
-/*
- * The session kinds of one application. They let in the users that its `loadUser` loads, and no user of another
- * application.
+/**
+ * The same factories as those of `koa-with-auth`, with the application's own users as principals. They let in the users
+ * that its `loadUser` loads, and no user of another application.
  */
-
-/** The same factories as those of `koa-with-auth`, with the application's own users as principals. */
 export interface SessionKinds<U> {
   /** Passes for a user who is signed in and active. Throws a TypeError for options that cannot work. */
   readonly sessionAuth: (options?: SessionKindOptions) => Authenticator<U>

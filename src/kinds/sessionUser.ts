@@ -82,12 +82,9 @@ const answered = (where: string, answer: unknown): boolean => {
 /** Rights that flags alone decide. */
 export const rightsByFlags: Rights = rightsFrom('flags', {})
 
-/*
- * What `koa-with-auth/sessions` knows about the session of a request: whether its store failed, and who is signed in.
- * The session authenticators read it. A plain koa-session has none.
+/**
+ * Where the user of a request's session comes from. The session authenticators read it. A plain koa-session has none.
  */
-
-/** Where the user of a request's session comes from. */
 export interface SessionSource {
   /** Identifies the call of `sessions` that it belongs to. */
   readonly owner: object
@@ -131,13 +128,6 @@ export const sourceOf = (ctx: Context): SessionSource | undefined =>
   // Safe: `sessions` alone writes it
   (knownExchange(ctx)?.source as SessionSource | undefined) ?? ctx[sourceMark]
 
-/*
- * The name of the session cookie, for documents and audits that are made without a request.
- *
- * Routers do not know the application that will mount them, so the process remembers what the last `sessions(app)` called
- * its cookie. With a request the application's own name counts instead.
- */
-
 /** koa-session's own default. */
 export const DEFAULT_COOKIE = 'koa.sess'
 
@@ -154,7 +144,11 @@ const everywhere = globalThis as { [sessionsMark]?: ProcessSessions }
 const processSessions = (): ProcessSessions =>
   (everywhere[sessionsMark] ??= { warned: { ofOptions: new WeakSet(), ofKeys: new WeakSet() } })
 
-/** The remembered name. Default: koa-session's. */
+/**
+ * The remembered name. Default: koa-session's. It is for documents and audits that are made without a request. Routers
+ * do not know the application that will mount them, so the process remembers what the last `sessions(app)` called its
+ * cookie. With a request the application's own name counts instead.
+ */
 export const declaredSessionCookie = (): string => processSessions().cookieName ?? DEFAULT_COOKIE
 
 /** Whether a weakness of the sessions of an application is reported for the first time. */

@@ -61,11 +61,8 @@ type AfterThePath =
 type NotInUse =
   NoGuard<'router.use takes no guard: write withAuth(a)(router), or router.get(path, withAuth(a), handler)'>
 
-/*
- * The type with the error comes first in an intersection, and the overload of handlers comes last: the compiler prints
- * those.
- */
-
+// The type with the error comes first in an intersection, and the overload of handlers comes last: the compiler prints
+// those.
 /** What runs after a guard: at least a handler, and no other guard. */
 type HandlersAfter<S, C, P> = readonly [
   AfterThePath & Handler<S, C, P>,

@@ -26,15 +26,14 @@ import { tooOld, type Layer } from './router.js'
 import { answerException, markThrown, serverError } from './settings.js'
 import { decisionRecorder, recordPublic } from './watching.js'
 
-/*
- * The limit of header lines. Node drops the lines after its limit without an error, and a proxy appends its own lines
- * last. So a request with as many lines as Node keeps may have lost some that matter for the decision (A-24).
- */
-
 // Node's own limit, if the server sets none
 const MAX_HEADER_LINES = 1000
 
-/** Whether some header lines of a request may have been dropped. 0 is no limit. */
+/**
+ * Whether some header lines of a request may have been dropped. 0 is no limit. Node drops the lines after its limit
+ * without an error, and a proxy appends its own lines last. So a request with as many lines as Node keeps may have lost
+ * some that matter for the decision (A-24).
+ */
 const headersMayBeTruncated = ({ req }: Context): boolean => {
   // Safe: Node puts the server on every socket that it accepted
   const { server } = req.socket as Socket & { readonly server?: Server | null }
@@ -42,14 +41,11 @@ const headersMayBeTruncated = ({ req }: Context): boolean => {
   return limit !== 0 && req.rawHeaders.length >= 2 * limit
 }
 
-/*
- * Where a guard may be: once in an operation, after the path, before a handler.
- *
- * Everywhere else it is refused. If possible, it throws when it is written. Otherwise each request is a 500, and its
- * error names the fix. A guard that runs in the wrong place never lets a request through.
+/**
+ * Where a guard can be, for messages. A guard may be once in an operation, after the path, before a handler. Everywhere
+ * else it is refused. If possible, it throws when it is written. Otherwise each request is a 500, and its error names
+ * the fix. A guard that runs in the wrong place never lets a request through.
  */
-
-/** Where a guard can be, for messages. */
 export const fix = 'write router.get(path, withAuth(a), handler), or guard the whole router: withAuth(a)(router)'
 
 const wrapped =
@@ -266,16 +262,15 @@ const asOperation = (ctx: Context, exchange: Exchange, next: Next): Next =>
         }
       }
 
-/*
- * `ctx.request.auth` is set while an operation runs, and so is the token that let its caller in. Two layers of a router can match
- * one URL. So those of an outer guard are restored when the request comes back to it.
- *
- * With the setting `state` the principal is in `ctx.state` too, where older handlers read it.
- */
-
 type Guarded = Context['request'] & { auth?: unknown }
 
-/** Runs with this principal. `isNested`: whether a guard around this one has set another. */
+/**
+ * Runs with this principal. `isNested`: whether a guard around this one has set another.
+ *
+ * `ctx.request.auth` is set while an operation runs, and so is the token that let its caller in. Two layers of a router
+ * can match one URL. So those of an outer guard are restored when the request comes back to it. With the setting
+ * `state` the principal is in `ctx.state` too, where older handlers read it.
+ */
 const runAs = <A extends Promise<unknown> | void>(
   ctx: Context,
   exchange: Exchange,
@@ -322,15 +317,15 @@ const runInside = async <A>(
   }
 }
 
-/*
- * Middleware after a guard: `withAuth(a, { then: [loadTenant, limitPerUser] })`. It belongs to the guard. It runs if
+/**
+ * Runs middleware one after the other, then `next`. An exception of it is a rejection, as of a handler.
+ *
+ * The middleware is that of `withAuth(a, { then: [loadTenant, limitPerUser] })`, and belongs to the guard. It runs if
  * this guard lets the caller in, before `param` hooks and the handler. A level that replaces the guard replaces it too.
  * With `also`, the middleware of the levels above still runs, each with the principal of its own level.
  *
  * It is not a check of access. OpenAPI ignores it; the audit lists it.
  */
-
-/** Runs middleware one after the other, then `next`. An exception of it is a rejection, as of a handler. */
 const runAfterGuard = (steps: ReadonlyArray<ThenMiddleware>): ((ctx: Context, next: Next) => Promise<unknown>) => {
   const isMixed = steps.some(({ above }) => above > 0)
   return async (ctx, next) => {

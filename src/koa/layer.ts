@@ -50,12 +50,11 @@ export const markGuard = <F extends Function>(
 ): F & GuardProperties =>
   notWrapped(Object.assign(guard, { ...origin, requirement, param: aheadOfParams, [guardMark]: true }))
 
-/*
- * A function behind a guard can answer the exception of one that comes after it, so the guard does not see it. So there is
- * an observer between them, in layers that have a guard.
+/**
+ * Notes an exception of the functions after it, if a user was signing in or out. A function behind a guard can answer
+ * the exception of one that comes after it, so the guard does not see it. So there is an observer between them, in
+ * layers that have a guard.
  */
-
-/** Notes an exception of the functions after it, if a user was signing in or out. */
 const observe = (ctx: Context, next: Next): Promise<unknown> => {
   const exchange = knownExchange(ctx)
   if (exchange?.source === undefined) return next()

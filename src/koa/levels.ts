@@ -214,12 +214,6 @@ const stepsWithin = (
   added: number,
 ): ReadonlyArray<ThenMiddleware> => [...outer.map((step) => ({ ...step, above: step.above + added })), ...inner]
 
-/*
- * A guard after the handler of an operation never runs, so the operation is open. Of two guards, only callers of both would pass. A
- * router that a level guards refuses them. Any other router knows nothing of guards, so its class gets the check: an open operation must not wait for an audit
- * to be found, nor a closed one for a request. The same place puts observers behind a guard (`layer.ts`).
- */
-
 // The methods that have the check
 const refusing = new WeakSet<object>()
 
@@ -228,6 +222,11 @@ type Register = (path: unknown, methods: unknown, functions: unknown, ...rest: u
 /**
  * Makes all routers of a class throw a TypeError for `router.get(path, handler, withAuth(a))`, and put observers behind a
  * guard. Operations without a guard are registered as before.
+ *
+ * A guard after the handler of an operation never runs, so the operation is open. Of two guards, only callers of both
+ * would pass. A router that a level guards refuses them. Any other router knows nothing of guards, so its class gets
+ * the check: an open operation must not wait for an audit to be found, nor a closed one for a request. For observers
+ * see `layer.ts`.
  */
 export const refuseLateGuards = (type: unknown): void => {
   const prototype: unknown = typeof type === 'function' ? type.prototype : undefined

@@ -115,13 +115,6 @@ export const partAmong = (functions: ReadonlyArray<Function>): Part | undefined 
 /** Whether an operation serves a file that a page loads. */
 export const isAssetAmong = (functions: ReadonlyArray<Function>): boolean => docsAmong(functions) === 'file'
 
-/*
- * The list of operations that are public on purpose. `seal` and `expectGuarded` take the same list.
- *
- * An operation is listed by its name. The files that a docs page loads are listed with the page. `docs` lists the page,
- * its files and its document.
- */
-
 /** The part of an operation that is read here. */
 interface Listable {
   /** `GET /health` */
@@ -137,7 +130,10 @@ const isOfDocs = ({ functions }: Listable): boolean => isAssetAmong(functions) |
 export const listedName = ({ name, functions }: Listable): string =>
   isAssetAmong(functions) ? name.slice(0, name.lastIndexOf('/')) : name
 
-/** Whether an entry of the list is about an operation. */
+/**
+ * Whether an entry of the list is about an operation. `docs` lists the page, its files and its document. `seal` and
+ * `expectGuarded` take the same list of operations that are public on purpose.
+ */
 export const isEntryOf = (operation: Listable, entry: string): boolean =>
   entry === operation.name || entry === listedName(operation) || (entry === DOCS && isOfDocs(operation))
 

@@ -14,10 +14,6 @@ import { defaultErrorMapper, problem, serialize, type AuthResponse, type Setting
 import { isGiven } from '../core/options.js'
 import { setChallenges, type GuardHeaders } from './responseHeaders.js'
 
-/*
- * Explains to developers what was tried, and why each branch failed: only if `explain` is set.
- */
-
 const reasons: Readonly<Record<AuthError['_tag'], string>> = {
   absent: 'no credential of this kind was sent',
   malformed: 'the credential breaks the syntax of its kind, is too long, or was sent twice',
@@ -30,7 +26,7 @@ const reasons: Readonly<Record<AuthError['_tag'], string>> = {
   raised: 'the hook threw',
 }
 
-/** Adds every branch to a problem. Nothing in it comes from a credential. */
+/** Adds every branch to a problem, for developers: only if `explain` is set. Nothing in it comes from a credential. */
 export const tried = (response: AuthResponse, error: AuthError, realm: string): AuthResponse => {
   const account = branchesOf(error).map(({ _tag, challenge, skipped }) => ({
     ...(challenge !== undefined && { challenge: render(realm)(challenge) }),
@@ -126,13 +122,7 @@ const writeBody = (ctx: Context, response: AuthResponse, mediaType: string): voi
   }
 }
 
-/*
- * The state of a Koa response before authentication, so that changes by a hook can be undone (A-39).
- *
- * Authenticators must not write the response, but a hook can: a status, a header, or the cookie with which koa-session
- * expires a bad signature. This relies on three private fields of Koa's response, which a test pins.
- */
-
+// Private fields of Koa's response. A test pins them
 interface Internals {
   _body?: unknown
   _explicitStatus?: boolean
@@ -169,7 +159,10 @@ const isUntouched = (response: Response): boolean =>
   response.res.statusMessage === undefined &&
   response.res.getHeaderNames().length === 0
 
-/** Takes the state of a response. */
+/**
+ * Takes the state of a response. Authenticators must not write the response, but a hook can: a status, a header, or the
+ * cookie with which koa-session expires a bad signature. So the changes of a hook can be undone (A-39).
+ */
 export const take = (response: Response): ResponseSnapshot => {
   if (isUntouched(response)) return untouched
   const { res } = response

@@ -13,12 +13,10 @@ import { render, type Challenge } from '../core/Challenge.js'
 import { challengesOf, fieldsOf, leaves, readsQuery, type Description } from '../core/Description.js'
 import { exchangeOfResponse, knownExchange, type Exchange } from '../core/Exchange.js'
 
-/*
- * Writes `WWW-Authenticate`. Each challenge is rendered once. If a script sent the request, the challenges open no
- * prompt.
+/**
+ * Sets the field, with one line for each challenge. Without challenges, it is left as it is. Each challenge is rendered
+ * once. If a script sent the request, the challenges open no prompt.
  */
-
-/** Sets the field, with one line for each challenge. Without challenges, it is left as it is. */
 export const setChallenges = (ctx: Context, challenges: ReadonlyArray<Challenge>, realm: string): void => {
   const [first] = challenges
   if (first === undefined) return
@@ -60,17 +58,15 @@ const rendered = (challenge: Challenge, realm: string): Rendered => {
   return made
 }
 
-/*
- * How the head of a response is completed, whatever writes it: Koa, a handler by `writeHead`, a stream.
+/**
+ * `writeHead` of Node, with any arguments.
  *
- * Node writes every head by the response's `writeHead`. A replacement of it calls the one before. Headers that are
- * passed to `writeHead` would replace those that are set, so they are set first, as Node itself does.
+ * Node writes every head by it, whether Koa, a handler or a stream causes it. A replacement of it calls the one before.
+ * Headers that are passed to `writeHead` would replace those that are set, so they are set first, as Node itself does.
  *
  * The package `on-headers` is not enough. It runs once, so a head that Node refuses leaves the 500 after it without
  * headers. It also ignores the headers of `writeHead(200, undefined, headers)`.
  */
-
-/** `writeHead` of Node, with any arguments. */
 export type WriteHead = (this: ServerResponse, status: number, ...rest: ReadonlyArray<unknown>) => ServerResponse
 
 /** Sets the headers among the arguments after the status, and returns the other ones. */

@@ -3,9 +3,8 @@ import type Router from '@koa/router'
 import type { DefaultContext, DefaultState } from 'koa'
 
 /*
- * The types of @koa/router, in a form that all versions of the peer range declare. Version 15 has its own declarations.
- * Before that, they come from @types/koa__router. Only the router itself and `RouterContext` have the same name in
- * both.
+ * Version 15 of @koa/router has its own declarations. Before that, they come from @types/koa__router. Only the router
+ * itself and `RouterContext` have the same name in both. So the other types are taken from the router.
  */
 
 /** A router of @koa/router. */

@@ -166,11 +166,6 @@ const CLIENT_CLOSED_REQUEST = 499
 const statusOf = ({ headersSent, statusCode }: ServerResponse): number =>
   headersSent ? statusCode : CLIENT_CLOSED_REQUEST
 
-/*
- * Writes a result into a record: outcome, failure, branches, and the schemes that let in. What does not depend on the
- * request is computed once for each description, and only if there is a subscriber.
- */
-
 /** A record that is not published yet, so it can be written to: one object a request. */
 export type Draft = { -readonly [K in keyof Decision]: Decision[K] }
 
@@ -194,7 +189,10 @@ const outcomes: Readonly<Record<AuthError['_tag'], Outcome>> = {
   raised: 'raised',
 }
 
-/** How results of an authenticator with this description are written into records. */
+/**
+ * How results of an authenticator with this description are written into records. What does not depend on the request
+ * is computed once for each description, and only if there is a subscriber.
+ */
 export const resultWriter = (description: Description): WriteResult => {
   const all = leaves(description)
   const only = all.length === 1 ? all[0] : undefined

@@ -53,11 +53,10 @@ export const fromWebSocketProtocol = (
 
 declareFactory('fromWebSocketProtocol', fromWebSocketProtocol)
 
-/*
- * Treats a token among the subprotocols as if it were in `Authorization`, where `httpBearer` and `httpJwt` read tokens.
+/**
+ * Writes the token to `Authorization`, where `httpBearer` and `httpJwt` read it, while a request is decided. It
+ * restores the field afterwards.
  */
-
-/** Writes the token to `Authorization` while a request is decided, and restores the field afterwards. */
 export const presentToken = (prefix: string): Middleware => {
   const read = fromWebSocketProtocol({ prefix })
   return async (ctx, next) => {

@@ -36,17 +36,16 @@ import { presentToken } from './fromWebSocketProtocol.js'
 /** On a request of node:http: the sign-outs since its upgrade began. */
 const hearingMark: unique symbol = Symbol.for('koa-with-auth/hearing')
 
-/*
- * Reads the session of a koa-session that was set up by hand, with a store. Its middleware reads and writes, so an
- * upgrade runs only the part that reads. Without a store, koa-session reads the cookie when the session is first used.
- */
-
 interface Reader {
   readonly store?: unknown
   readonly initFromExternal: () => Promise<void>
 }
 
-/** Reads the session of a koa-session that `koa-with-auth/sessions` did not set up. */
+/**
+ * Reads the session of a koa-session that `koa-with-auth/sessions` did not set up. Its middleware reads and writes, so
+ * an upgrade runs only the part that reads. Without a store, koa-session reads the cookie when the session is first
+ * used.
+ */
 const readPlainSession: Middleware = async (ctx, next) => {
   if (sourceOf(ctx) === undefined) {
     const key = Object.getOwnPropertySymbols(ctx.app.context).find(({ description }) => description === READER)
@@ -59,12 +58,11 @@ const readPlainSession: Middleware = async (ctx, next) => {
 
 const READER = 'get contextSession'
 
-/*
- * How an application serves an upgrade. Koa itself runs it on a context of the application, responds, and reports
- * errors. Of the application's middleware, only settings and sessions run, by the part that they have for upgrades.
+/**
+ * Makes the application's listener for upgrades, with middleware above and below the parts of the application. Koa
+ * itself runs an upgrade on a context of the application, responds, and reports errors. Of the application's
+ * middleware, only settings and sessions run, by the part that they have for upgrades.
  */
-
-/** Makes the application's listener for upgrades, with middleware above and below the parts of the application. */
 const servedBy = (
   app: Koa,
   first: ReadonlyArray<Middleware>,
@@ -86,14 +84,6 @@ const partsOf = ({ middleware }: Koa): ReadonlyArray<Middleware> =>
     return part ?? []
   })
 
-/*
- * Ends upgrades whose user signs out while they are decided. Their socket is not registered yet, so only the guard can
- * end them.
- *
- * If the sign-in is over when the decision is made, the upgrade is refused. After that, a sign-out destroys the socket,
- * until the caller of the guard had a turn of the event loop to register it.
- */
-
 interface Hearing {
   readonly records: SignedOutEvent[]
   signIn: SignInDigests | undefined
@@ -104,6 +94,10 @@ type Heard = IncomingMessage & { [hearingMark]?: Hearing }
 /**
  * Listens to sign-outs from now on, if the application listens too; otherwise it does not end sockets. Returns a
  * function that stops this.
+ *
+ * The socket of an upgrade is not registered while it is decided, so only the guard can end it if its user signs out
+ * meanwhile. If the sign-in is over when the decision is made, the upgrade is refused. After that, a sign-out destroys
+ * the socket, until the caller of the guard had a turn of the event loop to register it.
  */
 const hearSignOuts = (request: Heard, socket: Duplex): (() => void) => {
   if (!signedOut.hasSubscribers) return () => {}
