@@ -29,11 +29,6 @@ import type { PathTemplate } from './paths.js'
 import { documentedIn, type DocumentedOperation, type Routed, type Undescribed } from './routes.js'
 import { copied, failureComponents, failuresOf, requestBodyOf, responsesOf, securitySchemesOf } from './security.js'
 
-/*
- * The parts of a document besides its operations: the Info Object and the rest of OpenAPI's root, as its author gives
- * them.
- */
-
 /** The API as a whole. Names that begin with `x-` go into the document unchanged. */
 export interface OpenApiOptions extends OrUndefined<Omit<OpenAPIV3_1.InfoObject, 'title' | 'version'>> {
   /** The API's name. */
@@ -225,12 +220,6 @@ const objectOf = (
   }
 }
 
-/*
- * The parameters of an operation: those of its path, and those that it declares.
- *
- * A declared parameter adds to the one of the path that has the same name, and wins.
- */
-
 type PathParameter = PathTemplate['parameters'][number]
 type Parameter = OpenAPIV3_1.ParameterObject | OpenAPIV3_1.ReferenceObject
 
@@ -254,7 +243,10 @@ const resolveAmong =
     return found === undefined || '$ref' in found ? undefined : found
   }
 
-/** All parameters of an operation, those of the path first. */
+/**
+ * All parameters of an operation, those of the path first. A declared parameter adds to the one of the path that has
+ * the same name, and wins.
+ */
 const parametersOf = (
   { own, names }: PathParameters,
   declared: ReadonlyArray<Parameter>,
@@ -298,11 +290,6 @@ const unknownPathParameter = (
     .map(resolve)
     .find((one) => one?.in === 'path' && !paths.some((path) => path.some(({ name }) => name === one.name)))?.name
 
-/*
- * The document of a router, built once. It is built again when the router has changed, or when a request shows another
- * name of a cookie.
- */
-
 /** A document, and its text. */
 export interface SerializedDocument {
   readonly document: ApiDocument
@@ -329,7 +316,8 @@ const MAX_DOCUMENTS = 8
 
 /**
  * `openApi` for frequent use: it returns the same document and the same JSON until a route is added. TypeErrors of
- * options are thrown here, those of `openApi` at the first request.
+ * options are thrown here, those of `openApi` at the first request. The document is built again when the router has
+ * changed, or when a request shows another name of a cookie.
  *
  * @example
  * import Router from '@koa/router'

@@ -151,18 +151,16 @@ export const withoutExtensions = <T>(options: T): T =>
 /** What is described: the same options, with the Request Body Object of a schema. */
 export type DescribedOperation = Given<Omit<OperationOptions, 'requestBody'>> & { readonly requestBody?: Body }
 
-/*
- * The request body of an operation from what the application decodes it with: a codec of io-ts, or a Standard Schema.
- *
- * It describes the body, so that a docs page has a field for it. It decodes nothing: that stays with the handler. What has no
- * JSON Schema is described as any JSON.
- */
-
 /** What a JSON body must look like (JSON Schema 2020-12); empty: anything. */
 type JsonSchema = Readonly<Record<string, unknown>>
 
-export /** The Request Body Object for a schema or a codec. An object of OpenAPI is returned unchanged. */
-const requestBodyOf = (where: string, given: Body | Schema<unknown>): Body => {
+/**
+ * The Request Body Object for a schema or a codec. An object of OpenAPI is returned unchanged.
+ *
+ * It describes the body, so that a docs page has a field for it. It decodes nothing: that stays with the handler. What
+ * has no JSON Schema is described as any JSON.
+ */
+export const requestBodyOf = (where: string, given: Body | Schema<unknown>): Body => {
   if (isStandard(given)) return jsonBody(fromStandard(standardOf(where, given)))
   return isCodec(given) ? jsonBody(fromCodec(given)) : given
 }

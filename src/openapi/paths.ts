@@ -9,13 +9,7 @@ export const listed = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch
 /** A method that OpenAPI lists. */
 export type ListedMethod = (typeof listed)[number]
 
-/*
- * Translates a router's pattern into OpenAPI's path templates: `/pets{/:id}` becomes `/pets/{id}` and `/pets`.
- *
- * It uses the same parser as the router. For a pattern that has no template (a RegExp), it returns the reason.
- */
-
-/** A path as OpenAPI writes it. */
+/** A path as OpenAPI writes it. It comes from a router's pattern: `/pets{/:id}` becomes `/pets/{id}` and `/pets`. */
 export interface PathTemplate {
   /** `/pets/{id}` */
   readonly path: string
@@ -36,7 +30,7 @@ interface PathParameter {
 
 /**
  * The templates of a pattern, with and without its optional groups, the longest first; or why one of them cannot be
- * written.
+ * written. It uses the same parser as the router. A RegExp has no template.
  */
 export const templatesOf = (pattern: string | RegExp): ReadonlyArray<E.Either<string, PathTemplate>> => {
   if (typeof pattern !== 'string') return [E.left('a regular expression is not a path template')]

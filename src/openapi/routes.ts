@@ -139,11 +139,7 @@ const undescribedPart = (
   return { route, entry }
 }
 
-/*
- * Gives the operations of a router their places in a document, which has one for each path template and method.
- */
-
-/** An operation in its place. */
+/** An operation in its place. A document has one for each path template and method. */
 interface Placed extends RouteOperation {
   readonly path: string
   /** The names of the path's parameters in the document. */

@@ -211,10 +211,6 @@ const clash = ({ name, where }: SchemeUse, other: SchemeUse): TypeError =>
       : `openApi: the security schemes called "${name}" of ${where} and of ${other.where} differ; give each its own schemeName`,
   )
 
-/*
- * The request body that a form demands (`formAuth`).
- */
-
 const fieldsIn = ({ demands }: Alternative): ReadonlyArray<string> => [
   ...new Set(demands.flatMap(({ leaf }) => leaf.fields ?? [])),
 ]
@@ -246,7 +242,7 @@ const formSchema = (fields: ReadonlyArray<string>): OpenAPIV3_1.SchemaObject => 
   ),
 })
 
-/** The request body that an operation's guard demands; `undefined` if it reads none. */
+/** The request body that an operation's guard demands, such as `formAuth`; `undefined` if it reads none. */
 export const requestBodyOf = (
   description: Description | undefined,
   method: ListedMethod,
@@ -260,13 +256,6 @@ export const requestBodyOf = (
     content: { 'application/x-www-form-urlencoded': { schema: schema() }, 'application/json': { schema: schema() } },
   }
 }
-
-/*
- * The answers that a guard gives instead of the operation, as OpenAPI Responses: 401, 403, 429 and 503. Each is written once, as a
- * component.
- *
- * If an operation describes the same status itself, its description stays. Its own 401 still names the challenge.
- */
 
 type Responses = OpenAPIV3_1.ResponsesObject
 
@@ -316,7 +305,10 @@ const refusesOrigins = (description: Description, method: ListedMethod): boolean
 const challenge = '#/components/headers/WWW-Authenticate'
 const challengeHeader = () => ({ 'WWW-Authenticate': { $ref: challenge } })
 
-/** The responses of an operation: its own, and those of its guard. */
+/**
+ * The responses of an operation: its own, and those of its guard. If an operation describes the same status itself, its
+ * description stays. Its own 401 still names the challenge. The answers of guards are written once, as components.
+ */
 export const responsesOf = (own: Responses | undefined, failures: ReadonlyArray<FailureStatus>): Responses => {
   const isBare = own === undefined || Object.keys(own).length === 0
   const responses: Responses = isBare ? { 200: { description: 'OK' } } : { ...own }

@@ -27,11 +27,6 @@ import {
   type StoredPassword,
 } from './StoredPassword.js'
 
-/*
- * A queue: some work is done at a time, and the rest waits in the order in which it came. Work is refused if the queue
- * is full, or if it waits too long.
- */
-
 /** The limits of a queue. */
 interface QueueOptions {
   /** How much work is done at a time. */
@@ -51,7 +46,10 @@ interface Waiting {
   readonly giveUp: () => void
 }
 
-/** Makes a queue. */
+/**
+ * Makes a queue. Work that waits is done in the order in which it came. It is refused if the queue is full, or if it
+ * waits too long.
+ */
 export const makeQueue = ({ width, limit, patience }: QueueOptions): Queue => {
   const waiting: Waiting[] = []
   let working = 0
@@ -77,8 +75,8 @@ export const makeQueue = ({ width, limit, patience }: QueueOptions): Queue => {
 }
 
 /*
- * The algorithms that hash passwords: Argon2id of node:crypto, or else of `@node-rs/argon2`, or else scrypt.
- * `@node-rs/bcrypt` verifies old passwords of bcrypt. All work on Node's threads, not on the event loop.
+ * The algorithm is Argon2id of node:crypto, or else of `@node-rs/argon2`, or else scrypt. `@node-rs/bcrypt` verifies
+ * old passwords of bcrypt. All work on Node's threads, not on the event loop.
  */
 
 /** Makes a key of a password and a salt. */
@@ -322,14 +320,6 @@ const matches = async (stored: StoredPassword, password: Buffer): Promise<boolea
   )
 }
 
-/*
- * The work of a wrong password. Users of an older system have hashes of other kinds and costs. If each took its own time, an attacker
- * could learn from the time which users exist.
- *
- * So this process notes how long each kind of hash takes. Whatever a wrong password takes less than the costliest of them, it takes as
- * more work, in units of scrypt, which are measured, too. An unknown user's password takes a hash of today first.
- */
-
 // `parse` bounds the costs, and an application has few kinds of hashes
 const MAX_KINDS = 100
 
@@ -365,7 +355,14 @@ const MEASURED = 3
 // In milliseconds. One user whose hash takes seconds must not make each wrong password take seconds
 const MOST = 3000
 
-/** Does what a cheaper kind of hash lacks to the costliest. */
+/**
+ * Does what a cheaper kind of hash lacks to the costliest.
+ *
+ * Users of an older system have hashes of other kinds and costs. If each took its own time, an attacker could learn
+ * from the time which users exist. So this process notes how long each kind of hash takes. Whatever a wrong password
+ * takes less than the costliest of them, it takes as more work, in units of scrypt, which are measured, too. An unknown
+ * user's password takes a hash of today first.
+ */
 const completed = async (stored: StoredPassword, password: Buffer): Promise<false> => {
   const all = shared()
   const costliest = Math.min(MOST, Math.max(...all.durations.values()))

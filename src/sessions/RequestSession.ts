@@ -75,12 +75,6 @@ const bindingOf = ({ keys, name }: SessionOwner, sessionId: string) => ({
   sessionId,
 })
 
-/*
- * The session of one request as the store knows it: what was read, written and ended, and whether the store failed.
- *
- * Its fields are private, and change only by the named transitions. It does not know who is signed in.
- */
-
 /** What a request did to an id in the store. */
 interface StoredId {
   /** The JSON that was read; `undefined` for an id that was made in this request. */
@@ -90,7 +84,10 @@ interface StoredId {
   isEnded: boolean
 }
 
-/** What the store knows of the session. */
+/**
+ * What the store knows of the session. Its fields are private, and change only by the named transitions. It does not
+ * know who is signed in.
+ */
 class StoredSession {
   /** The data in the store, as JSON; `null` for a session that was ended. */
   #text: string | null | undefined

@@ -58,10 +58,6 @@ export const spentOver = (store: SessionStore): Spent => ({
 /** The digest of an id, which a backend gets instead of the id. */
 export const digestOf = (id: string): string => createHash('sha256').update(id).digest('base64url')
 
-/*
- * Adds a time limit to a store of sessions.
- */
-
 /** A store that rejects with `StoreUnavailable` when it fails, and after `timeout` milliseconds. */
 export const timedStore = (store: SessionStore, timeout: number): SessionStore => {
   const timed = within('sessions', timeout)
@@ -81,10 +77,6 @@ export const timedStore = (store: SessionStore, timeout: number): SessionStore =
   }
 }
 
-/*
- * Sessions in this process, for development and tests. They are lost when it ends, and no other process knows them.
- */
-
 interface Kept {
   /** `undefined`: the session was ended. */
   readonly text: string | undefined
@@ -94,7 +86,8 @@ interface Kept {
 const SWEEP_EVERY = 1000
 
 /**
- * A store that keeps sessions in memory, and drops expired ones.
+ * A store that keeps sessions in memory, and drops expired ones. It is for development and tests: the sessions are lost
+ * when the process ends, and no other process knows them.
  *
  * @example
  * import { memoryStore } from 'koa-with-auth/sessions'

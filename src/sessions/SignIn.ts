@@ -136,15 +136,11 @@ export const verified = (
 const boundText = ({ id, at, mark, details }: SignIn, { name, sessionId }: SignInBinding): string =>
   JSON.stringify(['koa-with-auth/sessions', name, sessionId, id, at, mark, ...(details === undefined ? [] : [details])])
 
-/*
- * The ids of sessions. An id that is made at a sign-in also contains who signed in, encrypted with a key of the
- * application.
- *
- * So the session and the mark of its user can be read at the same time, in one round trip to the store. The user in the
- * id is only a guess: the record in the session decides who is signed in.
+/**
+ * Makes ids and reads them. An id that is made at a sign-in also contains who signed in, encrypted with a key of the
+ * application. So the session and the mark of its user can be read at the same time, in one round trip to the store.
+ * The user in the id is only a guess: the record in the session decides who is signed in.
  */
-
-/** Makes ids and reads them. */
 export interface SessionIds {
   /** Makes an id of 32 random bytes. If a user is signed in, the id also contains who it is. */
   readonly made: (user: string | undefined) => string
@@ -287,10 +283,6 @@ class RequestReports {
   }
 }
 
-/*
- * The functions that sign users in and out, as types, and the context that they take.
- */
-
 /** Any context of Koa's or of a router's. */
 export interface WithRequest {
   readonly request: Request
@@ -376,14 +368,11 @@ export interface Signing<U> {
   readonly endSession: (id: string, which: string) => Promise<boolean>
 }
 
-/*
- * Says which sign-in a request belongs to. A socket or a stream outlives the request, and must end with the session.
- */
-
 /**
- * Returns the digests of the user and the session of a request, which the records of `onSignedOut` contain, too. Returns
- * `undefined` if the caller is not signed in, or if the session is unknown because of an outage. Store the digests with a socket or
- * a stream, and compare them with `endsSignIn`.
+ * Returns the digests of the user and the session of a request, which the records of `onSignedOut` contain, too.
+ * Returns `undefined` if the caller is not signed in, or if the session is unknown because of an outage. Store the
+ * digests with a socket or a stream, and compare them with `endsSignIn`. A socket or a stream outlives the request, and
+ * must end with the session.
  *
  * It reports what was true when the session was read. A listener that is added later does not hear of a sign-out in between; the
  * guide "Sessions" shows how to hear of it.
@@ -403,12 +392,10 @@ export interface Signing<U> {
  */
 export const signInDigests = ({ request }: WithRequest): SignInDigests | undefined => signInDigestsOf(request.ctx)
 
-/*
- * The error that `logIn` and `logOut` throw if they must refuse. The middleware of the sessions answers it like a
- * guard.
+/**
+ * Signing in or out was refused: another site made the browser ask (403), or the store cannot be asked now (503).
+ * `logIn` and `logOut` throw it. The middleware of the sessions answers it like a guard.
  */
-
-/** Signing in or out was refused: another site made the browser ask (403), or the store cannot be asked now (503). */
 export class SignInRefused extends Error {
   override readonly name = 'SignInRefused'
   readonly code = 'ERR_SIGN_IN_REFUSED'

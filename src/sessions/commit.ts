@@ -13,13 +13,6 @@ import type { SessionCookie } from './SessionCookie.js'
 import { digestOf, type SessionStore } from './SessionStore.js'
 import { unavailable } from './SignIn.js'
 
-/*
- * Undoes the changes of a session by an operation that threw, even if a handler answers the exception. Its cookie is
- * not sent, an id that was made in the request is ended, and the old data of an older id are written back.
- *
- * A session that was ended stays ended.
- */
-
 /** The options of the application that this needs. All times are in milliseconds. */
 interface TakeBackOptions {
   readonly store: SessionStore
@@ -31,6 +24,9 @@ interface TakeBackOptions {
 /**
  * Undoes what the request did. Never rejects: in an outage something may stay in the store, but its cookie was not
  * sent.
+ *
+ * It is for an operation that threw, even if a handler answers the exception. An id that was made in the request is
+ * ended, and the old data of an older id are written back. A session that was ended stays ended.
  */
 export const takeBack = async (
   ctx: Context,
@@ -132,15 +128,15 @@ const keep = async (ctx: Context, session: RequestSession, { https, idle }: Comm
 
 const isAging = (expire: unknown, idle: number): boolean => typeof expire === 'number' && expire - Date.now() < idle / 2
 
-/*
- * Keeps shared caches from storing a response that sets the session's cookie. They would send the session to the next
- * visitor, because they may store all fields of a response (RFC 9111 §3).
+/**
+ * Watches the head of a response. It also adds the cookie's domain where the cookie library forgets it.
  *
- * This happens when the head is written, so no later `Cache-Control` of a handler or of middleware can undo it. Middleware
- * above that replaced `writeHead` itself is called after it, and what it writes there is its own decision.
+ * A shared cache would send the session to the next visitor, because it may store all fields of a response (RFC 9111
+ * §3). So a response that sets the session's cookie is kept out of it.
+ *
+ * This happens when the head is written, so no later `Cache-Control` of a handler or of middleware can undo it.
+ * Middleware above that replaced `writeHead` itself is called after it, and what it writes there is its own decision.
  */
-
-/** Watches the head of a response. It also adds the cookie's domain where the cookie library forgets it. */
 export const keepUncached = (response: ServerResponse, cookie: SessionCookie): void => {
   // Safe: it is called in the same way
   const writeHead = response.writeHead as WriteHead

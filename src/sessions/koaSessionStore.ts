@@ -124,15 +124,10 @@ const fieldIn = (data: object, key: string): ReadonlyArray<readonly [string, unk
   return value === undefined ? [] : [[key, value]]
 }
 
-/*
- * Reads a session: who is signed in by it, and whether it is over.
- *
- * If the id says who is probably signed in, the session and the mark of its user are read at the same time.
- */
-
 /**
  * A store for koa-session. `get` resolves to `undefined` in an outage and for a session that is over, and removes
- * forged sign-ins.
+ * forged sign-ins. If the id says who is probably signed in, the session and the mark of its user are read at the same
+ * time.
  */
 export const recognizing = (
   kept: KoaSessionStore,

@@ -48,10 +48,6 @@ import { commit, keepUncached, takeBack } from './commit.js'
 import { koaSessionStore, recognizing } from './koaSessionStore.js'
 import { duration, MARK_LIFETIMES, signing } from './signing.js'
 
-/*
- * The options of `sessions`, and their defaults. Weak options are refused here.
- */
-
 type Flag = boolean | null | undefined
 
 // The type of a field in each member of a union of users
@@ -238,10 +234,6 @@ const defaultStore = (isProduction: boolean): SessionStore => {
     'sessions(app, { store }) is required in production: use sqliteStore of koa-with-auth/sessions/sqlite, or redisStore of koa-with-auth/sessions/redis',
   )
 }
-
-/*
- * The options of koa-session that no application changes.
- */
 
 /** koa-session and its cookies read these even if they are not given: then from a polluted prototype (D-S12). */
 const unpolluted = {

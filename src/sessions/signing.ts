@@ -75,12 +75,9 @@ const begin = (given: WithRequest, owner: SessionOwner): Begun => {
   return { ctx, session }
 }
 
-/*
- * Outside of a guarded operation nothing notes that a later function threw. If middleware answered that exception, the
- * user would be signed in all the same. So it is an error there. `sessions` throws it once more, so that the answer is
- * a 500 even if the application swallows it, or does not await the call.
- */
-
+// Outside of a guarded operation nothing notes that a later function threw. If middleware answered that exception, the
+// user would be signed in all the same. So it is an error there. `sessions` throws it once more, so that the answer is
+// a 500 even if the application swallows it, or does not await the call.
 const outside =
   'logIn, logOut, addProof: they work only inside of a guarded operation, until it ends; if anyone may call it, write withAuth(null) right after its path: router.post(path, withAuth(null), handler)'
 
@@ -257,15 +254,11 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
   },
 })
 
-/*
- * `logIn` and `logOut` for files that cannot see the application, such as a router in its own file. They find the sessions by the
- * request.
- */
-
 /**
- * Calls the `logIn` that `sessions(app, ...)` returned for the application of this request. `user` must be a user of its
- * `loadUser`; the compiler cannot check that here. Rejects if the request came through no sessions, or if `identify` of the
- * application cannot identify the user.
+ * Calls the `logIn` that `sessions(app, ...)` returned for the application of this request. `user` must be a user of
+ * its `loadUser`; the compiler cannot check that here. Rejects if the request came through no sessions, or if
+ * `identify` of the application cannot identify the user. It is for files that cannot see the application, such as a
+ * router in its own file: it finds the sessions by the request.
  *
  * @example
  * import Router from '@koa/router'

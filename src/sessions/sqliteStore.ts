@@ -8,11 +8,6 @@ import { checkOptions, declareFactory } from '../core/options.js'
 import { fileUrl, sqliteEngine, sqliteFile, type SqliteEngine, type SqlValue } from '../stores/sqlite.js'
 import type { SessionStore } from './SessionStore.js'
 
-/*
- * The statements of the SQLite store. Each finds its rows by a key or an index, so it takes the same time for a
- * thousand sessions and for a hundred million.
- */
-
 // Each deleted row is on another page, which is read and written on the event loop. A write adds at most one row, so
 // deleting a few keeps up.
 const SWEPT_AT_ONCE = 8
@@ -34,7 +29,10 @@ export const check =
 const sweep = (table: string, key: string) =>
   `delete from ${table} where ${key} in (select ${key} from ${table} where until <= ? limit ${SWEPT_AT_ONCE})`
 
-/** The statements, by what they do; times are milliseconds since 1970. */
+/**
+ * The statements, by what they do; times are milliseconds since 1970. Each finds its rows by a key or an index, so it
+ * takes the same time for a thousand sessions and for a hundred million.
+ */
 export const statements = {
   read: 'select text from auth_sessions where id = ? and until > ?',
   // an expired row counts as missing

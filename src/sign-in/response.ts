@@ -96,13 +96,11 @@ if (isOurs(window.opener)) {
 
 const allowed = `script-src 'sha256-${createHash('sha256').update(script).digest('base64')}'; form-action 'none'`
 
-/*
- * The page on which a sign-in in a popup ends. It posts the return path to its opener, if that is of the same origin, and
- * closes itself. Nothing else is in it, so whoever gets the message learns nothing that the opener does not know.
- *
- * An opener of another origin cannot be asked for its origin: the browser throws. It gets nothing. The opener is missing if
- * a page on the way had the policy `Cross-Origin-Opener-Policy: same-origin`, or if the popup was opened with `noopener`.
- */
+// The page on which a sign-in in a popup ends posts the return path to its opener, if that is of the same origin, and
+// closes itself. Nothing else is in it, so whoever gets the message learns nothing that the opener does not know.
+// An opener of another origin cannot be asked for its origin: the browser throws. It gets nothing. The opener is
+// missing if a page on the way had the policy `Cross-Origin-Opener-Policy: same-origin`, or if the popup was opened
+// with `noopener`.
 const respondToOpener = (ctx: Context, path: string): void => {
   const to = escaped(path)
   respondPage(

@@ -10,10 +10,6 @@ import { BasicCredentials } from '../core/Credentials.js'
 import { adding, inWords, putting, valuesAt, without, type CredentialLocation } from './CredentialLocation.js'
 import type { RequestSpec } from './requests.js'
 
-/*
- * Credentials that careless code accepts.
- */
-
 /**
  * Strings that careless code accepts: empty values as strings, names that every object has, names of properties of arrays, strings,
  * functions, Buffers, Errors and other objects that are used as a table of keys, patterns, and one that is far too long. The empty
@@ -48,12 +44,10 @@ export const notoriousTexts: ReadonlyArray<string> = [
   'A'.repeat(9000),
 ]
 
-/*
- * Credentials that are nearly right. A comparison by prefix, in any letter case, as a number or as a pattern would let
- * them in.
+/**
+ * Other spellings of the credential in a place; for Basic, of its user name and of its password. A comparison by
+ * prefix, in any letter case, as a number or as a pattern would let them in.
  */
-
-/** Other spellings of the credential in a place; for Basic, of its user name and of its password. */
 export const misspellings = (location: CredentialLocation, value: string): ReadonlyArray<string> => {
   const distinct = (texts: ReadonlyArray<string>) => [...new Set(texts)].filter((text) => text !== value)
   if (location.in === 'authorization' && location.name.toLowerCase() === 'basic') {
@@ -222,10 +216,6 @@ const underOtherSchemes = (location: CredentialLocation, value: string, spec: Re
     rest,
   }))
 }
-
-/*
- * Finds credentials that were sent in a response.
- */
 
 /** The forms in which a string can contain a credential: as it is, in base64, in a URL. */
 const traces = (secret: string): ReadonlyArray<string> => {

@@ -22,11 +22,6 @@ import {
 } from './probing.js'
 import { impostors, mergeRequests, printed, type HeaderLine, type RequestSpec } from './requests.js'
 
-/*
- * Judges the response to a request without a valid credential. It must be a refusal of this operation, with a
- * challenge, and no handler must have run.
- */
-
 /** What is expected of the result. */
 interface Expectation {
   readonly tested: Tested
@@ -68,7 +63,10 @@ const unreached = (violation: ReturnType<typeof violationOf>): Violation =>
     'is this the router that is mounted in the application? Name a path that leads to it in { params } or { paths }, and its host in { fields }',
   )
 
-/** Judges a guarded operation: it must refuse callers who are not authenticated. */
+/**
+ * Judges a guarded operation: it must refuse callers who are not authenticated. The response must be a refusal of this
+ * operation, with a challenge, and no handler must have run.
+ */
 const judge = async (probe: Probe, expected: Expectation): Promise<Violation | undefined> => {
   const { answer, trace } = probe
   const { tested, attack } = expected
@@ -136,10 +134,6 @@ const judgeRefusal = (
 // Several challenges may be in one line (RFC 9110 §11.6.1)
 const names = (line: string, scheme: string): boolean =>
   line.split(/, */).some((part) => part === scheme || part.startsWith(`${scheme} `))
-
-/*
- * Sends each operation of a served application requests that it must refuse, and collects all violations.
- */
 
 /** What is expected of an application. */
 export interface GuardedOptions extends Filling {

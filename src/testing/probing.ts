@@ -23,11 +23,6 @@ import type { HeaderLine, RequestSpec } from './requests.js'
 // Routers on which `expectGuarded` is running
 const running = new WeakSet<object>()
 
-/*
- * The operations of a router, with what is needed to send requests to them: a name, a target for each method, and the
- * layer.
- */
-
 /** One operation of a router. */
 export interface Tested {
   readonly layer: Layer
@@ -212,10 +207,6 @@ const countingNone = (app: Application): Pick<Application, 'callback'> => {
 }
 
 const authOf = ({ request }: Pick<Context, 'request'>): unknown => Reflect.get(request, 'auth')
-
-/*
- * Serves an application on the loopback address, and sends it requests with header lines in any order and repeated.
- */
 
 /** A response. */
 export interface HttpResponse {

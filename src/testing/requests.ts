@@ -182,13 +182,6 @@ const joinedCookies = (fields: ReadonlyArray<HeaderLine>): ReadonlyArray<HeaderL
 /** Whether a field is `Cookie`. */
 export const isCookieField = (name: string): boolean => name.toLowerCase() === 'cookie'
 
-/*
- * A Koa request without a socket, to test code that reads a request and writes no response.
- *
- * An authenticator reads the same as over HTTP: fields, raw lines, query, cookies. What only a connection has (an
- * address, TLS) is missing, except the address of the spec.
- */
-
 /** The part of a Koa application that is needed here. It gives requests their settings and signing keys. */
 export interface ContextFactory {
   createContext(req: IncomingMessage, res: ServerResponse): { readonly request: Request }
@@ -203,6 +196,9 @@ const receive = (req: IncomingMessage, lines: string[]): void => {
 /**
  * Makes the request of a spec. The default is `GET /` without fields. `app` gives it settings and signing keys. Throws
  * a TypeError for a property that a spec does not have.
+ *
+ * The request has no socket. An authenticator reads the same as over HTTP: fields, raw lines, query, cookies. What only
+ * a connection has (an address, TLS) is missing, except the address of the spec.
  *
  * @example
  * import { httpBearer } from 'koa-with-auth'
@@ -239,10 +235,6 @@ export const mockRequest = <S extends RequestSpec = RequestSpec>(
 if (mockRequest({ fields: [['Probe', 'a']] }).headers['probe'] !== 'a') {
   throw new Error('koa-with-auth/testing: this version of Node fills the fields of a request in another way')
 }
-
-/*
- * Requests without a credential that are always tried: some that claim to be a user, and a write from another site.
- */
 
 /** The host that requests name. */
 export const HOST = 'api.example'

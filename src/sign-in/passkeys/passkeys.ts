@@ -210,16 +210,16 @@ export const passkeys = <U = NamedUser>(options: PasskeysOptions<U>): Passkeys =
 
 declareFactory('passkeys', passkeys)
 
-/*
- * A page of another domain may use the passkeys of an RP id (WebAuthn §5.11): a browser on `https://shop.de` that is asked
- * for a passkey of `shop.example` fetches `https://shop.example/.well-known/webauthn`, and looks for its own origin there.
- */
 /** The path of the document, at the root of the RP id's host. */
 const path = '/.well-known/webauthn'
 
 /**
  * Middleware that serves the document of one RP id, and no other path. If an application has several ids, the host of the request
  * decides; a host that is none of them gets the first document.
+ *
+ * A page of another domain may use the passkeys of an RP id (WebAuthn §5.11): a browser on `https://shop.de` that is
+ * asked for a passkey of `shop.example` fetches `https://shop.example/.well-known/webauthn`, and looks for its own
+ * origin there.
  */
 const relatedOrigins =
   (rpId: string, origins: ReadonlyArray<string>): Middleware =>

@@ -16,11 +16,7 @@ import { checkOptions, hook, list, maybe, positive, unchecked, type Check, type 
 import { distinct, locationOf, locationsIn, putting, type CredentialLocation } from '../CredentialLocation.js'
 import { HOST, mockRequest, withBasic, type ContextFactory, type RequestSpec } from '../requests.js'
 
-/*
- * The result of calling an authenticator, also results that are forbidden.
- */
-
-/** The result of a call. */
+/** The result of a call, also one that is forbidden. */
 export type Verdict =
   | { readonly _tag: 'Passed'; readonly principal: unknown }
   | { readonly _tag: 'Failed'; readonly error: AuthError }

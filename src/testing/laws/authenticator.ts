@@ -88,10 +88,7 @@ export const checkAuthenticator = async (authenticator: AuthenticatorLike, optio
   refuse('an authenticator', violations.flat())
 }
 
-/*
- * Laws of an authenticator's description, on which OpenAPI, the challenges, `Vary` and the check for CSRF rely.
- */
-
+// OpenAPI, the challenges, `Vary` and the check for CSRF rely on the description of an authenticator
 interface LawCase {
   readonly what: string
   readonly spec: RequestSpec
@@ -250,11 +247,6 @@ const offersChallenges: Law = lawAbout<{ readonly spec: RequestSpec }>(
       : `it describes the HTTP scheme ${missing[0]}, but offers ${offered.join(', ') || 'nothing'}; clients send what it describes`
   },
 )
-
-/*
- * The law of other sites: if browsers send a credential by themselves, a write that another site makes a browser send
- * is refused.
- */
 
 const isSentByBrowsers = (leaf: Leaf): boolean => {
   const location = locationOf(leaf)

@@ -25,10 +25,6 @@ import { inWords, valueInWords } from './Subject.js'
 import type { LawTest } from './authenticator.js'
 import { failures, secrets } from './random.js'
 
-/*
- * The laws of an error mapper.
- */
-
 /** A failure, its request, and the secret in both. */
 interface Case {
   readonly error: AuthError

@@ -10,10 +10,6 @@ import { inWords, putting, valuesAt } from '../CredentialLocation.js'
 import { informedAttacks, notoriousTexts, plain, unknownIn, type Attack, type Target } from '../attacks.js'
 import { decidingNothing, HOST, mergeRequests, type RequestSpec } from '../requests.js'
 
-/*
- * Wrong and hostile credentials, as fast-check arbitraries.
- */
-
 /** Secrets of at least 16 letters and digits: too long to be in a response by chance. */
 export const secrets = (): Arbitrary<string> => fc.stringMatching(/^[A-Za-z0-9]{16,40}$/)
 
@@ -30,10 +26,6 @@ export const hostileTexts = (): Arbitrary<string> =>
 const fieldCharacters = [...Array(256).keys()]
   .filter((code) => code === 9 || (code >= 32 && code !== 127))
   .map((code) => String.fromCharCode(code))
-
-/*
- * Requests without a credential, as a fast-check arbitrary.
- */
 
 /**
  * Requests without a credential: safe and unsafe methods, pages of this and of other sites, fields that must not decide
@@ -79,10 +71,6 @@ export const randomAttacks = (target: Target): Arbitrary<Attack> => {
     .tuple(requestSpecs(), attack)
     .map(([about, { spec, ...rest }]) => ({ ...rest, spec: mergeRequests(about, spec) }))
 }
-
-/*
- * Failures and challenges as fast-check arbitraries, for error mappers.
- */
 
 /** RFC 9110 §5.6.2. */
 export const tokens = (): Arbitrary<string> => fc.stringMatching(/^[A-Za-z0-9!#$%&'*+\-.^_`|~]{1,20}$/)

@@ -151,10 +151,6 @@ const isSame = (one: Verdict, other: Verdict, equal: Subject['equal']): boolean 
   return one.error._tag === other.error._tag && tags(one).join() === tags(other).join()
 }
 
-/*
- * The law of secrecy: no credential that was sent is in a failure, in its response, or in an exception.
- */
-
 interface SecrecyCase {
   readonly what: string
   readonly spec: RequestSpec
@@ -191,7 +187,7 @@ const reportedBy = (verdict: Verdict, spec: RequestSpec, { requestOf }: Subject)
 const mapped = (error: Parameters<typeof defaultErrorMapper>[0], spec: RequestSpec, requestOf: Subject['requestOf']) =>
   JSON.stringify(defaultErrorMapper(error, requestOf(spec)))
 
-/** No credential that was sent comes back. */
+/** No credential that was sent comes back. It is not in a failure, in its response, or in an exception. */
 const secrecy: Law = lawAbout<SecrecyCase>(
   'leaks nothing: no credential that was sent is in a failure, a challenge or an exception',
   asking,
