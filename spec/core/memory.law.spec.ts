@@ -73,6 +73,8 @@ describe('memory', () => {
             }
           }
         }),
+        // fewer would not reach every branch
+        { numRuns: 300 },
       )
     },
   )
