@@ -41,6 +41,15 @@ describe('also', () => {
     const nothing: Requirement.Requirement = { _tag: 'Also', authenticators: [] as never }
     expect(() => passing(nothing)).toThrow('a requirement: also(...) holds no authenticator')
     expect(() => withAuth(nothing as never)).toThrow('withAuth(also(...)): also(...) holds no authenticator')
+    expect(() => concat(also(a), nothing)).toThrow('a requirement: also(...) holds no authenticator')
+  })
+
+  it('a requirement that holds none is a TypeError, and never public', () => {
+    // Safe: the types do not allow this
+    const broken: Requirement.Requirement = { _tag: 'Require', authenticator: undefined as never }
+    const message = 'a requirement without an authenticator would let everybody in'
+    expect(() => passing(broken)).toThrow(message)
+    expect(() => concat(broken, also(a))).toThrow(message)
   })
 })
 
