@@ -57,8 +57,8 @@ import {
 import { decoderOf, schemaLike, type Schema } from './Schema.js'
 import { deepFreeze, frozenCopy } from './data.js'
 import { functionName } from './functionName.js'
-import { checkMember } from './members.js'
 import {
+  checkMember,
   checkOptions,
   credential,
   credentialHook,

@@ -23,8 +23,7 @@ import {
 } from './Description.js'
 import { deepFreeze } from './data.js'
 import { conditionName, digestOf, functionName } from './functionName.js'
-import { checkHook, declareFactory, checkOptions, hook, maybe } from './options.js'
-import { checkMember } from './members.js'
+import { checkMember, checkHook, declareFactory, checkOptions, hook, maybe } from './options.js'
 
 type Decide = (principal: never, request: Request) => unknown
 

@@ -27,8 +27,7 @@ import {
   type Description,
 } from './Description.js'
 import { isAnonymous, withPrincipalOf, type Evaluation, type Result } from './Result.js'
-import { checkMember } from './members.js'
-import { declareFactory, typeName } from './options.js'
+import { checkMember, declareFactory, typeName } from './options.js'
 
 /**
  * Tries another authenticator if this one fails, and keeps both failures. After an outage or an exception, it does not try the

@@ -45,8 +45,7 @@ import {
   type Result,
 } from './Result.js'
 import { functionName } from './functionName.js'
-import { checkMember } from './members.js'
-import { checkHook, declareFactory } from './options.js'
+import { checkMember, checkHook, declareFactory } from './options.js'
 
 /** What can be a principal: no type that may be `false`, `null` or `undefined`. */
 export type Principal = object | string | number | bigint | symbol | true

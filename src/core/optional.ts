@@ -19,8 +19,7 @@ import {
   type Halves,
   type PrincipalOf,
 } from './Authenticator.js'
-import { declareFactory } from './options.js'
-import { checkMember } from './members.js'
+import { checkMember, declareFactory } from './options.js'
 
 const unless =
   (factory: string, passes: (error: AuthError) => boolean, lenient: boolean) =>

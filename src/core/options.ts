@@ -61,6 +61,24 @@ export const checkHook = (where: string, hook: unknown, arity: number, fix = "se
   }
 }
 
+/**
+ * Throws a TypeError for a value that cannot be a member of a combinator. Otherwise it would let everybody in, or refuse everybody.
+ */
+export const checkMember = (where: string, member: unknown): void => {
+  if (Array.isArray(member)) throw new TypeError(`${where} is a list in a list; write one list, or anyOf([...])`)
+  if (member === undefined)
+    throw new TypeError(
+      `${where} is undefined; is it imported before it is defined? Only null makes an operation public`,
+    )
+  if (member === null)
+    throw new TypeError(`${where} is null; write null alone: withAuth(null) makes an operation public`)
+  if (typeof member !== 'function')
+    throw new TypeError(
+      `${where} must be an authenticator, such as httpBearer({ ... }), or a function of the request, not ${typeName(member)}`,
+    )
+  checkHook(where, member, 1, 'write (request) => principal; middleware is no authenticator')
+}
+
 /** Throws a TypeError for a value that an option must not have. `where` names the option. */
 export type Check = (where: string, value: unknown) => void
 

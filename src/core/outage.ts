@@ -23,8 +23,7 @@ import {
 import { leaves, schemeNameOf, wrappedBy, type Description } from './Description.js'
 import { deepFreeze } from './data.js'
 import { functionName } from './functionName.js'
-import { checkHook, declareFactory, positive } from './options.js'
-import { checkMember } from './members.js'
+import { checkMember, checkHook, declareFactory, positive } from './options.js'
 
 const tooSlow: Result<never> = deepFreeze(E.left(unavailable()))
 

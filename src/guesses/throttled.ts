@@ -39,9 +39,9 @@ import { isForged, isFromElsewhere } from '../core/CrossOrigin.js'
 import { withChallenges, wrappedBy, type Leaf } from '../core/Description.js'
 import { andThen, failureOf, type Evaluation, type Decoded } from '../core/Result.js'
 import { functionName } from '../core/functionName.js'
-import { checkMember } from '../core/members.js'
 import { fromNow, memory } from '../core/memory.js'
 import {
+  checkMember,
   checkOptions,
   declareFactory,
   hook,

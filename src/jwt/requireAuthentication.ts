@@ -8,8 +8,7 @@ import { isToken, leaves } from '../core/Description.js'
 import { ageInWords } from '../core/Proof.js'
 import { scoped } from '../core/authorize.js'
 import { ownFields } from '../core/data.js'
-import { checkMember } from '../core/members.js'
-import { checkOptions, declareFactory, hook, maybe, type Check, type Checks } from '../core/options.js'
+import { checkMember, checkOptions, declareFactory, hook, maybe, type Check, type Checks } from '../core/options.js'
 
 /** The claims that say how the user of a token authenticated (RFC 9068 §2.2.1, RFC 9470 §6). */
 export interface AuthenticationClaims {

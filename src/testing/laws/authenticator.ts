@@ -16,8 +16,8 @@
  * | challenges     | a scheme that no 401 offers                                              |
  * | other sites    | a cookie that is said not to be ambient                                  |
  */
+import { checkMember } from '../../core/options.js'
 import type { AuthenticatorLike } from '../../core/Authenticator.js'
-import { checkMember } from '../../core/members.js'
 import { refuse } from '../LawViolations.js'
 import { letSomebodyIn, subjectOf, type LawOptions, type Subject, type Verdict } from './Subject.js'
 import { attacksOn, lawAbout, resultLaws, type Law } from './verdicts.js'
