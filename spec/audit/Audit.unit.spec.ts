@@ -1,4 +1,4 @@
-/** `audit(router)`: what a line reports, as data and as a table. For levels see levels.unit.spec.ts. */
+/** `audit(router)`: what a line reports, as data and as a table. For levels see router-levels.unit.spec.ts. */
 import Router, { type RouterInstance } from '@koa/router'
 import { also, apiApp, httpBearer, operation, optional, withAuth } from 'koa-with-auth'
 import { audit, type Audit, type AuditedOperation } from 'koa-with-auth/audit'
