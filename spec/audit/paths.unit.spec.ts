@@ -3,7 +3,7 @@ import Router from '@koa/router'
 import fc from 'fast-check'
 import { pathToRegexp } from 'path-to-regexp-6'
 import { describe, expect, it } from 'vitest'
-import { behind, make, type PathPattern } from '../../src/audit/paths.js'
+import { behind, findPath, make, type PathPattern } from '../../src/audit/paths.js'
 import { relate, routedPath, type RoutedPath } from '../../src/audit/RoutedPath.js'
 
 const options = fc.record({ sensitive: fc.boolean(), strict: fc.boolean() })
@@ -110,6 +110,17 @@ describe('the relation of two paths', () => {
       hasPathsOfItsOwn: false,
     })
   })
+
+  it('is found if the router refuses one of two alternatives that end alike', () => {
+    const [one, other] = [make('/a{/*p}/ab', {})!, make('/:p/{-:q}/a/ab', {})!]
+    expect(findPath('of both', one, other, (path) => !path.includes('//'))).toBe('/a/-x/a/ab')
+  })
+
+  it('of characters of two code units is known', () =>
+    expect(relate(routed('/\u{1f600}/:id')!.routed, routed('/:a/x')!.routed)).toMatchObject({
+      overlap: 'yes',
+      example: '/\u{1f600}/x',
+    }))
 
   it.each([
     ['/*a-*b-*c-*d-*e-*f', '/*a.*b.*c.*d.*e.*f'],

@@ -11,10 +11,12 @@
 import { parse, type Token } from 'path-to-regexp'
 import type { RouterLayer } from '../koa/layer.js'
 
-// One or more characters of a segment, one or more of any kind, and one that no pattern names. No request has them
+// One or more characters of a segment, one or more of any kind, the end, and a character that no pattern names. No
+// request has them
 const SEGMENT = '\0'
 const ANYTHING = '\x01'
-const UNNAMED = '\x02'
+const END = '\x02'
+const UNNAMED = '\x03'
 
 const captures = { param: SEGMENT, wildcard: ANYTHING }
 
@@ -46,7 +48,7 @@ export const make = (
   const endings = end ? (strict ? [''] : ['', '/']) : ['', '/', `/${ANYTHING}`]
   try {
     const texts = textsOf(parse(path).tokens)
-    return texts.length > MAX_ALTERNATIVES || /[\0-\x02]/.test(path) ? undefined : patternOf(texts, endings, sensitive)
+    return texts.length > MAX_ALTERNATIVES || /[\0-\x03]/.test(path) ? undefined : patternOf(texts, endings, sensitive)
   } catch {
     return undefined
   }
@@ -126,7 +128,7 @@ export const behind = (
 ): ReadonlyArray<string> => {
   const rests = new Set<string>()
   for (const text of texts) {
-    const [atom = ''] = text
+    const atom = text.charAt(0)
     const isCaptured = atom === ANYTHING || (atom === SEGMENT && char !== '/')
     // a capture may have more characters
     if (isCaptured) rests.add(text)
@@ -156,12 +158,12 @@ export const findPath = (
 ): string | false | undefined => {
   const isOfBoth = wanted === 'of both'
   const unnamed = unnamedIn([...first.texts, ...second.texts])
-  const queue = [{ path: '', ones: first.texts, others: second.texts }]
+  const queue = [{ path: '', ones: withEnds(first), others: withEnds(second) }]
   const seen = new Set<string>()
   let isRefuted = false
   // also of a pair of states that was seen, because the RegExps know more
   const isFound = ({ path, ones, others }: (typeof queue)[number]): boolean => {
-    if (!ones.includes('') || others.includes('') !== isOfBoth) return false
+    if (!ones.some(isAtEnd) || others.some(isAtEnd) !== isOfBoth) return false
     isRefuted = true
     return confirm(path)
   }
@@ -180,9 +182,14 @@ export const findPath = (
   return isRefuted ? undefined : false
 }
 
+// Alternatives that end alike stay apart, because the RegExps may refuse a path of one of them only
+const withEnds = ({ texts }: PathPattern): ReadonlyArray<string> => texts.map((text, at) => `${text}${END}${at}`)
+
+const isAtEnd = (text: string): boolean => text.startsWith(END)
+
 // The first characters of texts, in both cases, and one for all others
 const charactersAt = (texts: ReadonlyArray<string>, unnamed: string): ReadonlySet<string> => {
-  const named = texts.map(([char = '']) => char).filter((char) => char > UNNAMED)
+  const named = texts.map((text) => text.charAt(0)).filter((char) => char > UNNAMED)
   const spelled = named.flatMap((char) => [char, char.toLowerCase(), char.toUpperCase()])
   return new Set([unnamed, '/', ...spelled.filter(({ length }) => length === 1)])
 }
