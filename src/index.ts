@@ -66,6 +66,7 @@ export type {
   Raised,
   Throttled,
   Unavailable,
+  Why,
 } from './core/AuthError.js'
 
 /** What a 401 offers: constructor and rendering. */

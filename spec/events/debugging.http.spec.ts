@@ -30,13 +30,13 @@ describe('NODE_DEBUG', () => {
       '  POST /reports: user, by router /reports',
       'ASKED',
       'GET /reports/:id 200 accepted by user; router /reports, 0 ms',
-      'GET /reports/:id 401 refused (invalid) by user; router /reports, 0 ms',
+      'GET /reports/:id 401 refused (invalid: hook) by user; router /reports, 0 ms',
       'a router of 4 operations',
       '  GET /either: apiKeyHeader_X-Key, or user, by operation',
       '  GET /optional: user, or anonymous, by operation',
       '  GET /open: public, by operation',
       '  GET /bare: no guard',
-      'GET /either 401 refused (invalid): apiKeyHeader_X-Key invalid, user absent; operation, 0 ms',
+      'GET /either 401 refused (invalid: hook): apiKeyHeader_X-Key invalid: hook, user absent; operation, 0 ms',
       'GET /open 200 public; operation, 0 ms',
       'a router of 5 operations',
       '  GET /either: apiKeyHeader_X-Key, or user, by operation',
@@ -54,7 +54,7 @@ describe('NODE_DEBUG', () => {
   it('koa-with-auth: prints decisions about upgrades in a program that guards nothing else', async () => {
     const { stderr } = await output('koa-with-auth', 'spec/support/sites/debuggedUpgrade.mjs')
     expect(stderr.replace(/^KOA-WITH-AUTH \d+: /, '').replace(/\d+\.\d\d ms\n$/, '0 ms')).toBe(
-      'GET /socket 401 refused (invalid) by user; upgrade, 0 ms',
+      'GET /socket 401 refused (invalid: hook) by user; upgrade, 0 ms',
     )
   })
 

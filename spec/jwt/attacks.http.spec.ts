@@ -76,7 +76,6 @@ const attacks: ReadonlyArray<Attack> = [
   { attack: 'exp as a string', make: byHand(RS, (claims) => JSON.stringify({ ...claims, exp: String(claims.exp) })) },
   { attack: 'expired', ...withClaims(() => ({ exp: seconds() - 60 })), challenge: EXPIRED },
   { attack: 'nbf in the future', ...withClaims(() => ({ nbf: seconds() + 3600 })) },
-  { attack: 'iat in the future', ...withClaims(() => ({ iat: seconds() + 3600 })) },
   { attack: 'no aud', make: byHand(RS, ({ aud: _aud, ...claims }) => JSON.stringify(claims)) },
   { attack: 'another aud', ...withClaims(() => ({ aud: 'https://other.example' })) },
   { attack: 'another iss', ...withClaims(() => ({ iss: 'https://evil.example' })) },
@@ -299,7 +298,7 @@ describe('accepted', () => {
 
   it('a token within the clock tolerance', async () => {
     const { provider, send } = await behind({ clockTolerance: 30 })
-    for (const over of [{ exp: seconds() - 20 }, { nbf: seconds() + 20 }, { iat: seconds() + 20 }]) {
+    for (const over of [{ exp: seconds() - 20 }, { nbf: seconds() + 20 }]) {
       expect((await send(`Authorization: Bearer ${await provider.token(over)}`)).status).toBe(200)
     }
   })

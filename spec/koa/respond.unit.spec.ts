@@ -326,6 +326,7 @@ describe('explanations', () => {
     challenge: 'Bearer realm="pets", error="invalid_token"',
     failure: 'expired',
     reason: 'the credential is no longer good',
+    why: 'expired',
   }
   const skipped = (challenge: string) => ({ challenge, failure: 'not asked', reason: 'another one had decided' })
 
@@ -404,18 +405,18 @@ describe('explanations', () => {
   describe('each failure has its own text', () => {
     it.each([
       [AuthError.absent, 'no credential of this kind was sent'],
-      [AuthError.malformed, 'the credential breaks the syntax of its kind, is too long, or was sent twice'],
-      [AuthError.invalid, 'the credential was refused'],
-      [AuthError.expired, 'the credential is no longer good'],
-      [AuthError.forged, 'the credential is good, but another site made the browser send it (Sec-Fetch-Site, Origin)'],
+      [AuthError.malformed, 'the credential cannot be read'],
+      [AuthError.invalid, 'the credential was refused', 'hook'],
+      [AuthError.expired, 'the credential is no longer good', 'expired'],
+      [AuthError.forged, 'another site made the browser send it (Sec-Fetch-Site, Origin)', 'origin'],
       [AuthError.insufficient(), 'authenticated, but not allowed'],
       [AuthError.throttled(), 'too many guesses were made, so the credential was not looked at'],
       [AuthError.unavailable(), 'it cannot be decided now, or was not in time'],
       [AuthError.raised(new Error(token)), 'the hook threw'],
-    ])('$_tag', (error, reason) => {
+    ])('$_tag', (error: AuthError, reason: string, why?: string) => {
       expect(tried({ status: 401, body: { detail: 'Unauthorized' } }, error, 'pets')).toStrictEqual({
         status: 401,
-        body: { detail: 'Unauthorized', tried: [{ failure: error._tag, reason }] },
+        body: { detail: 'Unauthorized', tried: [{ failure: error._tag, reason, ...(why !== undefined && { why }) }] },
       })
     })
   })

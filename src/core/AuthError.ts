@@ -66,7 +66,65 @@ interface Failure<Tag extends string> extends FailureReason {
   readonly skipped?: true
   /** Why a sign-in was not finished. Such a failure is a 400 or a 403, as the reason says. */
   readonly reason?: UnfinishedReason
+  /** The cause, for developers: `explain`, `NODE_DEBUG` and records have it, and no other response. */
+  readonly why?: Why
 }
+
+/**
+ * The cause of a failure, for developers. It never holds a part of the credential.
+ *
+ * | why            | meaning                                                                              |
+ * |----------------|--------------------------------------------------------------------------------------|
+ * | `syntax`       | the credential breaks the syntax of its kind                                         |
+ * | `encoding`     | a password that is not UTF-8 (RFC 7617 §2.1)                                         |
+ * | `length`       | it is longer than `maxLength`                                                        |
+ * | `twice`        | it was sent more than once                                                           |
+ * | `body`         | a body was sent, and its fields cannot be read: no parser reads this content type    |
+ * | `origin`       | another site made the browser send it (Sec-Fetch-Site, or Origin beside Host)        |
+ * | `issuer`       | `iss` names no issuer of the options                                                 |
+ * | `audience`     | `aud` names no audience of the options                                               |
+ * | `party`        | `azp` or `client_id` is no authorized party                                          |
+ * | `algorithm`    | `alg` is not accepted                                                                |
+ * | `type`         | `typ` is not that of an access token (RFC 8725 §3.11)                                |
+ * | `claims`       | a claim is missing, has the wrong type, or is refused by the schema                  |
+ * | `key`          | no key fits: the `kid` of a token, an API key that is unknown                        |
+ * | `signature`    | the signature is wrong                                                               |
+ * | `expired`      | its time is over                                                                     |
+ * | `not yet`      | its time has not begun: `nbf`, or the validity of a certificate                      |
+ * | `revoked`      | it was revoked                                                                       |
+ * | `binding`      | it is bound to another key or certificate, or must be bound                          |
+ * | `proof`        | the proof of possession of a key is wrong (RFC 9449 §4.3)                            |
+ * | `replay`       | it counts once, and was used before                                                  |
+ * | `certificate`  | the certificate is of no accepted authority                                          |
+ * | `user`         | the user of the session is inactive, is unknown, or has not the right                |
+ * | `partial`      | of credentials that are needed together, not all were sent                          |
+ * | `hook`         | the hook returned no principal                                                       |
+ */
+export type Why =
+  | 'syntax'
+  | 'encoding'
+  | 'length'
+  | 'twice'
+  | 'body'
+  | 'origin'
+  | 'issuer'
+  | 'audience'
+  | 'party'
+  | 'algorithm'
+  | 'type'
+  | 'claims'
+  | 'key'
+  | 'signature'
+  | 'expired'
+  | 'not yet'
+  | 'revoked'
+  | 'binding'
+  | 'proof'
+  | 'replay'
+  | 'certificate'
+  | 'user'
+  | 'partial'
+  | 'hook'
 
 /**
  * Why a sign-in was not finished (`koa-with-auth/sign-in`).
@@ -186,7 +244,7 @@ export const invalid: PlainInvalid = plain('invalid') as PlainInvalid
 export const expired: PlainExpired = plain('expired') as PlainExpired
 
 /** The credentials are good, but another site made the browser send them. */
-export const forged: AuthError = deepFreeze({ _tag: 'forged' })
+export const forged: AuthError = deepFreeze({ _tag: 'forged', why: 'origin' })
 
 const scopes: Check = (where, value) => {
   list(where, value)
@@ -229,6 +287,15 @@ const tags: Readonly<Record<UnfinishedReason, 'invalid' | 'expired' | 'insuffici
 
 /** @internal A sign-in that was not finished. */
 export const unfinished = (reason: UnfinishedReason): AuthError => deepFreeze({ _tag: tags[reason], reason })
+
+/** @internal The same failure with its cause. */
+export const because = (error: AuthError, why: Why): AuthError => deepFreeze({ ...error, why })
+
+/** @internal The cause of a failure, for developers. Only a hook refuses without one. */
+export const whyOf = ({ _tag, why, reason }: AuthError): Why | undefined => {
+  if (why !== undefined || reason !== undefined) return why
+  return _tag === 'invalid' ? 'hook' : _tag === 'expired' ? 'expired' : undefined
+}
 
 /** Too many guesses were made. `retryAfter` is in seconds. */
 export const throttled = (retryAfter?: number): AuthError =>
@@ -285,6 +352,7 @@ const commonKeys: ReadonlySet<unknown> = new Set([
   'reason',
   'detail',
   'code',
+  'why',
 ])
 
 const ownKeys: { readonly [Tag in AuthError['_tag']]?: string } = {

@@ -31,7 +31,7 @@ import { newAttempt, knownExchange, settingsOf, type Attempt } from './Exchange.
 import * as AuthErrors from './AuthError.js'
 import { absent, forged as forgedError, invalid as invalidError, type AuthError } from './AuthError.js'
 import { make as challengeOf, type Challenge } from './Challenge.js'
-import { AnyCredentials } from './Credentials.js'
+import { AnyCredentials, causeOf } from './Credentials.js'
 import { isForged } from './CrossOrigin.js'
 import * as Descriptions from './Description.js'
 import {
@@ -208,7 +208,10 @@ export type PrincipalOf<M> =
 
 const MAX_LENGTH = 8192
 
-const tooLong: E.Either<unknown, never> = E.left('too long')
+const tooLong: E.Either<unknown, never> = E.left('length')
+
+/** @internal What a kind extracts if the request has a body whose fields no parser has read. */
+export const unreadBody: O.Option<never> = { ...O.none }
 
 /** @internal Makes a decision. It never throws, and its promise never rejects. */
 export type Decide<P = unknown> = (attempt: Attempt) => Evaluation<P>
@@ -363,29 +366,47 @@ const ofKind = <X, C, R>(kind: AuthenticatorOptions<X, C, R>, f?: Function): Aut
   const reading = extract === anything ? undefined : { extract, decode }
   const finishResult = finishingHookResult(leaf)
   const absent = Descriptions.constantFailure(leaf, AuthErrors.absent)
-  const malformed = Descriptions.constantFailure(leaf, AuthErrors.malformed)
+  const unread = Descriptions.constantFailure(leaf, AuthErrors.because(AuthErrors.absent, 'body'))
+  const malformed = malformedFor(leaf)
   const decide: Decide = (attempt) => {
     const { request, decoded: ahead } = attempt
     try {
       const sent = extract(request)
-      if (O.isNone(sent)) return absent
+      if (O.isNone(sent)) return sent === unreadBody ? unread : absent
       // Safe: the same `decode` returned it for the same value
       const decoded =
         ahead !== undefined && ahead.decode === decode && ahead.sent === sent.value
           ? (ahead.credentials as Decoded<C>)
           : decode(sent.value)
-      if (decoded instanceof Promise) return decoded.then((late) => admitLate(request, late)).catch(failed)
-      if (E.isLeft(decoded)) return malformed
+      if (decoded instanceof Promise) return decoded.then((late) => admitLate(request, sent.value, late)).catch(failed)
+      if (E.isLeft(decoded)) return malformed(sent.value, decoded.left)
       return finishedResult(authenticate(request, decoded.right), finishResult, request)
     } catch (error) {
       return failed(error)
     }
   }
   const failed = (error: unknown) => E.left(Descriptions.withChallenges(leaf, failureOf(error)))
-  const admitLate = (request: Request, decoded: Decoded<C>): Evaluation<unknown> =>
-    E.isLeft(decoded) ? malformed : finishedResult(authenticate(request, decoded.right), finishResult, request)
+  const admitLate = (request: Request, sent: unknown, decoded: Decoded<C>): Evaluation<unknown> =>
+    E.isLeft(decoded)
+      ? malformed(sent, decoded.left)
+      : finishedResult(authenticate(request, decoded.right), finishResult, request)
   // Safe: `fromAnswer` lets through exactly what `PrincipalFromAnswer` computes
   return make(leaf, decide, reading) as Authenticator<PrincipalFromAnswer<R>>
+}
+
+// One constant for each cause
+const malformedFor = (leaf: Descriptions.Leaf): ((sent: unknown, error: unknown) => E.Either<AuthError, never>) => {
+  const failureFor = (why: AuthErrors.Why) =>
+    Descriptions.constantFailure(leaf, AuthErrors.because(AuthErrors.malformed, why))
+  const made = new Map<AuthErrors.Why, E.Either<AuthError, never>>()
+  return (sent, error) => {
+    const why = Array.isArray(sent) ? 'twice' : error === 'length' ? 'length' : causeOf(error)
+    const before = made.get(why)
+    if (before !== undefined) return before
+    const failure = failureFor(why)
+    made.set(why, failure)
+    return failure
+  }
 }
 
 const anything = () => O.some(true)

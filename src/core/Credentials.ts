@@ -14,6 +14,7 @@
  */
 import { isUtf8 } from 'node:buffer'
 import * as t from 'io-ts'
+import type { Why } from './AuthError.js'
 import { deepFreeze } from './data.js'
 
 // -------------------------------------------------------------------------------------
@@ -27,21 +28,25 @@ export interface BasicCredentials {
 }
 
 // io-ts keeps a rejected value, and the context that holds it, in its errors. No error may contain a credential
-const refused: t.Validation<never> = deepFreeze(t.failure(undefined, [], 'not well-formed'))
+const refusedFor = (message: string): t.Validation<never> => deepFreeze(t.failure(undefined, [], message))
+const refused = refusedFor('not well-formed')
+const notUtf8 = refusedFor('not UTF-8')
 
 const codec = <A>(
   name: string,
   is: t.Is<A>,
   read: (sent: string) => A | undefined,
   encode: (a: A) => string,
+  refusal: (sent: string) => t.Validation<never> = () => refused,
 ): t.Type<A, string, unknown> =>
   Object.freeze(
     new t.Type(
       name,
       is,
       (u) => {
-        const value = typeof u === 'string' ? read(u) : undefined
-        return value === undefined ? refused : t.success(value)
+        if (typeof u !== 'string') return refused
+        const value = read(u)
+        return value === undefined ? refusal(u) : t.success(value)
       },
       encode,
     ),
@@ -113,7 +118,16 @@ export const BasicCredentials: t.Type<BasicCredentials, string, unknown> = codec
     return { username: pair.slice(0, colon), password: pair.slice(colon + 1) }
   },
   ({ username, password }) => `Basic ${Buffer.from(`${username}:${password}`, 'utf8').toString('base64')}`,
+  (field) => (isUtf8(Buffer.from(basicField.exec(field)?.[1] ?? '', 'base64')) ? refused : notUtf8),
 )
+
+/** @internal What an io-ts error of these codecs says about the cause. */
+export const causeOf = (error: unknown): Why => {
+  const first: unknown = Array.isArray(error) ? error[0] : undefined
+  return typeof first === 'object' && first !== null && 'message' in first && first.message === 'not UTF-8'
+    ? 'encoding'
+    : 'syntax'
+}
 
 const isQueryKey = (u: unknown): u is string => typeof u === 'string' && u !== '' && u.isWellFormed()
 

@@ -5,6 +5,7 @@
  * The check runs after a credential that browsers send by themselves has passed (`Authenticator.ts`). It does not run for other
  * requests.
  */
+import { channel } from 'node:diagnostics_channel'
 import type { Request } from 'koa'
 import { fieldIn, hostsOf } from './RequestFields.js'
 
@@ -23,6 +24,9 @@ export const isSafe = (method: string): boolean => method === 'GET' || method ==
 const serializedOrigin = /^[a-z][a-z0-9+.-]*:\/\/([^/?#@\\,*\s]+)$/
 
 const hostOf = (origin: string): string | undefined => serializedOrigin.exec(origin)?.[1]
+
+/** @internal Reports the two origins of a request that another site caused, for `NODE_DEBUG`. */
+export const foreignOrigins = channel('koa-with-auth:foreign-origin')
 
 /** Whether a request that changes state comes from an origin that is neither the application's own nor trusted. */
 export const isForged = (request: Request, { csrf, trustedOrigins }: CrossOriginPolicy): boolean =>
@@ -50,13 +54,31 @@ export const isFromElsewhere = (request: Request, trustedOrigins: ReadonlySet<st
   const origin = fieldIn(request, 'origin')
   if (site === 'same-origin' || site === 'none') return false
   // Without both fields, the client is no browser, or an old one that sends no Origin to its own origin
-  if (site === '' && (origin === '' || isOwn(origin, request))) return false
-  return !trustedOrigins.has(origin)
+  if (site === '' && (origin === '' || isSameOrigin(origin, request))) return false
+  const isForeign = !trustedOrigins.has(origin)
+  if (isForeign && foreignOrigins.hasSubscribers) {
+    foreignOrigins.publish({ site, origin, own: `${request.protocol}://${request.host}` })
+  }
+  return isForeign
 }
 
-// With two hosts it is unknown which one is meant
-const isOwn = (origin: string, request: Request): boolean =>
-  hostOf(origin) === request.host && hostsOf(request).length < 2
+/**
+ * Whether an Origin field is the origin of the request. The scheme is not compared, because a proxy may have ended TLS. A default
+ * port is that of the origin's scheme: `https://x` is the origin of `Host: x:443` (RFC 9110 §4.2.3), also in upper case.
+ */
+export const isSameOrigin = (origin: string, request: Request): boolean => {
+  const { host } = request
+  const hosts = hostsOf(request)
+  // with two hosts, or a user before one, it is unknown which one is meant
+  if (hosts.length > 1 || hosts[0]?.includes('@') === true) return false
+  const sent = hostOf(origin)
+  if (sent === undefined || sent === host) return sent !== undefined
+  const own = `${origin.slice(0, -sent.length)}${host.toLowerCase()}`
+  // a Host that is none (`a/b`) has no origin
+  return (
+    hostOf(own) !== undefined && URL.canParse(own) && URL.canParse(origin) && serialized(own) === serialized(origin)
+  )
+}
 
 /**
  * Checks a list of trusted origins. Throws a TypeError for an origin that no browser would send: one with a path, a query, a user,

@@ -3,7 +3,7 @@
  */
 import { createHash } from 'node:crypto'
 import { channel, type Channel } from 'node:diagnostics_channel'
-import type { AuthError, UnfinishedReason } from './AuthError.js'
+import type { AuthError, UnfinishedReason, Why } from './AuthError.js'
 
 interface Changed {
   /** The id of the key, as `issue` returned it. */
@@ -53,6 +53,8 @@ export interface DecisionBranch {
   readonly scheme: string
   /** Why. */
   readonly failure: AuthError['_tag']
+  /** The cause of the failure, if it is known. */
+  readonly why?: Why
   /** It was not asked, because another had decided. */
   readonly skipped?: true
 }
@@ -65,6 +67,8 @@ export interface Decision {
   readonly outcome: Outcome
   /** Why it was not let in. */
   readonly failure?: AuthError['_tag']
+  /** The cause of the failure, if it is known. */
+  readonly why?: Why
   /** Each alternative that did not let in, in the order tried; left out if there is only one. */
   readonly branches?: ReadonlyArray<DecisionBranch>
   /**

@@ -230,7 +230,7 @@ const allPassing = (
     const isPartial = description.members.some((member, other) => other !== at && isSent(member, request))
     const later = description.members.slice(at + 1).flatMap(skipped)
     const branches = [...AuthErrors.branchesOf(error), ...later]
-    return E.left({ ...(error._tag === 'absent' && isPartial ? AuthErrors.invalid : error), branches })
+    return E.left({ ...(error._tag === 'absent' && isPartial ? partial : error), branches })
   }
   const from = (at: number, passed: ReadonlyArray<unknown>, attempt: Attempt): Evaluation<unknown> => {
     const decide = decides[at]
@@ -242,6 +242,8 @@ const allPassing = (
   }
   return { description, decide: (attempt) => from(0, [], attempt) }
 }
+
+const partial = AuthErrors.because(AuthErrors.invalid, 'partial')
 
 /** The branches of a member that was not asked, because another one had decided. It still offers its challenge. */
 const skipped = (description: AllOf['members'][number]): ReadonlyArray<AuthError> =>

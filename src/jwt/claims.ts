@@ -3,6 +3,7 @@
  * are pure, and know no keys. Inherited properties are not claims, so a polluted prototype adds none.
  */
 import { isUtf8 } from 'node:buffer'
+import type { Why } from '../core/AuthError.js'
 import { ownFields } from '../core/data.js'
 
 /** The claims of a verified token. */
@@ -39,7 +40,7 @@ export interface ClaimRules {
 }
 
 /** Why claims are refused. */
-type Refusal = 'invalid' | 'expired'
+export type Refusal = Extract<Why, 'claims' | 'expired' | 'not yet'>
 
 /** A JSON object without a prototype, so that an inherited property is no member. */
 export type Json = Readonly<Record<string, unknown>>
@@ -48,7 +49,7 @@ const isTime = (u: unknown): u is number => typeof u === 'number' && Number.isFi
 
 /**
  * Why a token is refused at a time, in seconds. The caller must report `expired` only if the signature is good. Without `isExpDemanded` (introspection),
- * `exp` may be absent.
+ * `exp` may be absent. An `iat` that is ahead of this clock is no reason (RFC 7519 §4.1.6), unless the age is limited.
  */
 export const refusalByTime = (
   claims: Json,
@@ -58,9 +59,11 @@ export const refusalByTime = (
 ): Refusal | undefined => {
   const { exp, nbf, iat } = claims
   // JSON reads 1e400 as Infinity
-  if (exp === undefined ? isExpDemanded : !isTime(exp)) return 'invalid'
-  if (nbf !== undefined && !(isTime(nbf) && nbf <= now + clockTolerance)) return 'invalid'
-  if (iat === undefined ? maxTokenAge !== undefined : !(isTime(iat) && iat <= now + clockTolerance)) return 'invalid'
+  if (exp === undefined ? isExpDemanded : !isTime(exp)) return 'claims'
+  if (nbf !== undefined && !isTime(nbf)) return 'claims'
+  if (iat === undefined ? maxTokenAge !== undefined : !isTime(iat)) return 'claims'
+  const latest = now + clockTolerance
+  if ((isTime(nbf) && nbf > latest) || (maxTokenAge !== undefined && isTime(iat) && iat > latest)) return 'not yet'
   if (maxTokenAge !== undefined && isTime(iat) && now - iat > maxTokenAge + clockTolerance) return 'expired'
   return isTime(exp) && now >= exp + clockTolerance ? 'expired' : undefined
 }

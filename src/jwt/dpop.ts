@@ -17,7 +17,7 @@ import type { IncomingMessage } from 'node:http'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from 'koa'
-import { expired, invalid, unavailable, type AuthError } from '../core/AuthError.js'
+import { because, expired, invalid, unavailable, type AuthError } from '../core/AuthError.js'
 import { make } from '../core/Challenge.js'
 import { fromHeader } from '../core/RequestFields.js'
 import type { Evaluation } from '../core/Result.js'
@@ -147,18 +147,20 @@ const proofField = fromHeader('DPoP')
 /** The keys that may have signed it, and its id; or what is wrong. */
 type Unsigned = { readonly keys: Keys; readonly jti: string } | 'binding' | 'form' | 'request' | 'time' | 'token'
 
+const wrongProof = because(invalid, 'proof')
+
 const errors = {
-  unbound: [invalid, 'invalid_token', 'the token is bound to no key'],
-  binding: [invalid, 'invalid_token', 'the token is bound to another key'],
-  field: [invalid, 'invalid_dpop_proof', 'there must be exactly one DPoP field'],
-  form: [invalid, 'invalid_dpop_proof', 'the proof must be a JWT of the type dpop+jwt with a public jwk'],
-  request: [invalid, 'invalid_dpop_proof', 'htm or htu is not of this request'],
-  time: [invalid, 'invalid_dpop_proof', 'iat is too old, or in the future'],
-  token: [invalid, 'invalid_dpop_proof', 'ath is not of this token'],
-  signature: [invalid, 'invalid_dpop_proof', 'the signature is not of the key in jwk'],
-  replay: [invalid, 'invalid_dpop_proof', 'jti was used before'],
+  unbound: [because(invalid, 'binding'), 'invalid_token', 'the token is bound to no key'],
+  binding: [because(invalid, 'binding'), 'invalid_token', 'the token is bound to another key'],
+  field: [wrongProof, 'invalid_dpop_proof', 'there must be exactly one DPoP field'],
+  form: [wrongProof, 'invalid_dpop_proof', 'the proof must be a JWT of the type dpop+jwt with a public jwk'],
+  request: [wrongProof, 'invalid_dpop_proof', 'htm or htu is not of this request'],
+  time: [wrongProof, 'invalid_dpop_proof', 'iat is too old, or in the future'],
+  token: [wrongProof, 'invalid_dpop_proof', 'ath is not of this token'],
+  signature: [wrongProof, 'invalid_dpop_proof', 'the signature is not of the key in jwk'],
+  replay: [because(invalid, 'replay'), 'invalid_dpop_proof', 'jti was used before'],
   // not counted as a guess, because every client begins without a nonce
-  nonce: [expired, 'use_dpop_nonce', 'a new nonce is needed'],
+  nonce: [because(expired, 'expired'), 'use_dpop_nonce', 'a new nonce is needed'],
 } as const
 
 // Constants of an authenticator, so that their responses can be reused

@@ -4,7 +4,7 @@
  * Each token costs a request now and then, so answers are kept for a short time. A refusal is never kept.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import { expired, invalid, unavailable, type AuthError } from '../core/AuthError.js'
+import { because, expired, invalid, unavailable, type AuthError, type Why } from '../core/AuthError.js'
 import type { TokenAuthenticator } from '../core/Authenticator.js'
 import type { HttpScheme } from '../core/Description.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
@@ -139,14 +139,14 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
   const policy = cachePolicyOf(`${caller}({ cache })`, options.cache, DEFAULT_AGE)
   const cache = policy === undefined ? undefined : memory<string>({ ...policy, dropsFirst: 'oldest' })
   const ask = asking(endpoint ?? issuer ?? '', endpoint !== undefined, basicOf(caller, client))
-  const isAcceptable = (claims: Json): boolean =>
-    // RFC 7662 §2.2: only `true`
-    claims['active'] === true &&
-    isFor(claims['aud'], audiences) &&
-    areStrings(claims, strings) &&
-    claims['cnf'] === undefined &&
-    !isDPoP(claims['token_type']) &&
-    (issuer === undefined || isIssuedBy(issuer, claims['iss']))
+  const refusalByClaims = (claims: Json): Why | undefined => {
+    // RFC 7662 §2.2: only `true`. The server says nothing of the cause
+    if (claims['active'] !== true) return 'revoked'
+    if (!isFor(claims['aud'], audiences)) return 'audience'
+    if (!areStrings(claims, strings)) return 'claims'
+    if (claims['cnf'] !== undefined || isDPoP(claims['token_type'])) return 'binding'
+    return issuer === undefined || isIssuedBy(issuer, claims['iss']) ? undefined : 'issuer'
+  }
 
   const outages = outagesOf(endpoint ?? issuer ?? '')
   const decide = async (token: string, key: string): Promise<Result> => {
@@ -155,7 +155,8 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
     try {
       const claims = await ask(token, AbortSignal.timeout(Math.ceil(timeout)))
       outages.answered(question)
-      if (!isAcceptable(claims)) return refused
+      const cause = refusalByClaims(claims)
+      if (cause !== undefined) return E.left(because(invalid, cause))
       const refusal = refusalNow(claims)
       if (refusal !== undefined) return E.left(refusal)
       const payload = JSON.stringify(claims)
@@ -192,8 +193,6 @@ const opaqueBearer: HttpScheme = { type: 'http', scheme: 'bearer' }
 
 type Result = E.Either<AuthError, ValidToken>
 
-const refused: Result = E.left(invalid)
-
 // RFC 7662 §2.2: strings if they are present. Some servers send `scope` as an array, see `scopesOf`
 const strings = ['sub', 'client_id', 'token_type']
 
@@ -213,7 +212,7 @@ const validOf = (payload: string): ValidToken =>
 const refusalNow = (claims: Json): AuthError | undefined => {
   const rules = { clockTolerance: CLOCK_TOLERANCE, maxTokenAge: undefined }
   const refusal = refusalByTime(claims, rules, Date.now() / 1000, false)
-  return refusal === undefined ? undefined : refusal === 'expired' ? expired : invalid
+  return refusal && because(refusal === 'expired' ? expired : invalid, refusal)
 }
 
 // A query may contain a key, which must not be in a log

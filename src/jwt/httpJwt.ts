@@ -8,7 +8,7 @@ import { hash } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from 'koa'
-import { invalid, type AuthError } from '../core/AuthError.js'
+import { because, invalid, type AuthError } from '../core/AuthError.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
 import type { TokenAuthenticator } from '../core/Authenticator.js'
 import { ownFields } from '../core/data.js'
@@ -244,7 +244,7 @@ const X5T = 'x5t#S256'
 
 const whereBound = 'httpJwt({ bound: { ... } })'
 
-const refused: E.Either<AuthError, never> = E.left(invalid)
+const refused: E.Either<AuthError, never> = E.left(because(invalid, 'binding'))
 
 const confirmed: E.Either<AuthError, true> = E.right(true)
 

@@ -3,7 +3,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Request } from 'koa'
-import { forged, invalid, type AuthError } from '../core/AuthError.js'
+import { because, forged, invalid, type AuthError } from '../core/AuthError.js'
 import { authenticator, decideOf, make, readerOf, type Authenticator } from '../core/Authenticator.js'
 import { tokenOf as tokenAfter } from '../core/Credentials.js'
 import {
@@ -209,7 +209,7 @@ export const tokenKind = <C, R>(
 const notRemembered =
   'httpJwt and httpIntrospection remember verified tokens themselves, and ask their hook for each request; set their option `verified` or `cache`'
 
-const refused: E.Either<AuthError, never> = E.left(invalid)
+const refused: E.Either<AuthError, never> = E.left(because(invalid, 'claims'))
 
 const isScope = (u: unknown): u is string => typeof u === 'string' && u !== ''
 

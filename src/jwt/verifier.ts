@@ -6,7 +6,7 @@
  */
 import { hash } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
-import { expired, invalid, malformed, type AuthError } from '../core/AuthError.js'
+import { because, expired, invalid, malformed, type AuthError, type Why } from '../core/AuthError.js'
 import { andThen, type Evaluation } from '../core/Result.js'
 import { fromNow, type Memory } from '../core/memory.js'
 import type { Provider } from './Provider.js'
@@ -46,10 +46,10 @@ type Result = E.Either<AuthError, ValidToken>
 
 const wantedBy = ({ header: { alg, kid } }: ParsedToken): string => JSON.stringify([alg, kid])
 
-const malformedToken: Result = E.left(malformed)
-const refused: Result = E.left(invalid)
-const over: Result = E.left(expired)
-const notSigned: E.Either<AuthError, never> = E.left(invalid)
+const malformedToken: Result = E.left(because(malformed, 'syntax'))
+const over: Result = E.left(because(expired, 'expired'))
+const notSigned: E.Either<AuthError, never> = E.left(because(invalid, 'signature'))
+const noKey: E.Either<AuthError, never> = E.left(because(invalid, 'key'))
 
 /** Decides about tokens, sync for those that are remembered. The promise never rejects. */
 export const verifier = (
@@ -68,7 +68,7 @@ export const verifier = (
     const compact = readCompact(token)
     if (compact === undefined) return malformedToken
     const provider = providerOf(compact)
-    if (provider === undefined) return refused
+    if (typeof provider === 'string') return E.left(because(invalid, provider))
     const began = provider.keys.begun()
     return andThen(provider.keys.current(), (keys) => {
       if (E.isLeft(keys)) return keys
@@ -82,17 +82,19 @@ export const verifier = (
     })
   }
 
-  // The provider that the token names, if everything but its signature and its expiry is right
-  const providerOf = ({ header, claims }: ParsedToken): Provider | undefined => {
+  // The provider that the token names, if everything but its signature and its expiry is right. Otherwise the cause
+  const providerOf = ({ header, claims }: ParsedToken): Provider | Why => {
     const { iss } = claims
     const { b64, alg } = header
     const provider = typeof iss === 'string' ? providers.get(iss) : undefined
-    if (provider === undefined || !isOfType(header, rules.profile)) return undefined
+    if (provider === undefined) return 'issuer'
+    if (!isOfType(header, rules.profile)) return 'type'
     // RFC 7797 §7: not allowed in a JWT
-    if (b64 !== undefined && b64 !== true) return undefined
-    if (typeof alg !== 'string' || !provider.algorithms.includes(alg)) return undefined
-    const isGood = isAcceptable(claims, provider.audiences, rules)
-    return isGood && refusalByTime(claims, rules, Date.now() / 1000) !== 'invalid' ? provider : undefined
+    if (b64 !== undefined && b64 !== true) return 'type'
+    if (typeof alg !== 'string' || !provider.algorithms.includes(alg)) return 'algorithm'
+    const refusal =
+      refusalByClaims(claims, provider.audiences, rules) ?? refusalByTime(claims, rules, Date.now() / 1000)
+    return refusal === undefined || refusal === 'expired' ? provider : refusal
   }
 
   const signedBy = (compact: ParsedToken, provider: Provider, keys: Keys, began: number): Evaluation<Keys> => {
@@ -105,13 +107,13 @@ export const verifier = (
   const afterMiss = async (compact: ParsedToken, { keys: source }: Provider, keys: Keys, began: number) => {
     const others = await source.afterMiss(keys, began, wantedBy(compact))
     if (E.isLeft(others)) return others
-    if (others.right === undefined) return notSigned
+    if (others.right === undefined) return noKey
     return (await checkSignature(compact, others.right)) === 'good' ? E.right(others.right) : notSigned
   }
 
   const accept = ({ payload, claims, given }: ParsedToken, key: string, provider: Provider, keys: Keys): Result => {
     const refusal = refusalByTime(claims, rules, Date.now() / 1000)
-    if (refusal !== undefined) return refusal === 'expired' ? over : refused
+    if (refusal !== undefined) return refusal === 'expired' ? over : E.left(because(invalid, refusal))
     // Safe: `refusalByTime` refuses an `exp` that is not a number
     const expiresAt = (claims['exp'] as number) * 1000
     cache?.set(key, fromNow({ payload, claims, provider, keys }, expiresAt))
@@ -156,17 +158,18 @@ const isConfirmable = (cnf: unknown, { confirmations, isBindingRequired }: Claim
 }
 
 /**
- * Whether the claims follow the rules that do not depend on the time. The issuer is not checked, because it has chosen
- * the keys.
+ * Why the claims break a rule that does not depend on the time. The issuer is not checked, because it has chosen the
+ * keys.
  */
-const isAcceptable = (claims: Json, audiences: ReadonlyArray<string>, rules: ClaimRules): boolean => {
+const refusalByClaims = (claims: Json, audiences: ReadonlyArray<string>, rules: ClaimRules): Why | undefined => {
   const { cnf, aud, iat, jti, sub, client_id } = claims
-  if (!isConfirmable(cnf, rules)) return false
-  if (!isFor(aud, audiences) || !areStrings(claims, strings)) return false
-  if (rules.authorizedParties !== undefined && !isAuthorized(claims, rules.authorizedParties)) return false
-  if (rules.profile === 'any') return true
+  if (!isConfirmable(cnf, rules)) return 'binding'
+  if (!isFor(aud, audiences)) return 'audience'
+  if (!areStrings(claims, strings)) return 'claims'
+  if (rules.authorizedParties !== undefined && !isAuthorized(claims, rules.authorizedParties)) return 'party'
+  if (rules.profile === 'any') return undefined
   // RFC 9068 §2.2
-  return Number.isFinite(iat) && [jti, sub, client_id].every(isFilled)
+  return Number.isFinite(iat) && [jti, sub, client_id].every(isFilled) ? undefined : 'claims'
 }
 
 // RFC 7515 §4.1.9: media types compare in any letter case, and `application/` may be left out

@@ -15,7 +15,7 @@ import { createSecretKey, randomUUID, type KeyObject } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import * as t from 'io-ts'
 import type { Request } from 'koa'
-import { expired, invalid, malformed } from '../core/AuthError.js'
+import { because, expired, invalid, malformed } from '../core/AuthError.js'
 import type { Evaluation } from '../core/Result.js'
 import type { StandardSchema } from '../core/Schema.js'
 import { apiKeyChanges, report, type ApiKeyEvent } from '../core/events.js'
@@ -351,12 +351,12 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
     return apiKeyOf(record, owner as O, until)
   }
   const verdict = (found: FoundKey | undefined): Evaluation<ApiKey<O>> => {
-    if (found === undefined) return E.left(invalid)
+    if (found === undefined) return unknownKey
     const { record, until } = found
     if (!isKeyRecord(record)) throw new TypeError('apiKeys({ store }): find must resolve to a KeyRecord')
-    if (record.revokedAt !== undefined) return E.left(invalid)
+    if (record.revokedAt !== undefined) return revokedKey
     const now = Date.now()
-    if (Math.min(record.expiresAt ?? Infinity, until ?? Infinity) <= now) return E.left(expired)
+    if (Math.min(record.expiresAt ?? Infinity, until ?? Infinity) <= now) return expiredKey
     const key = seen(record, until)
     touch(record.id, now, record.lastUsedAt)
     return key instanceof Promise ? key.then((late) => E.right(late)) : E.right(key)
@@ -410,7 +410,7 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
       return { id: record.id }
     },
     authenticate: (_request, key) => {
-      if (typeof key !== 'string' || !reachesStore(key)) return E.left(malformed)
+      if (typeof key !== 'string' || !reachesStore(key)) return noKey
       return timed(() => store.find(digests.all(key))).then(verdict)
     },
     pattern: form.pattern,
@@ -418,3 +418,8 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
 }
 
 declareFactory('apiKeys', apiKeys)
+
+const unknownKey = E.left(because(invalid, 'key'))
+const revokedKey = E.left(because(invalid, 'revoked'))
+const expiredKey = E.left(because(expired, 'expired'))
+const noKey = E.left(because(malformed, 'syntax'))

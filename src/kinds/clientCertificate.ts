@@ -19,7 +19,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as t from 'io-ts'
 import type { Request } from 'koa'
-import { expired, invalid, type AuthError } from '../core/AuthError.js'
+import { because, expired, invalid, type AuthError } from '../core/AuthError.js'
 import { authenticator, decideOf, make, readerOf, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { documentation, documented, leaves, noted, type MutualTlsScheme } from '../core/Description.js'
@@ -127,7 +127,7 @@ export const clientCertificate = <R = CertificateOwner>(
     credentials: codecOf(decode),
     maxLength: MAX_CERTIFICATE_LENGTH,
     authenticate: (request, certificate) => {
-      const refusal = isAuthorized(request) && accepting.isAccepted(certificate) ? refusalByTime(certificate) : invalid
+      const refusal = isAuthorized(request) && accepting.isAccepted(certificate) ? refusalByTime(certificate) : foreign
       return refusal === undefined ? ask(request, certificate) : E.left(refusal)
     },
   })
@@ -160,10 +160,14 @@ const codecOf = (decode: (sent: unknown) => X509Certificate | undefined): t.Deco
   return { name: 'ClientCertificate', validate, decode: validate }
 }
 
+const foreign = because(invalid, 'certificate')
+const notYet = because(invalid, 'not yet')
+const over = because(expired, 'expired')
+
 const refusalByTime = ({ validFrom, validTo }: X509Certificate): AuthError | undefined => {
   const now = Date.now()
-  if (!(Date.parse(validFrom) <= now)) return invalid
-  return now < Date.parse(validTo) ? undefined : expired
+  if (!(Date.parse(validFrom) <= now)) return notYet
+  return now < Date.parse(validTo) ? undefined : over
 }
 
 // -------------------------------------------------------------------------------------

@@ -8,7 +8,15 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
-import { authenticator, decideOf, make, readerOf, type Authenticator, type Decide } from '../core/Authenticator.js'
+import {
+  authenticator,
+  decideOf,
+  make,
+  readerOf,
+  unreadBody,
+  type Authenticator,
+  type Decide,
+} from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { isForged } from '../core/CrossOrigin.js'
 import { MAX_FIELD_LENGTH, type Leaf } from '../core/Description.js'
@@ -127,7 +135,10 @@ const sentIn = (request: Request, names: ReadonlyArray<string>): O.Option<Fields
   }
   if (typeof body !== 'object' || body === null) return O.none
   const values = names.map((name) => ownField(body, name))
-  if (values.every((value) => value === undefined)) return O.none
+  if (values.every((value) => value === undefined)) {
+    // a parser skipped it, such as multipart
+    return Object.keys(body).length === 0 && hasUnreadBody(request) ? unreadBody : O.none
+  }
   return values.every(isFilled) ? O.some(theSame(body, names, values)) : malformed
 }
 

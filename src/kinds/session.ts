@@ -178,7 +178,7 @@ const sessionKind = (
   const needed = proof === undefined ? {} : { proof: neededBy(proof) }
   const description = noted({ ...kind.description, ...needed }, { by: loadUser })
   const session = make(description, decideOf(kind), readerOf(kind))
-  const invalid = constantFailure(description, AuthErrors.invalid)
+  const invalid = constantFailure(description, AuthErrors.because(AuthErrors.invalid, 'user'))
   const unproven =
     proof === undefined ? invalid : E.left(withChallenges(description, AuthErrors.unproven(neededBy(proof))))
   // Safe: `notAUser` has refused anything but an object

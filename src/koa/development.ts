@@ -11,6 +11,7 @@
  */
 import { debuglog } from 'node:util'
 import { alternativesOf, schemeNameOf } from '../core/Description.js'
+import { foreignOrigins } from '../core/CrossOrigin.js'
 import { effective, type Requirement } from '../core/Requirement.js'
 import { decisions, type Decision } from '../core/events.js'
 import type { RouterInstance } from './router.js'
@@ -122,11 +123,16 @@ const schemesOf = (requirement: Requirement): string => {
   return alternatives.map((one) => (one === '' ? 'anonymous' : one)).join(', or ')
 }
 
+const withCause = (failure: string, why: string | undefined): string =>
+  why === undefined || why === failure ? failure : `${failure}: ${why}`
+
 const decisionInWords = (decision: Decision): string => {
-  const { method, route, status, outcome, failure, scheme, branches = [], level, durationMs } = decision
-  const why = failure === undefined || failure === outcome ? '' : ` (${failure})`
+  const { method, route, status, outcome, failure, why: cause, scheme, branches = [], level, durationMs } = decision
+  const why = failure === undefined || failure === outcome ? '' : ` (${withCause(failure, cause)})`
   const by = scheme === undefined ? '' : ` by ${scheme}`
-  const tried = branches.map((branch) => `${branch.scheme} ${branch.skipped === true ? 'skipped' : branch.failure}`)
+  const tried = branches.map(
+    (branch) => `${branch.scheme} ${branch.skipped === true ? 'skipped' : withCause(branch.failure, branch.why)}`,
+  )
   const each = tried.length === 0 ? '' : `: ${tried.join(', ')}`
   return `${method} ${route} ${status} ${outcome}${why}${by}${each}; ${level}, ${durationMs.toFixed(2)} ms`
 }
@@ -141,6 +147,8 @@ const printDecisions = (): void => {
   askedRouters.subscribe((router) => {
     if (isRouter(router)) printRouter(router)
   })
+  // Both are shown as strings, because a client has chosen them
+  foreignOrigins.subscribe((compared) => log('refused as the request of another site: %j', compared))
 }
 
 const listen = (): void => {

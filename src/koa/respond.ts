@@ -7,7 +7,7 @@
  */
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Context, Response } from 'koa'
-import { branchesOf, type AuthError } from '../core/AuthError.js'
+import { branchesOf, whyOf, type AuthError } from '../core/AuthError.js'
 import { render, type Challenge } from '../core/Challenge.js'
 import { challengesOf, type Description } from '../core/Description.js'
 import { defaultErrorMapper, problem, serialize, type AuthResponse, type Settings } from '../core/Settings.js'
@@ -16,10 +16,10 @@ import { setChallenges, type GuardHeaders } from './responseHeaders.js'
 
 const reasons: Readonly<Record<AuthError['_tag'], string>> = {
   absent: 'no credential of this kind was sent',
-  malformed: 'the credential breaks the syntax of its kind, is too long, or was sent twice',
+  malformed: 'the credential cannot be read',
   invalid: 'the credential was refused',
   expired: 'the credential is no longer good',
-  forged: 'the credential is good, but another site made the browser send it (Sec-Fetch-Site, Origin)',
+  forged: 'another site made the browser send it (Sec-Fetch-Site, Origin)',
   insufficient: 'authenticated, but not allowed',
   throttled: 'too many guesses were made, so the credential was not looked at',
   unavailable: 'it cannot be decided now, or was not in time',
@@ -28,11 +28,13 @@ const reasons: Readonly<Record<AuthError['_tag'], string>> = {
 
 /** Adds every branch to a problem, for developers: only if `explain` is set. Nothing in it comes from a credential. */
 export const tried = (response: AuthResponse, error: AuthError, realm: string): AuthResponse => {
-  const account = branchesOf(error).map(({ _tag, challenge, skipped }) => ({
-    ...(challenge !== undefined && { challenge: render(realm)(challenge) }),
-    failure: skipped === true ? 'not asked' : _tag,
-    reason: skipped === true ? 'another one had decided' : reasons[_tag],
-  }))
+  const account = branchesOf(error).map((branch) => {
+    const { _tag, challenge, skipped } = branch
+    const offered = challenge !== undefined && { challenge: render(realm)(challenge) }
+    if (skipped === true) return { ...offered, failure: 'not asked', reason: 'another one had decided' }
+    const why = whyOf(branch)
+    return { ...offered, failure: _tag, reason: reasons[_tag], ...(why !== undefined && { why }) }
+  })
   return { ...response, body: Object.assign({}, response.body, { tried: account }) }
 }
 

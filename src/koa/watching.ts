@@ -17,7 +17,7 @@ import {
   type Attempt,
   type Exchange,
 } from '../core/Exchange.js'
-import { branchesOf, type AuthError } from '../core/AuthError.js'
+import { branchesOf, whyOf, type AuthError } from '../core/AuthError.js'
 import { decideOf, make, mapLeaves, type Authenticator } from '../core/Authenticator.js'
 import { andThen, isAnonymous, type Evaluation } from '../core/Result.js'
 import { decisions, type Decision, type DecisionBranch, type Outcome } from '../core/events.js'
@@ -213,18 +213,22 @@ export const resultWriter = (description: Description): WriteResult => {
     const via = description._tag === 'AnyOf' ? viaOf(result.right) : undefined
     if (via !== undefined) draft.via = via
   }
-  const failed = (draft: Draft, error: AuthError, request: Request): void => {
+  const failed = (draft: Draft, error: AuthError, passed: ReadonlyArray<Leaf>, request: Request): void => {
+    const why = whyOf(error)
     draft.outcome = outcomes[error._tag]
-    draft.failure = error._tag
+    // no credential was wrong: one was not sent
+    draft.failure = why === 'partial' ? 'absent' : error._tag
+    if (why !== undefined) draft.why = why
     if (only !== undefined) draft.scheme = nameOf(only, request)
     else {
-      const branches = branchesInWords(branchesOf(error), all, (leaf) => nameOf(leaf, request))
+      const asked = all.filter((leaf) => !passed.includes(leaf))
+      const branches = branchesInWords(branchesOf(error), asked, (leaf) => nameOf(leaf, request))
       if (branches.length > 0) draft.branches = Object.freeze(branches)
     }
     if ('retryAfter' in error && error.retryAfter !== undefined) draft.retryAfter = error.retryAfter
   }
   return (draft, result, passed, request) => {
-    if (E.isLeft(result)) failed(draft, result.left, request)
+    if (E.isLeft(result)) failed(draft, result.left, passed, request)
     else if (isAnonymous(result)) draft.outcome = 'anonymous'
     else accepted(draft, result, passed, request)
   }
@@ -263,10 +267,12 @@ const branchesInWords = (
     const found = all.findIndex((leaf, index) => index >= at && challengesWith(leaf, branch))
     if (found >= 0) at = found + 1
     const leaf = all[found]
+    const why = branch.skipped === true ? undefined : whyOf(branch)
     return Object.freeze<DecisionBranch>({
       scheme: leaf === undefined ? 'custom' : nameOf(leaf),
       failure: branch._tag,
       ...(branch.skipped === true && { skipped: true }),
+      ...(why !== undefined && { why }),
     })
   })
 }

@@ -33,8 +33,8 @@ describe('with explain: true', () => {
       status: 401,
       detail: 'Unauthorized',
       tried: [
-        { challenge: offers.key, failure: 'invalid', reason: 'the credential was refused' },
-        { challenge: offers.badUser, failure: 'expired', reason: 'the credential is no longer good' },
+        { challenge: offers.key, failure: 'invalid', reason: 'the credential was refused', why: 'hook' },
+        { challenge: offers.badUser, failure: 'expired', reason: 'the credential is no longer good', why: 'expired' },
         { challenge: offers.basic, failure: 'absent', reason: 'no credential of this kind was sent' },
       ],
     })
