@@ -110,3 +110,16 @@ describe('R06, R18 under dd-trace', () => {
     expect(traced.listed[view]).toEqual(plainly.listed[view])
   })
 })
+
+describe('a guard is a function like any other', () => {
+  const guard = withAuth(httpBearer({ authenticate: () => false }))
+  it.each([
+    ['for routers that refuse generator functions, such as koa-joi-router', guard],
+    ['also what is mounted with app.use', authSettings({})],
+    ['also a description', operation({ summary: 'one' })],
+  ])('%s', (_case, f) => {
+    expect(f.constructor).toBe(Function)
+    expect(f).toBeInstanceOf(Function)
+    expect(Object.prototype.toString.call(f)).toBe('[object Function]')
+  })
+})

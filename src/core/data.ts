@@ -152,11 +152,21 @@ export const sealedMark = Symbol.for('koa-with-auth/sealed')
  * Keeps the marks of functions under OpenTelemetry's Koa instrumentation, which Sentry uses too.
  *
  * At `app.use(router.routes())` it replaces each function of each layer by one without its properties. Then the guard
- * could not be found any more. It does not replace functions whose constructor is named `GeneratorFunction`: middleware
- * of Koa 1, which it cannot wrap. So we set `constructor` to look like one. The cost: no span for guards. Koa itself does
- * not read `constructor`. `spec/package/tracers.http.spec.ts` pins this.
+ * could not be found any more. It does not replace what it has replaced already: such a function has `true` under a symbol
+ * named `koa-layer-patched`, which is private to each copy of it. So ours inherit `true` for every symbol of this name.
+ * The cost: no span for guards. All other properties are those of a function. `spec/package/tracers.http.spec.ts` pins this.
  */
-const constructor = { value: { name: 'GeneratorFunction' }, configurable: true }
+const alreadyReplaced: object = new Proxy(
+  // Safe: it is the prototype of functions
+  Object.create(Function.prototype) as object,
+  {
+    get: (prototype, key, self): unknown => {
+      // V8 would call it an Object, and lodash no function
+      if (key === Symbol.toStringTag) return 'Function'
+      return (typeof key === 'symbol' && key.description === 'koa-layer-patched') || Reflect.get(prototype, key, self)
+    },
+  },
+)
 
 /** Keeps tracers from wrapping a function. */
-export const notWrapped = <F extends Function>(f: F): F => Object.defineProperty(f, 'constructor', constructor)
+export const notWrapped = <F extends Function>(f: F): F => Object.setPrototypeOf(f, alreadyReplaced) as F
