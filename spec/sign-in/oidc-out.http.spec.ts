@@ -98,33 +98,6 @@ describe('signing out at the provider', () => {
     }
   })
 
-  it('finds the path of the way back from the route that has signedOut', async () => {
-    const { provider, site } = await start({
-      routes: (router, kinds) => {
-        // Safe: it was made by `oidc`
-        const kind = kinds['provider'] as OidcKind
-        router.post('/out', withAuth(null), endSession(kind))
-        router.get('/back-here', withAuth(null), signedOut(kind))
-      },
-    })
-    const browser = newBrowser()
-    await site.signIn(browser)
-    const page = await browser.send(`${site.origin}/out?returnTo=/bye`, { method: 'POST' })
-    const to = new URL(page.location ?? '')
-    expect([page.status, to.origin, await site.me(browser)]).toEqual([303, provider.issuer, undefined])
-    expect(to.searchParams.get('post_logout_redirect_uri')).toBe(`${site.origin}/back-here`)
-    const back = `${site.origin}/back-here?state=${to.searchParams.get('state')}`
-    expect((await browser.send(back, { headers: navigation })).location).toBe(`${site.origin}/bye`)
-    expect((await browser.send(back, { headers: navigation })).location).toBe(`${site.origin}/`)
-  })
-
-  it('without a route that has signedOut is a TypeError before the first request', async () => {
-    const routes: SiteOptions['routes'] = (router, kinds) =>
-      // Safe: it was made by `oidc`
-      router.post('/out', withAuth(null), endSession(kinds['provider'] as OidcKind))
-    await expect(start({ routes })).rejects.toThrow(/endSession\(kind\), signedOut\(kind\).*no route.*signedOut/)
-  })
-
   it('ends nothing by a GET, or for another site', async () => {
     const { site } = await start()
     const browser = newBrowser()

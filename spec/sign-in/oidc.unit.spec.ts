@@ -42,6 +42,7 @@ describe('oidc', () => {
     ['callback', { callback: '//evil.example' }],
     ['callback', { callback: '/callback?x=1' }],
     ['callback', { callback: '' }],
+    ['callback', { callback: undefined }],
     ['openid', { scope: ['email'] }],
     ['scope', { scope: 'openid' }],
     ['scope', { scope: ['openid email'] }],
@@ -58,8 +59,9 @@ describe('oidc', () => {
     ['email', { email: true }],
   ]
   it.each(wrong)('names what is wrong: %s', (name, change) => {
-    expect(() => oidc({ ...good, ...change })).toThrow(TypeError)
-    expect(() => oidc({ ...good, ...change })).toThrow(name)
+    const options = { ...good, ...change }
+    expect(() => oidc(options)).toThrow(TypeError)
+    expect(() => oidc(options)).toThrow(name)
   })
 
   it('names no secret in a message', () => {
@@ -80,6 +82,7 @@ describe('oauth2', () => {
     ['name', { name: '' }],
     ['authorize', { authorize: 'http://plain.example' }],
     ['token', { token: 'ftp://plain.example' }],
+    ['callback', { callback: undefined }],
     ['subject', { subject: undefined }],
     ['scope', { scope: [''] }],
     ['issuer', { issuer: 'plain' }],
@@ -91,10 +94,14 @@ describe('oauth2', () => {
 
 it('endSession and backChannel take what oidc returned', () => {
   const kind = oidc(good)
-  expect(() => endSession({ ...kind }, { callback: '/signed-out' })).toThrow(TypeError)
-  expect(() => endSession(kind, { callback: '//evil.example' })).toThrow('callback')
-  expect(() => signedOut({ ...kind })).toThrow(TypeError)
-  expect([endSession(kind), signedOut(kind)].map((one) => typeof one)).toEqual(['function', 'function'])
+  const callback = '/signed-out'
+  for (const make of [endSession, signedOut]) {
+    expect(() => make({ ...kind }, { callback })).toThrow(TypeError)
+    expect(() => make(kind, { callback: '//evil.example' })).toThrow('callback')
+    // @ts-expect-error the callback is missing
+    expect(() => make(kind, {})).toThrow('callback')
+    expect(make(kind, { callback })).toBeTypeOf('function')
+  }
   // @ts-expect-error the hook is missing
   expect(() => backChannel(kind, {})).toThrow('user')
 })

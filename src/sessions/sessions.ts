@@ -35,7 +35,6 @@ import {
   type RightsOptions,
   type SessionSource,
 } from '../kinds/sessionUser.js'
-import { checkingCallbacks } from '../koa/callbacks.js'
 import { respondFailure, restore, take } from '../koa/respond.js'
 import { applyHeaders, guardHeadersOf } from '../koa/responseHeaders.js'
 import { requestSessionOf, type SessionOwner } from './RequestSession.js'
@@ -406,7 +405,6 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
       respondFailure(ctx, error.failure, settingsOf(ctx.request), anonymous)
     }
   }
-  checkingCallbacks(app)
   // the name that the audit of an application shows
   Object.defineProperty(atRequest, 'name', { value: 'sessions' })
   app.use(notWrapped(Object.assign(atRequest, { [upgradeMark]: atUpgrade })))

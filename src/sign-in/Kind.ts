@@ -87,11 +87,6 @@ export interface Kind<Ask, Kept, Answer, P extends ProofGiven = ProofGiven> {
   readonly intents?: ReadonlyArray<Intent> | undefined
   /** The fields of an answer that another site posts. Such a POST is answered with 303 to a GET of the same path. */
   readonly posted?: ReadonlyArray<string> | undefined
-  /**
-   * Makes the kind whose answers come back to this path, for a kind that was not given one. `begin` and `finish` use what it
-   * returns, with the path of the route that has `finish(kind)`.
-   */
-  readonly at?: ((callback: string) => Kind<Ask, Kept, Answer, P>) | undefined
   /** Whether an answer that comes again, in the session that it made, leads where it led. Default `false`: `unknown`. */
   readonly leadsAgain?: boolean | undefined
   /** `false` for a kind that does everything in `check`, such as a registration: `finish` can do without a hook. Default `true`. */
@@ -114,9 +109,7 @@ export interface Kind<Ask, Kept, Answer, P extends ProofGiven = ProofGiven> {
 }
 
 /** The half of a kind that begins. */
-export interface Beginner<Ask, Kept> extends Omit<Kind<Ask, Kept, never>, 'read' | 'check' | 'at'> {
-  readonly at?: ((callback: string) => Beginner<Ask, Kept>) | undefined
-}
+export type Beginner<Ask, Kept> = Omit<Kind<Ask, Kept, never>, 'read' | 'check'>
 
 /** A ceremony whose answer was right. */
 export interface Finished<P extends ProofGiven = ProofGiven> {

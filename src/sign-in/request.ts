@@ -13,7 +13,6 @@ import { settingsOf } from '../core/Exchange.js'
 import { isGiven } from '../core/options.js'
 import { fromCookie } from '../core/RequestFields.js'
 import { clientAddress } from '../guesses/Guess.js'
-import { callbackOf } from '../koa/callbacks.js'
 import { requestSessionOf, type RequestSession } from '../sessions/RequestSession.js'
 import { spentOver } from '../sessions/SessionStore.js'
 import type { SessionHost } from '../sessions/SignInList.js'
@@ -65,26 +64,6 @@ export const applicationOf = (caller: string, ctx: Context): Application => {
   return { ceremonies: made, session, host }
 }
 
-const placed = new WeakMap<object, WeakMap<object, unknown>>()
-
-/**
- * The kind for the application of a request: one that was given no path of its callback has the path that the application
- * has for it.
- */
-export const placedIn = <K extends { readonly name: string; readonly at?: ((callback: string) => K) | undefined }>(
-  { app }: Context,
-  given: K,
-): K => {
-  const kind = withoutInherited(given)
-  if (kind.at === undefined) return kind
-  const ofApplication = placed.get(app) ?? new WeakMap<object, unknown>()
-  placed.set(app, ofApplication)
-  // Safe: it holds what `at` of this kind returned
-  const here = (ofApplication.get(given) as K | undefined) ?? kind.at(callbackOf(app, given))
-  ofApplication.set(given, here)
-  return withoutInherited(here)
-}
-
 type AnyKind = Kind<never, never, never>
 type Optional = { [M in keyof AnyKind]-?: undefined extends AnyKind[M] ? M : never }[keyof AnyKind]
 
@@ -94,13 +73,12 @@ const optional = Object.keys({
   bound: true,
   intents: true,
   posted: true,
-  at: true,
   leadsAgain: true,
   needsHook: true,
 } satisfies Record<Optional, true>)
 
-// A kind without what all objects of a process inherit, after a merge has polluted their prototype
-const withoutInherited = <K extends object>(kind: K): K => {
+/** A kind without what all objects of a process inherit, after a merge has polluted their prototype. */
+export const withoutInherited = <K extends object>(kind: K): K => {
   const inherited = optional.filter((name) => name in kind && !isGiven(kind, name))
   if (inherited.length === 0) return kind
   // Safe: the same kind, whose optional members are left out

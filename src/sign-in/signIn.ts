@@ -9,7 +9,6 @@ import type { AuthError } from '../core/AuthError.js'
 import { proofFrom, type Proof, type ProofGiven } from '../core/Proof.js'
 import { fromAnswer } from '../core/Result.js'
 import { checkHook, checkOptions, declareFactory, isGiven, list, maybe, oneOf, unchecked } from '../core/options.js'
-import { markCeremony } from '../koa/callbacks.js'
 import { contextOf, SignInRefused, type OwnLogInOptions, type WithRequest } from '../sessions/SignIn.js'
 import type { Finishing } from './ceremony.js'
 import {
@@ -30,8 +29,8 @@ import {
   finishedHere,
   incomingOf,
   isRefused,
-  placedIn,
   postedAddress,
+  withoutInherited,
   type Application,
 } from './request.js'
 import { isUnanswered, leadTo, respondFinished, respondUnfinished } from './response.js'
@@ -90,7 +89,7 @@ const start = async <Ask, Kept>(
   given: Beginner<Ask, Kept>,
   starting: Starting<Ask>,
 ): Promise<E.Either<AuthError, Sent>> => {
-  const kind = placedIn(ctx, given)
+  const kind = withoutInherited(given)
   const incoming = await incomingOf(ctx, 'begin')
   const browser = kind.bound === false ? '' : browserFor(ctx, host, kind.lifetime)
   const returnTo = starting.returnTo ?? incoming.body['returnTo'] ?? incoming.query.get('returnTo')
@@ -123,7 +122,7 @@ export const begin = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOption
       `begin(kind, { intent }): ${kind.name} is good for ${intentsOf(kind).join(', ')}, not ${intent}`,
     )
   }
-  const run: Middleware = async (ctx) => {
+  return async (ctx) => {
     const application = applicationOf('begin(kind)', ctx)
     const refuse = refusing(ctx, application, kind.name, 'begin')
     if (isRefused(ctx, 'begin')) return refuse(AuthErrors.forged)
@@ -146,7 +145,6 @@ export const begin = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOption
     if (sent.right.body === null) ctx.status = 204
     else ctx.body = sent.right.body
   }
-  return kind.at === undefined ? run : markCeremony(run, kind, 'begin')
 }
 
 // What an object inherits leads nowhere
@@ -293,10 +291,10 @@ export function finish<Kept, Answer, P extends ProofGiven>(
   if (needsHook || hook !== undefined) checkHook('finish(kind, hook): hook', hook, 2)
   const userOf = hook ?? (() => true)
   const { keep = [] } = checkOptions<FinishOptions>('finish(kind, hook, options)', options, { keep: maybe(list) })
-  const run: Middleware = async (ctx) => {
+  return async (ctx) => {
     const application = applicationOf('finish(kind)', ctx)
     const { ceremonies, session, host } = application
-    const kind = placedIn(ctx, given)
+    const kind = withoutInherited(given)
     const refuse = refusing(ctx, application, kind.name, 'finish')
     if (kind.posted !== undefined && ctx.method === 'POST') return bounce(ctx, kind.posted)
     if (isRefused(ctx)) return refuse(AuthErrors.forged)
@@ -335,7 +333,6 @@ export function finish<Kept, Answer, P extends ProofGiven>(
     if (E.isLeft(ended)) return respondUnfinished(ctx, ended.left)
     return respondFinished(ctx, ended.right)
   }
-  return given.at === undefined ? run : markCeremony(run, given, 'finish')
 }
 
 // The cookie is not sent with what another site posts. It is sent with the GET that follows

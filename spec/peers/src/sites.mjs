@@ -66,7 +66,8 @@ const ours = async ({ origin, issuer }) => {
   app.silent = true
   sessions(app, { loadUser: (username) => ({ username, isActive: true }), store: memoryStore(), origin, name: 'peers' })
   // an outage is tried again after a millisecond, so that the next row is not one
-  const provider = oidc({ issuer, client: CLIENT, scope: ['openid', 'email'], keys: { retry: 1 } })
+  const given = { issuer, client: CLIENT, callback: '/callback', scope: ['openid', 'email'] }
+  const provider = oidc({ ...given, keys: { retry: 1 } })
   const router = new Router()
   router.get('/sign-in', withAuth(null), begin(provider))
   router.get(

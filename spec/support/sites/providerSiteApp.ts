@@ -24,7 +24,7 @@ sessions(app, {
   origin: ORIGIN,
   name: 'processes',
 })
-const provider = oidc({ issuer: ISSUER, client: { id: 'shop', secret: SECRET } })
+const provider = oidc({ issuer: ISSUER, client: { id: 'shop', secret: SECRET }, callback: '/callback' })
 const router = new Router()
 router.get('/sign-in', withAuth(null), begin(provider))
 router.get(

@@ -56,8 +56,8 @@ export interface OAuth2Options {
   readonly issuer?: string | undefined
   /** What the application is registered as. */
   readonly client: Client
-  /** The path of the route that has `finish(...)`. Each provider has its own. Default: it is found, as `oidc` finds it. */
-  readonly callback?: string | undefined
+  /** The path of the route that has `finish(...)`; see `oidc`. Each provider has its own. */
+  readonly callback: string
   /** What is asked for. Default nothing. */
   readonly scope?: ReadonlyArray<string> | undefined
   /**
@@ -86,7 +86,7 @@ const checks: Checks<OAuth2Options> = {
   token: (where, value) => checkUrl(where, value, true),
   issuer: maybe((where, value) => checkUrl(where, value)),
   client: unchecked,
-  callback: maybe(callbackPath),
+  callback: callbackPath,
   scope: maybe(scopes),
   subject: hook(2),
   parameters: maybe(furtherParameters),
@@ -125,7 +125,7 @@ const MAX_SUBJECT = 255
  */
 export const oauth2 = (options: OAuth2Options): OAuth2Kind => {
   const given = checkOptions('oauth2', options, checks)
-  const { name, authorize, token, issuer, scope = [], subject, parameters = {} } = given
+  const { name, authorize, token, issuer, callback, scope = [], subject, parameters = {} } = given
   const { lifetime = LIFETIME, timeout = TIMEOUT } = given
   const client = clientOf('oauth2({ client })', given.client)
   const { origin: authority } = new URL(authorize)
@@ -148,7 +148,7 @@ export const oauth2 = (options: OAuth2Options): OAuth2Kind => {
   }
   let ready: Configuration | undefined
 
-  const kindAt = (callback: string): OAuth2Kind => ({
+  return {
     name: `oauth2:${name} ${callback}`,
     lifetime,
     leadsAgain: true,
@@ -185,8 +185,7 @@ export const oauth2 = (options: OAuth2Options): OAuth2Kind => {
         return refused(issuer ?? name, error, 'code')
       }
     },
-  })
-  return given.callback === undefined ? { ...kindAt(''), name: `oauth2:${name}`, at: kindAt } : kindAt(given.callback)
+  }
 }
 
 // Its issuer is not known, but an answer of another server's is none of this one (RFC 9207 §2.4)

@@ -53,10 +53,9 @@ export interface OidcOptions extends Asking {
   readonly client: Client
   /**
    * The path of the route that has `finish(...)`. With the application's `origin` it is the redirect URI to register.
-   * Each provider has its own. Default: it is found in the routers that `app.use` mounts; `app.callback()` throws a
-   * TypeError if no route has it, or several.
+   * Each provider has its own. It is the path that browsers see: with the prefixes of routers and mounted applications.
    */
-  readonly callback?: string | undefined
+  readonly callback: string
   /** What is asked for. Default `['openid']`, which must be among them. */
   readonly scope?: ReadonlyArray<string> | undefined
   /** How the provider answers. `form_post` is a POST of another site; it is answered with a redirect. Default `query`. */
@@ -86,7 +85,7 @@ const checks: Checks<OidcOptions> = {
   ...askingChecks,
   issuer: nonEmpty,
   client: unchecked,
-  callback: maybe(callbackPath),
+  callback: callbackPath,
   scope: maybe(scopes),
   responseMode: maybe(oneOf('query', 'form_post')),
   userinfo: maybe(flag),
@@ -137,7 +136,15 @@ export const relyingPartyOf = (where: string, kind: unknown): RelyingParty => {
  */
 export const oidc = (options: OidcOptions): OidcKind => {
   const given = checkOptions('oidc', options, checks)
-  const { issuer, scope = ['openid'], responseMode = 'query', userinfo = false, pushed, parameters = {} } = given
+  const {
+    issuer,
+    callback,
+    scope = ['openid'],
+    responseMode = 'query',
+    userinfo = false,
+    pushed,
+    parameters = {},
+  } = given
   const { lifetime = LIFETIME, clockTolerance = TOLERANCE } = given
   const { prompt, loginHint, maxAge, acrValues, uiLocales } = given
   const defaults: Asking = { prompt, loginHint, maxAge, acrValues, uiLocales }
@@ -159,7 +166,7 @@ export const oidc = (options: OidcOptions): OidcKind => {
     return url.href
   }
 
-  const kindAt = (callback: string): OidcKind => ({
+  const kind: OidcKind = {
     name: `oidc:${issuer} ${callback}`,
     issuer,
     lifetime,
@@ -220,9 +227,7 @@ export const oidc = (options: OidcOptions): OidcKind => {
         return refused(issuer, error, step)
       }
     },
-  })
-  const kind =
-    given.callback === undefined ? { ...kindAt(''), name: `oidc:${issuer}`, at: kindAt } : kindAt(given.callback)
+  }
   parties.set(kind, { provider, issuer, clientId: client.id, clockTolerance })
   return kind
 }

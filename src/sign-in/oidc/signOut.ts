@@ -10,10 +10,9 @@ import type { Context, Middleware } from 'koa'
 import * as AuthErrors from '../../core/AuthError.js'
 import type { AuthError } from '../../core/AuthError.js'
 import { isSafe } from '../../core/CrossOrigin.js'
-import { checkOptions, declareFactory, hook, maybe, type Checks } from '../../core/options.js'
+import { checkOptions, declareFactory, hook, type Checks } from '../../core/options.js'
 import { objectOf, readCompact, type Json } from '../../jwt/claims.js'
 import { checkSignature, parseJwks } from '../../jwt/signature.js'
-import { markCeremony } from '../../koa/callbacks.js'
 import { requestSessionOf } from '../../sessions/RequestSession.js'
 import { forgetFinished } from '../../sessions/SignInList.js'
 import { spentOver } from '../../sessions/SessionStore.js'
@@ -33,11 +32,10 @@ import { openidClient } from './openidClient.js'
 /** How a user signs out at the provider, too. */
 export interface EndSessionOptions {
   /**
-   * The path of the route that has `signedOut(kind)`. With the application's `origin` it is the post-logout redirect URI to
-   * register. Default: it is found in the routers that `app.use` mounts; `app.callback()` throws a TypeError if no route has
-   * it, or several.
+   * The path of the route that has `signedOut(kind, { callback })`, the same in both. With the application's `origin` it is
+   * the post-logout redirect URI to register.
    */
-  readonly callback?: string | undefined
+  readonly callback: string
 }
 
 type WayOut = Kind<never, null, null>
@@ -68,23 +66,16 @@ const wayOutAt = ({ provider, issuer }: RelyingParty, callback: string): WayOut 
   check: () => E.right({ method: 'other' }),
 })
 
-// One for each provider, so that the route of its `signedOut` is found
-const found = new WeakMap<RelyingParty, WayOut>()
+// `endSession` and `signedOut` of one path share a kind
+const waysOut = new WeakMap<RelyingParty, Map<string, WayOut>>()
 
-const foundFor = (party: RelyingParty): WayOut => {
-  const known = found.get(party) ?? {
-    ...wayOutAt(party, ''),
-    name: `endSession:${party.issuer}`,
-    at: (callback: string) => wayOutAt(party, callback),
-    routes: ['endSession(kind)', 'signedOut(kind)'],
-  }
-  found.set(party, known)
-  return known
-}
-
-const wayOut = (caller: string, party: RelyingParty, options: EndSessionOptions | undefined): WayOut => {
-  const { callback } = checkOptions(caller, options ?? {}, { callback: maybe(callbackPath) })
-  return callback === undefined ? foundFor(party) : wayOutAt(party, callback)
+const wayOut = (caller: string, kind: OidcKind, options: EndSessionOptions): WayOut => {
+  const party = relyingPartyOf(caller, kind)
+  const { callback } = checkOptions(caller, options, { callback: callbackPath })
+  const ways = waysOut.get(party) ?? new Map<string, WayOut>()
+  const way = ways.get(callback) ?? wayOutAt(party, callback)
+  waysOut.set(party, ways.set(callback, way))
+  return way
 }
 
 /**
@@ -103,14 +94,12 @@ const wayOut = (caller: string, party: RelyingParty, options: EndSessionOptions 
  *   callback: '/sign-in/callback',
  * })
  * const router = new Router()
- * router.post('/sign-out', withAuth(null), endSession(google))
- * router.get('/signed-out', withAuth(null), signedOut(google))
+ * router.post('/sign-out', withAuth(null), endSession(google, { callback: '/signed-out' }))
+ * router.get('/signed-out', withAuth(null), signedOut(google, { callback: '/signed-out' }))
  */
-export const endSession = (kind: OidcKind, options?: EndSessionOptions): Middleware => {
-  const caller = 'endSession(kind, options)'
-  const way = wayOut(caller, relyingPartyOf(caller, kind), options)
-  const leave = begin(way)
-  const run: Middleware = async (ctx, next) => {
+export const endSession = (kind: OidcKind, options: EndSessionOptions): Middleware => {
+  const leave = begin(wayOut('endSession(kind, options)', kind, options))
+  return async (ctx, next) => {
     if (isSafe(ctx.method)) {
       ctx.status = 405
       ctx.set('Allow', 'POST')
@@ -119,24 +108,20 @@ export const endSession = (kind: OidcKind, options?: EndSessionOptions): Middlew
     await logOut(ctx)
     await leave(ctx, next)
   }
-  return way.at === undefined ? run : markCeremony(run, way, 'begin')
 }
 
 /**
  * Middleware of the page to which the provider leads back. It spends `state`, and redirects (303) to where the sign-out
  * began to lead, or else to `/`. It ends no session, whatever it gets.
  */
-export const signedOut = (kind: OidcKind, options?: EndSessionOptions): Middleware => {
-  const caller = 'signedOut(kind, options)'
-  const party = relyingPartyOf(caller, kind)
+export const signedOut = (kind: OidcKind, options: EndSessionOptions): Middleware => {
   const arrived = new WeakSet<Context>()
-  const arrive = finish(wayOut(caller, party, options), (ctx) => arrived.add(ctx))
-  const run: Middleware = async (ctx, next) => {
+  const arrive = finish(wayOut('signedOut(kind, options)', kind, options), (ctx) => arrived.add(ctx))
+  return async (ctx, next) => {
     await arrive(ctx, next)
     // an error mapper may answer failures with redirects of its own
     if (!arrived.has(ctx)) leadTo(ctx, '/')
   }
-  return markCeremony(run, foundFor(party), 'finish')
 }
 
 // -------------------------------------------------------------------------------------
