@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import manifest from './package.json' with { type: 'json' }
 
 // What takes longest begins first, so that no core is idle at the end
 const longest =
@@ -13,33 +14,17 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-// the public face and the entry points beside it, as `exports` of package.json names them
-const entries = {
-  '': 'index',
-  '/audit': 'audit/index',
-  '/events': 'events/index',
-  '/jwt': 'jwt/index',
-  '/openapi': 'openapi/index',
-  '/testing': 'testing/index',
-  '/testing/laws': 'testing/laws/index',
-  '/sessions': 'sessions/index',
-  '/sessions/sqlite': 'sessions/sqliteStore',
-  '/sessions/redis': 'sessions/redisStore',
-  '/sign-in': 'sign-in/index',
-  '/sign-in/oidc': 'sign-in/oidc/index',
-  '/keys': 'keys/index',
-  '/keys/sqlite': 'keys/sqliteKeyStore',
-  '/keys/redis': 'keys/redisKeyStore',
-  '/passwords': 'passwords/index',
-  '/sign-in/passkeys': 'sign-in/passkeys/index',
-  '/sign-in/passkeys/sqlite': 'sign-in/passkeys/sqlitePasskeyStore',
-  '/sign-in/passkeys/redis': 'sign-in/passkeys/redisPasskeyStore',
-  '/upgrades': 'upgrades/index',
-}
-export const alias = Object.entries(entries).map(([entry, file]) => ({
-  find: new RegExp(`^koa-with-auth${entry}$`),
-  replacement: fileURLToPath(new URL(`./src/${file}.ts`, import.meta.url)),
-}))
+// the sources of the entry points that `exports` of package.json names
+export const alias = Object.entries(manifest.exports).flatMap(([entry, built]) =>
+  typeof built === 'string'
+    ? []
+    : {
+        find: new RegExp(`^koa-with-auth${entry.slice(1)}$`),
+        replacement: fileURLToPath(
+          new URL(built.import.default.replace(/^\.\/dist\/(.*)\.js$/, './src/$1.ts'), import.meta.url),
+        ),
+      },
+)
 // the files of a worker share its process and modules: most of a run was loading them anew for each
 const shared = {
   isolate: false,

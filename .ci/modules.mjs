@@ -48,12 +48,10 @@ exports.openidClient = () => (given ??= require('openid-client'))`,
 // Entry points that need a package that npm does not install with this one
 const optional = {
   'sessions/index': 'koa-session',
-  'sessions/sqliteStore': '@libsql/client',
-  'keys/sqliteKeyStore': '@libsql/client',
+  'sqlite/index': '@libsql/client',
   'testing/laws/index': 'fast-check',
   'sign-in/oidc/index': 'openid-client',
   'sign-in/passkeys/index': '@simplewebauthn/server',
-  'sign-in/passkeys/sqlitePasskeyStore': '@libsql/client',
 }
 
 // What entry points of ES modules import in addition. A static import of an optional package would fail before its check runs. The

@@ -6,10 +6,8 @@
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { redisKeyStore } from 'koa-with-auth/keys/redis'
-import { sqliteKeyStore } from 'koa-with-auth/keys/sqlite'
-import { redisStore } from 'koa-with-auth/sessions/redis'
-import { sqliteStore } from 'koa-with-auth/sessions/sqlite'
+import { redisKeyStore, redisStore } from 'koa-with-auth/redis'
+import { sqliteKeyStore, sqliteStore } from 'koa-with-auth/sqlite'
 import { RateLimiterRedis } from 'rate-limiter-flexible'
 import { createClient } from 'redis'
 import { exampleApp } from './api/app.js'

@@ -3,9 +3,8 @@
  */
 import { createServer } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
-import { redisStore } from 'koa-with-auth/sessions/redis'
-import { sqliteStore } from 'koa-with-auth/sessions/sqlite'
-import { sqlitePasskeyStore } from 'koa-with-auth/sign-in/passkeys/sqlite'
+import { redisStore } from 'koa-with-auth/redis'
+import { sqlitePasskeyStore, sqliteStore } from 'koa-with-auth/sqlite'
 import { RateLimiterRedis } from 'rate-limiter-flexible'
 import { createClient } from 'redis'
 import { openAccounts } from './accounts.js'

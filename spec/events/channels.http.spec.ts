@@ -17,7 +17,7 @@ import {
 } from 'koa-with-auth/events'
 import { httpJwt } from 'koa-with-auth/jwt'
 import { apiKeys, memoryKeyStore, NoLiveKey } from 'koa-with-auth/keys'
-import { sqliteKeyStore } from 'koa-with-auth/keys/sqlite'
+import { sqliteKeyStore } from 'koa-with-auth/sqlite'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { stoppedClock } from '../support/runs/clock.js'
 import { recordsOf } from '../support/runs/eventRecords.js'

@@ -17,8 +17,8 @@ import {
   withAuth,
 } from 'koa-with-auth'
 import { apiKeys, memoryKeyStore, type ApiKey, type KeyStore } from 'koa-with-auth/keys'
-import { redisKeyStore } from 'koa-with-auth/keys/redis'
-import { sqliteKeyStore } from 'koa-with-auth/keys/sqlite'
+import { redisKeyStore } from 'koa-with-auth/redis'
+import { sqliteKeyStore } from 'koa-with-auth/sqlite'
 import { pipe } from 'fp-ts/lib/function.js'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { noted } from '../support/stores/keyStores.js'

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { either as E } from 'fp-ts'
 import { apiKeys, type ApiKey, type ApiKeys } from 'koa-with-auth/keys'
-import { redisKeyStore } from 'koa-with-auth/keys/redis'
+import { redisKeyStore } from 'koa-with-auth/redis'
 import { mockRequest } from 'koa-with-auth/testing'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { describeWithRedis, redisServer } from '../support/servers/redisServer.js'

@@ -30,10 +30,9 @@ import {
 import { seal } from 'koa-with-auth/audit'
 import { httpIntrospection, httpJwt, protectedResource } from 'koa-with-auth/jwt'
 import { apiKeys, memoryKeyStore } from 'koa-with-auth/keys'
-import { redisKeyStore } from 'koa-with-auth/keys/redis'
+import { redisKeyStore, redisStore } from 'koa-with-auth/redis'
 import { cachedOpenApi, docs, openApi } from 'koa-with-auth/openapi'
 import { sessions } from 'koa-with-auth/sessions'
-import { redisStore } from 'koa-with-auth/sessions/redis'
 import { expectGuarded, mergeRequests, mockRequest, withBasic, withBearer, withCookie, withHeader, withPrincipal, withQuery } from 'koa-with-auth/testing' // prettier-ignore
 import { checkAuthenticator, checkErrorMapper } from 'koa-with-auth/testing/laws'
 import { guardUpgrade } from 'koa-with-auth/upgrades'

@@ -99,11 +99,9 @@ describe('the packed package', () => {
   it.each(
     [
       ['sessions', 'koa-session'],
-      ['sessions/sqlite', '@libsql/client'],
-      ['keys/sqlite', '@libsql/client'],
+      ['sqlite', '@libsql/client'],
       ['sign-in/oidc', 'openid-client'],
       ['sign-in/passkeys', '@simplewebauthn/server'],
-      ['sign-in/passkeys/sqlite', '@libsql/client'],
       ['testing/laws', 'fast-check'],
     ].filter(([, needed]) => needed !== '@libsql/client' || process.getBuiltinModule('node:sqlite') === undefined),
   )('koa-with-auth/%s without %s says what to install, as often as it is loaded', (entry, needed) => {
@@ -174,8 +172,8 @@ describe('the packed package', () => {
     { entry: 'audit/index', optional: [] },
     { entry: 'openapi/index', optional: [] },
     { entry: 'sessions/index', optional: ['koa-session'] },
-    { entry: 'sessions/sqliteStore', optional: ['@libsql/client'] },
-    { entry: 'sessions/redisStore', optional: [] },
+    { entry: 'sqlite/index', optional: ['@libsql/client'] },
+    { entry: 'redis/index', optional: [] },
     { entry: 'testing/index', optional: ['koa'] },
     { entry: 'testing/laws/index', optional: ['koa', 'fast-check'] },
   ])('loads with $entry only Node, the required peers, and $optional', ({ entry, optional }) => {

@@ -13,10 +13,7 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.ts'))
   .map((file) => resolve(root, file))
 
-const isEntry = (file: string) =>
-  /\/(?:index|main|redisStore|sqliteStore|redisKeyStore|sqliteKeyStore|redisPasskeyStore|sqlitePasskeyStore)\.ts$/.test(
-    file,
-  )
+const isEntry = (file: string) => /\/(?:index|main)\.ts$/.test(file)
 
 const sources = files.map((file) => {
   const text = readFileSync(file, 'utf8')

@@ -4,8 +4,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { httpBasicAuth, throttled, withAuth } from 'koa-with-auth'
-import { redisKeyStore } from 'koa-with-auth/keys/redis'
-import { redisStore } from 'koa-with-auth/sessions/redis'
+import { redisKeyStore, redisStore } from 'koa-with-auth/redis'
 import { RateLimiterRedis } from 'rate-limiter-flexible'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { operation } from '../support/models/behavior.js'

@@ -2,7 +2,7 @@
 import Router from '@koa/router'
 import { withAuth } from 'koa-with-auth'
 import { memoryStore, sessions, type ListedSession, type SessionStore } from 'koa-with-auth/sessions'
-import { sqliteStore } from 'koa-with-auth/sessions/sqlite'
+import { sqliteStore } from 'koa-with-auth/sqlite'
 import { constant } from 'fp-ts/lib/function.js'
 import Koa from 'koa'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'

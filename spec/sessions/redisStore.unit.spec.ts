@@ -1,7 +1,7 @@
 /** What is specific to the Redis store: the commands that it sends, and what it does with unexpected replies. */
 import { randomUUID } from 'node:crypto'
 import type { SessionStore } from 'koa-with-auth/sessions'
-import { redisStore } from 'koa-with-auth/sessions/redis'
+import { redisStore } from 'koa-with-auth/redis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { koaSessionStore } from '../../src/sessions/koaSessionStore.js'
 import { describeWithRedis, missingRedis, redisServer } from '../support/servers/redisServer.js'

@@ -3,8 +3,8 @@ import Router from '@koa/router'
 import Koa from 'koa'
 import Keygrip from 'keygrip'
 import { memoryStore, sessions, type SessionsOptions } from 'koa-with-auth/sessions'
-import { redisStore } from 'koa-with-auth/sessions/redis'
-import { sqliteStore } from 'koa-with-auth/sessions/sqlite'
+import { redisStore } from 'koa-with-auth/redis'
+import { sqliteStore } from 'koa-with-auth/sqlite'
 import { describe, expect, it } from 'vitest'
 
 const key = 'k'.repeat(32)

@@ -4,7 +4,7 @@ import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createClient, type Client } from '@libsql/client'
-import { sqliteStore, type SqliteStore } from 'koa-with-auth/sessions/sqlite'
+import { sqliteStore, type SqliteStore } from 'koa-with-auth/sqlite'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { buildSite } from '../support/sites/sessionSite.js'
 import { sqliteFile } from '../support/stores/sessionStores.js'
@@ -145,7 +145,7 @@ describe('sqliteStore', () => {
 
     // Each inserts all ids and ends every third; at the end it prints what it reads
     const program = (name: string) => `
-    import { sqliteStore } from 'koa-with-auth/sessions/sqlite'
+    import { sqliteStore } from 'koa-with-auth/sqlite'
     const store = sqliteStore({ url: process.argv[2] })
     const name = ${JSON.stringify(name)}
     const ids = Array.from({ length: 200 }, (_, at) => 'id ' + at)

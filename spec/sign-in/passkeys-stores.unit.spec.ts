@@ -3,8 +3,8 @@
  * law.
  */
 import { memoryPasskeyStore, type PasskeyStore } from 'koa-with-auth/sign-in/passkeys'
-import { redisPasskeyStore } from 'koa-with-auth/sign-in/passkeys/redis'
-import { sqlitePasskeyStore } from 'koa-with-auth/sign-in/passkeys/sqlite'
+import { redisPasskeyStore } from 'koa-with-auth/redis'
+import { sqlitePasskeyStore } from 'koa-with-auth/sqlite'
 import { LawViolations } from 'koa-with-auth/testing'
 import { checkPasskeyStore, lawsOfPasskeyStore } from 'koa-with-auth/testing/laws'
 import { describe, expect, it } from 'vitest'

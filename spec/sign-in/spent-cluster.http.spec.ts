@@ -1,6 +1,6 @@
 /** C-03: one-time ids on a Redis Cluster, and while a master fails. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { redisStore } from 'koa-with-auth/sessions/redis'
+import { redisStore } from 'koa-with-auth/redis'
 import { spentOver, type Spent } from 'koa-with-auth/sign-in'
 import { checkSpent } from 'koa-with-auth/testing/laws'
 import { afterAll, beforeAll, expect, it } from 'vitest'

@@ -237,7 +237,7 @@ const touchInterval: Check = (where, value) => {
 
 const keyStore = withMethods(
   ['insert', 'find', 'list', 'rotate', 'revoke', 'touch'],
-  'see KeyStore, or take memoryKeyStore(), sqliteKeyStore of koa-with-auth/keys/sqlite or redisKeyStore of koa-with-auth/keys/redis',
+  'see KeyStore, or take memoryKeyStore(), sqliteKeyStore of koa-with-auth/sqlite or redisKeyStore of koa-with-auth/redis',
 )
 
 const checks: Checks<ApiKeysOptions<unknown>> = {

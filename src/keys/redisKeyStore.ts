@@ -1,7 +1,7 @@
 /**
- * API keys in Redis or Valkey, for several processes: entry point `koa-with-auth/keys/redis`.
+ * API keys in Redis or Valkey, for several processes: entry point `koa-with-auth/redis`.
  *
- * It needs one function that sends a command, so any client fits. `redisStore` of `koa-with-auth/sessions/redis` says
+ * It needs one function that sends a command, so any client fits. `redisStore` of `koa-with-auth/redis` says
  * how to set up clients. Every change is one script, so it happens as a whole or not at all. For that, all keys are in
  * one slot of a cluster. Redis must not evict keys (`maxmemory-policy noeviction`), and should write a log (`appendonly
  * yes`). Data that it loses at a restart are gone: with snapshots only, a key that was revoked since the last one works
@@ -148,7 +148,7 @@ const checks = { command: hook(2), prefix: maybe(string) }
  * A store in Redis. Rejects if `command` rejects. Throws a TypeError for options that cannot work.
  *
  * @example
- * import { redisKeyStore } from 'koa-with-auth/keys/redis'
+ * import { redisKeyStore } from 'koa-with-auth/redis'
  *
  * declare const client: { sendCommand: (args: string[]) => Promise<unknown> } // createClient() of redis
  * declare const cluster: { sendCommand: (key: string, isReadonly: boolean, args: string[]) => Promise<unknown> } // createCluster()

@@ -1,5 +1,5 @@
 /**
- * API keys in an SQLite file, for one machine with nothing to install: entry point `koa-with-auth/keys/sqlite`.
+ * API keys in an SQLite file, for one machine with nothing to install: entry point `koa-with-auth/sqlite`.
  *
  * `stores/sqlite.ts` reads and writes the file. A power failure can undo the last moments, such as a revocation.
  * The end of a process undoes nothing.
@@ -71,7 +71,7 @@ const recordIn = (row: SqliteRow): KeyRecord => {
  *
  * @example
  * import { apiKeys } from 'koa-with-auth/keys'
- * import { sqliteKeyStore } from 'koa-with-auth/keys/sqlite'
+ * import { sqliteKeyStore } from 'koa-with-auth/sqlite'
  *
  * const keys = apiKeys({ prefix: 'acme', store: sqliteKeyStore({ url: 'file::memory:' }) })
  */

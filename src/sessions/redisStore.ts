@@ -1,5 +1,5 @@
 /**
- * Sessions in Redis or Valkey, for several processes: entry point `koa-with-auth/sessions/redis`.
+ * Sessions in Redis or Valkey, for several processes: entry point `koa-with-auth/redis`.
  *
  * It needs one function that sends a command, so any client fits. Every command uses one key, so a cluster fits, too. The guide
  * "How far it goes" shows how to configure its clients. Redis deletes expired keys by itself. It must not evict others
@@ -53,7 +53,7 @@ const checks = { command: hook(2), prefix: maybe(string) }
  * Send it a `ping()` each second. If one takes 2 seconds, call `destroy()` and `connect()`.
  *
  * @example
- * import { redisStore } from 'koa-with-auth/sessions/redis'
+ * import { redisStore } from 'koa-with-auth/redis'
  *
  * declare const client: { sendCommand: (args: string[]) => Promise<unknown> } // createClient() of redis
  * declare const cluster: { sendCommand: (key: string, isReadonly: boolean, args: string[]) => Promise<unknown> } // createCluster()

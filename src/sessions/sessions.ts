@@ -230,7 +230,7 @@ const insecure =
 const defaultStore = (isProduction: boolean): SessionStore => {
   if (!isProduction) return memoryStore()
   throw new TypeError(
-    'sessions(app, { store }) is required in production: use sqliteStore of koa-with-auth/sessions/sqlite, or redisStore of koa-with-auth/sessions/redis',
+    'sessions(app, { store }) is required in production: use sqliteStore of koa-with-auth/sqlite, or redisStore of koa-with-auth/redis',
   )
 }
 

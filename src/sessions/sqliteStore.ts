@@ -1,5 +1,5 @@
 /**
- * Sessions in an SQLite file, for one machine with nothing to install: entry point `koa-with-auth/sessions/sqlite`.
+ * Sessions in an SQLite file, for one machine with nothing to install: entry point `koa-with-auth/sqlite`.
  *
  * `stores/sqlite.ts` reads and writes the file. A power failure can undo the last moments, such as a sign-out. The
  * end of a process undoes nothing.
@@ -75,7 +75,7 @@ const SWEEP_EVERY = 60_000
  * written, or stays locked. Throws a TypeError for options that cannot work.
  *
  * @example
- * import { sqliteStore } from 'koa-with-auth/sessions/sqlite'
+ * import { sqliteStore } from 'koa-with-auth/sqlite'
  *
  * const store = sqliteStore({ url: 'file::memory:' })
  */

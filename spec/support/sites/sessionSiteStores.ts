@@ -1,8 +1,8 @@
 /** The stores of a site that runs as a separate program, by the name in its environment. */
 import { Cluster, Redis } from 'ioredis'
 import type { SessionStore } from 'koa-with-auth/sessions'
-import { redisStore } from 'koa-with-auth/sessions/redis'
-import { sqliteStore } from 'koa-with-auth/sessions/sqlite'
+import { redisStore } from 'koa-with-auth/redis'
+import { sqliteStore } from 'koa-with-auth/sqlite'
 import { createClient, createCluster } from 'redis'
 
 type Env = Readonly<Record<string, string | undefined>>

@@ -1,8 +1,8 @@
 /** Every store of API keys with its real database, and what its specs put into it. */
 import { createHash } from 'node:crypto'
 import { memoryKeyStore, type KeyRecord, type KeyStore } from 'koa-with-auth/keys'
-import { redisKeyStore } from 'koa-with-auth/keys/redis'
-import { sqliteKeyStore } from 'koa-with-auth/keys/sqlite'
+import { redisKeyStore } from 'koa-with-auth/redis'
+import { sqliteKeyStore } from 'koa-with-auth/sqlite'
 import { describeEveryStore, type Suite } from './everyStore.js'
 
 /** Runs a suite on every store, and on Redis with every client. */

@@ -104,7 +104,7 @@ const originList: Check = (where, value) => {
 
 const passkeyStore = withMethods(
   ['add', 'byId', 'ofUser', 'update', 'remove'],
-  'see PasskeyStore, or take memoryPasskeyStore(), sqlitePasskeyStore of koa-with-auth/sign-in/passkeys/sqlite or redisPasskeyStore of koa-with-auth/sign-in/passkeys/redis',
+  'see PasskeyStore, or take memoryPasskeyStore(), sqlitePasskeyStore of koa-with-auth/sqlite or redisPasskeyStore of koa-with-auth/redis',
 )
 
 const checks: Checks<PasskeysOptions<never>> = {

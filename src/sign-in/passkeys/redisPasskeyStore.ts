@@ -1,7 +1,7 @@
 /**
- * Passkeys in Redis or Valkey, for several processes: entry point `koa-with-auth/sign-in/passkeys/redis`.
+ * Passkeys in Redis or Valkey, for several processes: entry point `koa-with-auth/redis`.
  *
- * It needs one function that sends a command, so any client fits. `redisStore` of `koa-with-auth/sessions/redis` says how to set up
+ * It needs one function that sends a command, so any client fits. `redisStore` of `koa-with-auth/redis` says how to set up
  * clients. Every change is one script, so it happens as a whole or not at all. For that, all keys are in one slot of a cluster. Redis
  * must not evict keys (`maxmemory-policy noeviction`), and should write a log (`appendonly yes`): a passkey that it loses signs in no
  * more.
@@ -69,7 +69,7 @@ const checks = { command: hook(2), prefix: maybe(string) }
  * A store in Redis. Rejects if `command` rejects. Throws a TypeError for options that cannot work.
  *
  * @example
- * import { redisPasskeyStore } from 'koa-with-auth/sign-in/passkeys/redis'
+ * import { redisPasskeyStore } from 'koa-with-auth/redis'
  *
  * declare const client: { sendCommand: (args: string[]) => Promise<unknown> } // createClient() of redis
  * declare const cluster: { sendCommand: (key: string, isReadonly: boolean, args: string[]) => Promise<unknown> } // createCluster()

@@ -1,5 +1,5 @@
 /**
- * Passkeys in an SQLite file, for one machine with nothing to install: entry point `koa-with-auth/sign-in/passkeys/sqlite`.
+ * Passkeys in an SQLite file, for one machine with nothing to install: entry point `koa-with-auth/sqlite`.
  *
  * `stores/sqlite.ts` reads and writes the file. A power failure can undo the last moments, such as a registration. The end of a
  * process undoes nothing.
@@ -50,7 +50,7 @@ const recordIn = (row: SqliteRow): PasskeyRecord => {
  * TypeError for options that cannot work.
  *
  * @example
- * import { sqlitePasskeyStore } from 'koa-with-auth/sign-in/passkeys/sqlite'
+ * import { sqlitePasskeyStore } from 'koa-with-auth/sqlite'
  *
  * const store = sqlitePasskeyStore({ url: 'file::memory:' })
  * assert.deepStrictEqual(await store.ofUser('anna'), [])

@@ -4,7 +4,7 @@ import Koa from 'koa'
 import { apiApp, apiKeyHeader, operation, requireScopes, withAuth } from 'koa-with-auth'
 import { seal } from 'koa-with-auth/audit'
 import { apiKeys } from 'koa-with-auth/keys'
-import { sqliteKeyStore } from 'koa-with-auth/keys/sqlite'
+import { sqliteKeyStore } from 'koa-with-auth/sqlite'
 
 export const service = async (databaseUrl = process.env['DATABASE_URL'] ?? 'file:app.db') => {
   const keys = apiKeys({ prefix: 'app', store: sqliteKeyStore({ url: databaseUrl }) })

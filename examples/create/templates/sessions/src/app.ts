@@ -9,7 +9,7 @@ import { apiApp, formAuth, operation, throttled, withAuth } from 'koa-with-auth'
 import { seal } from 'koa-with-auth/audit'
 import { hash, verify } from 'koa-with-auth/passwords'
 import { sessions } from 'koa-with-auth/sessions'
-import { sqliteStore } from 'koa-with-auth/sessions/sqlite'
+import { sqliteStore } from 'koa-with-auth/sqlite'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 
 const { DATABASE_URL = 'file:app.db', KEYS, NODE_ENV } = process.env
