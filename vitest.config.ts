@@ -1,18 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { availableParallelism } from 'node:os'
-import { defineConfig } from 'vitest/config'
-import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { configDefaults, defineConfig } from 'vitest/config'
 import manifest from './package.json' with { type: 'json' }
-
-// What takes longest begins first, so that no core is idle at the end
-const longest =
-  /\/(?:declarations\.types|create\.http|package\.http|docs-page\.browser|docs-safety\.browser)\.spec\.ts$/
-class LongestFirst extends BaseSequencer {
-  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const isLongest = ({ moduleId }: TestSpecification) => Number(longest.test(moduleId))
-    return (await super.sort(files)).sort((a, b) => isLongest(b) - isLongest(a))
-  }
-}
 
 // the sources of the entry points that `exports` of package.json names
 export const alias = Object.entries(manifest.exports).flatMap(([entry, built]) =>
@@ -25,6 +14,9 @@ export const alias = Object.entries(manifest.exports).flatMap(([entry, built]) =
         ),
       },
 )
+
+// What has not ended after minutes hangs, however busy the machine is
+const hangs = 300_000
 // the files of a worker share its process and modules: most of a run was loading them anew for each
 const shared = {
   isolate: false,
@@ -32,13 +24,21 @@ const shared = {
   globalSetup: ['spec/support/runs/madeOnce.ts'],
   // specs wait for the warnings that they cause, and Node would print all of them
   execArgv: ['--no-warnings'],
-  hookTimeout: 180_000,
+  testTimeout: hangs,
+  hookTimeout: hangs,
 }
-const suite = (name: string, include: string[], testTimeout = 45_000) => ({
+const suite = (name: string, include: string[], env: Record<string, string> = {}) => ({
   resolve: { alias },
-  test: { ...shared, name, include, testTimeout },
+  test: { ...shared, name, include, env },
 })
+
+// What `npm test` runs. A file whose name ends in .slow.spec.ts or .browser.spec.ts is in none of these.
 const unit = suite('unit', ['spec/**/*.{unit,law,types}.spec.ts'])
+const http = suite('http', ['spec/**/*.http.spec.ts'])
+// the slow tier
+const slow = suite('slow', ['spec/**/*.slow.spec.ts'])
+const browser = suite('browser', ['spec/**/*.browser.spec.ts'])
+
 // `npm run test:quick`: fewer cases of each law, and without what takes longest
 const quick = {
   ...unit,
@@ -46,53 +46,55 @@ const quick = {
     ...unit.test,
     setupFiles: [...shared.setupFiles, 'spec/support/runs/quickRuns.ts'],
     exclude: [
+      ...configDefaults.exclude,
       'spec/types/**',
       'spec/repository/{docstrings,entryPoints}.unit.spec.ts',
       'spec/audit/{paths,Way}.unit.spec.ts',
       'spec/testing/{index,laws/authenticator,laws/mapper,laws/index}.unit.spec.ts',
       'spec/{core,keys,openapi,sessions,testing}/{agreement,truthTable,testingKit,sessionStores,apiKeys}.law.spec.ts',
       'spec/openapi/document-cached.unit.spec.ts',
-      'spec/sign-in/{ceremony-beginnings.unit,ceremonyMutants.law}.spec.ts',
     ],
   },
 }
-// The same suite on other peers: `router` and `koa` are the names under which package.json installs them
-const on = (router: string, koa: string, include: string[]) => ({
-  resolve: {
-    alias: [...alias, { find: /^@koa\/router$/, replacement: router }, { find: /^koa$/, replacement: koa }],
-  },
-  test: {
-    ...shared,
-    name: `${koa} and ${router}`,
-    include,
-    testTimeout: 45_000,
-    env: { KOA_ROUTER: router, KOA: koa },
-  },
-})
-const http = (...names: ReadonlyArray<string>) => names.map((name) => `spec/koa/levels/${name}.http.spec.ts`)
-const facts = http('router-facts', 'cases')
+
+// Specs again on other peers: `router` and `koa` are the names under which package.json installs them
+const on = (router: string, koa: string, include: string[]) => {
+  const its = suite(`${koa} and ${router}`, include, { KOA_ROUTER: router, KOA: koa })
+  const peers = [
+    { find: /^@koa\/router$/, replacement: router },
+    { find: /^koa$/, replacement: koa },
+  ]
+  return { ...its, resolve: { alias: [...alias, ...peers] } }
+}
+const levelSpecs = (...names: ReadonlyArray<string>) => names.map((name) => `spec/koa/levels/${name}.spec.ts`)
+const facts = levelSpecs('router-facts.http', 'cases.http')
 // without paths, which tries an option that older routers do not have
-const levels = [...facts, ...http('levels', 'methods', 'params', 'putput', 'behind')]
+const levels = [...facts, ...levelSpecs('levels.http', 'methods.http', 'params.http', 'putput.http', 'behind.http')]
+const again = [
+  // the number of cases that a law has, and not a part
+  suite('all cases', ['spec/**/*.law.spec.ts'], { CASES: 'all' }),
+  // both ends of the peer range whole, those between by the facts that the layer rests on
+  on('koa-router-12', 'koa-2', levels),
+  on('koa-router-13', 'koa-2', facts),
+  on('koa-router-14', 'koa', facts),
+  on('@koa/router', 'koa-2', facts),
+  on('koa-router-oldest', 'koa', levels),
+]
+
+const projects = (mode: string) => {
+  if (mode === 'quick') return [quick]
+  // `npm run test:all`: what `npm test` does not run
+  if (mode === 'rest') return [slow, browser, ...again]
+  return [unit, http, slow, browser]
+}
 
 export default defineConfig(({ mode }) => ({
   test: {
     // many files wait for stores and timers: one worker more than there are cores keeps the cores at work
     maxWorkers: availableParallelism() + 1,
-    sequence: { sequencer: LongestFirst },
     // what matters: failures, with what they printed
     silent: 'passed-only',
     slowTestThreshold: 10_000,
-    projects: [
-      mode === 'quick' ? quick : unit,
-      suite('integration', ['spec/**/*.http.spec.ts']),
-      // needs a Chromium on the PATH
-      suite('e2e', ['spec/**/*.browser.spec.ts'], 90_000),
-      // the other peers: both ends whole, those between by the facts that the layer rests on
-      on('koa-router-12', 'koa-2', levels),
-      on('koa-router-13', 'koa-2', facts),
-      on('koa-router-14', 'koa', facts),
-      on('@koa/router', 'koa-2', facts),
-      on('koa-router-oldest', 'koa', levels),
-    ],
+    projects: projects(mode),
   },
 }))

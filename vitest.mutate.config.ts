@@ -29,7 +29,6 @@ export default defineConfig({
     exclude: [
       // who names specs gets them
       ...(process.env['MUTATE_SPECS'] === undefined ? otherRooms : []),
-      'spec/**/*-heap.http.spec.ts',
       'spec/openapi/*.http.spec.ts',
       // random trees and routers by the thousand: too slow to be run for every mutant
       'spec/{core,openapi}/{truthTable,agreement}.law.spec.ts',

@@ -16,10 +16,10 @@ import { anyTree, build, fieldsOf, levels, outcomes, requirementOf, treesOf } fr
 import { useLevels } from '../support/servers/levelServer.js'
 import { samples } from '../support/runs/samples.js'
 
-const TREES = samples(10_000)
+const TREES = samples(10_000, 1000)
 const EACH_OUTCOME = TREES / 20
 const EACH_VERDICT = TREES / 100
-const OVER_HTTP = samples(1000)
+const OVER_HTTP = samples(1000, 100)
 
 const seen = () => Object.fromEntries(outcomes.map((outcome) => [outcome, 0])) as Record<Outcome, number>
 

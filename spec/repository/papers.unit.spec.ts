@@ -45,7 +45,9 @@ describe('Markdown files', () => {
         return [...paths, ...parts.map((part) => `src/${part}`)]
       })
     const isThere = (path: string) =>
-      ['', '.ts', '.unit.spec.ts', '.law.spec.ts', '.http.spec.ts'].some((end) => existsSync(repository + path + end))
+      ['', '.ts', '.unit.spec.ts', '.law.spec.ts', '.http.spec.ts', '.law.slow.spec.ts', '.http.slow.spec.ts'].some(
+        (end) => existsSync(repository + path + end),
+      )
     expect(named.length).toBeGreaterThan(20)
     expect([...new Set(named)].filter((path) => !isThere(path))).toStrictEqual([])
   })

@@ -128,7 +128,7 @@ describe('the structure of the sources', () => {
   it('has a file, or an entry point, for each unit spec of a room, which the spec is named after', () => {
     const specs = readdirSync(`${repository}spec`, { recursive: true, encoding: 'utf8' })
     const strangers = specs.filter((spec) => {
-      const [, room, name = ''] = /^(.+)\/(\w+)(?:-[\w-]+)?\.unit\.spec\.ts$/.exec(spec) ?? []
+      const [, room, name = ''] = /^(.+)\/(\w+)(?:-[\w-]+)?\.unit(?:\.slow)?\.spec\.ts$/.exec(spec) ?? []
       const inRoom = files.filter((file) => room !== undefined && file.startsWith(`${root}/${room}/`))
       return inRoom.length > 0 && !inRoom.some((file) => file.endsWith(`/${name}.ts`))
     })

@@ -1,4 +1,4 @@
-/** `npm run docs`: the guides as a website, in a browser. It takes half a minute, so only CI builds it. */
+/** `npm run docs`: the guides as a website, in a browser. */
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -9,13 +9,12 @@ import { extname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { browsing } from '../support/servers/browser.js'
 import { linksOf } from '../support/papers/papers.js'
-import { isContinuousIntegration } from '../support/runs/samples.js'
 import { repository } from '../support/projects/typecheck.js'
 
 const types: Readonly<Record<string, string>> = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' }
 const guides = linksOf('examples/guides/README.md').map(({ target }) => target.replace(/\.md$/, ''))
 
-describe.runIf(isContinuousIntegration)('the website', () => {
+describe('the website', () => {
   let folder: string
   let server: Server
   let url: string

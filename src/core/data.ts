@@ -154,7 +154,7 @@ export const sealedMark = Symbol.for('koa-with-auth/sealed')
  * At `app.use(router.routes())` it replaces each function of each layer by one without its properties. Then the guard
  * could not be found any more. It does not replace what it has replaced already: such a function has `true` under a symbol
  * named `koa-layer-patched`, which is private to each copy of it. So ours inherit `true` for every symbol of this name.
- * The cost: no span for guards. All other properties are those of a function. `spec/package/tracers.http.spec.ts` pins this.
+ * The cost: no span for guards. All other properties are those of a function. `spec/package/tracers.http.slow.spec.ts` pins this.
  */
 const alreadyReplaced: object = new Proxy(
   // Safe: it is the prototype of functions

@@ -1,8 +1,8 @@
 /**
- * How many cases the longest laws try: all of them in continuous integration, and fewer elsewhere, so that `npm test`
- * takes minutes. A case that fails prints its seed, with which it can be run alone.
+ * How many cases the longest laws try: a part of them in `npm test`, which takes minutes, and all in `npm run test:all`,
+ * which sets `CASES`. A case that fails prints its seed, with which it can be run alone.
  */
-export const isContinuousIntegration = process.env['CI'] !== undefined
+const hasAll = process.env['CASES'] === 'all'
 
-/** The number of cases: all in continuous integration, and a third elsewhere. */
-export const samples = (all: number): number => (isContinuousIntegration ? all : Math.ceil(all / 3))
+/** The number of cases: all in the slow tier, and a part of them, such as a third, elsewhere. */
+export const samples = (all: number, part = Math.ceil(all / 3)): number => (hasAll ? all : part)

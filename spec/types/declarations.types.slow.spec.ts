@@ -6,7 +6,6 @@ import ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { packedProject, type PackedProject } from '../support/projects/packed.js'
 import { peersProject, tsc } from '../support/projects/peersProject.js'
-import { isContinuousIntegration } from '../support/runs/samples.js'
 import { ownOptions, typecheck, type Mistake } from '../support/projects/typecheck.js'
 import { mistakes, prelude } from './mistakes.js'
 
@@ -135,11 +134,10 @@ const modules = {
   nodenext: { module: 'nodenext', moduleResolution: 'nodenext' },
   bundler: { module: 'esnext', moduleResolution: 'bundler', target: 'es2020' },
 } as const
-// TypeScript 7 is quick, so it checks everything that it knows. 5.9 is the last that knows node10, which old
-// applications have; it has checked nodenext above. 6 has the types of 7. Both take ten seconds, so only continuous
-// integration runs them.
-const quick = { version: 'typescript-7', how: ['node16', 'nodenext', 'bundler'] } as const
-const slow = {
+// TypeScript 7 checks everything that it knows. 5.9 is the last that knows node10, which old
+// applications have; it has checked nodenext above. 6 has the types of 7.
+const seven = { version: 'typescript-7', how: ['node16', 'nodenext', 'bundler'] } as const
+const others = {
   'koa 2 and @koa/router 12': { version: 'typescript', how: ['node10'] },
   'koa 3 and @koa/router 15': { version: 'typescript-6', how: ['nodenext'] },
 } as const
@@ -157,8 +155,7 @@ describe.each(Object.keys(peers) as (keyof typeof peers)[])('with %s', (pair) =>
     writeFileSync(join(folder, 'entries.ts'), lines.join(''))
   })
 
-  const versions = isContinuousIntegration ? [slow[pair], quick] : [quick]
-  const runs = versions.flatMap(({ version, how }) => how.map((resolution) => ({ version, resolution })))
+  const runs = [others[pair], seven].flatMap(({ version, how }) => how.map((resolution) => ({ version, resolution })))
   it.each(runs)(
     '$version and $resolution: the declarations have no mistake',
     { timeout: 120_000 },
