@@ -30,8 +30,9 @@ import {
 } from './SignIn.js'
 
 /** What koa-session has at `ctx.session`, as far as it is used here. */
-interface KoaSession {
+export interface KoaSession {
   readonly _expire?: number
+  readonly externalKey?: string
   readonly save: () => Promise<void>
   readonly regenerate: () => Promise<void>
   readonly manuallyCommit: () => Promise<void>
@@ -222,6 +223,7 @@ export class RequestSession implements SessionSource {
   #changed: Details | undefined
   #listed: { readonly id: string; readonly entry: string } | undefined
   #isSignedByOlderKey = false
+  #isGivenAtHead = false
   #reports: ReturnType<SignInReports['ofRequest']>
 
   // -----------------------------------------------------------------------------------
@@ -333,6 +335,11 @@ export class RequestSession implements SessionSource {
     this.stored.clear()
   }
 
+  /** The browser got the cookie with a head that a handler sent. */
+  givenAtHead(): void {
+    this.#isGivenAtHead = true
+  }
+
   /** The request is over, and its changes of the session are saved. */
   kept(): void {
     this.#reports?.kept()
@@ -378,6 +385,10 @@ export class RequestSession implements SessionSource {
   /** Whether an older key bound the record of the user who is signed in. */
   get isSignedByOlderKey(): boolean {
     return this.#isSignedByOlderKey
+  }
+
+  get isGivenAtHead(): boolean {
+    return this.#isGivenAtHead
   }
 
   /** What `sessions` returned for the application of this session; the session itself if there is none. */

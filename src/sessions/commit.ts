@@ -3,12 +3,13 @@
  * request that was refused prolongs nothing (koa-session's `rolling` would).
  */
 import type { ServerResponse } from 'node:http'
+import type { SetOption } from 'cookies'
 import type { Context } from 'koa'
 import { withCode } from '../core/data.js'
 import { hasData } from '../kinds/plainSession.js'
 import { setGiven, type WriteHead } from '../koa/responseHeaders.js'
 import { StoreUnavailable } from '../stores/within.js'
-import { sessionOf, textOf, type RequestSession } from './RequestSession.js'
+import { sessionOf, textOf, type KoaSession, type RequestSession } from './RequestSession.js'
 import type { SessionCookie } from './SessionCookie.js'
 import { digestOf, type SessionStore } from './SessionStore.js'
 import { unavailable } from './SignIn.js'
@@ -115,15 +116,47 @@ const keep = async (ctx: Context, session: RequestSession, { https, idle }: Comm
     return changeInStore(session, () => {
       if (now === null) return koaSession.manuallyCommit()
       // a session that was ended in this request continues under another id
-      return stored.text === null ? koaSession.regenerate() : koaSession.save()
+      return stored.text === null ? koaSession.regenerate() : saved(ctx, session, koaSession)
     })
   }
-  if (now === null || ctx.status >= 400 || ctx.headerSent) return
+  if (now === null || ctx.status >= 400) return
   if (!isAging(now._expire, session.details(ctx).idle ?? idle) && !session.isSignedByOlderKey) return
   checkSecure(ctx, https)
   session.signedAnew(ctx)
   // if it cannot be prolonged now, the next request does it
-  await koaSession.save().catch(() => undefined)
+  await saved(ctx, session, koaSession).catch(() => undefined)
+}
+
+// The store needs no header. koa-session saves, and then sets the cookie, which the browser has already, or got with the head
+const saved = async (ctx: Context, session: RequestSession, koaSession: KoaSession): Promise<void> => {
+  const isAtBrowser = session.stored.ids.size > 0 || session.isGivenAtHead
+  try {
+    await koaSession.save()
+  } catch (error) {
+    const isSent = ctx.headerSent && error instanceof Error && 'code' in error && error.code === 'ERR_HTTP_HEADERS_SENT'
+    if (!isSent) throw error
+    if (!isAtBrowser) throw new Error(lostSession, { cause: error })
+  }
+}
+
+const lostSession =
+  'sessions: what the handler wrote into ctx.session is lost, because it had sent the head already, and the browser has no session yet; write into ctx.session before the head is sent'
+
+/**
+ * Gives the browser the cookie of a session that must be saved, when a handler sends the head by itself (`ctx.respond = false`,
+ * `flushHeaders`). The session is saved when the request ends.
+ */
+export const giveAtHead = (ctx: Context, session: RequestSession, status: number, options: CommitOptions): void => {
+  const now = sessionOf(ctx)
+  const { koaSession, stored } = session
+  if (now === null || koaSession === undefined || stored.error !== undefined || stored.isLost) return
+  const isNew = stored.ids.size === 0 && hasData(now)
+  const isOlder = status < 400 && isAging(now._expire, session.details(ctx).idle ?? options.idle)
+  if (!(isNew || isOlder) || stored.text === null || (options.https && !ctx.secure)) return
+  // Safe: koa-session makes them for each request, and its sessions have their id
+  const cookieOptions = ctx['sessionOptions'] as SetOption
+  ctx.cookies.set(options.cookieName, koaSession.externalKey ?? '', cookieOptions)
+  session.givenAtHead()
 }
 
 const isAging = (expire: unknown, idle: number): boolean => typeof expire === 'number' && expire - Date.now() < idle / 2
@@ -137,12 +170,17 @@ const isAging = (expire: unknown, idle: number): boolean => typeof expire === 'n
  * This happens when the head is written, so no later `Cache-Control` of a handler or of middleware can undo it.
  * Middleware above that replaced `writeHead` itself is called after it, and what it writes there is its own decision.
  */
-export const keepUncached = (response: ServerResponse, cookie: SessionCookie): void => {
+export const keepUncached = (
+  response: ServerResponse,
+  cookie: SessionCookie,
+  beforeHead: (status: number) => void,
+): void => {
   // Safe: it is called in the same way
   const writeHead = response.writeHead as WriteHead
   const names = lineStarts(cookie)
   const writeOwnHead: WriteHead = function (status, ...rest) {
     const left = setGiven(this, rest)
+    beforeHead(status)
     addDomain(this, cookie)
     if (setsCookie(this, names)) forbidCaching(this)
     return writeHead.call(this, status, ...left)

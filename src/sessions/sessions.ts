@@ -43,7 +43,7 @@ import { memoryStore, timedStore, type SessionStore } from './SessionStore.js'
 import { sessionIds, SignInRefused, SignInReports, type Signing } from './SignIn.js'
 import { signInList, type SessionHost } from './SignInList.js'
 import { programName } from './programName.js'
-import { commit, keepUncached, takeBack } from './commit.js'
+import { commit, giveAtHead, keepUncached, takeBack } from './commit.js'
 import { koaSessionStore, recognizing } from './koaSessionStore.js'
 import { duration, MARK_LIFETIMES, signing } from './signing.js'
 
@@ -345,6 +345,7 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
   const owner: SessionOwner = { keys, name, ids, loadUser, rights, reports, signing: () => signs, host }
   const limits = { idle, lifetime: absolute, maxLength: settled.maxLength }
   const toTakeBack = { store, cookieName, idle, absolute }
+  const toCommit = { https: https === true, cookieName, idle }
   // a request that passes the sessions carries its own source
   declareSessions(app, misplaced(owner), cookieName)
   const run = koaSession(
@@ -379,7 +380,10 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
   }
   const atRequest = async (ctx: Context, next: Next): Promise<void> => {
     const session = begin(ctx)
-    keepUncached(ctx.res, cookie)
+    let isSettled = false
+    keepUncached(ctx.res, cookie, (status) => {
+      if (!isSettled) giveAtHead(ctx, session, status, toCommit)
+    })
     const before = take(ctx.response)
     try {
       await run(ctx, async () => {
@@ -388,13 +392,21 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
         await next()
         const { misplaced, hasThrown } = exchangeOf(ctx)
         if (misplaced !== undefined) throw misplaced
+        isSettled = true
         if (hasThrown) await takeBack(ctx, session, toTakeBack)
         else {
-          await commit(ctx, session, { https: https === true, cookieName, idle })
+          await commit(ctx, session, toCommit)
           session.kept()
         }
       })
     } catch (thrown) {
+      if (isSettled && ctx.headerSent) {
+        // the operation has succeeded, and its response must still end
+        await takeBack(ctx, session, toTakeBack)
+        app.emit('error', thrown, ctx)
+        return
+      }
+      isSettled = true
       const error = exchangeOf(ctx).misplaced ?? thrown
       await takeBack(ctx, session, toTakeBack)
       if (!(error instanceof SignInRefused) || ctx.headerSent) throw error
