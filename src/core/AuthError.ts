@@ -274,19 +274,26 @@ export const unproven = (proof: NeededProof): AuthError =>
 export const insufficientAuthentication = (authentication: NeededAuthentication): AuthError =>
   deepFreeze({ _tag: 'insufficient', authentication: frozenCopy(authentication) })
 
-const tags: Readonly<Record<UnfinishedReason, 'invalid' | 'expired' | 'insufficient'>> = {
-  unknown: 'invalid',
-  late: 'expired',
-  declined: 'invalid',
-  provider: 'invalid',
-  wrong: 'invalid',
-  anotherUser: 'insufficient',
-  anotherBrowser: 'insufficient',
-  noAccount: 'insufficient',
+/** @internal What each reason of an unfinished sign-in is: its failure, and the status that answers it. */
+export const unfinishedReasons: {
+  readonly [Reason in UnfinishedReason]: {
+    readonly failure: 'invalid' | 'expired' | 'insufficient'
+    readonly status: 400 | 403
+  }
+} = {
+  unknown: { failure: 'invalid', status: 400 },
+  late: { failure: 'expired', status: 400 },
+  declined: { failure: 'invalid', status: 400 },
+  provider: { failure: 'invalid', status: 400 },
+  wrong: { failure: 'invalid', status: 403 },
+  anotherUser: { failure: 'insufficient', status: 403 },
+  anotherBrowser: { failure: 'insufficient', status: 403 },
+  noAccount: { failure: 'insufficient', status: 403 },
 }
 
 /** @internal A sign-in that was not finished. */
-export const unfinished = (reason: UnfinishedReason): AuthError => deepFreeze({ _tag: tags[reason], reason })
+export const unfinished = (reason: UnfinishedReason): AuthError =>
+  deepFreeze({ _tag: unfinishedReasons[reason].failure, reason })
 
 /** @internal The same failure with its cause. */
 export const because = (error: AuthError, why: Why): AuthError => deepFreeze({ ...error, why })
@@ -312,35 +319,66 @@ export const raised = (error: unknown): AuthError => Object.freeze({ _tag: 'rais
 // refinements
 // -------------------------------------------------------------------------------------
 
+/** What the library knows of a failure beside its data. */
+interface FailureKind {
+  /** Of several failures, the one with the highest counts. */
+  readonly strength: number
+  /** What a record of the decision calls it. */
+  readonly outcome: 'refused' | 'forbidden' | 'throttled' | 'unavailable' | 'raised'
+  /** The keys that it has and not all have. */
+  readonly keys: ReadonlyArray<PropertyKey>
+  /** What happened, for developers. */
+  readonly words: string
+}
+
 // The strength of what ends a list
 const STOPS = 6
 
-const strengths: Readonly<Record<AuthError['_tag'], number>> = {
-  absent: 0,
-  malformed: 1,
-  invalid: 2,
-  expired: 3,
-  forged: 4,
-  insufficient: 5,
-  throttled: STOPS,
-  unavailable: STOPS,
-  raised: STOPS,
+/** @internal Every failure, in one table. A new one is a line here; the compiler finds the rest. */
+export const failures: { readonly [Tag in AuthError['_tag']]: FailureKind } = {
+  absent: { strength: 0, outcome: 'refused', keys: [], words: 'no credential of this kind was sent' },
+  malformed: { strength: 1, outcome: 'refused', keys: [], words: 'the credential cannot be read' },
+  invalid: { strength: 2, outcome: 'refused', keys: [], words: 'the credential was refused' },
+  expired: { strength: 3, outcome: 'refused', keys: [], words: 'the credential is no longer good' },
+  forged: {
+    strength: 4,
+    outcome: 'forbidden',
+    keys: [],
+    words: 'another site made the browser send it (Sec-Fetch-Site, Origin)',
+  },
+  insufficient: {
+    strength: 5,
+    outcome: 'forbidden',
+    keys: ['scope', 'proof', 'authentication'],
+    words: 'authenticated, but not allowed',
+  },
+  throttled: {
+    strength: STOPS,
+    outcome: 'throttled',
+    keys: ['retryAfter'],
+    words: 'too many guesses were made, so the credential was not looked at',
+  },
+  unavailable: {
+    strength: STOPS,
+    outcome: 'unavailable',
+    keys: ['retryAfter'],
+    words: 'it cannot be decided now, or was not in time',
+  },
+  raised: { strength: STOPS, outcome: 'raised', keys: ['error'], words: 'the hook threw' },
 }
 
 /** Whether a value is one of the nine failures. */
 export const is = (u: unknown): u is AuthError =>
   typeof u === 'function' ? Object.hasOwn(u, '_tag') && isTagged(u) : typeof u === 'object' && u !== null && isTagged(u)
 
-const isTagged = (u: object): boolean => '_tag' in u && typeof u._tag === 'string' && Object.hasOwn(strengths, u._tag)
+const isTagged = (u: object): boolean => '_tag' in u && typeof u._tag === 'string' && Object.hasOwn(failures, u._tag)
 
 /** @internal Whether an object has only the keys of its failure. Otherwise it is data that happens to hold a `_tag`. */
 export const hasExactKeys = (error: AuthError): boolean =>
   Object.hasOwn(error, '_tag') &&
   Reflect.ownKeys(error).every(
     (key) =>
-      (commonKeys.has(key) ||
-        key === ownKeys[error._tag] ||
-        (error._tag === 'insufficient' && (key === 'proof' || key === 'authentication'))) &&
+      (commonKeys.has(key) || failures[error._tag].keys.includes(key)) &&
       Object.getOwnPropertyDescriptor(error, key)?.get === undefined,
   )
 
@@ -355,18 +393,11 @@ const commonKeys: ReadonlySet<unknown> = new Set([
   'why',
 ])
 
-const ownKeys: { readonly [Tag in AuthError['_tag']]?: string } = {
-  insufficient: 'scope',
-  throttled: 'retryAfter',
-  unavailable: 'retryAfter',
-  raised: 'error',
-}
-
 /**
  * Whether a failure ends a list. After an outage or an exception, no weaker alternative is tried. A second scheme must
  * not be a way around a throttle, either.
  */
-export const stops = (error: AuthError): boolean => strengths[error._tag] === STOPS
+export const stops = (error: AuthError): boolean => failures[error._tag].strength === STOPS
 
 // -------------------------------------------------------------------------------------
 // instances
@@ -374,7 +405,11 @@ export const stops = (error: AuthError): boolean => strengths[error._tag] === ST
 
 // Not made with fp-ts's Ord, because an application would load a dozen more modules for it
 const compare = ({ _tag: first }: AuthError, { _tag: second }: AuthError): Ordering =>
-  strengths[first] < strengths[second] ? -1 : strengths[first] > strengths[second] ? 1 : 0
+  failures[first].strength < failures[second].strength
+    ? -1
+    : failures[first].strength > failures[second].strength
+      ? 1
+      : 0
 
 /** From the weakest to the strongest; the three that stop a list rank above all and equal one another. */
 export const Ord: ord.Ord<AuthError> = deepFreeze<ord.Ord<AuthError>>({

@@ -5,7 +5,7 @@
  */
 import { STATUS_CODES } from 'node:http'
 import type { Request } from 'koa'
-import type { AuthError, UnfinishedReason } from './AuthError.js'
+import { unfinishedReasons, type AuthError } from './AuthError.js'
 import type { CrossOriginPolicy } from './CrossOrigin.js'
 import { deepFreeze, ownField } from './data.js'
 import { checkHook, checkOptions, declareFactory, hook, maybe, type Checks } from './options.js'
@@ -59,21 +59,57 @@ const reasonOf = (error: AuthError): { readonly detail?: string; readonly code?:
 const withReason = (response: AuthResponse, error: AuthError): AuthResponse =>
   Object.hasOwn(error, 'detail') || Object.hasOwn(error, 'code') ? withMembers(response, reasonOf(error)) : response
 
-const unfinishedStatuses: Readonly<Record<UnfinishedReason, 400 | 403>> = {
-  unknown: 400,
-  late: 400,
-  declined: 400,
-  provider: 400,
-  wrong: 403,
-  anotherUser: 403,
-  anotherBrowser: 403,
-  noAccount: 403,
-}
-
 // A browser that keeps no cookies would try again for ever
 const unknownHere = 'This sign-in cannot be finished: it was used already, or this browser kept no cookie of it.'
 
-const withMembers = (response: AuthResponse, members: object): AuthResponse => ({
+/**
+ * @internal The members that a failure can add to its problem document, as OpenAPI describes them. `withMembers` writes no others, so
+ * the schema cannot be incomplete.
+ */
+export const problemMembers = {
+  code: { type: 'string', description: 'Why, for programs' },
+  reason: {
+    type: 'string',
+    enum: [...Object.keys(unfinishedReasons), 'insufficient'],
+    description: 'Why a sign-in was not finished; `insufficient` if the user must prove more first',
+  },
+  proof: {
+    type: 'object',
+    description: 'The proof that the user must give first: by one of the methods, and not older than the age',
+    properties: {
+      methods: { type: 'array', items: { type: 'string' } },
+      maxAge: { type: 'number', description: 'In seconds' },
+    },
+  },
+  authentication: {
+    type: 'object',
+    description:
+      'How the user of the token must authenticate (RFC 9470): in one of the classes, not longer ago than the age',
+    properties: {
+      acr: { type: 'array', items: { type: 'string' } },
+      maxAge: { type: 'number', description: 'In seconds' },
+    },
+  },
+  tried: {
+    type: 'array',
+    description: 'What was tried, for developers: only with `explain`',
+    items: {
+      type: 'object',
+      properties: {
+        challenge: { type: 'string' },
+        failure: { type: 'string' },
+        reason: { type: 'string' },
+        why: { type: 'string' },
+      },
+    },
+  },
+} as const
+
+/** @internal The same response with more members in its body. */
+export const withMembers = (
+  response: AuthResponse,
+  members: { readonly [Name in keyof typeof problemMembers | 'detail']?: unknown },
+): AuthResponse => ({
   ...response,
   body: Object.assign({}, response.body, members),
 })
@@ -100,7 +136,7 @@ export const defaultErrorMapper: ErrorMapper = (error) => {
   const { reason } = error
   if (reason !== undefined) {
     const detail = reasonOf(error).detail ?? (reason === 'unknown' ? unknownHere : undefined)
-    return withMembers(problem(unfinishedStatuses[reason], detail), { reason })
+    return withMembers(problem(unfinishedReasons[reason].status, detail), { reason })
   }
   switch (error._tag) {
     case 'absent':

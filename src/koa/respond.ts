@@ -7,24 +7,19 @@
  */
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Context, Response } from 'koa'
-import { branchesOf, whyOf, type AuthError } from '../core/AuthError.js'
+import { branchesOf, failures, whyOf, type AuthError } from '../core/AuthError.js'
 import { render, type Challenge } from '../core/Challenge.js'
 import { challengesOf, type Description } from '../core/Description.js'
-import { defaultErrorMapper, problem, serialize, type AuthResponse, type Settings } from '../core/Settings.js'
+import {
+  defaultErrorMapper,
+  problem,
+  serialize,
+  withMembers,
+  type AuthResponse,
+  type Settings,
+} from '../core/Settings.js'
 import { isGiven } from '../core/options.js'
 import { setChallenges, type GuardHeaders } from './responseHeaders.js'
-
-const reasons: Readonly<Record<AuthError['_tag'], string>> = {
-  absent: 'no credential of this kind was sent',
-  malformed: 'the credential cannot be read',
-  invalid: 'the credential was refused',
-  expired: 'the credential is no longer good',
-  forged: 'another site made the browser send it (Sec-Fetch-Site, Origin)',
-  insufficient: 'authenticated, but not allowed',
-  throttled: 'too many guesses were made, so the credential was not looked at',
-  unavailable: 'it cannot be decided now, or was not in time',
-  raised: 'the hook threw',
-}
 
 /** Adds every branch to a problem, for developers: only if `explain` is set. Nothing in it comes from a credential. */
 export const tried = (response: AuthResponse, error: AuthError, realm: string): AuthResponse => {
@@ -33,9 +28,9 @@ export const tried = (response: AuthResponse, error: AuthError, realm: string): 
     const offered = challenge !== undefined && { challenge: render(realm)(challenge) }
     if (skipped === true) return { ...offered, failure: 'not asked', reason: 'another one had decided' }
     const why = whyOf(branch)
-    return { ...offered, failure: _tag, reason: reasons[_tag], ...(why !== undefined && { why }) }
+    return { ...offered, failure: _tag, reason: failures[_tag].words, ...(why !== undefined && { why }) }
   })
-  return { ...response, body: Object.assign({}, response.body, { tried: account }) }
+  return withMembers(response, { tried: account })
 }
 
 /** Answers a failure. */

@@ -17,10 +17,10 @@ import {
   type Attempt,
   type Exchange,
 } from '../core/Exchange.js'
-import { branchesOf, whyOf, type AuthError } from '../core/AuthError.js'
+import { branchesOf, failures, whyOf, type AuthError } from '../core/AuthError.js'
 import { decideOf, make, mapLeaves, type Authenticator } from '../core/Authenticator.js'
 import { andThen, isAnonymous, type Evaluation } from '../core/Result.js'
-import { decisions, type Decision, type DecisionBranch, type Outcome } from '../core/events.js'
+import { decisions, type Decision, type DecisionBranch } from '../core/events.js'
 import { type Leaf, type Description, leaves, schemeNameOf, alternativesOf } from '../core/Description.js'
 
 /**
@@ -177,18 +177,6 @@ type WriteResult = (
   request: Request,
 ) => void
 
-const outcomes: Readonly<Record<AuthError['_tag'], Outcome>> = {
-  absent: 'refused',
-  malformed: 'refused',
-  invalid: 'refused',
-  expired: 'refused',
-  forged: 'forbidden',
-  insufficient: 'forbidden',
-  throttled: 'throttled',
-  unavailable: 'unavailable',
-  raised: 'raised',
-}
-
 /**
  * How results of an authenticator with this description are written into records. What does not depend on the request
  * is computed once for each description, and only if there is a subscriber.
@@ -215,7 +203,7 @@ export const resultWriter = (description: Description): WriteResult => {
   }
   const failed = (draft: Draft, error: AuthError, passed: ReadonlyArray<Leaf>, request: Request): void => {
     const why = whyOf(error)
-    draft.outcome = outcomes[error._tag]
+    draft.outcome = failures[error._tag].outcome
     // no credential was wrong: one was not sent
     draft.failure = why === 'partial' ? 'absent' : error._tag
     if (why !== undefined) draft.why = why

@@ -25,6 +25,7 @@ import {
 import { effective, type Requirement } from '../core/Requirement.js'
 import type { NeededAuthentication, NeededProof } from '../core/AuthError.js'
 import { ageInWords } from '../core/Proof.js'
+import { problemMembers } from '../core/Settings.js'
 import type { ListedMethod } from './paths.js'
 
 /** A scheme under its name. */
@@ -351,7 +352,7 @@ const headers: Readonly<Record<string, OpenAPIV3_1.HeaderObject>> = {
   'Retry-After': { description: 'Seconds to wait (RFC 9110 §10.2.3)', schema: { type: 'integer', minimum: 0 } },
 }
 
-const Problem: OpenAPIV3_1.SchemaObject = {
+const Problem = {
   type: 'object',
   description: 'Problem details (RFC 9457)',
   properties: {
@@ -359,18 +360,10 @@ const Problem: OpenAPIV3_1.SchemaObject = {
     title: { type: 'string' },
     status: { type: 'integer', minimum: 100, maximum: 599 },
     detail: { type: 'string' },
-    code: { type: 'string', description: 'Why, for programs' },
     instance: { type: 'string', format: 'uri-reference' },
-    proof: {
-      type: 'object',
-      description: 'The proof that the user must give first: by one of the methods, and not older than the age',
-      properties: {
-        methods: { type: 'array', items: { type: 'string' } },
-        maxAge: { type: 'number', description: 'In seconds' },
-      },
-    },
+    ...problemMembers,
   },
-}
+} as const
 
 /** The components that these operations' responses refer to, and no others. They are copies for the caller. */
 export const failureComponents = (operations: ReadonlyArray<Responses>): OpenAPIV3_1.ComponentsObject => {
@@ -385,7 +378,8 @@ export const failureComponents = (operations: ReadonlyArray<Responses>): OpenAPI
   for (const status of used) for (const name of Object.keys(responses[status].headers ?? {})) written.add(name)
   if (used.size === 0 && written.size === 0) return {}
   return structuredClone({
-    ...(used.size > 0 && { schemas: { Problem } }),
+    // Safe: it is only data, and the copy is not readonly
+    ...(used.size > 0 && { schemas: { Problem: Problem as unknown as OpenAPIV3_1.SchemaObject } }),
     ...(used.size > 0 && {
       responses: Object.fromEntries([...used].sort().map((status) => [names[status], responses[status]])),
     }),
