@@ -1,6 +1,6 @@
 // Completes the declarations that tsc has built. Those that no entry point needs are removed, and CommonJS gets the
 // same ones. One set for both is not possible, because @koa/router and koa-session declare their classes once for each
-// module system. Headers of files go, except those of entry points: no editor shows them. The JSON Schemas of records are
+// module system. Headers of files go, except those of entry points: no editor shows them. The JSON Schema of records is
 // copied.
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -28,6 +28,4 @@ for (const file of built) {
   cpSync(path, join('dist/cjs', file))
 }
 
-for (const file of readdirSync('src/events')) {
-  if (file.endsWith('.schema.json')) cpSync(join('src/events', file), join('dist', file))
-}
+cpSync('src/events/events.schema.json', 'dist/events.schema.json')

@@ -7,10 +7,7 @@
  * `authSettings({ events: { subject: (user) => user.id } })`. Sign-ins name user and session by digests.
  */
 import {
-  onApiKey,
-  onDecision,
-  onSignedIn,
-  onSignedOut,
+  on,
   type ApiKeyEvent,
   type Decision,
   type Outcome,
@@ -108,12 +105,12 @@ export const auditApiKey = (record: ApiKeyEvent, time: number): AuditEvent => ({
 /** Passes each event to `write`, except those of public operations. Returns a function that ends it. */
 export const auditLog = (service: string, write: (event: AuditEvent) => void): (() => void) => {
   const ends = [
-    onDecision((decision) => {
+    on('decision', (decision) => {
       if (decision.outcome !== 'public') write(auditDecision(decision, service, Date.now()))
     }),
-    onSignedIn((record) => write(auditSignedIn(record, Date.now()))),
-    onSignedOut((record) => write(auditSignedOut(record, Date.now()))),
-    onApiKey((record) => write(auditApiKey(record, Date.now()))),
+    on('signed-in', (record) => write(auditSignedIn(record, Date.now()))),
+    on('signed-out', (record) => write(auditSignedOut(record, Date.now()))),
+    on('api-key', (record) => write(auditApiKey(record, Date.now()))),
   ]
   return () => {
     for (const end of ends) end()

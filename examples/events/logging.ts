@@ -3,7 +3,7 @@
  *
  * The record is a nested object, because lines of pino and records both have a `level`.
  */
-import { onDecision, type Outcome } from 'koa-with-auth/events'
+import { on, type Outcome } from 'koa-with-auth/events'
 import type { Logger } from 'pino'
 
 const levels: Readonly<Record<Outcome, 'debug' | 'info' | 'warn' | 'error'>> = {
@@ -19,7 +19,7 @@ const levels: Readonly<Record<Outcome, 'debug' | 'info' | 'warn' | 'error'>> = {
 
 /** Writes a line for each decision. Returns a function that ends it. */
 export const logDecisions = (logger: Logger): (() => void) =>
-  onDecision((decision) => {
+  on('decision', (decision) => {
     const { outcome, failure = outcome, method, route, status } = decision
     logger[levels[outcome]]({ auth: decision }, `${method} ${route} ${status} ${failure}`)
   })

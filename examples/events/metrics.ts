@@ -5,7 +5,7 @@
  * Every attribute has only a few values, so their number does not grow with users or paths.
  */
 import type { Attributes, Meter } from '@opentelemetry/api'
-import { onDecision, type Decision, type Outcome } from 'koa-with-auth/events'
+import { on, type Decision, type Outcome } from 'koa-with-auth/events'
 
 // "none" is not an attempt: the caller sent no credential
 const resultOf = ({ outcome, failure }: Decision): 'success' | 'failure' | 'none' => {
@@ -37,7 +37,7 @@ export const measureDecisions = (meter: Meter): (() => void) => {
       'The total number of times an authenticated user attempts to access a resource they are not permitted to.',
     unit: '{request}',
   })
-  return onDecision((decision) => {
+  return on('decision', (decision) => {
     if (decision.outcome === 'public') return
     const attributes = attributesOf(decision)
     duration.record(decision.durationMs / 1000, {

@@ -5,11 +5,11 @@
  * request is the active one. A client that disconnects leaves no attributes.
  */
 import { trace } from '@opentelemetry/api'
-import { onDecision } from 'koa-with-auth/events'
+import { on } from 'koa-with-auth/events'
 
 /** Sets attributes for each decision. Returns a function that ends it. */
 export const traceDecisions = (): (() => void) =>
-  onDecision(({ outcome, failure, scheme, level, durationMs }) => {
+  on('decision', ({ outcome, failure, scheme, level, durationMs }) => {
     trace.getActiveSpan()?.setAttributes({
       'auth.outcome': outcome,
       'auth.level': level,

@@ -2,7 +2,7 @@
  * Live messages for signed-in users: over a WebSocket, and as server-sent events. Both end with the session.
  *
  * - `guardUpgrade` guards the handshake as `withAuth` guards the stream, so pages of other sites are refused.
- * - `onSignedOut` reports which session has ended, and `endsSignIn` finds what it had opened. A session can end after it
+ * - `on('signed-out')` reports which session has ended, and `endsSignIn` finds what it had opened. A session can end after it
  *   was read and before the stream is open. `watch` notes this, and is mounted above the sessions. `guardUpgrade` notes it
  *   itself.
  * - It reports only in the process that ended the session. If there are several processes, send the records to the others.
@@ -13,7 +13,7 @@ import { PassThrough, type Duplex } from 'node:stream'
 import Router from '@koa/router'
 import Koa, { type Middleware, type Request } from 'koa'
 import { constantTimeEqual, httpBasicAuth, sessionAuth, withAuth } from 'koa-with-auth'
-import { endsSignIn, onSignedOut, type SignedOutEvent, type SignInDigests } from 'koa-with-auth/events'
+import { endsSignIn, on, type SignedOutEvent, type SignInDigests } from 'koa-with-auth/events'
 import { sessions, signInDigests, type SessionStore } from 'koa-with-auth/sessions'
 import { guardUpgrade } from 'koa-with-auth/upgrades'
 import { WebSocketServer } from 'ws'
@@ -39,7 +39,7 @@ const openings = () => {
   const open = new Map<() => void, SignInDigests>()
   // The sign-outs while a request was under way
   const meanwhile = new Map<Request, SignedOutEvent[]>()
-  const stop = onSignedOut((record) => {
+  const stop = on('signed-out', (record) => {
     for (const records of meanwhile.values()) records.push(record)
     for (const [end, signIn] of open) if (endsSignIn(record, signIn)) end()
   })

@@ -2,7 +2,7 @@
  * Records of ceremonies (C-10): each that was begun, finished or refused, with digests only. What looks the same to the
  * client differs here.
  */
-import { onCeremony, onSignedIn, type SignedInEvent } from 'koa-with-auth/events'
+import { on, type SignedInEvent } from 'koa-with-auth/events'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { recordsOf } from '../support/runs/eventRecords.js'
 import { sendJson, signInSite, type SignInSite } from '../support/sites/signInSite.js'
@@ -22,9 +22,9 @@ const finished = (visitor: Visitor, handle: string, code: string) =>
 
 describe('C-10 records of ceremonies', () => {
   it('a sign-in: begun and finished are of one ceremony, and the user is that of the sign-in', async () => {
-    const records = recordsOf('ceremony', onCeremony)
+    const records = recordsOf('ceremony')
     const signIns: SignedInEvent[] = []
-    onTestFinished(onSignedIn((record) => signIns.push(record)))
+    onTestFinished(on('signed-in', (record) => signIns.push(record)))
     const site = await signInSite()
     const visitor = site.visitor()
     const { handle, code } = await asked(site, visitor)
@@ -42,7 +42,7 @@ describe('C-10 records of ceremonies', () => {
   })
 
   it('spent has a reason of its own, and what was opened has its ceremony; forged and foreign have none', async () => {
-    const records = recordsOf('ceremony', onCeremony)
+    const records = recordsOf('ceremony')
     const site = await signInSite()
     const [visitor, other] = [site.visitor(), site.visitor()]
     const { handle, code } = await asked(site, visitor)
@@ -72,7 +72,7 @@ describe('C-10 records of ceremonies', () => {
   })
 
   it('a second factor: the user of the first one is named by a digest', async () => {
-    const records = recordsOf('ceremony', onCeremony)
+    const records = recordsOf('ceremony')
     const site = await signInSite()
     site.people.get('anna')!.secret = 'sealed'
     const visitor = site.visitor()
@@ -89,7 +89,7 @@ describe('C-10 records of ceremonies', () => {
   })
 
   it('a ceremony that is a first factor is finished, and no user is signed in yet', async () => {
-    const records = recordsOf('ceremony', onCeremony)
+    const records = recordsOf('ceremony')
     const site = await signInSite()
     const visitor = site.visitor()
     const { handle, code } = await asked(site, visitor)
@@ -103,7 +103,7 @@ describe('C-10 records of ceremonies', () => {
   })
 
   it('what another site caused, too many requests, an outage, and no account are refused', async () => {
-    const records = recordsOf('ceremony', onCeremony)
+    const records = recordsOf('ceremony')
     const site = await signInSite(undefined, { limit: 2 })
     const visitor = site.visitor()
     const { handle, code } = await asked(site, visitor)
@@ -137,7 +137,7 @@ describe('C-10 records of ceremonies', () => {
   })
 
   it('no record contains a handle, a code, an address, a name, a cookie or an id of the store', async () => {
-    const records = recordsOf('ceremony', onCeremony)
+    const records = recordsOf('ceremony')
     const store = memoryStore()
     const site = await signInSite(() => store)
     const visitor = site.visitor()

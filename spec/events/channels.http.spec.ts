@@ -6,21 +6,13 @@ import { channel } from 'node:diagnostics_channel'
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { apiKeyHeader } from 'koa-with-auth'
-import {
-  onApiKey,
-  onCeremony,
-  onIntrospectionOutage,
-  onPasskey,
-  onProviderAnswer,
-  onProviderKeys,
-  onStoreOutage,
-} from 'koa-with-auth/events'
+import { on } from 'koa-with-auth/events'
 import { httpJwt } from 'koa-with-auth/jwt'
 import { apiKeys, memoryKeyStore, NoLiveKey } from 'koa-with-auth/keys'
 import { sqliteKeyStore } from 'koa-with-auth/sqlite'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { stoppedClock } from '../support/runs/clock.js'
-import { recordsOf } from '../support/runs/eventRecords.js'
+import { eventsSchema, recordsOf, schemaOf } from '../support/runs/eventRecords.js'
 import { API, identityProvider, processWarnings, signingKey } from '../support/servers/identityProvider.js'
 import { sqliteFile } from '../support/stores/sessionStores.js'
 import { another } from '../support/stores/sqliteEngines.js'
@@ -31,7 +23,7 @@ describe('koa-with-auth:provider-keys', () => {
     const clock = stoppedClock()
     const provider = await identityProvider()
     const { issuer, jwksUri } = provider
-    const records = recordsOf('provider-keys', onProviderKeys)
+    const records = recordsOf('provider-keys')
     const { get } = await tokenSite(httpJwt({ issuer: { issuer, jwksUri }, audience: API, keys: { maxAge: 1000 } }))
     const token = await provider.token({ exp: Math.floor(Date.now() / 1000) + 3600 })
     for (const _ of [1, 2, 3]) expect((await get(token)).status).toBe(200)
@@ -50,7 +42,7 @@ describe('koa-with-auth:provider-keys', () => {
     const clock = stoppedClock()
     const provider = await identityProvider()
     const { issuer, jwksUri } = provider
-    const records = recordsOf('provider-keys', onProviderKeys)
+    const records = recordsOf('provider-keys')
     const keys = { maxAge: 1000, staleIfError: 5000, retry: 10, refreshAhead: false }
     const { get } = await tokenSite(httpJwt({ issuer: { issuer, jwksUri }, audience: API, keys, verified: false }))
     const token = await provider.token({ exp: Math.floor(Date.now() / 1000) + 3600 })
@@ -70,7 +62,7 @@ describe('koa-with-auth:provider-keys', () => {
 
 describe('koa-with-auth:api-key', () => {
   it('issued, adopted, rotated and revoked have a record when the store has made the change, and none when it failed', async () => {
-    const records = recordsOf('api-key', onApiKey)
+    const records = recordsOf('api-key')
     const keys = apiKeys({ prefix: 'acme', store: memoryKeyStore() })
     const expiresAt = new Date(Date.now() + 60_000)
     const { id } = await keys.issue({ owner: 'anna', name: 'ci', scopes: ['read'], expiresAt })
@@ -90,7 +82,7 @@ describe('koa-with-auth:api-key', () => {
   })
 
   it('law: no record contains a key, a digest or a part of one, whatever is done', async () => {
-    const records = recordsOf('api-key', onApiKey)
+    const records = recordsOf('api-key')
     const step = fc.constantFrom('issue', 'adopt', 'rotate', 'revoke')
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 12 }), fc.uuid(), async (steps, seed) => {
@@ -131,7 +123,7 @@ describe('koa-with-auth:api-key', () => {
 describe('koa-with-auth:store-outage', () => {
   const file = sqliteFile()
   it('a locked SQLite file: `begun` once with the first 503, `over` once with the next 200', async () => {
-    const records = recordsOf('store-outage', onStoreOutage)
+    const records = recordsOf('store-outage')
     const url = file()
     const store = sqliteKeyStore({ url })
     const keys = apiKeys({ prefix: 'acme', store, timeout: 150, touch: false })
@@ -155,32 +147,44 @@ describe('koa-with-auth:store-outage', () => {
 })
 
 describe('every channel', () => {
-  it.each([
-    ['onApiKey', onApiKey, 'api-key'],
-    ['onCeremony', onCeremony, 'ceremony'],
-    ['onIntrospectionOutage', onIntrospectionOutage, 'introspection-outage'],
-    ['onPasskey', onPasskey, 'passkey'],
-    ['onProviderAnswer', onProviderAnswer, 'provider-answer'],
-    ['onProviderKeys', onProviderKeys, 'provider-keys'],
-    ['onStoreOutage', onStoreOutage, 'store-outage'],
-  ] as const)(
-    '%s: is a channel with this name; a listener that throws makes a warning; a listener that ended gets no records',
-    async (...row) => {
-      const [name, on, suffix] = row
-      const warnings = processWarnings()
-      const to = channel(`koa-with-auth:${suffix}`)
-      expect(to.hasSubscribers).toBe(false)
-      const end = on(() => {
-        throw new Error('mine')
-      })
-      expect(to.hasSubscribers).toBe(true)
-      to.publish(Object.freeze({}))
-      end()
-      to.publish(Object.freeze({}))
-      expect(to.hasSubscribers).toBe(false)
-      await expect.poll(() => warnings().length).toBe(1)
-      expect(warnings()[0]).toMatch(new RegExp(`^EventListenerWarning: a listener of ${name} threw: Error: mine`))
-      expect(() => on('x' as never)).toThrow(`${name}(listener) must be a function, not a string`)
-    },
-  )
+  const names = [
+    'decision',
+    'signed-in',
+    'signed-out',
+    'ceremony',
+    'api-key',
+    'passkey',
+    'provider-keys',
+    'provider-answer',
+    'introspection-outage',
+    'store-outage',
+  ] as const
+  it.each(names)('%s: a listener that throws makes a warning; a listener that ended gets no records', async (name) => {
+    const warnings = processWarnings()
+    const to = channel(`koa-with-auth:${name}`)
+    expect(to.hasSubscribers).toBe(false)
+    const end = on(name, () => {
+      throw new Error('mine')
+    })
+    expect(to.hasSubscribers).toBe(true)
+    to.publish(Object.freeze({}))
+    end()
+    to.publish(Object.freeze({}))
+    expect(to.hasSubscribers).toBe(false)
+    await expect.poll(() => warnings().length).toBe(1)
+    expect(warnings()[0]).toContain(`EventListenerWarning: a listener of on('${name}') threw: Error: mine`)
+    expect(() => on(name, 'x' as never)).toThrow(`on('${name}', listener) must be a function, not a string`)
+  })
+
+  it('has its record in the one schema, by its name', () => {
+    expect(Object.keys(eventsSchema.$defs)).toStrictEqual(names)
+    for (const name of names) expect(schemaOf(name)({})).toBe(false)
+  })
+
+  it.each(['decisions', 'toString', '__proto__', undefined, null, Symbol('x')])('%s is none: a TypeError', (name) => {
+    expect(() => on(name as never, () => {})).toThrow(TypeError)
+    expect(() => on(name as never, () => {})).toThrow(
+      /^on\(channel, listener\): there is no channel .+; the channels are decision, /,
+    )
+  })
 })

@@ -19,7 +19,7 @@ import {
   optional,
   withAuth,
 } from 'koa-with-auth'
-import { onDecision, type Decision } from 'koa-with-auth/events'
+import { on, type Decision } from 'koa-with-auth/events'
 import { describe, expect, it } from 'vitest'
 import { listen } from '../support/servers/server.js'
 
@@ -176,7 +176,7 @@ describe('laws of records, over HTTP', () => {
         const { app, open } = site(secret, answered)
         const { port, close } = await listen(app)
         const records: Decision[] = []
-        const end = onDecision((record) => records.push(record))
+        const end = on('decision', (record) => records.push(record))
         await Promise.all(requests.map((one) => send(port, secret, one)))
         // The server may not have seen a client that left; after this request it has
         await close()

@@ -3,7 +3,7 @@
  * was asked before a change is ignored.
  */
 import fc from 'fast-check'
-import { onStoreOutage } from 'koa-with-auth/events'
+import { on } from 'koa-with-auth/events'
 import { describe, expect, it } from 'vitest'
 import { outagesOf, within } from '../../src/stores/within.js'
 
@@ -19,7 +19,7 @@ describe('outagesOf', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
         const events: string[] = []
-        const end = onStoreOutage(({ event }) => events.push(event))
+        const end = on('store-outage', ({ event }) => events.push(event))
         const { ask: asked, answered, failed } = outagesOf('api-keys')
         const open: { readonly number: number; readonly at: number }[] = []
         // A model of the same rule
@@ -56,7 +56,7 @@ describe('outagesOf', () => {
     ],
   ])('%s that comes after the silence was reported is ignored', async (_name, late) => {
     const events: string[] = []
-    const end = onStoreOutage(({ event, ...rest }) =>
+    const end = on('store-outage', ({ event, ...rest }) =>
       events.push('reason' in rest ? `${event}: ${rest.reason}` : event),
     )
     const timed = within('api-keys', 20)

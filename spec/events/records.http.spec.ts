@@ -1,10 +1,8 @@
 /** Decisions as records: each guarded request has one, which agrees with its response and contains no credential. */
-import { readFileSync } from 'node:fs'
 import { channel } from 'node:diagnostics_channel'
 import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import Router from '@koa/router'
-import { Ajv2020 } from 'ajv/dist/2020.js'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import Koa from 'koa'
@@ -34,12 +32,12 @@ import {
   withAuth,
   type AuthenticatorLike,
 } from 'koa-with-auth'
-import { onDecision, type Decision } from 'koa-with-auth/events'
+import { on, type Decision } from 'koa-with-auth/events'
 import { httpJwt } from 'koa-with-auth/jwt'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { listen } from '../support/servers/server.js'
 import { sendLines } from '../support/sites/guardedApp.js'
-import { repository } from '../support/projects/typecheck.js'
+import { schemaOf } from '../support/runs/eventRecords.js'
 
 const SECRET = 's3cr3t-cr3d3nt1al'
 
@@ -143,7 +141,7 @@ let records: Decision[] = []
 let end = () => {}
 beforeEach(() => {
   records = []
-  end = onDecision((record) => records.push(record))
+  end = on('decision', (record) => records.push(record))
 })
 afterEach(() => end())
 
@@ -156,9 +154,7 @@ const served = async <A>(app: Koa, use: (port: number) => Promise<A>): Promise<A
   }
 }
 const authorization = (token: string) => `Authorization: Bearer ${SECRET}${token}`
-const validate = new Ajv2020().compile(
-  JSON.parse(readFileSync(`${repository}src/events/decision.schema.json`, 'utf8')) as object,
-)
+const validate = schemaOf('decision')
 
 /** Sends one request, and reads its record. */
 const recordOf = async (target: string, lines: ReadonlyArray<string> = [], app = make()) =>
@@ -384,17 +380,17 @@ describe('listeners', () => {
     const warned = (warning: Error) => warnings.push(warning.message)
     process.on('warning', warned)
     const ends = [
-      onDecision(() => {
+      on('decision', () => {
         throw new Error('mine')
       }),
-      onDecision((): unknown => Promise.reject(new Error('later'))),
+      on('decision', (): unknown => Promise.reject(new Error('later'))),
     ]
     const { answer } = await recordOf('GET /bearer/1', [authorization('good')])
     await expect.poll(() => warnings.length).toBe(2)
     for (const stop of ends) stop()
     process.off('warning', warned)
     expect(answer.status).toBe(200)
-    expect(warnings.join()).toMatch(/a listener of onDecision threw: Error: mine/)
+    expect(warnings.join()).toMatch(/a listener of on\('decision'\) threw: Error: mine/)
   })
 
   it('that ended get no records, and without listeners nothing is published', async () => {
@@ -415,6 +411,6 @@ describe('listeners', () => {
   })
 
   it('that are not functions are a TypeError', () => {
-    expect(() => onDecision('x' as never)).toThrow(/onDecision\(listener\) must be a function/)
+    expect(() => on('decision', 'x' as never)).toThrow(/on\('decision', listener\) must be a function/)
   })
 })

@@ -20,7 +20,7 @@ import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import Koa from 'koa'
 import { AuthError, authorize, authSettings, httpBearer, optional, withAuth } from 'koa-with-auth'
-import { onDecision } from 'koa-with-auth/events'
+import { on } from 'koa-with-auth/events'
 import { apiKeys, memoryKeyStore } from 'koa-with-auth/keys'
 import { memoryStore, sessions } from 'koa-with-auth/sessions'
 import * as E from 'fp-ts/lib/Either.js'
@@ -126,7 +126,7 @@ describe('metrics.ts', () => {
     onTestFinished(() => provider.shutdown())
     onTestFinished(measureDecisions(provider.getMeter('site')))
     let heard = 0
-    onTestFinished(onDecision(() => heard++))
+    onTestFinished(on('decision', () => heard++))
     await served()
     await expect.poll(() => heard).toBe(requests.length)
     await provider.forceFlush()

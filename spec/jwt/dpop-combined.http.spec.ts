@@ -13,7 +13,7 @@ import {
   withAuth,
   type Authenticator,
 } from 'koa-with-auth'
-import { onDecision, type Decision } from 'koa-with-auth/events'
+import { on, type Decision } from 'koa-with-auth/events'
 import { httpJwt, insufficientScope, mcpAuth, protectedResource, scopesOf, type DpopOptions } from 'koa-with-auth/jwt'
 import { memoryStore } from 'koa-with-auth/sessions'
 import { spentOver } from 'koa-with-auth/sign-in'
@@ -182,7 +182,7 @@ describe('a token that is bound to a key', () => {
   it('is reported as its scheme, without the proof', async () => {
     const { jwt, sent } = await parts()
     const records: Decision[] = []
-    onTestFinished(onDecision((record) => records.push(record)))
+    onTestFinished(on('decision', (record) => records.push(record)))
     const { get } = await tokenSite(jwt)
     const fields = await sent()
     await get(undefined, fields)

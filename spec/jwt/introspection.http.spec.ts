@@ -5,7 +5,6 @@ import type { AddressInfo } from 'node:net'
 import * as t from 'io-ts'
 import { pipe } from 'fp-ts/lib/function.js'
 import { requireScopes } from 'koa-with-auth'
-import { onIntrospectionOutage } from 'koa-with-auth/events'
 import { httpIntrospection, protectedResource, scopesOf } from 'koa-with-auth/jwt'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { stoppedClock } from '../support/runs/clock.js'
@@ -218,7 +217,7 @@ describe('koa-with-auth:introspection-outage', () => {
 
   it('`begun` once with the first 503, `over` once with the next answer, also if that refuses the token', async () => {
     processWarnings()
-    const records = recordsOf('introspection-outage', onIntrospectionOutage)
+    const records = recordsOf('introspection-outage')
     const { state, get, endpoint } = await behind({ cache: false })
     state.answer = active()
     expect([(await get('t')).status, records]).toEqual([200, []])
@@ -238,7 +237,7 @@ describe('koa-with-auth:introspection-outage', () => {
 
   it('an answer to a question from before the outage does not end it', async () => {
     processWarnings()
-    const records = recordsOf('introspection-outage', onIntrospectionOutage)
+    const records = recordsOf('introspection-outage')
     const { state, get } = await behind({ cache: false, timeout: 5000 })
     const waiting: ServerResponse[] = []
     state.answer = (res: ServerResponse) => void waiting.push(res)
@@ -253,7 +252,7 @@ describe('koa-with-auth:introspection-outage', () => {
 
   it('each server has its own outages; a discovery that fails is one; neither token, secret nor query is in a record', async () => {
     const warnings = processWarnings()
-    const records = recordsOf('introspection-outage', onIntrospectionOutage)
+    const records = recordsOf('introspection-outage')
     const { issuer } = await authorizationServer()
     const client = { id: 'api', secret: 's3cret' }
     const found = await tokenSite(httpIntrospection({ issuer, client, audience: API }))

@@ -5,7 +5,7 @@ import { checkKeyStore, lawsOfKeyStore } from 'koa-with-auth/testing/laws'
 import { describe, expect, it, afterEach, beforeEach, vi } from 'vitest'
 import { createHash, randomBytes } from 'node:crypto'
 import { either as E } from 'fp-ts'
-import { onApiKey } from 'koa-with-auth/events'
+import { on } from 'koa-with-auth/events'
 import { describeEveryKeyStore, digestOf, recordOf } from '../support/stores/keyStores.js'
 
 // The suite of `koa-with-auth/testing/laws` for stores of API keys passes on every store, and finds stores that break a law.
@@ -196,7 +196,7 @@ describe('no object is shared', () => {
     it('scopes of a principal, of a list and of an event are frozen, and each has its own Dates', async () => {
       const keys = apiKeys({ prefix: 'acme', store: store() })
       const events: ReadonlyArray<string>[] = []
-      const end = onApiKey((event) => 'scopes' in event && events.push(event.scopes))
+      const end = on('api-key', (event) => 'scopes' in event && events.push(event.scopes))
       const expiresAt = new Date(Date.now() + 3_600_000)
       const { key } = await keys.issue({ owner: `${name} frozen`, scopes: ['read'], expiresAt })
       end()

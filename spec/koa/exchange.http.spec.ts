@@ -2,7 +2,7 @@
 import Router from '@koa/router'
 import Koa, { type Context } from 'koa'
 import { apiApp, authSettings, httpBearer, sessionAuth, withAuth } from 'koa-with-auth'
-import { onDecision } from 'koa-with-auth/events'
+import { on } from 'koa-with-auth/events'
 import { sessions } from 'koa-with-auth/sessions'
 import { describe, expect, test } from 'vitest'
 import { listen } from '../support/servers/server.js'
@@ -19,7 +19,7 @@ describe('the record of a request', () => {
     const bearer = httpBearer({ authenticate: (_request, token) => token === 'good' && { user: 'anna' } })
     const app = new Koa({ keys: ['a signing key of at least 32 characters'] })
     app.silent = true
-    const stop = onDecision(() => {})
+    const stop = on('decision', () => {})
     app.use(async (ctx: Context, next) => {
       await next()
       seen.push([...marksOn(ctx, ctx.req, ctx.res)])

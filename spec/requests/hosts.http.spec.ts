@@ -1,7 +1,7 @@
 /** Requests without a Host, or with two (RFC 9112 §3.2): no upgrade is accepted, and no origin counts as the same. */
 import Koa from 'koa'
 import { apiKeyCookie, httpBearer, optional, type AuthenticatorLike } from 'koa-with-auth'
-import { onDecision, type Decision } from 'koa-with-auth/events'
+import { on, type Decision } from 'koa-with-auth/events'
 import { guardUpgrade } from 'koa-with-auth/upgrades'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { guardedApp, sendCounted } from '../support/sites/guardedApp.js'
@@ -16,7 +16,7 @@ const good = 'Authorization: Bearer good'
 describe('an upgrade', () => {
   const upgraded = async (auth: AuthenticatorLike, version: string, lines: ReadonlyArray<string>) => {
     const records: Decision[] = []
-    const end = onDecision((record) => records.push(record))
+    const end = on('decision', (record) => records.push(record))
     const app = new Koa()
     const guard = guardUpgrade(app, auth, { route: '/live' })
     const { port, admitted, errors, close } = await listenWithUpgrades(app, () => guard)

@@ -67,8 +67,8 @@ describe('two copies of the package', () => {
     expect(one.sessions).not.toBe(other.sessions)
     const records: unknown[] = []
     const ends = [
-      other.onSignedIn((record) => records.push(record)),
-      other.onSignedOut((record) => records.push(record)),
+      other.on('signed-in', (record) => records.push(record)),
+      other.on('signed-out', (record) => records.push(record)),
     ]
     const emitted = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined)
     try {

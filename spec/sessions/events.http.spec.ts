@@ -1,28 +1,17 @@
 /** Records of sign-ins and sign-outs: when they are published, what they contain, and which session they are about. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { readFileSync } from 'node:fs'
-import { Ajv2020 } from 'ajv/dist/2020.js'
 import type Koa from 'koa'
 import { authSettings } from 'koa-with-auth'
-import {
-  endsSignIn,
-  onSignedIn,
-  onSignedOut,
-  type SignedInEvent,
-  type SignedOutEvent,
-  type SignInDigests,
-} from 'koa-with-auth/events'
+import { endsSignIn, on, type SignedInEvent, type SignedOutEvent, type SignInDigests } from 'koa-with-auth/events'
 import { memoryStore, signInDigests, type SessionStore } from 'koa-with-auth/sessions'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { at, expectAnonymous, expectSignedIn, sessionsApp, type Visitor } from '../support/sites/sessionsApp.js'
 import { describeLastingStores } from '../support/stores/sessionStores.js'
-import { repository } from '../support/projects/typecheck.js'
+import { schemaOf } from '../support/runs/eventRecords.js'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
-const schemaOf = (name: string) =>
-  new Ajv2020().compile(JSON.parse(readFileSync(`${repository}src/events/${name}.schema.json`, 'utf8')) as object)
 const [inSchema, outSchema] = [schemaOf('signed-in'), schemaOf('signed-out')]
 
 const digest = expect.stringMatching(/^[\w-]{43}$/) as string
@@ -34,8 +23,8 @@ beforeEach(() => {
   ins = []
   outs = []
   ends.push(
-    onSignedIn((record) => ins.push(record)),
-    onSignedOut((record) => outs.push(record)),
+    on('signed-in', (record) => ins.push(record)),
+    on('signed-out', (record) => outs.push(record)),
   )
 })
 afterEach(() => {
@@ -234,7 +223,7 @@ describe('nothing is published', () => {
     const { visitor } = await app()
     const one = visitor()
     await one.post('/login')
-    const later = onSignedOut((record) => outs.push(record))
+    const later = on('signed-out', (record) => outs.push(record))
     ends.push(later)
     await one.post('/logout')
     expect([ins.length, outs.length]).toStrictEqual([0, 1])
@@ -284,7 +273,7 @@ describe('a listener of sign-ins and sign-outs', () => {
   it('that throws changes no response, and makes a process warning', async () => {
     const emitted = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined)
     ends.push(
-      onSignedOut(() => {
+      on('signed-out', () => {
         throw new Error('in the listener')
       }),
     )
@@ -293,7 +282,7 @@ describe('a listener of sign-ins and sign-outs', () => {
     expect((await one.post('/logout')).status).toBe(200)
     await expectAnonymous(one)
     expect(emitted).toHaveBeenCalledTimes(1)
-    expect(emitted.mock.calls[0]?.[0]).toContain('a listener of onSignedOut threw')
+    expect(emitted.mock.calls[0]?.[0]).toContain("a listener of on('signed-out') threw")
     emitted.mockRestore()
   })
 
@@ -305,9 +294,9 @@ describe('a listener of sign-ins and sign-outs', () => {
     expect([ins, outs]).toStrictEqual([[], []])
   })
 
-  it.each([undefined, null, 'x', onSignedOut, function* () {}])('that is not a function is a TypeError: %s', (none) => {
-    expect(() => onSignedIn(none as never)).toThrow(TypeError)
-    expect(() => onSignedOut(none as never)).toThrow(TypeError)
+  it.each([undefined, null, 'x', {}, function* () {}])('that is not a function is a TypeError: %s', (none) => {
+    expect(() => on('signed-in', none as never)).toThrow(TypeError)
+    expect(() => on('signed-out', none as never)).toThrow(TypeError)
   })
 })
 

@@ -21,7 +21,7 @@ interface Block {
 }
 
 const block = async (): Promise<Block> => {
-  const code = blocksOf('examples/guides/sessions.md').find(({ code }) => code.includes('onSignedOut'))?.code
+  const code = blocksOf('examples/guides/sessions.md').find(({ code }) => code.includes("on('signed-out'"))?.code
   const folder = `${repository}spec/.generated/streams-${process.pid}`
   mkdirSync(folder, { recursive: true })
   writeFileSync(`${folder}/news.ts`, code ?? '')

@@ -3,11 +3,9 @@
  * Foundation's conformance suite.
  */
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
-import { Ajv2020 } from 'ajv/dist/2020.js'
 import { decodeJwt, exportJWK, SignJWT, type JWTPayload } from 'jose'
-import { onProviderAnswer, type ProviderAnswerEvent } from 'koa-with-auth/events'
+import { on, type ProviderAnswerEvent } from 'koa-with-auth/events'
 import { oidc, type OidcOptions } from 'koa-with-auth/sign-in/oidc'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { seconds, signedByHand, signedWith, signingKey } from '../support/servers/identityProvider.js'
@@ -21,7 +19,6 @@ import {
 } from '../support/sites/providerSite.js'
 import { memoryStore } from 'koa-with-auth/sessions'
 import { navigation, type Page } from '../support/servers/userAgent.js'
-import { repository } from '../support/projects/typecheck.js'
 import {
   failing,
   json,
@@ -30,6 +27,7 @@ import {
   type Endpoint,
   type WrongProvider,
 } from '../support/servers/wrongProvider.js'
+import { schemaOf } from '../support/runs/eventRecords.js'
 
 const reasonOf = ({ status, body }: Page): readonly [number, string | undefined] => [
   status,
@@ -58,15 +56,13 @@ const expectRefused = async (site: ProviderSite, expected: readonly [number, str
   return page
 }
 
-const validRecord = new Ajv2020().compile(
-  JSON.parse(readFileSync(`${repository}src/events/provider-answer.schema.json`, 'utf8')) as object,
-)
+const validRecord = schemaOf('provider-answer')
 
 /** What the channel reports until the test has finished. */
 const answersReported = (): ProviderAnswerEvent[] => {
   const records: ProviderAnswerEvent[] = []
   onTestFinished(
-    onProviderAnswer((record) => {
+    on('provider-answer', (record) => {
       expect([validRecord(record), Object.isFrozen(record)], JSON.stringify(record)).toEqual([true, true])
       records.push(record)
     }),

@@ -1,8 +1,6 @@
 /** Passkeys over HTTP, with the software authenticator: registration, sign-in, step-up, and every answer that is refused. */
 import { randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { Ajv2020 } from 'ajv/dist/2020.js'
-import { onPasskey, type PasskeyEvent } from 'koa-with-auth/events'
+import { on, type PasskeyEvent } from 'koa-with-auth/events'
 import { memoryStore } from 'koa-with-auth/sessions'
 import { memoryPasskeyStore, type PasskeyStore } from 'koa-with-auth/sign-in/passkeys'
 import { softwareAuthenticator, type WrongAssertion, type WrongRegistration } from 'koa-with-auth/testing'
@@ -10,7 +8,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { jsonClient } from '../support/servers/jsonClient.js'
 import { optionsFrom, origin, person, register, rpId, use, withPasskey } from '../support/sites/passkeySite.js'
 import { servedPasskeySite } from '../support/sites/servedPasskeySite.js'
-import { repository } from '../support/projects/typecheck.js'
+import { schemaOf } from '../support/runs/eventRecords.js'
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
@@ -334,13 +332,11 @@ describe('W-04 the counter', () => {
 
 describe('W-04 events', () => {
   const records: PasskeyEvent[] = []
-  const validate = new Ajv2020().compile(
-    JSON.parse(readFileSync(`${repository}src/events/passkey.schema.json`, 'utf8')) as object,
-  )
+  const validate = schemaOf('passkey')
   const listen = () => {
     records.length = 0
     onTestFinished(
-      onPasskey((record) => {
+      on('passkey', (record) => {
         expect(validate(record), JSON.stringify(validate.errors)).toBe(true)
         records.push(record)
       }),

@@ -1,6 +1,6 @@
 /** C-01: what a stranger can learn over HTTP, and what is worth nothing to a thief. */
 import { memoryStore, type SessionStore } from 'koa-with-auth/sessions'
-import { onCeremony, onDecision, onSignedIn } from 'koa-with-auth/events'
+import { on } from 'koa-with-auth/events'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { setCookies } from '../support/sites/sessionsApp.js'
 import { sendJson, signInSite, type SignInSite } from '../support/sites/signInSite.js'
@@ -59,8 +59,8 @@ describe('C-01 silence', () => {
       mark: (...given) => (kept.push(...given.map(String)), inner.mark(...given)),
     }
     const records: unknown[] = []
-    for (const end of [onCeremony, onDecision, onSignedIn].map((on) => on((record: unknown) => records.push(record)))) {
-      onTestFinished(end)
+    for (const channel of ['ceremony', 'decision', 'signed-in'] as const) {
+      onTestFinished(on(channel, (record) => records.push(record)))
     }
     const site = await signInSite(() => store)
     const done = await asked(site)

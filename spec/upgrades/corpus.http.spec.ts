@@ -6,7 +6,7 @@ import Router from '@koa/router'
 import Koa from 'koa'
 import { createSession } from 'koa-session'
 import { anyOf, fromFunction, withAuth, type Authenticator, type AuthenticatorLike } from 'koa-with-auth'
-import { onDecision, type Decision } from 'koa-with-auth/events'
+import { on, type Decision } from 'koa-with-auth/events'
 import { guardUpgrade } from 'koa-with-auth/upgrades'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { brokenBy, bytesOf, corpus, type CorpusRequest, type Macros } from '../support/models/corpus.js'
@@ -51,7 +51,7 @@ beforeAll(async () => {
   const guards = new Map([...guarded].map(([path, auth]) => [path, guardUpgrade(app, auth, { route: path })]))
   server = await listenWithUpgrades(app, ({ url }) => guards.get(guardedPath(url ?? '')))
   macros = await macrosFor(server.url)
-  end = onDecision((record) => records.push(record))
+  end = on('decision', (record) => records.push(record))
 })
 afterAll(async () => {
   end()

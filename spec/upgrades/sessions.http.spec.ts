@@ -4,7 +4,7 @@
 import Koa from 'koa'
 import { createSession } from 'koa-session'
 import { httpBearer, sessionAuth, sessionAuthIsStaff, type AuthenticatorLike } from 'koa-with-auth'
-import { onDecision, type Decision } from 'koa-with-auth/events'
+import { on, type Decision } from 'koa-with-auth/events'
 import { guardUpgrade } from 'koa-with-auth/upgrades'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { valuesOf } from '../support/servers/rawSocket.js'
@@ -103,7 +103,7 @@ describe('an upgrade with a session', () => {
 
   it('is a 503 if its store fails, or is too slow', async () => {
     const records: Decision[] = []
-    onTestFinished(onDecision((record) => records.push(record)))
+    onTestFinished(on('decision', (record) => records.push(record)))
     const { upgrade, store, admitted, visitor } = await site(sessionAuth(), { timeout: 100 })
     records.length = 0
     Object.assign(store.instead, { read: () => Promise.reject(new Error('away')) })

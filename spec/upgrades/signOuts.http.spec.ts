@@ -2,7 +2,7 @@
 import { channel } from 'node:diagnostics_channel'
 import { pipe } from 'fp-ts/lib/function.js'
 import { apiKeyHeader, authorize, sessionAuth } from 'koa-with-auth'
-import { endsSignIn, onDecision, onSignedOut, type Decision, type SignInDigests } from 'koa-with-auth/events'
+import { endsSignIn, on, type Decision, type SignInDigests } from 'koa-with-auth/events'
 import { signInDigests } from 'koa-with-auth/sessions'
 import { guardUpgrade, type UpgradeGuard } from 'koa-with-auth/upgrades'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -24,7 +24,7 @@ const site = async () => {
   const key = apiKeyHeader({ authenticate: (_request, given) => given === 'k1' && { username: 'robot' } })
   const guard = guardUpgrade(running.app, [pipe(sessionAuth(), late), pipe(key, late)])
   const open = new Map<() => void, SignInDigests>()
-  const end = onSignedOut((record) => {
+  const end = on('signed-out', (record) => {
     for (const [close, signIn] of open) if (endsSignIn(record, signIn)) close()
   })
   onTestFinished(end)
@@ -61,7 +61,7 @@ describe('an upgrade whose user signs out during the decision', () => {
   it.each(ends)('%s is refused, and the next one, too', async (_how, signOut) => {
     const made = await site()
     const records: Decision[] = []
-    onTestFinished(onDecision((record) => records.push(record)))
+    onTestFinished(on('decision', (record) => records.push(record)))
     made.meanwhile.push(() => signOut(made))
     const answers = [await made.upgrade(), await made.upgrade()]
     for (const answer of answers) {

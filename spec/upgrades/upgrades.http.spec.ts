@@ -21,7 +21,7 @@ import {
   withAuth,
   type AuthenticatorLike,
 } from 'koa-with-auth'
-import { onDecision, type Decision } from 'koa-with-auth/events'
+import { on, type Decision } from 'koa-with-auth/events'
 import { guardUpgrade, type GuardUpgradeOptions } from 'koa-with-auth/upgrades'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { sendLines } from '../support/sites/guardedApp.js'
@@ -42,7 +42,7 @@ let end = () => {}
 beforeEach(() => {
   asked = []
   records = []
-  end = onDecision((record) => records.push(record))
+  end = on('decision', (record) => records.push(record))
 })
 afterEach(() => end())
 

@@ -183,10 +183,10 @@ const digest = (...parts: ReadonlyArray<string>): string =>
  * The record may come from another process, as JSON.
  *
  * @example
- * import { endsSignIn, onSignedOut, type SignInDigests } from 'koa-with-auth/events'
+ * import { endsSignIn, on, type SignInDigests } from 'koa-with-auth/events'
  *
  * const sockets = new Map<{ close: () => void }, SignInDigests>()
- * const end = onSignedOut((record) => {
+ * const end = on('signed-out', (record) => {
  *   for (const [socket, signIn] of sockets) if (endsSignIn(record, signIn)) socket.close()
  * })
  * end()

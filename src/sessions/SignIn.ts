@@ -369,7 +369,7 @@ export interface Signing<U> {
 }
 
 /**
- * Returns the digests of the user and the session of a request, which the records of `onSignedOut` contain, too.
+ * Returns the digests of the user and the session of a request, which the records of `on('signed-out')` contain, too.
  * Returns `undefined` if the caller is not signed in, or if the session is unknown because of an outage. Store the
  * digests with a socket or a stream, and compare them with `endsSignIn`. A socket or a stream outlives the request, and
  * must end with the session.
@@ -379,12 +379,12 @@ export interface Signing<U> {
  *
  * @example
  * import type { Middleware } from 'koa'
- * import { endsSignIn, onSignedOut } from 'koa-with-auth/events'
+ * import { endsSignIn, on } from 'koa-with-auth/events'
  * import { signInDigests } from 'koa-with-auth/sessions'
  *
  * const events: Middleware = (ctx) => {
  *   const signIn = signInDigests(ctx)
- *   const end = onSignedOut((record) => {
+ *   const end = on('signed-out', (record) => {
  *     if (signIn !== undefined && endsSignIn(record, signIn)) ctx.res.end()
  *   })
  *   ctx.res.once('close', end)

@@ -331,7 +331,7 @@ interface Known {
 // The failure of an answer that came again: `unknown` for the client, and `spent` in the record. Compared by identity
 const spentBefore: AuthError = AuthErrors.unfinished('unknown')
 
-// What becomes of the ceremonies of an application (`onCeremony` of `koa-with-auth/events`)
+// What becomes of the ceremonies of an application (`on('ceremony')` of `koa-with-auth/events`)
 const ceremonyReports = (application: string) => {
   const aboutUser = ({ intent, subject }: Known) => ({
     intent,

@@ -172,7 +172,7 @@ const caller = 'guardUpgrade(app, a)'
  * Makes a guard for the `upgrade` event of the server that serves an application: the same authenticators as for `withAuth`, with
  * the settings (`authSettings`) and the sessions (`sessions(app)`) of the application. A refusal is answered as over HTTP, before
  * the handshake, and closes the socket. An upgrade is not a safe request, so a cookie is refused if another site caused the
- * request. An upgrade without exactly one Host gets a 400, because Node does not check it. If the application calls `onSignedOut`,
+ * request. An upgrade without exactly one Host gets a 400, because Node does not check it. If the application calls `on('signed-out')`,
  * a user who signs out during the decision gets a 401.
  *
  * Settings of an `apiApp` or of a router do not apply. Repeat them in `options`, where they add to the application's. Throws a

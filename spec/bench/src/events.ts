@@ -1,6 +1,6 @@
 /** The cost of a listener of decisions, compared with the same application without one. */
 import type { RequestListener } from 'node:http'
-import { onDecision } from '../../../dist/events/index.js'
+import { on } from '../../../dist/events/index.js'
 import { koaApps, koaLists } from './koaApps.js'
 import type { Row, Section } from './Section.js'
 import { added, race, ratio, type Contestant, type Pace } from './paired.js'
@@ -12,7 +12,7 @@ let end: (() => void) | undefined
 // The process has only one channel, so the first request of each batch switches it
 const listening = (wanted: boolean): void => {
   if (wanted === (end !== undefined)) return
-  if (end === undefined) end = onDecision(() => heard++)
+  if (end === undefined) end = on('decision', () => heard++)
   else end = void end()
 }
 

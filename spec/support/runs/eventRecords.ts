@@ -1,18 +1,26 @@
 /** The records of one channel, each checked with its schema when it comes. */
 import { readFileSync } from 'node:fs'
-import { Ajv2020 } from 'ajv/dist/2020.js'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import { on, type Events } from 'koa-with-auth/events'
 import { expect, onTestFinished } from 'vitest'
 import { repository } from '../projects/typecheck.js'
 
-const schemaOf = (name: string) =>
-  new Ajv2020().compile(JSON.parse(readFileSync(`${repository}src/events/${name}.schema.json`, 'utf8')) as object)
+// Safe: it is the schema of this repository
+export const eventsSchema = JSON.parse(readFileSync(`${repository}src/events/events.schema.json`, 'utf8')) as {
+  readonly $id: string
+  readonly $defs: Readonly<Record<string, object>>
+}
+
+/** The schema of the records of a channel. */
+export const schemaOf = (channel: keyof Events): ValidateFunction =>
+  new Ajv2020().addSchema(eventsSchema).compile({ $ref: `${eventsSchema.$id}#/$defs/${channel}` })
 
 /** Collects the records of one channel until the test has finished. */
-export const recordsOf = <R extends object>(name: string, on: (listener: (record: R) => void) => () => void): R[] => {
-  const validate = schemaOf(name)
-  const records: R[] = []
+export const recordsOf = <C extends keyof Events>(channel: C): Array<Events[C]> => {
+  const validate = schemaOf(channel)
+  const records: Array<Events[C]> = []
   onTestFinished(
-    on((record) => {
+    on(channel, (record) => {
       expect(validate(record), JSON.stringify(validate.errors)).toBe(true)
       expect(Object.isFrozen(record)).toBe(true)
       for (const value of Object.values(record)) expect(Object.isFrozen(value)).toBe(true)

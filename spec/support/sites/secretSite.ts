@@ -8,7 +8,7 @@ import { writeHeapSnapshot } from 'node:v8'
 import Router from '@koa/router'
 import Koa from 'koa'
 import { anyOf, apiKeyHeader, httpBasicAuth, httpBearer, withAuth } from 'koa-with-auth'
-import { onApiKey, onDecision, onStoreOutage } from 'koa-with-auth/events'
+import { on } from 'koa-with-auth/events'
 import { apiKeys, memoryKeyStore } from 'koa-with-auth/keys'
 import { hash, verify } from 'koa-with-auth/passwords'
 
@@ -24,7 +24,7 @@ const users = new Map<string, { readonly name: string; readonly password: string
 // Everything of this layer that a site could keep
 const kept: unknown[] = []
 Object.assign(globalThis, { kept })
-for (const listenTo of [onApiKey, onDecision, onStoreOutage]) listenTo((record: unknown) => kept.push(record))
+for (const channel of ['api-key', 'decision', 'store-outage'] as const) on(channel, (record) => kept.push(record))
 for (const name of ['log', 'warn', 'error'] as const) {
   const write = console[name].bind(console)
   console[name] = (...texts: unknown[]) => {
