@@ -52,12 +52,14 @@ export const providerRoutes = (api: Routes, shop: Shop, provider: ProviderSettin
   ): void => {
     const callback = finish(
       kind,
-      async (ctx, { proof, intent, subject: user }) => {
-        const { issuer, subject } = proof
-        if (intent !== 'link') return accounts.withIdentity({ issuer, subject }, `${prefix}-${subject}`)
-        if (user !== undefined && (await accounts.link(user, { issuer, subject }))) return true
-        refuse(ctx, 409, 'anotherUser')
-        return false
+      {
+        signIn: (_ctx, { proof: { issuer, subject } }) =>
+          accounts.withIdentity({ issuer, subject }, `${prefix}-${subject}`),
+        link: async (ctx, { proof: { issuer, subject }, subject: user }) => {
+          if (user !== undefined && (await accounts.link(user, { issuer, subject }))) return true
+          refuse(ctx, 409, 'anotherUser')
+          return false
+        },
       },
       { keep },
     )

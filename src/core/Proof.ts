@@ -66,7 +66,8 @@ export const proofFrom = (where: string, given: ProofGiven, now: number): Proof 
   return proof as unknown as Proof
 }
 
-const isSameWay = (one: Proof, other: Proof): boolean =>
+/** Whether two proofs are of the same identity, by the same method. */
+export const isSameWay = (one: Proof, other: Proof): boolean =>
   one.method === other.method && one.issuer === other.issuer && one.subject === other.subject
 
 /** Adds a proof. A newer one replaces an older one of the same method, issuer and subject, so the list stays short. */

@@ -46,12 +46,12 @@ export interface Ceremony {
 }
 
 /** What goes out at the beginning: a redirect (303), or a body that is answered as JSON; `null`: 204. */
-export type Sent = { readonly redirect: string } | { readonly body: object | null }
+export type Sent<B extends object | null = object | null> = { readonly redirect: string } | { readonly body: B }
 
 /** What a kind begins: what the handle keeps (JSON), and what goes out with the handle. */
-export interface Begun<Kept> {
+export interface Begun<Kept, B extends object | null = object | null> {
   readonly kept: Kept
-  readonly send: (handle: string) => Sent | Promise<Sent>
+  readonly send: (handle: string) => Sent<B> | Promise<Sent<B>>
 }
 
 /** What a request answers: the handle, and what the kind checks. */
@@ -72,9 +72,10 @@ export interface Signer {
  * One way to prove something. It knows neither cookies nor stores nor users. Every function may throw: an
  * `UnavailableError` is an outage (503), anything else a 500.
  *
- * `Ask` is what `begin(kind, { ask })` may say, `Kept` what the handle keeps, `Answer` what is read at the end.
+ * `Ask` is what `begin(kind, { ask })` may say, `Kept` what the handle keeps, `Answer` what is read at the end, `P` the proof, and
+ * `B` the body with which it begins.
  */
-export interface Kind<Ask, Kept, Answer, P extends ProofGiven = ProofGiven> {
+export interface Kind<Ask, Kept, Answer, P extends ProofGiven = ProofGiven, B extends object | null = object | null> {
   /** Such as `oidc:https://accounts.example`. A handle opens in no kind of another name. */
   readonly name: string
   /** How long it lasts, in milliseconds. */
@@ -97,7 +98,7 @@ export interface Kind<Ask, Kept, Answer, P extends ProofGiven = ProofGiven> {
     ceremony: Ceremony,
     ask: Ask | undefined,
     signer: Signer,
-  ) => E.Either<AuthError, Begun<Kept>> | Promise<E.Either<AuthError, Begun<Kept>>>
+  ) => E.Either<AuthError, Begun<Kept, B>> | Promise<E.Either<AuthError, Begun<Kept, B>>>
   /** Finds the handle and the answer in a request. Sync, without effects. `undefined`: there is none (`unknown`). */
   readonly read: (incoming: Incoming, signer: Signer) => Answered<Answer> | undefined
   /** Checks the answer, after it was spent. It may ask the network. */
@@ -109,7 +110,10 @@ export interface Kind<Ask, Kept, Answer, P extends ProofGiven = ProofGiven> {
 }
 
 /** The half of a kind that begins. */
-export type Beginner<Ask, Kept> = Omit<Kind<Ask, Kept, never>, 'read' | 'check'>
+export type Beginner<Ask, Kept, B extends object | null = object | null> = Omit<
+  Kind<Ask, Kept, never, ProofGiven, B>,
+  'read' | 'check'
+>
 
 /** A ceremony whose answer was right. */
 export interface Finished<P extends ProofGiven = ProofGiven> {

@@ -5,7 +5,7 @@
  * the application, the kind and the browser. So any number of tabs can begin, and a visitor costs the store nothing.
  *
  * The order in `finish` is the security: open, end, subject, spend, check, complete. A step that fails runs no later
- * one. This file knows no Koa; `signIn.ts` is the glue.
+ * one. This file knows no Koa; `beginning.ts` and `signIn.ts` are the glue.
  */
 import { createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
@@ -63,6 +63,8 @@ export interface Finishing<P extends ProofGiven> {
   readonly subject: string | undefined
   /** Whether the sessions of its user were not ended since its first factor, if it has one. */
   readonly isGoingOn: (half: Pick<Content, 'subject' | 'mark'>) => Promise<boolean>
+  /** Whether the application takes an answer for an intent here. */
+  readonly isAwaited: (intent: Intent) => boolean
   /** Whether the session of this browser was made or changed by a ceremony. */
   readonly isFinishedHere: (id: string) => boolean
   /** Lets the application decide, and signs in. */
@@ -275,6 +277,7 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
         about = { id, intent: content.intent, subject: content.subject }
         if (content.until <= now()) return unfinished('late')
         if (!intentsOf(kind).includes(content.intent)) return unfinished('unknown')
+        if (!finishing.isAwaited(content.intent)) return unfinished('unknown')
         if (isForSubject(content.intent) && (subject === undefined || content.subject !== subject)) {
           return unfinished('anotherUser')
         }

@@ -1,12 +1,12 @@
 /**
  * koa-with-auth/sign-in: signing in by ceremonies.
  *
- * Reading guide: `Kind.ts` says what a kind is. `ceremony.ts` seals, opens and spends; it knows no Koa. `signIn.ts` makes
- * middleware of it: `request.ts` finds the application and the browser, `response.ts` answers. The kinds are in `mail.ts`
+ * Reading guide: `Kind.ts` says what a kind is. `ceremony.ts` seals, opens and spends; it knows no Koa. `beginning.ts` and
+ * `signIn.ts` make middleware of it: `request.ts` finds the application and the browser, `response.ts` answers. The kinds are in `mail.ts`
  * and `codes.ts`.
  */
-export { begin, finish, secondly } from './signIn.js'
-export type { BeginOptions, Done, FinishOptions, FirstFactor } from './signIn.js'
+export { begin, secondly, type BeginOptions, type FirstFactor } from './beginning.js'
+export { finish, type Done, type FinishHook, type FinishHooks, type FinishOptions } from './signIn.js'
 export { mailAddress, mailed, resetLink, verifyLink } from './mail.js'
 export type { LinkAccount, LinkKind, LinkMail, LinkOptions, LinkProof, MailedOptions, SignInMail } from './mail.js'
 export { codes, recoveryCodes, totp } from './codes.js'

@@ -1,30 +1,28 @@
 /**
- * `begin` and `finish`: middleware for the ceremonies of a sign-in. It reads the request, and answers. What may happen in
- * which order is decided in `ceremony.ts`.
+ * `finish`: middleware that ends the ceremonies of a sign-in. It reads the request, and answers. What may happen in which
+ * order is decided in `ceremony.ts`.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Middleware } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
-import type { AuthError } from '../core/AuthError.js'
-import { proofFrom, type Proof, type ProofGiven } from '../core/Proof.js'
+import { isSameWay, type Proof, type ProofGiven } from '../core/Proof.js'
 import { fromAnswer } from '../core/Result.js'
-import { checkHook, checkOptions, declareFactory, isGiven, list, maybe, oneOf, unchecked } from '../core/options.js'
-import { contextOf, SignInRefused, type OwnLogInOptions, type WithRequest } from '../sessions/SignIn.js'
-import type { Finishing } from './ceremony.js'
 import {
-  intentsOf,
-  isForSubject,
-  type Beginner,
-  type Display,
-  type Finished,
-  type Incoming,
-  type Intent,
-  type Kind,
-  type Sent,
-} from './Kind.js'
+  checkHook,
+  checkOptions,
+  declareFactory,
+  hook as hookCheck,
+  isGiven,
+  list,
+  maybe,
+  type Checks,
+} from '../core/options.js'
+import { proofsIn, SignInRefused, type SignIn, type OwnLogInOptions } from '../sessions/SignIn.js'
+import { checkKind, firstFactors, refusing } from './beginning.js'
+import type { Finishing } from './ceremony.js'
+import { intentsOf, type Finished, type Incoming, type Intent, type Kind } from './Kind.js'
 import {
   applicationOf,
-  browserFor,
   browserOf,
   finishedHere,
   incomingOf,
@@ -34,200 +32,6 @@ import {
   type Application,
 } from './request.js'
 import { isUnanswered, leadTo, respondFinished, respondUnfinished } from './response.js'
-
-// Throws a TypeError for what is no kind
-const checkKind = (where: string, kind: unknown): void => {
-  const isKind = typeof kind === 'object' && kind !== null && 'check' in kind && 'read' in kind && 'name' in kind
-  if (!isKind) throw new TypeError(`${where}: the first argument must be a kind, such as mailed({ ... })`)
-}
-
-// Answers a failure that was found before the ceremony was looked at
-const refusing =
-  (ctx: Context, { ceremonies }: Application, kind: string, step: 'begin' | 'finish') =>
-  (failure: AuthError): void => {
-    ceremonies.refused(kind, step, failure)
-    respondUnfinished(ctx, failure)
-  }
-
-// -------------------------------------------------------------------------------------
-// begin
-// -------------------------------------------------------------------------------------
-
-/** How a ceremony begins. */
-export interface BeginOptions<Ask> {
-  /** What it is for. Default `signIn`; for a kind that is not good for that, the first that it is good for. */
-  readonly intent?: Intent | undefined
-  /** What the kind is asked, such as `{ prompt: 'none' }`, or a function that says so. */
-  readonly ask?: Ask | ((ctx: Context) => Ask) | undefined
-  /**
-   * `popup`: the route is opened by `window.open` of a page of the same origin. `finish` ends on a page that posts the return
-   * path to this opener by `postMessage`, and closes itself; without such an opener it goes to the return path. Default `page`.
-   */
-  readonly display?: Display | undefined
-}
-
-const beginChecks = {
-  intent: maybe(oneOf('signIn', 'link', 'stepUp', 'reset', 'verify')),
-  ask: unchecked,
-  display: maybe(oneOf('page', 'popup')),
-}
-
-interface Starting<Ask> {
-  readonly intent: Intent
-  readonly ask: Ask | undefined
-  readonly subject: string | undefined
-  readonly display?: Display | undefined
-  readonly before?: ReadonlyArray<Proof>
-  readonly mark?: string
-  /** Default: that of the request. */
-  readonly returnTo?: string | undefined
-}
-
-const start = async <Ask, Kept>(
-  ctx: Context,
-  { ceremonies, host }: Application,
-  given: Beginner<Ask, Kept>,
-  starting: Starting<Ask>,
-): Promise<E.Either<AuthError, Sent>> => {
-  const kind = withoutInherited(given)
-  const incoming = await incomingOf(ctx, 'begin')
-  const browser = kind.bound === false ? '' : browserFor(ctx, host, kind.lifetime)
-  const returnTo = starting.returnTo ?? incoming.body['returnTo'] ?? incoming.query.get('returnTo')
-  ctx.set('Cache-Control', 'no-store')
-  return ceremonies.begin(kind, { incoming, browser, ...starting, returnTo })
-}
-
-/**
- * Middleware that begins a ceremony: it redirects to a provider (303), or answers with what the kind sends (200). Nothing
- * is stored. `returnTo` of the query or of the body is the path that follows; a path of this origin, else `/`. Requests
- * that another site caused, prefetches and HEAD are a 403. Throws a TypeError for an intent that the kind is not good for.
- *
- * `link` and `stepUp` are for the user who is signed in: write them behind `withAuth(sessionAuth({ proof }))`.
- *
- * @example
- * import Router from '@koa/router'
- * import { withAuth } from 'koa-with-auth'
- * import { begin, type Kind } from 'koa-with-auth/sign-in'
- *
- * declare const google: Kind<unknown, unknown, unknown> // such as oidc({ ... })
- * const routes = (router: Router) => router.get('/sign-in/google', withAuth(null), begin(google))
- */
-export const begin = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOptions<Ask> = {}): Middleware => {
-  checkKind('begin(kind, options)', kind)
-  const given = checkOptions<BeginOptions<Ask>>('begin(kind, options)', options, beginChecks)
-  const [usual = 'signIn'] = intentsOf(kind)
-  const { intent = usual, ask, display } = given
-  if (!intentsOf(kind).includes(intent)) {
-    throw new TypeError(
-      `begin(kind, { intent }): ${kind.name} is good for ${intentsOf(kind).join(', ')}, not ${intent}`,
-    )
-  }
-  return async (ctx) => {
-    const application = applicationOf('begin(kind)', ctx)
-    const refuse = refusing(ctx, application, kind.name, 'begin')
-    if (isRefused(ctx, 'begin')) return refuse(AuthErrors.forged)
-    const { session } = application
-    const subject = session.present(ctx)?.id
-    if (isForSubject(intent)) {
-      if (session.isUnavailable()) return refuse(AuthErrors.unavailable())
-      if (subject === undefined) return refuse(AuthErrors.absent)
-    }
-    // Safe: a function is called, anything else is what is asked
-    const askGiven = typeof ask === 'function' ? (ask as (ctx: Context) => Ask)(ctx) : (ask as Ask | undefined)
-    const sent = await start(ctx, application, kind, {
-      intent,
-      ask: askGiven,
-      display,
-      subject: isForSubject(intent) ? subject : undefined,
-    })
-    if (E.isLeft(sent)) return respondUnfinished(ctx, sent.left)
-    if (leads(sent.right)) return leadTo(ctx, sent.right.redirect)
-    if (sent.right.body === null) ctx.status = 204
-    else ctx.body = sent.right.body
-  }
-}
-
-// What an object inherits leads nowhere
-const leads = (sent: Sent): sent is Sent & { readonly redirect: string } => Object.hasOwn(sent, 'redirect')
-
-/** The first of two factors. */
-export interface FirstFactor<U> {
-  /** Who gave it. */
-  readonly user: U
-  readonly proof: ProofGiven
-  /** The path that follows. Default: `returnTo` of the request. In a hook of `finish`, pass that of the first ceremony on. */
-  readonly returnTo?: string | undefined
-}
-
-/**
- * Begins the second factor of a user who gave the first one. The user is not signed in: the first proof travels sealed, and
- * `finish` of the second kind signs in once, with both. What it resolves to is what the browser needs, such as `{ handle }`.
- * If all sessions of the user are ended meanwhile (`logOutEverywhere`), it cannot be finished. Rejects with
- * `SignInRefused`, which is answered like a failure of `logIn`.
- *
- * @example
- * import type { Context } from 'koa'
- * import { secondly, type Kind } from 'koa-with-auth/sign-in'
- *
- * declare const code: Kind<unknown, unknown, unknown> // codes({ ... })
- * const next = async (ctx: Context, user: { username: string }) => {
- *   ctx.body = { next: 'code', ...(await secondly(ctx, code, { user, proof: { method: 'password' } })) }
- * }
- */
-export const secondly = <Ask, Kept, U extends object>(
-  given: WithRequest,
-  kind: Beginner<Ask, Kept>,
-  first: FirstFactor<U>,
-): Promise<object> => {
-  const begun = beginSecond(given, kind, first)
-  // without await, the request is a 500 that says so; its rejection need not end the process
-  begun.catch(() => undefined)
-  return begun
-}
-
-const beginSecond = async <Ask, Kept, U extends object>(
-  given: WithRequest,
-  kind: Beginner<Ask, Kept>,
-  first: FirstFactor<U>,
-): Promise<object> => {
-  checkKind('secondly(ctx, kind, first)', kind)
-  const ctx = contextOf('secondly(ctx, kind, first)', given)
-  const application = applicationOf('secondly(ctx, kind, first)', ctx)
-  return application.session.stored.working(sealFirst(ctx, application, kind, first))
-}
-
-const sealFirst = async <Ask, Kept, U extends object>(
-  ctx: Context,
-  application: Application,
-  kind: Beginner<Ask, Kept>,
-  { user, proof, returnTo }: FirstFactor<U>,
-): Promise<object> => {
-  if (isRefused(ctx)) throw new SignInRefused(AuthErrors.forged)
-  const { host } = application
-  const subject = host.identify(user)
-  const mark = await host.store.markOf(subject).catch((cause: unknown) => {
-    throw new SignInRefused(AuthErrors.unavailable(), { cause })
-  })
-  const before = [proofFrom('secondly(ctx, kind, { proof })', proof, Date.now())]
-  const sent = await start(ctx, application, kind, {
-    intent: 'signIn',
-    ask: undefined,
-    subject,
-    before,
-    mark,
-    returnTo,
-  })
-  if (E.isLeft(sent)) throw sent.left._tag === 'raised' ? sent.left.error : new SignInRefused(sent.left)
-  firstFactors.set(ctx, subject)
-  return leads(sent.right) ? sent.right : (sent.right.body ?? {})
-}
-
-// The users whose first factor was accepted, by the context of the request
-const firstFactors = new WeakMap<object, string>()
-
-// -------------------------------------------------------------------------------------
-// finish
-// -------------------------------------------------------------------------------------
 
 /** What was finished, for the hook of the application. */
 export interface Done<P extends ProofGiven = ProofGiven> extends Pick<Finished<P>, 'proof' | 'intent' | 'returnTo'> {
@@ -239,6 +43,12 @@ export interface Done<P extends ProofGiven = ProofGiven> extends Pick<Finished<P
   readonly body: Incoming['body']
 }
 
+/** Returns the user whom a proof identifies, or does what is to be done: a value, a promise, an Option, an Either or a TaskEither. */
+export type FinishHook<P extends ProofGiven> = (ctx: Context, done: Done<P>) => unknown
+
+/** A hook for each intent. An answer for an intent without a hook is a 400 `unknown`, and spends nothing. */
+export type FinishHooks<P extends ProofGiven> = { readonly [I in Intent]?: FinishHook<P> | undefined }
+
 /** How a ceremony ends. */
 export interface FinishOptions {
   /** Keys of the session before that the new one keeps, such as a basket. Default none. */
@@ -247,10 +57,15 @@ export interface FinishOptions {
 
 /**
  * Middleware that finishes a ceremony. It refuses what another site caused, opens the handle, spends it, and checks the
- * answer. Then it asks the hook, which returns the user of the application whom the proof identifies: a value, a promise,
- * an Option, an Either or a TaskEither. By its intent the user is signed in (`signIn`), or gets the proof (`stepUp`). For
- * `link`, `reset` and `verify` the hook does what is to be done, and any truthy value is a success. A falsy value is a
- * 403 with the reason `noAccount`, unless the hook has written another response.
+ * answer. Then it asks the hook, which returns the user of the application whom the proof identifies. By its intent the user
+ * is signed in (`signIn`), or gets the proof (`stepUp`). For `link`, `reset` and `verify` the hook does what is to be done, and
+ * any truthy value is a success. A falsy value is a 403 with the reason `noAccount`, unless the hook has written another response.
+ *
+ * `{ signIn, link, stepUp }` is a hook for each intent. One hook for all runs for each intent that a `begin(kind)` has, so it
+ * must read `intent`: a hook that links an identity must do so for `link` only. A hook for `stepUp` only reads, because it runs
+ * before it is known that the proof is of the user who is signed in. It returns that user, or `true` where the proof itself
+ * shows it: its `subject` is the identifier of the user, or the session has a proof of the same identity. Otherwise `true` is a
+ * 403 `anotherUser`, as another user is.
  *
  * If the hook wrote no response, a browser is led to the path of the beginning (303), and others get `{ returnTo }`. A
  * popup gets the page that leads its opener there (200).
@@ -270,7 +85,7 @@ export interface FinishOptions {
  *   router.get(
  *     '/sign-in/google/callback',
  *     withAuth(null),
- *     finish(google, (_ctx, { proof }) => accounts.of(proof.issuer, proof.subject)),
+ *     finish(google, { signIn: (_ctx, { proof }) => accounts.of(proof.issuer, proof.subject) }),
  *   )
  */
 export function finish<Kept, Answer, P extends ProofGiven>(
@@ -278,18 +93,16 @@ export function finish<Kept, Answer, P extends ProofGiven>(
 ): Middleware
 export function finish<Kept, Answer, P extends ProofGiven>(
   given: Kind<never, Kept, Answer, P>,
-  userOf: (ctx: Context, done: Done<P>) => unknown,
+  hook: FinishHook<P> | FinishHooks<P>,
   options?: FinishOptions,
 ): Middleware
 export function finish<Kept, Answer, P extends ProofGiven>(
   given: Kind<never, Kept, Answer, P>,
-  hook?: (ctx: Context, done: Done<P>) => unknown,
+  hook?: FinishHook<P> | FinishHooks<P>,
   options: FinishOptions = {},
 ): Middleware {
   checkKind('finish(kind, hook)', given)
-  const needsHook = !isGiven(given, 'needsHook') || given.needsHook !== false
-  if (needsHook || hook !== undefined) checkHook('finish(kind, hook): hook', hook, 2)
-  const userOf = hook ?? (() => true)
+  const hookOf = hooksOf(given, hook)
   const { keep = [] } = checkOptions<FinishOptions>('finish(kind, hook, options)', options, { keep: maybe(list) })
   return async (ctx) => {
     const application = applicationOf('finish(kind)', ctx)
@@ -309,10 +122,11 @@ export function finish<Kept, Answer, P extends ProofGiven>(
       subject,
       isGoingOn: async ({ subject: about, mark }) =>
         mark === undefined || about === undefined || (await host.store.markOf(about)) === mark,
+      isAwaited: (intent) => hookOf(intent) !== undefined,
       isFinishedHere: here.has,
       complete: unrefused(async (finished) => {
         const { intent, subject: about, id } = finished
-        const answer = await fromAnswer(userOf(ctx, { ...finished, body: incoming.body }))
+        const answer = await fromAnswer(hookOf(intent)?.(ctx, { ...finished, body: incoming.body }))
         if (E.isLeft(answer)) {
           const isOwn = answer.left._tag === 'invalid' && answer.left.reason === undefined
           const first = firstFactors.get(ctx)
@@ -321,10 +135,12 @@ export function finish<Kept, Answer, P extends ProofGiven>(
             : E.left(isOwn ? AuthErrors.unfinished('noAccount') : answer.left)
         }
         const user = answer.right
-        const who = intent === 'signIn' || intent === 'stepUp' ? host.identify(user) : undefined
-        if (who !== undefined && about !== undefined && who !== about) {
-          return E.left(AuthErrors.unfinished('anotherUser'))
-        }
+        const isSaid = intent === 'stepUp' && user === true
+        const who = isSaid ? about : intent === 'signIn' || intent === 'stepUp' ? host.identify(user) : undefined
+        const isAnother = isSaid
+          ? !isOfUser(session.present(ctx), finished)
+          : who !== undefined && who !== (about ?? who)
+        if (isAnother) return E.left(AuthErrors.unfinished('anotherUser'))
         await completed(ctx, application, finished, user, keep)
         if (kind.leadsAgain === true) here.add(id, who ?? about)
         return E.right({ user: who, isAccepted: true })
@@ -334,6 +150,30 @@ export function finish<Kept, Answer, P extends ProofGiven>(
     return respondFinished(ctx, ended.right)
   }
 }
+
+// The hook for an intent. Throws a TypeError for what is no hook
+const hooksOf = <P extends ProofGiven>(
+  kind: Pick<Kind<never, never, never>, 'needsHook' | 'intents' | 'bound'>,
+  given: FinishHook<P> | FinishHooks<P> | undefined,
+): ((intent: Intent) => FinishHook<P> | undefined) => {
+  if (typeof given === 'object' && given !== null) {
+    const where = 'finish(kind, { signIn, link, stepUp })'
+    const checks = Object.fromEntries(intentsOf(kind).map((intent) => [intent, maybe(hookCheck(2))]))
+    // Safe: an intent that is not among them is refused
+    const hooks = checkOptions(where, given, checks as Checks<FinishHooks<P>>)
+    if (Object.keys(hooks).length === 0) throw new TypeError(`${where} must have a hook for an intent of the kind`)
+    return (intent) => hooks[intent]
+  }
+  const needsHook = !isGiven(kind, 'needsHook') || kind.needsHook !== false
+  if (needsHook || given !== undefined) checkHook('finish(kind, hook): hook', given, 2)
+  return () => given ?? (() => true)
+}
+
+// Whether a proof shows by itself that it is of the user who is signed in
+const isOfUser = (signIn: SignIn | undefined, { proof, subject }: Finished): boolean =>
+  signIn !== undefined &&
+  proof.subject !== undefined &&
+  ((proof.issuer === undefined && proof.subject === subject) || proofsIn(signIn).some((one) => isSameWay(one, proof)))
 
 // The cookie is not sent with what another site posts. It is sent with the GET that follows
 const bounce = async (ctx: Context, names: ReadonlyArray<string>): Promise<void> => {
@@ -369,5 +209,4 @@ const completed = async (
   else if (intent === 'stepUp') await signing?.addProof(ctx, proof)
 }
 
-declareFactory('begin', begin)
 declareFactory('finish', finish)

@@ -109,6 +109,7 @@ export const world = (make: Make) => {
         browser,
         subject,
         isGoingOn: async () => !isOver,
+        isAwaited: () => true,
         isFinishedHere: () => false,
         complete: async (finished) => {
           order.push('complete')

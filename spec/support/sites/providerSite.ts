@@ -9,7 +9,7 @@ import Router from '@koa/router'
 import Koa, { type Middleware } from 'koa'
 import { sessionAuth, withAuth } from 'koa-with-auth'
 import { memoryStore, sessions, type SessionStore } from 'koa-with-auth/sessions'
-import { begin, finish, type Done } from 'koa-with-auth/sign-in'
+import { begin, finish, type Done, type FinishHook, type FinishHooks, type Proof } from 'koa-with-auth/sign-in'
 import { oidc, providerAnswer, type OAuth2Kind, type OidcKind, type OidcOptions } from 'koa-with-auth/sign-in/oidc'
 import { onTestFinished } from 'vitest'
 import { SECRET } from '../servers/openIdProvider.js'
@@ -28,6 +28,8 @@ export interface SiteOptions {
   readonly list?: boolean
   /** Who an identity is, instead of the accounts. */
   readonly hook?: (done: Done) => unknown
+  /** A hook for each intent, instead of one for all. */
+  readonly hooks?: (site: Pick<ProviderSite, 'accounts'>) => FinishHooks<Proof> | FinishHook<Proof>
   /** More routes. */
   readonly routes?: (router: Router, kinds: Readonly<Record<string, AnyKind>>, parts: Parts) => void
   readonly middleware?: Middleware
@@ -134,7 +136,7 @@ export const providerSite = async (
       return { username, isActive: true }
     }
     router.get(`/sign-in/${name}`, withAuth(null), begin(kind as OidcKind))
-    router.all(callback(name), withAuth(null), finish(kind as OidcKind, userOf))
+    router.all(callback(name), withAuth(null), finish(kind as OidcKind, options.hooks?.({ accounts }) ?? userOf))
     router.post(`/accounts/${name}`, withAuth(sessionAuth()), begin(kind as OidcKind, { intent: 'link' }))
   }
   router.get('/me', withAuth(sessionAuth()), (ctx) => {

@@ -1,0 +1,203 @@
+/**
+ * `begin` and `secondly`: the beginning of a ceremony, by a request of its own, or by the first of two factors.
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Context, Middleware } from 'koa'
+import * as AuthErrors from '../core/AuthError.js'
+import type { AuthError } from '../core/AuthError.js'
+import { proofFrom, type Proof, type ProofGiven } from '../core/Proof.js'
+import { checkOptions, declareFactory, maybe, oneOf, unchecked } from '../core/options.js'
+import { contextOf, SignInRefused, type WithRequest } from '../sessions/SignIn.js'
+import { intentsOf, isForSubject, type Beginner, type Display, type Intent, type Sent } from './Kind.js'
+import { applicationOf, browserFor, incomingOf, isRefused, withoutInherited, type Application } from './request.js'
+import { leadTo, respondUnfinished } from './response.js'
+
+/** Throws a TypeError for what is no kind. */
+export const checkKind = (where: string, kind: unknown): void => {
+  const isKind = typeof kind === 'object' && kind !== null && 'check' in kind && 'read' in kind && 'name' in kind
+  if (!isKind) throw new TypeError(`${where}: the first argument must be a kind, such as mailed({ ... })`)
+}
+
+/** Answers a failure that was found before the ceremony was looked at. */
+export const refusing =
+  (ctx: Context, { ceremonies }: Application, kind: string, step: 'begin' | 'finish') =>
+  (failure: AuthError): void => {
+    ceremonies.refused(kind, step, failure)
+    respondUnfinished(ctx, failure)
+  }
+
+/** How a ceremony begins. */
+export interface BeginOptions<Ask> {
+  /** What it is for. Default `signIn`; for a kind that is not good for that, the first that it is good for. */
+  readonly intent?: Intent | undefined
+  /** What the kind is asked, such as `{ prompt: 'none' }`, or a function that says so. */
+  readonly ask?: Ask | ((ctx: Context) => Ask) | undefined
+  /**
+   * `popup`: the route is opened by `window.open` of a page of the same origin. `finish` ends on a page that posts the return
+   * path to this opener by `postMessage`, and closes itself; without such an opener it goes to the return path. Default `page`.
+   */
+  readonly display?: Display | undefined
+}
+
+const beginChecks = {
+  intent: maybe(oneOf('signIn', 'link', 'stepUp', 'reset', 'verify')),
+  ask: unchecked,
+  display: maybe(oneOf('page', 'popup')),
+}
+
+interface Starting<Ask> {
+  readonly intent: Intent
+  readonly ask: Ask | undefined
+  readonly subject: string | undefined
+  readonly display?: Display | undefined
+  readonly before?: ReadonlyArray<Proof>
+  readonly mark?: string
+  /** Default: that of the request. */
+  readonly returnTo?: string | undefined
+}
+
+const start = async <Ask, Kept>(
+  ctx: Context,
+  { ceremonies, host }: Application,
+  given: Beginner<Ask, Kept>,
+  starting: Starting<Ask>,
+): Promise<E.Either<AuthError, Sent>> => {
+  const kind = withoutInherited(given)
+  const incoming = await incomingOf(ctx, 'begin')
+  const browser = kind.bound === false ? '' : browserFor(ctx, host, kind.lifetime)
+  const returnTo = starting.returnTo ?? incoming.body['returnTo'] ?? incoming.query.get('returnTo')
+  ctx.set('Cache-Control', 'no-store')
+  return ceremonies.begin(kind, { incoming, browser, ...starting, returnTo })
+}
+
+/**
+ * Middleware that begins a ceremony: it redirects to a provider (303), or answers with what the kind sends (200). Nothing
+ * is stored. `returnTo` of the query or of the body is the path that follows; a path of this origin, else `/`. Requests
+ * that another site caused, prefetches and HEAD are a 403. Throws a TypeError for an intent that the kind is not good for.
+ *
+ * `link` and `stepUp` are for the user who is signed in: write them behind `withAuth(sessionAuth({ proof }))`.
+ *
+ * @example
+ * import Router from '@koa/router'
+ * import { withAuth } from 'koa-with-auth'
+ * import { begin, type Kind } from 'koa-with-auth/sign-in'
+ *
+ * declare const google: Kind<unknown, unknown, unknown> // such as oidc({ ... })
+ * const routes = (router: Router) => router.get('/sign-in/google', withAuth(null), begin(google))
+ */
+export const begin = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOptions<Ask> = {}): Middleware => {
+  checkKind('begin(kind, options)', kind)
+  const given = checkOptions<BeginOptions<Ask>>('begin(kind, options)', options, beginChecks)
+  const [usual = 'signIn'] = intentsOf(kind)
+  const { intent = usual, ask, display } = given
+  if (!intentsOf(kind).includes(intent)) {
+    throw new TypeError(
+      `begin(kind, { intent }): ${kind.name} is good for ${intentsOf(kind).join(', ')}, not ${intent}`,
+    )
+  }
+  return async (ctx) => {
+    const application = applicationOf('begin(kind)', ctx)
+    const refuse = refusing(ctx, application, kind.name, 'begin')
+    if (isRefused(ctx, 'begin')) return refuse(AuthErrors.forged)
+    const { session } = application
+    const subject = session.present(ctx)?.id
+    if (isForSubject(intent)) {
+      if (session.isUnavailable()) return refuse(AuthErrors.unavailable())
+      if (subject === undefined) return refuse(AuthErrors.absent)
+    }
+    // Safe: a function is called, anything else is what is asked
+    const askGiven = typeof ask === 'function' ? (ask as (ctx: Context) => Ask)(ctx) : (ask as Ask | undefined)
+    const sent = await start(ctx, application, kind, {
+      intent,
+      ask: askGiven,
+      display,
+      subject: isForSubject(intent) ? subject : undefined,
+    })
+    if (E.isLeft(sent)) return respondUnfinished(ctx, sent.left)
+    if (leads(sent.right)) return leadTo(ctx, sent.right.redirect)
+    if (sent.right.body === null) ctx.status = 204
+    else ctx.body = sent.right.body
+  }
+}
+
+// What an object inherits leads nowhere
+const leads = (sent: Sent): sent is Sent & { readonly redirect: string } => Object.hasOwn(sent, 'redirect')
+
+/** The first of two factors. */
+export interface FirstFactor<U> {
+  /** Who gave it. */
+  readonly user: U
+  readonly proof: ProofGiven
+  /** The path that follows. Default: `returnTo` of the request. In a hook of `finish`, pass that of the first ceremony on. */
+  readonly returnTo?: string | undefined
+}
+
+/**
+ * Begins the second factor of a user who gave the first one. The user is not signed in: the first proof travels sealed, and
+ * `finish` of the second kind signs in once, with both. What it resolves to is what the browser needs, such as `{ handle }`.
+ * If all sessions of the user are ended meanwhile (`logOutEverywhere`), it cannot be finished. Rejects with
+ * `SignInRefused`, which is answered like a failure of `logIn`.
+ *
+ * @example
+ * import type { Context } from 'koa'
+ * import { secondly, type Codes } from 'koa-with-auth/sign-in'
+ *
+ * declare const code: Codes // codes({ ... })
+ * const next = async (ctx: Context, user: { username: string }) => {
+ *   const { handle } = await secondly(ctx, code, { user, proof: { method: 'password' } })
+ *   ctx.body = { next: 'code', handle }
+ * }
+ */
+export const secondly = <Ask, Kept, U extends object, B extends object | null = object | null>(
+  given: WithRequest,
+  kind: Beginner<Ask, Kept, B>,
+  first: FirstFactor<U>,
+): Promise<B & object> => {
+  const begun = beginSecond(given, kind, first)
+  // without await, the request is a 500 that says so; its rejection need not end the process
+  begun.catch(() => undefined)
+  // Safe: a body is what this kind sends; a kind that redirects says nothing of a body
+  return begun as Promise<B & object>
+}
+
+const beginSecond = async <Ask, Kept, U extends object>(
+  given: WithRequest,
+  kind: Beginner<Ask, Kept>,
+  first: FirstFactor<U>,
+): Promise<object> => {
+  checkKind('secondly(ctx, kind, first)', kind)
+  const ctx = contextOf('secondly(ctx, kind, first)', given)
+  const application = applicationOf('secondly(ctx, kind, first)', ctx)
+  return application.session.stored.working(sealFirst(ctx, application, kind, first))
+}
+
+const sealFirst = async <Ask, Kept, U extends object>(
+  ctx: Context,
+  application: Application,
+  kind: Beginner<Ask, Kept>,
+  { user, proof, returnTo }: FirstFactor<U>,
+): Promise<object> => {
+  if (isRefused(ctx)) throw new SignInRefused(AuthErrors.forged)
+  const { host } = application
+  const subject = host.identify(user)
+  const mark = await host.store.markOf(subject).catch((cause: unknown) => {
+    throw new SignInRefused(AuthErrors.unavailable(), { cause })
+  })
+  const before = [proofFrom('secondly(ctx, kind, { proof })', proof, Date.now())]
+  const sent = await start(ctx, application, kind, {
+    intent: 'signIn',
+    ask: undefined,
+    subject,
+    before,
+    mark,
+    returnTo,
+  })
+  if (E.isLeft(sent)) throw sent.left._tag === 'raised' ? sent.left.error : new SignInRefused(sent.left)
+  firstFactors.set(ctx, subject)
+  return leads(sent.right) ? sent.right : (sent.right.body ?? {})
+}
+
+/** The users whose first factor was accepted, by the context of the request. */
+export const firstFactors = new WeakMap<object, string>()
+
+declareFactory('begin', begin)
