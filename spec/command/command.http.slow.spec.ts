@@ -48,18 +48,17 @@ describe('an application that is audited', () => {
     })
   })
 
-  it.each(['./idiom.cjs', './around.mjs'])('may listen if it is the main module, as %s does', async (path) => {
-    const { code, stdout, stderr } = await project.run('audit', path)
+  it('may listen if it is the main module', async () => {
+    const { code, stdout, stderr } = await project.run('audit', './idiom.cjs')
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(/\nGET \/me +bearer/)
   })
 
-  it('may have timers, connections and output: the command ends, opens no network, and prints only the result', async () => {
+  it('may have timers, connections and output: the command ends, and prints only the result', async () => {
     const { code, stdout, stderr } = await project.run('audit', './busy.mjs')
     expect(stdout).toMatch(/^OPERATION /)
     expect(stdout).not.toContain('hello')
     expect(stderr).toContain('hello from the module')
-    expect(stderr).not.toMatch(/CONNECTED|ECONNREFUSED 127|ENOTFOUND/)
     expect(code).toBe(0)
   })
 
@@ -199,11 +198,6 @@ describe('a refused command has exit code 2, one line on stderr and nothing on s
       'a module that never finishes loading',
       ['audit', 'hangs.mjs'],
       'hangs.mjs: ends the process, or never ends loading',
-    ],
-    [
-      'a module that needs the network',
-      ['audit', 'connects.mjs'],
-      'connects.mjs: throws: Error: koa-with-auth audit uses no network; it tries to use the network, which the command blocks',
     ],
     [
       'an unknown flag',

@@ -1,7 +1,7 @@
 /**
  * Loads a module and audits what it exports, or returns in one line why that is impossible.
  *
- * It runs the code of the module in this process. `isolation.ts` keeps it from being served.
+ * It runs the code of the module in this process, as a test of the application would.
  */
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'

@@ -10,7 +10,6 @@ import { writeSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { visible } from '../audit/Audit.js'
 import { here } from '../openapi/here.js'
-import { isolate } from './isolation.js'
 import { loadModule, oneLine } from './load.js'
 import { help, optionsFrom, perform, type Options } from './perform.js'
 
@@ -48,20 +47,18 @@ const succeed = (text: string, code: number): void => {
 
 const run = async (options: Options): Promise<void> => {
   const { module } = options
-  const attempts = isolate(() => fail(`${module}: listens; export the application from a module that does not`))
-  const failed = (reason: string): never =>
-    fail(`${module}: ${reason}${attempts.network ? '; it tries to use the network, which the command blocks' : ''}`)
+  const failed = (reason: string): never => fail(`${module}: ${reason}`)
   // what the module prints is not the result
   Object.assign(process.stdout, { write: process.stderr.write.bind(process.stderr) })
-  // without a network something may fail in the background, which the module may not need
-  const raised = (error: unknown): void => {
-    if (!attempts.network) failed(`throws: ${oneLine(error)}`)
-  }
+  const raised = (error: unknown): never => failed(`throws: ${oneLine(error)}`)
   process.on('uncaughtException', raised).on('unhandledRejection', raised)
   process.on('exit', () => failed('ends the process, or never ends loading'))
   setTimeout(() => failed(`is not loaded after ${MAX_LOADING / 1000} seconds`), MAX_LOADING).unref()
 
   const audited = await loadModule(module, options.exportName)
+  if (process.getActiveResourcesInfo().includes('TCPServerWrap')) {
+    return failed('listens; export the application from a module that does not')
+  }
   if (E.isLeft(audited)) return failed(audited.left)
   const result = perform(options, audited.right, version())
   if (E.isLeft(result)) return fail(result.left)

@@ -109,7 +109,7 @@ type Request = Options | { readonly _tag: 'Help' } | { readonly _tag: 'Version' 
 export const help = `Usage: koa-with-auth audit <module> [options]
 
 Prints what protects each operation of what a module exports: a router of @koa/router, an apiApp, a Koa application, or
-a function without parameters that makes one. The module is loaded, but listens to no port and uses no network.
+a function without parameters that makes one. The module is imported, and must not listen to a port.
 
 Options:
   --export <name>    the export to audit; by default the default export, or the only one that can be audited

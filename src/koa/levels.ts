@@ -44,7 +44,7 @@ import {
   type Level,
   type Plan,
 } from './plan.js'
-import { copiedRouters, type CopiedRouter } from './watching.js'
+import { copiedRouters } from './watching.js'
 import type { Layer, RouterInstance } from './router.js'
 
 /** On a router: the level that made it. */
@@ -103,7 +103,7 @@ export const atLevel =
       stack: { value: onMutation(stack, add), enumerable: true, writable: false },
       [levelMark]: { value: level, enumerable: true, configurable: true, writable: true },
     })
-    if (copiedRouters.hasSubscribers) copiedRouters.publish({ router, copy } satisfies CopiedRouter)
+    if (copiedRouters.hasSubscribers) copiedRouters.publish(copy)
     return copy
   }
 

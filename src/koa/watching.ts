@@ -24,17 +24,11 @@ import { decisions, type Decision, type DecisionBranch } from '../core/events.js
 import { type Leaf, type Description, leaves, schemeNameOf, alternativesOf } from '../core/Description.js'
 
 /**
- * What development help listens to (`development.ts`): each copy of a router that a level made, and the router of each
+ * What development help listens to (`development.ts`): each guarded copy of a router that a level made, and the router of each
  * request that is watched. Without a listener, nothing happens.
  */
 export const copiedRouters = channel('koa-with-auth:copied-router')
 export const askedRouters = channel('koa-with-auth:asked-router')
-
-/** A router, and the copy of it that a level guards. */
-export interface CopiedRouter {
-  readonly router: object
-  readonly copy: object
-}
 
 /** Watches the decisions of one guard. */
 interface DecisionRecorder {
