@@ -5,8 +5,11 @@
  * wrong, and when it signs anew with a newer key. So the domain is added when the head is written (`commit.ts`).
  */
 import { domainToUnicode } from 'node:url'
+import type Koa from 'koa'
 import type { Context } from 'koa'
+import { defaults } from '../core/Settings.js'
 import type { Check } from '../core/options.js'
+import { additionOf } from '../koa/settings.js'
 
 /** The cookie of an application. */
 export interface SessionCookie {
@@ -54,6 +57,60 @@ export const sessionCookieOf = (
     throw new TypeError(`sessions(app, { cookieName }): browsers take ${name} only over https; set https: true`)
   }
   return { name, domain }
+}
+
+/** What the application says about the sites that may use its sessions. */
+interface SameSite {
+  readonly sameSite: 'lax' | 'strict' | 'none'
+  readonly partitioned: boolean
+  readonly https: boolean | undefined
+  readonly origin: string | undefined
+}
+
+/**
+ * Checks that front ends on other sites can use the session, or that none is meant to. Throws a TypeError for `none` without https or
+ * trusted origins. Warns of a trusted origin whose browsers do not send the cookie.
+ */
+export const checkSameSite = (app: Koa, { sameSite, partitioned, https, origin }: SameSite): void => {
+  if (partitioned && sameSite !== 'none') {
+    throw new TypeError("sessions(app, { partitioned }) is only for sameSite: 'none', which frames of other sites need")
+  }
+  if (sameSite === 'none') checkCrossSite(app, https)
+  else warnOfOtherSites(app, origin, sameSite)
+}
+
+const trustedBy = (app: Koa): ReadonlyArray<string> => [
+  ...app.middleware.reduce((outer, one) => additionOf(one)?.(outer) ?? outer, defaults).trustedOrigins,
+]
+
+// Browsers keep such a cookie only over https, and send it with requests of every site
+const checkCrossSite = (app: Koa, https: boolean | undefined): void => {
+  if (https !== true)
+    throw new TypeError("sessions(app, { sameSite: 'none' }) needs https: true; else browsers drop the cookie")
+  if (trustedBy(app).length > 0) return
+  throw new TypeError(
+    "sessions(app, { sameSite: 'none' }) needs the origins that may use the session: write app.use(authSettings({ trustedOrigins: [...] })) before it",
+  )
+}
+
+// Without the public suffix list, two hosts are certainly of two sites only if their last two labels differ
+const siteOf = (origin: string): string => {
+  const { protocol, hostname } = new URL(origin)
+  return `${protocol}//${/^[\d.]+$|:/.test(hostname) ? hostname : hostname.split('.').slice(-2).join('.')}`
+}
+
+// When the application is complete: such a front end signs in, and its browser neither keeps nor sends the cookie
+const warnOfOtherSites = (app: Koa, origin: string | undefined, sameSite: string): void => {
+  if (origin === undefined) return
+  queueMicrotask(() => {
+    for (const trusted of trustedBy(app)) {
+      if (!URL.canParse(trusted) || siteOf(trusted) === siteOf(origin)) continue
+      process.emitWarning(
+        `sessions(app, { sameSite: '${sameSite}' }): ${trusted} is trusted, and is another site than ${origin}, so its browsers do not send the cookie of the session; serve it from the same site, or write sameSite: 'none'`,
+        'SessionWarning',
+      )
+    }
+  })
 }
 
 /**

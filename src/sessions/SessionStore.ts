@@ -147,3 +147,11 @@ export const memoryStore = (): SessionStore => {
 }
 
 declareFactory('memoryStore', memoryStore)
+
+/** The store of an application that names none. Throws a TypeError in production. */
+export const defaultStore = (isProduction: boolean): SessionStore => {
+  if (!isProduction) return memoryStore()
+  throw new TypeError(
+    'sessions(app, { store }) is required in production: use sqliteStore of koa-with-auth/sqlite, or redisStore of koa-with-auth/redis',
+  )
+}

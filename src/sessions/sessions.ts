@@ -38,8 +38,8 @@ import {
 import { respondFailure, restore, take } from '../koa/respond.js'
 import { applyHeaders, guardHeadersOf } from '../koa/responseHeaders.js'
 import { requestSessionOf, type SessionOwner } from './RequestSession.js'
-import { domainName, lockAge, sessionCookieOf, type SessionCookie } from './SessionCookie.js'
-import { memoryStore, timedStore, type SessionStore } from './SessionStore.js'
+import { checkSameSite, domainName, lockAge, sessionCookieOf, type SessionCookie } from './SessionCookie.js'
+import { defaultStore, timedStore, type SessionStore } from './SessionStore.js'
 import { sessionIds, SignInRefused, SignInReports, type Signing } from './SignIn.js'
 import { signInList, type SessionHost } from './SignInList.js'
 import { programName } from './programName.js'
@@ -109,8 +109,13 @@ export interface SessionsOptions<R> extends RightsOptions<PrincipalFromAnswer<R>
    * out (cookie tossing). So no subdomain may be run by others. If you change it, change `cookieName`, because browsers keep both.
    */
   readonly domain?: string | undefined
-  /** Whether the cookie is sent when a link on another site is followed (`lax`, the default) or not (`strict`). */
-  readonly sameSite?: 'lax' | 'strict' | undefined
+  /**
+   * Whether the cookie is sent when a link on another site is followed (`lax`, the default) or not (`strict`). `none`: also in frames
+   * and for front ends of other sites. It needs `https: true`, and `authSettings({ trustedOrigins })` mounted before.
+   */
+  readonly sameSite?: 'lax' | 'strict' | 'none' | undefined
+  /** Whether browsers keep it apart for each site that frames the application (CHIPS), with `sameSite: 'none'`. Default `false`. */
+  readonly partitioned?: boolean | undefined
   /** The longest session, in characters of its JSON. Default 16384. */
   readonly maxLength?: number | undefined
   /**
@@ -141,7 +146,8 @@ interface ResolvedOptions {
   readonly timeout: number
   readonly https: boolean | undefined
   readonly cookie: SessionCookie
-  readonly sameSite: 'lax' | 'strict'
+  readonly sameSite: 'lax' | 'strict' | 'none'
+  readonly partitioned: boolean
   readonly maxLength: number
   readonly origin: string | undefined
   readonly isProduction: boolean
@@ -178,7 +184,8 @@ const checks: Checks<SessionsOptions<unknown>> = {
   https: maybe(flag),
   cookieName: maybe(nameLike(token)),
   domain: maybe(domainName),
-  sameSite: maybe(oneOf('lax', 'strict')),
+  sameSite: maybe(oneOf('lax', 'strict', 'none')),
+  partitioned: maybe(flag),
   maxLength: maybe(positive),
   origin: maybe(origin),
   list: maybe(listed),
@@ -198,6 +205,8 @@ const resolveOptions = <R>(app: Koa, options: SessionsOptions<R>): ResolvedOptio
   const cookie = sessionCookieOf(given.cookieName, given.domain, https)
   const { idle = 24 * HOUR, absolute = 7 * 24 * HOUR, timeout = 2000, maxLength = 16_384 } = given
   if (idle > absolute) throw new TypeError('sessions(app, { idle, absolute }): idle must not be longer than absolute')
+  const { sameSite = 'lax', partitioned = false } = given
+  checkSameSite(app, { sameSite, partitioned, https, origin: given.origin })
   const strength = strengthOf(app.keys)
   if (strength === 'weak') throw new TypeError(`sessions(app): ${keysFix}`)
   if (strength === 'older short') warnOfShortKey(app)
@@ -215,7 +224,8 @@ const resolveOptions = <R>(app: Koa, options: SessionsOptions<R>): ResolvedOptio
     timeout,
     https,
     cookie,
-    sameSite: given.sameSite ?? 'lax',
+    sameSite,
+    partitioned,
     maxLength,
     origin: given.origin,
     isProduction,
@@ -226,13 +236,6 @@ const resolveOptions = <R>(app: Koa, options: SessionsOptions<R>): ResolvedOptio
 
 const insecure =
   'sessions(app, { https: false }): the cookie is never Secure, so it can travel unencrypted; leave https out where browsers use https'
-
-const defaultStore = (isProduction: boolean): SessionStore => {
-  if (!isProduction) return memoryStore()
-  throw new TypeError(
-    'sessions(app, { store }) is required in production: use sqliteStore of koa-with-auth/sqlite, or redisStore of koa-with-auth/redis',
-  )
-}
 
 /** koa-session and its cookies read these even if they are not given: then from a polluted prototype (D-S12). */
 const unpolluted = {
@@ -360,6 +363,7 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
       // left out: as secure as the request
       ...(https !== undefined && { secure: https }),
       sameSite: settled.sameSite,
+      ...(settled.partitioned && { partitioned: true }),
       autoCommit: false,
       genid: (ctx: Context) => requestSessionOf(ctx).assignId(ctx),
       store: recognizing(koaSessionStore(store, limits), store, { absolute, longest }, ids, list),
