@@ -2,7 +2,8 @@
 import { AuthError } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 
-const { absent, malformed, invalid, expired, forged, insufficient, throttled, unavailable, raised } = AuthError
+const { absent, malformed, invalid, expired, forged, insufficient, notFound, throttled, unavailable, raised } =
+  AuthError
 
 describe('constructors', () => {
   it.each([
@@ -27,12 +28,20 @@ describe('constructors', () => {
 })
 
 describe('is', () => {
-  it.each([absent, malformed, invalid, expired, forged, insufficient(), throttled(), unavailable(), raised(1)])(
-    'accepts %o',
-    (error) => {
-      expect(AuthError.is(error)).toBe(true)
-    },
-  )
+  it.each([
+    absent,
+    malformed,
+    invalid,
+    expired,
+    forged,
+    insufficient(),
+    notFound,
+    throttled(),
+    unavailable(),
+    raised(1),
+  ])('accepts %o', (error) => {
+    expect(AuthError.is(error)).toBe(true)
+  })
 
   it.each([
     { description: 'null', input: null },
@@ -49,7 +58,10 @@ describe('is', () => {
 
 describe('stops', () => {
   it.each([
-    ...[absent, malformed, invalid, expired, forged, insufficient()].map((input) => ({ input, expected: false })),
+    ...[absent, malformed, invalid, expired, forged, insufficient(), notFound].map((input) => ({
+      input,
+      expected: false,
+    })),
     ...[throttled(), unavailable(), raised(1)].map((input) => ({ input, expected: true })),
   ])('$input._tag: $expected', ({ input, expected }) => {
     expect(AuthError.stops(input)).toBe(expected)

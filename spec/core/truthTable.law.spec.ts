@@ -92,6 +92,7 @@ describe('random requirement trees, 10,000 in continuous integration', () => {
 const details: Readonly<Partial<Record<Outcome, string>>> = {
   forged: 'CSRF check Failed',
   insufficient: 'Forbidden',
+  notFound: 'Not Found',
   throttled: 'Too Many Requests',
   unavailable: 'Service Unavailable',
 }

@@ -12,6 +12,7 @@
  * | `expired`      | was good once                                                         | 3        |
  * | `forged`       | good, but another site made the browser send it (CSRF)                | 4        |
  * | `insufficient` | authenticated, not allowed, or not in the way that is needed           | 5        |
+ * | `notFound`     | authenticated, and the object is not there, or not for this caller     | 5        |
  * | `throttled`    | too many guesses: no hook was called                                  | stops    |
  * | `unavailable`  | it cannot be decided now: the store is down or slow                   | stops    |
  * | `raised`       | the hook threw                                                        | stops    |
@@ -161,6 +162,15 @@ export interface Insufficient extends Failure<'insufficient'> {
   readonly scope?: ReadonlyArray<string>
   readonly proof?: NeededProof
   readonly authentication?: NeededAuthentication
+  /** The object that is not for this caller (`owned` with `refuse: 403`). */
+  readonly object?: string
+}
+/**
+ * Authenticated, but the object that the path names is not there, or is not for this caller. Which of the two is not said. `object`
+ * is the name that `owned` has.
+ */
+export interface NotFound extends Failure<'notFound'> {
+  readonly object?: string
 }
 /** The proof that a user must give: by one of these methods, at most `maxAge` seconds ago. */
 export interface NeededProof {
@@ -187,7 +197,7 @@ export interface Raised extends Failure<'raised'> {
 
 /** Why a request was not authenticated. */
 export type AuthError =
-  Absent | Malformed | Invalid | Expired | Forged | Insufficient | Throttled | Unavailable | Raised
+  Absent | Malformed | Invalid | Expired | Forged | Insufficient | NotFound | Throttled | Unavailable | Raised
 
 // -------------------------------------------------------------------------------------
 // constructors
@@ -274,6 +284,13 @@ export const unproven = (proof: NeededProof): AuthError =>
 export const insufficientAuthentication = (authentication: NeededAuthentication): AuthError =>
   deepFreeze({ _tag: 'insufficient', authentication: frozenCopy(authentication) })
 
+/** The object that the path names is not there, or is not for this caller. */
+export const notFound: AuthError = deepFreeze({ _tag: 'notFound' })
+
+/** @internal What `owned` answers: the object of this name is not for this caller. */
+export const refusedObject = (object: string, status: 403 | 404): AuthError =>
+  deepFreeze({ _tag: status === 404 ? 'notFound' : 'insufficient', object })
+
 /** @internal What each reason of an unfinished sign-in is: its failure, and the status that answers it. */
 export const unfinishedReasons: {
   readonly [Reason in UnfinishedReason]: {
@@ -349,8 +366,14 @@ export const failures: { readonly [Tag in AuthError['_tag']]: FailureKind } = {
   insufficient: {
     strength: 5,
     outcome: 'forbidden',
-    keys: ['scope', 'proof', 'authentication'],
+    keys: ['scope', 'proof', 'authentication', 'object'],
     words: 'authenticated, but not allowed',
+  },
+  notFound: {
+    strength: 5,
+    outcome: 'forbidden',
+    keys: ['object'],
+    words: 'the object is not there, or is not for this caller',
   },
   throttled: {
     strength: STOPS,
@@ -367,7 +390,7 @@ export const failures: { readonly [Tag in AuthError['_tag']]: FailureKind } = {
   raised: { strength: STOPS, outcome: 'raised', keys: ['error'], words: 'the hook threw' },
 }
 
-/** Whether a value is one of the nine failures. */
+/** Whether a value is one of the ten failures. */
 export const is = (u: unknown): u is AuthError =>
   typeof u === 'function' ? Object.hasOwn(u, '_tag') && isTagged(u) : typeof u === 'object' && u !== null && isTagged(u)
 

@@ -49,6 +49,7 @@ export const problem = (status: number, detail: string = STATUS_CODES[status] ??
 const unauthorized = deepFreeze(problem(401))
 const insufficient = deepFreeze(problem(403))
 const forged = deepFreeze(problem(403, 'CSRF check Failed'))
+const notFound = deepFreeze(problem(404))
 
 // Own properties that are strings: neither a polluted prototype nor other data may write into a response
 const reasonOf = (error: AuthError): { readonly detail?: string; readonly code?: string } => {
@@ -125,6 +126,7 @@ const retryAfter = (seconds: number | undefined): string =>
  * |--------------------------------------|--------|
  * | absent, malformed, invalid, expired  | 401    |
  * | forged, insufficient                 | 403    |
+ * | notFound                             | 404    |
  * | throttled                            | 429    |
  * | unavailable                          | 503    |
  * | raised                               | the HTTP error's own, else 500 |
@@ -153,6 +155,8 @@ export const defaultErrorMapper: ErrorMapper = (error) => {
         : withMembers(insufficient, { reason: 'insufficient', proof: error.proof })
     case 'forged':
       return forged
+    case 'notFound':
+      return withReason(notFound, error)
     case 'throttled':
       return { ...problem(429), headers: { 'Retry-After': retryAfter(error.retryAfter) } }
     case 'unavailable':
@@ -175,6 +179,7 @@ const checks: Checks<FailureMappers> = {
   expired: mapper,
   forged: mapper,
   insufficient: mapper,
+  notFound: mapper,
   throttled: mapper,
   unavailable: mapper,
   raised: mapper,
@@ -204,7 +209,9 @@ export const perFailure = (mappers: FailureMappers, otherwise: ErrorMapper = def
 declareFactory('perFailure', perFailure)
 
 // The constant bodies, serialized once
-const serialized = new Map([unauthorized, insufficient, forged].map(({ body }) => [body, JSON.stringify(body)]))
+const serialized = new Map(
+  [unauthorized, insufficient, forged, notFound].map(({ body }) => [body, JSON.stringify(body)]),
+)
 
 /** An object body as JSON text. */
 export const serialize = (body: object): string => serialized.get(body) ?? JSON.stringify(body)

@@ -39,7 +39,7 @@ export type ApiKeyEvent =
  * | `anonymous`   | none: the caller sent no credential, and needs none |
  * | `public`      | none: the operation asks for nothing     |
  * | `refused`     | absent, malformed, invalid, expired      |
- * | `forbidden`   | forged, insufficient                     |
+ * | `forbidden`   | forged, insufficient, notFound           |
  * | `throttled`   | throttled                                |
  * | `unavailable` | unavailable                              |
  * | `raised`      | raised                                   |

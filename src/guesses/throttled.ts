@@ -352,10 +352,10 @@ const isGuess = (result: E.Either<AuthError, unknown>): boolean =>
     ({ _tag, skipped }) => !skipped && (_tag === 'malformed' || _tag === 'invalid'),
   )
 
-// Whether some user has this credential: it passed, or it is expired, forged or insufficient
+// Whether some user has this credential: it passed, or it is expired or forged, or the user is not allowed
 const isKnown = (result: E.Either<AuthError, unknown>): boolean =>
   E.isRight(result) || knowsCredential.has(result.left._tag)
 
-const knowsCredential: ReadonlySet<AuthError['_tag']> = new Set(['expired', 'forged', 'insufficient'])
+const knowsCredential: ReadonlySet<AuthError['_tag']> = new Set(['expired', 'forged', 'insufficient', 'notFound'])
 
 declareFactory('throttled', throttled)

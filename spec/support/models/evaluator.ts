@@ -17,6 +17,7 @@ const strengths = {
   expired: 3,
   forged: 4,
   insufficient: 5,
+  notFound: 5,
   throttled: 6,
   unavailable: 6,
   raised: 6,
@@ -260,6 +261,7 @@ export const statusOf = ({ tag }: Verdict): number => {
   if (tag === 'throttled') return 429
   if (tag === 'unavailable') return 503
   if (tag === 'raised') return 500
+  if (tag === 'notFound') return 404
   return tag === 'forged' || tag === 'insufficient' ? 403 : 401
 }
 

@@ -161,6 +161,6 @@ const counted = (
     refused.delete(address)
     entry!.guesses--
   }
-  if (['pass', 'expired', 'forged', 'insufficient'].includes(verdict.tag)) release(world, sent)
+  if (['pass', 'expired', 'forged', 'insufficient', 'notFound'].includes(verdict.tag)) release(world, sent)
   return verdict
 }

@@ -33,6 +33,7 @@ export const outcomes = [
   'expired',
   'forged',
   'insufficient',
+  'notFound',
   'throttled',
   'unavailable',
   'raised',
@@ -180,6 +181,7 @@ const answers: Readonly<Record<Outcome, (leaf: Leaf) => unknown>> = {
   // A valid cookie in a request that another site caused
   forged: ({ id }) => O.some(id),
   insufficient: ({ scope }) => E.left(AuthError.insufficient(scope)),
+  notFound: () => E.left(AuthError.notFound),
   throttled: () => E.left(AuthError.throttled(8)),
   unavailable: () => E.left(AuthError.unavailable(7)),
   raised: ({ id }) => {

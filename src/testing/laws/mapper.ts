@@ -72,6 +72,7 @@ const wanted = (tag: AuthError['_tag'], status: number): boolean => {
       return status === 401
     case 'forged':
     case 'insufficient':
+    case 'notFound':
       return status < 500 && status !== 401
     case 'throttled':
       return status === 429
@@ -88,7 +89,7 @@ const rightStatus: MapperLaw = {
     const status = statusOf(answer)
     return !isStatus(status) || wanted(error._tag, status)
       ? undefined
-      : `absent, malformed, invalid and expired are 401; forged and insufficient another 4xx (403); throttled is 429; unavailable and raised a 5xx; ${error._tag} is not ${status}`
+      : `absent, malformed, invalid and expired are 401; forged, insufficient and notFound another 4xx (403, 404); throttled is 429; unavailable and raised a 5xx; ${error._tag} is not ${status}`
   },
 }
 

@@ -97,7 +97,7 @@ const asData = (error: AuthError): AuthError => ({ ...error })
 /** Failures without a challenge; `message` is that of the exception. */
 export const bareFailures = (message: Arbitrary<string> = fc.string()): Arbitrary<AuthError> =>
   fc.oneof(
-    fc.constantFrom(AuthErrors.absent, AuthErrors.malformed, AuthErrors.forged),
+    fc.constantFrom(AuthErrors.absent, AuthErrors.malformed, AuthErrors.forged, AuthErrors.notFound),
     reasons().chain((reason) => fc.constantFrom(AuthErrors.invalid(reason), AuthErrors.expired(reason)).map(asData)),
     reasons().map(AuthErrors.insufficient),
     fc.option(fc.array(tokens(), { maxLength: 3 }), { nil: undefined }).map(AuthErrors.insufficient),
