@@ -8,17 +8,8 @@ import Router from '@koa/router'
 import * as E from 'fp-ts/lib/Either.js'
 import * as RTE from 'fp-ts/lib/ReaderTaskEither.js'
 import { pipe } from 'fp-ts/lib/function.js'
-import {
-  alt,
-  apiKeyHeader,
-  AuthError,
-  constantTimeEqual,
-  describedAs,
-  httpBearer,
-  flatMap,
-  map,
-  withAuth,
-} from 'koa-with-auth'
+import { apiKeyHeader, AuthError, constantTimeEqual, httpBearer, withAuth } from 'koa-with-auth'
+import { alt, describedAs, flatMap, map } from 'koa-with-auth/fp'
 
 interface User {
   readonly name: string

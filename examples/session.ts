@@ -18,11 +18,11 @@ import {
   sessionAuthIsStaff,
   sessionAuthSuperUser,
   sessionLoginAuth,
-  SessionUser,
   throttled,
   withAuth,
   type SessionData,
 } from 'koa-with-auth'
+import { SessionUser } from 'koa-with-auth/sessions'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 
 // Replace these with your own user database, and the comparison with a check of a password hash: see asynchronous.ts.

@@ -7,36 +7,21 @@
  */
 // it listens to guards and levels, and prints warnings
 import './koa/development.js'
-import type { Authenticator as Decides } from './core/Authenticator.js'
 import * as AuthErrors from './core/AuthError.js'
 import * as Challenges from './core/Challenge.js'
-import * as Authenticators from './core/instances.js'
-
-/** The instances of fp-ts: `Functor`, `Alt`, `getSemigroup`. */
-export const Authenticator = Authenticators
-/** A function that decides who a request acts for, with a description of what it demands. */
-export type Authenticator<P> = Decides<P>
 
 // the algebra
-export {
-  authenticator,
-  fromFunction,
-  isAuthenticator,
-  type AuthenticatorLike,
-  type PrincipalOf,
-} from './core/Authenticator.js'
-export { allOf, alt, altW, anyOf, firstPresent } from './core/lists.js'
+export { authenticator, type Authenticator, type AuthenticatorLike, type PrincipalOf } from './core/Authenticator.js'
+export { allOf, anyOf } from './core/lists.js'
 export { authorize, requireScopes, type AuthorizeOptions, type RequireScopesOptions } from './core/authorize.js'
-export { flatMap, map, type Principal } from './core/map.js'
-export { lenient, optional } from './core/optional.js'
-export { recoverUnavailable, timeout } from './core/outage.js'
+export type { Principal } from './core/map.js'
+export { optional } from './core/optional.js'
 export { UnavailableError } from './core/Result.js'
 export { remembered, type RememberedOptions } from './guesses/remembered.js'
 export { throttled, type ThrottledOptions } from './guesses/throttled.js'
 export type { Guess } from './guesses/Guess.js'
 export type { Limiter, Limiters } from './guesses/Limiter.js'
 export { also, type Also, type Requirement } from './core/Requirement.js'
-export { describedAs } from './core/map.js'
 export type { AuthenticatorOptions } from './core/Authenticator.js'
 export type { AllOf, AnyOf, Description, Leaf, Optional, Scoped } from './core/Description.js'
 export type {
@@ -75,7 +60,6 @@ export const Challenge = Challenges
 export type Challenge = Challenges.Challenge
 
 // what clients send
-export { BasicCredentials, BearerToken, CookieKey, HeaderKey, QueryKey } from './core/Credentials.js'
 export type { Schema, StandardSchema } from './core/Schema.js'
 export { fromAuthorization, fromCookie, fromHeader, fromQuery, type Sent } from './core/RequestFields.js'
 export { constantTimeEqual } from './core/data.js'
@@ -98,7 +82,6 @@ export {
   sessionAuthSuperUser,
   sessionLoginAuth,
   sessionLoginAuthSuperuser,
-  SessionUser,
   type RefuseOptions,
   type SessionAuthOptions,
   type SessionData,
@@ -131,8 +114,6 @@ export {
 // -------------------------------------------------------------------------------------
 
 // The same types again, because a compiler cannot write an alias into a user's declarations
-/** TypeScript writes it for `Authenticator`. */
-export type { Authenticator as TypedAuthenticator } from './core/Authenticator.js'
 /** TypeScript writes it for `AuthError`. */
 export type { AuthError as AnyAuthError } from './core/AuthError.js'
 /** TypeScript writes it for `Challenge`. */

@@ -1,6 +1,6 @@
 // Who may sign in.
 import type { Client, Row } from '@libsql/client'
-import type { SessionUser } from 'koa-with-auth'
+import type { SessionUser } from 'koa-with-auth/sessions'
 import { hash, needsRehash, verify } from 'koa-with-auth/passwords'
 
 const userIn = (row: Row | undefined): SessionUser | undefined => {

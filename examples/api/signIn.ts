@@ -2,15 +2,8 @@
 // the operation does, and chooses the response.
 import * as E from 'fp-ts/lib/Either.js'
 import type { Context } from 'koa'
-import {
-  formAuth,
-  perFailure,
-  throttled,
-  type AuthError,
-  type Authenticator,
-  type Limiter,
-  type SessionUser,
-} from 'koa-with-auth'
+import { formAuth, perFailure, throttled, type AuthError, type Authenticator, type Limiter } from 'koa-with-auth'
+import { type SessionUser } from 'koa-with-auth/sessions'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { readForm, SignInForm } from './form.js'
 

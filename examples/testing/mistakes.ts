@@ -2,17 +2,8 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from 'koa'
-import {
-  apiKeyHeader,
-  AuthError,
-  authenticator,
-  Challenge,
-  fromCookie,
-  CookieKey,
-  fromHeader,
-  HeaderKey,
-  httpBearer,
-} from 'koa-with-auth'
+import { apiKeyHeader, AuthError, authenticator, Challenge, fromCookie, fromHeader, httpBearer } from 'koa-with-auth'
+import { CookieKey, HeaderKey } from 'koa-with-auth/fp'
 import { withBearer, withCookie, withHeader, mergeRequests } from 'koa-with-auth/testing'
 import type { Subject } from './suite.js'
 

@@ -17,12 +17,11 @@ import {
   Challenge,
   constantTimeEqual,
   fromHeader,
-  HeaderKey,
   httpBasicAuth,
   httpBearer,
-  lenient,
   optional,
 } from 'koa-with-auth'
+import { HeaderKey, lenient } from 'koa-with-auth/fp'
 import { withBearer, withHeader, withQuery, mergeRequests } from 'koa-with-auth/testing'
 import type { Subject } from './suite.js'
 

@@ -12,24 +12,19 @@ import {
   authenticator,
   authorize,
   Challenge,
-  firstPresent,
-  fromFunction,
   httpBasicAuth,
   httpBearer,
-  lenient,
-  flatMap,
   optional,
-  recoverUnavailable,
   requireScopes,
   sessionAuth,
   sessionAuthIsStaff,
   sessionAuthSuperUser,
   sessionLoginAuth,
-  timeout,
   type Authenticator,
   type Description,
   type SecurityScheme,
 } from 'koa-with-auth'
+import { firstPresent, fromFunction, lenient, flatMap, recoverUnavailable, timeout } from 'koa-with-auth/fp'
 import { option as O } from 'fp-ts'
 import { describe, expect, it } from 'vitest'
 import { inWords } from '../../src/audit/Way.js'

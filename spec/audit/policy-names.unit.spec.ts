@@ -10,15 +10,9 @@ import {
   anyOf,
   apiKeyHeader,
   authorize,
-  describedAs,
-  firstPresent,
-  flatMap,
   httpBasicAuth,
   httpBearer,
-  lenient,
-  map,
   optional,
-  recoverUnavailable,
   remembered,
   requireScopes,
   sessionAuth,
@@ -28,6 +22,7 @@ import {
   withAuth,
   type Authenticator,
 } from 'koa-with-auth'
+import { describedAs, firstPresent, flatMap, lenient, map, recoverUnavailable } from 'koa-with-auth/fp'
 import { audit, seal } from 'koa-with-auth/audit'
 import { httpIntrospection, httpJwt } from 'koa-with-auth/jwt'
 import { generateKeyPairSync } from 'node:crypto'

@@ -11,12 +11,12 @@ import {
   authorize,
   authSettings,
   httpBearer,
-  lenient,
   operation,
   optional,
   requireScopes,
   withAuth,
 } from 'koa-with-auth'
+import { lenient } from 'koa-with-auth/fp'
 import { audit } from 'koa-with-auth/audit'
 import { withPrincipal } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'

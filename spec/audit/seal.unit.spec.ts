@@ -3,7 +3,8 @@
  * not change.
  */
 import Router, { type RouterInstance } from '@koa/router'
-import { apiApp, authSettings, httpBearer, lenient, onError, operation, optional, withAuth } from 'koa-with-auth'
+import { apiApp, authSettings, httpBearer, onError, operation, optional, withAuth } from 'koa-with-auth'
+import { lenient } from 'koa-with-auth/fp'
 import { audit, seal, type SealOptions } from 'koa-with-auth/audit'
 import { describe, expect, it } from 'vitest'
 import { guardOf, addUnchecked } from '../support/models/levels.js'

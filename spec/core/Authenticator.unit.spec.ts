@@ -3,22 +3,17 @@ import { either as E, option as O, readerTaskEither as RTE, taskEither as TE } f
 import { pipe } from 'fp-ts/lib/function.js'
 import type { Request } from 'koa'
 import {
-  alt,
-  altW,
   anyOf,
   apiKeyCookie,
   apiKeyHeader,
   AuthError,
   authenticator,
   Challenge,
-  describedAs,
-  fromFunction,
   httpBearer,
-  isAuthenticator,
-  flatMap,
   optional,
   type Authenticator,
 } from 'koa-with-auth'
+import { alt, altW, describedAs, fromFunction, isAuthenticator, flatMap } from 'koa-with-auth/fp'
 import { describe, expect, it } from 'vitest'
 import { leaves } from '../../src/core/Description.js'
 import { mockRequest } from 'koa-with-auth/testing'

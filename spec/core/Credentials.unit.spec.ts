@@ -1,6 +1,6 @@
 /** The syntax of each credential, as a table. */
 import { either as E } from 'fp-ts'
-import { BasicCredentials, BearerToken, CookieKey, HeaderKey, QueryKey } from 'koa-with-auth'
+import { BasicCredentials, BearerToken, CookieKey, HeaderKey, QueryKey } from 'koa-with-auth/fp'
 import { describe, expect, it } from 'vitest'
 import { AnyCredentials } from '../../src/core/Credentials.js'
 

@@ -1,6 +1,6 @@
 /** Requirement: a monoid in which the innermost decision wins (spec 5.6). */
 import fc, { type Arbitrary } from 'fast-check'
-import { fromFunction } from 'koa-with-auth'
+import { fromFunction } from 'koa-with-auth/fp'
 import { describe, expect, it } from 'vitest'
 import * as Requirement from '../../src/core/Requirement.js'
 

@@ -1,6 +1,7 @@
 /** The constructors of a decision; the monoid is in Requirement.law.spec.ts and also.law.spec.ts. */
 import { either as E } from 'fp-ts'
-import { also, fromFunction, withAuth } from 'koa-with-auth'
+import { also, withAuth } from 'koa-with-auth'
+import { fromFunction } from 'koa-with-auth/fp'
 import { describe, expect, it } from 'vitest'
 import * as Requirement from '../../src/core/Requirement.js'
 import { guardFor } from '../../src/koa/guard.js'

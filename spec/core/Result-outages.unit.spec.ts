@@ -3,17 +3,8 @@ import { either as E } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
 import { mockRequest } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
-import {
-  AuthError,
-  authorize,
-  fromFunction,
-  httpBearer,
-  flatMap,
-  recoverUnavailable,
-  UnavailableError,
-  withAuth,
-  type AuthenticatorLike,
-} from 'koa-with-auth'
+import { AuthError, authorize, httpBearer, UnavailableError, withAuth, type AuthenticatorLike } from 'koa-with-auth'
+import { fromFunction, flatMap, recoverUnavailable } from 'koa-with-auth/fp'
 import Router from '@koa/router'
 import Koa from 'koa'
 import { failureOf } from '../../src/core/Result.js'

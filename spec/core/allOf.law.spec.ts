@@ -1,7 +1,8 @@
 /** `allOf`: each member must pass, in order, and their principals are combined. */
 import { either as E } from 'fp-ts'
 import fc from 'fast-check'
-import { allOf, flatMap, optional, type Authenticator } from 'koa-with-auth'
+import { allOf, optional, type Authenticator } from 'koa-with-auth'
+import { flatMap } from 'koa-with-auth/fp'
 import { describe, expect, it } from 'vitest'
 import { tree } from '../support/models/trees.js'
 import { apart, essence, leaf, run } from '../support/models/treeRuns.js'

@@ -2,7 +2,8 @@
  * Every combinator over HTTP: status, challenges in order, body, the principal, which hooks were called, and that no
  * refused request ran its handler.
  */
-import { allOf, anyOf, firstPresent, optional } from 'koa-with-auth'
+import { allOf, anyOf, optional } from 'koa-with-auth'
+import { firstPresent } from 'koa-with-auth/fp'
 import { describe, test } from 'vitest'
 import {
   basic,

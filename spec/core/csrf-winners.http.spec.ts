@@ -1,7 +1,8 @@
 /** Cross-site request forgery: which credentials are checked, and what a failed check means for a list. */
 import { either as E, readerTaskEither as RTE } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
-import { anyOf, apiKeyCookie, apiKeyHeader, AuthError, httpBearer, flatMap, sessionAuth, withAuth } from 'koa-with-auth'
+import { anyOf, apiKeyCookie, apiKeyHeader, AuthError, httpBearer, sessionAuth, withAuth } from 'koa-with-auth'
+import { flatMap } from 'koa-with-auth/fp'
 import { describe, expect, test, vi } from 'vitest'
 import { bearer, challenge, expectDenied, expectPassed, operation, type Sending } from '../support/models/behavior.js'
 import { ambient, anna, notAmbient, type AmbientRow } from '../support/models/behaviorAmbient.js'

@@ -4,7 +4,8 @@
  */
 import { either as E } from 'fp-ts'
 import fc from 'fast-check'
-import { authenticator, Challenge, fromFunction, sessionAuth, type Description } from 'koa-with-auth'
+import { authenticator, Challenge, sessionAuth, type Description } from 'koa-with-auth'
+import { fromFunction } from 'koa-with-auth/fp'
 import { describe, expect, it } from 'vitest'
 import { alternativesOf, isSent, leaves, admitsAnonymous } from '../../src/core/Description.js'
 import { leavesOf, welcomes, type Tree } from '../support/models/evaluator.js'

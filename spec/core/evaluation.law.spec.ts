@@ -1,18 +1,8 @@
 /** Evaluating: it agrees with the call, is sync while its parts are, and never throws or rejects. */
 import { either as E, option as O } from 'fp-ts'
 import fc from 'fast-check'
-import {
-  alt,
-  apiKeyHeader,
-  AuthError,
-  authenticator,
-  Challenge,
-  describedAs,
-  fromFunction,
-  httpBearer,
-  flatMap,
-  type Authenticator,
-} from 'koa-with-auth'
+import { apiKeyHeader, AuthError, authenticator, Challenge, httpBearer, type Authenticator } from 'koa-with-auth'
+import { alt, describedAs, fromFunction, flatMap } from 'koa-with-auth/fp'
 import { describe, expect, it } from 'vitest'
 import { build, plansOf, request, shape } from '../support/models/arbitraries.js'
 import { hostile } from '../support/sites/hostile.js'

@@ -1,7 +1,8 @@
 /** How fp-ts's own `alt` differs: it keeps only the last failure, and continues after an outage. */
 import { either as E, readerTaskEither as RTE } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
-import { alt, apiKeyHeader, AuthError, describedAs, httpBearer, isAuthenticator } from 'koa-with-auth'
+import { apiKeyHeader, AuthError, httpBearer } from 'koa-with-auth'
+import { alt, describedAs, isAuthenticator } from 'koa-with-auth/fp'
 import { describe, expect, it } from 'vitest'
 import { mockRequest } from 'koa-with-auth/testing'
 

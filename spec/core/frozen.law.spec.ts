@@ -9,7 +9,6 @@ import * as root from 'koa-with-auth'
 import {
   allOf,
   also,
-  altW,
   anyOf,
   apiKeyCookie,
   apiKeyHeader,
@@ -19,21 +18,24 @@ import {
   authorize,
   Challenge,
   defaultErrorMapper,
-  describedAs,
-  firstPresent,
-  fromFunction,
   httpBasicAuth,
   httpBearer,
-  lenient,
-  flatMap,
   optional,
-  recoverUnavailable,
   requireScopes,
   sessionAuth,
-  timeout,
   type Authenticator,
   type ErrorMapper,
 } from 'koa-with-auth'
+import {
+  altW,
+  describedAs,
+  firstPresent,
+  fromFunction,
+  lenient,
+  flatMap,
+  recoverUnavailable,
+  timeout,
+} from 'koa-with-auth/fp'
 import * as auditing from 'koa-with-auth/audit'
 import * as signing from 'koa-with-auth/sessions'
 import { describe, expect, it } from 'vitest'

@@ -4,18 +4,14 @@ import {
   allOf,
   anyOf,
   authorize,
-  flatMap,
-  fromFunction,
   httpBasicAuth,
   httpBearer,
-  map,
   optional,
-  recoverUnavailable,
   remembered,
   throttled,
-  timeout,
   type Authenticator,
 } from 'koa-with-auth'
+import { flatMap, fromFunction, map, recoverUnavailable, timeout } from 'koa-with-auth/fp'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { describe, expect, it } from 'vitest'
 import { functionName, withoutLayout } from '../../src/core/functionName.js'

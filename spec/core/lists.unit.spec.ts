@@ -1,6 +1,7 @@
 /** The failures and challenges of groups, where they are not only challenges of a 401. */
 import { either as E } from 'fp-ts'
-import { allOf, apiKeyHeader, AuthError, httpBearer, firstPresent, type Authenticator } from 'koa-with-auth'
+import { allOf, apiKeyHeader, AuthError, httpBearer, type Authenticator } from 'koa-with-auth'
+import { firstPresent } from 'koa-with-auth/fp'
 import { describe, expect, it } from 'vitest'
 import { mockRequest } from 'koa-with-auth/testing'
 

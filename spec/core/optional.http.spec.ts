@@ -2,17 +2,8 @@
  * Anonymous callers over HTTP: `optional` and `lenient`, functions that get an anonymous principal, and what is still
  * refused.
  */
-import {
-  allOf,
-  anyOf,
-  AuthError,
-  Challenge,
-  describedAs,
-  lenient,
-  flatMap,
-  optional,
-  type Authenticator,
-} from 'koa-with-auth'
+import { allOf, anyOf, AuthError, Challenge, optional, type Authenticator } from 'koa-with-auth'
+import { describedAs, lenient, flatMap } from 'koa-with-auth/fp'
 import { either as E, readerTaskEither as RTE } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
 import { describe, expect, test } from 'vitest'

@@ -6,12 +6,12 @@ import {
   apiKeyQuery,
   Challenge,
   authenticator,
-  fromFunction,
   fromHeader,
   httpBasicAuth,
   httpBearer,
   withAuth,
 } from 'koa-with-auth'
+import { fromFunction } from 'koa-with-auth/fp'
 import { checkAuthenticator } from 'koa-with-auth/testing/laws'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 

@@ -2,19 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { either as E, option as O } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
-import {
-  allOf,
-  apiKeyCookie,
-  AuthError,
-  authSettings,
-  firstPresent,
-  httpBearer,
-  lenient,
-  optional,
-  recoverUnavailable,
-  timeout,
-  type Authenticator,
-} from 'koa-with-auth'
+import { allOf, apiKeyCookie, AuthError, authSettings, httpBearer, optional, type Authenticator } from 'koa-with-auth'
+import { firstPresent, lenient, recoverUnavailable, timeout } from 'koa-with-auth/fp'
 import { describe, expect, test } from 'vitest'
 import { bearer, challenge, expectCrashed, expectDenied, expectPassed } from '../support/models/behavior.js'
 import { behind, crossSite, key, sending } from '../support/models/combining.js'

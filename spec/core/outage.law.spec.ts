@@ -2,16 +2,8 @@
 import { either as E, option as O } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
 import fc from 'fast-check'
-import {
-  anyOf,
-  apiKeyCookie,
-  AuthError,
-  firstPresent,
-  fromFunction,
-  flatMap,
-  recoverUnavailable,
-  timeout,
-} from 'koa-with-auth'
+import { anyOf, apiKeyCookie, AuthError } from 'koa-with-auth'
+import { firstPresent, fromFunction, flatMap, recoverUnavailable, timeout } from 'koa-with-auth/fp'
 import { describe, expect, it } from 'vitest'
 import { inTime } from '../../src/core/outage.js'
 import { useLevels } from '../support/servers/levelServer.js'

@@ -20,10 +20,8 @@ import {
   authorize,
   authSettings,
   Challenge,
-  firstPresent,
   httpBasicAuth,
   httpBearer,
-  map,
   onError,
   optional,
   remembered,
@@ -32,6 +30,7 @@ import {
   withAuth,
   type AuthenticatorLike,
 } from 'koa-with-auth'
+import { firstPresent, map } from 'koa-with-auth/fp'
 import { on, type Decision } from 'koa-with-auth/events'
 import { httpJwt } from 'koa-with-auth/jwt'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'

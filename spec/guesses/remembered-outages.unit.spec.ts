@@ -1,17 +1,8 @@
 /** M-08: `remembered` around `recoverUnavailable`, whose function reads more of the request than the credential. */
 import { either as E } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
-import {
-  apiKeyHeader,
-  AuthError,
-  flatMap,
-  fromFunction,
-  httpBearer,
-  recoverUnavailable,
-  remembered,
-  throttled,
-  type Authenticator,
-} from 'koa-with-auth'
+import { apiKeyHeader, AuthError, httpBearer, remembered, throttled, type Authenticator } from 'koa-with-auth'
+import { flatMap, fromFunction, recoverUnavailable } from 'koa-with-auth/fp'
 import { mockRequest } from 'koa-with-auth/testing'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { describe, expect, it } from 'vitest'

@@ -10,19 +10,14 @@ import {
   authenticator,
   authorize,
   Challenge,
-  describedAs,
-  firstPresent,
-  fromFunction,
   httpBasicAuth,
   httpBearer,
-  lenient,
-  flatMap,
   optional,
   remembered,
   sessionAuth,
-  timeout,
   type Authenticator,
 } from 'koa-with-auth'
+import { describedAs, firstPresent, fromFunction, lenient, flatMap, timeout } from 'koa-with-auth/fp'
 import { option as O } from 'fp-ts'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { mockRequest } from 'koa-with-auth/testing'

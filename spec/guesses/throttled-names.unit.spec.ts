@@ -9,9 +9,9 @@ import {
   httpBasicAuth,
   throttled,
   type Authenticator,
-  type BasicCredentials,
   type ThrottledOptions,
 } from 'koa-with-auth'
+import { type BasicCredentials } from 'koa-with-auth/fp'
 import { mockRequest } from 'koa-with-auth/testing'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { describe, expect, it } from 'vitest'

@@ -14,23 +14,18 @@ import {
   authenticator,
   authorize,
   Challenge,
-  firstPresent,
   fromHeader,
   httpBasicAuth,
   httpBearer,
-  lenient,
-  flatMap,
   optional,
-  recoverUnavailable,
   remembered,
   throttled,
-  timeout,
   UnavailableError,
   type Authenticator,
-  type BasicCredentials,
   type Limiter,
   type ThrottledOptions,
 } from 'koa-with-auth'
+import { firstPresent, lenient, flatMap, recoverUnavailable, timeout, type BasicCredentials } from 'koa-with-auth/fp'
 import { httpIntrospection, httpJwt } from 'koa-with-auth/jwt'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'

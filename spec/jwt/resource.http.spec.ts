@@ -14,17 +14,12 @@ import {
   apiKeyHeader,
   AuthError,
   authorize,
-  describedAs,
-  firstPresent,
-  flatMap,
   httpBearer,
-  lenient,
   optional,
-  recoverUnavailable,
   requireScopes,
-  timeout,
   withAuth,
 } from 'koa-with-auth'
+import { describedAs, firstPresent, flatMap, lenient, recoverUnavailable, timeout } from 'koa-with-auth/fp'
 import {
   httpJwt,
   insufficientScope,

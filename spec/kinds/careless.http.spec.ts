@@ -10,13 +10,13 @@ import {
   authenticator,
   authSettings,
   Challenge,
-  firstPresent,
   httpBearer,
   optional,
   perFailure,
   requireScopes,
   type ErrorMapper,
 } from 'koa-with-auth'
+import { firstPresent } from 'koa-with-auth/fp'
 import { describe, expect, test } from 'vitest'
 import { bearer, type Answer } from '../support/models/behavior.js'
 import { behind } from '../support/models/combining.js'

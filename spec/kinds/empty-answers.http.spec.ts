@@ -11,9 +11,9 @@ import {
   httpBearer,
   onError,
   optional,
-  recoverUnavailable,
   withAuth,
 } from 'koa-with-auth'
+import { recoverUnavailable } from 'koa-with-auth/fp'
 import { pipe } from 'fp-ts/lib/function.js'
 import { describe, expect, test } from 'vitest'
 import {

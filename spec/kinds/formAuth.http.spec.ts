@@ -4,12 +4,10 @@ import Router from '@koa/router'
 import Koa, { type Request } from 'koa'
 import {
   apiKeyHeader,
-  Authenticator,
   authSettings,
   constantTimeEqual,
   formAuth,
   httpBasicAuth,
-  isAuthenticator,
   optional,
   perFailure,
   remembered,
@@ -17,6 +15,7 @@ import {
   withAuth,
   type ErrorMapper,
 } from 'koa-with-auth'
+import { Authenticator, isAuthenticator } from 'koa-with-auth/fp'
 import { audit } from 'koa-with-auth/audit'
 import { openApi } from 'koa-with-auth/openapi'
 import { mockRequest } from 'koa-with-auth/testing'

@@ -1,17 +1,8 @@
 /** Decisions of spec/requirements.md: what hooks may return. Titles begin with the question of the row. */
 import { either as E, option as O, type readerTaskEither as RTE, task as T, taskEither as TE } from 'fp-ts'
 import type { Request } from 'koa'
-import {
-  apiKeyHeader,
-  AuthError,
-  authSettings,
-  describedAs,
-  fromFunction,
-  httpBearer,
-  flatMap,
-  withAuth,
-  type AuthenticatorLike,
-} from 'koa-with-auth'
+import { apiKeyHeader, AuthError, authSettings, httpBearer, withAuth, type AuthenticatorLike } from 'koa-with-auth'
+import { describedAs, fromFunction, flatMap } from 'koa-with-auth/fp'
 import { describe, expect, test, vi } from 'vitest'
 import {
   bearer,

@@ -11,16 +11,11 @@ import {
   AuthError,
   authorize,
   authSettings,
-  describedAs,
-  firstPresent,
   httpBearer,
-  lenient,
-  flatMap,
   optional,
-  recoverUnavailable,
-  timeout,
   type Authenticator,
 } from 'koa-with-auth'
+import { describedAs, firstPresent, lenient, flatMap, recoverUnavailable, timeout } from 'koa-with-auth/fp'
 import { describe, expect, test } from 'vitest'
 import { bearer } from '../support/models/behavior.js'
 import { behind } from '../support/models/combining.js'

@@ -11,9 +11,9 @@ import {
   sessionAuthSuperUser,
   sessionLoginAuth,
   sessionLoginAuthSuperuser,
-  SessionUser,
   withAuth,
 } from 'koa-with-auth'
+import { SessionUser } from 'koa-with-auth/sessions'
 import { describe, expect, it } from 'vitest'
 import { notAUser } from '../../src/kinds/session.js'
 import { rightsByFlags } from '../../src/kinds/sessionUser.js'

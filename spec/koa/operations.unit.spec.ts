@@ -1,7 +1,8 @@
 /** What OpenAPI and the audit read from a router. */
 import { METHODS } from 'node:http'
 import Router from '@koa/router'
-import { fromFunction, withAuth } from 'koa-with-auth'
+import { withAuth } from 'koa-with-auth'
+import { fromFunction } from 'koa-with-auth/fp'
 import { expect, it } from 'vitest'
 import * as Requirement from '../../src/core/Requirement.js'
 import { operationsOf } from '../../src/koa/operations.js'

@@ -18,8 +18,8 @@ import {
   apiKeyHeader,
   apiKeyQuery,
   defaultErrorMapper,
-  firstPresent,
 } from 'koa-with-auth'
+import { firstPresent } from 'koa-with-auth/fp'
 import { restore, take, tried } from '../../src/koa/respond.js'
 import { bearer, expectCrashed, operation, running } from '../support/models/behavior.js'
 import { guardedApp, sendCounted, type GuardedApp } from '../support/sites/guardedApp.js'

@@ -4,7 +4,8 @@
  */
 import Router from '@koa/router'
 import * as api from 'koa-with-auth'
-import { isAuthenticator, withAuth } from 'koa-with-auth'
+import { withAuth } from 'koa-with-auth'
+import { isAuthenticator } from 'koa-with-auth/fp'
 import { expect, test } from 'vitest'
 import { bearer, bearerOf, expectDenied, expectPassed, running } from '../support/models/behavior.js'
 import { appOf, callsOf, get, guardOf, handler } from '../support/models/levels.js'

@@ -12,16 +12,12 @@ import {
   fromHeader,
   httpBasicAuth,
   httpBearer,
-  lenient,
-  flatMap,
-  map,
   optional,
-  recoverUnavailable,
   requireScopes,
   sessionAuth,
-  timeout,
   type Authenticator,
 } from 'koa-with-auth'
+import { lenient, flatMap, map, recoverUnavailable, timeout } from 'koa-with-auth/fp'
 import { describe, expect, it } from 'vitest'
 import { generator, messageOf, secret, Strategy, untyped } from '../support/projects/mistakes.js'
 

@@ -6,24 +6,26 @@ import * as api from 'koa-with-auth'
 import {
   allOf,
   also,
-  altW,
   anyOf,
   apiKeyHeader,
   authorize,
+  httpBearer,
+  optional,
+  requireScopes,
+  withAuth,
+} from 'koa-with-auth'
+import {
+  altW,
   describedAs,
   firstPresent,
   fromFunction,
-  httpBearer,
   isAuthenticator,
   lenient,
   flatMap,
   map,
-  optional,
   recoverUnavailable,
-  requireScopes,
   timeout,
-  withAuth,
-} from 'koa-with-auth'
+} from 'koa-with-auth/fp'
 import { describe, expect, it } from 'vitest'
 import { asyncGenerator, generator, messageOf, secret, Strategy, untyped } from '../support/projects/mistakes.js'
 

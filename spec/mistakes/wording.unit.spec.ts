@@ -3,7 +3,6 @@ import Router from '@koa/router'
 import Koa from 'koa'
 import {
   also,
-  altW,
   anyOf,
   apiApp,
   apiKeyHeader,
@@ -12,22 +11,18 @@ import {
   authorize,
   authSettings,
   Challenge,
-  describedAs,
-  fromFunction,
   fromHeader,
   httpBasicAuth,
   httpBearer,
-  flatMap,
   onError,
   optional,
   perFailure,
-  recoverUnavailable,
   requireScopes,
   sessionAuthIsStaff,
   sessionAuth,
-  timeout,
   withAuth,
 } from 'koa-with-auth'
+import { altW, describedAs, fromFunction, flatMap, recoverUnavailable, timeout } from 'koa-with-auth/fp'
 import { expect, it } from 'vitest'
 
 const bearer = httpBearer({ authenticate: () => 'anna' })

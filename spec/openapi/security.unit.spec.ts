@@ -9,21 +9,18 @@ import {
   authenticator,
   authorize,
   Challenge,
-  firstPresent,
-  fromFunction,
   fromHeader,
   httpBasicAuth,
   httpBearer,
-  lenient,
   optional,
   requireScopes,
   sessionAuth,
   type Authenticator,
   type SecurityScheme,
-  flatMap,
   sessionAuthSuperUser,
   type Description,
 } from 'koa-with-auth'
+import { firstPresent, fromFunction, lenient, flatMap } from 'koa-with-auth/fp'
 import { describe, expect, it } from 'vitest'
 import { mockRequest } from 'koa-with-auth/testing'
 import { httpJwt, protectedResource } from 'koa-with-auth/jwt'

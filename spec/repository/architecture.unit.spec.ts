@@ -29,6 +29,7 @@ describe('imports of the sources', () => {
     { folder: 'guesses', allowed: ['guesses', 'core'] },
     { folder: 'stores', allowed: ['stores', 'core'] },
     { folder: 'events', allowed: ['core'] },
+    { folder: 'fp', allowed: ['core'] },
     { folder: 'koa', allowed: ['koa', 'core', 'kinds'] },
     { folder: 'openapi', allowed: ['openapi', 'core', 'koa'] },
     { folder: 'sessions', allowed: ['sessions', 'stores', 'core', 'kinds', 'koa'] },

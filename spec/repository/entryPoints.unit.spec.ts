@@ -9,6 +9,7 @@ const entryPoints: Readonly<Record<string, () => Promise<object>>> = {
   'koa-with-auth/keys': () => import('koa-with-auth/keys'),
   'koa-with-auth/passwords': () => import('koa-with-auth/passwords'),
   'koa-with-auth/events': () => import('koa-with-auth/events'),
+  'koa-with-auth/fp': () => import('koa-with-auth/fp'),
   'koa-with-auth/jwt': () => import('koa-with-auth/jwt'),
   'koa-with-auth/openapi': () => import('koa-with-auth/openapi'),
   'koa-with-auth/sessions': () => import('koa-with-auth/sessions'),

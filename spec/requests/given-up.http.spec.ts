@@ -9,15 +9,11 @@ import {
   apiKeyHeader,
   authorize,
   authSettings,
-  firstPresent,
   httpBearer,
-  lenient,
-  flatMap,
   optional,
-  recoverUnavailable,
-  timeout,
   type AuthenticatorLike,
 } from 'koa-with-auth'
+import { firstPresent, lenient, flatMap, recoverUnavailable, timeout } from 'koa-with-auth/fp'
 import { describe, expect, test } from 'vitest'
 import { guardedApp, rawRequest, sendCounted } from '../support/sites/guardedApp.js'
 import { hostile } from '../support/sites/hostile.js'

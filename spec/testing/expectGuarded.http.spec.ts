@@ -10,10 +10,10 @@ import {
   authSettings,
   httpBasicAuth,
   httpBearer,
-  lenient,
   optional,
   withAuth,
 } from 'koa-with-auth'
+import { lenient } from 'koa-with-auth/fp'
 import { seal } from 'koa-with-auth/audit'
 import { LawViolations, expectGuarded, withBearer, type Application, type GuardedOptions } from 'koa-with-auth/testing'
 import { beforeEach, describe, expect, it } from 'vitest'

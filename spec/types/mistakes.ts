@@ -15,8 +15,10 @@ import Router from '@koa/router'
 import type { DefaultState } from 'koa'
 import { pipe } from 'fp-ts/lib/function.js'
 import { either as E, option as O } from 'fp-ts'
-import { alt, anyOf, apiApp, apiKeyHeader, AuthError, authenticator, authSettings, Challenge, describedAs, fromFunction, fromHeader, httpBasicAuth, httpBearer, flatMap, map, sessionAuth, withAuth, type Auth, type Authenticator } from 'koa-with-auth'
-import { allOf, also, authorize, firstPresent, lenient, optional, perFailure, recoverUnavailable, remembered, requireScopes, throttled, timeout, type Limiter } from 'koa-with-auth'
+import { anyOf, apiApp, apiKeyHeader, AuthError, authenticator, authSettings, Challenge, fromHeader, httpBasicAuth, httpBearer, sessionAuth, withAuth, type Auth, type Authenticator } from 'koa-with-auth'
+import { alt, describedAs, fromFunction, flatMap, map } from 'koa-with-auth/fp'
+import { allOf, also, authorize, optional, perFailure, remembered, requireScopes, throttled, type Limiter } from 'koa-with-auth'
+import { firstPresent, lenient, recoverUnavailable, timeout } from 'koa-with-auth/fp'
 import { exactly } from './exactly.js'
 interface User { readonly user: string }
 declare const user: User

@@ -12,10 +12,10 @@
  * tried after `throttled`, `unavailable` and `raised`; `map` keeps identity and composition; calling and evaluating agree.
  *
  * @example
- * import * as E from 'fp-ts/lib/Either.js'
  * import * as RTE from 'fp-ts/lib/ReaderTaskEither.js'
  * import { pipe } from 'fp-ts/lib/function.js'
- * import { alt, apiKeyHeader, httpBearer, map } from 'koa-with-auth'
+ * import { apiKeyHeader, httpBearer } from 'koa-with-auth'
+ * import { alt, map } from 'koa-with-auth/fp'
  *
  * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
  * const key = apiKeyHeader({ paramName: 'X-API-Key', authenticate: (_request, key) => key === 'k1' && { user: 'cron' } })
@@ -330,7 +330,8 @@ export const isAuthenticator = (u: unknown): u is Authenticator<unknown> =>
  * credential that another site made the browser send is `forged`. Throws a TypeError for options that cannot work.
  *
  * @example
- * import { authenticator, Challenge, constantTimeEqual, fromHeader, HeaderKey } from 'koa-with-auth'
+ * import { authenticator, Challenge, constantTimeEqual, fromHeader } from 'koa-with-auth'
+ * import { HeaderKey } from 'koa-with-auth/fp'
  *
  * const webhook = authenticator({
  *   scheme: { type: 'apiKey', in: 'header', name: 'X-Hook-Secret' },
@@ -419,7 +420,7 @@ const custom = { challenge: challengeOf('Custom'), ambient: true, extract: anyth
  * unchanged. Throws a TypeError for anything else.
  *
  * @example
- * import { fromFunction } from 'koa-with-auth'
+ * import { fromFunction } from 'koa-with-auth/fp'
  *
  * const local = fromFunction((request) => request.socket.remoteAddress === '127.0.0.1' && { from: 'here' })
  */

@@ -6,7 +6,7 @@
  *
  * @example
  * import * as E from 'fp-ts/lib/Either.js'
- * import { BasicCredentials } from 'koa-with-auth'
+ * import { BasicCredentials } from 'koa-with-auth/fp'
  *
  * const field = BasicCredentials.encode({ username: 'Aladdin', password: 'open sesame' })
  * assert.strictEqual(field, 'Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==')

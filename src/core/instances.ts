@@ -6,7 +6,8 @@
  *
  * @example
  * import { concatAll } from 'fp-ts/lib/Semigroup.js'
- * import { apiKeyHeader, Authenticator, httpBearer } from 'koa-with-auth'
+ * import { apiKeyHeader, httpBearer } from 'koa-with-auth'
+ * import { Authenticator } from 'koa-with-auth/fp'
  *
  * const configured = ['X-Old-Key', 'X-Key'] // from a file
  * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && 'anna' })

@@ -35,7 +35,8 @@ import { checkMember, declareFactory, typeName } from './options.js'
  *
  * @example
  * import { pipe } from 'fp-ts/lib/function.js'
- * import { altW, apiKeyHeader, httpBearer } from 'koa-with-auth'
+ * import { apiKeyHeader, httpBearer } from 'koa-with-auth'
+ * import { altW } from 'koa-with-auth/fp'
  *
  * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
  * const key = apiKeyHeader({ authenticate: (_request, key) => key === 'k1' && { client: 'Acme' } })
@@ -106,7 +107,8 @@ const firstPassing = (members: ReadonlyArray<Authenticator<unknown>>): Halves =>
  *
  * @example
  * import { pipe } from 'fp-ts/lib/function.js'
- * import { alt, apiKeyHeader, apiKeyQuery } from 'koa-with-auth'
+ * import { apiKeyHeader, apiKeyQuery } from 'koa-with-auth'
+ * import { alt } from 'koa-with-auth/fp'
  *
  * const authenticate = (_request: unknown, key: string) => key === 'k1' && { client: 'Acme' }
  * const key = pipe(apiKeyHeader({ authenticate }), alt(() => apiKeyQuery({ authenticate }))) // Authenticator<{ client: string }>
@@ -259,7 +261,8 @@ declareFactory('allOf', allOf)
  * the credential which the client sent. The credential of a plain function always counts as present.
  *
  * @example
- * import { apiKeyHeader, firstPresent, httpBearer } from 'koa-with-auth'
+ * import { apiKeyHeader, httpBearer } from 'koa-with-auth'
+ * import { firstPresent } from 'koa-with-auth/fp'
  *
  * const user = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
  * const key = apiKeyHeader({ authenticate: (_request, key) => key === 'k1' && { client: 'Acme' } })

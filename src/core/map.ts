@@ -67,7 +67,8 @@ export const onSuccess = (self: Authenticator<unknown>, change: Change): Authent
  *
  * @example
  * import { pipe } from 'fp-ts/lib/function.js'
- * import { httpBearer, map } from 'koa-with-auth'
+ * import { httpBearer } from 'koa-with-auth'
+ * import { map } from 'koa-with-auth/fp'
  *
  * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
  * const name = pipe(bearer, map(({ user }) => user)) // Authenticator<string>
@@ -107,7 +108,8 @@ const noPrincipal = (returned: unknown): string =>
  *
  * @example
  * import { pipe } from 'fp-ts/lib/function.js'
- * import { flatMap, httpBearer } from 'koa-with-auth'
+ * import { httpBearer } from 'koa-with-auth'
+ * import { flatMap } from 'koa-with-auth/fp'
  *
  * const users = new Map([['anna', { name: 'anna', active: true }]])
  * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && 'anna' })
@@ -145,7 +147,8 @@ declareFactory('flatMap', flatMap)
  * @example
  * import * as RTE from 'fp-ts/lib/ReaderTaskEither.js'
  * import { pipe } from 'fp-ts/lib/function.js'
- * import { describedAs, httpBearer } from 'koa-with-auth'
+ * import { httpBearer } from 'koa-with-auth'
+ * import { describedAs } from 'koa-with-auth/fp'
  *
  * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
  * const name = pipe(bearer, RTE.map(({ user }) => user), describedAs(bearer))

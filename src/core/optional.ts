@@ -68,7 +68,8 @@ export const optional: <M extends AuthenticatorLike>(member: M) => Authenticator
  * Like `optional`, but malformed, invalid and expired credentials also count as absent.
  *
  * @example
- * import { httpBearer, lenient } from 'koa-with-auth'
+ * import { httpBearer } from 'koa-with-auth'
+ * import { lenient } from 'koa-with-auth/fp'
  *
  * const user = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
  * const perhaps = lenient(user) // a caller with an old token is anonymous, not refused

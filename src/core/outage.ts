@@ -64,7 +64,8 @@ export const inTime = <P>(evaluation: Promise<Result<P>>, ms: number): Promise<R
  *
  * @example
  * import { pipe } from 'fp-ts/lib/function.js'
- * import { httpBearer, timeout } from 'koa-with-auth'
+ * import { httpBearer } from 'koa-with-auth'
+ * import { timeout } from 'koa-with-auth/fp'
  *
  * const bearer = httpBearer({ authenticate: async (_request, token) => token === 'supersecret' && { user: 'anna' } })
  * const quick = pipe(bearer, timeout(500))
@@ -95,7 +96,8 @@ export const timeout = (ms: number) => {
  * @example
  * import { pipe } from 'fp-ts/lib/function.js'
  * import * as E from 'fp-ts/lib/Either.js'
- * import { AuthError, httpBearer, recoverUnavailable } from 'koa-with-auth'
+ * import { AuthError, httpBearer } from 'koa-with-auth'
+ * import { recoverUnavailable } from 'koa-with-auth/fp'
  *
  * const bearer = httpBearer({ authenticate: async () => E.left(AuthError.unavailable()) })
  * const cached = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })

@@ -5,18 +5,8 @@
 import { inspect } from 'node:util'
 import Router from '@koa/router'
 import { either as E } from 'fp-ts'
-import {
-  apiKeyCookie,
-  apiKeyHeader,
-  apiKeyQuery,
-  BasicCredentials,
-  BearerToken,
-  CookieKey,
-  HeaderKey,
-  QueryKey,
-  sessionAuth,
-  withAuth,
-} from 'koa-with-auth'
+import { apiKeyCookie, apiKeyHeader, apiKeyQuery, sessionAuth, withAuth } from 'koa-with-auth'
+import { BasicCredentials, BearerToken, CookieKey, HeaderKey, QueryKey } from 'koa-with-auth/fp'
 import { describe, expect, test, vi } from 'vitest'
 import {
   bearer,

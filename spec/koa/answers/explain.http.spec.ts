@@ -1,7 +1,8 @@
 /**
  * `explain`: in development only, the body says what was tried and why each branch failed. It contains no credential.
  */
-import { allOf, authSettings, authorize, firstPresent, perFailure, type AuthSettings } from 'koa-with-auth'
+import { allOf, authSettings, authorize, perFailure, type AuthSettings } from 'koa-with-auth'
+import { firstPresent } from 'koa-with-auth/fp'
 import { pipe } from 'fp-ts/lib/function.js'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { expectDenied, expectPassed, operation } from '../../support/models/behavior.js'

@@ -3,7 +3,6 @@ import { inspect } from 'node:util'
 import { either as E, option as O, taskEither as TE } from 'fp-ts'
 import type Koa from 'koa'
 import {
-  altW,
   AuthError,
   authSettings,
   httpBasicAuth,
@@ -13,6 +12,7 @@ import {
   type AuthSettings,
   type PrincipalFromAnswer,
 } from 'koa-with-auth'
+import { altW } from 'koa-with-auth/fp'
 import { openApi } from 'koa-with-auth/openapi'
 import { assert, describe, expect, it } from 'vitest'
 import { bearer, challenge, operation } from '../../support/models/behavior.js'

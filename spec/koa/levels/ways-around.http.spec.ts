@@ -4,7 +4,8 @@
  */
 import Router, { type RouterInstance } from '@koa/router'
 import compose from 'koa-compose'
-import { allOf, also, anyOf, apiKeyHeader, firstPresent, optional, withAuth } from 'koa-with-auth'
+import { allOf, also, anyOf, apiKeyHeader, optional, withAuth } from 'koa-with-auth'
+import { firstPresent } from 'koa-with-auth/fp'
 import { describe, expect, test } from 'vitest'
 import { appOf, callsOf, count, get, guardOf, handler } from '../../support/models/levels.js'
 import { sendLines } from '../../support/sites/guardedApp.js'

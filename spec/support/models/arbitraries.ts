@@ -5,7 +5,8 @@
 import { either as E, option as O } from 'fp-ts'
 import fc, { type Arbitrary } from 'fast-check'
 import type { Request } from 'koa'
-import { altW, AuthError, authenticator, Challenge, flatMap, type Authenticator, type Description } from 'koa-with-auth'
+import { AuthError, authenticator, Challenge, type Authenticator, type Description } from 'koa-with-auth'
+import { altW, flatMap } from 'koa-with-auth/fp'
 import type { SecurityScheme } from 'koa-with-auth'
 import {
   secrets,

@@ -1,7 +1,8 @@
 /** Random trees of routers, with decisions at every level. Their operations report that they ran. */
 import Router, { type RouterInstance } from '@koa/router'
 import fc from 'fast-check'
-import { also, httpBearer, lenient, optional } from 'koa-with-auth'
+import { also, httpBearer, optional } from 'koa-with-auth'
+import { lenient } from 'koa-with-auth/fp'
 import { count, guardOf } from './levels.js'
 
 const bearer = httpBearer({ authenticate: () => false })

@@ -10,14 +10,12 @@ import {
   authenticator,
   Challenge,
   fromCookie,
-  CookieKey,
-  describedAs,
   httpBasicAuth,
   httpBearer,
-  flatMap,
   sessionAuth,
   type AuthenticatorLike,
 } from 'koa-with-auth'
+import { CookieKey, describedAs, flatMap } from 'koa-with-auth/fp'
 import { basic, bearer, challenge, type Sending } from './behavior.js'
 
 const good = (_request: unknown, sent: string) => sent === 'good' && { sent }

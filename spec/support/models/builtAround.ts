@@ -1,6 +1,7 @@
 /** Real authenticators for trees with combinators that keep state, and a limiter that uses the clock of the test. */
 import { either as E } from 'fp-ts'
-import { AuthError, flatMap, map, recoverUnavailable, remembered, throttled, timeout } from 'koa-with-auth'
+import { AuthError, remembered, throttled } from 'koa-with-auth'
+import { flatMap, map, recoverUnavailable, timeout } from 'koa-with-auth/fp'
 import type { Authenticator, Remembered } from 'koa-with-auth'
 import type { Leaf, Tree } from './evaluator.js'
 import { maxAges, points, WINDOW, type Around } from './world.js'

@@ -9,15 +9,12 @@ import {
   AuthError,
   authenticator,
   Challenge,
-  flatMap,
   fromHeader,
-  map,
-  recoverUnavailable,
   remembered,
   throttled,
-  timeout,
   type Authenticator,
 } from 'koa-with-auth'
+import { flatMap, map, recoverUnavailable, timeout } from 'koa-with-auth/fp'
 import { limiter } from './builtAround.js'
 import { leavesOf, type Leaf, type Tree } from './evaluator.js'
 import { buildNode } from './trees.js'

@@ -4,16 +4,12 @@ import {
   apiKeyCookie,
   apiKeyHeader,
   apiKeyQuery,
-  BasicCredentials,
-  BearerToken,
-  CookieKey,
-  HeaderKey,
   httpBasicAuth,
   httpBearer,
-  QueryKey,
   type Authenticator,
   type SecurityScheme,
 } from 'koa-with-auth'
+import { BasicCredentials, BearerToken, CookieKey, HeaderKey, QueryKey } from 'koa-with-auth/fp'
 import { basicCredentials, secret } from './arbitraries.js'
 
 /** Their principal. */

@@ -3,21 +3,19 @@ import { either as E, option as O } from 'fp-ts'
 import fc, { type Arbitrary } from 'fast-check'
 import {
   allOf,
-  altW,
   also,
   anyOf,
   AuthError,
   authenticator,
   authorize,
   Challenge,
-  firstPresent,
   fromHeader,
-  lenient,
   optional,
   requireScopes,
   type Authenticator,
   type AuthenticatorLike,
 } from 'koa-with-auth'
+import { altW, firstPresent, lenient } from 'koa-with-auth/fp'
 import * as Requirement from '../../../src/core/Requirement.js'
 import { leavesOf, welcomes, type Group, type Leaf, type Level, type Outcome, type Tree } from './evaluator.js'
 

@@ -6,17 +6,14 @@ import { identity, pipe } from 'fp-ts/lib/function.js'
 import Koa, { type Context } from 'koa'
 import { createSession } from 'koa-session'
 import {
-  altW,
   apiApp,
   apiKeyCookie,
   apiKeyHeader,
   apiKeyQuery,
   authSettings,
   constantTimeEqual,
-  fromFunction,
   httpBasicAuth,
   httpBearer,
-  flatMap,
   onError,
   sessionAuth,
   sessionAuthIsStaff,
@@ -26,6 +23,7 @@ import {
   type Guard,
   type AuthenticatorLike,
 } from 'koa-with-auth'
+import { altW, fromFunction, flatMap } from 'koa-with-auth/fp'
 import { BadForm, readForm, SignInForm } from '../../../examples/api/form.js'
 import { docs } from '../../../src/openapi/docs.js'
 import { corpus, type Macros } from '../models/corpus.js'

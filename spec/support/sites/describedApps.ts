@@ -9,18 +9,8 @@
 import Router, { type RouterInstance } from '@koa/router'
 import fc, { type Arbitrary } from 'fast-check'
 import type { Context } from 'koa'
-import {
-  allOf,
-  also,
-  anyOf,
-  firstPresent,
-  lenient,
-  optional,
-  requireScopes,
-  withAuth,
-  type Authenticator,
-  type Guard,
-} from 'koa-with-auth'
+import { allOf, also, anyOf, optional, requireScopes, withAuth, type Authenticator, type Guard } from 'koa-with-auth'
+import { firstPresent, lenient } from 'koa-with-auth/fp'
 import { kinds, type Kind, type Principal } from '../models/sentKinds.js'
 
 // -------------------------------------------------------------------------------------

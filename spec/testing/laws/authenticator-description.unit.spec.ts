@@ -9,12 +9,11 @@ import {
   authenticator,
   fromAuthorization,
   authSettings,
-  BasicCredentials,
   Challenge,
-  describedAs,
   fromHeader,
   fromQuery,
 } from 'koa-with-auth'
+import { BasicCredentials, describedAs } from 'koa-with-auth/fp'
 import { withBearer, withCookie, withHeader, mergeRequests } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
 import { breachesOf, right } from '../../support/models/brokenLaws.js'

@@ -9,11 +9,11 @@ import {
   fromHeader,
   httpBasicAuth,
   httpBearer,
-  flatMap,
   optional,
   sessionAuth,
   type Authenticator,
 } from 'koa-with-auth'
+import { flatMap } from 'koa-with-auth/fp'
 import { checkAuthenticator, lawsOf, type LawOptions } from 'koa-with-auth/testing/laws'
 import { withBearer, withCookie, withHeader, mergeRequests } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'

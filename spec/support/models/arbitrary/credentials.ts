@@ -1,6 +1,6 @@
 /** Credentials as fast-check arbitraries. Well-formed ones are those that the codecs accept. */
 import fc, { type Arbitrary } from 'fast-check'
-import type { BasicCredentials } from 'koa-with-auth'
+import type { BasicCredentials } from 'koa-with-auth/fp'
 
 /**
  * Bearer tokens of every shape (RFC 6750 §2.1).
