@@ -6,6 +6,7 @@ import type * as E from 'fp-ts/lib/Either.js'
 import type { AuthError, UnfinishedReason } from '../core/AuthError.js'
 import type { Check } from '../core/options.js'
 import type { Proof, ProofGiven } from '../core/Proof.js'
+import type { Lifetimes } from './Lifetimes.js'
 
 /** What a ceremony is for. `reset` and `verify` never sign in; `link` and `stepUp` are for a user who is signed in. */
 export type Intent = 'signIn' | 'link' | 'stepUp' | 'reset' | 'verify'
@@ -125,6 +126,8 @@ export interface Finished<P extends ProofGiven = ProofGiven> {
   /** The mark of the user when the first proof was given. */
   readonly mark: string | undefined
   readonly returnTo: string
+  /** How long the session lasts, as the first factor said. */
+  readonly lasting: Lifetimes | undefined
   /** A digest that identifies the ceremony. */
   readonly id: string
 }

@@ -8,6 +8,7 @@ import type { AuthError } from '../core/AuthError.js'
 import { proofFrom, type Proof, type ProofGiven } from '../core/Proof.js'
 import { checkOptions, declareFactory, maybe, oneOf, unchecked } from '../core/options.js'
 import { contextOf, SignInRefused, type WithRequest } from '../sessions/SignIn.js'
+import { lifetimesFor, type Lifetimes } from './Lifetimes.js'
 import { intentsOf, isForSubject, type Beginner, type Display, type Intent, type Sent } from './Kind.js'
 import { applicationOf, browserFor, incomingOf, isRefused, withoutInherited, type Application } from './request.js'
 import { leadTo, respondUnfinished } from './response.js'
@@ -52,6 +53,7 @@ interface Starting<Ask> {
   readonly display?: Display | undefined
   readonly before?: ReadonlyArray<Proof>
   readonly mark?: string
+  readonly lasting?: Lifetimes | undefined
   /** Default: that of the request. */
   readonly returnTo?: string | undefined
 }
@@ -130,6 +132,10 @@ export interface FirstFactor<U> {
   readonly proof: ProofGiven
   /** The path that follows. Default: `returnTo` of the request. In a hook of `finish`, pass that of the first ceremony on. */
   readonly returnTo?: string | undefined
+  /** How long the session lasts unused, in milliseconds. Default: as `finish`, whose hook calls `secondly`, says. */
+  readonly idle?: number | undefined
+  /** How long it lasts after signing in, used or not, in milliseconds. Default: as `finish`, whose hook calls `secondly`, says. */
+  readonly absolute?: number | undefined
 }
 
 /**
@@ -175,9 +181,10 @@ const sealFirst = async <Ask, Kept, U extends object>(
   ctx: Context,
   application: Application,
   kind: Beginner<Ask, Kept>,
-  { user, proof, returnTo }: FirstFactor<U>,
+  first: FirstFactor<U>,
 ): Promise<object> => {
   if (isRefused(ctx)) throw new SignInRefused(AuthErrors.forged)
+  const { user, proof, returnTo } = first
   const { host } = application
   const subject = host.identify(user)
   const mark = await host.store.markOf(subject).catch((cause: unknown) => {
@@ -191,6 +198,7 @@ const sealFirst = async <Ask, Kept, U extends object>(
     before,
     mark,
     returnTo,
+    lasting: { ...lastingIn.get(ctx), ...lifetimesFor('secondly', first, first) },
   })
   if (E.isLeft(sent)) throw sent.left._tag === 'raised' ? sent.left.error : new SignInRefused(sent.left)
   firstFactors.set(ctx, subject)
@@ -199,5 +207,8 @@ const sealFirst = async <Ask, Kept, U extends object>(
 
 /** The users whose first factor was accepted, by the context of the request. */
 export const firstFactors = new WeakMap<object, string>()
+
+/** How long the session lasts that `finish` makes, by the context of the request: for a second factor in its hook. */
+export const lastingIn = new WeakMap<object, Lifetimes>()
 
 declareFactory('begin', begin)

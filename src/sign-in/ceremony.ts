@@ -17,6 +17,7 @@ import { failureOf } from '../core/Result.js'
 import { constantTimeEqual } from '../core/data.js'
 import { derivedFrom, sealed, unsealed } from '../kinds/plainSession.js'
 import type { Spent } from '../core/Spent.js'
+import type { Lifetimes } from './Lifetimes.js'
 import {
   intentsOf,
   isForSubject,
@@ -45,6 +46,7 @@ interface Beginning<Ask> {
   readonly ask?: Ask | undefined
   readonly before?: ReadonlyArray<Proof>
   readonly mark?: string | undefined
+  readonly lasting?: Lifetimes | undefined
 }
 
 /** What the application decided. */
@@ -105,6 +107,7 @@ interface Content {
   readonly before: ReadonlyArray<Proof>
   readonly mark: string | undefined
   readonly kept: unknown
+  readonly lasting: Lifetimes | undefined
 }
 
 const MAX_HANDLE = 8192
@@ -114,8 +117,8 @@ const derive = (key: Buffer, ...parts: ReadonlyArray<string>): Buffer =>
   Buffer.from(hkdfSync('sha256', key, '', JSON.stringify(parts), 32))
 
 const seal = (key: Buffer, content: Content): string => {
-  const { salt, until, intent, subject = null, returnTo, display, before, mark = null, kept } = content
-  const text = JSON.stringify([salt, until, intent, subject, returnTo, display, before, mark, kept])
+  const { salt, until, intent, subject = null, returnTo, display, before, mark = null, kept, lasting = null } = content
+  const text = JSON.stringify([salt, until, intent, subject, returnTo, display, before, mark, kept, lasting])
   return sealed(key, text).toString('base64url')
 }
 
@@ -123,10 +126,11 @@ const unseal = (key: Buffer, raw: Buffer): Content | undefined => {
   const text = unsealed(key, raw)?.toString()
   if (text === undefined) return undefined
   // Safe: only `seal` has the key
-  const [salt, until, intent, subject, returnTo, display, before, mark, kept] = JSON.parse(text) as [
+  const [salt, until, intent, subject, returnTo, display, before, mark, kept, lasting] = JSON.parse(text) as [
     ...[string, number, Intent, string | null, string, Display, ReadonlyArray<Proof>, string | null, unknown],
+    Lifetimes | null,
   ]
-  const further = { subject: subject ?? undefined, mark: mark ?? undefined }
+  const further = { subject: subject ?? undefined, mark: mark ?? undefined, lasting: lasting ?? undefined }
   return { salt, until, intent, returnTo, display, before, kept, ...further }
 }
 
@@ -212,19 +216,19 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
     { isFinishedHere, complete }: Finishing<P>,
   ): Promise<E.Either<AuthError, Ended>> => {
     const { tries = 1 } = kind
-    const { salt, until, intent, subject, returnTo, display, before, mark } = content
-    const lasting = until - now() + MARGIN
-    if (!(await spendTry(id, tries, lasting))) {
+    const { salt, until, intent, subject, returnTo, display, before, mark, lasting } = content
+    const remembered = until - now() + MARGIN
+    if (!(await spendTry(id, tries, remembered))) {
       return kind.leadsAgain === true && isFinishedHere(id) ? E.right({ returnTo, display }) : E.left(spentBefore)
     }
     const secret = secretOf(root, kind.name, browser, salt)
     // Safe: the same kind made it
     const checked = await kind.check(content.kept as Kept, answer, ceremonyOf(content, secret))
     if (E.isLeft(checked)) return checked
-    if (tries > 1 && !(await end(id, tries, lasting))) return E.left(spentBefore)
+    if (tries > 1 && !(await end(id, tries, remembered))) return E.left(spentBefore)
     const at = now()
     const proof = { ...checked.right, at: Math.min(checked.right.at ?? at, at) }
-    const completed = await complete({ proof, before, intent, subject, mark, returnTo, id })
+    const completed = await complete({ proof, before, intent, subject, mark, returnTo, lasting, id })
     return E.isLeft(completed) ? completed : E.right({ returnTo, display, completed: completed.right })
   }
   const once = async (
@@ -244,13 +248,24 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
   }
   return {
     begin: async (kind, options) => {
-      const { incoming, browser: given, intent, subject, returnTo, display = 'page', ask, before = [], mark } = options
+      const {
+        incoming,
+        browser: given,
+        intent,
+        subject,
+        returnTo,
+        display = 'page',
+        ask,
+        before = [],
+        mark,
+        lasting,
+      } = options
       const salt = randomBytes(16).toString('base64url')
       const sent = await caught(async () => {
         const root = firstOf(roots())
         const browser = browserOf(kind, given)
         const content = { salt, until: now() + kind.lifetime, intent, subject, returnTo: localPath(returnTo), display }
-        const opened: Content = { ...content, before, mark, kept: undefined }
+        const opened: Content = { ...content, before, mark, lasting, kept: undefined }
         const ceremony = ceremonyOf(opened, secretOf(root, kind.name, browser, salt))
         const begun = await kind.begin(incoming, ceremony, ask, signerOf(kind.name))
         if (E.isLeft(begun)) return begun

@@ -17,9 +17,10 @@ import {
   maybe,
   type Checks,
 } from '../core/options.js'
-import { proofsIn, SignInRefused, type SignIn, type OwnLogInOptions } from '../sessions/SignIn.js'
-import { checkKind, firstFactors, refusing } from './beginning.js'
+import { proofsIn, SignInRefused, type SignIn, type LogInOptions, type OwnLogInOptions } from '../sessions/SignIn.js'
+import { checkKind, firstFactors, lastingIn, refusing } from './beginning.js'
 import type { Finishing } from './ceremony.js'
+import { lifetimeChecks, lifetimesFor, type LifetimeOptions } from './Lifetimes.js'
 import { intentsOf, type Finished, type Incoming, type Intent, type Kind } from './Kind.js'
 import {
   applicationOf,
@@ -49,8 +50,8 @@ export type FinishHook<P extends ProofGiven> = (ctx: Context, done: Done<P>) => 
 /** A hook for each intent. An answer for an intent without a hook is a 400 `unknown`, and spends nothing. */
 export type FinishHooks<P extends ProofGiven> = { readonly [I in Intent]?: FinishHook<P> | undefined }
 
-/** How a ceremony ends. */
-export interface FinishOptions {
+/** How a ceremony ends, and how long the session lasts. A second factor takes the lifetimes over from the first one. */
+export interface FinishOptions<P extends ProofGiven = ProofGiven> extends LifetimeOptions<Done<P>> {
   /** Keys of the session before that the new one keeps, such as a basket. Default none. */
   readonly keep?: ReadonlyArray<string> | undefined
 }
@@ -94,16 +95,19 @@ export function finish<Kept, Answer, P extends ProofGiven>(
 export function finish<Kept, Answer, P extends ProofGiven>(
   given: Kind<never, Kept, Answer, P>,
   hook: FinishHook<P> | FinishHooks<P>,
-  options?: FinishOptions,
+  options?: FinishOptions<P>,
 ): Middleware
 export function finish<Kept, Answer, P extends ProofGiven>(
   given: Kind<never, Kept, Answer, P>,
   hook?: FinishHook<P> | FinishHooks<P>,
-  options: FinishOptions = {},
+  options: FinishOptions<P> = {},
 ): Middleware {
   checkKind('finish(kind, hook)', given)
   const hookOf = hooksOf(given, hook)
-  const { keep = [] } = checkOptions<FinishOptions>('finish(kind, hook, options)', options, { keep: maybe(list) })
+  const { keep = [], ...lifetimes } = checkOptions<FinishOptions<P>>('finish(kind, hook, options)', options, {
+    keep: maybe(list),
+    ...lifetimeChecks,
+  })
   return async (ctx) => {
     const application = applicationOf('finish(kind)', ctx)
     const { ceremonies, session, host } = application
@@ -126,7 +130,10 @@ export function finish<Kept, Answer, P extends ProofGiven>(
       isFinishedHere: here.has,
       complete: unrefused(async (finished) => {
         const { intent, subject: about, id } = finished
-        const answer = await fromAnswer(hookOf(intent)?.(ctx, { ...finished, body: incoming.body }))
+        const done = { ...finished, body: incoming.body }
+        const lasting = { ...finished.lasting, ...(intent === 'signIn' && lifetimesFor('finish', lifetimes, done)) }
+        lastingIn.set(ctx, lasting)
+        const answer = await fromAnswer(hookOf(intent)?.(ctx, done))
         if (E.isLeft(answer)) {
           const isOwn = answer.left._tag === 'invalid' && answer.left.reason === undefined
           const first = firstFactors.get(ctx)
@@ -141,7 +148,7 @@ export function finish<Kept, Answer, P extends ProofGiven>(
           ? !isOfUser(session.present(ctx), finished)
           : who !== undefined && who !== (about ?? who)
         if (isAnother) return E.left(AuthErrors.unfinished('anotherUser'))
-        await completed(ctx, application, finished, user, keep)
+        await completed(ctx, application, finished, user, { keep, ...lasting })
         if (kind.leadsAgain === true) here.add(id, who ?? about)
         return E.right({ user: who, isAccepted: true })
       }),
@@ -200,10 +207,10 @@ const completed = async (
   { session }: Application,
   { intent, proof, before, mark }: Finished,
   user: unknown,
-  keep: ReadonlyArray<string>,
+  further: LogInOptions,
 ): Promise<void> => {
   const { signing } = session
-  const options: OwnLogInOptions = { keep, proof, before, mark }
+  const options: OwnLogInOptions = { ...further, proof, before, mark }
   // Safe: `identify` of the application refuses what it cannot identify
   if (intent === 'signIn') await signing?.logIn(ctx, user as never, options)
   else if (intent === 'stepUp') await signing?.addProof(ctx, proof)

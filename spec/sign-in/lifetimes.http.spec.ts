@@ -1,0 +1,113 @@
+/** How long a session lasts is said by the first factor, and holds after the second one. */
+import Router from '@koa/router'
+import { withAuth } from 'koa-with-auth'
+import { codes, finish, mailed, begin, secondly, type CodeFactor, type FinishOptions } from 'koa-with-auth/sign-in'
+import { RateLimiterMemory } from 'rate-limiter-flexible'
+import { describe, expect, it } from 'vitest'
+import { sendJson } from '../support/sites/signInSite.js'
+import { sessionsApp, setCookies, type User } from '../support/sites/sessionsApp.js'
+import type { Answer } from '../support/models/behavior.js'
+
+const DAY = 86_400_000
+
+/** A site with a code by mail, and for anna a second factor whose code is always 1. */
+const start = async (first: FinishOptions = {}, second: FinishOptions = {}) => {
+  const limiter = new RateLimiterMemory({ points: 50, duration: 900 })
+  const factor: CodeFactor = { method: 'own', verify: async (_user, typed) => typed === '1' }
+  const code = codes({ factors: [factor], limiter })
+  let typed = ''
+  let resolveMail = (): void => {}
+  const mail = mailed({
+    limiter,
+    path: '/link',
+    send: (sent) => {
+      typed = sent.code
+      resolveMail()
+    },
+  })
+  const site = await sessionsApp(undefined, {
+    origin: 'https://shop.example',
+    below: (app) => {
+      const router = new Router()
+      const of = (address: string): User => ({ username: address.split('@')[0] ?? '', isActive: true })
+      router.post('/mail', withAuth(null), begin(mail))
+      router.post(
+        '/mail/code',
+        withAuth(null),
+        finish(
+          mail,
+          async (ctx, { proof, returnTo }) => {
+            const user = of(proof.subject)
+            if (user.username !== 'anna') return user
+            ctx.body = await secondly(ctx, code, { user, proof, returnTo })
+            return undefined
+          },
+          first,
+        ),
+      )
+      router.post(
+        '/code',
+        withAuth(null),
+        finish(code, (_ctx, { proof }) => ({ username: proof.subject, isActive: true }), second),
+      )
+      app.use(router.routes())
+    },
+  })
+  return {
+    site,
+    /** Signs in by mail, and for anna by the second factor. */
+    signIn: async (name: string, more: object = {}): Promise<Answer> => {
+      const visitor = site.visitor()
+      const arrives = new Promise<void>((resolve) => (resolveMail = resolve))
+      const { handle } = (await sendJson(visitor, '/mail', { address: `${name}@shop.example` })).body as {
+        handle: string
+      }
+      await arrives
+      const half = await sendJson(visitor, '/mail/code', { handle, code: typed, ...more })
+      if (name !== 'anna' || half.status !== 200) return half
+      return sendJson(visitor, '/code', { ...(half.body as object), code: '1' })
+    },
+  }
+}
+
+/** The days that the browser keeps the cookie of a session. */
+const daysOf = (answer: Answer): number => {
+  const line = setCookies(answer).find((one) => one.startsWith('session=')) ?? ''
+  const expires = /expires=([^;]+)/i.exec(line)?.[1] ?? ''
+  return Math.round((Date.parse(expires) - Date.now()) / DAY)
+}
+
+const remembering: FinishOptions = {
+  idle: ({ body }) => body['remember'] === 'on' && 30 * DAY,
+  absolute: ({ body }) => (body['remember'] === 'on' ? 60 * DAY : undefined),
+}
+
+describe('how long a session lasts', () => {
+  it.each(['bert', 'anna'])(
+    'is said by what came in with the first factor, also after a second one: %s',
+    async (name) => {
+      const { signIn } = await start(remembering)
+      expect(daysOf(await signIn(name, { remember: 'on' }))).toBe(30)
+      expect(daysOf(await signIn(name, { remember: 'off' }))).toBe(1)
+    },
+  )
+
+  it('is a number for all, and what the second factor says counts', async () => {
+    const { signIn } = await start({ idle: 3 * DAY }, { idle: 2 * DAY })
+    expect(daysOf(await signIn('bert'))).toBe(3)
+    expect(daysOf(await signIn('anna'))).toBe(2)
+  })
+
+  it('is refused when it is written, or is a 500 that signs in no user', async () => {
+    for (const wrong of [0, -1, Number.NaN, 401 * DAY, '1' as never]) {
+      await expect(start({ idle: wrong })).rejects.toThrow('finish(kind, hook, { idle }) must be a number')
+    }
+    for (const wrong of [0, Number.NaN, '30 days', null, Promise.resolve(1)]) {
+      const { signIn } = await start({ idle: () => wrong as never })
+      const answer = await signIn('anna')
+      expect([answer.status, setCookies(answer).filter((one) => one.startsWith('session='))]).toEqual([500, []])
+    }
+    const { signIn } = await start({ absolute: 71 * DAY })
+    expect((await signIn('anna')).status, 'more than ten times that of the application').toBe(500)
+  })
+})

@@ -1,0 +1,41 @@
+/**
+ * How long the session of a sign-in lasts, where that is not as `sessions(app, { idle, absolute })` says: for "stay signed in".
+ * What the first of two factors said travels to the second one.
+ */
+import { checkHook, isGiven, maybe, type Check, type Checks } from '../core/options.js'
+import { duration } from '../sessions/signing.js'
+
+/** How long one session lasts, in milliseconds; left out: as long as others. */
+export interface Lifetimes {
+  readonly idle?: number
+  readonly absolute?: number
+}
+
+/** A number of milliseconds, or a function of what has come in. A function that returns `undefined` or `false` changes nothing. */
+export type Lifetime<D> = number | ((done: D) => number | false | undefined)
+
+/** How long the session of a sign-in lasts. The limits of `logIn` hold. */
+export interface LifetimeOptions<D> {
+  /** How long it lasts unused, in milliseconds. Default: as `sessions(app, { idle })` says. */
+  readonly idle?: Lifetime<D> | undefined
+  /** How long it lasts after signing in, used or not. Default: as `sessions(app, { absolute })` says. */
+  readonly absolute?: Lifetime<D> | undefined
+}
+
+const lifetime: Check = (where, value) =>
+  typeof value === 'function' ? checkHook(where, value, 1) : duration(where, value)
+
+/** The checks of the options. */
+export const lifetimeChecks: Checks<LifetimeOptions<never>> = { idle: maybe(lifetime), absolute: maybe(lifetime) }
+
+/** What the options say about a sign-in. Throws a TypeError for a result that is no time. */
+export const lifetimesFor = <D>(where: string, options: LifetimeOptions<D>, done: D): Lifetimes => {
+  const said = (name: 'idle' | 'absolute'): Lifetimes => {
+    const given = isGiven(options, name) ? options[name] : undefined
+    const value = typeof given === 'function' ? given(done) : given
+    if (value === undefined || value === false) return {}
+    duration(`the result of ${where}({ ${name} })`, value)
+    return { [name]: value }
+  }
+  return { ...said('idle'), ...said('absolute') }
+}
