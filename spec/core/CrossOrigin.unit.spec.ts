@@ -273,3 +273,49 @@ describe('trustedOrigins', () => {
     expect(() => trustedOrigins(['https://ok.example', input as string])).toThrow(TypeError)
   })
 })
+
+describe('a function of the origin, for previews', () => {
+  const asked: string[] = []
+  const previews = (origin: string) => {
+    asked.push(origin)
+    return /^https:\/\/pr-\d+\.shop\.example$/.test(origin)
+  }
+  const policy = { csrf: true, trustedOrigins: trustedOrigins(previews) }
+  const from = (origin: string) =>
+    mockRequest({
+      method: 'POST',
+      fields: [
+        ['Host', 'api.example'],
+        ['Sec-Fetch-Site', 'cross-site'],
+        ['Origin', origin],
+      ],
+    })
+
+  it('is asked once for each origin, and never for what no browser writes', () => {
+    asked.length = 0
+    for (const origin of ['https://pr-1.shop.example', 'https://evil.example', 'https://pr-1.shop.example']) {
+      expect(isForged(from(origin), policy)).toBe(origin.includes('evil'))
+    }
+    for (const odd of ['null', 'https://pr-1.shop.example/', 'https://PR-1.shop.example', 'x', 'function previews']) {
+      expect([odd, isForged(from(odd), policy)]).toEqual([odd, odd !== 'function previews'])
+    }
+    expect(asked).toEqual(['https://pr-1.shop.example', 'https://evil.example'])
+  })
+
+  it('an answer that is no boolean is an error, not a yes', () => {
+    const late = trustedOrigins((() => Promise.resolve(false)) as never)
+    expect(() => isForged(from('https://pr-1.shop.example'), { csrf: true, trustedOrigins: late })).toThrow(
+      /must return true or false/,
+    )
+  })
+
+  it('remembers a bounded number of origins', () => {
+    asked.length = 0
+    for (let n = 0; n < 3000; n++) isForged(from(`https://pr-${n}.shop.example`), policy)
+    expect(asked.length).toBeGreaterThanOrEqual(2999)
+  })
+
+  it('a RegExp is refused, and named as it is written', () => {
+    expect(() => trustedOrigins([/x/ as never])).toThrow(/trustedOrigins: \/x\/ is not an origin.*pass a function/)
+  })
+})

@@ -117,6 +117,32 @@ describe('the URI of a request', () => {
   })
 })
 
+describe('the URI behind a proxy that cuts off a prefix', () => {
+  it.each([
+    ['https://api.example/svc1/me', true],
+    ['https://api.example/svc1', false],
+    ['https://api.example/me', false],
+    ['https://api.example/svc2/me', false],
+    ['https://api.example/svc1/../me', false],
+    ['https://evil.example/svc1/me', false],
+  ])('%s is the URI of /me: %s', async (htu, expected) => {
+    const client = await dpopClient()
+    const proof = await client.proof('token', { claims: { htu } })
+    const check = dpopOf({ spent: spent(), origin: 'https://api.example/svc1' }, 5).checking({})
+    const request = mockRequest({ url: '/me', fields: [['DPoP', proof]] })
+    expect(E.isRight(await check(request, 'token', client.thumbprint))).toBe(expected)
+  })
+
+  it.each([
+    'https://api.example/svc1/',
+    'https://api.example//svc1',
+    'https://api.example/a%2fb',
+    'https://api.example/x?y',
+  ])('%s is a TypeError', (origin) => {
+    expect(() => dpopOf({ spent: spent(), origin }, 5)).toThrow(TypeError)
+  })
+})
+
 describe('the key of a proof', () => {
   it('is not so long that a check takes longer than other requests can wait', async () => {
     const rsa = async (n: number, e: string) => {

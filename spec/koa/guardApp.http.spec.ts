@@ -1,11 +1,13 @@
 /** `guardApp`: a whole application is guarded, whatever it mounts. */
 import { connect } from 'node:net'
+import cors from '@koa/cors'
 import Router from '@koa/router'
 import Koa from 'koa'
 import { apiKeyHeader, authSettings, guardApp, httpBearer, sessionAuth, withAuth } from 'koa-with-auth'
 import { audit } from '../../src/audit/application.js'
 import { sessions } from 'koa-with-auth/sessions'
 import { describe, expect, test } from 'vitest'
+import { processWarnings } from '../support/servers/identityProvider.js'
 import { listen } from '../support/servers/server.js'
 
 const bearer = httpBearer({ authenticate: (_request, token) => token === 'good' && { user: 'anna' } })
@@ -147,4 +149,28 @@ describe('guardApp', () => {
       ['GET /both', 'guarded', 'all of (bearer, and API key in header X-Key)', ['application', 'operation']],
     ])
   })
+})
+
+test('a preflight that the guard asks for credentials is told once, with the fix; before the guard, it works', async () => {
+  const warnings = processWarnings()
+  const preflight = {
+    method: 'OPTIONS',
+    headers: { origin: 'https://app.example', 'access-control-request-method': 'PUT' },
+  }
+  await served(guardApp(bearer)(new Koa()) as never, async (ask) => {
+    for (let n = 0; n < 3; n++) expect((await ask('/', preflight)).status).toBe(401)
+  })
+  expect(warnings().filter((one) => one.includes('a preflight of CORS reached the guard'))).toHaveLength(1)
+  const allow = cors({ origin: 'https://app.example' })
+  const app = new Koa()
+  app.use(allow)
+  await served(guardApp(bearer, { middleware: [allow] })(app) as never, async (ask) => {
+    const answer = await ask('/', preflight)
+    expect([answer.status, answer.headers.get('access-control-allow-methods')]).toEqual([
+      204,
+      expect.stringMatching(/PUT/),
+    ])
+    expect((await ask('/', { method: 'PUT' })).status).toBe(401)
+  })
+  expect(warnings().filter((one) => one.includes('a preflight of CORS reached the guard'))).toHaveLength(1)
 })

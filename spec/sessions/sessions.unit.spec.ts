@@ -62,7 +62,11 @@ const mistakes: ReadonlyArray<Row> = [
   },
   { description: 'an empty cookie name', options: { cookieName: '' }, message: /cookieName \}\) must be a name/ },
   { description: 'a cookie name with "="', options: { cookieName: 'a=b' }, message: /cookieName \}\) must be a name/ },
-  { description: 'SameSite none', options: { sameSite: 'none' }, message: /sameSite \}\) must be 'lax' or 'strict'/ },
+  {
+    description: 'SameSite none without https',
+    options: { sameSite: 'none' },
+    message: /sameSite: 'none' \}\) needs https/,
+  },
   { description: 'SameSite in capitals', options: { sameSite: 'Lax' }, message: /sameSite \}\) must be/ },
   { description: 'https that is a string', options: { https: 'yes' }, message: /https \}\) must be true or false/ },
   { description: 'an idle time of 0', options: { idle: 0 }, message: /idle \}\) must be a number of milliseconds/ },

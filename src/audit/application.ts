@@ -184,7 +184,7 @@ const innerOf = ({ isAfterItsHandler, requirement }: Route): Authenticator<unkno
 
 // A write that either check refuses is refused
 const stricter = (one: CrossOriginPolicy, other: CrossOriginPolicy): CrossOriginPolicy => {
-  if (!one.csrf || !other.csrf) return one.csrf ? one : other
+  if (!one.csrf || !other.csrf || one.trustedOrigins === other.trustedOrigins) return one.csrf ? one : other
   return {
     ...one,
     trustedOrigins: new Set([...one.trustedOrigins].filter((origin) => other.trustedOrigins.has(origin))),

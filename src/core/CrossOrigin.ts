@@ -80,26 +80,58 @@ export const isSameOrigin = (origin: string, request: Request): boolean => {
   )
 }
 
+/** What decides about an origin that no list can name, such as those of previews. */
+export type OriginRule = (origin: string) => boolean
+
+const REMEMBERED = 1000
+
+/**
+ * Origins that a function trusts. It is asked at most once for each (so many are remembered), and only for what a browser writes. For
+ * readers of a list it has one member, the name of the function, which is no origin.
+ */
+class RuledOrigins extends Set<string> {
+  readonly #rule: OriginRule
+  readonly #answers = new Map<string, boolean>()
+
+  constructor(rule: OriginRule) {
+    super([`function ${rule.name || 'without a name'}`])
+    this.#rule = rule
+  }
+
+  override has(origin: string): boolean {
+    if (super.has(origin) || !isSerialized(origin)) return super.has(origin)
+    const before = this.#answers.get(origin)
+    if (before !== undefined) return before
+    const answer: unknown = this.#rule(origin)
+    if (typeof answer !== 'boolean') {
+      throw new TypeError('authSettings({ trustedOrigins }): the function must return true or false')
+    }
+    if (this.#answers.size >= REMEMBERED) this.#answers.clear()
+    this.#answers.set(origin, answer)
+    return answer
+  }
+}
+
 /**
  * Checks a list of trusted origins. Throws a TypeError for an origin that no browser would send: one with a path, a query, a user,
  * upper case or a default port, one without a scheme, or `null`.
  */
-export const trustedOrigins = (origins: ReadonlyArray<string>): ReadonlySet<string> => {
+export const trustedOrigins = (origins: ReadonlyArray<string> | OriginRule): ReadonlySet<string> => {
+  if (typeof origins === 'function') return new RuledOrigins(origins)
   for (const origin of origins) {
     // a browser sends the origin as the URL standard serializes it, so anything else could never match
-    if (
-      typeof origin !== 'string' ||
-      hostOf(origin) === undefined ||
-      !URL.canParse(origin) ||
-      serialized(origin) !== origin
-    ) {
+    if (!isSerialized(origin)) {
+      const shown = typeof origin === 'string' ? JSON.stringify(origin) : String(origin)
       throw new TypeError(
-        `trustedOrigins: ${JSON.stringify(origin)} is not an origin; write scheme://host or scheme://host:port, such as "https://app.example"`,
+        `trustedOrigins: ${shown} is not an origin; write scheme://host or scheme://host:port, such as "https://app.example"; for origins that no list can name, pass a function of the origin`,
       )
     }
   }
   return new Set(origins)
 }
+
+const isSerialized = (origin: unknown): boolean =>
+  typeof origin === 'string' && hostOf(origin) !== undefined && URL.canParse(origin) && serialized(origin) === origin
 
 const serialized = (origin: string): string => {
   const { protocol, host } = new URL(origin)

@@ -41,7 +41,10 @@ export interface DpopNonceOptions {
 export interface DpopOptions {
   /** Where the ids of proofs are spent, such as `spentOver(store)` of `koa-with-auth/sign-in`. All processes of a service share it. */
   readonly spent: Spent
-  /** The origin of the API as its clients call it, such as `https://api.example`. It is never read from Host. */
+  /**
+   * The origin of the API as its clients call it, such as `https://api.example`. It is never read from Host. If a proxy cuts off a
+   * prefix, write it too: `https://api.example/orders` for an API that gets the path behind it.
+   */
   readonly origin: string
   /** Asks clients for a nonce, so that no proof can be made in advance. Default: none is asked for. */
   readonly nonce?: DpopNonceOptions | undefined
@@ -51,13 +54,16 @@ export interface DpopOptions {
   readonly maxAge?: number | undefined
 }
 
-// An origin as URLs write it: no path, no user, no default port, in lower case
+// An origin as URLs write it (no user, no default port, in lower case), and the prefix that a proxy cuts off
 const origin: Check = (where, value) => {
   checkUrl(where, value)
   // Safe: `checkUrl` refuses anything but a string
   const given = value as string
-  if (new URL(given).origin === given) return
-  throw new TypeError(`${where} must be an origin without a path, such as "${new URL(given).origin}"`)
+  const { origin, pathname } = new URL(given)
+  if (given === origin || (given === origin + pathname && !/\/$|\/\/|%/.test(pathname))) return
+  throw new TypeError(
+    `${where} must be an origin, such as "${origin}", or one with the prefix that a proxy cuts off, without a slash at its end`,
+  )
 }
 
 const checks: Checks<DpopOptions> = {

@@ -151,13 +151,28 @@ const ofApplication = ['application']
 /** The guard of an application, as middleware. */
 export const applicationGuard = (authenticator: Authenticator<unknown>, requirement: Requirement): Middleware => {
   const decide = deciding(authenticator, ofApplication)
+  const warn = preflightWarning()
   const run = (ctx: Context, next: Next): Promise<unknown> => {
     const exchange = exchangeOf(ctx)
+    warn(ctx)
     // guards of operations inside see that another one has let the caller in
     exchange.captures = ofApplication
     return decide(ctx, exchange, notingErrors(ctx, next), false)
   }
   return markGuard(run, requirement, { levels: ofApplication })
+}
+
+// Browsers send no credentials with a preflight, and say only "CORS error" if it is refused
+const preflightWarning = (): ((ctx: Context) => void) => {
+  let isTold = process.env['NODE_ENV'] === 'production'
+  return ({ method, headers }) => {
+    if (isTold || method !== 'OPTIONS' || headers['access-control-request-method'] === undefined) return
+    isTold = true
+    process.emitWarning(
+      'guardApp: a preflight of CORS reached the guard, which asks it for credentials; mount cors() before guardApp, and list it: guardApp(a, { middleware: [cors] })',
+      'PreflightWarning',
+    )
+  }
 }
 
 // Functions of the application are no operation: one of them may answer the exception of another one unseen

@@ -129,7 +129,7 @@ export interface AuthSettings {
   /** Whether writes from other sites are refused, with credentials that browsers send by themselves. Default `true`. */
   readonly csrf?: boolean | undefined
   /** Other origins, such as `https://app.example`, whose writes are accepted. Default none. */
-  readonly trustedOrigins?: ReadonlyArray<string> | undefined
+  readonly trustedOrigins?: ReadonlyArray<string> | ((origin: string) => boolean) | undefined
   /** The realm (protection space) of challenges that name none. Default `api`. */
   readonly realm?: string | undefined
   /** How long asynchronous authentication may take, in milliseconds; after that 503. Default 10 000. */
@@ -169,7 +169,7 @@ const events: Check = (where, value) => {
 /** The checks of the settings. */
 export const settings: Checks<AuthSettings> = {
   csrf: maybe(flag),
-  trustedOrigins: maybe(list),
+  trustedOrigins: maybe((where, value) => (typeof value === 'function' ? hook(1) : list)(where, value)),
   realm: credential.realm,
   timeout: maybe(positive),
   errorMapper: maybe(hook(2)),
