@@ -22,7 +22,7 @@ describe('guardUpgrade', () => {
     {
       what: 'null',
       given: [app, null],
-      message: /guardUpgrade\(app, a\): a is null; an upgrade that anyone may open needs no guard/,
+      message: /guardUpgrade\(app, a\): a is null; a request that anyone may send needs no guard/,
     },
     { what: 'undefined', given: [app, undefined], message: /guardUpgrade\(app, a\): a is undefined/ },
     { what: 'an empty list', given: [app, []], message: /guardUpgrade\(app, a\)\(\[\]\): an empty list/ },

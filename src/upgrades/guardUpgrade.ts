@@ -46,7 +46,7 @@ interface Reader {
  * an upgrade runs only the part that reads. Without a store, koa-session reads the cookie when the session is first
  * used.
  */
-const readPlainSession: Middleware = async (ctx, next) => {
+export const readPlainSession: Middleware = async (ctx, next) => {
   if (sourceOf(ctx) === undefined) {
     const key = Object.getOwnPropertySymbols(ctx.app.context).find(({ description }) => description === READER)
     // Safe: only koa-session puts it there (koa-session 7, lib/index.js)
@@ -63,7 +63,7 @@ const READER = 'get contextSession'
  * itself runs an upgrade on a context of the application, responds, and reports errors. Of the application's
  * middleware, only settings and sessions run, by the part that they have for upgrades.
  */
-const servedBy = (
+export const servedBy = (
   app: Koa,
   first: ReadonlyArray<Middleware>,
   last: ReadonlyArray<Middleware>,
@@ -212,11 +212,11 @@ export function guardUpgrade<S, C, M extends AuthenticatorLike>(
   options?: GuardUpgradeOptions,
 ): UpgradeGuard<PrincipalOf<M>>
 export function guardUpgrade(app: Koa, auth: unknown, options: GuardUpgradeOptions = {}): UpgradeGuard<unknown> {
-  checkApp(app)
-  const decide = deciding(stillSignedIn(guarding(auth)), ['upgrade'], ({ request }) =>
+  checkApp(caller, app)
+  const decide = deciding(stillSignedIn(guarding(caller, auth)), ['upgrade'], ({ request }) =>
     namesHost(request) ? undefined : 400,
   )
-  const { own, route } = resolveOptions(options)
+  const { own, route } = resolveOptions('guardUpgrade(app, a, options)', options)
   return async (request, socket, head) => {
     checkUpgrade(request, socket, head)
     // Node may have dropped this field (A-24), but it still is an upgrade, and not safe
@@ -275,7 +275,7 @@ const LINGER = 2000
  * What hooks and the guard see as `ctx.res`. It has no socket and is silent while the request is decided, so nothing that a hook writes is
  * sent. Then it answers on the socket, or is never sent. It never sets a cookie, because an upgrade only reads sessions.
  */
-class UpgradeResponse extends ServerResponse {
+export class UpgradeResponse extends ServerResponse {
   #isSilent = true
 
   constructor(request: IncomingMessage) {
@@ -343,21 +343,24 @@ class UpgradeResponse extends ServerResponse {
 // misuse
 // -------------------------------------------------------------------------------------
 
-const checkApp = (app: unknown): void => {
+/** Throws a TypeError for anything but a Koa application. */
+export const checkApp = (caller: string, app: unknown): void => {
   const isKoa =
     typeof app === 'object' && app !== null && 'createContext' in app && 'middleware' in app && 'callback' in app
-  if (!isKoa) throw new TypeError('guardUpgrade(app, a): app must be a Koa application, not a router or an apiApp')
+  if (!isKoa) throw new TypeError(`${caller}: app must be a Koa application, not a router or an apiApp`)
 }
 
-const guarding = (auth: unknown): Authenticator<unknown> => {
-  if (auth === null) throw new TypeError(`${caller}: a is null; an upgrade that anyone may open needs no guard`)
+/** The authenticator of a guard. Throws a TypeError for what is none. */
+export const guarding = (caller: string, auth: unknown): Authenticator<unknown> => {
+  if (auth === null) throw new TypeError(`${caller}: a is null; a request that anyone may send needs no guard`)
   if (isGuard(auth)) throw new TypeError(`${caller}: a is a guard, withAuth(a); pass the authenticator itself`)
   return authenticatorOf(caller, auth, `${caller}: a`)
 }
 
-const resolveOptions = (options: GuardUpgradeOptions) => {
+/** What the options mean. */
+export const resolveOptions = (where: string, options: GuardUpgradeOptions) => {
   const checks = { route: maybe(string), bearerProtocol: maybe(nameLike(token)), ...settings }
-  const { route, bearerProtocol, ...own } = checkOptions('guardUpgrade(app, a, options)', options, checks)
+  const { route, bearerProtocol, ...own } = checkOptions(where, options, checks)
   const inForce = applySettings(settingsFrom(bare(own)))
   return { route, own: bearerProtocol === undefined ? [inForce] : [inForce, presentToken(bearerProtocol)] }
 }
@@ -376,8 +379,8 @@ const checkUpgrade = (request: unknown, socket: unknown, head: unknown): void =>
   )
 }
 
-// RFC 9112 §3.2; Node does not require it of upgrades
-const namesHost = (request: Request): boolean => {
+/** Whether a request has exactly one Host (RFC 9112 §3.2); Node does not require it of upgrades. */
+export const namesHost = (request: Request): boolean => {
   const [host, ...others] = hostsOf(request)
   return host !== undefined && host !== '' && others.length === 0
 }

@@ -7,3 +7,4 @@
 import '../koa/development.js'
 export { guardUpgrade, type Admitted, type GuardUpgradeOptions, type UpgradeGuard } from './guardUpgrade.js'
 export { fromWebSocketProtocol, type FromWebSocketProtocolOptions } from './fromWebSocketProtocol.js'
+export { guardRequest, type Refused, type RequestGuard } from './guardRequest.js'

@@ -1,0 +1,110 @@
+/** `guardRequest`: requests that never reach Koa, such as the long polling of Socket.IO, are decided like operations. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import Koa from 'koa'
+import { apiKeyCookie, authSettings, httpBearer, UnavailableError } from 'koa-with-auth'
+import { mockRequest } from 'koa-with-auth/testing'
+import { guardRequest } from 'koa-with-auth/upgrades'
+import { Server } from 'socket.io'
+import { io } from 'socket.io-client'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+
+const hook = vi.fn((_request: unknown, token: string) => {
+  if (token === 'down') throw new UnavailableError('down')
+  if (token === 'bug') throw new Error('bug')
+  return token === 'good' && { user: 'anna' }
+})
+const bearer = httpBearer({ authenticate: hook })
+const cookie = apiKeyCookie({ paramName: 'key', authenticate: (_request, key) => key === 'k1' && { user: 'bert' } })
+
+const socketIo = async (trustedOrigins: string[] = []) => {
+  const app = new Koa()
+  app.silent = true
+  app.use(authSettings({ realm: 'chat', trustedOrigins }))
+  const reached = vi.fn()
+  app.use(reached)
+  const guard = guardRequest(app, [bearer, cookie])
+  const admitted: unknown[] = []
+  const server = createServer(app.callback())
+  const sockets = new Server(server, {
+    allowRequest: async (request, allow) => {
+      const { principal, refused } = await guard(request)
+      if (principal !== undefined) admitted.push(principal)
+      allow(refused && String(refused.status), refused === undefined)
+    },
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(async () => {
+    await sockets.close()
+  })
+  const { port } = server.address() as AddressInfo
+  const poll = async (headers: Record<string, string> = {}) =>
+    fetch(`http://127.0.0.1:${port}/socket.io/?EIO=4&transport=polling`, { headers })
+  return { url: `http://127.0.0.1:${port}`, port, poll, admitted, reached }
+}
+
+const good = { authorization: 'Bearer good' }
+
+describe('Socket.IO', () => {
+  it.each(['polling', 'websocket'] as const)('connects with a credential by %s, and not without', async (transport) => {
+    const { url, admitted } = await socketIo()
+    const client = io(url, { transports: [transport], extraHeaders: good, reconnection: false })
+    onTestFinished(() => void client.disconnect())
+    await once(client as never, 'connect')
+    expect(admitted).toContainEqual({ user: 'anna' })
+    const stranger = io(url, { transports: [transport], reconnection: false, forceNew: true })
+    onTestFinished(() => void stranger.disconnect())
+    await once(stranger as never, 'connect_error')
+    expect(stranger.connected).toBe(false)
+  })
+
+  it('long polling without a credential, with a wrong one and in an outage is refused, and never reaches Koa', async () => {
+    const { poll, admitted, reached } = await socketIo()
+    for (const [headers, said] of [
+      [{}, '401'],
+      [{ authorization: 'Bearer bad' }, '401'],
+      [{ authorization: 'Bearer down' }, '503'],
+      [{ authorization: 'Bearer bug' }, '500'],
+    ] as const) {
+      const answer = await poll(headers)
+      expect(answer.status).toBe(403)
+      expect(await answer.text()).toContain(said)
+    }
+    expect(admitted).toEqual([])
+    expect(reached).not.toHaveBeenCalled()
+    expect((await poll(good)).status).toBe(200)
+  })
+
+  it('a cookie counts only if no other site caused the request, although polling begins with a GET', async () => {
+    const { poll, port, admitted } = await socketIo(['https://app.example'])
+    const sent = { cookie: 'key=k1' }
+    expect((await poll({ ...sent, origin: 'https://evil.example' })).status).toBe(403)
+    expect((await poll({ ...sent, 'sec-fetch-site': 'cross-site' })).status).toBe(403)
+    expect(admitted).toEqual([])
+    expect((await poll({ ...sent, origin: `http://127.0.0.1:${port}` })).status).toBe(200)
+    expect((await poll({ ...sent, origin: 'https://app.example' })).status).toBe(200)
+    expect(admitted).toEqual([{ user: 'bert' }, { user: 'bert' }])
+  })
+})
+
+it('a refusal is what Koa would have answered, and the request is not changed', async () => {
+  const { req: request } = mockRequest({ fields: [['Host', 'a']] })
+  const before = { ...request.headers }
+  const app = new Koa()
+  app.use(authSettings({ realm: 'chat' }))
+  const { refused } = await guardRequest(app, bearer)(request)
+  expect(refused).toMatchObject({ status: 401, headers: { 'www-authenticate': 'Bearer realm="chat"' } })
+  expect(JSON.parse(String(refused?.body))).toMatchObject({ status: 401, detail: 'Unauthorized' })
+  expect(request.headers).toEqual(before)
+})
+
+it.each([undefined, null, {}, 'x'])('a request that is %o is a TypeError that says what to pass', async (request) => {
+  await expect(guardRequest(new Koa(), bearer)(request as never)).rejects.toThrow(/call it with that request/)
+})
+
+it('null, a guard and an apiApp are TypeErrors when it is made', () => {
+  expect(() => guardRequest(new Koa(), null as never)).toThrow(/guardRequest\(app, a\): a is null/)
+  expect(() => guardRequest({} as never, bearer)).toThrow(/guardRequest\(app, a\): app must be a Koa application/)
+})
