@@ -94,7 +94,7 @@ export default defineConfig(({ mode }) => ({
     maxWorkers: availableParallelism() + 1,
     // what matters: failures, with what they printed
     silent: 'passed-only',
-    slowTestThreshold: 10_000,
+    reporters: ['./spec/support/runs/Progress.ts'],
     projects: projects(mode),
   },
 }))
