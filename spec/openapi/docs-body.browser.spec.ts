@@ -4,11 +4,12 @@ import * as t from 'io-ts'
 import Koa from 'koa'
 import { apiApp, operation, type Schema } from 'koa-with-auth'
 import * as v from 'valibot'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { browsing, missingBrowser } from '../support/servers/browser.js'
 import { block, openDocs, tryOut } from '../support/sites/docsPage.js'
 import { listen } from '../support/servers/server.js'
+import { describeUnless } from '../support/projects/programs.js'
 
 const missing = missingBrowser()
 
@@ -19,7 +20,7 @@ const bodies: Readonly<Record<string, Schema<unknown>>> = {
   '/valibot': v.object({ name: v.string() }),
 }
 
-describe.skipIf(missing !== undefined)(`bodies on the docs page${missing ? ` (${missing})` : ''}`, () => {
+describeUnless(missing, 'bodies on the docs page', () => {
   const open = browsing()
 
   it('each has a field, and what is typed there is sent as JSON', async () => {

@@ -3,10 +3,11 @@
  * is set.
  */
 import { mkdirSync } from 'node:fs'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { browsing, missingBrowser } from '../support/servers/browser.js'
 import { block, openDocs } from '../support/sites/docsPage.js'
 import { exampleSite } from '../support/sites/exampleSite.js'
+import { describeUnless } from '../support/projects/programs.js'
 
 const missing = missingBrowser()
 const folder = process.env['SCREENSHOTS']
@@ -18,7 +19,7 @@ const brightness = (colour: string): number =>
     .slice(0, 3)
     .reduce((sum, part) => sum + Number(part), 0) / 3
 
-describe.skipIf(missing !== undefined)(`the looks of the docs page${missing ? ` (${missing})` : ''}`, () => {
+describeUnless(missing, 'the looks of the docs page', () => {
   const open = browsing()
   const site = exampleSite()
 

@@ -1,8 +1,9 @@
 /** The docs page of the example, in Chromium, as users see it (spec section 1, rules 5 and 6). */
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { browsing, missingBrowser } from '../support/servers/browser.js'
 import { authorize, block, logOut, openDocs, padlocked, tryOut } from '../support/sites/docsPage.js'
 import { exampleSite } from '../support/sites/exampleSite.js'
+import { describeUnless } from '../support/projects/programs.js'
 
 const missing = missingBrowser()
 
@@ -34,7 +35,7 @@ const schemes = [
   },
 ]
 
-describe.skipIf(missing !== undefined)(`the docs page of the example${missing ? ` (${missing})` : ''}`, () => {
+describeUnless(missing, 'the docs page of the example', () => {
   const open = browsing()
   const site = exampleSite()
   const docs = () => `${site.now().url}/api/docs`

@@ -2,10 +2,11 @@
 import Koa from 'koa'
 import mount from 'koa-mount'
 import { apiApp, apiKeyCookie, httpBasicAuth, httpBearer, operation, withAuth, type ApiAppOptions } from 'koa-with-auth'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, expect, it } from 'vitest'
 import { browsing, missingBrowser } from '../support/servers/browser.js'
 import { authorize, logOut, openDocs, tryOut } from '../support/sites/docsPage.js'
 import { listen } from '../support/servers/server.js'
+import { describeUnless } from '../support/projects/programs.js'
 
 const missing = missingBrowser()
 const open = missing === undefined ? browsing() : undefined!
@@ -35,7 +36,7 @@ const site = async (options: ApiAppOptions, prefix = '') => {
   return served
 }
 
-describe.skipIf(missing !== undefined)(`the docs page in a browser${missing ? ` (${missing})` : ''}`, () => {
+describeUnless(missing, 'the docs page in a browser', () => {
   it('A-27 nothing in its address changes it', async () => {
     const { url } = await site({ title: 'Mine' })
     const hostile = [

@@ -2,15 +2,16 @@
 import { apiApp } from 'koa-with-auth'
 import { httpJwt } from 'koa-with-auth/jwt'
 import Koa from 'koa'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { browsing, missingBrowser } from '../support/servers/browser.js'
 import { authorize, openDocs, tryOut } from '../support/sites/docsPage.js'
 import { API, identityProvider } from '../support/servers/identityProvider.js'
 import { listen } from '../support/servers/server.js'
+import { describeUnless } from '../support/projects/programs.js'
 
 const missing = missingBrowser()
 
-describe.skipIf(missing !== undefined)(`tokens on the docs page${missing ? ` (${missing})` : ''}`, () => {
+describeUnless(missing, 'tokens on the docs page', () => {
   const open = browsing()
 
   it('the page offers http bearer JWT, even if discovery is used', async () => {

@@ -6,15 +6,16 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { extname, join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { browsing } from '../support/servers/browser.js'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { browsing, missingBrowser } from '../support/servers/browser.js'
 import { linksOf } from '../support/papers/papers.js'
+import { describeUnless } from '../support/projects/programs.js'
 import { repository } from '../support/projects/typecheck.js'
 
 const types: Readonly<Record<string, string>> = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' }
 const guides = linksOf('examples/guides/README.md').map(({ target }) => target.replace(/\.md$/, ''))
 
-describe('the website', () => {
+describeUnless(missingBrowser(), 'the website', () => {
   let folder: string
   let server: Server
   let url: string

@@ -5,9 +5,10 @@ import Koa from 'koa'
 import { sessionAuth, withAuth } from 'koa-with-auth'
 import { sessions } from 'koa-with-auth/sessions'
 import type { Page } from 'playwright-core'
-import { beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, expect, it } from 'vitest'
 import { browsing, missingBrowser } from '../support/servers/browser.js'
 import { serve } from '../support/servers/server.js'
+import { describeUnless } from '../support/projects/programs.js'
 
 const missing = missingBrowser()
 const open = missing === undefined ? browsing() : undefined!
@@ -79,7 +80,7 @@ const me = (page: Page, url: string): Promise<number> =>
     .request.get(`${url}/me`)
     .then((answer) => answer.status())
 
-describe.skipIf(missing !== undefined)(`sessions in a browser${missing ? ` (${missing})` : ''}`, () => {
+describeUnless(missing, 'sessions in a browser', () => {
   const site = serve(makeSite)
   const foreign = serve(makeForeign)
 

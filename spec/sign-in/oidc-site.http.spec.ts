@@ -11,6 +11,7 @@ import { strongKey } from '../support/sites/sessionsApp.js'
 import { missingTls, tlsProxy } from '../support/servers/tlsProxy.js'
 import { navigation } from '../support/servers/userAgent.js'
 import { wrongProvider } from '../support/servers/wrongProvider.js'
+import { describeUnless } from '../support/projects/programs.js'
 
 const start = async () => {
   const provider = await wrongProvider()
@@ -142,7 +143,7 @@ describe('O-01 sign-ins that begin and never end', () => {
   })
 })
 
-describe.skipIf(missingTls() !== undefined)('O-06 behind a proxy that ends TLS', () => {
+describeUnless(missingTls(), 'O-06 behind a proxy that ends TLS', () => {
   const started = async (proxied: boolean) => {
     const place = await reserved()
     const { origin } = await tlsProxy(() => place.port)

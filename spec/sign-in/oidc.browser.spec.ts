@@ -3,10 +3,11 @@ import { withAuth } from 'koa-with-auth'
 import { begin } from 'koa-with-auth/sign-in'
 import { oidc, type OidcKind, type OidcOptions } from 'koa-with-auth/sign-in/oidc'
 import type { Page } from 'playwright-core'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { browsing, missingBrowser } from '../support/servers/browser.js'
 import { openIdProvider } from '../support/servers/openIdProvider.js'
 import { providerSite, reserved, shopAt } from '../support/sites/providerSite.js'
+import { describeUnless } from '../support/projects/programs.js'
 
 const missing = missingBrowser()
 const open = missing === undefined ? browsing() : undefined!
@@ -47,7 +48,7 @@ const messages = (page: Page): Promise<unknown> => page.evaluate('got')
 
 const tokensOf = (asked: ReadonlyArray<string>) => asked.filter((one) => one === 'POST /token').length
 
-describe.skipIf(missing !== undefined)('signing in with a provider, in Chromium', () => {
+describeUnless(missing, 'signing in with a provider, in Chromium', () => {
   // O-13
   it.each(['query', 'form_post'] as const)('works with %s and a cookie that is Lax', async (responseMode) => {
     const { site, provider } = await start({ responseMode })

@@ -119,7 +119,8 @@ describe.each(more)('W-03 $name', (vector) => {
     if (made !== undefined) expect(await used(vector, {}, framed)).toHaveProperty('_tag', 'Used')
   })
 
-  it.runIf(vector.isAccepted)('is refused with another signature', async () => {
+  if (!vector.isAccepted) return
+  it('is refused with another signature', async () => {
     const signature = changed(vector.assertion.signature)
     expect(await used(vector, { signature }, framed)).toHaveProperty('_tag', 'Refused')
   })

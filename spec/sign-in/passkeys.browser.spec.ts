@@ -14,6 +14,7 @@ import {
 } from '../support/sites/passkeySite.js'
 import { stoppedClock } from '../support/runs/clock.js'
 import { repository } from '../support/projects/typecheck.js'
+import { describeUnless } from '../support/projects/programs.js'
 
 const missing = missingBrowser()
 const open = missing === undefined ? browsing() : undefined!
@@ -102,7 +103,7 @@ const registered = async (site: { readonly url: string }, user = 'anna') => {
   return { page, session, authenticatorId }
 }
 
-describe.skipIf(missing !== undefined)('passkeys in Chromium', () => {
+describeUnless(missing, 'passkeys in Chromium', () => {
   it('W-01 registers, signs in without a name, and by conditional UI', async () => {
     const site = await started()
     const { page } = await registered(site)

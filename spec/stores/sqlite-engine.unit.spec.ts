@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sqliteKeyStore, sqliteStore } from 'koa-with-auth/sqlite'
 import { openSqlite, type SqliteEngine } from '../../src/stores/sqlite.js'
+import { describeUnless } from '../support/projects/programs.js'
 import { engines } from '../support/stores/sqliteEngines.js'
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
@@ -70,7 +71,7 @@ describe.each(engines)('%s', (engine) => {
   })
 })
 
-describe.runIf(hasNative)('both engines', () => {
+describeUnless(hasNative ? undefined : 'no node:sqlite; use Node 22.13 or later', 'both engines', () => {
   it.each([
     ['node:sqlite', '@libsql/client'],
     ['@libsql/client', 'node:sqlite'],

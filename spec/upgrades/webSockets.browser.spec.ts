@@ -11,10 +11,11 @@ import Koa from 'koa'
 import { authenticator, Challenge, constantTimeEqual } from 'koa-with-auth'
 import { fromWebSocketProtocol, guardUpgrade } from 'koa-with-auth/upgrades'
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { WebSocketServer } from 'ws'
 import { live } from '../../examples/live/app.js'
 import { browsing, missingBrowser } from '../support/servers/browser.js'
+import { describeUnless } from '../support/projects/programs.js'
 
 const missing = missingBrowser()
 const open = missing === undefined ? browsing() : undefined!
@@ -70,7 +71,7 @@ const ask = (page: Page, path: string, headers: Readonly<Record<string, string>>
     headers,
   ] as const)
 
-describe.skipIf(missing !== undefined)(`WebSockets in a browser${missing ? ` (${missing})` : ''}`, () => {
+describeUnless(missing, 'WebSockets in a browser', () => {
   const site = served(() => {
     const { server } = live([randomBytes(32).toString('hex')])
     server.prependListener('upgrade', (request: IncomingMessage) => handshakes.push(request))
@@ -125,7 +126,7 @@ describe.skipIf(missing !== undefined)(`WebSockets in a browser${missing ? ` (${
   })
 })
 
-describe.skipIf(missing !== undefined)(`tokens among subprotocols${missing ? ` (${missing})` : ''}`, () => {
+describeUnless(missing, 'tokens among subprotocols', () => {
   let asked: string[] = []
   beforeEach(() => {
     asked = []

@@ -7,6 +7,7 @@ import { missingTls, tlsProxy } from '../../support/servers/tlsProxy.js'
 import { navigation, userAgent, type UserAgent } from '../../support/servers/userAgent.js'
 import { SECRET, wrongProvider } from '../../support/servers/wrongProvider.js'
 import { KEYS, shopProgram } from '../../support/sites/shopProgram.js'
+import { describeUnless } from '../../support/projects/programs.js'
 
 const program = shopProgram()
 const asJson = { Accept: 'application/json' }
@@ -96,7 +97,7 @@ describe('two processes with one file and one origin', () => {
   })
 })
 
-describe.skipIf(missingTls() !== undefined)('behind a proxy that ends TLS', () => {
+describeUnless(missingTls(), 'behind a proxy that ends TLS', () => {
   it('is at its https origin, whatever a client sends about the host', async () => {
     const { provider, env } = await provided()
     const port = await freePort()

@@ -1,10 +1,11 @@
 /** The shop in Chromium: without scripts by password, by a passkey without a click, by a provider; and how it looks. */
 import { mkdirSync } from 'node:fs'
 import type { Page } from 'playwright-core'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { browsing, missingBrowser } from '../../support/servers/browser.js'
 import { codeOf, enrolled } from '../../support/sites/shopClient.js'
 import { registeredAt, shopSite } from '../../support/sites/shopSite.js'
+import { describeUnless } from '../../support/projects/programs.js'
 
 const missing = missingBrowser()
 const open = missing === undefined ? browsing() : undefined!
@@ -26,7 +27,7 @@ const pictureOf = async (page: Page, name: string): Promise<void> => {
   await page.screenshot({ path: `${folder}/${name}.png`, fullPage: true })
 }
 
-describe.skipIf(missing !== undefined)('the shop in a browser', () => {
+describeUnless(missing, 'the shop in a browser', () => {
   it('signs in by the keyboard without scripts, and says what was wrong', async () => {
     const { origin } = await shopSite()
     const { page, complaints } = await open({ javaScriptEnabled: false })

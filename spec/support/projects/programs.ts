@@ -4,6 +4,7 @@
  */
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
+import { describe, it } from 'vitest'
 
 type Env = NodeJS.ProcessEnv
 
@@ -30,6 +31,11 @@ export const missingProgram = (names: ReadonlyArray<string>, env: Env): string |
   if (programPath(names, env) !== undefined) return undefined
   const fix = `no ${names[0]} on the PATH; apt-get install ${names[0]}`
   if (env['CI']) throw new Error(fix)
-  console.warn(`skipped: ${fix}`)
   return fix
+}
+
+/** A suite, unless something is missing. Then it is one skipped test, and the end of the run says what to install. */
+export const describeUnless = (missing: string | undefined, name: string, suite: () => void): void => {
+  if (missing === undefined) describe(name, suite)
+  else describe(name, () => it('needs what is missing here', ({ skip }) => skip(missing)))
 }

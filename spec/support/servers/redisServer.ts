@@ -7,8 +7,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { connect, createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, it } from 'vitest'
-import { missingProgram, programPath } from '../projects/programs.js'
+import { afterAll, beforeAll } from 'vitest'
+import { describeUnless, missingProgram, programPath } from '../projects/programs.js'
 
 const names = ['redis-server']
 
@@ -18,12 +18,8 @@ export const redisPath = (env: NodeJS.ProcessEnv): string | undefined => program
 /** What is missing, or `undefined`. If `CI` is set, it is an error, because nothing may be skipped there. */
 export const missingRedis = (env: NodeJS.ProcessEnv = process.env): string | undefined => missingProgram(names, env)
 
-/** A suite that needs a redis-server. Without one it is skipped, with a message. */
-export const describeWithRedis = (name: string, suite: () => void): void => {
-  const missing = missingRedis()
-  if (missing === undefined) describe(name, suite)
-  else describe(name, () => it.skip(missing, () => {}))
-}
+/** A suite that needs a redis-server. Without one it is skipped. */
+export const describeWithRedis = (name: string, suite: () => void): void => describeUnless(missingRedis(), name, suite)
 
 export interface RedisServer {
   readonly port: number
