@@ -255,6 +255,22 @@ describeEveryOther((store) => {
       expect(site.mails).toEqual([])
     })
 
+    it('A-43 a form of more than 100 fields is 400, and a field that comes twice is no string', async () => {
+      const site = await signInSite(store)
+      const visitor = site.visitor()
+      const posted = (fields: ReadonlyArray<string>) =>
+        visitor.ask('/sign-in/mail', {
+          method: 'POST',
+          headers: { 'Content-Type': 'application/x-www-form-urlencoded', Accept: 'application/json' },
+          body: [`address=${encodeURIComponent(anna)}`, ...fields].join('&'),
+        })
+      const others = Array.from({ length: 100 }, (_, at) => `a${at}`)
+      expect((await posted(others.slice(1))).status).toBe(200)
+      expect((await posted(others)).status).toBe(400)
+      expect((await posted(['address=bert%40shop.example'])).body).toMatchObject({ reason: 'unknown' })
+      expect((await posted(['a', 'a', 'a'])).status).toBe(200)
+    })
+
     it('a body that is too large is 413, and one that is no JSON 400', async () => {
       const site = await signInSite(store)
       const large = await sendJson(site.visitor(), '/sign-in/mail', { ...ask, more: 'x'.repeat(70_000) })

@@ -33,9 +33,14 @@ export const leadTo = (ctx: Context, path: string): void => {
 export const isUnanswered = ({ response }: Context): boolean =>
   response.status === 404 && (response.body === undefined || response.body === null)
 
+// That of a browser is shorter, and Koa takes quadratic time to read one
+const MAX_ACCEPT = 1000
+
 // Whether a browser asks for a page
-const isNavigation = ({ request }: Context): boolean =>
-  request.get('Accept') !== '' && request.accepts('json', 'html') === 'html'
+const isNavigation = ({ request }: Context): boolean => {
+  const { length } = request.get('Accept')
+  return length > 0 && length <= MAX_ACCEPT && request.accepts('json', 'html') === 'html'
+}
 
 /** Answers a ceremony that was finished, or had been before, unless a hook has written a response. */
 export const respondFinished = (

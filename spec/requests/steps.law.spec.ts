@@ -1,0 +1,315 @@
+/**
+ * What reads a request before it knows the caller takes a few steps for each character of it, whatever a stranger sends. Each
+ * regular expression does, too.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import Router from '@koa/router'
+import fc from 'fast-check'
+import Koa, { type Middleware } from 'koa'
+import compose from 'koa-compose'
+import {
+  apiKeyCookie,
+  apiKeyHeader,
+  apiKeyQuery,
+  formAuth,
+  httpBasicAuth,
+  httpBearer,
+  sessionAuth,
+  throttled,
+  withAuth,
+} from 'koa-with-auth'
+import { httpJwt } from 'koa-with-auth/jwt'
+import { apiKeys, memoryKeyStore } from 'koa-with-auth/keys'
+import { sessions } from 'koa-with-auth/sessions'
+import { begin, codes, finish, linkPage, mailed, resetLink, spentOver } from 'koa-with-auth/sign-in'
+import { backChannel, oidc, signedOut } from 'koa-with-auth/sign-in/oidc'
+import { memoryPasskeyStore, passkeys } from 'koa-with-auth/sign-in/passkeys'
+import { memoryStore } from 'koa-with-auth/sessions'
+import { mockRequest } from 'koa-with-auth/testing'
+import { RateLimiterMemory } from 'rate-limiter-flexible'
+import { analyse } from 'scslre'
+import ts from 'typescript'
+import { describe, expect, it } from 'vitest'
+import { signingKey } from '../support/servers/identityProvider.js'
+import { repository } from '../support/projects/typecheck.js'
+import { stepsOf } from '../support/runs/steps.js'
+import { strongKey } from '../support/sites/sessionsApp.js'
+
+// -------------------------------------------------------------------------------------
+// an application with everything that strangers can ask
+// -------------------------------------------------------------------------------------
+
+const limiter = new RateLimiterMemory({ points: 1_000_000, duration: 900 })
+const nobody = () => false
+const nothing = () => undefined
+
+const site = async () => {
+  const app = new Koa({ keys: [strongKey], proxy: true })
+  const store = memoryStore()
+  sessions(app, { loadUser: () => undefined, isActive: nobody, origin: 'https://shop.example', store })
+  const provider = oidc({
+    issuer: 'https://provider.example',
+    client: { id: 'shop', secret: 'a secret of the client' },
+    callback: '/callback',
+    responseMode: 'form_post',
+  })
+  const passkey = passkeys({
+    rp: { id: 'shop.example', name: 'Shop' },
+    origins: ['https://shop.example'],
+    store: memoryPasskeyStore(),
+    nameOf: ({ username }) => username,
+  })
+  const mail = mailed({ limiter, path: '/mail/link', send: nothing })
+  const reset = resetLink({ limiter, path: '/reset/link', send: nothing, accountOf: nothing })
+  const code = codes({ factors: [{ method: 'none', verify: () => Promise.resolve(false) }], limiter })
+  const { jwk } = await signingKey('ES256', 'one')
+  const issuer = { issuer: 'https://provider.example', jwks: { keys: [jwk] } }
+  const issued = { issuer, audience: 'shop' }
+  const dpop = { dpop: { spent: spentOver(store), origin: 'https://shop.example' } }
+  const keys = apiKeys({ prefix: 'shop', store: memoryKeyStore() })
+  const parsed: Middleware = async (ctx, next) => {
+    Object.assign(ctx.request, { body: Object.fromEntries(new URLSearchParams(ctx.querystring)) })
+    await next()
+  }
+  const router = new Router()
+  const guarded = {
+    '/bearer': httpBearer({ authenticate: nobody }),
+    '/basic': throttled({ limiter })(httpBasicAuth({ authenticate: nobody })),
+    '/header': apiKeyHeader({ paramName: 'X-Key', authenticate: keys.authenticate }),
+    '/cookie': apiKeyCookie({ paramName: 'key', authenticate: nobody }),
+    '/query': apiKeyQuery({ paramName: 'key', authenticate: nobody }),
+    '/session': sessionAuth(),
+    '/jwt': httpJwt(issued),
+    '/dpop': httpJwt({ ...issued, bound: dpop }),
+  }
+  for (const [path, guard] of Object.entries(guarded)) router.all(path, withAuth(guard), nothing)
+  router.post('/form', parsed, withAuth(formAuth({ fields: ['username', 'password'], authenticate: nobody })), nothing)
+  const open = withAuth(null)
+  for (const one of [mail, reset]) router.all(`/begin/${one.name}`, open, begin(one))
+  router.all('/finish/mail', open, finish(mail, nobody))
+  router.all('/finish/reset', open, finish(reset, nobody))
+  router.all('/finish/code', open, finish(code, nobody))
+  router.all('/begin/passkey', open, begin(passkey))
+  router.all('/finish/passkey', open, finish(passkey, nobody))
+  router.all('/callback', open, finish(provider, nobody))
+  router.all('/back-channel', open, backChannel(provider, { user: nothing }))
+  router.all('/out', open, signedOut(provider, { callback: '/out' }))
+  router.all('/link', open, linkPage({ title: 'Link', button: 'Go' }))
+  app.use(router.routes())
+  const paths = router.stack.map(({ path }) => String(path))
+  return { app, paths, run: compose(app.middleware) }
+}
+
+// -------------------------------------------------------------------------------------
+// what strangers send
+// -------------------------------------------------------------------------------------
+
+const pieces = [
+  ...'&=;,: .%+"\\[]{}()/?@<>-_~*\t',
+  '\u0300',
+  'a',
+  'B',
+  '0',
+  '%2e',
+  '[]',
+  '[a]',
+  '::',
+  '..',
+  '{"a":',
+  'q=0.',
+  '#',
+]
+
+/** A pattern that is repeated; `#` is another word each time. */
+const pattern = fc.array(fc.constantFrom(...pieces), { minLength: 1, maxLength: 4 }).map((parts) => parts.join(''))
+
+const filled = (unit: string, length: number): string => {
+  let text = ''
+  for (let at = 0; text.length < length; at++) text += unit.replaceAll('#', at.toString(36))
+  return text.slice(0, length)
+}
+
+// What is before it, so that it gets as far as the reader of such a value
+const starts = [
+  '',
+  'Bearer ',
+  'Basic ',
+  'DPoP ',
+  'key=',
+  'browser=',
+  'koa.sess=',
+  'https://',
+  'logout_token=',
+  'handle=',
+  'state=',
+  '"',
+  '{"handle":"',
+]
+const fields = [
+  ...[
+    'Authorization',
+    'Cookie',
+    'X-Key',
+    'Origin',
+    'Accept',
+    'Content-Type',
+    'DPoP',
+    'X-Forwarded-For',
+    'X-Forwarded-Host',
+  ],
+  ...['Sec-Fetch-Site', 'Sec-Fetch-Dest', 'Sec-Purpose', 'Content-Length'],
+]
+const HEADERS = 15_000
+const BODY = 65_000
+
+interface Shape {
+  readonly start: string
+  readonly unit: string
+  readonly isEncoded: boolean
+}
+
+const textOf = ({ start, unit, isEncoded }: Shape, length: number): string => {
+  const text = filled(unit, length)
+  return start + (isEncoded ? Buffer.from(text).toString('base64url').slice(0, length) : text)
+}
+
+const shape = fc.record({ start: fc.constantFrom(...starts), unit: pattern, isEncoded: fc.boolean() })
+const place = fc.oneof(
+  fc.record({ in: fc.constant('header' as const), name: fc.constantFrom(...fields) }),
+  fc.record({ in: fc.constant('query' as const), name: fc.constant('') }),
+  fc.record({ in: fc.constant('path' as const), name: fc.constant('') }),
+  fc.record({
+    in: fc.constant('body' as const),
+    name: fc.constantFrom('application/x-www-form-urlencoded', 'application/json', 'text/plain'),
+  }),
+)
+
+/** The steps of one request, and its length. */
+const requested = async (
+  { app, run }: Awaited<ReturnType<typeof site>>,
+  path: string,
+  at: { readonly in: 'header' | 'query' | 'path' | 'body'; readonly name: string },
+  given: Shape,
+  part = 1,
+): Promise<{ readonly steps: number; readonly length: number }> => {
+  const text = textOf(given, (at.in === 'body' ? BODY : HEADERS) / part)
+  const isBody = at.in === 'body'
+  const type = isBody ? at.name : 'application/x-www-form-urlencoded'
+  const lines = [
+    ['Host', 'shop.example'],
+    ['Content-Type', type],
+    ...(isBody ? [['Content-Length', String(Buffer.byteLength(text))]] : []),
+  ].filter(([name]) => at.in !== 'header' || name !== at.name)
+  const request = mockRequest(
+    {
+      method: at.in === 'query' || at.in === 'path' ? 'GET' : 'POST',
+      url: at.in === 'query' ? `${path}?${encodeURI(text)}` : at.in === 'path' ? `${path}/${encodeURI(text)}` : path,
+      // Safe: pairs
+      fields: [...lines, ...(at.in === 'header' ? [[at.name, text]] : [])] as [string, string][],
+      remoteAddress: '203.0.113.7',
+    },
+    app,
+  )
+  if (isBody) request.req.push(text)
+  request.req.push(null)
+  const ctx = request.ctx
+  const steps = await stepsOf(() =>
+    run(ctx).catch((error: unknown) => {
+      const { status = 500 } = error as { status?: number }
+      if (status >= 500) throw error
+    }),
+  )
+  return { steps, length: Math.max(text.length, request.url.length) }
+}
+
+// A router compares a path with each of its routes
+const PER_CHARACTER = 300
+const ALWAYS = 50_000
+
+const form = 'application/x-www-form-urlencoded'
+type Place = Parameters<typeof requested>[2]
+
+/** What took quadratic time somewhere. */
+const known: ReadonlyArray<[Place, Shape]> = [
+  [
+    { in: 'body', name: form },
+    { start: '', unit: '#&', isEncoded: false },
+  ],
+  [
+    { in: 'body', name: form },
+    { start: '', unit: 'a=1&', isEncoded: false },
+  ],
+  [
+    { in: 'header', name: 'Accept' },
+    { start: '"', unit: ',', isEncoded: false },
+  ],
+  [
+    { in: 'header', name: 'Authorization' },
+    { start: 'Basic ', unit: '\u0300\u0334', isEncoded: true },
+  ],
+  [
+    { in: 'header', name: 'Cookie' },
+    { start: '', unit: '; ', isEncoded: false },
+  ],
+]
+
+describe('A-43 a request costs a few steps for each of its characters', () => {
+  it('wherever a stranger writes something', async () => {
+    const served = await site()
+    await fc.assert(
+      fc.asyncProperty(place, shape, async (at, given) => {
+        for (const path of served.paths) {
+          const { steps, length } = await requested(served, path, at, given)
+          expect([path, steps < PER_CHARACTER * length + ALWAYS]).toEqual([path, true])
+        }
+      }),
+      { numRuns: 40, examples: known.map((one) => [...one]) },
+    )
+  })
+})
+
+// -------------------------------------------------------------------------------------
+// regular expressions
+// -------------------------------------------------------------------------------------
+
+/** Those that read nothing of a request. */
+const elsewhere: Readonly<Record<string, string>> = {
+  'audit/paths.ts': 'paths of routes',
+  'command/load.ts': 'messages of modules',
+  'core/functionName.ts': 'texts of functions',
+  'core/options.ts': 'texts of functions',
+  'guesses/Guess.ts': 'an address of at most 100 characters',
+  'jwt/httpIntrospection.ts': 'an option',
+  'passwords/StoredPassword.ts': 'a hash that the application keeps',
+  'stores/sqlite.ts': 'an option',
+  'testing/attacks.ts': 'what tests send',
+}
+
+const src = `${repository}src/`
+
+const slowIn = (file: string): ReadonlyArray<string> => {
+  const found: string[] = []
+  const visit = (node: ts.Node): void => {
+    if (ts.isRegularExpressionLiteral(node)) {
+      const end = node.text.lastIndexOf('/')
+      const { reports } = analyse({ source: node.text.slice(1, end), flags: node.text.slice(end + 1) })
+      if (reports.length > 0) found.push(node.text)
+    }
+    ts.forEachChild(node, visit)
+  }
+  visit(ts.createSourceFile(file, readFileSync(src + file, 'utf8'), ts.ScriptTarget.ES2022))
+  return found
+}
+
+describe('A-43 each regular expression that reads a request', () => {
+  it('takes time in proportion to it', () => {
+    const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
+    expect(files.length).toBeGreaterThan(100)
+    expect(files.filter((file) => slowIn(file).length > 0 && !Object.hasOwn(elsewhere, file))).toEqual([])
+  })
+
+  it('is noticed if it does not', () => {
+    expect(analyse({ source: '^(a+)+$', flags: '' }).reports).not.toEqual([])
+    expect(analyse({ source: '\\s*\\n', flags: '' }).reports).not.toEqual([])
+  })
+})
