@@ -21,7 +21,7 @@ const hangs = 300_000
 const shared = {
   isolate: false,
   setupFiles: ['spec/support/runs/sharedProcess.ts'],
-  globalSetup: ['spec/support/runs/madeOnce.ts'],
+  globalSetup: ['spec/support/runs/madeOnce.ts', 'spec/support/runs/redisOfRun.ts'],
   // specs wait for the warnings that they cause, and Node would print all of them
   execArgv: ['--no-warnings'],
   testTimeout: hangs,
@@ -72,7 +72,9 @@ const facts = levelSpecs('router-facts.http', 'cases.http')
 const levels = [...facts, ...levelSpecs('levels.http', 'methods.http', 'params.http', 'putput.http', 'behind.http')]
 const again = [
   // the number of cases that a law has, and not a part
-  suite('all cases', ['spec/**/*.law.spec.ts'], { CASES: 'all' }),
+  suite('all cases', ['spec/**/*.law.spec.ts', 'spec/**/*{SessionStore,KeyStore,stores}.unit.spec.ts'], {
+    CASES: 'all',
+  }),
   // both ends of the peer range whole, those between by the facts that the layer rests on
   on('koa-router-12', 'koa-2', levels),
   on('koa-router-13', 'koa-2', facts),

@@ -11,7 +11,8 @@ import { exampleApp } from '../../examples/api/app.js'
 import { openDatabase } from '../../examples/api/database.js'
 import { clientKeys, withDemoKey } from '../../examples/api/clients.js'
 import { redisTokens, type Tokens } from '../../examples/api/tokens.js'
-import { describeWithRedis, redisServer } from '../support/servers/redisServer.js'
+import { redisDatabase } from '../support/servers/redisDatabase.js'
+import { describeWithRedis } from '../support/servers/redisServer.js'
 import { ask, listen } from '../support/servers/server.js'
 
 let folder: string
@@ -124,7 +125,7 @@ describe('POST /logout-everywhere', () => {
 })
 
 describeWithRedis('POST /logout-everywhere with tokens in Redis', () => {
-  const server = redisServer()
+  const server = redisDatabase()
   it('E2 ends the sessions and the tokens of one user only (Redis)', async () => {
     const client = await createClient({ url: server().url }).connect()
     onTestFinished(() => client.destroy())

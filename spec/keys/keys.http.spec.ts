@@ -22,7 +22,8 @@ import { sqliteKeyStore } from 'koa-with-auth/sqlite'
 import { pipe } from 'fp-ts/lib/function.js'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { noted } from '../support/stores/keyStores.js'
-import { describeWithRedis, redisServer } from '../support/servers/redisServer.js'
+import { redisDatabase } from '../support/servers/redisDatabase.js'
+import { describeWithRedis } from '../support/servers/redisServer.js'
 import { ask, listen, serve } from '../support/servers/server.js'
 import { clients, sqliteFile, type Connected } from '../support/stores/sessionStores.js'
 
@@ -168,7 +169,7 @@ describe('K-07 no secret is in a response, a record, the database, an error or a
   })
 
   describeWithRedis('Redis', () => {
-    const server = redisServer()
+    const server = redisDatabase()
     let connected: Connected
     beforeAll(async () => {
       connected = await clients['the official client, RESP3']!(server())

@@ -9,7 +9,8 @@ import { redisKeyStore } from 'koa-with-auth/redis'
 import { sqliteKeyStore } from 'koa-with-auth/sqlite'
 import { mockRequest } from 'koa-with-auth/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { describeWithRedis, redisServer } from '../support/servers/redisServer.js'
+import { redisDatabase } from '../support/servers/redisDatabase.js'
+import { describeWithRedis } from '../support/servers/redisServer.js'
 import { clients, sqliteFile, type Connected } from '../support/stores/sessionStores.js'
 
 const request = mockRequest({})
@@ -72,7 +73,7 @@ describe('two connections to one SQLite file', () => {
 })
 
 describeWithRedis('two connections to one Redis', () => {
-  const server = redisServer()
+  const server = redisDatabase()
   const connected: Connected[] = []
   beforeAll(async () => {
     for (const name of ['the official client, RESP3', 'ioredis']) connected.push(await clients[name]!(server()))

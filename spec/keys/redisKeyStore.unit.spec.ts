@@ -8,7 +8,8 @@ import { apiKeys, type ApiKey, type ApiKeys } from 'koa-with-auth/keys'
 import { redisKeyStore } from 'koa-with-auth/redis'
 import { mockRequest } from 'koa-with-auth/testing'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { describeWithRedis, redisServer } from '../support/servers/redisServer.js'
+import { redisDatabase } from '../support/servers/redisDatabase.js'
+import { describeWithRedis } from '../support/servers/redisServer.js'
 import { clients, type Connected } from '../support/stores/sessionStores.js'
 
 const PREFIX = '{lost}:'
@@ -23,7 +24,7 @@ const lost = (what: RegExp) =>
   expect.objectContaining({ status: 503, cause: expect.objectContaining({ message: expect.stringMatching(what) }) })
 
 describeWithRedis('what Redis has lost', () => {
-  const server = redisServer()
+  const server = redisDatabase()
   describe.each(Object.entries(clients))('%s', (_name, connect) => {
     let connected: Connected
     let keys: ApiKeys<string>
@@ -37,7 +38,7 @@ describeWithRedis('what Redis has lost', () => {
     })
     afterAll(() => connected?.disconnect())
     beforeEach(async () => {
-      await server().send('FLUSHALL')
+      await server().send('FLUSHDB')
       const store = redisKeyStore({ command: connected.command, prefix: PREFIX })
       keys = apiKeys({ prefix: 'acme', adopted: /^old-/, touch: false, store })
     })

@@ -4,7 +4,8 @@ import type { SessionStore } from 'koa-with-auth/sessions'
 import { redisStore } from 'koa-with-auth/redis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { koaSessionStore } from '../../src/sessions/koaSessionStore.js'
-import { describeWithRedis, missingRedis, redisServer } from '../support/servers/redisServer.js'
+import { redisDatabase } from '../support/servers/redisDatabase.js'
+import { describeWithRedis, missingRedis } from '../support/servers/redisServer.js'
 import { clients, type Connected } from '../support/stores/sessionStores.js'
 
 const LONG = 60_000
@@ -105,7 +106,7 @@ it('without redis-server, suites are skipped with a message, and fail if CI is s
 })
 
 describeWithRedis('on a server', () => {
-  const server = redisServer()
+  const server = redisDatabase()
   let connected: Connected
   beforeAll(async () => {
     connected = await clients['the official client, RESP3']!(server())
@@ -115,7 +116,7 @@ describeWithRedis('on a server', () => {
 
   it('Redis itself deletes what is over: nothing is left', async () => {
     const store = redisStore({ command: connected.command })
-    await raw('FLUSHALL')
+    await raw('FLUSHDB')
     await store.insert('a', 'text', 20)
     await store.end('b', 20)
     await store.mark('user', 'mark', 20)
@@ -142,7 +143,7 @@ describeWithRedis('on a server', () => {
   })
 
   it('Redis contains only digests of ids', async () => {
-    await raw('FLUSHALL')
+    await raw('FLUSHDB')
     const store = koaSessionStore(redisStore({ command: connected.command }), { lifetime: LONG, maxLength: 100 })
     const id = randomUUID()
     await store.set(id, { a: 1 }, LONG, { ctx: {} })

@@ -56,20 +56,28 @@ export const freePort = (): Promise<number> =>
     })
   })
 
+// What has not come after minutes does not come, however busy the machine is
+const HANGS = 120_000
+
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
 const encoded = (args: ReadonlyArray<string>): string =>
   `*${args.length}\r\n${args.map((arg) => `$${Buffer.byteLength(arg)}\r\n${arg}\r\n`).join('')}`
 
-// Enough for short replies, which arrive in one piece
-export const sendTo = (port: number, args: ReadonlyArray<string>): Promise<string> =>
+/** Sends one command to a database. Enough for short replies, which arrive in one piece. */
+export const sendTo = (port: number, args: ReadonlyArray<string>, database?: number): Promise<string> =>
   new Promise((resolve, reject) => {
-    const socket = connect(port, '127.0.0.1', () => socket.write(encoded(args)))
-    socket.setTimeout(2000, () => socket.destroy(new Error('redis-server does not answer')))
+    const select = database === undefined ? '' : encoded(['SELECT', String(database)])
+    const selected = database === undefined ? '' : '+OK\r\n'
+    const socket = connect(port, '127.0.0.1', () => socket.write(select + encoded(args)))
+    let received = ''
     socket.on('error', reject)
-    socket.once('data', (data) => {
+    socket.on('close', () => reject(new Error('redis-server closed the connection')))
+    socket.on('data', (data) => {
+      received += data.toString()
+      if (received.length <= selected.length) return
       socket.destroy()
-      resolve(data.toString())
+      resolve(received.slice(selected.length))
     })
   })
 
@@ -85,7 +93,7 @@ export const commandsIn = (stats: string): Record<string, number> => {
 }
 
 const untilReady = async (port: number, child: ChildProcess): Promise<void> => {
-  for (const until = Date.now() + 10_000; Date.now() < until; await pause(20)) {
+  for (const until = Date.now() + HANGS; Date.now() < until; await pause(20)) {
     if (child.exitCode !== null) throw new Error(`redis-server ended with ${child.exitCode}`)
     if ((await sendTo(port, ['PING']).catch(() => '')).startsWith('+PONG')) return
   }
@@ -94,7 +102,7 @@ const untilReady = async (port: number, child: ChildProcess): Promise<void> => {
 
 const untilFormed = async (port: number): Promise<void> => {
   await sendTo(port, ['CLUSTER', 'ADDSLOTSRANGE', '0', '16383'])
-  for (const until = Date.now() + 10_000; Date.now() < until; await pause(50)) {
+  for (const until = Date.now() + HANGS; Date.now() < until; await pause(50)) {
     if ((await sendTo(port, ['CLUSTER', 'INFO'])).includes('cluster_state:ok')) return
   }
   throw new Error('the cluster did not form')
@@ -114,7 +122,10 @@ export const startRedis = async ({
   const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-redis-'))
   const persistence = persistent ? ['--appendonly', 'yes', '--appendfsync', 'always'] : ['--appendonly', 'no']
   // Its second port is 10000 higher by default, which may not be a valid port
-  const clustering = cluster ? ['--cluster-port', String(await freePort()), ...clusterOfOne] : []
+  const clustering = cluster
+    ? ['--cluster-port', String(await freePort()), ...clusterOfOne]
+    : // one for each suite that shares a server
+      ['--databases', '5000']
   const own = [
     '--port',
     String(port),
@@ -176,7 +187,7 @@ export const redisServer = (options: RedisServerOptions = {}): (() => RedisServe
   let server: RedisServer | undefined
   beforeAll(async () => {
     server = await startRedis(options)
-  }, 30_000)
+  })
   afterAll(() => server?.close())
   return () => {
     if (server === undefined) throw new Error('not started yet: ask inside of a hook or a test')

@@ -1,10 +1,10 @@
 /**
- * Every store of one kind with its real database: memory, an SQLite file, Redis by each client that fits, alone and as a
- * cluster.
+ * Every store of one kind with its real database: memory, an SQLite file, Redis by the clients that fit, with all cases
+ * also as a cluster.
  */
 import { afterAll, beforeAll, describe } from 'vitest'
-import { describeWithRedis, redisServer, type RedisServer } from '../servers/redisServer.js'
-import { clients, clusterClients, sqliteFile, type Connected } from './sessionStores.js'
+import type { RedisDatabase } from '../servers/redisDatabase.js'
+import { describeClients, sqliteFile, type Connected } from './sessionStores.js'
 
 /** A suite for every store. */
 export type Suite<S> = (store: () => S, name: string) => void
@@ -18,8 +18,8 @@ interface Makers<S> {
 
 const describeClient = <S>(
   name: string,
-  connect: (server: RedisServer) => Promise<Connected>,
-  server: () => RedisServer,
+  connect: (server: RedisDatabase) => Promise<Connected>,
+  server: () => RedisDatabase,
   redis: Makers<S>['redis'],
   suite: Suite<S>,
 ): void => {
@@ -30,7 +30,7 @@ const describeClient = <S>(
       connected = await connect(server())
       // So that they do not share keys on one server
       store = redis({ command: connected.command, prefix: `{${name}}:` })
-    }, 20_000)
+    })
     afterAll(async () => {
       await connected?.disconnect()
     })
@@ -38,7 +38,7 @@ const describeClient = <S>(
   })
 }
 
-/** Runs a suite on every store of a kind, such as `KeyStore`, and on Redis with every client. */
+/** Runs a suite on every store of a kind, such as `KeyStore`, and on Redis with several clients. */
 export const describeEveryStore = <S>(kind: string, { memory, sqlite, redis }: Makers<S>, suite: Suite<S>): void => {
   describe(`memory${kind}`, () => {
     const store = memory()
@@ -49,12 +49,5 @@ export const describeEveryStore = <S>(kind: string, { memory, sqlite, redis }: M
     afterAll(() => store.close())
     suite(() => store, `sqlite${kind}`)
   })
-  for (const cluster of [false, true]) {
-    describeWithRedis(cluster ? `redis${kind} on a cluster` : `redis${kind}`, () => {
-      const server = redisServer({ cluster })
-      for (const [name, connect] of Object.entries(cluster ? clusterClients : clients)) {
-        describeClient(name, connect, server, redis, suite)
-      }
-    })
-  }
+  describeClients(`redis${kind}`, (name, connect, server) => describeClient(name, connect, server, redis, suite))
 }

@@ -8,7 +8,9 @@ import { redisStore, type RedisStoreOptions } from 'koa-with-auth/redis'
 import { sqliteStore } from 'koa-with-auth/sqlite'
 import { createClient, createCluster, RESP_TYPES } from 'redis'
 import { afterAll, beforeAll, describe } from 'vitest'
-import { describeWithRedis, redisServer, type RedisServer } from '../servers/redisServer.js'
+import { hasAllCases } from '../runs/samples.js'
+import { redisDatabase, type RedisDatabase } from '../servers/redisDatabase.js'
+import { describeWithRedis, redisServer } from '../servers/redisServer.js'
 
 type Command = RedisStoreOptions['command']
 
@@ -26,7 +28,7 @@ const official = async (url: string, RESP: 2 | 3): Promise<Connected> => {
 }
 
 /** The clients, by the names in tests. */
-export const clients: Readonly<Record<string, (server: RedisServer) => Promise<Connected>>> = {
+export const clients: Readonly<Record<string, (server: RedisDatabase) => Promise<Connected>>> = {
   'the official client, RESP3': ({ url }) => official(url, 3),
   'the official client, RESP2': ({ url }) => official(url, 2),
   'the official client, buffers': async ({ url }) => {
@@ -34,13 +36,13 @@ export const clients: Readonly<Record<string, (server: RedisServer) => Promise<C
     await client.connect()
     return { command: (args) => client.sendCommand(args), disconnect: () => client.destroy() }
   },
-  ioredis: async ({ port }) => {
-    const client = new Redis(port, '127.0.0.1', { maxRetriesPerRequest: 1 })
+  ioredis: async ({ url }) => {
+    const client = new Redis(url, { maxRetriesPerRequest: 1 })
     client.on('error', () => {})
     return { command: ([name = '', ...rest]) => client.call(name, ...rest), disconnect: () => client.disconnect() }
   },
-  'ioredis, buffers': async ({ port }) => {
-    const client = new Redis(port, '127.0.0.1')
+  'ioredis, buffers': async ({ url }) => {
+    const client = new Redis(url)
     return {
       command: ([name = '', ...rest]) => client.callBuffer(name, ...rest),
       disconnect: () => client.disconnect(),
@@ -91,8 +93,8 @@ const describeSqlite = (suite: (store: () => SessionStore, name: string) => void
 
 const describeClient = (
   name: string,
-  connect: (server: RedisServer) => Promise<Connected>,
-  server: () => RedisServer,
+  connect: (server: RedisDatabase) => Promise<Connected>,
+  server: () => RedisDatabase,
   suite: (store: () => SessionStore, name: string) => void,
 ): void => {
   describe(name, () => {
@@ -102,7 +104,7 @@ const describeClient = (
       connected = await connect(server())
       // So that they do not share keys on one server
       store = redisStore({ command: connected.command, prefix: `${name}:` })
-    }, 20_000)
+    })
     afterAll(async () => {
       await connected?.disconnect()
     })
@@ -110,24 +112,35 @@ const describeClient = (
   })
 }
 
-/** Runs a suite on every store, and on Redis with every client. */
+/** A suite on Redis, with two clients. With all cases: with every client, also on a cluster. */
+export const describeClients = (
+  name: string,
+  suite: (name: string, connect: (server: RedisDatabase) => Promise<Connected>, server: () => RedisDatabase) => void,
+): void => {
+  describeWithRedis(name, () => {
+    const server = redisDatabase()
+    const all = Object.entries(clients)
+    const some = all.filter(([client]) => hasAllCases || client === 'ioredis' || client.endsWith('RESP3'))
+    for (const [client, connect] of some) suite(client, connect, server)
+  })
+  if (!hasAllCases) return
+  describeWithRedis(`${name} on a cluster`, () => {
+    const server = redisServer({ cluster: true })
+    for (const [client, connect] of Object.entries(clusterClients)) suite(client, connect, server)
+  })
+}
+
+/** Runs a suite on every store, and on Redis with several clients. */
 export const describeEveryStore = (suite: (store: () => SessionStore, name: string) => void): void => {
   describeEmbedded(suite)
-  for (const cluster of [false, true]) {
-    describeWithRedis(cluster ? 'redisStore on a cluster' : 'redisStore', () => {
-      const server = redisServer({ cluster })
-      for (const [name, connect] of Object.entries(cluster ? clusterClients : clients)) {
-        describeClient(name, connect, server, suite)
-      }
-    })
-  }
+  describeClients('redisStore', (name, connect, server) => describeClient(name, connect, server, suite))
 }
 
 /** Runs a suite on SQLite and on Redis, the stores for production. */
 export const describeLastingStores = (suite: (store: () => SessionStore) => void): void => {
   describeSqlite(suite)
   describeWithRedis('redisStore', () => {
-    describeClient('the official client', ({ url }) => official(url, 3), redisServer(), suite)
+    describeClient('the official client', ({ url }) => official(url, 3), redisDatabase(), suite)
   })
 }
 
@@ -135,6 +148,6 @@ export const describeLastingStores = (suite: (store: () => SessionStore) => void
 export const describeEveryOther = (suite: (store: () => SessionStore) => void): void => {
   describeEmbedded(suite)
   describeWithRedis('redisStore', () => {
-    describeClient('the official client', ({ url }) => official(url, 3), redisServer(), suite)
+    describeClient('the official client', ({ url }) => official(url, 3), redisDatabase(), suite)
   })
 }
