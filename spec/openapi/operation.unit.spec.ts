@@ -8,6 +8,7 @@ import type { Schema } from 'koa-with-auth'
 import { openApi } from 'koa-with-auth/openapi'
 import * as v from 'valibot'
 import { z } from 'zod'
+import { operationMark } from '../../src/core/data.js'
 import { operation } from '../../src/openapi/operation.js'
 import { descriptionAmong } from '../../src/openapi/routes.js'
 
@@ -86,6 +87,43 @@ const pet = {
   properties: { name: { type: 'string' }, age: { type: 'number' } },
   required: ['name'],
 }
+
+describe('the responses of', () => {
+  it.each<readonly [string, Schema<unknown>]>([
+    ['zod', z.object({ name: z.string(), age: z.number().optional() })],
+    ['arktype, which is a function', type({ name: 'string', 'age?': 'number' })],
+    ['io-ts', t.type({ name: t.string, age: t.union([t.number, t.undefined]) })],
+  ])('%s have its JSON Schema, and the phrase of the status', (_library, schema) => {
+    const note = Reflect.get(
+      operation({ responses: { 200: schema, 404: { description: 'none' } } }),
+      operationMark,
+    ) as {
+      readonly options: { readonly responses: Record<string, unknown> }
+    }
+    expect(note.options.responses).toMatchObject({
+      200: { description: 'OK', content: { 'application/json': { schema: pet } } },
+      404: { description: 'none' },
+    })
+  })
+
+  it('a schema is described as it is written out, not as it is read', () => {
+    const born = z.string().transform((text) => text.length)
+    const note = Reflect.get(
+      operation({ responses: { 201: z.object({ at: born.pipe(z.number()) }) } }),
+      operationMark,
+    ) as {
+      readonly options: { readonly responses: Record<string, { readonly content: Record<string, { schema: object }> }> }
+    }
+    expect(note.options.responses['201']!.content['application/json']!.schema).toMatchObject({
+      properties: { at: { type: 'number' } },
+    })
+  })
+
+  it('what is no status is a TypeError', () => {
+    expect(() => operation({ responses: { ok: pet as never } })).toThrow(/ok is no status/)
+    expect(() => operation({ responses: { 200: 'x' as never } })).toThrow(TypeError)
+  })
+})
 
 describe('the body of', () => {
   it.each<readonly [string, Schema<unknown>]>([

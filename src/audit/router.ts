@@ -266,8 +266,8 @@ const middlewareName = (f: Function): string => {
 
 let allowedMethods: string | undefined
 
-// `allowedMethods()` has no name since @koa/router 15, and the same text for all routers
-const isAllowedMethods = (f: Function): boolean =>
+/** Whether a function is `allowedMethods()` of a router: it has no name since @koa/router 15, and the same text for all routers. */
+export const isAllowedMethods = (f: Function): boolean =>
   textOf(originalOf(f)) === (allowedMethods ??= textOf(newRouter().allowedMethods()))
 
 const textOf = (f: Function): string => Function.prototype.toString.call(f)

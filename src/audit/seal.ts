@@ -40,7 +40,7 @@ import {
 } from './policy.js'
 import { findingsOf, findingsOfPolicy, linesOfRouter, sameWordsIn, type Finding } from './findings.js'
 import { decidersIn, noRouterIn, readApplication } from './application.js'
-import { auditOf, routerReadingOf, type RouterReading } from './router.js'
+import { auditOf, isAllowedMethods, routerReadingOf, type RouterReading } from './router.js'
 
 /** The operations and functions that findings are about. */
 type Listed = Pick<RouterReading, 'routes' | 'middleware'>
@@ -107,8 +107,14 @@ const unlistedAmong = ({ routes, middleware }: Listed, allowed: Allowed): ((f: F
   return (f) => {
     const original = originalOf(f)
     const isWrapped = wrapped.some(({ name, length }) => name === original.name && length === original.length)
-    // `authSettings` and `sessions` answer nothing themselves
-    return !isSettings(f) && !(upgradeMark in f) && !allowed.middleware.includes(original) && !isWrapped
+    // `authSettings` and `sessions` answer nothing themselves, and `allowedMethods()` of a router only names methods
+    return (
+      !isSettings(f) &&
+      !(upgradeMark in f) &&
+      !allowed.middleware.includes(original) &&
+      !isWrapped &&
+      !isAllowedMethods(f)
+    )
   }
 }
 

@@ -3,6 +3,7 @@
  *
  * It does nothing to a request. It does not say what guards the operation: that is read from the guard.
  */
+import { STATUS_CODES } from 'node:http'
 import type { Next } from 'koa'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import {
@@ -25,14 +26,23 @@ import type * as t from 'io-ts'
 
 type Body = OpenAPIV3_1.RequestBodyObject | OpenAPIV3_1.ReferenceObject
 
+type ResponseGiven = OpenAPIV3_1.ResponseObject | OpenAPIV3_1.ReferenceObject | Schema<unknown>
+
 /** OpenAPI 3.1's Operation Object without `security`, which comes from the guard. */
-export type OperationOptions = OrUndefined<Omit<OpenAPIV3_1.OperationObject, 'security' | 'requestBody'>> & {
+export type OperationOptions = OrUndefined<
+  Omit<OpenAPIV3_1.OperationObject, 'security' | 'requestBody' | 'responses'>
+> & {
   readonly security?: undefined
   /**
    * The Request Body Object, or what the handler decodes the JSON body with: a codec of io-ts, or a Standard Schema, such as one of
    * zod, valibot and arktype. It is only described, not decoded. The docs page has a field for it.
    */
   readonly requestBody?: Body | Schema<unknown> | undefined
+  /**
+   * By status: a Response Object, or what the JSON body is made with: a codec of io-ts, or a Standard Schema, as `requestBody`. So
+   * clients that are generated from the document know the type. Nothing is checked at run time.
+   */
+  readonly responses?: Readonly<Record<string, ResponseGiven | undefined>> | undefined
   /** Leaves the operation out of the document. */
   readonly undocumented?: boolean | undefined
   readonly [extension: `x-${string}`]: unknown
@@ -68,6 +78,19 @@ const bodyLike: Check = (where, value) => {
   }
 }
 
+const statusOrRange = /^(?:[1-5]\d\d|[1-5]XX|default)$/
+
+const responsesLike: Check = (where, value) => {
+  object(where, value)
+  // Safe: `object` has checked it
+  for (const [status, one] of Object.entries(value as object)) {
+    if (!statusOrRange.test(status) && !status.startsWith('x-')) {
+      throw new TypeError(`${where}: ${status} is no status, such as 200, 4XX or default`)
+    }
+    if (one !== undefined && !isStandard(one) && !isCodec(one)) object(`${where}: ${status}`, one)
+  }
+}
+
 const readOff: Check = (where, value) => {
   if (value === undefined) return
   throw new TypeError(`${where}: it comes from the guard of the operation; write withAuth(a) after it`)
@@ -81,7 +104,7 @@ const checks: Checks<OperationOptions> = {
   operationId: maybe(string),
   parameters: maybe(list),
   requestBody: maybe(bodyLike),
-  responses: maybe(object),
+  responses: maybe(responsesLike),
   callbacks: maybe(object),
   deprecated: maybe(flag),
   servers: maybe(list),
@@ -115,9 +138,10 @@ const checks: Checks<OperationOptions> = {
  */
 export const operation = (description: OperationOptions): Described => {
   checkOptions('operation', withoutExtensions(description), checks)
-  const { requestBody: body, ...options } = withoutUndefined(description)
+  const { requestBody: body, responses: given, ...options } = withoutUndefined(description)
   const requestBody = body && requestBodyOf('operation({ requestBody })', body)
-  return described({ options: { ...options, ...(requestBody !== undefined && { requestBody }) } })
+  const responses = given && responsesFrom(given)
+  return described({ options: { ...options, ...(requestBody && { requestBody }), ...(responses && { responses }) } })
 }
 
 declareFactory('operation', operation)
@@ -149,7 +173,10 @@ export const withoutExtensions = <T>(options: T): T =>
       (Object.fromEntries(Object.entries(options).filter(([name]) => !name.startsWith('x-'))) as T)
 
 /** What is described: the same options, with the Request Body Object of a schema. */
-export type DescribedOperation = Given<Omit<OperationOptions, 'requestBody'>> & { readonly requestBody?: Body }
+export type DescribedOperation = Given<Omit<OperationOptions, 'requestBody' | 'responses'>> & {
+  readonly requestBody?: Body
+  readonly responses?: OpenAPIV3_1.ResponsesObject
+}
 
 /** What a JSON body must look like (JSON Schema 2020-12); empty: anything. */
 type JsonSchema = Readonly<Record<string, unknown>>
@@ -161,8 +188,21 @@ type JsonSchema = Readonly<Record<string, unknown>>
  * has no JSON Schema is described as any JSON.
  */
 export const requestBodyOf = (where: string, given: Body | Schema<unknown>): Body => {
-  if (isStandard(given)) return jsonBody(fromStandard(standardOf(where, given)))
+  if (isStandard(given)) return jsonBody(fromStandard(standardOf(where, given), 'input'))
   return isCodec(given) ? jsonBody(fromCodec(given)) : given
+}
+
+const responsesFrom = (given: NonNullable<OperationOptions['responses']>): OpenAPIV3_1.ResponsesObject =>
+  Object.fromEntries(
+    Object.entries(given).flatMap(([status, one]) => (one === undefined ? [] : [[status, responseOf(status, one)]])),
+  )
+
+const responseOf = (status: string, given: ResponseGiven): OpenAPIV3_1.ResponseObject | OpenAPIV3_1.ReferenceObject => {
+  if (!isStandard(given) && !isCodec(given)) return given
+  const schema = isStandard(given)
+    ? fromStandard(standardOf(`operation({ responses: { ${status} } })`, given), 'output')
+    : fromCodec(given)
+  return { description: STATUS_CODES[status] ?? 'Response', content: { 'application/json': { schema } } }
 }
 
 const jsonBody = (schema: JsonSchema): OpenAPIV3_1.RequestBodyObject => ({
@@ -182,13 +222,13 @@ const jsonBody = (schema: JsonSchema): OpenAPIV3_1.RequestBodyObject => ({
 
 // Standard JSON Schema (https://standardschema.dev/json-schema): zod from 4.2 on, arktype, and `toStandardJsonSchema` of valibot.
 // It throws for what JSON Schema cannot say, such as a Date
-const fromStandard = (standard: StandardSchema['~standard']): JsonSchema => {
+const fromStandard = (standard: StandardSchema['~standard'], direction: 'input' | 'output'): JsonSchema => {
   try {
     // Safe: whatever it returns is made plain data, and anything else throws
     const { jsonSchema } = standard as unknown as {
-      readonly jsonSchema: { readonly input: (options: { readonly target: string }) => object }
+      readonly jsonSchema: Readonly<Record<typeof direction, (options: { readonly target: string }) => object>>
     }
-    const text = JSON.stringify(jsonSchema.input({ target: 'draft-2020-12' }))
+    const text = JSON.stringify(jsonSchema[direction]({ target: 'draft-2020-12' }))
     const parsed: unknown = JSON.parse(text)
     // a reference would be to the root of the document that the schema becomes a part of
     if (typeof parsed !== 'object' || Array.isArray(parsed) || text.includes('"$ref"')) return {}
