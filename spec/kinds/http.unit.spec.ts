@@ -319,3 +319,33 @@ describe('httpBearer', () => {
     })
   })
 })
+
+describe('httpBearer({ syntax })', () => {
+  const sanctum = httpBearer({ syntax: /\d+\|[A-Za-z0-9]+/g, authenticate: (_request, token) => ({ token }) })
+  const result = async (field: string) => sanctum(mockRequest({ fields: [['Authorization', field]] }))()
+
+  it.each(['Bearer 12|abc', 'bearer 12|abc', 'Bearer   12|abc'])('takes %j, again and again', async (field) => {
+    for (let n = 0; n < 3; n++) expect(await result(field)).toEqual(E.right({ token: '12|abc' }))
+  })
+
+  it.each([
+    'Bearer',
+    'Bearer ',
+    'Bearer 12|',
+    'Bearer 12|abc x',
+    'Bearer x12|abc',
+    'Bearer 12|abc|',
+    'Bearer 12|ab\u00e9',
+  ])('refuses %j: the whole token must match', async (field) => {
+    expect(await result(field)).toMatchObject({ left: { _tag: 'malformed', why: 'syntax' } })
+  })
+
+  it('is for its scheme only', async () => {
+    expect(await result('Bearer12|abc')).toMatchObject({ left: { _tag: 'absent' } })
+    expect(await result('Token 12|abc')).toMatchObject({ left: { _tag: 'absent' } })
+  })
+
+  it.each(['x', {}, 1, () => true])('is a TypeError if it is %o', (syntax) => {
+    expect(() => httpBearer({ syntax: syntax as never, authenticate: () => 1 })).toThrow(/syntax \}\) must be a RegExp/)
+  })
+})

@@ -64,6 +64,25 @@ const pattern =
 const TOKEN = String.raw`[A-Za-z0-9\-._~+/]+=*`
 const b64token = new RegExp(`^${TOKEN}$`)
 
+// RFC 9110 §5.5, without blanks: what else can stand in a field as one word
+const visible = /^[\x21-\x7e]+$/
+
+/** @internal `<scheme> <token>`, whose token matches `syntax` as a whole. */
+export const tokenLike = (scheme: string, syntax: RegExp): t.Type<string, string, unknown> => {
+  const whole = new RegExp(`^(?:${syntax.source})$`, syntax.flags.replaceAll(/[gy]/g, ''))
+  const isToken = (u: unknown): u is string => typeof u === 'string' && visible.test(u) && whole.test(u)
+  return codec(
+    `${scheme}Token`,
+    isToken,
+    (text) => {
+      const token = text.slice(scheme.length).trimStart()
+      const isOfScheme = text.slice(0, scheme.length).toLowerCase() === scheme.toLowerCase()
+      return isOfScheme && text.charAt(scheme.length) === ' ' && isToken(token) ? token : undefined
+    },
+    (token) => `${scheme} ${token}`,
+  )
+}
+
 /** @internal `<scheme> <b64token>`: the token, with the syntax of RFC 6750 §2.1 for any scheme. */
 export const tokenOf = (scheme: string): t.Type<string, string, unknown> => {
   // A scheme (a token of RFC 9110 §5.6.2) may contain characters that are special in a RegExp

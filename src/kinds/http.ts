@@ -3,12 +3,13 @@
  *
  * The token is read only from the Authorization header, not from a form or the query (RFC 9700 §4.3.2).
  */
+import { types } from 'node:util'
 import type { Request } from 'koa'
 import type { AuthError } from '../core/AuthError.js'
 import { authenticator, type Authenticator } from '../core/Authenticator.js'
 import * as Challenges from '../core/Challenge.js'
 import { make, type Challenge } from '../core/Challenge.js'
-import { BasicCredentials, tokenOf } from '../core/Credentials.js'
+import { BasicCredentials, tokenLike, tokenOf } from '../core/Credentials.js'
 import { documentation, documented, type HttpScheme } from '../core/Description.js'
 import { fromAuthorization } from '../core/RequestFields.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
@@ -89,6 +90,11 @@ export interface HttpBearerOptions<R> {
    * The challenge of a 401 names each. Default `['Bearer']`.
    */
   readonly schemes?: readonly [string, ...string[]] | undefined
+  /**
+   * What a whole token looks like, if it is no b64token (RFC 6750 §2.1), such as `/\d+\|\w+/` for `12|abc`. Blanks and what is not
+   * ASCII are refused in any case. Write it so that it takes linear time: a stranger chooses what it reads.
+   */
+  readonly syntax?: RegExp | undefined
   /** The format of the token, for the documentation, such as "JWT". */
   readonly bearerFormat?: string | undefined
   /** The longest credentials, scheme included, in characters. Default 8192. */
@@ -113,7 +119,7 @@ export interface HttpBearerOptions<R> {
  */
 export const httpBearer = <R>(options: HttpBearerOptions<R>): Authenticator<PrincipalFromAnswer<R>> => {
   const given = checkOptions('httpBearer', options, bearerChecks)
-  const { authenticate, realm, challenge = {}, schemes = ['Bearer'], bearerFormat, maxLength } = given
+  const { authenticate, realm, challenge = {}, schemes = ['Bearer'], bearerFormat, maxLength, syntax } = given
   const parameters = { ...(realm !== undefined && { realm }), ...challenge }
   const ofScheme = (name: string): Authenticator<PrincipalFromAnswer<R>> => {
     const isBearer = name.toLowerCase() === 'bearer'
@@ -130,7 +136,7 @@ export const httpBearer = <R>(options: HttpBearerOptions<R>): Authenticator<Prin
       challenge: bearerChallenge(parameters, {}, name),
       ambient: false,
       extract: fromAuthorization(name),
-      credentials: tokenOf(name),
+      credentials: syntax === undefined ? tokenOf(name) : tokenLike(name, syntax),
       maxLength,
       authenticate,
     })
@@ -153,12 +159,17 @@ const checkSchemes: Check = (where, schemes) => {
   if (new Set(names).size < names.length) throw new TypeError(`${where} names a scheme twice`)
 }
 
+const regExp: Check = (where, value) => {
+  if (!types.isRegExp(value)) throw new TypeError(`${where} must be a RegExp, such as /\\d+\\|\\w+/`)
+}
+
 const bearerChecks: Checks<HttpBearerOptions<unknown>> = {
   authenticate: credentialHook(2),
   realm: credential.realm,
   challenge: maybe(checkChallengeParameters),
   schemes: maybe(checkSchemes),
   bearerFormat: maybe(string),
+  syntax: maybe(regExp),
   maxLength: credential.maxLength,
   ...documentation,
 }
