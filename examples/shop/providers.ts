@@ -55,6 +55,10 @@ export const providerRoutes = (api: Routes, shop: Shop, provider: ProviderSettin
       {
         signIn: (_ctx, { proof: { issuer, subject } }) =>
           accounts.withIdentity({ issuer, subject }, `${prefix}-${subject}`),
+        stepUp: async (_ctx, { proof }) => {
+          const owner = await accounts.ownerOf(proof)
+          return owner === undefined ? undefined : accounts.find(owner)
+        },
         link: async (ctx, { proof: { issuer, subject }, subject: user }) => {
           if (user !== undefined && (await accounts.link(user, { issuer, subject }))) return true
           refuse(ctx, 409, 'anotherUser')
@@ -74,6 +78,8 @@ export const providerRoutes = (api: Routes, shop: Shop, provider: ProviderSettin
   if (settings.plain !== undefined) add('/sign-in/plain', plainKind(settings.plain), 'plain')
 
   api.post('/accounts/provider', of('Link an identity to the account'), fresh, begin(main, { intent: 'link' }))
+  // a sign-in at a provider that still knows its user is no fresh proof, so the provider is asked to ask
+  api.post('/prove/provider', of('A fresh proof by the provider'), user, begin(main, { intent: 'stepUp' }))
   api.get('/accounts', of('Linked identities'), user, async (ctx) => {
     ctx.body = await accounts.identitiesOf(ctx.request.auth.username)
   })

@@ -57,4 +57,25 @@ describe('C-02 proofs', () => {
       }),
     )
   })
+
+  it('of a provider are as old as it says, and of no known age if it says nothing', () => {
+    fc.assert(
+      fc.property(given, fc.nat(2e6), (one, maxAge) => {
+        const proof = proofFrom('p', one, NOW)
+        const done = proof.authTime ?? (proof.issuer === undefined ? proof.at : -Infinity)
+        expect(isProven([proof], { maxAge }, NOW)).toBe(NOW - done <= maxAge)
+        expect(isProven([proof], {}, NOW)).toBe(true)
+      }),
+    )
+  })
+
+  it('inherit no time', () => {
+    // eslint-disable-next-line no-extend-native -- what a merge of hostile data does
+    Object.defineProperty(Object.prototype, 'authTime', { value: NOW, configurable: true })
+    try {
+      expect(isProven([{ method: 'oidc', issuer: 'https://a.example', at: NOW }], { maxAge: 1e6 }, NOW)).toBe(false)
+    } finally {
+      Reflect.deleteProperty(Object.prototype, 'authTime')
+    }
+  })
 })

@@ -2,7 +2,7 @@
  * What a user has proved, and when. A session keeps its proofs, so an operation can ask for a fresh one or for a second
  * factor.
  */
-import { ownFields } from './data.js'
+import { ownField, ownFields } from './data.js'
 import type { NeededProof } from './AuthError.js'
 
 /** What was proved. It never says which user of the application that is. */
@@ -22,7 +22,7 @@ export interface Proof {
   /** The authentication context class and methods that a provider reports (OpenID Connect Core §2). */
   readonly acr?: string | undefined
   readonly amr?: ReadonlyArray<string> | undefined
-  /** When the user signed in at the provider, in milliseconds since 1970; never later than `at`. */
+  /** When the user signed in at the provider, in milliseconds since 1970. */
   readonly authTime?: number | undefined
   /** The session at the provider. */
   readonly sid?: string | undefined
@@ -31,7 +31,10 @@ export interface Proof {
 /** A proof to be kept; `at` is now if it is left out, and never in the future. */
 export type ProofGiven = Omit<Proof, 'at'> & { readonly at?: number | undefined }
 
-/** Which proof an operation asks for; `maxAge` is in milliseconds. */
+/**
+ * Which proof an operation asks for. `maxAge`, in milliseconds, is how long ago the user did something for it. The proof of a
+ * provider is as old as its `authTime`; without one, it is fresh for no `maxAge`.
+ */
 export interface ProofDemand {
   readonly methods?: ReadonlyArray<string> | undefined
   readonly maxAge?: number | undefined
@@ -70,19 +73,38 @@ export const proofFrom = (where: string, given: ProofGiven, now: number): Proof 
 export const isSameWay = (one: Proof, other: Proof): boolean =>
   one.method === other.method && one.issuer === other.issuer && one.subject === other.subject
 
-/** Adds a proof. A newer one replaces an older one of the same method, issuer and subject, so the list stays short. */
+/**
+ * When the user did something for a proof. A provider that still knows its user answers without asking, so its proof is as old as
+ * it says (`authTime`), and of unknown age if it says nothing. What an object inherits says nothing.
+ */
+const doneAt = (proof: Proof): number => {
+  const authTime = ownField(proof, 'authTime')
+  if (typeof authTime === 'number') return authTime
+  return ownField(proof, 'issuer') === undefined ? proof.at : -Infinity
+}
+
+/**
+ * Adds a proof. A newer one replaces an older one of the same method, issuer and subject, so the list stays short. What the user
+ * did for the older one stays known.
+ */
 export const addedTo = (proofs: ReadonlyArray<Proof>, proof: Proof): ReadonlyArray<Proof> => {
   const older = proofs.find((one) => isSameWay(one, proof))
-  if (older !== undefined && older.at > proof.at) return proofs
-  return [...proofs.filter((one) => one !== older), proof]
+  if (older === undefined) return [...proofs, proof]
+  const newer = older.at > proof.at ? older : proof
+  const isKnown = older.authTime !== undefined || proof.authTime !== undefined
+  const kept = isKnown ? { ...newer, authTime: Math.max(doneAt(older), doneAt(proof)) } : newer
+  return [...proofs.filter((one) => one !== older), kept]
 }
 
 /** Whether some proof is what is demanded. A proof whose time lies ahead of the clock is not fresh. */
 export const isProven = (proofs: ReadonlyArray<Proof>, { methods, maxAge }: ProofDemand, now: number): boolean =>
-  proofs.some(
-    ({ method, at }) =>
-      (methods === undefined || methods.includes(method)) && at <= now && (maxAge === undefined || now - at <= maxAge),
-  )
+  proofs.some((proof) => {
+    const { method, at } = proof
+    if (at > now || (methods !== undefined && !methods.includes(method))) return false
+    if (maxAge === undefined) return true
+    const age = now - doneAt(proof)
+    return age >= 0 && age <= maxAge
+  })
 
 /** The demand as a failure carries it. */
 export const neededBy = ({ methods, maxAge }: ProofDemand): NeededProof => ({

@@ -101,7 +101,7 @@ const MAX_SUBJECT = 255
 /**
  * Signing in with a provider that speaks OAuth 2.0 without OpenID Connect. Pass it to `begin` and `finish` of
  * `koa-with-auth/sign-in`. It uses PKCE, and checks `iss` wherever it comes. It cannot step up, because no such provider
- * says when its user signed in.
+ * says when its user signed in; for the same reason, its proof is fresh for no `maxAge`.
  *
  * Throws a TypeError for options that cannot work. While the provider is down, `finish` answers 503.
  *
