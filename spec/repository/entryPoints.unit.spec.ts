@@ -21,6 +21,7 @@ const entryPoints: Readonly<Record<string, () => Promise<object>>> = {
   'koa-with-auth/redis': () => import('koa-with-auth/redis'),
   'koa-with-auth/sqlite': () => import('koa-with-auth/sqlite'),
   'koa-with-auth/upgrades': () => import('koa-with-auth/upgrades'),
+  'koa-with-auth/webhooks': () => import('koa-with-auth/webhooks'),
 }
 
 interface Built {

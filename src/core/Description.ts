@@ -122,6 +122,8 @@ export interface Leaf extends LeafNotes {
   readonly exposesChallenges?: (request: Request) => boolean
   /** Request fields that it reads beside that of its scheme. */
   readonly reads?: ReadonlyArray<string>
+  /** Who sends such requests, if they are deliveries of webhooks. OpenAPI lists their operations as `webhooks`. */
+  readonly sender?: string
   /** Fields of every response of the operation, such as a nonce for the next request. */
   readonly responseFields?: () => Readonly<Record<string, string>>
 }

@@ -96,7 +96,12 @@ export interface Exchange {
   verified: unknown
   /** The access token that let the request in. */
   token: unknown
+  /** What is told, before the response is sent, whether the operation did its work, see `webhooks/deliveries.ts`. */
+  outcomes: Array<Outcome> | undefined
 }
+
+/** @internal Is called with whether the operation ran, and answered with a 2xx. It never rejects. */
+export type Outcome = (isDone: boolean) => Promise<void>
 
 /** On a Koa context and its response: the record of the request. */
 export const exchangeMark: unique symbol = Symbol.for('koa-with-auth/exchange')
@@ -123,6 +128,7 @@ export const exchangeOf = (ctx: object): Exchange => {
     attempt: undefined,
     verified: undefined,
     token: undefined,
+    outcomes: undefined,
   })
 }
 

@@ -13,15 +13,14 @@
  * | the store of ids                   |                      | `unavailable` |
  */
 import { createHmac, hash } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from 'koa'
-import { because, expired, invalid, unavailable, type AuthError } from '../core/AuthError.js'
+import { because, expired, invalid, type AuthError } from '../core/AuthError.js'
 import { make } from '../core/Challenge.js'
 import { fromHeader } from '../core/RequestFields.js'
 import type { Evaluation } from '../core/Result.js'
-import type { Spent } from '../core/Spent.js'
+import { spentFor, type Spent } from '../core/Spent.js'
 import { deepFreeze } from '../core/data.js'
 import { checkOptions, maybe, positive, unchecked, withMethods, type Check, type Checks } from '../core/options.js'
 import { algorithmsFor, type AsymmetricAlgorithm } from './Provider.js'
@@ -213,37 +212,6 @@ const isSameUri = (htu: unknown, uri: string | undefined): boolean => {
   if (uri === undefined || typeof htu !== 'string' || !URL.canParse(htu)) return false
   const url = new URL(htu)
   return url.username === '' && url.password === '' && uriOfUrl(url) === uri
-}
-
-// -------------------------------------------------------------------------------------
-// the id of a proof
-// -------------------------------------------------------------------------------------
-
-interface Spending {
-  readonly spent: Spent
-  readonly id: string
-  readonly isSpent: Promise<E.Either<AuthError, true> | undefined>
-}
-
-// Levels and lists may ask about one request several times, and it has one proof
-const spendings = new WeakMap<IncomingMessage, Spending[]>()
-
-/** Spends an id for a request. The promise never rejects; it resolves to `undefined` if another request has spent the id. */
-const spentFor = (request: IncomingMessage, spent: Spent, id: string, lifetime: number): Spending['isSpent'] => {
-  const before = spendings.get(request) ?? []
-  const previous = before.find((one) => one.spent === spent && one.id === id)
-  if (previous !== undefined) return previous.isSpent
-  const isSpent = spend(spent, id, lifetime)
-  spendings.set(request, [...before, { spent, id, isSpent }])
-  return isSpent
-}
-
-const spend = async (spent: Spent, id: string, lifetime: number): Spending['isSpent'] => {
-  try {
-    return (await spent.spend(id, lifetime)) === true ? E.right(true) : undefined
-  } catch {
-    return E.left(unavailable())
-  }
 }
 
 // -------------------------------------------------------------------------------------

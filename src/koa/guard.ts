@@ -205,12 +205,14 @@ export const deciding = (
   const proceed = (ctx: Context, exchange: Exchange, next: Next, isNested: boolean, result: Result, token: unknown) => {
     if (E.isRight(result)) {
       applyHeaders(ctx, exchange, whenAdmitted)
-      return runAs(ctx, exchange, result.right, token, isNested, next)
+      const run = () => runAs(ctx, exchange, result.right, token, isNested, next)
+      return exchange.outcomes === undefined ? run() : withOutcome(ctx, exchange, run)
     }
     if (!E.isLeft(result)) throw new TypeError('an authenticator must return an Either')
     applyHeaders(ctx, exchange, whenRefused)
     const refuse = () => answerFailure(ctx, exchange.settings, result.left, whenRefused)
-    return Promise.resolve(runAs(ctx, exchange, undefined, undefined, isNested, refuse))
+    const run = () => Promise.resolve(runAs(ctx, exchange, undefined, undefined, isNested, refuse))
+    return exchange.outcomes === undefined ? run() : withOutcome(ctx, exchange, run)
   }
 
   return (ctx, exchange, next, isNested) => {
@@ -235,6 +237,20 @@ export const deciding = (
       restore(ctx.response, before)
       return proceed(ctx, exchange, next, isNested, late, attempt.token)
     })
+  }
+}
+
+// A part of the authenticator waits for what becomes of the request. It must know before the client does, who may send it again
+const withOutcome = async <A>(ctx: Context, exchange: Exchange, run: () => Promise<A>): Promise<A> => {
+  let isDone = false
+  try {
+    const result = await run()
+    isDone = ctx.status >= 200 && ctx.status < 300
+    return result
+  } finally {
+    const { outcomes = [] } = exchange
+    exchange.outcomes = undefined
+    await Promise.all(outcomes.map((tell) => tell(isDone)))
   }
 }
 

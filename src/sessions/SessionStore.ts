@@ -6,7 +6,8 @@
  * Backends get a digest of the id, never the id. So somebody who reads the database cannot take a session over.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import type { Spent } from '../core/Spent.js'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { ReleasableSpent } from '../core/Spent.js'
 import { declareFactory } from '../core/options.js'
 import { within } from '../stores/within.js'
 
@@ -33,8 +34,8 @@ export interface SessionStore {
 }
 
 /**
- * One-time ids in a store of sessions. `lifetime` is in milliseconds; after it, an id can be spent again. The store gets
- * a digest of the id. An outage rejects.
+ * One-time ids in a store of sessions. `lifetime` is in milliseconds; after it, and after `release`, an id can be spent again. The
+ * store gets a digest of the id. An outage rejects.
  *
  * @example
  * import { memoryStore } from 'koa-with-auth/sessions'
@@ -44,7 +45,7 @@ export interface SessionStore {
  * const isFirst = await spend('delivery 7', 60_000)
  * assert.deepStrictEqual([isFirst, await spend('delivery 7', 60_000)], [true, false])
  */
-export const spentOver = (store: SessionStore): Spent => ({
+export const spentOver = (store: SessionStore): ReleasableSpent => ({
   spend: async (id, lifetime) => {
     const key = digestOf(`koa-with-auth/spent\n${id}`)
     if (store.spend !== undefined) return (await store.spend(key, lifetime)) === true
@@ -52,6 +53,11 @@ export const spentOver = (store: SessionStore): Spent => ({
     const mine = randomBytes(16).toString('base64url')
     await store.insert(key, mine, lifetime)
     return (await store.read(key)) === mine
+  },
+  release: async (id, lifetime = 0) => {
+    await store.update(digestOf(`koa-with-auth/spent\n${id}`), '', Math.max(1, lifetime))
+    // a store keeps it for a millisecond at least
+    if (lifetime < 1) await pause(2)
   },
 })
 

@@ -1,0 +1,62 @@
+/** A site that receives deliveries at /hook, and what its handler saw. */
+import { createHmac } from 'node:crypto'
+import Router from '@koa/router'
+import Koa, { type Context, type Middleware } from 'koa'
+import { authSettings, withAuth } from 'koa-with-auth'
+import { github, webhook, type WebhookOptions } from 'koa-with-auth/webhooks'
+import { onTestFinished } from 'vitest'
+import { listen } from '../servers/server.js'
+
+export const SECRET = 'an-example-secret'
+
+/** A signature of GitHub. */
+export const githubSignature = (body: string | Buffer, secret = SECRET): string =>
+  `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`
+
+export interface WebhookSite {
+  readonly url: string
+  readonly port: number
+  readonly errors: ReadonlyArray<unknown>
+  /** The bodies that handlers saw. */
+  readonly handled: Buffer[]
+  /** Sends a delivery of GitHub. */
+  readonly send: (body: string | Buffer, headers?: Record<string, string>) => Promise<Response>
+}
+
+interface SiteOptions {
+  readonly hook?: Partial<WebhookOptions>
+  readonly above?: ReadonlyArray<Middleware>
+  readonly behind?: ReadonlyArray<Middleware>
+  readonly handler?: (ctx: Context & { readonly request: { readonly auth: { readonly body: Buffer } } }) => unknown
+}
+
+/** Serves it until the test has finished. */
+export const webhookSite = async (options: SiteOptions = {}): Promise<WebhookSite> => {
+  const handled: Buffer[] = []
+  const app = new Koa()
+  for (const one of options.above ?? []) app.use(one)
+  app.use(authSettings({ explain: true }))
+  const hook = webhook({ scheme: github, secrets: SECRET, ...options.hook })
+  const router = new Router()
+  router.post('/hook', withAuth(hook), ...(options.behind ?? []), async (ctx) => {
+    handled.push(ctx.request.auth.body)
+    ctx.status = 204
+    await options.handler?.(ctx)
+  })
+  app.use(router.routes())
+  app.silent = true
+  const served = await listen(app)
+  onTestFinished(() => served.close())
+  return {
+    url: served.url,
+    port: served.port,
+    errors: served.errors,
+    handled,
+    send: (body, headers = {}) =>
+      fetch(`${served.url}/hook`, {
+        method: 'POST',
+        body: body as string,
+        headers: { 'X-Hub-Signature-256': githubSignature(body), ...headers },
+      }),
+  }
+}

@@ -1,0 +1,238 @@
+/** With `spent`, a delivery counts once: while its handler runs, and after a 2xx. After any other answer it may come again. H-06. */
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import Router from '@koa/router'
+import Koa from 'koa'
+import { allOf, authSettings, httpBearer, withAuth } from 'koa-with-auth'
+import { memoryStore, type SessionStore } from 'koa-with-auth/sessions'
+import { spentOver } from 'koa-with-auth/sign-in'
+import { github, standardWebhooks, webhook } from 'koa-with-auth/webhooks'
+import { Webhook } from 'standardwebhooks'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { stoppedClock } from '../support/runs/clock.js'
+import { listen } from '../support/servers/server.js'
+import { githubSignature, SECRET, webhookSite } from '../support/sites/webhookSite.js'
+
+const spent = (store: SessionStore = memoryStore()) => spentOver(store)
+
+describe('a delivery', () => {
+  it('is a 409 after a 2xx, and another one is not', async () => {
+    const site = await webhookSite({ hook: { spent: spent() } })
+    expect((await site.send('a')).status).toBe(204)
+    const again = await site.send('a')
+    expect([again.status, again.headers.get('content-type')]).toStrictEqual([409, 'application/problem+json'])
+    expect((await site.send('b')).status).toBe(204)
+    expect((await site.send('a')).status).toBe(409)
+    expect(site.handled.map(String)).toStrictEqual(['a', 'b'])
+  })
+
+  it('is a 409 while its handler runs', async () => {
+    const gate: { open?: () => void } = {}
+    const entered = new Promise<void>((enter) => {
+      gate.open = enter
+    })
+    let leave = (): void => {}
+    const left = new Promise<void>((resolve) => {
+      leave = resolve
+    })
+    const site = await webhookSite({
+      hook: { spent: spent() },
+      handler: async () => {
+        gate.open?.()
+        await left
+      },
+    })
+    const first = site.send('a')
+    await entered
+    expect((await site.send('a')).status).toBe(409)
+    leave()
+    expect((await first).status).toBe(204)
+    expect((await site.send('a')).status).toBe(409)
+    expect(site.handled).toHaveLength(1)
+  })
+
+  it.each([
+    ['a 500 of an exception', () => Promise.reject(new Error('down'))],
+    ['a 503', (ctx: Koa.Context) => void (ctx.status = 503)],
+    ['a 404', (ctx: Koa.Context) => void (ctx.status = 404)],
+    ['a redirection', (ctx: Koa.Context) => ctx.redirect('/elsewhere')],
+  ])('may come again after %s, at once', async (_name, fail) => {
+    let isDown = true
+    const site = await webhookSite({ hook: { spent: spent() }, handler: (ctx) => (isDown ? fail(ctx) : undefined) })
+    for (let time = 0; time < 5; time++) expect((await site.send('a')).status).not.toBe(409)
+    isDown = false
+    expect((await site.send('a')).status).toBe(204)
+    expect((await site.send('a')).status).toBe(409)
+    expect(site.handled).toHaveLength(6)
+  })
+
+  it('may come again if middleware above made a failure of its answer', async () => {
+    let isDown = true
+    const site = await webhookSite({
+      hook: { spent: spent() },
+      above: [
+        async (ctx, next) => {
+          await next()
+          if (isDown) ctx.status = 500
+        },
+      ],
+    })
+    expect((await site.send('a')).status).toBe(500)
+    isDown = false
+    await expect.poll(async () => (await site.send('a')).status).toBe(204)
+    expect((await site.send('a')).status).toBe(409)
+  })
+
+  it('may come again if its answer broke off', async () => {
+    let isDown = true
+    const site = await webhookSite({
+      hook: { spent: spent() },
+      handler: (ctx) => {
+        if (!isDown) return
+        ctx.status = 200
+        ctx.set('Content-Length', '9')
+        ctx.respond = false
+        ctx.res.write('1')
+        ctx.res.destroy()
+      },
+    })
+    await expect(site.send('a').then((one) => one.text())).rejects.toThrow()
+    isDown = false
+    await expect.poll(async () => (await site.send('a')).status).toBe(204)
+  })
+
+  it('is not taken by a request that another member refuses', async () => {
+    const hook = webhook({ scheme: github, secrets: SECRET, spent: spent() })
+    const bearer = httpBearer({ authenticate: (_request, token) => token === 't' && { user: 'anna' } })
+    const router = new Router()
+    router.post('/hook', withAuth(allOf({ hook, bearer })), (ctx) => void (ctx.status = 204))
+    const served = await listen(new Koa().use(router.routes()))
+    onTestFinished(() => served.close())
+    const send = async (token: string) => {
+      const headers = { 'X-Hub-Signature-256': githubSignature('a'), Authorization: `Bearer ${token}` }
+      return (await fetch(`${served.url}/hook`, { method: 'POST', body: 'a', headers })).status
+    }
+    expect([await send('wrong'), await send('wrong'), await send('t'), await send('t')]).toStrictEqual([
+      401, 401, 204, 409,
+    ])
+  })
+
+  it('is taken once by a request that asks twice, by a level and by an operation', async () => {
+    const hook = webhook({ scheme: github, secrets: SECRET, spent: spent() })
+    const router = new Router()
+    router.post('/hook', withAuth(allOf([hook, hook])), (ctx) => void (ctx.status = 204))
+    const served = await listen(new Koa().use(router.routes()))
+    onTestFinished(() => served.close())
+    const send = async () =>
+      (
+        await fetch(`${served.url}/hook`, {
+          method: 'POST',
+          body: 'a',
+          headers: { 'X-Hub-Signature-256': githubSignature('a') },
+        })
+      ).status
+    expect([await send(), await send()]).toStrictEqual([204, 409])
+  })
+
+  it('is the same while one secret replaces another, and apart for two senders', async () => {
+    const shared = spent()
+    const both = await webhookSite({ hook: { spent: shared, secrets: ['new-secret', SECRET] } })
+    const old = await webhookSite({ hook: { spent: shared } })
+    const another = await webhookSite({ hook: { spent: shared, secrets: 'a-secret-of-another-tenant' } })
+    expect((await old.send('a')).status).toBe(204)
+    expect((await both.send('a')).status).toBe(409)
+    expect((await both.send('b')).status).toBe(204)
+    expect((await old.send('b')).status).toBe(409)
+    const headers = { 'X-Hub-Signature-256': githubSignature('b', 'new-secret') }
+    expect((await both.send('b', headers)).status).toBe(409)
+    const theirs = { 'X-Hub-Signature-256': githubSignature('a', 'a-secret-of-another-tenant') }
+    expect((await another.send('a', theirs)).status).toBe(204)
+  })
+
+  it('is known by its signed id, also when it is signed again at another time', async () => {
+    const clock = stoppedClock()
+    const secret = `whsec_${Buffer.from(SECRET).toString('base64')}`
+    const site = await webhookSite({ hook: { scheme: standardWebhooks, secrets: secret, spent: spent() } })
+    const send = (id: string, body = 'a') => {
+      const at = new Date()
+      const headers = {
+        'Webhook-Id': id,
+        'Webhook-Timestamp': String(Math.floor(at.getTime() / 1000)),
+        'Webhook-Signature': new Webhook(secret).sign(id, at, body),
+      }
+      return site.send(body, headers).then(({ status }) => status)
+    }
+    expect(await send('m1')).toBe(204)
+    clock.move(3_600_000)
+    expect(await send('m1')).toBe(409)
+    expect(await send('m1', 'b')).toBe(409)
+    expect(await send('m2')).toBe(204)
+    clock.move(4 * 86_400_000)
+    expect(await send('m1')).toBe(204)
+  })
+
+  it('comes back after some minutes if its process ended in the middle', async () => {
+    const clock = stoppedClock()
+    const store = memoryStore()
+    let left = false
+    const site = await webhookSite({
+      hook: { spent: spent(store) },
+      handler: () => (left ? undefined : new Promise<void>(() => {})),
+    })
+    const socket = connect(site.port, '127.0.0.1')
+    onTestFinished(() => void socket.destroy())
+    socket.write(
+      `POST /hook HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nX-Hub-Signature-256: ${githubSignature('a')}\r\n\r\na`,
+    )
+    await once(socket, 'connect')
+    await expect.poll(() => site.handled.length).toBe(1)
+    left = true
+    const other = await webhookSite({ hook: { spent: spent(store) } })
+    expect((await other.send('a')).status).toBe(409)
+    clock.move(601_000)
+    expect((await other.send('a')).status).toBe(204)
+  })
+})
+
+describe('a store that is down', () => {
+  it('is a 503, and no handler runs', async () => {
+    const down: SessionStore = { ...memoryStore(), insert: () => Promise.reject(new Error('down')) }
+    const site = await webhookSite({ hook: { spent: spent(down) } })
+    expect((await site.send('a')).status).toBe(503)
+    expect(site.handled).toStrictEqual([])
+  })
+
+  it('that fails after the handler changes no answer', async () => {
+    const failing: SessionStore = { ...memoryStore(), update: () => Promise.reject(new Error('down')) }
+    const site = await webhookSite({
+      hook: { spent: spent(failing) },
+      handler: (ctx) => {
+        if (ctx.request.auth.body.toString() === 'bad') ctx.status = 500
+      },
+    })
+    expect((await site.send('good')).status).toBe(204)
+    expect((await site.send('bad')).status).toBe(500)
+  })
+
+  it('must be able to release what it has taken', () => {
+    const without = { spend: () => Promise.resolve(true) }
+    expect(() => webhook({ scheme: github, secrets: SECRET, spent: without as never })).toThrow(
+      'webhook({ spent }) has no method release; pass spentOver(store) of koa-with-auth/sign-in',
+    )
+  })
+})
+
+it('a bearer beside a webhook costs the delivery nothing', async () => {
+  const hook = webhook({ scheme: github, secrets: SECRET, spent: spent() })
+  const bearer = httpBearer({ authenticate: (_request, token) => token === 't' && { user: 'anna' } })
+  const router = new Router()
+  router.post('/hook', withAuth([bearer, hook]), (ctx) => void (ctx.status = 204))
+  const served = await listen(new Koa().use(authSettings({})).use(router.routes()))
+  onTestFinished(() => served.close())
+  const send = async (headers: Record<string, string>) =>
+    (await fetch(`${served.url}/hook`, { method: 'POST', body: 'a', headers })).status
+  const signature = { 'X-Hub-Signature-256': githubSignature('a') }
+  expect(await send({ ...signature, Authorization: 'Bearer t' })).toBe(204)
+  expect(await send(signature)).toBe(204)
+  expect(await send(signature)).toBe(409)
+})

@@ -1,0 +1,216 @@
+/** The bytes of a delivery: read once, before any parser, and the same for a parser behind the guard.  H-01, H-02, H-03. */
+import { once } from 'node:events'
+import { request, type IncomingMessage } from 'node:http'
+import { connect } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import { bodyParser } from '@koa/bodyparser'
+import Router from '@koa/router'
+import parse from 'co-body'
+import Koa, { type Middleware } from 'koa'
+import { anyOf, authSettings, httpBearer, withAuth } from 'koa-with-auth'
+import { github, webhook } from 'koa-with-auth/webhooks'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { listen } from '../support/servers/server.js'
+import { sendRaw } from '../support/servers/rawSocket.js'
+import { githubSignature, SECRET, webhookSite } from '../support/sites/webhookSite.js'
+
+const JSON_BODY = '{"a": 1,\n "b": "\u00e9"}'
+const json = { 'Content-Type': 'application/json' }
+
+// Sends a body in pieces, each when the one before has left
+const sendPieces = async (url: string, pieces: ReadonlyArray<Buffer>, headers: Record<string, string>) => {
+  const req = request(`${url}/hook`, { method: 'POST', headers })
+  for (const piece of pieces) {
+    req.write(piece)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  req.end()
+  const [res] = (await once(req, 'response')) as [IncomingMessage]
+  res.resume()
+  return res.statusCode
+}
+
+const readAgain: Middleware = async (ctx, next) => {
+  ctx.state['again'] = await parse.text(ctx.req)
+  await next()
+}
+
+describe('the body of a delivery', () => {
+  it.each([
+    ['nothing behind it', []],
+    ['@koa/bodyparser', [bodyParser()]],
+    ['co-body', [readAgain]],
+  ])('is signed byte by byte, with %s', async (_name, behind: ReadonlyArray<Middleware>) => {
+    const site = await webhookSite({ behind })
+    const response = await site.send(JSON_BODY, json)
+    expect(response.status).toBe(204)
+    expect(site.handled.map(String)).toStrictEqual([JSON_BODY])
+  })
+
+  it('reaches a parser behind the guard with the same bytes', async () => {
+    const seen: unknown[] = []
+    const site = await webhookSite({
+      behind: [bodyParser()],
+      handler: (ctx) => seen.push((ctx.request as { body?: unknown }).body),
+    })
+    expect((await site.send(JSON_BODY, json)).status).toBe(204)
+    expect(seen).toStrictEqual([{ a: 1, b: '\u00e9' }])
+  })
+
+  it.each([1, 7, 64 * 1024, 300_000])('may come in pieces, of %i bytes', async (size) => {
+    const body = Buffer.alloc(700_000, 'abc\u00e9')
+    const seen: string[] = []
+    const site = await webhookSite({
+      behind: [readAgain],
+      handler: (ctx) => seen.push(String(ctx.state['again'])),
+    })
+    const pieces = size === 1 ? [body.subarray(0, 1), body.subarray(1)] : []
+    for (let at = 0; size > 1 && at < Math.min(body.length, size * 40); at += size) {
+      pieces.push(at + size >= size * 40 ? body.subarray(at) : body.subarray(at, at + size))
+    }
+    const whole = Buffer.concat(pieces)
+    const headers = { 'X-Hub-Signature-256': githubSignature(whole) }
+    expect(await sendPieces(site.url, pieces, headers)).toBe(204)
+    expect(await sendPieces(site.url, pieces, { ...headers, 'Content-Length': String(whole.length) })).toBe(204)
+    expect(site.handled.every((one) => one.equals(whole))).toBe(true)
+    expect(seen).toStrictEqual([whole.toString(), whole.toString()])
+  })
+
+  it.each([
+    ['empty', Buffer.alloc(0), {}],
+    ['binary', Buffer.from([0, 255, 254, 13, 10, 0, 192]), {}],
+    ['compressed', gzipSync(JSON_BODY), { 'Content-Encoding': 'gzip', ...json }],
+  ])('may be %s', async (_name, body, headers: Record<string, string>) => {
+    const site = await webhookSite()
+    expect((await site.send(body, headers)).status).toBe(204)
+    expect(site.handled).toStrictEqual([body])
+    expect(
+      (await site.send(Buffer.concat([body, Buffer.from('x')]), { 'X-Hub-Signature-256': githubSignature(body) }))
+        .status,
+    ).toBe(401)
+    expect(site.handled).toHaveLength(1)
+  })
+
+  it('is empty in a chunked request without chunks, and a parser behind the guard sees its end', async () => {
+    const site = await webhookSite({ behind: [readAgain], handler: (ctx) => expect(ctx.state['again']).toBe('') })
+    const answer = await sendRaw(
+      site.port,
+      `POST /hook HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\nX-Hub-Signature-256: ${githubSignature('')}\r\n\r\n0\r\n\r\n`,
+    )
+    expect(answer.status).toBe(204)
+    expect(site.handled).toStrictEqual([Buffer.alloc(0)])
+  })
+
+  it('is read once, if two members of a list want it, and a later member that reads none passes', async () => {
+    const app = new Koa().use(authSettings({ explain: true }))
+    const router = new Router()
+    const old = webhook({ scheme: github, secrets: 'another-secret' })
+    const current = webhook({ scheme: github, secrets: SECRET })
+    const bearer = httpBearer({ authenticate: (_request, token) => token === 't' && { user: 'anna' } })
+    router.post('/hook', withAuth(anyOf([old, current, bearer])), async (ctx) => {
+      ctx.body = 'body' in ctx.request.auth ? ctx.request.auth.text() : await parse.text(ctx.req)
+    })
+    const served = await listen(app.use(router.routes()))
+    onTestFinished(() => served.close())
+    const send = async (headers: Record<string, string>) => {
+      const response = await fetch(`${served.url}/hook`, { method: 'POST', body: 'abc', headers })
+      return [response.status, await response.text()]
+    }
+    expect(await send({ 'X-Hub-Signature-256': githubSignature('abc') })).toStrictEqual([200, 'abc'])
+    expect(await send({ 'X-Hub-Signature-256': githubSignature('abd'), Authorization: 'Bearer t' })).toStrictEqual([
+      200,
+      'abc',
+    ])
+  })
+})
+
+describe('a parser above the guard', () => {
+  it('that keeps the bytes as text is no problem', async () => {
+    const site = await webhookSite({ above: [bodyParser()] })
+    expect((await site.send(JSON_BODY, json)).status).toBe(204)
+    expect(site.handled.map(String)).toStrictEqual([JSON_BODY])
+  })
+
+  it('that does not read this content type leaves the body to the guard', async () => {
+    const site = await webhookSite({ above: [bodyParser()] })
+    expect((await site.send('a,b', { 'Content-Type': 'text/csv' })).status).toBe(204)
+    expect(site.handled.map(String)).toStrictEqual(['a,b'])
+  })
+
+  it.each([
+    ['keeps nothing', undefined, {}],
+    ['keeps an empty string', '', {}],
+    ['keeps another length', '{}', {}],
+    ['has decoded another charset', JSON_BODY, { 'Content-Type': 'application/json; charset=iso-8859-1' }],
+    ['has decompressed', JSON_BODY, { 'Content-Encoding': 'br' }],
+  ])('that %s: 500, and the error names the fix', async (_name, rawBody, headers: Record<string, string>) => {
+    const above: Middleware = async (ctx, next) => {
+      for await (const _ of ctx.req);
+      if (rawBody !== undefined) Object.assign(ctx.request, { rawBody })
+      await next()
+    }
+    const site = await webhookSite({ above: [above] })
+    const response = await site.send(JSON_BODY, { ...json, ...headers })
+    expect(response.status).toBe(500)
+    expect(site.handled).toStrictEqual([])
+    expect(String(site.errors[0])).toContain('withAuth(...) before the parser')
+    // the signature of an empty body does not stand for a body that was not read
+    expect((await site.send(JSON_BODY, { ...headers, 'X-Hub-Signature-256': githubSignature('') })).status).toBe(500)
+    expect(site.handled).toStrictEqual([])
+  })
+})
+
+describe('a body that is no good', () => {
+  it.each([
+    ['by its Content-Length', 'Content-Length: 9\r\n\r\n123456789'],
+    ['by its chunks', 'Transfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n4\r\n6789\r\n0\r\n\r\n'],
+  ])('is too long %s: 413, and the connection can be used again', async (_name, rest) => {
+    const site = await webhookSite({ hook: { maxLength: 8 } })
+    const head = `POST /hook HTTP/1.1\r\nHost: a\r\nX-Hub-Signature-256: ${githubSignature('123456789')}\r\n`
+    const good = `POST /hook HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 8\r\nX-Hub-Signature-256: ${githubSignature('12345678')}\r\n\r\n12345678`
+    const answer = await sendRaw(site.port, `${head}${rest}${good}`)
+    expect(answer.status).toBe(413)
+    expect(answer.body).toContain('HTTP/1.1 204')
+    expect(site.handled.map(String)).toStrictEqual(['12345678'])
+  })
+
+  it('is refused by its length before it has come', async () => {
+    const site = await webhookSite({ hook: { maxLength: 8 } })
+    const socket = connect(site.port, '127.0.0.1')
+    onTestFinished(() => void socket.destroy())
+    socket.write(
+      `POST /hook HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\nX-Hub-Signature-256: ${githubSignature('')}\r\n\r\n`,
+    )
+    const [first] = (await once(socket, 'data')) as [Buffer]
+    expect(first.toString()).toMatch(/^HTTP\/1\.1 413/)
+  })
+
+  it('does not come: 408', async () => {
+    const app = new Koa().use(authSettings({ timeout: 50 }))
+    const router = new Router()
+    router.post('/hook', withAuth(webhook({ scheme: github, secrets: SECRET })), (ctx) => void (ctx.status = 204))
+    const served = await listen(app.use(router.routes()))
+    onTestFinished(() => served.close())
+    const socket = connect(served.port, '127.0.0.1')
+    onTestFinished(() => void socket.destroy())
+    socket.write(
+      `POST /hook HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\nX-Hub-Signature-256: ${githubSignature('')}\r\n\r\n1`,
+    )
+    const [first] = (await once(socket, 'data')) as [Buffer]
+    expect(first.toString()).toMatch(/^HTTP\/1\.1 408/)
+  })
+
+  it('breaks off: no handler runs, and the server goes on', async () => {
+    const site = await webhookSite()
+    const socket = connect(site.port, '127.0.0.1')
+    socket.write(
+      `POST /hook HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\nX-Hub-Signature-256: ${githubSignature('1')}\r\n\r\n1`,
+    )
+    await once(socket, 'connect')
+    await new Promise((resolve) => setImmediate(resolve))
+    socket.destroy()
+    await once(socket, 'close')
+    expect((await site.send('next')).status).toBe(204)
+    expect(site.handled.map(String)).toStrictEqual(['next'])
+  })
+})

@@ -1,0 +1,290 @@
+/** Which deliveries of which senders pass, and what the others are answered. H-04, H-05. */
+import { createHmac, generateKeyPairSync, sign } from 'node:crypto'
+import { once } from 'node:events'
+import { request, type IncomingMessage } from 'node:http'
+import { text } from 'node:stream/consumers'
+import Router from '@koa/router'
+import Koa from 'koa'
+import { authSettings, withAuth } from 'koa-with-auth'
+import {
+  github,
+  shopify,
+  slack,
+  standardWebhooks,
+  stripe,
+  svix,
+  webhook,
+  webhookScheme,
+  type WebhookOptions,
+} from 'koa-with-auth/webhooks'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { stoppedClock } from '../support/runs/clock.js'
+import { listen } from '../support/servers/server.js'
+
+type Headers = Record<string, string>
+
+const site = async (options: WebhookOptions) => {
+  const seen: unknown[] = []
+  const router = new Router()
+  router.post('/hook', withAuth(webhook(options)), (ctx) => {
+    const { id, at, text: body } = ctx.request.auth
+    seen.push({ id, at: at?.toISOString(), text: body() })
+    ctx.status = 204
+  })
+  const served = await listen(new Koa().use(authSettings({ explain: true })).use(router.routes()))
+  onTestFinished(() => served.close())
+  const send = async (body: string, headers: Headers | ReadonlyArray<[string, string]>) => {
+    // `fetch` would join two lines
+    const lines = Array.isArray(headers) ? (headers as ReadonlyArray<[string, string]>) : Object.entries(headers)
+    const req = request(`${served.url}/hook`, { method: 'POST' })
+    for (const name of new Set(lines.map(([one]) => one))) {
+      const values = lines.flatMap(([one, value]) => (one === name ? [value] : []))
+      req.setHeader(name, values.length === 1 ? (values[0] ?? '') : values)
+    }
+    req.end(body)
+    const [response] = (await once(req, 'response')) as [IncomingMessage]
+    const answer = await text(response)
+    // Safe: the body of a failure
+    const { tried: [first] = [] } = (answer.startsWith('{') ? JSON.parse(answer) : {}) as {
+      tried?: [{ failure?: string; why?: string }]
+    }
+    return [response.statusCode, first?.failure, first?.why].filter((one) => one !== undefined).join(' ')
+  }
+  return { seen, send, ...served }
+}
+
+const at = (seconds: number): void => stoppedClock().set(seconds * 1000 - Date.now())
+
+describe("the senders' own examples", () => {
+  it('Standard Webhooks', async () => {
+    at(1614265331)
+    const { send, seen } = await site({ scheme: standardWebhooks, secrets: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' })
+    const headers = {
+      'Webhook-Id': 'msg_p5jXN8AQM9LWM0D4loKWxJek',
+      'Webhook-Timestamp': '1614265330',
+      'Webhook-Signature': 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
+    }
+    expect(await send('{"test": 2432232314}', headers)).toBe('204')
+    expect(seen).toStrictEqual([
+      { id: 'msg_p5jXN8AQM9LWM0D4loKWxJek', at: '2021-02-25T15:02:10.000Z', text: '{"test": 2432232314}' },
+    ])
+  })
+
+  it('GitHub', async () => {
+    const { send } = await site({ scheme: github, secrets: "It's a Secret to Everybody" })
+    const signature = 'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17'
+    expect(await send('Hello, World!', { 'X-Hub-Signature-256': signature })).toBe('204')
+    expect(await send('Hello, World', { 'X-Hub-Signature-256': signature })).toBe('401 invalid signature')
+  })
+
+  it('Slack', async () => {
+    at(1531420619)
+    const { send } = await site({ scheme: slack, secrets: '8f742231b10e8888abcd99yyyzzz85a5' })
+    const body =
+      'token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=testteamnow&channel_id=G8PSS9T3V&channel_name=foobar&user_id=U2CERLKJA&user_name=roadrunner&command=%2Fwebhook-collect&text=&response_url=https%3A%2F%2Fhooks.slack.com%2Fcommands%2FT1DC2JH3J%2F397700885554%2F96rGlfmibIGlgcZRskXaIFfN&trigger_id=398738663015.47445629121.803a0bc887a14d10d2c447fce8b6703c'
+    const headers = {
+      'X-Slack-Request-Timestamp': '1531420618',
+      'X-Slack-Signature': 'v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503',
+    }
+    expect(await send(body, headers)).toBe('204')
+  })
+})
+
+const SECRET = 'an-example-secret'
+const BASE64 = `whsec_${Buffer.from(SECRET).toString('base64')}`
+const hmac = (text: string, encoding: 'hex' | 'base64' = 'hex', secret = SECRET) =>
+  createHmac('sha256', secret).update(text).digest(encoding)
+const now = (): number => Math.floor(Date.now() / 1000)
+
+const standardHeaders = (body: string, { id = 'msg_1', time = String(now()), prefix = 'Webhook' } = {}): Headers => ({
+  [`${prefix}-Id`]: id,
+  [`${prefix}-Timestamp`]: time,
+  [`${prefix}-Signature`]: `v1,${hmac(`${id}.${time}.${body}`, 'base64')}`,
+})
+const stripeHeaders = (body: string, time = String(now())): Headers => ({
+  'Stripe-Signature': `t=${time},v1=${hmac(`${time}.${body}`)}`,
+})
+const slackHeaders = (body: string, time = String(now())): Headers => ({
+  'X-Slack-Request-Timestamp': time,
+  'X-Slack-Signature': `v0=${hmac(`v0:${time}:${body}`)}`,
+})
+const timed = [
+  {
+    name: 'standardWebhooks',
+    scheme: standardWebhooks,
+    secrets: BASE64,
+    headers: (body: string, time?: string) => standardHeaders(body, time === undefined ? {} : { time }),
+  },
+  {
+    name: 'svix',
+    scheme: svix,
+    secrets: BASE64,
+    headers: (body: string, time?: string) =>
+      standardHeaders(body, { prefix: 'Svix', ...(time !== undefined && { time }) }),
+  },
+  { name: 'stripe', scheme: stripe, secrets: SECRET, headers: stripeHeaders },
+  { name: 'slack', scheme: slack, secrets: SECRET, headers: slackHeaders },
+]
+
+describe.each(timed)('$name', ({ scheme, secrets, headers }) => {
+  it('accepts a time of the last five minutes, and of a clock that is 5 s ahead', async () => {
+    const { send } = await site({ scheme, secrets })
+    expect(await send('a', headers('a'))).toBe('204')
+    expect(await send('a', headers('a', String(now() - 295)))).toBe('204')
+    expect(await send('a', headers('a', String(now() + 5)))).toBe('204')
+    expect(await send('a', headers('a', String(now() - 302)))).toBe('401 invalid expired')
+    expect(await send('a', headers('a', String(now() + 30)))).toBe('401 invalid not yet')
+  })
+
+  it('accepts only times in plain digits', async () => {
+    const { send } = await site({ scheme, secrets })
+    for (const wrong of [`${now()}.0`, `0${now()}`, `+${now()}`, `${now()}e0`, '', '0x6', `${now()}000`, '-1', 'NaN']) {
+      expect(await send('a', headers('a', wrong))).toMatch(/^401 (?:malformed|invalid)/)
+    }
+  })
+
+  it('has another tolerance by option', async () => {
+    const { send } = await site({ scheme, secrets, tolerance: 10_000 })
+    expect(await send('a', headers('a', String(now() - 5)))).toBe('204')
+    expect(await send('a', headers('a', String(now() - 12)))).toBe('401 invalid expired')
+  })
+})
+
+const all = [
+  ...timed,
+  {
+    name: 'github',
+    scheme: github,
+    secrets: SECRET,
+    headers: (body: string): Headers => ({ 'X-Hub-Signature-256': `sha256=${hmac(body)}` }),
+  },
+  {
+    name: 'shopify',
+    scheme: shopify,
+    secrets: SECRET,
+    headers: (body: string): Headers => ({ 'X-Shopify-Hmac-Sha256': hmac(body, 'base64') }),
+  },
+]
+
+describe.each(all)('$name', ({ scheme, secrets, headers }) => {
+  it('refuses what is not signed, or by another secret, or is another body; and the handler does not run', async () => {
+    const { send, seen } = await site({ scheme, secrets })
+    const other = Buffer.from('another-secret').toString('base64')
+    expect(await send('a', {})).toBe('401 absent')
+    expect(await send('b', headers('a'))).toBe('401 invalid signature')
+    expect(await send('', headers('a'))).toBe('401 invalid signature')
+    const { send: sendOther } = await site({ scheme, secrets: other })
+    expect(await sendOther('a', headers('a'))).toBe('401 invalid signature')
+    expect(seen).toStrictEqual([])
+  })
+
+  it('refuses each header that was sent twice', async () => {
+    const { send, seen } = await site({ scheme, secrets })
+    const lines = Object.entries(headers('a'))
+    for (const [name, value] of lines) {
+      expect(await send('a', [...lines, [name, value]])).toMatch(/^401 (?:malformed twice|invalid signature)$/)
+      expect(await send('a', [...lines, [name, 'x']])).toMatch(/^401/)
+    }
+    expect(seen).toStrictEqual([])
+  })
+
+  it('accepts two secrets while one replaces the other, in any order, or those that a function finds', async () => {
+    const other = Buffer.from('another-secret').toString('base64')
+    for (const list of [[secrets, other], [other, secrets], () => Promise.resolve([other, secrets]), () => secrets]) {
+      const { send } = await site({ scheme, secrets: list })
+      expect(await send('a', headers('a'))).toBe('204')
+    }
+    for (const none of [() => undefined, () => null]) {
+      const { send } = await site({ scheme, secrets: none })
+      expect(await send('a', headers('a'))).toBe('401 invalid key')
+    }
+    for (const wrong of [() => '', () => [], () => ['']]) {
+      const { send, seen } = await site({ scheme, secrets: wrong })
+      expect(await send('a', headers('a'))).toMatch(/^500/)
+      expect(seen).toStrictEqual([])
+    }
+  })
+})
+
+describe('Standard Webhooks', () => {
+  const keys = generateKeyPairSync('ed25519')
+  const raw = Buffer.from(keys.publicKey.export({ format: 'jwk' }).x ?? '', 'base64url')
+  const v1a = (text: string) => `v1a,${sign(null, Buffer.from(text), keys.privateKey).toString('base64')}`
+
+  it('accepts v1a (Ed25519) with the public key, beside signatures of other versions', async () => {
+    const { send } = await site({ scheme: standardWebhooks, secrets: [`whpk_${raw.toString('base64')}`, BASE64] })
+    const time = String(now())
+    const headers = { 'Webhook-Id': 'm', 'Webhook-Timestamp': time }
+    const good = v1a(`m.${time}.a`)
+    expect(await send('a', { ...headers, 'Webhook-Signature': good })).toBe('204')
+    expect(await send('a', { ...headers, 'Webhook-Signature': `v1,AAAA v2,x ${good}` })).toBe('204')
+    expect(await send('a', { ...headers, 'Webhook-Signature': `v1,${hmac(`m.${time}.a`, 'base64')} v1a,AAAA` })).toBe(
+      '204',
+    )
+    expect(await send('b', { ...headers, 'Webhook-Signature': good })).toBe('401 invalid signature')
+    // a signature of one version is none of the other
+    expect(await send('a', { ...headers, 'Webhook-Signature': good.replace('v1a', 'v1') })).toBe(
+      '401 invalid signature',
+    )
+  })
+
+  it('refuses an id with a full stop, because it could be moved between id and time', async () => {
+    const { send } = await site({ scheme: standardWebhooks, secrets: BASE64 })
+    expect(await send('a', standardHeaders('a', { id: 'msg.1' }))).toBe('401 malformed syntax')
+    expect(await send('a', standardHeaders('a', { id: '' }))).toBe('401 malformed syntax')
+    expect(await send('a', standardHeaders('a'))).toBe('204')
+  })
+})
+
+describe('Stripe', () => {
+  it('may sign with two secrets, and with versions of another kind', async () => {
+    const { send } = await site({ scheme: stripe, secrets: SECRET })
+    const time = String(now())
+    const good = hmac(`${time}.a`)
+    expect(await send('a', { 'Stripe-Signature': `t=${time},v1=${'0'.repeat(64)},v1=${good},v0=${good}` })).toBe('204')
+    expect(await send('a', { 'Stripe-Signature': `t=${time},v0=${good}` })).toBe('401 malformed syntax')
+    expect(await send('a', { 'Stripe-Signature': `t=${time},t=${time},v1=${good}` })).toBe('401 malformed syntax')
+    expect(await send('a', { 'Stripe-Signature': `v1=${good}` })).toBe('401 malformed syntax')
+  })
+})
+
+describe('a scheme of your own', () => {
+  const scheme = webhookScheme({
+    header: 'X-Acme',
+    encoding: 'base64',
+    read: (value, get) => {
+      const id = get('X-Acme-Id')
+      return id === undefined
+        ? undefined
+        : { signatures: value.split(';'), id, at: new Date(Number(get('X-Acme-Time'))) }
+    },
+    content: ({ id, at: time, body }) => [`${id}\n${time?.getTime()}\n`, body],
+  })
+
+  it('reads its headers, and says what is signed', async () => {
+    const { send, seen } = await site({ scheme, secrets: SECRET })
+    const time = Date.now()
+    const signed = { 'X-Acme-Id': '7', 'X-Acme-Time': String(time), 'X-Acme': `x;${hmac(`7\n${time}\na`, 'base64')}` }
+    expect(await send('a', signed)).toBe('204')
+    expect(seen).toStrictEqual([{ id: '7', at: new Date(time).toISOString(), text: 'a' }])
+    expect(await send('a', { ...signed, 'X-Acme-Time': 'x' })).toBe('401 malformed syntax')
+    expect(await send('a', { ...signed, 'X-Acme-Time': String(time + 1) })).toBe('401 invalid signature')
+    expect(await send('a', [...Object.entries(signed), ['X-Acme-Id', '7']])).toBe('401 malformed twice')
+  })
+})
+
+describe('json()', () => {
+  it('of a body that is no JSON is a 400', async () => {
+    const router = new Router()
+    router.post('/hook', withAuth(webhook({ scheme: shopify, secrets: SECRET })), (ctx) => {
+      ctx.body = ctx.request.auth.json()
+    })
+    const served = await listen(new Koa().use(router.routes()))
+    onTestFinished(() => served.close())
+    const send = (body: string) =>
+      fetch(`${served.url}/hook`, { method: 'POST', body, headers: { 'X-Shopify-Hmac-Sha256': hmac(body, 'base64') } })
+    expect((await send('{')).status).toBe(400)
+    const good = await send('{"__proto__":{"a":1},"b":2}')
+    expect(await good.text()).toBe('{"__proto__":{"a":1},"b":2}')
+  })
+})

@@ -1,0 +1,144 @@
+/**
+ * The bytes of a request's body, as they came. They are read once, before any parser, and then put back into `ctx.req`, so that a
+ * parser behind the guard reads the same bytes.
+ *
+ * | the body                                | what happens                                          |
+ * |-----------------------------------------|-------------------------------------------------------|
+ * | none (RFC 9112 §6.3)                    | no bytes, and nothing is read                         |
+ * | longer than the limit                   | 413; what comes after the limit is not kept           |
+ * | ends before it is whole                 | 400                                                   |
+ * | not whole within the time of a decision | 408                                                   |
+ * | was read before, and its bytes are kept | the bytes in `rawBody`                                |
+ * | was read before                         | an exception, whose message names the fix             |
+ *
+ * A compressed body is not decompressed: senders sign what they send.
+ */
+import type { IncomingMessage } from 'node:http'
+import type { Request } from 'koa'
+import { settingsOf } from '../core/Exchange.js'
+import { fieldIn } from '../core/RequestFields.js'
+import { ownOrGetter, withCode } from '../core/data.js'
+
+/** The longest body, in bytes, unless an option says otherwise. */
+export const MAX_BODY = 1024 * 1024
+
+/** An error that Koa and the guard answer with its status. */
+export const httpError = (status: number, message: string): Error =>
+  Object.assign(new Error(message), { status, statusCode: status, expose: true })
+
+const none = Buffer.alloc(0)
+
+// By request, so that two members of a list read a body once
+const bodies = new WeakMap<IncomingMessage, Promise<Buffer>>()
+
+const tooLong = (): Error => httpError(413, 'the body is longer than maxLength')
+
+/** The bytes of the body. Rejects with an HTTP error for a body that is too long, late or cut off. */
+export const rawBody = async (caller: string, request: Request, maxLength: number): Promise<Buffer> => {
+  const { req } = request
+  if (!hasBody(request)) return none
+  let body = bodies.get(req)
+  if (body === undefined) {
+    body = isUntouched(req) ? reading(request, maxLength) : Promise.resolve(keptBytes(caller, request))
+    bodies.set(req, body)
+  }
+  const bytes = await body
+  if (bytes.length > maxLength) throw tooLong()
+  return bytes
+}
+
+/** Whether a request has a body (RFC 9112 §6.3). In HTTP/2 only its end shows that. */
+export const hasBody = (request: Request): boolean => declaredIn(request) !== 0
+
+// `Content-Length`; 0 without it in HTTP/1, undefined if only the end of the body shows its length
+const declaredIn = (request: Request): number | undefined => {
+  if (fieldIn(request, 'transfer-encoding') !== '') return undefined
+  const declared = fieldIn(request, 'content-length')
+  if (declared !== '') return Number(declared)
+  return request.req.httpVersionMajor > 1 ? undefined : 0
+}
+
+const isUntouched = (req: IncomingMessage): boolean =>
+  !req.readableDidRead && !req.readableEnded && req.readableEncoding === null
+
+// -------------------------------------------------------------------------------------
+// a body that nothing has read
+// -------------------------------------------------------------------------------------
+
+const reading = (request: Request, maxLength: number): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    const { req } = request
+    const declared = declaredIn(request)
+    // nothing was read, so Node drops the rest when the response is sent, and the connection can be used again
+    if (declared !== undefined && declared > maxLength) return reject(tooLong())
+    if (req.destroyed) return reject(cutOff())
+    const chunks: Buffer[] = []
+    let length = 0
+
+    const stop = (): void => {
+      clearTimeout(timer)
+      req.off('readable', take)
+      for (const event of ['close', 'error']) req.off(event, onCut)
+    }
+    const fail = (error: Error): void => {
+      stop()
+      // read and dropped, so that the connection can be used again
+      req.resume()
+      reject(error)
+    }
+    const onCut = (): void => fail(cutOff())
+    const take = (): void => {
+      // Never more than there is: to read at the end would end the stream, and then it takes no bytes back
+      while (req.readableLength > 0) {
+        const chunk: unknown = req.read()
+        if (!Buffer.isBuffer(chunk)) break
+        length += chunk.length
+        if (length > maxLength) return fail(tooLong())
+        chunks.push(chunk)
+      }
+      if (length !== declared && !isOver(req)) return
+      stop()
+      const body = Buffer.concat(chunks, length)
+      // in this tick, before the end is told
+      if (length > 0) req.unshift(body)
+      resolve(body)
+    }
+    // Before the guard gives up, which would be a 503: this is not our fault
+    const patience = 0.9 * settingsOf(request).timeout
+    const timer = setTimeout(() => fail(httpError(408, 'the body did not come in time')), patience)
+    if (req.readableLength === 0 && isOver(req)) return take()
+    for (const event of ['close', 'error']) req.on(event, onCut)
+    req.on('readable', take)
+  })
+
+const cutOff = (): Error => httpError(400, 'the body ended before it was whole')
+
+// `complete` is not known in HTTP/2
+const isOver = (req: IncomingMessage): boolean => {
+  const state: unknown = Reflect.get(req, '_readableState')
+  return req.complete || (typeof state === 'object' && state !== null && Reflect.get(state, 'ended') === true)
+}
+
+// -------------------------------------------------------------------------------------
+// a body that was read before
+// -------------------------------------------------------------------------------------
+
+// Parsers keep a decoded string. It counts only if it can be the bytes that came: an empty one, one of another length, one that was
+// decompressed or that had another charset does not
+const keptBytes = (caller: string, request: Request): Buffer => {
+  const kept = ownOrGetter(request, 'rawBody') ?? ownOrGetter(request.req, 'rawBody')
+  const bytes = typeof kept === 'string' || kept instanceof Uint8Array ? Buffer.from(kept) : none
+  const declared = declaredIn(request)
+  const isWhole =
+    bytes.length > 0 &&
+    (declared === undefined || declared === bytes.length) &&
+    /^(?:identity)?$/i.test(fieldIn(request, 'content-encoding')) &&
+    (typeof kept !== 'string' || !/;\s*charset\s*=\s*"?(?!utf-?8\b)/i.test(fieldIn(request, 'content-type')))
+  if (isWhole) return bytes
+  throw withCode(
+    new Error(
+      `${caller}: a body parser has read the body, and its bytes are gone. Write withAuth(...) before the parser, as in router.post(path, withAuth(hook), bodyParser(), handler), or let the parser skip this path, or keep the bytes in ctx.request.rawBody`,
+    ),
+    'ERR_BODY_WAS_READ',
+  )
+}

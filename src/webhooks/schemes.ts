@@ -1,0 +1,279 @@
+/**
+ * How senders sign their deliveries. A scheme says where the signatures are, what they are made of, and how a secret becomes a key.
+ *
+ * | scheme             | header                  | signed                 | time                      | id           |
+ * |--------------------|-------------------------|------------------------|---------------------------|--------------|
+ * | `standardWebhooks` | `Webhook-Signature`     | id, time and body      | `Webhook-Timestamp`       | `Webhook-Id` |
+ * | `svix`             | `Svix-Signature`        | id, time and body      | `Svix-Timestamp`          | `Svix-Id`    |
+ * | `github`           | `X-Hub-Signature-256`   | body                   |                           |              |
+ * | `stripe`           | `Stripe-Signature`      | time and body          | in the same header        |              |
+ * | `slack`            | `X-Slack-Signature`     | version, time and body | `X-Slack-Request-Timestamp` |            |
+ * | `shopify`          | `X-Shopify-Hmac-Sha256` | body                   |                           |              |
+ *
+ * An id that a sender does not sign is no id: who replays a delivery can change it.
+ */
+import { createHmac, createPublicKey, hash, verify, type KeyObject } from 'node:crypto'
+import { constantTimeEqual } from '../core/data.js'
+import { checkOptions, declareFactory, hook, nameLike, oneOf, token, type Checks } from '../core/options.js'
+import { digestOf } from '../core/functionName.js'
+
+/** What a delivery says about itself. */
+export interface Delivery {
+  /** The signatures, as they were sent. One of them must be good. */
+  readonly signatures: ReadonlyArray<string>
+  /** The id, if it is signed. */
+  readonly id?: string | undefined
+  /** When it was signed. */
+  readonly at?: Date | undefined
+}
+
+/** What is signed: the parts follow each other without a separator. */
+type Content = string | Buffer | ReadonlyArray<string | Buffer>
+
+/** Reads another header of the delivery; `undefined` if it is missing. */
+type GetHeader = (name: string) => string | undefined
+
+/** Your own way to sign deliveries, with HMAC-SHA256. */
+export interface WebhookSchemeOptions {
+  /** The header with the signatures. */
+  readonly header: string
+  /** How a signature is written. Hexadecimal digits are in lower case. */
+  readonly encoding: 'hex' | 'base64'
+  /** Reads the header, and others by `get`. Returns `undefined` for what is no signature. */
+  readonly read: (value: string, get: GetHeader) => Delivery | undefined
+  /** What the sender signs. */
+  readonly content: (delivery: {
+    readonly id: string | undefined
+    readonly at: Date | undefined
+    readonly body: Buffer
+  }) => Content
+}
+
+/** A key that was made of a secret. */
+export interface WebhookKey {
+  /** Whether one of the signatures is of this key. All are compared, in constant time. */
+  readonly hasSigned: (content: Content, signatures: ReadonlyArray<string>) => boolean
+  /** A digest of this key and a string. */
+  readonly digestOf: (text: Content) => string
+}
+
+/** How one sender signs. */
+export interface WebhookScheme extends WebhookSchemeOptions {
+  /** Its name, for the audit. */
+  readonly name: string
+  /** Other headers that it reads. */
+  readonly reads: ReadonlyArray<string>
+  /** Whether it signs a time; `undefined` if that is not known. */
+  readonly isTimed: boolean | undefined
+  /** Makes a key. Throws a TypeError for a secret that cannot be one. */
+  readonly keyOf: (where: string, secret: string) => WebhookKey
+}
+
+const mac = (key: string | Buffer, content: Content): ReturnType<typeof createHmac> => {
+  const hmac = createHmac('sha256', key)
+  for (const part of typeof content === 'string' || Buffer.isBuffer(content) ? [content] : content) hmac.update(part)
+  return hmac
+}
+
+/** A key for HMAC-SHA256. `prefix` is written before each signature. */
+const hmacKey = (key: string | Buffer, encoding: 'hex' | 'base64', prefix = ''): WebhookKey => ({
+  hasSigned: (content, signatures) => {
+    const expected = prefix + mac(key, content).digest(encoding)
+    // every one, so that the time says nothing about which one was good
+    return signatures.map((one) => constantTimeEqual(one, expected)).includes(true)
+  },
+  digestOf: (content) => mac(key, content).digest('base64url'),
+})
+
+const textKey =
+  (encoding: 'hex' | 'base64') =>
+  (_where: string, secret: string): WebhookKey =>
+    hmacKey(secret, encoding)
+
+// A time must be written as its sender computes with it: 1700000000.0 and 01700000000 are other strings
+const timeIn = (text: string | undefined): Date | undefined =>
+  text !== undefined && /^(?:0|[1-9]\d{0,11})$/.test(text) ? new Date(Number(text) * 1000) : undefined
+
+const secondsOf = (at: Date | undefined): string => String((at?.getTime() ?? 0) / 1000)
+
+// -------------------------------------------------------------------------------------
+// Standard Webhooks (https://github.com/standard-webhooks/standard-webhooks, specification 1.0)
+// -------------------------------------------------------------------------------------
+
+const V1 = 'v1,'
+const V1A = 'v1a,'
+
+/** The most signatures that are looked at, because each costs a check. */
+const MAX_SIGNATURES = 20
+
+// A proxy that joins two headers writes a blank and a comma
+const signatureLike = /^\w+,[\w+/=-]*$/
+
+// `a.1` and `2` would be signed as `a` and `1.2`
+const idLike = /^[\x21-\x2d\x2f-\x7e]{1,256}$/
+
+const bytesIn = (where: string, text: string): Buffer => {
+  const bytes = Buffer.from(text, 'base64')
+  if (bytes.length > 0 && bytes.toString('base64').replace(/=+$/, '') === text.replace(/=+$/, '')) return bytes
+  throw new TypeError(`${where} must be base64, after "whsec_" or "whpk_" if there is a prefix`)
+}
+
+const publicKeyIn = (where: string, text: string): KeyObject => {
+  const bytes = bytesIn(where, text)
+  if (bytes.length !== 32) throw new TypeError(`${where}: a key "whpk_" must have 32 bytes (Ed25519)`)
+  return createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: bytes.toString('base64url') }, format: 'jwk' })
+}
+
+const ed25519Key = (key: KeyObject, text: string): WebhookKey => ({
+  hasSigned: (content, signatures) => {
+    const signed = joined(content)
+    return signatures
+      .filter((one) => one.startsWith(V1A))
+      .map((one) => {
+        const bytes = Buffer.from(one.slice(V1A.length), 'base64')
+        return (
+          bytes.toString('base64') === one.slice(V1A.length) && bytes.length === 64 && verify(null, signed, key, bytes)
+        )
+      })
+      .includes(true)
+  },
+  digestOf: (content) => hash('sha256', Buffer.concat([Buffer.from(`${text}\n`), joined(content)]), 'base64url'),
+})
+
+const joined = (content: Content): Buffer =>
+  Buffer.concat(
+    (typeof content === 'string' || Buffer.isBuffer(content) ? [content] : content).map((one) => Buffer.from(one)),
+  )
+
+const standard = (name: string, prefix: string): WebhookScheme => ({
+  name,
+  header: `${prefix}-Signature`,
+  reads: [`${prefix}-Id`, `${prefix}-Timestamp`],
+  encoding: 'base64',
+  isTimed: true,
+  read: (value, get) => {
+    const id = get(`${prefix}-Id`)
+    const at = timeIn(get(`${prefix}-Timestamp`))
+    const signatures = value.split(' ')
+    if (id === undefined || !idLike.test(id) || at === undefined) return undefined
+    if (signatures.length > MAX_SIGNATURES || !signatures.every((one) => signatureLike.test(one))) return undefined
+    return { id, at, signatures }
+  },
+  content: ({ id, at, body }) => [`${id}.${secondsOf(at)}.`, body],
+  keyOf: (where, secret) => {
+    if (secret.startsWith('whpk_')) return ed25519Key(publicKeyIn(where, secret.slice('whpk_'.length)), secret)
+    return hmacKey(bytesIn(where, secret.replace(/^whsec_/, '')), 'base64', V1)
+  },
+})
+
+/**
+ * [Standard Webhooks](https://www.standardwebhooks.com): `v1` (HMAC-SHA256; a secret is `whsec_` and base64) and `v1a` (Ed25519; the
+ * public key is `whpk_` and base64).
+ */
+export const standardWebhooks: WebhookScheme = standard('standardWebhooks', 'Webhook')
+
+/** Standard Webhooks with the names of headers that Svix sends: `svix-id`, `svix-timestamp`, `svix-signature`. */
+export const svix: WebhookScheme = standard('svix', 'Svix')
+
+// -------------------------------------------------------------------------------------
+// senders with a scheme of theirs
+// -------------------------------------------------------------------------------------
+
+/** GitHub: `X-Hub-Signature-256: sha256=` and hexadecimal digits, of the body. It signs no time and no id. */
+export const github: WebhookScheme = {
+  name: 'github',
+  header: 'X-Hub-Signature-256',
+  reads: [],
+  encoding: 'hex',
+  isTimed: false,
+  read: (value) => (value.startsWith('sha256=') ? { signatures: [value.slice('sha256='.length)] } : undefined),
+  content: ({ body }) => body,
+  keyOf: textKey('hex'),
+}
+
+/** Stripe: `Stripe-Signature: t=1492774577,v1=...`, of the time and the body. The secret of an endpoint begins with `whsec_`. */
+export const stripe: WebhookScheme = {
+  name: 'stripe',
+  header: 'Stripe-Signature',
+  reads: [],
+  encoding: 'hex',
+  isTimed: true,
+  read: (value) => {
+    const items = value.split(',').map((item) => /^(\w+)=([^=]*)$/.exec(item) ?? [])
+    const valuesOf = (name: string) => items.flatMap(([, key, one]) => (key === name && one !== undefined ? [one] : []))
+    const [time, ...others] = valuesOf('t')
+    const at = timeIn(time)
+    const signatures = valuesOf('v1')
+    const isReadable = at !== undefined && others.length === 0 && items.every(({ length }) => length > 0)
+    return isReadable && signatures.length > 0 && signatures.length <= MAX_SIGNATURES ? { at, signatures } : undefined
+  },
+  content: ({ at, body }) => [`${secondsOf(at)}.`, body],
+  keyOf: textKey('hex'),
+}
+
+/** Slack: `X-Slack-Signature: v0=` and hexadecimal digits, of `v0`, the time and the body. The secret is the signing secret. */
+export const slack: WebhookScheme = {
+  name: 'slack',
+  header: 'X-Slack-Signature',
+  reads: ['X-Slack-Request-Timestamp'],
+  encoding: 'hex',
+  isTimed: true,
+  read: (value, get) => {
+    const at = timeIn(get('X-Slack-Request-Timestamp'))
+    return at !== undefined && value.startsWith('v0=') ? { at, signatures: [value.slice('v0='.length)] } : undefined
+  },
+  content: ({ at, body }) => [`v0:${secondsOf(at)}:`, body],
+  keyOf: textKey('hex'),
+}
+
+/** Shopify: `X-Shopify-Hmac-Sha256`, base64 of the body. The secret is the client secret of the application. */
+export const shopify: WebhookScheme = {
+  name: 'shopify',
+  header: 'X-Shopify-Hmac-Sha256',
+  reads: [],
+  encoding: 'base64',
+  isTimed: false,
+  read: (value) => ({ signatures: [value] }),
+  content: ({ body }) => body,
+  keyOf: textKey('base64'),
+}
+
+const checks: Checks<WebhookSchemeOptions> = {
+  header: nameLike(token),
+  encoding: oneOf('hex', 'base64'),
+  read: hook(2),
+  content: hook(1),
+}
+
+/**
+ * Your own scheme, with HMAC-SHA256. `read` returns what the headers say, and `content` what is signed. Sign a time and an id, so that
+ * a delivery cannot be replayed; separate them by a character that neither can contain. Throws a TypeError for options that cannot
+ * work.
+ *
+ * @example
+ * import { webhook, webhookScheme } from 'koa-with-auth/webhooks'
+ *
+ * const acme = webhookScheme({
+ *   header: 'X-Acme-Signature',
+ *   encoding: 'hex',
+ *   read: (value, get) => {
+ *     const seconds = Number(get('X-Acme-Time'))
+ *     return Number.isInteger(seconds) ? { signatures: [value], at: new Date(seconds * 1000) } : undefined
+ *   },
+ *   content: ({ at, body }) => [`${at?.toISOString()}\n`, body],
+ * })
+ * const hook = webhook({ scheme: acme, secrets: 'an-example-secret' })
+ */
+export const webhookScheme = (options: WebhookSchemeOptions): WebhookScheme => {
+  const given = checkOptions('webhookScheme', options, checks)
+  return {
+    ...given,
+    // the functions decide what a signature is about, so the policy file shows when they change
+    name: `scheme ${given.encoding} ${digestOf(given.read)} ${digestOf(given.content)}`,
+    reads: [],
+    isTimed: undefined,
+    keyOf: textKey(given.encoding),
+  }
+}
+
+declareFactory('webhookScheme', webhookScheme)

@@ -1,0 +1,260 @@
+/**
+ * Webhooks: requests that another service sends, and signs with a secret. The signature is checked over the bytes of the body, before
+ * any parser has seen them.
+ *
+ * | what is wrong                                             | failure     | why         | status |
+ * |-----------------------------------------------------------|-------------|-------------|--------|
+ * | no signature                                              | `absent`    |             | 401    |
+ * | a header twice, or not readable                           | `malformed` | `twice`, `syntax` | 401 |
+ * | older than `tolerance`, or of the future                  | `invalid`   | `expired`, `not yet` | 401 |
+ * | no secret for the request; no secret has made a signature | `invalid`   | `key`, `signature` | 401 |
+ * | the delivery was taken before (`spent`)                   | `raised`    |             | 409    |
+ * | the body is too long                                      | `raised`    |             | 413    |
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Request } from 'koa'
+import { because, invalid, malformed, type AuthError } from '../core/AuthError.js'
+import { authenticator, decideOf, make, readerOf, type Authenticator } from '../core/Authenticator.js'
+import * as Challenge from '../core/Challenge.js'
+import { documentation, documented, leaves, noted } from '../core/Description.js'
+import { fromHeader } from '../core/RequestFields.js'
+import type { ReleasableSpent } from '../core/Spent.js'
+import { deepFreeze } from '../core/data.js'
+import { functionName } from '../core/functionName.js'
+import {
+  checkHook,
+  checkOptions,
+  credential,
+  declareFactory,
+  maybe,
+  positive,
+  unchecked,
+  withMethods,
+} from '../core/options.js'
+import { takingOver } from './deliveries.js'
+import { httpError, MAX_BODY, rawBody } from './rawBody.js'
+import type { Delivery, WebhookKey, WebhookScheme } from './schemes.js'
+
+/** A delivery whose signature is good: what `ctx.request.auth` is. */
+export interface Webhook {
+  /** The id, if the sender signs one. */
+  readonly id?: string
+  /** When it was signed, if the sender signs that. */
+  readonly at?: Date
+  /** The bytes that were signed. */
+  readonly body: Buffer
+  /** The body as UTF-8. */
+  readonly text: () => string
+  /** The body as JSON. Throws an error that is answered with 400 if it is none. */
+  readonly json: () => unknown
+}
+
+/** One secret, or several while one replaces another: each of them is accepted. */
+export type WebhookSecrets = string | ReadonlyArray<string>
+
+/** The options of `webhook`. */
+export interface WebhookOptions {
+  /** How the sender signs: `standardWebhooks`, `github`, `stripe`, `slack`, `shopify`, or what `webhookScheme` returns. */
+  readonly scheme: WebhookScheme
+  /** The secrets, or a function that finds those of a request. If it finds none, the answer is 401. */
+  readonly secrets:
+    | WebhookSecrets
+    | ((request: Request) => WebhookSecrets | undefined | null | Promise<WebhookSecrets | undefined | null>)
+  /** How old a delivery may be, in milliseconds. Default 300 000. A scheme without a time has none. */
+  readonly tolerance?: number | undefined
+  /** The longest body, in bytes. Default 1 MB (1 048 576). */
+  readonly maxLength?: number | undefined
+  /** Where deliveries are taken, so that each counts once, such as `spentOver(store)` of `koa-with-auth/sign-in`. */
+  readonly spent?: ReleasableSpent | undefined
+  /** The protection space; default: the application's. */
+  readonly realm?: string | undefined
+  /** What OpenAPI calls it; without it a name is derived. */
+  readonly schemeName?: string | undefined
+  /** The description in OpenAPI; CommonMark. */
+  readonly description?: string | undefined
+}
+
+const caller = 'webhook'
+
+const schemeCheck = withMethods(
+  ['read', 'content', 'keyOf'],
+  'pass standardWebhooks, github, stripe, slack or shopify, or what webhookScheme({ ... }) returns',
+)
+
+const checks = {
+  scheme: schemeCheck,
+  // `keysFrom` checks them
+  secrets: unchecked,
+  tolerance: maybe(positive),
+  maxLength: maybe(positive),
+  spent: maybe(withMethods(['spend', 'release'], 'pass spentOver(store) of koa-with-auth/sign-in')),
+  realm: credential.realm,
+  ...documentation,
+}
+
+const TOLERANCE = 300_000
+
+// The clock of a sender may be 5 s ahead, and its times are whole seconds
+const AHEAD = 6000
+
+// A delivery that can be replayed for ever is remembered for a month, and an id for three days: so long senders try again
+const MONTH = 30 * 86_400_000
+const THREE_DAYS = 3 * 86_400_000
+
+const secretsIn = (where: string, given: unknown): ReadonlyArray<string> => {
+  const list: ReadonlyArray<unknown> = Array.isArray(given) ? given : [given]
+  const isSecret = (one: unknown): one is string => typeof one === 'string' && one !== ''
+  if (list.length > 0 && list.every(isSecret)) return list
+  throw new TypeError(`${where} must be a secret, or an array of secrets, and none of them empty`)
+}
+
+type Keys = ReadonlyArray<WebhookKey>
+
+const keysFrom = ({ keyOf }: WebhookScheme, given: unknown): Keys => {
+  const where = `${caller}({ secrets })`
+  return secretsIn(where, given).map((secret) => keyOf(where, secret))
+}
+
+/**
+ * Authenticates the deliveries of a sender by their signatures. It reads the body itself, once; a parser behind it gets the same bytes.
+ * The principal is the delivery. With `spent`, a delivery counts once: while its handler runs, and after a 2xx, the same one is a
+ * 409. Throws a TypeError for options that cannot work.
+ *
+ * @example
+ * import Router from '@koa/router'
+ * import { withAuth } from 'koa-with-auth'
+ * import { memoryStore } from 'koa-with-auth/sessions'
+ * import { spentOver } from 'koa-with-auth/sign-in'
+ * import { stripe, webhook } from 'koa-with-auth/webhooks'
+ *
+ * const hook = webhook({ scheme: stripe, secrets: 'whsec_example', spent: spentOver(memoryStore()) })
+ * const router = new Router()
+ * router.post('/hooks/stripe', withAuth(hook), (ctx) => {
+ *   const event = ctx.request.auth.json() // of the bytes that Stripe has signed
+ *   ctx.status = 204
+ * })
+ */
+export const webhook = (options: WebhookOptions): Authenticator<Webhook> => {
+  const given = checkOptions(caller, options, checks)
+  const { scheme, secrets, maxLength = MAX_BODY, spent, realm } = given
+  if (scheme.isTimed === false && given.tolerance !== undefined) {
+    throw new TypeError(`${caller}({ tolerance }): ${scheme.name} signs no time, so leave tolerance out`)
+  }
+  const { tolerance = TOLERANCE } = given
+  const keysOf = keysFinder(scheme, secrets)
+  // After that, nobody can replay it
+  const lifetimeOf = ({ id, at }: Delivery): number =>
+    Math.max(id === undefined ? 0 : THREE_DAYS, at === undefined ? MONTH : tolerance + AHEAD)
+
+  const judge = async (request: Request, value: string): Promise<unknown> => {
+    const delivery = readDelivery(scheme, request, value)
+    if (E.isLeft(delivery)) return delivery
+    const { signatures, id, at } = delivery.right
+    const age = at === undefined ? 0 : Date.now() - at.getTime()
+    if (age > tolerance) return tooOld
+    if (age < -AHEAD) return ofTheFuture
+    const keys = await keysOf(request)
+    if (keys === undefined) return noKey
+    const body = await rawBody(caller, request, maxLength)
+    const content = scheme.content({ id, at, body })
+    if (!keys.map((key) => key.hasSigned(content, signatures)).includes(true)) return notSigned
+    if (spent !== undefined) {
+      // Under each secret, so that it is the same delivery while one replaces another
+      const ids = keys.map((key) => `koa-with-auth/webhook ${key.digestOf(id === undefined ? content : `id ${id}`)}`)
+      const taken = await takingOver(spent, lifetimeOf(delivery.right))(request, ids)
+      if (E.isLeft(taken)) return taken
+      if (!taken.right) throw httpError(409, 'this delivery was taken before')
+    }
+    return principalOf(delivery.right, body)
+  }
+
+  const kind = authenticator<string | ReadonlyArray<string>, Promise<unknown>, string>({
+    ...documented({ type: 'apiKey', in: 'header', name: scheme.header }, given),
+    challenge: Challenge.make('Webhook', { ...(realm !== undefined && { realm }), header: scheme.header }),
+    ambient: false,
+    extract: fromHeader(scheme.header),
+    authenticate: judge,
+  })
+  const [leaf = kind.description] = leaves(kind.description)
+  const description = noted(
+    { ...leaf, reads: scheme.reads, sender: scheme.name },
+    {
+      wrappers: [
+        `webhook ${scheme.name}`,
+        typeof secrets === 'function'
+          ? `secrets by ${functionName(secrets)}`
+          : `${secretsIn('', secrets).length} secrets`,
+        ...(scheme.isTimed === false ? [] : [`tolerance ${tolerance} ms`]),
+        `maxLength ${maxLength}`,
+        ...(spent === undefined ? [] : ['counted once']),
+      ],
+      ...(typeof secrets === 'function' && { functions: [[functionName(secrets), secrets]] }),
+    },
+  )
+  const reading = readerOf(kind)
+  // Safe: it lets in what `principalOf` makes
+  return make(description, decideOf(kind), reading && { ...reading, notRemembered }) as Authenticator<Webhook>
+}
+
+declareFactory(caller, webhook)
+
+const notRemembered = 'a signature is about one body, so it must be verified for each request'
+
+const left = <E extends Parameters<typeof because>[0]>(error: E, why: Parameters<typeof because>[1]) =>
+  deepFreeze(E.left(because(error, why)))
+
+const unreadable = left(malformed, 'syntax')
+const sentTwice = left(malformed, 'twice')
+const tooOld = left(invalid, 'expired')
+const ofTheFuture = left(invalid, 'not yet')
+const noKey = left(invalid, 'key')
+const notSigned = left(invalid, 'signature')
+
+// What the headers say; a header that was sent twice is refused, whatever the scheme makes of it
+const readDelivery = (scheme: WebhookScheme, request: Request, value: string): E.Either<AuthError, Delivery> => {
+  let isTwice = false
+  const get = (name: string): string | undefined => {
+    const found = fromHeader(name)(request)
+    if (O.isNone(found)) return undefined
+    if (typeof found.value === 'string') return found.value
+    isTwice = true
+    return undefined
+  }
+  const delivery = scheme.read(value, get)
+  if (isTwice) return sentTwice
+  if (delivery === undefined || delivery.signatures.length === 0) return unreadable
+  return Number.isNaN(delivery.at?.getTime()) ? unreadable : E.right(delivery)
+}
+
+const keysFinder = (
+  scheme: WebhookScheme,
+  secrets: WebhookOptions['secrets'],
+): ((request: Request) => Keys | undefined | Promise<Keys | undefined>) => {
+  if (typeof secrets !== 'function') {
+    const keys = keysFrom(scheme, secrets)
+    return () => keys
+  }
+  checkHook(`${caller}({ secrets })`, secrets, 1)
+  return async (request) => {
+    const found = await secrets(request)
+    return found === undefined || found === null ? undefined : keysFrom(scheme, found)
+  }
+}
+
+const principalOf = ({ id, at }: Delivery, body: Buffer): Webhook => {
+  const text = (): string => body.toString('utf8')
+  return {
+    ...(id !== undefined && { id }),
+    ...(at !== undefined && { at }),
+    body,
+    text,
+    json: () => {
+      try {
+        return JSON.parse(text()) as unknown
+      } catch {
+        throw httpError(400, 'the body of the delivery is not JSON')
+      }
+    },
+  }
+}
