@@ -161,12 +161,14 @@ export const failures: Middleware = async (ctx, next) => {
 const open = /^\/(?:basket|sign-out\/backchannel|sign-in\/[a-z]+\/callback)$/
 
 /** Middleware that refuses what another site made a browser send, before anything else runs. */
-export const fromHere =
-  (origin: string): Middleware =>
-  async (ctx, next) => {
+export const fromHere = (origin: string): Middleware => {
+  // it has a name, because the policy file calls it by that
+  const sentFromHere: Middleware = async (ctx, next) => {
     const isSafe = ['GET', 'HEAD', 'OPTIONS'].includes(ctx.method)
     const [site, from] = [ctx.get('Sec-Fetch-Site'), ctx.get('Origin')]
     const isOwn = site === '' ? from === '' || from === origin : site === 'same-origin' || site === 'none'
     if (isSafe || isOwn || open.test(ctx.path)) return next()
     refuse(ctx, 403, 'forged')
   }
+  return sentFromHere
+}

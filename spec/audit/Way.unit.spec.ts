@@ -34,7 +34,7 @@ const bearer = httpBearer({ authenticate })
 const basic = httpBasicAuth({ authenticate })
 const key = apiKeyHeader({ paramName: 'X-API-Key', authenticate })
 const read = requireScopes<unknown>(['read', 'write'], { granted: () => [] })
-const allowed = authorize<unknown>(() => true)
+const allowed = authorize<unknown>(() => true, { name: 'staff' })
 
 const ofScheme = (scheme: SecurityScheme | undefined, challenge = 'Own', schemeName?: string) =>
   authenticator({
@@ -84,11 +84,11 @@ const rows: ReadonlyArray<readonly [words: string, a: Authenticator<unknown>]> =
   ['all of (bearer, and basic) with scopes read, write', read(allOf([bearer, basic]))],
   ['all of (bearer, and (basic with scopes read, write))', allOf([bearer, read(basic)])],
   ['optional (bearer with scopes read, write)', optional(read(bearer))],
-  ['authorized bearer', allowed(bearer)],
-  ['authorized (bearer, or basic)', allowed(anyOf([bearer, basic]))],
-  ['bearer, or authorized basic', anyOf([bearer, allowed(basic)])],
-  ['optional (authorized bearer)', optional(allowed(bearer))],
-  ['(authorized bearer) with scopes read, write', read(allowed(bearer))],
+  ['bearer authorized by staff', allowed(bearer)],
+  ['(bearer, or basic) authorized by staff', allowed(anyOf([bearer, basic]))],
+  ['bearer, or (basic authorized by staff)', anyOf([bearer, allowed(basic)])],
+  ['optional (bearer authorized by staff)', optional(allowed(bearer))],
+  ['(bearer authorized by staff) with scopes read, write', read(allowed(bearer))],
   // What changes neither credentials nor rights adds no words
   ['bearer', flatMap((user: unknown) => [user])(bearer)],
   ['bearer', timeout(100)(bearer)],

@@ -6,7 +6,8 @@ import { audit, type AnyApplication } from 'koa-with-auth/audit'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { decidersIn } from '../../src/audit/application.js'
 import { sameWordsIn } from '../../src/audit/findings.js'
-import { differencesOf, lineFrom, linesOf, textOf } from '../../src/audit/policy.js'
+import { differencesOf } from '../../src/audit/Difference.js'
+import { lineFrom, linesOf, textOf } from '../../src/audit/policy.js'
 import { ask, listen } from '../support/servers/server.js'
 
 const bearer = httpBearer({ authenticate: (_request, token) => token === 'good' && { user: 'anna' } })
@@ -29,7 +30,7 @@ const changesOf = (before: AnyApplication, after: AnyApplication) =>
 describe('S04 a function of app.use below guardApp has a line', () => {
   it('that says what covers it, and can be read again', () => {
     const app = below(bearer)
-    expect(linesIn(app)).toEqual(['USE /*; bearer; csrf not needed; runs files'])
+    expect(linesIn(app)).toEqual(['USE /*; who=[bearer]; csrf=not needed; runs=files'])
     expect(linesIn(app).map((line) => textOf(lineFrom(line)!))).toEqual(linesIn(app))
     expect(String(audit(app))).toContain('/*          files      by bearer')
     expect(audit(app).middleware).toMatchObject([
@@ -68,18 +69,19 @@ describe('S04 a function of app.use below guardApp has a line', () => {
 
   it('its cross-site check is that of the settings above the guard', () => {
     const off = authSettings({ csrf: false })
-    expect(linesIn(below(cookie))).toEqual(['USE /*; API key in cookie key; csrf checked; runs files'])
-    expect(linesIn(below(cookie, [off]))).toContain('USE /*; API key in cookie key; csrf off; runs files')
+    expect(linesIn(below(cookie))).toEqual(['USE /*; who=[API key in cookie key]; csrf=checked; runs=files'])
+    expect(linesIn(below(cookie, [off]))).toContain('USE /*; who=[API key in cookie key]; csrf=off; runs=files')
     expect(changesOf(below(cookie), below(cookie, [off]))[0]).toContain('opened: USE /*: csrf was checked, is off')
-    expect(linesIn(below(cookie).use(off))).toContain('USE /*; API key in cookie key; csrf checked; runs files')
+    expect(linesIn(below(cookie).use(off))).toContain('USE /*; who=[API key in cookie key]; csrf=checked; runs=files')
   })
 
-  it.each(['USE /*; bearer; runs files', 'USE /*; bearer; csrf off', 'USE /*; unguarded files; csrf off; runs files'])(
-    '%s is no line',
-    (line) => {
-      expect(lineFrom(line)).toBeUndefined()
-    },
-  )
+  it.each([
+    'USE /*; bearer; runs files',
+    'USE /*; who=[bearer]; csrf=off',
+    'USE /*; who=unguarded; by=operation; runs=files',
+  ])('%s is no line', (line) => {
+    expect(lineFrom(line)).toBeUndefined()
+  })
 })
 
 describe('S04 a name that two guards of an application would share', () => {

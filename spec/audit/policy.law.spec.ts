@@ -9,9 +9,10 @@ import { allOf, anyOf, apiKeyHeader, authorize, httpBearer, requireScopes, type 
 import { audit } from 'koa-with-auth/audit'
 import { describe, expect, it } from 'vitest'
 import { isVisible } from '../../src/audit/Audit.js'
-import { differencesOf, directions, linesOf, textOf, policyText, readPolicy } from '../../src/audit/policy.js'
+import { differencesOf, directions } from '../../src/audit/Difference.js'
+import { linesOf, textOf, policyText, readPolicy } from '../../src/audit/policy.js'
 import { publicAccess, waysOf, type AccessPath } from '../../src/audit/Way.js'
-import { audited, auditWith } from '../support/models/auditedOperation.js'
+import { audited, auditWith, wayOf } from '../support/models/auditedOperation.js'
 import { grow, tree } from '../support/models/auditTrees.js'
 
 type Lines = ReturnType<typeof linesOf>
@@ -64,7 +65,7 @@ describe('a policy file that was written and is read again', () => {
             operations.map(([path, name, scope]) =>
               audited({
                 path,
-                ways: [{ credentials: [name], scopes: [scope], authorizations: [], takesAnything: false }],
+                ways: [wayOf(name, [scope])],
                 decidedBy: [name],
                 beforeGuard: [name],
                 behindGuard: [name],

@@ -10,17 +10,22 @@ import {
   apiKeyHeader,
   authorize,
   authSettings,
+  flatMap,
   httpBearer,
   operation,
   optional,
   requireScopes,
+  throttled,
   withAuth,
+  type Authenticator,
 } from 'koa-with-auth'
 import { lenient } from 'koa-with-auth/fp'
 import { audit } from 'koa-with-auth/audit'
 import { withPrincipal } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
-import { differencesOf, lineFrom, linesOf, textOf, policyText, readPolicy } from '../../src/audit/policy.js'
+import { differencesOf } from '../../src/audit/Difference.js'
+import { lineFrom, linesOf, textOf, policyText, readPolicy } from '../../src/audit/policy.js'
+import { wayOf } from '../support/models/auditedOperation.js'
 import { guardOf, addUnchecked } from '../support/models/levels.js'
 
 const handle = (): void => {}
@@ -46,27 +51,27 @@ const post = (auth: unknown, settings = {}) => {
 
 describe('a line says who may call', () => {
   it.each<[name: string, auth: unknown, who: string]>([
-    ['one kind', bearer, 'bearer'],
-    ['alternatives', [bearer, key], 'bearer, or API key in header X-Key'],
-    ['all of several kinds', allOf({ bearer, key }), 'bearer, and API key in header X-Key'],
-    ['anonymous callers are admitted', optional(bearer), 'bearer, or anonymous'],
-    ['bad credentials are admitted', lenient(bearer), 'bearer, or anonymous with any credentials'],
-    ['scopes', scoped('read', 'write'), 'bearer with scopes read write'],
-    ['a function that authorizes', staff, 'bearer authorized by isStaff'],
-    ['a function', isStaff, 'custom isStaff'],
-    ['anyone', null, 'public'],
+    ['one kind', bearer, 'who=[bearer]'],
+    ['alternatives', [bearer, key], 'who=[bearer]; who=[API key in header X-Key]'],
+    ['all of several kinds', allOf({ bearer, key }), 'who=[bearer] [API key in header X-Key]'],
+    ['anonymous callers are admitted', optional(bearer), 'who=[bearer]; who=anonymous'],
+    ['bad credentials are admitted', lenient(bearer), 'who=[bearer]; who=anonymous with any credentials'],
+    ['scopes', scoped('read', 'write'), 'who=[bearer | scope=read | scope=write]'],
+    ['a function that authorizes', staff, 'who=[bearer | authorized by isStaff]'],
+    ['a function', isStaff, 'who=[custom isStaff]'],
+    ['anyone', null, 'who=public'],
   ])('%s', (_name, auth, who) => {
-    expect(texts(get(auth))).toStrictEqual([`GET /x; ${who}; by operation; csrf not needed; docs listed`])
+    expect(texts(get(auth))).toStrictEqual([`GET /x; ${who}; by=operation; csrf=not needed; docs=listed`])
   })
 
   it('a line says if no level decided, if the guard comes after its handler, and if the guard is for tests', () => {
     expect(texts(new Router().get('/x', handle))[0]).toBe(
-      'GET /x; undecided (public); by nothing; csrf not needed; docs listed',
+      'GET /x; who=undecided (public); by=nothing; csrf=not needed; docs=listed',
     )
     expect(texts(addUnchecked(new Router(), '/x', handle, guardOf(bearer)))[0]).toContain(
-      '; undecided (withAuth(...) comes',
+      '; who=undecided (withAuth(...) comes',
     )
-    expect(texts(withPrincipal({})(get(bearer)))[0]).toContain('; public (withPrincipal, for tests); ')
+    expect(texts(withPrincipal({})(get(bearer)))[0]).toContain('; who=public (withPrincipal, for tests); ')
   })
 
   it('a name with a special character of the format is escaped', () => {
@@ -74,7 +79,7 @@ describe('a line says who may call', () => {
       linesOf({
         operations: audit(get(bearer)).operations.map((one) => ({
           ...one,
-          ways: [{ credentials: [scheme], scopes: [], authorizations: [], takesAnything: false }],
+          ways: [wayOf(scheme)],
         })),
         middleware: [],
       })
@@ -85,29 +90,71 @@ describe('a line says who may call', () => {
   })
 })
 
+describe('each member of allOf is in brackets with its own conditions', () => {
+  const [one, two] = ['One', 'Two'].map((paramName) => apiKeyHeader({ paramName, authenticate: () => ({ id: 1 }) }))
+  const [a, b] = [one!, two!]
+  const isOfStaff = authorize<object>(() => true, { name: 'staff' })
+  const reads = requireScopes<object>(['read'], { granted: () => [] })
+  const counted = (of: Authenticator<object>) =>
+    throttled({ limiter: { consume: async () => {}, reward: async () => {} } })(of)
+  const directions = (was: unknown, is: unknown) =>
+    differencesOf(linesFor(get(was)), linesFor(get(is))).map(({ direction, text }) => `${direction}: ${text}`)
+
+  it('in the file, in the table and in a difference', () => {
+    const router = get(allOf({ a: isOfStaff(a), b }))
+    const words = '(API key in header One authorized by staff), and API key in header Two'
+    expect(texts(router)[0]).toContain('who=[API key in header One | authorized by staff] [API key in header Two];')
+    expect(String(audit(router))).toContain(`all of (${words})`)
+    expect(directions(allOf({ a: isOfStaff(a), b }), allOf({ a, b: isOfStaff(b) }))).toEqual([
+      `changed: GET /x: was ${words}, is API key in header One, and (API key in header Two authorized by staff)`,
+    ])
+  })
+
+  it.each<[string, (of: Authenticator<object>) => Authenticator<object>]>([
+    ['authorize', isOfStaff],
+    ['requireScopes', reads],
+    ['throttled', counted],
+    ['flatMap', flatMap((user: object) => user)],
+  ])('to move it is a difference, and so is to put it around the whole: %s', (_name, f) => {
+    const all = [allOf([f(a), b]), allOf([a, f(b)]), f(allOf([a, b]) as never), allOf([a, b])]
+    const seen = all.map((auth) => linesFor(get(auth))[0]!.who.join())
+    // two scopes of one member, and of all, are granted by other functions
+    expect(new Set(seen).size).toBe(4)
+    expect(directions(all[0], all[3])).toHaveLength(1)
+  })
+
+  it('to remove it is an opening, to add it a closing; nested groups, too', () => {
+    expect(directions(allOf({ a: isOfStaff(a), b }), allOf({ a, b }))[0]).toMatch(/^opened/)
+    expect(directions(allOf({ a, b }), allOf({ a, b: reads(b) }))[0]).toMatch(/^closed/)
+    const nested = (inner: unknown, c: unknown) => allOf([inner as never, c as never])
+    const group = allOf([a, b]) as never
+    expect(directions(nested(isOfStaff(group), bearer), isOfStaff(nested(group, bearer) as never))).toHaveLength(1)
+  })
+})
+
 it('a line says which level decided', () => {
   const router = withAuth(bearer)(new Router({ prefix: '/api' }))
   router.get('/a', handle).get('/b', guardOf(also(key)) as never, handle)
-  expect(texts(router).map((line) => line.split('; ')[2])).toEqual(['by router /api', 'by router /api + operation'])
+  expect(linesFor(router).map(({ by }) => by)).toEqual([['router /api'], ['router /api', 'operation']])
 })
 
 describe('a line says whether writes from other sites are refused', () => {
   const csrf = (router: RouterInstance) =>
-    texts(router)
-      .filter((line) => !line.startsWith('USE'))
-      .map((line) => line.split('; ')[3])
+    linesFor(router)
+      .filter(({ operation: name }) => !name.startsWith('USE'))
+      .map(({ csrf: [check], trusts }) => [check, ...trusts].join(' '))
 
   it.each<[name: string, router: () => RouterInstance, says: string]>([
-    ['not needed: browsers do not send the credential by themselves', () => post(bearer), 'csrf not needed'],
-    ['not needed: the operation does not write', () => get(cookie), 'csrf not needed'],
-    ['not needed: anyone may write', () => post(null, { csrf: false }), 'csrf not needed'],
-    ['checked', () => post(cookie), 'csrf checked'],
-    ['checked: browsers send one of several credentials', () => post([bearer, cookie], { csrf: false }), 'csrf off'],
-    ['off', () => post(cookie, { csrf: false }), 'csrf off'],
+    ['not needed: browsers do not send the credential by themselves', () => post(bearer), 'not needed'],
+    ['not needed: the operation does not write', () => get(cookie), 'not needed'],
+    ['not needed: anyone may write', () => post(null, { csrf: false }), 'not needed'],
+    ['checked', () => post(cookie), 'checked'],
+    ['checked: browsers send one of several credentials', () => post([bearer, cookie], { csrf: false }), 'off'],
+    ['off', () => post(cookie, { csrf: false }), 'off'],
     [
       'checked, with trusted origins',
       () => post(cookie, { trustedOrigins: ['https://b.example', 'https://a.example'] }),
-      'csrf checked except from https://a.example https://b.example',
+      'checked https://a.example https://b.example',
     ],
   ])('%s', (_name, router, says) => {
     expect(csrf(router())).toEqual([says])
@@ -121,29 +168,29 @@ describe('a line says whether writes from other sites are refused', () => {
     api.use('/inner', inner.routes())
     const beside = withAuth(cookie)(new Router()).post('/beside', handle)
     const outer = new Router().use(api.routes()).use(beside.routes())
-    expect(csrf(outer)).toEqual(['csrf checked', 'csrf checked', 'csrf off'])
+    expect(csrf(outer)).toEqual(['checked', 'checked', 'off'])
     const late = withAuth(cookie)(new Router()).post('/x', authSettings({ csrf: false }), handle)
-    expect(csrf(late)).toEqual(['csrf checked'])
+    expect(csrf(late)).toEqual(['checked'])
     late.use(authSettings({ csrf: false }) as never)
-    expect(csrf(late)).toEqual(['csrf checked'])
+    expect(csrf(late)).toEqual(['checked'])
   })
 
   it('if settings cover a part of an operation, the weaker ones count', () => {
     const router = withAuth(cookie)(new Router())
     router.use('/a', authSettings({ csrf: false }) as never)
     router.post('/:any', handle).post('/b', handle)
-    expect(csrf(router)).toEqual(['csrf off', 'csrf checked'])
+    expect(csrf(router)).toEqual(['off', 'checked'])
     const on = new Router()
     on.use(authSettings({ csrf: false }) as never).use('/a', authSettings({ csrf: true }) as never)
     on.post('/:any', guardOf(cookie) as never, handle).post('/a', guardOf(cookie) as never, handle)
-    expect(csrf(on)).toEqual(['csrf off', 'csrf checked'])
+    expect(csrf(on)).toEqual(['off', 'checked'])
   })
 })
 
 it('a line says whether the OpenAPI document lists the operation', () => {
   const api = apiApp({ auth: bearer })
   api.get('/a', handle).get('/b', operation({ undocumented: true }), handle)
-  const docs = texts(api as never).map((line) => line.replace(/^\S+ (\S+?);.*docs (\w+).*$/, '$1 $2'))
+  const docs = linesFor(api as never).map((line) => `${line.operation.slice(4)} ${line.docs.join()}`)
   expect(docs).toEqual(expect.arrayContaining(['/a listed', '/b hidden', '/docs page', '/openapi.json page']))
 })
 
@@ -151,10 +198,10 @@ it('a line says what runs before the guard and which open operation answers firs
   const router = new Router().use(cors).use((_ctx, next) => next())
   router.get('/:id', guardOf(null) as never, handle).get('/me', cors, guardOf(bearer) as never, handle)
   expect(texts(router)).toStrictEqual([
-    'USE /*; unguarded cors',
-    expect.stringMatching(/^USE \/\*; unguarded function without a name [0-9a-f]{12}$/),
-    'GET /:id; public; by operation; csrf not needed; docs listed',
-    'GET /me; bearer; by operation; csrf not needed; docs listed; before its guard cors; answered first by GET /:id',
+    'USE /*; who=unguarded; runs=cors',
+    expect.stringMatching(/^USE \/\*; who=unguarded; runs=function without a name [0-9a-f]{12}$/),
+    'GET /:id; who=public; by=operation; csrf=not needed; docs=listed',
+    'GET /me; who=[bearer]; by=operation; csrf=not needed; docs=listed; before=cors; first=GET /:id',
   ])
 })
 
@@ -353,7 +400,7 @@ describe('the differences of two policies', () => {
       () => new Router().get('/x', withAuth(bearer, { then: [cors] }), handle),
     ]
     expect(texts(then())).toStrictEqual([
-      'GET /x; bearer; by operation; csrf not needed; docs listed; behind its guard cors',
+      'GET /x; who=[bearer]; by=operation; csrf=not needed; docs=listed; behind=cors',
     ])
     const found = (was: RouterInstance, is: RouterInstance) =>
       differencesOf(linesFor(was), linesFor(is)).map(({ direction, text }) => [direction, text])
@@ -385,10 +432,10 @@ describe('a policy file', () => {
 
   it('begins with its format, and has a line for each operation', () => {
     expect(written.split('\n')).toStrictEqual([
-      '# koa-with-auth policy 1',
+      '# koa-with-auth policy 2',
       expect.stringMatching(/^# Who may call what/),
-      'GET /x; bearer; by operation; csrf not needed; docs listed',
-      'GET /y; public; by operation; csrf not needed; docs listed',
+      'GET /x; who=[bearer]; by=operation; csrf=not needed; docs=listed',
+      'GET /y; who=public; by=operation; csrf=not needed; docs=listed',
       '',
     ])
   })
@@ -410,11 +457,11 @@ describe('a policy file', () => {
   })
 
   it.each<[name: string, text: string, why: string]>([
-    ['empty', '', 'line 1: a policy file begins with "# koa-with-auth policy 1"'],
+    ['empty', '', 'line 1: a policy file begins with "# koa-with-auth policy 2"'],
     [
       'of another version',
-      written.replace('policy 1', 'policy 2'),
-      'line 1: a policy file begins with "# koa-with-auth policy 1"',
+      written.replace('policy 2', 'policy 1'),
+      'line 1: a policy file begins with "# koa-with-auth policy 2"',
     ],
     [
       'with a merge conflict',
@@ -437,11 +484,11 @@ describe('a policy file', () => {
     '/x; bearer; by operation; csrf not needed; docs listed',
     'GET /x; ; by operation; csrf not needed; docs listed',
     'GET /x; bearer; by ; csrf not needed; docs listed',
-    'GET /x; bearer; by operation; csrf maybe; docs listed',
-    'GET /x; bearer; by operation; csrf not needed; docs maybe',
-    'GET /x; bearer; by operation; csrf not needed; docs listed; and more',
+    'GET /x; who=[bearer]; by=operation; csrf=maybe; docs=listed',
+    'GET /x; who=[bearer]; by=operation; csrf=not needed; docs=maybe',
+    'GET /x; who=[bearer]; by=operation; csrf=not needed; docs=listed; and more',
     'USE /*; cors',
-    'USE /*; unguarded cors; by operation',
+    'USE /*; who=unguarded; runs=cors; by operation',
   ])('is refused if it has the line %s', (text) => {
     expect(lineFrom(text)).toBeUndefined()
   })

@@ -103,7 +103,7 @@ describe('seal(app, { public, middleware })', () => {
     const methods = router.allowedMethods()
     const app = new Koa().use(router.routes()).use(methods)
     expect(audit(app).middleware.map(({ functions }) => functions)).toEqual([['allowedMethods']])
-    expect(policyText(linesOf(audit(app)))).toContain('USE /*; unguarded allowedMethods\n')
+    expect(policyText(linesOf(audit(app)))).toContain('USE /*; who=unguarded; runs=allowedMethods\n')
     expect(seal(app)).toBe(app)
     const allowedMethods = (ctx: { body: unknown }) => void (ctx.body = 'data')
     const other = new Koa().use(router.routes()).use(allowedMethods)

@@ -1,5 +1,5 @@
 /**
- * A policy file says `csrf checked`. `seal` sees the router alone, so settings above it could switch the check off. The router then
+ * A policy file says `csrf=checked`. `seal` sees the router alone, so settings above it could switch the check off. The router then
  * obeys the file, with a warning.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -100,5 +100,5 @@ it('the audit of a sealed router says what is written, so the file can be writte
   expect(linesOf(audit(sealed)).map(textOf)).toEqual(before)
   expect(seal(sealed, { lock })).toBe(sealed)
   const app = under({ csrf: false }, sealed)
-  expect(linesOf(audit(app)).map(textOf)[1]).toContain('csrf off')
+  expect(linesOf(audit(app)).map(textOf)[1]).toContain('csrf=off')
 })

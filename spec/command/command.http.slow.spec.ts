@@ -82,11 +82,11 @@ describe('the policy file', () => {
       stderr: '',
     })
     expect(lock('auth.lock').split('\n').slice(2)).toStrictEqual([
-      'GET /api/export; bearer; by router /api; csrf not needed; docs listed',
-      'GET /api/health; public; by operation; csrf not needed; docs listed',
-      'GET /api/me; bearer; by router /api; csrf not needed; docs listed',
-      'GET /api/old; bearer; by router /api; csrf not needed; docs listed',
-      'POST /api/order; API key in cookie sid; by operation; csrf checked; docs listed',
+      'GET /api/export; who=[bearer]; by=router /api; csrf=not needed; docs=listed',
+      'GET /api/health; who=public; by=operation; csrf=not needed; docs=listed',
+      'GET /api/me; who=[bearer]; by=router /api; csrf=not needed; docs=listed',
+      'GET /api/old; who=[bearer]; by=router /api; csrf=not needed; docs=listed',
+      'POST /api/order; who=[API key in cookie sid]; by=operation; csrf=checked; docs=listed',
       '',
     ])
     const [same, changed, sarif, json] = await Promise.all([
@@ -144,10 +144,13 @@ it('--openapi lists the differences of document and guards, first where the guar
   expect(code).toBe(1)
   expect(stdout.split('\n')).toStrictEqual([
     'openapi.json: 5 differences',
+    'opened:',
     '  GET /api/health: the document says bearer, the guards demand nothing',
+    'changed:',
     '  POST /api/order: is not in the document, and the guards demand API key in cookie sid',
     '  GET /api/export: is not in the document, and the guards demand bearer',
     '  GET /api/old: is not in the document, and the guards demand bearer',
+    'closed:',
     '  GET /api/gone: is in the document, but no route answers it',
     '',
   ])

@@ -41,7 +41,7 @@ describe('a document of OpenAPI', () => {
   }
   const compared = (document: object) => {
     const own = described()
-    return differencesFrom(document, own).map(({ isOpener, text }) => [isOpener, text])
+    return differencesFrom(document, own).map(({ direction, text }) => [direction, text])
   }
 
   it('that the router made agrees, also with other names of schemes and parameters, and below a server URL', () => {
@@ -63,21 +63,21 @@ describe('a document of OpenAPI', () => {
   it('differs if it demands what a guard after the handler demands: anyone may call the operation', () => {
     const own = addUnchecked(new Router(), '/me', handle, guardOf(bearer))
     const document = { ...made(), paths: { '/me': made().paths['/me'] } }
-    expect(differencesFrom(document, own).map(({ isOpener, text }) => [isOpener, text])).toEqual([
-      [true, 'GET /me: the document says bearer, the guards demand nothing'],
+    expect(differencesFrom(document, own).map(({ direction, text }) => [direction, text])).toEqual([
+      ['opened', 'GET /me: the document says bearer, the guards demand nothing'],
     ])
   })
 
   it('D-R8 differs if it demands a guard, but an open operation answers first', () => {
     const guard = guardOf(bearer) as never
     const differences = (own: Router) =>
-      differencesFrom(openApi(own, { title: 't', version: '1' }), own).map((one) => [one.isOpener, one.text])
+      differencesFrom(openApi(own, { title: 't', version: '1' }), own).map((one) => [one.direction, one.text])
     const open = guardOf(null) as never
     expect(differences(new Router().get('/users/:id', open, handle).get('/users/me', guard, handle))).toEqual([
-      [true, 'GET /users/me: the document says bearer, but GET /users/:id, which is public, answers its requests'],
+      ['opened', 'GET /users/me: the document says bearer, but GET /users/:id, which is public, answers its requests'],
     ])
     expect(differences(new Router().get('/:who/me', open, handle).get('/users/:id', guard, handle))).toEqual([
-      [true, 'GET /users/:id: the document says bearer, but GET /:who/me, which is public, answers some requests'],
+      ['opened', 'GET /users/:id: the document says bearer, but GET /:who/me, which is public, answers some requests'],
     ])
     // A narrower open operation answers its own requests only. Of two operations for one path the first is in the
     // document.
@@ -134,11 +134,11 @@ describe('a document of OpenAPI', () => {
     const own = described()
     add(own)
     expect(differencesFrom(document, own)).toStrictEqual(
-      text === undefined ? [] : [{ isOpener: true, operation: text.split(': ')[0], text }],
+      text === undefined ? [] : [{ direction: 'opened', operation: text.split(': ')[0], text }],
     )
   })
 
-  it.each<[name: string, change: (document: Document) => void, differences: [boolean, string][]]>([
+  it.each<[name: string, change: (document: Document) => void, differences: [string, string][]]>([
     [
       'a stricter document: listed first',
       ({ paths }) => {
@@ -146,8 +146,8 @@ describe('a document of OpenAPI', () => {
         paths['/me']!['get']!.security = []
       },
       [
-        [true, 'GET /open: the document says bearer, the guards demand nothing'],
-        [false, 'GET /me: the document says nothing, the guards demand bearer'],
+        ['opened', 'GET /open: the document says bearer, the guards demand nothing'],
+        ['closed', 'GET /me: the document says nothing, the guards demand bearer'],
       ],
     ],
     [
@@ -155,7 +155,7 @@ describe('a document of OpenAPI', () => {
       ({ paths }) => (paths['/scoped']!['get']!.security = [{ bearer: ['read', 'write'] }]),
       [
         [
-          true,
+          'opened',
           'GET /scoped: the document says bearer with scopes read write, the guards demand bearer with scopes read',
         ],
       ],
@@ -163,22 +163,22 @@ describe('a document of OpenAPI', () => {
     [
       'a missing alternative',
       ({ paths }) => (paths['/users/{id}']!['get']!.security = [{ bearer: [] }]),
-      [[true, 'GET /users/{id}: the document says bearer, the guards demand bearer or API key in header x-key']],
+      [['opened', 'GET /users/{id}: the document says bearer, the guards demand bearer, or API key in header x-key']],
     ],
     [
       'a missing anonymous alternative',
       ({ paths }) => (paths['/perhaps']!['get']!.security = [{ bearer: [] }]),
-      [[true, 'GET /perhaps: the document says bearer, the guards demand bearer or nothing (anonymous)']],
+      [['opened', 'GET /perhaps: the document says bearer, the guards demand bearer, or anonymous']],
     ],
     [
       'an operation that no route answers',
       ({ paths }) => (paths['/gone\u001b'] = { put: {} }),
-      [[false, 'PUT /gone\\u{1b}: is in the document, but no route answers it']],
+      [['closed', 'PUT /gone\\u{1b}: is in the document, but no route answers it']],
     ],
     [
       'a missing operation',
       ({ paths }) => delete paths['/me'],
-      [[false, 'GET /me: is not in the document, and the guards demand bearer']],
+      [['changed', 'GET /me: is not in the document, and the guards demand bearer']],
     ],
     [
       'a missing open operation, listed with what the guards admit',
@@ -187,14 +187,14 @@ describe('a document of OpenAPI', () => {
         delete paths['/me']
       },
       [
-        [true, 'GET /open: is not in the document, and the guards demand nothing'],
-        [false, 'GET /me: is not in the document, and the guards demand bearer'],
+        ['opened', 'GET /open: is not in the document, and the guards demand nothing'],
+        ['changed', 'GET /me: is not in the document, and the guards demand bearer'],
       ],
     ],
     [
       'a scheme that the document does not define',
       ({ paths }) => (paths['/me']!['get']!.security = [{ oauth: [] }]),
-      [[true, 'GET /me: the document says the unknown scheme "oauth", the guards demand bearer']],
+      [['changed', 'GET /me: the document says the unknown scheme "oauth", the guards demand bearer']],
     ],
   ])('%s', (_name, change, differences) => {
     const document = made()

@@ -5,10 +5,11 @@ import * as E from 'fp-ts/lib/Either.js'
 import { apiApp, apiKeyCookie, httpBearer, withAuth } from 'koa-with-auth'
 import { audit } from 'koa-with-auth/audit'
 import { describe, expect, it } from 'vitest'
-import { differencesOf, linesOf } from '../../src/audit/policy.js'
+import { differencesOf } from '../../src/audit/Difference.js'
+import { lineFrom, linesOf } from '../../src/audit/policy.js'
 import { documentDifferences } from '../../src/command/document.js'
-import { findingsOf, findingsOfPolicy } from '../../src/audit/findings.js'
-import { findingsOfDocument, optionsFrom, sarifOf } from '../../src/command/perform.js'
+import { findingsOf, findingsOfDifferences } from '../../src/audit/findings.js'
+import { optionsFrom, sarifOf } from '../../src/command/perform.js'
 import { guardOf } from '../support/models/levels.js'
 import { sarifSchema } from '../support/papers/sarifSchema.js'
 
@@ -73,9 +74,9 @@ describe('SARIF 2.1.0', () => {
     const hostile = new Router().get('/\u001b\u202e\\[x', open, handle)
     const differences = differencesOf([], linesOf(audit(hostile))).map((one) => ({ ...one, was: undefined }))
     const compared = documentDifferences('{ "openapi": "3.1.0", "paths": {} }', [router()], audit(router()))
-    const document = findingsOfDocument(E.isRight(compared) ? compared.right : [])
+    const document = findingsOfDifferences(E.isRight(compared) ? compared.right : [], 'document')
     expect(document).not.toStrictEqual([])
-    for (const some of [findings, findingsOfPolicy(differences as never), document, []]) {
+    for (const some of [findings, findingsOfDifferences(differences as never), document, []]) {
       const log = sarifOf(some, 'auth lock%.json', '1.0.0')
       validate(log)
       expect(validate.errors).toBeNull()
@@ -97,15 +98,10 @@ describe('SARIF 2.1.0', () => {
 
   it('names the file as a URI, the line of a policy file, and the operation; it doubles braces in messages', () => {
     const was = {
+      ...lineFrom('GET /x{/:id}; who=[bearer]; by=operation; csrf=not needed; docs=listed')!,
       lineNumber: 7,
-      operation: 'GET /x{/:id}',
-      who: 'bearer',
-      by: 'by operation',
-      csrf: 'csrf not needed',
-      docs: 'docs listed',
-      notes: [],
     }
-    const log = sarifOf(findingsOfPolicy(differencesOf([was], [])), 'my lock', '1')
+    const log = sarifOf(findingsOfDifferences(differencesOf([was], [])), 'my lock', '1')
     expect(log).toMatchObject({
       runs: [
         {

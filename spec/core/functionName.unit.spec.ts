@@ -14,7 +14,7 @@ import {
 import { flatMap, fromFunction, map, recoverUnavailable, timeout } from 'koa-with-auth/fp'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { describe, expect, it } from 'vitest'
-import { functionName, withoutLayout } from '../../src/core/functionName.js'
+import { functionName } from '../../src/core/functionName.js'
 
 describe('the name of a function', () => {
   it('is its own', () => {
@@ -32,29 +32,9 @@ describe('the name of a function', () => {
     expect(nameless('() => 1')).not.toBe(nameless('() => 2'))
   })
 
-  it.each([
-    ['blanks and lines', '({ role }) => role === "a"', '({role})=>\n  role   ===\t"a"'],
-    ['blanks at a division', '(u) => u.a / 2 / (u.b)', '(u) => u.a/2  /  (u.b)'],
-    ['blanks around a RegExp', '(u) => /a b/.test(u)', '(u)=>  /a b/ .test( u )'],
-    ['lines after a comment', '(u) => u.ok // yes\n && u.admin', '(u) => u.ok// yes\n&& u.admin'],
-  ])('does not change with %s', (_what, one, other) => expect(nameless(one)).toBe(nameless(other)))
-
-  it.each([
-    ['blanks in a string', '(u) => u === "a b"', '(u) => u === "a  b"'],
-    ['blanks in a template', '(u) => u === `a b`', '(u) => u === `ab`'],
-    ['blanks in a RegExp', '(u) => /a b/.test(u)', '(u) => /a  b/.test(u)'],
-    ['blanks after a quote in a RegExp', `(u) => /'/.test(u) && u === 'a b'`, `(u) => /'/.test(u) && u === 'a  b'`],
-    ['blanks in a class of a RegExp', '(u) => { return /[/ ]b/.test(u) }', '(u) => { return /[/  ]b/.test(u) }'],
-    ['blanks in a template in a template', '(u) => u === `a${`b c`}d`', '(u) => u === `a${`b  c`}d`'],
-    ['what a string quotes', '(u) => u === "//a"', '(u) => u === "//b"'],
-    ['what follows a RegExp', '(u) => /^https:\\/\\//.test(u) && u.a', '(u) => /^https:\\/\\//.test(u)'],
-    ['code in a comment', '(u) => u.ok // yes\n && u.admin', '(u) => u.ok // yes && u.admin\n'],
-    ['blanks between words', '(u) => typeof u', '(u) => typeofu'],
-    ['blanks between signs', '(u) => 1 + +u', '(u) => 1 ++u'.replace('++', '- -')],
-  ])('changes with %s', (_what, one, other) => expect(nameless(one)).not.toBe(nameless(other)))
-
-  it('keeps a blank only where two words would become one', () => {
-    expect(withoutLayout('async  ( a )  => { return   a + + b }')).toBe('async(a)=>{return a+ +b}')
+  it('is another one if the text is written in another way: no text of a function is taken apart', () => {
+    expect(nameless('(u) => u.ok')).not.toBe(nameless('(u)=>u.ok'))
+    expect(nameless('(u) => u === "a b"')).not.toBe(nameless('(u) => u === "a  b"'))
   })
 
   it.each(['a\nb', 'a\tb', 'a"b', 'x'.repeat(200)])('is one short line, whatever a computed name says (%j)', (name) => {

@@ -240,8 +240,8 @@ describe('C-11 requireAuthentication', () => {
     const lineOf = (guard: Authenticator<unknown>) => textOf(linesOf(audit(router(guard)))[0]!)
     const bearer = 'bearer issuer https://login.example/ audience https://api.example'
     const words = `authorized by an authentication of ${loa2} or b, at most 5 min old`
-    expect(lineOf(careful)).toContain(`${bearer} ${words}; by operation`)
-    expect(lineOf(anyOf([careful, key]))).toContain(`${bearer} ${words}, or API key`)
+    expect(lineOf(careful)).toContain(`${bearer} | ${words}]; by=operation`)
+    expect(lineOf(anyOf([careful, key]))).toContain(`${bearer} | ${words}]; who=[API key`)
     expect(lineOf(allOf([key, careful]))).toContain(words)
     expect(inWords(careful.description)).not.toBe(inWords(jwt.description))
     expect(lineFrom(lineOf(careful))).toStrictEqual(linesOf(audit(router(careful)))[0])

@@ -261,7 +261,7 @@ describe('clientCertificate', () => {
     const words = auths.map((auth) => {
       const one = new Router()
       one.get('/x', withAuth(auth), () => {})
-      return audit(one).operations[0]?.ways[0]?.credentials[0]
+      return audit(one).operations[0]?.ways[0]?.demands[0]?.credential
     })
     expect(new Set(words).size).toBe(auths.length)
     expect(words[0]).toMatch(/^client certificate issued by [0-9a-f]{16} from socket$/)

@@ -353,11 +353,11 @@ describe('the packed package', () => {
       })
     run('--write', 'auth.lock')
     expect(readFileSync(join(project.folder, 'auth.lock'), 'utf8').split('\n').slice(2, -1)).toStrictEqual([
-      'USE /api/*; unguarded authSettings',
-      'GET /api/health; public; by operation; csrf not needed; docs listed',
-      'GET /api/hidden; bearer; by router /api; csrf not needed; docs hidden',
-      'GET /api/me; bearer; by router /api; csrf not needed; docs listed',
-      'POST /api/order; API key in cookie key; by operation; csrf off; docs listed',
+      'USE /api/*; who=unguarded; runs=authSettings',
+      'GET /api/health; who=public; by=operation; csrf=not needed; docs=listed',
+      'GET /api/hidden; who=[bearer]; by=router /api; csrf=not needed; docs=hidden',
+      'GET /api/me; who=[bearer]; by=router /api; csrf=not needed; docs=listed',
+      'POST /api/order; who=[API key in cookie key]; by=operation; csrf=off; docs=listed',
     ])
     expect(run('--check', 'auth.lock')).toBe('auth.lock: no difference\n')
   })

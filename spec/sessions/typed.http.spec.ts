@@ -366,8 +366,11 @@ describe("refuse: 'insufficient'", () => {
       ['/me', 'session in cookie session'],
       ['/staff', 'session in cookie session of a superuser or staff member'],
       ['/super', 'session in cookie session of a superuser'],
-      ['/staff403', 'authorized session in cookie session of a superuser or staff member'],
-      ['/super403', 'authorized session in cookie session of a superuser'],
+      [
+        '/staff403',
+        'session in cookie session of a superuser or staff member authorized by a superuser or staff member',
+      ],
+      ['/super403', 'session in cookie session of a superuser authorized by a superuser'],
     ])
   })
 

@@ -13,9 +13,9 @@ import {
   type CredentialDemand,
   type Description,
   type Leaf,
+  type Scoped,
   type SecurityScheme,
 } from '../core/Description.js'
-import { identityOf } from '../core/functionName.js'
 
 /**
  * A description in words, such as `bearer, or API key in header X-API-Key`. Different trees have different words: a
@@ -27,31 +27,26 @@ export const inWords = (description: Description): string => {
     case 'Leaf':
       return leafInWords(description)
     case 'AnyOf': {
-      const members = description.members.map(listed).join(', or ')
+      const members = description.members.map(unit).join(', or ')
       return description.firstPresent ? `first sent of (${members})` : members
     }
     case 'AllOf':
-      return `all of (${description.members.map(listed).join(', and ')})`
+      return `all of (${description.members.map(unit).join(', and ')})`
     case 'Optional':
       return `${description.lenient ? 'lenient' : 'optional'} ${unit(description.member)}`
     case 'Scoped':
-      return description.scopes.length > 0
-        ? `${unit(description.member)} with scopes ${description.scopes.join(', ')}`
-        : description.authentication === undefined
-          ? `authorized ${unit(description.member)}`
-          : `${unit(description.member)} authorized by ${description.decidedBy ?? 'an authentication'}`
+      return `${unit(description.member)} ${conditionInWords(description)}`
   }
 }
 
+const conditionInWords = ({ scopes, decidedBy, authentication }: Scoped): string =>
+  scopes.length > 0
+    ? `with scopes ${scopes.join(', ')}`
+    : `authorized by ${decidedBy ?? (authentication === undefined ? 'a function' : 'an authentication')}`
+
 const parenthesized = (description: Description): string => `(${inWords(description)})`
 
-// As a member of a list, without commas outside of parentheses
-const listed = (description: Description): string => {
-  const hasCommas = description._tag === 'Scoped' && description.scopes.length > 0
-  return isAlternatives(description) || hasCommas ? parenthesized(description) : inWords(description)
-}
-
-// As something that one word before it refers to
+// As a part of something else: in parentheses if it has conditions of its own, or commas
 const unit = (description: Description): string =>
   isAlternatives(description) || description._tag === 'Scoped' ? parenthesized(description) : inWords(description)
 
@@ -96,28 +91,29 @@ const undescribed = (leaf: Leaf): string => {
 const challengeName = (leaf: Leaf): string | undefined => challengesOf(leaf)[0]?.scheme
 
 /** A credential in words, with everything else that decides about it. */
-const credentialInWords = ({ leaf, wrappers }: CredentialDemand): string =>
+const credentialInWords = ({ leaf, wrappers }: Pick<CredentialDemand, 'leaf' | 'wrappers'>): string =>
   [leafInWords(leaf), ...(leaf.decidedBy === undefined ? [] : [leaf.decidedBy]), ...wrappers].join(' ')
 
-/** One way into an operation. */
-export interface AccessPath {
-  /**
-   * What is sent, and what else decides about it, in words: `bearer`, `basic throttled 5/900 s`. Empty for anonymous
-   * callers.
-   */
-  readonly credentials: ReadonlyArray<string>
-  /** The scopes that must have been granted. */
+/** One credential of a way in, and what must hold for it. */
+export interface Demanded {
+  /** What is sent, and what else decides about it, in words: `bearer`, `basic throttled 5/900 s`. */
+  readonly credential: string
+  /** The scopes that must have been granted to it. */
   readonly scopes: ReadonlyArray<string>
   /** The names of the functions (`authorize`) that must allow it, too. */
   readonly authorizations: ReadonlyArray<string>
+}
+
+/** One way into an operation. */
+export interface AccessPath {
+  /** What is sent together, in the order of `allOf`. Empty for anonymous callers. */
+  readonly demands: ReadonlyArray<Demanded>
   /** Whether bad credentials count as none (`lenient`), so that no caller is refused. */
   readonly takesAnything: boolean
 }
 
-const anonymous: AccessPath = { credentials: [], scopes: [], authorizations: [], takesAnything: false }
-
 /** The way into a public operation. */
-export const publicAccess: AccessPath = { ...anonymous, takesAnything: true }
+export const publicAccess: AccessPath = { demands: [], takesAnything: true }
 
 // -------------------------------------------------------------------------------------
 // constructors
@@ -126,10 +122,12 @@ export const publicAccess: AccessPath = { ...anonymous, takesAnything: true }
 /** The ways that an authenticator leaves open, in the order tried. */
 export const waysOf = (description: Description): ReadonlyArray<AccessPath> =>
   distinct(
-    alternativesOf(description).map(({ demands, authorizations, admitsAnything }) => ({
-      credentials: demands.map(credentialInWords),
-      scopes: distinctScopes(demands.flatMap(({ scopes }) => scopes)),
-      authorizations: authorizations.map(({ decidedBy = 'a function' }) => decidedBy),
+    alternativesOf(description).map(({ demands, admitsAnything }) => ({
+      demands: demands.map((demand) => ({
+        credential: credentialInWords(demand),
+        scopes: distinctScopes(demand.scopes),
+        authorizations: demand.authorizations,
+      })),
       takesAnything: admitsAnything,
     })),
   )
@@ -139,17 +137,48 @@ const distinct = (ways: ReadonlyArray<AccessPath>): ReadonlyArray<AccessPath> =>
 ]
 
 // -------------------------------------------------------------------------------------
+// destructors
+// -------------------------------------------------------------------------------------
+
+/** Ways in words: `bearer with scopes read write, or anonymous`. Of several credentials, each with conditions is in parentheses. */
+export const waysInWords = (ways: ReadonlyArray<AccessPath>): string =>
+  ways
+    .map(({ demands, takesAnything }) => {
+      const words = demands.length === 0 ? 'anonymous' : demands.map(demandInWords(demands.length > 1)).join(', and ')
+      return takesAnything ? `${words} with any credentials` : words
+    })
+    .join(', or ')
+
+const demandInWords =
+  (isOneOfSeveral: boolean) =>
+  ({ credential, scopes, authorizations }: Demanded): string => {
+    const conditions = [
+      ...(scopes.length > 0 ? [`with scopes ${scopes.join(' ')}`] : []),
+      ...authorizations.map((name) => `authorized by ${name}`),
+    ]
+    const words = [credential, ...conditions].join(' ')
+    return isOneOfSeveral && conditions.length > 0 ? `(${words})` : words
+  }
+
+// -------------------------------------------------------------------------------------
 // order
 // -------------------------------------------------------------------------------------
 
 /** Whether every caller who gets in by the first also gets in by the second: it demands no more. */
 const demandsNoMore = (first: AccessPath, second: AccessPath): boolean =>
-  isSubset(second.credentials, first.credentials) &&
-  second.scopes.every((scope) => first.scopes.includes(scope)) &&
-  isSubset(second.authorizations, first.authorizations) &&
-  (second.takesAnything || !first.takesAnything)
+  areMet(second.demands, first.demands) && (second.takesAnything || !first.takesAnything)
 
-// As multisets, because two bearer tokens are more than one
+// Each by another one, because two bearer tokens are more than one
+const areMet = ([next, ...others]: ReadonlyArray<Demanded>, offered: ReadonlyArray<Demanded>): boolean =>
+  next === undefined ||
+  offered.some((one, at) => isWithin(next, one) && areMet(others, [...offered.slice(0, at), ...offered.slice(at + 1)]))
+
+const isWithin = (less: Demanded, more: Demanded): boolean =>
+  less.credential === more.credential &&
+  less.scopes.every((scope) => more.scopes.includes(scope)) &&
+  isSubset(less.authorizations, more.authorizations)
+
+// As multisets, because a name may stand for two functions
 const isSubset = (some: ReadonlyArray<string>, all: ReadonlyArray<string>): boolean => {
   const left = [...all]
   return some.every((one) => {
@@ -159,10 +188,10 @@ const isSubset = (some: ReadonlyArray<string>, all: ReadonlyArray<string>): bool
 }
 
 /** How two lists of ways differ: more callers get in, fewer, the same ones, or others. */
-export const compareAccess = (
-  before: ReadonlyArray<AccessPath>,
-  after: ReadonlyArray<AccessPath>,
-): 'opened' | 'closed' | 'same' | 'other' => {
+export type Comparison = 'opened' | 'closed' | 'same' | 'other'
+
+/** Compares whom two lists of ways let in. */
+export const compareAccess = (before: ReadonlyArray<AccessPath>, after: ReadonlyArray<AccessPath>): Comparison => {
   const covers = (all: ReadonlyArray<AccessPath>, some: ReadonlyArray<AccessPath>): boolean =>
     some.every((way) => all.some((other) => demandsNoMore(way, other)))
   const [opensNothing, closesNothing] = [covers(before, after), covers(after, before)]
@@ -191,7 +220,7 @@ export const namedIn = (description: Description): ReadonlyArray<Named> => {
     ...scopesIn(description),
     ...functions.map(([words, f]) => ({
       words: description._tag === 'Leaf' && words === description.decidedBy ? `custom ${words}` : words,
-      by: identityOf(f),
+      by: f,
       fix:
         description._tag === 'Scoped'
           ? 'give authorize(f, { name }) different names'
@@ -206,7 +235,7 @@ const kindIn = (leaf: Leaf): ReadonlyArray<Named> =>
     ? []
     : [
         {
-          words: credentialInWords({ leaf, scopes: [], wrappers: leaf.wrappers ?? [] }),
+          words: credentialInWords({ leaf, wrappers: leaf.wrappers ?? [] }),
           by: leaf.by ?? leaf.isSent,
           fix: 'give each its own schemeName, or use one of them for both',
         },

@@ -5,7 +5,8 @@
  */
 import * as Requirement from '../core/Requirement.js'
 import type { Audit, AuditedMiddleware, AuditedOperation, Shadow } from './Audit.js'
-import { aheadIn, withoutTexts, type Difference, type PlacedLine, type PolicyLine } from './policy.js'
+import { shadows, without, type Difference } from './Difference.js'
+import type { PlacedLine, PolicyLine } from './policy.js'
 import { namedIn, type Named } from './Way.js'
 
 /** How bad a finding is (SARIF 2.1.0 §3.27.10). */
@@ -171,12 +172,13 @@ export const sameWordsIn = (deciders: ReadonlyArray<Decider>): ReadonlyArray<Fin
 
 const severities = { opened: 'error', changed: 'warning', closed: 'note' } as const
 
-/** The findings for differences from a policy file. */
-export const findingsOfPolicy = (
+/** The findings for differences from a policy file, or from an OpenAPI document. */
+export const findingsOfDifferences = (
   differences: ReadonlyArray<Difference<PolicyLine & Partial<PlacedLine>>>,
+  of: 'policy' | 'document' = 'policy',
 ): ReadonlyArray<Finding> =>
   differences.map(({ direction, operation, text, was }) => ({
-    rule: `policy-${direction}`,
+    rule: of === 'document' ? 'document-differs' : `policy-${direction}`,
     severity: severities[direction],
     operation,
     message: text,
@@ -192,18 +194,17 @@ export const linesOfRouter = (
   own: ReadonlyArray<PolicyLine>,
 ): ReadonlyArray<PolicyLine> => {
   const [all, mine] = [counted(file), counted(own)]
-  const known = new Map(own.map((line) => [callersOf(line), line.notes]))
+  const known = new Map(own.map((line) => [callersOf(line), line]))
   return file.map((line) => {
-    const mayBeElsewhere = line.notes.filter((note) => {
-      const ahead = aheadIn(note)
-      return ahead !== undefined && (all.get(ahead) ?? 0) > (mine.get(ahead) ?? 0)
+    const kept = shadows.map((name) => {
+      const mayBeElsewhere = line[name].filter((ahead) => (all.get(ahead) ?? 0) > (mine.get(ahead) ?? 0))
+      return [name, without(line[name], without(mayBeElsewhere, known.get(callersOf(line))?.[name] ?? []))]
     })
-    const isElsewhere = withoutTexts(mayBeElsewhere, known.get(callersOf(line)) ?? [])
-    return { ...line, notes: withoutTexts(line.notes, isElsewhere) }
+    return { ...line, ...Object.fromEntries(kept) }
   })
 }
 
-const callersOf = ({ operation, who }: PolicyLine): string => `${operation}; ${who}`
+const callersOf = ({ operation, who }: PolicyLine): string => [operation, ...who].join('; ')
 
 // How many lines an operation has
 const counted = (lines: ReadonlyArray<PolicyLine>): ReadonlyMap<string, number> => {

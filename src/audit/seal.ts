@@ -28,17 +28,9 @@ import { guardIndexIn, planned, planOf, write } from '../koa/plan.js'
 import { applySettings, isSettings } from '../koa/settings.js'
 import type { Audit, AuditedOperation } from './Audit.js'
 import type { Route } from './RoutedPath.js'
-import {
-  differencesOf,
-  type Difference,
-  linesOf,
-  nameInFile,
-  originsIn,
-  readPolicy,
-  whoOf,
-  type PolicyLine,
-} from './policy.js'
-import { findingsOf, findingsOfPolicy, linesOfRouter, sameWordsIn, type Finding } from './findings.js'
+import { differencesOf, type Difference } from './Difference.js'
+import { linesOf, nameInFile, readPolicy, whoOf, type PolicyLine } from './policy.js'
+import { findingsOf, findingsOfDifferences, linesOfRouter, sameWordsIn, type Finding } from './findings.js'
 import { decidersIn, noRouterIn, readApplication } from './application.js'
 import { auditOf, isAllowedMethods, routerReadingOf, type RouterReading } from './router.js'
 
@@ -141,7 +133,7 @@ const applicationFindings = (caller: string, file: string | URL, audit: Audit): 
   inFile(file, differencesOf(linesIn(caller, file), linesOf(audit)))
 
 const inFile = (file: string | URL, differences: ReadonlyArray<Difference>): ReadonlyArray<string> =>
-  findingsOfPolicy(differences).map(({ message }) => `${message} (${String(file)})`)
+  findingsOfDifferences(differences).map(({ message }) => `${message} (${String(file)})`)
 
 /**
  * The same for a router. A router does not know the settings above it, and the routers before it. So differences that
@@ -177,17 +169,17 @@ const sitesIn = (
   new Map(
     routes.flatMap(({ layer }, at) => {
       const named = lines.filter(({ operation }) => operation === nameInFile(operations[at]!))
-      const own = named.filter(({ who }) => who === whoOf(operations[at]!))
-      const origins = (own.length > 0 ? own : named).map(({ csrf = '' }) => originsIn(csrf))
-      const [first] = origins
-      return first === undefined || origins.includes(undefined)
-        ? []
-        : [[layer, { csrf: true, trustedOrigins: new Set(first) }] as const]
+      const own = named.filter(({ who }) => who.join() === whoOf(operations[at]!).join())
+      const meant = own.length > 0 ? own : named
+      return meant.length > 0 && meant.every(({ csrf }) => csrf[0] === 'checked')
+        ? [[layer, { csrf: true, trustedOrigins: new Set(meant[0]!.trusts) }] as const]
+        : []
     }),
   )
 
 const isOfTheApplication = ({ direction, was, is }: Difference): boolean =>
-  direction === 'closed' && was?.who === is?.who && was?.by === is?.by && was?.docs === is?.docs
+  direction === 'closed' &&
+  (['who', 'by', 'docs'] as const).every((name) => was?.[name].join('; ') === is?.[name].join('; '))
 
 const refuseIn = (caller: string, what: string) => (): never => {
   throw new TypeError(`${what} comes after ${caller}, which has not checked it: write it before`)

@@ -9,7 +9,8 @@
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import { visible, type Audit, type AuditedOperation } from '../audit/Audit.js'
-import { publicAccess, compareAccess, schemeNames, type AccessPath } from '../audit/Way.js'
+import { inOrder, type Difference } from '../audit/Difference.js'
+import { compareAccess, publicAccess, schemeNames, waysInWords, type AccessPath } from '../audit/Way.js'
 import type { AnyRouter } from '../koa/layer.js'
 import { openApi } from '../openapi/document.js'
 import { listed, templatesOf } from '../openapi/paths.js'
@@ -60,9 +61,11 @@ const wayOf = (
   requirement: Readonly<Record<string, unknown>>,
   schemes: Readonly<Record<string, unknown>>,
 ): AccessPath => ({
-  credentials: Object.keys(requirement).map((name) => schemeInWords(name, schemes)),
-  scopes: Object.values(requirement).flatMap((scopes) => (Array.isArray(scopes) ? scopes.map(String) : [])),
-  authorizations: [],
+  demands: Object.entries(requirement).map(([name, scopes]) => ({
+    credential: schemeInWords(name, schemes),
+    scopes: Array.isArray(scopes) ? scopes.map(String) : [],
+    authorizations: [],
+  })),
   takesAnything: false,
 })
 
@@ -89,14 +92,6 @@ const schemeInWords = (name: string, schemes: Readonly<Record<string, unknown>>)
 const entriesOf = (u: unknown): Readonly<Record<string, unknown>> =>
   typeof u === 'object' && u !== null ? Object.fromEntries(Object.entries(u)) : {}
 
-/** A difference between a document and the guards. */
-export interface DocumentDifference {
-  readonly operation: string
-  readonly text: string
-  /** Whether the guards let in callers whom the document does not. */
-  readonly isOpener: boolean
-}
-
 // Reads a document. Returns the reason if it is not one of OpenAPI 3
 const documentFrom = (text: string): E.Either<string, object> => {
   const parsed = E.tryCatch(
@@ -112,14 +107,14 @@ const documentFrom = (text: string): E.Either<string, object> => {
 }
 
 /**
- * All differences between the text of a document and the guards, or why it is no document. Those where the guards let in more than the
- * document says come first.
+ * All differences of the guards from the text of a document, or why it is no document. `opened`: the guards let in more than the
+ * document says.
  */
 export const documentDifferences = (
   text: string,
   routers: ReadonlyArray<AnyRouter>,
   audit: Audit,
-): E.Either<string, ReadonlyArray<DocumentDifference>> =>
+): E.Either<string, ReadonlyArray<Difference>> =>
   pipe(
     documentFrom(text),
     E.map((document) => differencesOf(document, routers, audit)),
@@ -129,7 +124,7 @@ const differencesOf = (
   document: object,
   routers: ReadonlyArray<AnyRouter>,
   { operations }: Audit,
-): ReadonlyArray<DocumentDifference> => {
+): ReadonlyArray<Difference> => {
   const written = describedIn(document)
   const guarded = new Map(
     // Safe: the document only reads the layers
@@ -144,25 +139,31 @@ const differencesOf = (
     ...[...guarded].flatMap(([key, own]) => {
       const other = written.get(key)
       return other === undefined
-        ? [difference(own.name, `is not in the document, and the guards demand ${inWords(own.ways)}`, isOpen(own))]
+        ? [
+            difference(
+              own.name,
+              `is not in the document, and the guards demand ${inWords(own.ways)}`,
+              isOpen(own) ? 'opened' : 'changed',
+            ),
+          ]
         : differing(own, other)
     }),
     ...[...written]
       .filter(([key]) => !guarded.has(key) && !routed.has(key))
-      .map(([, { name }]) => difference(name, 'is in the document, but no route answers it', false)),
+      .map(([, { name }]) => difference(name, 'is in the document, but no route answers it', 'closed')),
     ...operations.flatMap((operation) => hidden(operation, written, (key) => guarded.has(key))),
     ...operations.flatMap((operation) => answeredFirst(operation, written)),
   ]
-  return [...all.filter(({ isOpener }) => isOpener), ...all.filter(({ isOpener }) => !isOpener)]
+  return inOrder(all)
 }
 
-const difference = (name: string, what: string, isOpener: boolean): DocumentDifference => ({
+const difference = (name: string, what: string, direction: Difference['direction']): Difference => ({
   operation: visible(name),
   text: visible(`${name}: ${what}`),
-  isOpener,
+  direction,
 })
 
-const differing = (own: Described, other: Described): ReadonlyArray<DocumentDifference> => {
+const differing = (own: Described, other: Described): ReadonlyArray<Difference> => {
   if (own.ways === undefined) return []
   const said = other.ways ?? [publicAccess]
   // a document need not list the discovery beside the token
@@ -175,7 +176,7 @@ const differing = (own: Described, other: Described): ReadonlyArray<DocumentDiff
         difference(
           own.name,
           `the document says ${inWords(said)}, the guards demand ${inWords(demanded)}`,
-          how === 'opened' || how === 'other',
+          how === 'other' ? 'changed' : how,
         ),
       ]
 }
@@ -185,24 +186,24 @@ const hidden = (
   { operation, method, path, access, docs }: AuditedOperation,
   written: ReadonlyMap<string, Described>,
   isCompared: (key: string) => boolean,
-): ReadonlyArray<DocumentDifference> => {
+): ReadonlyArray<Difference> => {
   if (access === 'guarded' || docs === 'page') return []
   const keys = keysOf(method, path)
   const others = keys.filter((key) => !isCompared(key)).map((key) => written.get(key))
   if (keys.length === 0 || others.includes(undefined)) {
-    return [difference(operation, 'is not in the document, and anyone may call it', true)]
+    return [difference(operation, 'is not in the document, and anyone may call it', 'opened')]
   }
   const stricter = others.find((other) => other?.ways !== undefined && !isOpen(other))
   return stricter === undefined
     ? []
-    : [difference(operation, `the document says ${inWords(stricter.ways)}, and anyone may call it`, true)]
+    : [difference(operation, `the document says ${inWords(stricter.ways)}, and anyone may call it`, 'opened')]
 }
 
 // An operation that has a guard, but an open one takes its requests
 const answeredFirst = (
   { operation, method, path, access, shadowedBy }: AuditedOperation,
   written: ReadonlyMap<string, Described>,
-): ReadonlyArray<DocumentDifference> => {
+): ReadonlyArray<Difference> => {
   const open = shadowedBy.find((shadow) => shadow.access !== 'guarded' && shadow.extent !== 'unknown')
   const other = keysOf(method, path)
     .map((key) => written.get(key))
@@ -210,23 +211,17 @@ const answeredFirst = (
   if (access !== 'guarded' || open === undefined || other === undefined) return []
   const extent = open.extent === 'part' ? 'some requests' : 'its requests'
   const what = `the document says ${inWords(other.ways)}, but ${open.operation}, which is ${open.access}, answers ${extent}`
-  return [difference(operation, what, true)]
+  return [difference(operation, what, 'opened')]
 }
 
-const isOpen = ({ ways }: Described): boolean => ways?.some(({ credentials }) => credentials.length === 0) === true
+const isOpen = ({ ways }: Described): boolean => ways?.some(({ demands }) => demands.length === 0) === true
 
-const isDiscovery = ({ credentials }: AccessPath): boolean => credentials.includes('OpenID Connect')
+const isDiscovery = ({ demands }: AccessPath): boolean =>
+  demands.some(({ credential }) => credential === 'OpenID Connect')
 
 const inWords = (ways: ReadonlyArray<AccessPath> | undefined): string => {
   if (ways === undefined) return 'what a function decides'
-  const words = ways.map(({ credentials, scopes, takesAnything }) =>
-    credentials.length === 0
-      ? takesAnything
-        ? 'nothing'
-        : 'nothing (anonymous)'
-      : `${credentials.join(' and ')}${scopes.length > 0 ? ` with scopes ${scopes.join(' ')}` : ''}`,
-  )
-  return words.join(' or ')
+  return ways.some(({ takesAnything }) => takesAnything) ? 'nothing' : waysInWords(ways)
 }
 
 const keysOf = (method: string, path: string): ReadonlyArray<string> =>

@@ -9,17 +9,10 @@ import { parseArgs } from 'node:util'
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import { table, visible } from '../audit/Audit.js'
-import {
-  differencesOf,
-  directions,
-  type Difference,
-  linesOf,
-  policyText,
-  readPolicy,
-  type PlacedLine,
-} from '../audit/policy.js'
-import { findingsOf, findingsOfPolicy, rules, sameWordsIn, type Finding } from '../audit/findings.js'
-import { documentDifferences, type DocumentDifference } from './document.js'
+import { differencesOf, directions, type Difference } from '../audit/Difference.js'
+import { linesOf, policyText, readPolicy } from '../audit/policy.js'
+import { findingsOf, findingsOfDifferences, rules, sameWordsIn, type Finding } from '../audit/findings.js'
+import { documentDifferences } from './document.js'
 import type { Audited } from '../audit/application.js'
 
 /**
@@ -70,15 +63,6 @@ const uriOf = (file: string): string => {
   if (path.startsWith('..') || isAbsolute(path)) return pathToFileURL(file).href
   return path.split(sep).map(encodeURIComponent).join('/')
 }
-
-/** Findings for the differences from a document. */
-export const findingsOfDocument = (differences: ReadonlyArray<DocumentDifference>): ReadonlyArray<Finding> =>
-  differences.map(({ isOpener, operation, text }) => ({
-    rule: 'document-differs',
-    operation,
-    message: text,
-    severity: isOpener ? 'error' : 'warning',
-  }))
 
 /**
  * What to do with the audit: print it, write it as a policy file, or compare it with one or with an OpenAPI document.
@@ -200,50 +184,31 @@ export const perform = (
       const [same] = sameWordsIn(deciders)
       if (same !== undefined) return E.left(`${task.file} is not written: ${same.message}; ${same.fix}`)
       return pipe(
-        tryFile(task.file, () => writeFileSync(task.file, policyText(lines))),
+        tryFile(() => writeFileSync(task.file, policyText(lines))),
+        E.mapLeft((why) => `${task.file}: ${why}`),
         E.map(() => ({ code: 0, text: `${visible(task.file)}: ${counted(lines.length, 'line')} written` })),
       )
     }
     case 'Check':
       return pipe(
-        tryFile(task.file, () => readFileSync(task.file)),
-        E.chain((bytes) =>
-          pipe(
-            readPolicy(bytes),
-            E.mapLeft((why) => `${task.file}: ${why}`),
-          ),
-        ),
+        tryFile(() => readFileSync(task.file)),
+        E.chain((bytes) => readPolicy(bytes)),
+        E.mapLeft((why) => `${task.file}: ${why}`),
         E.map((lines) => [...differencesOf(lines, linesOf(audit)), ...sameWordsIn(deciders).map(asDifference)]),
-        E.map((differences) => ({
-          code: differences.length === 0 ? 0 : 1,
-          text: inFormat(task.file, {
-            text: policyReport(visible(task.file), options, differences),
-            data: {
-              differences: differences.map(({ direction, operation, text }) => ({ direction, operation, text })),
-            },
-            findings: findingsOfPolicy(differences),
-          }),
-        })),
+        E.map((differences) => reported(inFormat, task.file, differences, 'policy', options)),
       )
     case 'OpenApi':
       return pipe(
-        tryFile(task.file, () => readFileSync(task.file, 'utf8')),
-        E.chain((text) => E.tryCatch(() => documentDifferences(text, routers, audit), errorMessageOf)),
-        E.chain(E.mapLeft((why) => `${task.file}: ${why}`)),
-        E.map((differences) => ({
-          code: differences.length === 0 ? 0 : 1,
-          text: inFormat(task.file, {
-            text: documentReport(visible(task.file), differences),
-            data: { differences },
-            findings: findingsOfDocument(differences),
-          }),
-        })),
+        tryFile(() => readFileSync(task.file, 'utf8')),
+        E.chain((text) => E.flatten(E.tryCatch(() => documentDifferences(text, routers, audit), errorMessageOf))),
+        E.mapLeft((why) => `${task.file}: ${why}`),
+        E.map((differences) => reported(inFormat, task.file, differences, 'document')),
       )
   }
 }
 
 // A reviewer cannot see whether it is one
-const asDifference = ({ operation, message, fix }: Finding): Difference<PlacedLine> => ({
+const asDifference = ({ operation, message, fix }: Finding): Difference => ({
   direction: 'changed',
   operation: visible(operation),
   text: visible(`${message}; ${fix}`),
@@ -266,29 +231,38 @@ const formatted =
     return JSON.stringify(format === 'json' ? data : sarifOf(findings, file, version), null, 2)
   }
 
-const policyReport = (
-  file: string,
-  { module, exportName }: Options,
-  differences: ReadonlyArray<Difference<PlacedLine>>,
-): string => {
-  if (differences.length === 0) return `${file}: no difference`
+const reported = (
+  inFormat: (file: string, report: Report) => string,
+  path: string,
+  differences: ReadonlyArray<Difference>,
+  of: 'policy' | 'document',
+  meant?: Options,
+): Result => {
+  const file = visible(path)
   const groups = directions.flatMap((direction) => {
     const texts = differences.filter((one) => one.direction === direction).map(({ text }) => `  ${text}`)
     return texts.length === 0 ? [] : [`${direction}:`, ...texts]
   })
-  return [
-    `${file}: ${counted(differences.length, 'difference')}`,
-    ...groups,
-    `If this is meant: koa-with-auth audit ${visible(module)}${exportName === undefined ? '' : ` --export ${visible(exportName)}`} --write ${file}`,
-  ].join('\n')
+  const text =
+    differences.length === 0
+      ? `${file}: no difference`
+      : [
+          `${file}: ${counted(differences.length, 'difference')}`,
+          ...groups,
+          ...(meant === undefined ? [] : [`If this is meant: ${writing(meant)} ${file}`]),
+        ].join('\n')
+  return {
+    code: differences.length === 0 ? 0 : 1,
+    text: inFormat(path, {
+      text,
+      data: { differences: differences.map(({ direction, operation, text }) => ({ direction, operation, text })) },
+      findings: findingsOfDifferences(differences, of),
+    }),
+  }
 }
 
-const documentReport = (file: string, differences: ReadonlyArray<DocumentDifference>): string =>
-  differences.length === 0
-    ? `${file}: no difference`
-    : [`${file}: ${counted(differences.length, 'difference')}`, ...differences.map(({ text }) => `  ${text}`)].join(
-        '\n',
-      )
+const writing = ({ module, exportName }: Options): string =>
+  `koa-with-auth audit ${visible(module)}${exportName === undefined ? '' : ` --export ${visible(exportName)}`} --write`
 
 const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
 
@@ -296,8 +270,8 @@ const counted = (count: number, what: string): string => `${count} ${what}${coun
 // files
 // -------------------------------------------------------------------------------------
 
-const tryFile = <A>(file: string, act: () => A): E.Either<string, A> =>
-  E.tryCatch(act, (error) => `${file}: ${reasons[codeOf(error)] ?? errorMessageOf(error)}`)
+const tryFile = <A>(act: () => A): E.Either<string, A> =>
+  E.tryCatch(act, (error) => reasons[codeOf(error)] ?? errorMessageOf(error))
 
 const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'no such file or folder',

@@ -331,6 +331,8 @@ export interface CredentialDemand {
   readonly scopes: ReadonlyArray<string>
   /** What else decides about it, in words: the notes of the leaf and of the nodes around it, the innermost first. */
   readonly wrappers: ReadonlyArray<string>
+  /** The names of the functions that must allow the principal, too (`authorize`), the innermost first. */
+  readonly authorizations: ReadonlyArray<string>
 }
 
 /**
@@ -340,20 +342,22 @@ export interface CredentialDemand {
 export interface Alternative {
   /** Empty if anonymous callers pass. */
   readonly demands: ReadonlyArray<CredentialDemand>
-  /** The functions around them that must allow the principal, too (`authorize`), the innermost first. */
-  readonly authorizations: ReadonlyArray<Scoped>
   /** Whether bad credentials count as none (`lenient`), so that no caller is refused. */
   readonly admitsAnything: boolean
   /** Whether a plain function may refuse it, itself or before it in a list. Such a function is never absent. */
   readonly mayBeRefused: boolean
 }
 
-const noDemands: Alternative = { demands: [], authorizations: [], admitsAnything: false, mayBeRefused: false }
+const noDemands: Alternative = { demands: [], admitsAnything: false, mayBeRefused: false }
 
 /** The alternatives of a description, in the order tried: its disjunctive normal form. */
 export const alternativesOf = (description: Description): ReadonlyArray<Alternative> => {
   const { _tag, wrappers } = description
-  if (_tag === 'Leaf') return [{ ...noDemands, demands: [{ leaf: description, scopes: [], wrappers: wrappers ?? [] }] }]
+  if (_tag === 'Leaf') {
+    return [
+      { ...noDemands, demands: [{ leaf: description, scopes: [], wrappers: wrappers ?? [], authorizations: [] }] },
+    ]
+  }
   const alternatives = combinedAlternatives(description)
   return wrappers === undefined ? alternatives : alternatives.map((alternative) => wrapped(alternative, wrappers))
 }
@@ -375,8 +379,14 @@ const combinedAlternatives = (description: Exclude<Description, Leaf>): Readonly
 
 const wrapped = (alternative: Alternative, added: ReadonlyArray<string>): Alternative => ({
   ...alternative,
-  demands: alternative.demands.map((demand) => ({ ...demand, wrappers: [...demand.wrappers, ...added] })),
+  demands: alternative.demands.map((demand, _at, { length }) => ({
+    ...demand,
+    wrappers: [...demand.wrappers, ...added.map((words) => ofAll(length, words))],
+  })),
 })
+
+// What decides about several credentials together is noted at each of them, and is another condition than one for each
+const ofAll = (count: number, words: string): string => (count > 1 ? `${words} (of all ${count})` : words)
 
 const withoutCredentials = ({ member, lenient }: Optional): Alternative =>
   lenient ? { ...noDemands, admitsAnything: true } : { ...noDemands, mayBeRefused: hasFunction(member) }
@@ -390,19 +400,18 @@ const product = (some: ReadonlyArray<Alternative>, others: ReadonlyArray<Alterna
   some.flatMap((one) =>
     others.map((other) => ({
       demands: [...one.demands, ...other.demands],
-      authorizations: [...one.authorizations, ...other.authorizations],
       admitsAnything: one.admitsAnything || other.admitsAnything,
       mayBeRefused: one.mayBeRefused || other.mayBeRefused,
     })),
   )
 
-const scoped = (alternative: Alternative, around: Scoped): Alternative => ({
+const scoped = (alternative: Alternative, { scopes, decidedBy = 'a function' }: Scoped): Alternative => ({
   ...alternative,
-  demands: alternative.demands.map((demand) => ({
+  demands: alternative.demands.map((demand, _at, { length }) => ({
     ...demand,
-    scopes: distinctScopes([...demand.scopes, ...around.scopes]),
+    scopes: distinctScopes([...demand.scopes, ...scopes]),
+    authorizations: scopes.length > 0 ? demand.authorizations : [...demand.authorizations, ofAll(length, decidedBy)],
   })),
-  authorizations: around.scopes.length > 0 ? alternative.authorizations : [...alternative.authorizations, around],
 })
 
 /**

@@ -14,16 +14,7 @@ import { CookieKey, HeaderKey, QueryKey } from '../core/Credentials.js'
 import { documentation, documented } from '../core/Description.js'
 import { fromCookie, fromHeader, fromQuery, type Sent } from '../core/RequestFields.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
-import {
-  credentialHook,
-  checkOptions,
-  credential,
-  declareFactory,
-  maybe,
-  nameLike,
-  token,
-  type Checks,
-} from '../core/options.js'
+import { hook, checkOptions, credential, declareFactory, maybe, nameLike, token, type Checks } from '../core/options.js'
 
 /** The options of an API key authenticator. */
 export interface ApiKeyOptions<R> {
@@ -52,7 +43,7 @@ interface KeyLocation {
 const apiKey = (factory: string, location: KeyLocation) => {
   const checks: Checks<ApiKeyOptions<unknown>> = {
     paramName: maybe(nameLike(location.allowed)),
-    authenticate: credentialHook(2),
+    authenticate: hook(2),
     ...credential,
     ...documentation,
   }

@@ -26,7 +26,7 @@ import { deepFreeze, ownField, ownOrGetter } from '../core/data.js'
 import {
   checkOptions,
   credential,
-  credentialHook,
+  hook,
   declareFactory,
   maybe,
   schemeName,
@@ -68,7 +68,7 @@ const checkFields: Check = (where, fields) => {
 
 const checks: Checks<FormAuthOptions<ReadonlyArray<string>, unknown>> = {
   fields: checkFields,
-  authenticate: credentialHook(2),
+  authenticate: hook(2),
   realm: credential.realm,
   schemeName: maybe(schemeName),
 }

@@ -15,7 +15,7 @@ import { fromAuthorization } from '../core/RequestFields.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
 import { alt } from '../core/lists.js'
 import {
-  credentialHook,
+  hook,
   checkOptions,
   credential,
   declareFactory,
@@ -164,7 +164,7 @@ const regExp: Check = (where, value) => {
 }
 
 const bearerChecks: Checks<HttpBearerOptions<unknown>> = {
-  authenticate: credentialHook(2),
+  authenticate: hook(2),
   realm: credential.realm,
   challenge: maybe(checkChallengeParameters),
   schemes: maybe(checkSchemes),
@@ -191,7 +191,7 @@ export interface HttpBasicAuthOptions<R> {
 }
 
 const basicChecks: Checks<HttpBasicAuthOptions<unknown>> = {
-  authenticate: credentialHook(3),
+  authenticate: hook(3),
   ...credential,
   ...documentation,
 }

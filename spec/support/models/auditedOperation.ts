@@ -1,6 +1,12 @@
 /** Operations of an audit, made without a router. */
 import type { Audit, AuditedOperation } from 'koa-with-auth/audit'
 
+/** A way in by one credential. */
+export const wayOf = (credential: string, scopes: ReadonlyArray<string> = []): AuditedOperation['ways'][number] => ({
+  demands: [{ credential, scopes, authorizations: [] }],
+  takesAnything: false,
+})
+
 /** An operation that a bearer token guards, with the given changes. */
 export const audited = (given: Partial<AuditedOperation> = {}): AuditedOperation => {
   const { method = 'GET', path = '/x' } = given
@@ -10,7 +16,7 @@ export const audited = (given: Partial<AuditedOperation> = {}): AuditedOperation
     path,
     access: 'guarded',
     protection: 'bearer',
-    ways: [{ credentials: ['bearer'], scopes: [], authorizations: [], takesAnything: false }],
+    ways: [wayOf('bearer')],
     csrf: 'not needed',
     trustedOrigins: [],
     docs: 'listed',

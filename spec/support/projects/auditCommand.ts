@@ -48,7 +48,7 @@ const files = {
   'exits.mjs': `process.exit(0)`,
   'hangs.mjs': `await new Promise(() => {})\nexport {}`,
   'bare.mjs': `import Koa from 'koa'\nexport default new Koa().use(async (ctx) => { ctx.body = 'ok' })`,
-  'broken.lock': '# koa-with-auth policy 1\nGET /x; bearer; by operation; csrf not needed; docs listed\nGET /y\n',
+  'broken.lock': '# koa-with-auth policy 2\nGET /x; who=[bearer]; by=operation; csrf=not needed; docs=listed\nGET /y\n',
   'openapi.json': JSON.stringify({
     openapi: '3.1.0',
     paths: {

@@ -1,0 +1,241 @@
+/**
+ * What has changed between a policy file, or an OpenAPI document, and an application.
+ *
+ * The command prints differences, and SARIF and `seal` make findings of them.
+ */
+import { accessPathsOf, textOf, type PolicyLine } from './policy.js'
+import { compareAccess, publicAccess, waysInWords, type AccessPath, type Comparison } from './Way.js'
+
+/**
+ * What a difference means for callers.
+ *
+ * | what changed                                     | it is                                          |
+ * |--------------------------------------------------|------------------------------------------------|
+ * | more callers get in than before                  | opened                                         |
+ * | fewer callers get in                             | closed                                         |
+ * | other callers get in, or the same by another level | changed                                    |
+ * | middleware after its guard was removed           | opened                                         |
+ * | an operation is new                              | opened if anonymous callers get in or CSRF is off, else changed |
+ * | an operation is gone                             | closed                                         |
+ * | CSRF off, an origin trusted                      | opened; the reverse closed                     |
+ * | another operation answers first                  | opened if it lets in others, else changed      |
+ */
+type Direction = 'opened' | 'changed' | 'closed'
+
+/** One difference. */
+export interface Difference<L extends PolicyLine = PolicyLine> {
+  readonly direction: Direction
+  readonly operation: string
+  /** In words: `GET /export: was bearer, is public`. */
+  readonly text: string
+  /** The line of a policy before; left out if the operation is new. */
+  readonly was?: L
+  /** The line now; left out if the operation is gone. */
+  readonly is?: PolicyLine
+}
+
+/** The directions, in the order in which they are listed. */
+export const directions: ReadonlyArray<Direction> = ['opened', 'changed', 'closed']
+
+/** Openings first, then other changes, then closings. */
+export const inOrder = <D extends Difference>(all: ReadonlyArray<D>): ReadonlyArray<D> =>
+  directions.flatMap((direction) => all.filter((one) => one.direction === direction))
+
+/** All differences of two policies, openings first. */
+export const differencesOf = <L extends PolicyLine>(
+  before: ReadonlyArray<L>,
+  after: ReadonlyArray<PolicyLine>,
+): ReadonlyArray<Difference<L>> => {
+  const [was, is] = [without(before, after, textOf), without(after, before, textOf)]
+  const order = { before: callersIn(before), after: callersIn(after) }
+  const all = [...new Set([...is, ...was].map(nameOf))].flatMap((name) =>
+    paired(
+      was.filter((line) => nameOf(line) === name),
+      is.filter((line) => nameOf(line) === name),
+      order,
+    ),
+  )
+  return inOrder(all)
+}
+
+// Another function of middleware is not a change of it
+const nameOf = ({ operation, runs, csrf }: PolicyLine): string =>
+  [operation, ...runs, runs.length > 0 && csrf.length === 0 ? 'unguarded' : ''].join('; ')
+
+/** Those whose texts are not among the others. As multisets, because two operations may have one name. */
+export const without = <A extends B, B = A>(
+  some: ReadonlyArray<A>,
+  others: ReadonlyArray<B>,
+  text: (one: B) => string = String,
+): ReadonlyArray<A> => {
+  const left = new Map<string, number>()
+  for (const one of others.map(text)) left.set(one, (left.get(one) ?? 0) + 1)
+  return some.filter((one) => {
+    const count = left.get(text(one)) ?? 0
+    if (count > 0) left.set(text(one), count - 1)
+    return count === 0
+  })
+}
+
+const paired = <L extends PolicyLine>(
+  was: ReadonlyArray<L>,
+  is: ReadonlyArray<PolicyLine>,
+  order: Order,
+): ReadonlyArray<Difference<L>> =>
+  Array.from({ length: Math.max(was.length, is.length) }, (_, at) => {
+    const [old, now] = [was[at], is[at]]
+    if (old === undefined) return added(now!)
+    return now === undefined ? removed(old) : changed(old, now, order)
+  })
+
+const added = (is: PolicyLine): Difference<never> => {
+  const isOff = is.csrf[0] === 'off'
+  return {
+    direction: admitsAnonymous(is) || isOff ? 'opened' : 'changed',
+    operation: is.operation,
+    text: `${is.operation}: was absent, is ${whoInWords(is)}${isOff ? ', csrf is off' : ''}`,
+    is,
+  }
+}
+
+const removed = <L extends PolicyLine>(was: L): Difference<L> => ({
+  direction: 'closed',
+  operation: was.operation,
+  text: `${was.operation}: was ${whoInWords(was)}, is gone`,
+  was,
+})
+
+/** Who may call, in words; of middleware, also its function. */
+const whoInWords = (line: PolicyLine): string => {
+  const { who, runs, csrf } = line
+  const words = who[0]?.startsWith('[') === true || who.length > 1 ? waysInWords(accessPathsOf(line)) : who.join()
+  return runs.length > 0 && csrf.length === 0 ? `${words} ${runs.join()}` : words
+}
+
+// -------------------------------------------------------------------------------------
+// an operation that is in both
+// -------------------------------------------------------------------------------------
+
+interface Part {
+  readonly change: Comparison
+  readonly text: string
+}
+
+const changed = <L extends PolicyLine>(was: L, is: PolicyLine, order: Order): Difference<L> => {
+  const parts = [
+    ...part('', whoInWords(was), whoInWords(is), textOfWho(was) === textOfWho(is), () =>
+      compareAccess(accessPathsOf(was), accessPathsOf(is)),
+    ),
+    ...part('decided by: ', was.by.join(' + '), is.by.join(' + ')),
+    ...part('csrf ', csrfInWords(was), csrfInWords(is), undefined, () => compareAccess(sitesOf(was), sitesOf(is))),
+    ...part('docs ', was.docs.join(), is.docs.join()),
+    ...notes(was, is, order),
+  ]
+  return {
+    direction: together(parts.map((one) => one.change)),
+    operation: was.operation,
+    text: `${was.operation}: ${parts.map(({ text }) => text).join('; ')}`,
+    was,
+    is,
+  }
+}
+
+const textOfWho = ({ who }: PolicyLine): string => who.join('; ')
+
+const together = (changes: ReadonlyArray<Comparison>): Direction => {
+  if (changes.includes('opened')) return 'opened'
+  return changes.includes('closed') && !changes.includes('other') ? 'closed' : 'changed'
+}
+
+const part = (
+  what: string,
+  was: string,
+  is: string,
+  isSame = was === is,
+  how: () => Comparison = () => 'same',
+): ReadonlyArray<Part> => (isSame ? [] : [{ change: how(), text: `${what}was ${was}, is ${is}` }])
+
+const csrfInWords = ({ csrf, trusts }: PolicyLine): string =>
+  `${csrf.join()}${trusts.length > 0 ? ` except from ${trusts.join(' ')}` : ''}`
+
+// Exceptions from the cross-site check as ways in, so that `compareAccess` can compare them: every site if the check is off
+const sitesOf = ({ csrf, trusts }: PolicyLine): ReadonlyArray<AccessPath> =>
+  csrf[0] === 'off'
+    ? [publicAccess]
+    : trusts.map((credential) => ({
+        demands: [{ credential, scopes: [], authorizations: [] }],
+        takesAnything: false,
+      }))
+
+/** Who gets into the operations of each policy, by name. */
+interface Order {
+  readonly before: Callers
+  readonly after: Callers
+}
+
+type Callers = ReadonlyMap<string, ReadonlyArray<ReadonlyArray<AccessPath>>>
+
+const callersIn = (lines: ReadonlyArray<PolicyLine>): Callers => {
+  const callers = new Map<string, ReadonlyArray<AccessPath>[]>()
+  for (const line of lines) {
+    callers.set(line.operation, [...(callers.get(line.operation) ?? []), accessPathsOf(line)])
+  }
+  return callers
+}
+
+// What else a line can say, and how a new value and a lost one change who gets in
+const noted = {
+  host: 'only on',
+  before: 'before its guard',
+  behind: 'behind its guard',
+  first: 'answered first by',
+  partly: 'partly answered first by',
+  perhaps: 'perhaps answered first by',
+} as const
+
+/** The fields that name operations which answer first. */
+export const shadows = ['first', 'partly', 'perhaps'] as const
+
+const notes = (was: PolicyLine, is: PolicyLine, { before, after }: Order): ReadonlyArray<Part> =>
+  // Safe: these are its keys
+  (Object.keys(noted) as ReadonlyArray<keyof typeof noted>).flatMap((name) => [
+    ...without(is[name], was[name]).map((one): Part => ({
+      change: gained(name, was, () => changesBy(is, one, after)),
+      text: `is now ${noted[name]} ${one}`,
+    })),
+    ...without(was[name], is[name]).map((one): Part => ({
+      change: lost(name, is, () => changesBy(was, one, before)),
+      text: `is no longer ${noted[name]} ${one}`,
+    })),
+  ])
+
+type Changes = () => ReadonlyArray<Comparison>
+
+// The same callers get in from other hosts. Middleware before a guard matters only if there is a guard
+const gained = (name: keyof typeof noted, was: PolicyLine, changes: Changes): Comparison => {
+  if (name === 'host') return 'other'
+  return name === 'behind' || admitsAnonymous(was) ? 'same' : nowFirst(name === 'before' ? [] : changes())
+}
+
+// Middleware after a guard may refuse, so removing some may open
+const lost = (name: keyof typeof noted, is: PolicyLine, changes: Changes): Comparison => {
+  if (name === 'host') return 'other'
+  return name === 'behind' ? 'opened' : noLongerFirst(name === 'before' ? [] : changes(), admitsAnonymous(is))
+}
+
+/** How the callers differ who get into the operation that is named; empty if the policy has no such operation. */
+const changesBy = (line: PolicyLine, ahead: string, callers: Callers): ReadonlyArray<Comparison> =>
+  (callers.get(ahead) ?? []).map((others) => compareAccess(accessPathsOf(line), others))
+
+// One that only refuses callers does not open
+const nowFirst = (changes: ReadonlyArray<Comparison>): Comparison =>
+  changes.length > 0 && changes.every((one) => one === 'closed' || one === 'same') ? 'other' : 'opened'
+
+// One that only let in more kept no caller out
+const noLongerFirst = (changes: ReadonlyArray<Comparison>, isOpen: boolean): Comparison => {
+  if (changes.includes('closed')) return 'opened'
+  if (changes.includes('other')) return 'other'
+  return isOpen ? 'same' : 'closed'
+}
+
+const admitsAnonymous = (line: PolicyLine): boolean => accessPathsOf(line).some(({ demands }) => demands.length === 0)
