@@ -10,7 +10,6 @@ import {
   apiKeyHeader,
   authorize,
   authSettings,
-  flatMap,
   httpBearer,
   operation,
   optional,
@@ -21,6 +20,7 @@ import {
 } from 'koa-with-auth'
 import { lenient } from 'koa-with-auth/fp'
 import { audit } from 'koa-with-auth/audit'
+import { flatMap } from 'koa-with-auth/fp'
 import { withPrincipal } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
 import { differencesOf } from '../../src/audit/Difference.js'

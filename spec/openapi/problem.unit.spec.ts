@@ -32,6 +32,7 @@ const failures: ReadonlyArray<[name: string, failure: AuthError]> = [
   ['insufficient', AuthError.insufficient({ scope: ['read'], detail: 'No', code: 'no' })],
   ['a proof is needed', unproven({ methods: ['totp'], maxAge: 300 })],
   ['another authentication is needed', insufficientAuthentication({ acr: ['gold'], maxAge: 60 })],
+  ['notFound', AuthError.notFound],
   ['throttled', AuthError.throttled(3)],
   ['unavailable', AuthError.unavailable(3)],
   ['raised', AuthError.raised(Object.assign(new Error('no'), { status: 418, expose: true }))],
