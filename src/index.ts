@@ -118,7 +118,7 @@ export {
 export type { AuthError as AnyAuthError } from './core/AuthError.js'
 /** TypeScript writes it for `Challenge`. */
 export type { Challenge as AuthChallenge } from './core/Challenge.js'
-export type { Granted } from './core/authorize.js'
+export type { Granted } from './core/granted.js'
 export type { Tagged, Together } from './core/lists.js'
 export type { AnonymousOf, Evaluation, PrincipalFromAnswer } from './core/Result.js'
 export type { Remembered } from './guesses/remembered.js'

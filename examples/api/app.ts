@@ -3,7 +3,6 @@
 // /api/docs shows their guards, and the descriptions of descriptions.ts.
 import { LibsqlError, type Client } from '@libsql/client'
 import * as E from 'fp-ts/lib/Either.js'
-import { pipe } from 'fp-ts/lib/function.js'
 import Koa from 'koa'
 import {
   apiApp,
@@ -105,8 +104,7 @@ export const exampleApp = (options: ExampleOptions): Koa => {
     },
   })
   // Basic sends the password with each request, so a verification is remembered for a minute
-  const httpuser = pipe(basic, counted, remembered({ maxAge: 60_000 }))
-  api.get('/basic', described.basic, withAuth(httpuser), (ctx) => {
+  api.get('/basic', described.basic, withAuth(basic, counted, remembered({ maxAge: 60_000 })), (ctx) => {
     ctx.body = { httpuser: ctx.request.auth }
   })
 

@@ -11,7 +11,6 @@ import Router from '@koa/router'
 import { McpServer } from '@modelcontextprotocol/server'
 import { NodeStreamableHTTPServerTransport } from '@modelcontextprotocol/node'
 import { json } from 'co-body'
-import { pipe } from 'fp-ts/lib/function.js'
 import * as t from 'io-ts'
 import Koa from 'koa'
 import { requireScopes, withAuth } from 'koa-with-auth'
@@ -38,11 +37,10 @@ export const application = ({ issuer, resource: identifier, origins = [] }: McpO
     origins,
   })
   const jwt = httpJwt({ issuer, protectedResource: resource })
-  const reader = pipe(jwt, requireScopes(['notes:read'], { granted: scopesOf }))
   const notes: string[] = []
 
   const router = new Router()
-  router.all(new URL(identifier).pathname, withAuth(reader), async (ctx) => {
+  router.all(new URL(identifier).pathname, withAuth(jwt, requireScopes(['notes:read'])), async (ctx) => {
     const message: unknown = ctx.method === 'POST' ? await json(ctx.req) : undefined
     if (SaveNote.is(message) && !scopesOf(ctx.request.auth).includes('notes:write')) {
       return insufficientScope(ctx, ['notes:write'])

@@ -53,51 +53,7 @@ describe('examples', () => {
   })
 })
 
-// Functions that make or combine authenticators, guards, failures, challenges and requirements
-const mustHaveExample = [
-  'allOf',
-  'also',
-  'alt',
-  'altW',
-  'anyOf',
-  'apiApp',
-  'apiKeyCookie',
-  'apiKeyHeader',
-  'apiKeyQuery',
-  'authenticator',
-  'authorize',
-  'authSettings',
-  'cachedOpenApi',
-  'clientCertificate',
-  'constantTimeEqual',
-  'describedAs',
-  'docs',
-  'firstPresent',
-  'flatMap',
-  'formAuth',
-  'fromFunction',
-  'httpBasicAuth',
-  'httpBearer',
-  'lenient',
-  'map',
-  'onError',
-  'openApi',
-  'operation',
-  'optional',
-  'perFailure',
-  'recoverUnavailable',
-  'remembered',
-  'requireScopes',
-  'sessionAuth',
-  'sessionAuthIsStaff',
-  'sessionAuthSuperUser',
-  'throttled',
-  'timeout',
-  'guardApp',
-  'withAuth',
-]
-
-// Predicates, readers of a request field, instances, and the default mapper
+// Predicates, readers of a request field, and the default mapper. All others need an example
 const needsNone = [
   'defaultErrorMapper',
   'fromAuthorization',
@@ -110,7 +66,7 @@ const needsNone = [
 ]
 
 describe('public exports', () => {
-  const faces = ['index', 'openapi/index'].map((name) => `${repository}src/${name}.ts`)
+  const faces = ['index', 'fp/index', 'openapi/index'].map((name) => `${repository}src/${name}.ts`)
   const program = programOf(faces, ownOptions())
   const checker = program.getTypeChecker()
   const resolved = (symbol: ts.Symbol) =>
@@ -128,11 +84,12 @@ describe('public exports', () => {
     expect(doc !== '' || see).toBe(true)
   })
 
-  it('every function is in the list of those that need an example, or of those that need none', () => {
-    expect(functions.map(({ name }) => name).sort()).toStrictEqual([...mustHaveExample, ...needsNone].sort())
+  it('what needs no example exists', () => {
+    expect(functions.map(({ name }) => name)).toEqual(expect.arrayContaining(needsNone))
   })
 
-  it.each(mustHaveExample)('%s has an example with its name', (name) => {
+  const needExample = functions.map(({ name }) => name).filter((name) => !needsNone.includes(name))
+  it.each(needExample)('%s has an example with its name', (name) => {
     const tags = exported.find((one) => one.name === name)?.symbol.getJsDocTags(checker) ?? []
     const texts = tags.filter((tag) => tag.name === 'example').map(({ text }) => ts.displayPartsToString(text))
     expect(texts.some((text) => new RegExp(`\\b${name}\\b`).test(text))).toBe(true)

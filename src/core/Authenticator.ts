@@ -12,7 +12,6 @@
  * tried after `throttled`, `unavailable` and `raised`; `map` keeps identity and composition; calling and evaluating agree.
  *
  * @example
- * import * as RTE from 'fp-ts/lib/ReaderTaskEither.js'
  * import { pipe } from 'fp-ts/lib/function.js'
  * import { apiKeyHeader, httpBearer } from 'koa-with-auth'
  * import { alt, map } from 'koa-with-auth/fp'
@@ -21,7 +20,6 @@
  * const key = apiKeyHeader({ paramName: 'X-API-Key', authenticate: (_request, key) => key === 'k1' && { user: 'cron' } })
  *
  * const either = pipe(bearer, alt(() => key), map(({ user }) => user)) // an Authenticator<string>
- * const plain = pipe(bearer, RTE.map(({ user }) => user)) // fp-ts's own: a bare ReaderTaskEither<Request, AuthError, string>
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -57,6 +55,7 @@ import {
 import { decoderOf, schemaLike, type Schema } from './Schema.js'
 import { deepFreeze, frozenCopy } from './data.js'
 import { functionName } from './functionName.js'
+import { keepingScopes } from './granted.js'
 import {
   checkMember,
   checkOptions,
@@ -391,7 +390,7 @@ const ofKind = <X, C, R>(kind: AuthenticatorOptions<X, C, R>, f?: Function): Aut
       ? malformed(sent, decoded.left)
       : finishedResult(authenticate(request, decoded.right), finishResult, request)
   // Safe: `fromAnswer` lets through exactly what `PrincipalFromAnswer` computes
-  return make(leaf, decide, reading) as Authenticator<PrincipalFromAnswer<R>>
+  return keepingScopes(make(leaf, decide, reading), authenticate) as Authenticator<PrincipalFromAnswer<R>>
 }
 
 // One constant for each cause

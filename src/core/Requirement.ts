@@ -91,6 +91,10 @@ export function also(auth: unknown): Also {
 
 declareFactory('also', also)
 
+/** Whether a value is what `also` returns. */
+export const isAlso = (u: unknown): u is Also =>
+  typeof u === 'object' && u !== null && '_tag' in u && u._tag === 'Also' && 'authenticators' in u
+
 /**
  * @internal Throws a TypeError for an Also without authenticators, such as one written by hand: it would let everybody
  * in.

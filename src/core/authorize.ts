@@ -9,7 +9,18 @@ import type { Request } from 'koa'
 import { andThen, toPromise, isThenable, failureOf } from './Result.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError, NeededAuthentication } from './AuthError.js'
-import { combined, decideOf, fromFunction, isAuthenticator, type Authenticator, type Halves } from './Authenticator.js'
+import {
+  changed,
+  combined,
+  decideOf,
+  fromFunction,
+  isAuthenticator,
+  make,
+  mapLeaves,
+  readerOf,
+  type Authenticator,
+  type Halves,
+} from './Authenticator.js'
 import type { Challenge } from './Challenge.js'
 import {
   constantFailure,
@@ -22,6 +33,7 @@ import {
   admitsAnonymous,
 } from './Description.js'
 import { deepFreeze } from './data.js'
+import { keepingScopes, readersOf, type Granted, type ScopesReader } from './granted.js'
 import { conditionName, digestOf, functionName } from './functionName.js'
 import { checkMember, checkHook, declareFactory, checkOptions, hook, maybe } from './options.js'
 
@@ -53,7 +65,8 @@ export const scoped =
     checkMember(`${caller}(a)`, self)
     const authenticator = fromFunction(self)
     checkDemanding(`${caller}(a)`, authenticator.description)
-    return combined([authenticator] as const, ([member]) => allowedOf(condition, member))
+    const made = combined([authenticator] as const, ([member]) => allowedOf(condition, member))
+    return keepingScopes(made, authenticator)
   }
 
 const allowedOf = (condition: Condition, self: Authenticator<unknown>): Halves => {
@@ -173,12 +186,9 @@ export function authorize(
   return scoped({ caller: 'authorize(f)', scopes: [], decidedBy, isNamed: name !== undefined, decide: f })
 }
 
-/** Scopes: an array, a set, or a string with blanks between them, such as the `scope` of a token (RFC 6749 §3.3). */
-export type Granted = ReadonlyArray<string> | ReadonlySet<string> | string | undefined
-
 /** How `requireScopes` finds the scopes of a principal. */
 export interface RequireScopesOptions<A> {
-  /** Returns the scopes that were granted to the principal, sync or async. */
+  /** Returns the scopes that were granted to the principal, sync or async. Left out: what the token or the key says. */
   readonly granted: (principal: A, request: Request) => Granted | Promise<Granted>
 }
 
@@ -190,36 +200,81 @@ const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]+$/
  * `insufficient_scope` (RFC 6750 §3.1). The challenge of every 401 and 403 names them in `scope`, together with those of an inner
  * `requireScopes`. OpenAPI lists them. Throws a TypeError for an empty array, and for a string that cannot be a scope.
  *
+ * Without `granted` it reads what the credential says: the claims of `httpJwt` and `httpIntrospection`, `scopes` of `apiKeys`. For
+ * other principals, such as after `map`, this is a TypeError when it is composed.
+ *
  * @example
- * import { pipe } from 'fp-ts/lib/function.js'
- * import { httpBearer, requireScopes } from 'koa-with-auth'
+ * import { httpBearer, requireScopes, withAuth } from 'koa-with-auth'
  *
  * const token = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { scopes: ['read'] } })
- * const reader = pipe(token, requireScopes(['read'], { granted: ({ scopes }) => scopes }))
+ * const reading = withAuth(token, requireScopes(['read'], { granted: ({ scopes }) => scopes }))
  */
-export const requireScopes = <A>(
+export function requireScopes(scopes: readonly [string, ...string[]]): <B>(self: Authenticator<B>) => Authenticator<B>
+export function requireScopes<A>(
   scopes: readonly [string, ...string[]],
   options: RequireScopesOptions<A>,
-): ((self: Authenticator<A>) => Authenticator<A>) => {
+): (self: Authenticator<A>) => Authenticator<A>
+export function requireScopes(
+  scopes: readonly [string, ...string[]],
+  ...rest: readonly [options?: RequireScopesOptions<never>]
+): (self: Authenticator<unknown>) => Authenticator<unknown> {
   const caller = 'requireScopes([...], { granted })'
   if (!Array.isArray(scopes) || scopes.length === 0)
     throw new TypeError(`${caller}: pass an array of at least one scope`)
   const wrong = scopes.findIndex((scope: unknown) => typeof scope !== 'string' || !scopeToken.test(scope))
   if (wrong >= 0) throw new TypeError(`${caller}: scope ${wrong + 1} must be printable ASCII without blanks, " and \\`)
-  const { granted } = checkOptions('requireScopes([...], options)', options, { granted: hook(2) })
+  // `undefined` may come from a mistake in the order of imports
+  const given =
+    rest.length === 0
+      ? undefined
+      : checkOptions<RequireScopesOptions<never>>('requireScopes([...], options)', rest[0]!, { granted: hook(2) })
+          .granted
   const demanded: ReadonlyArray<string> = [...scopes]
   const suffices = (answer: unknown): boolean => {
-    const given = scopesIn(answer)
-    return demanded.every((scope) => given.has(scope))
+    const found = scopesIn(answer)
+    return demanded.every((scope) => found.has(scope))
   }
-  const decide = (principal: A, request: Request): boolean | Promise<boolean> => {
-    const answer = granted(principal, request)
-    return isThenable(answer) ? toPromise(answer).then(suffices) : suffices(answer)
+  const decidingBy =
+    (granted: (principal: never, request: Request) => unknown) =>
+    (principal: never, request: Request): boolean | Promise<boolean> => {
+      const answer = granted(principal, request)
+      return isThenable(answer) ? toPromise(answer).then(suffices) : suffices(answer)
+    }
+  const condition = { caller: 'requireScopes(...)', scopes: demanded }
+  if (given !== undefined) return scoped({ ...condition, by: digestOf(given), decide: decidingBy(given) })
+  return (self) => {
+    checkMember('requireScopes(...)(a)', self)
+    const authenticator = fromFunction(self)
+    checkDemanding('requireScopes(...)(a)', authenticator.description)
+    const [saying, granted] = withScopesSaid(authenticator) ?? noScopesSaid()
+    return scoped({ ...condition, by: 'the credential', decide: decidingBy(granted) })(saying)
   }
-  // Safe: the principal does not change
-  return scoped({ caller: 'requireScopes(...)', scopes: demanded, by: digestOf(granted), decide }) as (
-    self: Authenticator<A>,
-  ) => Authenticator<A>
+}
+
+/** An authenticator, and what reads the scopes of its principals; `undefined` if it does not say them. */
+const withScopesSaid = (self: Authenticator<unknown>): readonly [Authenticator<unknown>, ScopesReader] | undefined => {
+  const [first, ...others] = readersOf(self)
+  if (first === undefined) return undefined
+  if (others.length === 0) return [self, first]
+  // The members of a list have different principals: it is noted which one passed
+  const reading = new WeakMap<object, ScopesReader>()
+  const noting = mapLeaves(self, (leaf) => {
+    const [read] = readersOf(leaf)
+    if (read === undefined) return leaf
+    const { description, decide } = changed(leaf, (result) => {
+      if (typeof result.right === 'object' && result.right !== null) reading.set(result.right, read)
+      return result
+    })
+    return make(description, decide, readerOf(leaf))
+  })
+  // Safe: an object or a function can be a key, anything else is in no WeakMap
+  return [noting, (principal) => reading.get(principal as object)?.(principal)]
+}
+
+const noScopesSaid = (): never => {
+  throw new TypeError(
+    'requireScopes([...])(a): a does not say which scopes were granted; write requireScopes([...], { granted: (principal) => ... }). Only httpJwt, httpIntrospection and keys of apiKeys say it, and not after map or flatMap',
+  )
 }
 
 const scopesIn = (granted: unknown): ReadonlySet<unknown> => {

@@ -27,6 +27,7 @@ import {
   type Description,
 } from './Description.js'
 import { isAnonymous, withPrincipalOf, type Evaluation, type Result } from './Result.js'
+import { keepingScopes } from './granted.js'
 import { checkMember, declareFactory, typeName } from './options.js'
 
 /**
@@ -53,11 +54,10 @@ export const altW =
   }
 
 /** The members as one list. A list in it is taken apart, so that `alt` is associative. */
-const alternatives = (members: ReadonlyArray<Authenticator<unknown>>): Authenticator<unknown> =>
-  combined(
-    members.flatMap((member) => membersOf(member, firstPassing)),
-    firstPassing,
-  )
+const alternatives = (members: ReadonlyArray<Authenticator<unknown>>): Authenticator<unknown> => {
+  const all = members.flatMap((member) => membersOf(member, firstPassing))
+  return keepingScopes(combined(all, firstPassing), ...all)
+}
 
 /** Tries members in order. It decides as a fold of the list from the right, two members at a time. */
 const firstPassing = (members: ReadonlyArray<Authenticator<unknown>>): Halves => {
@@ -281,7 +281,7 @@ export function firstPresent(
   checkGroup('firstPresent', group)
   const members = isList(group) ? group.map((member) => fromFunction(member)) : tagged(group)
   checkOrder('firstPresent', members)
-  return combined(members, firstSent)
+  return keepingScopes(combined(members, firstSent), ...members)
 }
 
 const firstSent = (members: ReadonlyArray<Authenticator<unknown>>): Halves => {

@@ -22,7 +22,8 @@ const factory = Symbol.for('koa-with-auth/factory')
 export const declareFactory = <F extends Function>(name: string, make: F): F =>
   Object.defineProperty(make, factory, { value: name })
 
-const factoryName = (f: Function): string | undefined => {
+/** The name of a function that `declareFactory` has marked. */
+export const factoryName = (f: Function): string | undefined => {
   const name: unknown = Reflect.get(f, factory)
   return typeof name === 'string' ? name : undefined
 }

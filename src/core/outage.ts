@@ -23,6 +23,7 @@ import {
 import { leaves, schemeNameOf, wrappedBy, type Description } from './Description.js'
 import { deepFreeze } from './data.js'
 import { functionName } from './functionName.js'
+import { keepingScopes } from './granted.js'
 import { checkMember, checkHook, declareFactory, positive } from './options.js'
 
 const tooSlow: Result<never> = deepFreeze(E.left(unavailable()))
@@ -85,7 +86,7 @@ export const timeout = (ms: number) => {
       }
     }
     // Safe: the principal does not change
-    return combined([fromFunction(self)] as const, limited) as Authenticator<P>
+    return keepingScopes(combined([fromFunction(self)] as const, limited), self) as Authenticator<P>
   }
 }
 

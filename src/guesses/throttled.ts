@@ -39,6 +39,7 @@ import { isForged, isFromElsewhere } from '../core/CrossOrigin.js'
 import { withChallenges, wrappedBy, type Leaf } from '../core/Description.js'
 import { andThen, failureOf, type Evaluation, type Decoded } from '../core/Result.js'
 import { functionName } from '../core/functionName.js'
+import { keepingScopes } from '../core/granted.js'
 import { fromNow, memory } from '../core/memory.js'
 import {
   checkMember,
@@ -147,7 +148,7 @@ export const aroundEachKind =
   (caller: string, around: Around) =>
   (self: Authenticator<unknown>): Authenticator<unknown> => {
     checkMember(`${caller}(a)`, self)
-    return mapLeaves(self, (leaf) => {
+    const made = mapLeaves(self, (leaf) => {
       // Safe: a caller without types could pass any function
       const { description } = leaf as Partial<Authenticator<unknown>>
       if (description !== undefined && description._tag !== 'Leaf') {
@@ -163,6 +164,7 @@ export const aroundEachKind =
       }
       return around(leaf, description, reading)
     })
+    return keepingScopes(made, self)
   }
 
 /** How guesses are counted. */

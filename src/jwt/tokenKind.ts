@@ -21,6 +21,7 @@ import { andThen, type Evaluation, type Decoded } from '../core/Result.js'
 import { decoderOf, schemaLike, type Schema } from '../core/Schema.js'
 import { exchangeOf, knownExchange } from '../core/Exchange.js'
 import { ownOrGetter } from '../core/data.js'
+import { sayingScopes } from '../core/granted.js'
 import { credential, hook, maybe, unchecked, type Checks, type Check as OptionCheck } from '../core/options.js'
 import { bearerChallenge } from '../kinds/http.js'
 import type { ProtectedResource } from '../mcp/protectedResource.js'
@@ -130,6 +131,8 @@ export const tokenKind = <C, R>(
 ): Authenticator<unknown> => {
   const ask: (request: Request, claims: C) => unknown = authenticate ?? ((_request, claims) => claims)
   const decode = schema && decoderOf('claims', schema)
+  // A schema may leave out the scopes
+  const raw = decode && new WeakMap<object, object>()
   const admit = (request: Request, token: string, good: ValidToken): unknown => {
     // Safe: without a schema, the claims have the default type of `C`
     const decoded = decode === undefined ? E.right(good.claims as C) : decode(good.claims)
@@ -137,12 +140,14 @@ export const tokenKind = <C, R>(
       ? decoded.then((late) => admitDecoded(request, token, good, late))
       : admitDecoded(request, token, good, decoded)
   }
-  const admitDecoded = (request: Request, token: string, { payload }: ValidToken, decoded: Decoded<C>): unknown => {
+  const admitDecoded = (request: Request, token: string, good: ValidToken, decoded: Decoded<C>): unknown => {
     if (E.isLeft(decoded)) return refused
     // Safe: only a JSON object is accepted
-    const claims = () => JSON.parse(payload) as Record<string, unknown>
+    const claims = () => JSON.parse(good.payload) as Record<string, unknown>
     const presented: AcceptedToken = { token, claims, resource }
     exchangeOf(request.ctx).verified = presented
+    if (raw !== undefined && typeof decoded.right === 'object' && decoded.right !== null)
+      raw.set(decoded.right, good.claims)
     return ask(request, decoded.right)
   }
   const own = {
@@ -189,7 +194,7 @@ export const tokenKind = <C, R>(
   const fromElsewhere = E.left(withChallenges(description, forged))
   const decide = decideOf(bearer)
   const reading = readerOf(bearer)
-  return make(
+  const made = make(
     description,
     (attempt) => {
       const { request, isRecovered } = attempt
@@ -204,7 +209,13 @@ export const tokenKind = <C, R>(
     },
     reading && { ...reading, notRemembered },
   )
+  if (authenticate !== undefined) return made
+  // Safe: without a hook, the principal is what was decoded
+  return sayingScopes(made, raw === undefined ? scopesOfClaims : (claims) => scopesOfClaims(raw.get(claims as object)))
 }
+
+const scopesOfClaims = (claims: unknown): ReadonlyArray<string> =>
+  typeof claims === 'object' && claims !== null ? scopesOf(claims) : []
 
 const notRemembered =
   'httpJwt and httpIntrospection remember verified tokens themselves, and ask their hook for each request; set their option `verified` or `cache`'

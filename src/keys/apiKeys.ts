@@ -19,6 +19,7 @@ import { because, expired, invalid, malformed } from '../core/AuthError.js'
 import type { Evaluation } from '../core/Result.js'
 import type { StandardSchema } from '../core/Schema.js'
 import { apiKeyChanges, report, type ApiKeyEvent } from '../core/events.js'
+import { sayingScopes } from '../core/granted.js'
 import {
   checkOptions,
   declareFactory,
@@ -409,13 +410,16 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
       report(apiKeyChanges)(() => made('adopted', record))
       return { id: record.id }
     },
-    authenticate: (_request, key) => {
+    authenticate: sayingScopes((_request: unknown, key: string) => {
       if (typeof key !== 'string' || !reachesStore(key)) return noKey
       return timed(() => store.find(digests.all(key))).then(verdict)
-    },
+    }, scopesOfKey),
     pattern: form.pattern,
   }
 }
+
+// Safe: it is called with what `verdict` lets in
+const scopesOfKey = (key: unknown) => (key as ApiKey).scopes
 
 declareFactory('apiKeys', apiKeys)
 

@@ -11,6 +11,7 @@ import { upgradeMark } from '../core/data.js'
 import { checkOptions, declareFactory, maybe, type Check, type Checks } from '../core/options.js'
 import { effective } from '../core/Requirement.js'
 import type { Auth } from './AuthRouter.js'
+import { composed, type Condition, type Members, type PrincipalAsked } from './conditions.js'
 import { applicationGuard } from './guard.js'
 import { isApplication, isGuard } from './layer.js'
 import { requirementOf } from './withAuth.js'
@@ -31,9 +32,12 @@ const functions: Check = (where, value) => {
 
 const checks: Checks<GuardAppOptions> = { middleware: maybe(functions) }
 
+/** Guards an application, and types the principal of what it uses later. */
+type GuardsApp<P> = <S, C>(app: Koa<S, C>) => Koa<S, C & Auth<P>>
+
 /**
  * Guards an application: `guardApp(a)(app)`, before `app.use`. It takes an authenticator, any function of the request, or a list of
- * them, which is tried in order. Handlers find the principal in `ctx.request.auth`. Requests that no handler answers are refused
+ * them, which is tried in order. Conditions may follow, as in `withAuth(a, ...conditions)`. Handlers find the principal in `ctx.request.auth`. Requests that no handler answers are refused
  * too, and so are preflights of CORS, unless CORS middleware answers them first: see `middleware`.
  *
  * Mount `authSettings` and `sessions` before it. Throws a TypeError for `null`, and if the application has other middleware
@@ -49,16 +53,61 @@ const checks: Checks<GuardAppOptions> = { middleware: maybe(functions) }
  *   ctx.body = ctx.request.auth.user
  * })
  */
+// The most conditions first, as in `withAuth`
+export function guardApp<const M extends AuthenticatorLike | Members, A, B, C, D, E, F>(
+  auth: M,
+  first: Condition<PrincipalAsked<M>, A>,
+  second: Condition<A, B>,
+  third: Condition<B, C>,
+  fourth: Condition<C, D>,
+  fifth: Condition<D, E>,
+  sixth: Condition<E, F>,
+  options?: GuardAppOptions,
+): GuardsApp<F>
+export function guardApp<const M extends AuthenticatorLike | Members, A, B, C, D, E>(
+  auth: M,
+  first: Condition<PrincipalAsked<M>, A>,
+  second: Condition<A, B>,
+  third: Condition<B, C>,
+  fourth: Condition<C, D>,
+  fifth: Condition<D, E>,
+  options?: GuardAppOptions,
+): GuardsApp<E>
+export function guardApp<const M extends AuthenticatorLike | Members, A, B, C, D>(
+  auth: M,
+  first: Condition<PrincipalAsked<M>, A>,
+  second: Condition<A, B>,
+  third: Condition<B, C>,
+  fourth: Condition<C, D>,
+  options?: GuardAppOptions,
+): GuardsApp<D>
+export function guardApp<const M extends AuthenticatorLike | Members, A, B, C>(
+  auth: M,
+  first: Condition<PrincipalAsked<M>, A>,
+  second: Condition<A, B>,
+  third: Condition<B, C>,
+  options?: GuardAppOptions,
+): GuardsApp<C>
+export function guardApp<const M extends AuthenticatorLike | Members, A, B>(
+  auth: M,
+  first: Condition<PrincipalAsked<M>, A>,
+  second: Condition<A, B>,
+  options?: GuardAppOptions,
+): GuardsApp<B>
+export function guardApp<const M extends AuthenticatorLike | Members, A>(
+  auth: M,
+  first: Condition<PrincipalAsked<M>, A>,
+  options?: GuardAppOptions,
+): GuardsApp<A>
 export function guardApp<const L extends readonly [AuthenticatorLike, ...AuthenticatorLike[]]>(
   list: L,
   options?: GuardAppOptions,
-): <S, C>(app: Koa<S, C>) => Koa<S, C & Auth<PrincipalOf<L[number]>>>
-export function guardApp<M extends AuthenticatorLike>(
-  auth: M,
-  options?: GuardAppOptions,
-): <S, C>(app: Koa<S, C>) => Koa<S, C & Auth<PrincipalOf<M>>>
-export function guardApp(auth: unknown, options: GuardAppOptions = {}): (app: Koa) => unknown {
-  const { middleware = [] } = checkOptions('guardApp(a, options)', options, checks)
+): GuardsApp<PrincipalOf<L[number]>>
+export function guardApp<M extends AuthenticatorLike>(auth: M, options?: GuardAppOptions): GuardsApp<PrincipalOf<M>>
+export function guardApp(given: unknown, ...rest: ReadonlyArray<unknown>): (app: Koa) => unknown {
+  const { auth, options = {} } = composed('guardApp', given, rest)
+  // Safe: anything but an object of these options is refused
+  const { middleware = [] } = checkOptions('guardApp(a, options)', options as GuardAppOptions, checks)
   const requirement = requirementOf('guardApp', auth)
   const authenticator = requirement._tag === 'Require' ? effective(requirement) : undefined
   if (authenticator === undefined) {

@@ -6,10 +6,18 @@
  */
 import type { Context, Next } from 'koa'
 import { authenticatorOf } from '../core/lists.js'
-import { isAuthenticator, type AuthenticatorLike, type PrincipalOf } from '../core/Authenticator.js'
+import { type AuthenticatorLike, type PrincipalOf } from '../core/Authenticator.js'
 import { checkHook, checkOptions, declareFactory, maybe, type Check, type Checks } from '../core/options.js'
 import * as Requirement from '../core/Requirement.js'
 import type { AlsoGuard, AlsoPrincipal, AuthContext, Guard } from './AuthRouter.js'
+import {
+  composed,
+  type Condition,
+  type GuardWith,
+  type Guarding,
+  type PrincipalAsked,
+  type PrincipalWith,
+} from './conditions.js'
 import { enforce, fix } from './guard.js'
 import { isApplication, isGuard, markGuard, refuseUse, type ThenMiddleware } from './layer.js'
 import { atLevel, refuseLateGuards } from './levels.js'
@@ -23,6 +31,9 @@ import { checkRouter, isRouter, tooOld, type RouterInstance } from './router.js'
  * - `router.get('/x', withAuth(a), handler)`: this operation. Write it once, after the path.
  * - `withAuth(a)(router)`: a router whose operations, present and future, are guarded unless they decide themselves. The
  *   argument is not changed. A second call replaces the first: `withAuth(b)(withAuth(a)(r))` is `withAuth(b)(r)`.
+ *
+ * Each further argument is a condition: a function from an authenticator to an authenticator, such as what `authorize` and
+ * `requireScopes` return. They are applied from left to right, as in `pipe(a, ...conditions)`, when the guard is made.
  *
  * Middleware in the option `then` runs after the guard, with its principal, once for each request to an operation of this guard. It
  * does not run if a lower level replaces the guard.
@@ -44,6 +55,52 @@ import { checkRouter, isRouter, tooOld, type RouterInstance } from './router.js'
  * })
  */
 export function withAuth(auth: null): Guard<undefined>
+// The most conditions first: a compiler types what is written inside of an argument by the first overload that it tries
+export function withAuth<const M extends Guarding, A, B, C, D, E, F>(
+  auth: M,
+  first: Condition<PrincipalAsked<M>, A>,
+  second: Condition<A, B>,
+  third: Condition<B, C>,
+  fourth: Condition<C, D>,
+  fifth: Condition<D, E>,
+  sixth: Condition<E, F>,
+  options?: GuardOptions<PrincipalWith<M, F>>,
+): GuardWith<M, F>
+export function withAuth<const M extends Guarding, A, B, C, D, E>(
+  auth: M,
+  first: Condition<PrincipalAsked<M>, A>,
+  second: Condition<A, B>,
+  third: Condition<B, C>,
+  fourth: Condition<C, D>,
+  fifth: Condition<D, E>,
+  options?: GuardOptions<PrincipalWith<M, E>>,
+): GuardWith<M, E>
+export function withAuth<const M extends Guarding, A, B, C, D>(
+  auth: M,
+  first: Condition<PrincipalAsked<M>, A>,
+  second: Condition<A, B>,
+  third: Condition<B, C>,
+  fourth: Condition<C, D>,
+  options?: GuardOptions<PrincipalWith<M, D>>,
+): GuardWith<M, D>
+export function withAuth<const M extends Guarding, A, B, C>(
+  auth: M,
+  first: Condition<PrincipalAsked<M>, A>,
+  second: Condition<A, B>,
+  third: Condition<B, C>,
+  options?: GuardOptions<PrincipalWith<M, C>>,
+): GuardWith<M, C>
+export function withAuth<const M extends Guarding, A, B>(
+  auth: M,
+  first: Condition<PrincipalAsked<M>, A>,
+  second: Condition<A, B>,
+  options?: GuardOptions<PrincipalWith<M, B>>,
+): GuardWith<M, B>
+export function withAuth<const M extends Guarding, A>(
+  auth: M,
+  first: Condition<PrincipalAsked<M>, A>,
+  options?: GuardOptions<PrincipalWith<M, A>>,
+): GuardWith<M, A>
 export function withAuth<P>(auth: Requirement.Also<P>, options?: GuardOptions<AlsoPrincipal<unknown, P>>): AlsoGuard<P>
 export function withAuth<const L extends readonly [AuthenticatorLike, ...AuthenticatorLike[]]>(
   list: L,
@@ -53,7 +110,8 @@ export function withAuth<M extends AuthenticatorLike>(
   auth: M,
   options?: GuardOptions<PrincipalOf<M>>,
 ): Guard<PrincipalOf<M>>
-export function withAuth(auth: unknown, options?: GuardOptions<never>): unknown {
+export function withAuth(given: unknown, ...rest: ReadonlyArray<unknown>): unknown {
+  const { auth, options } = composed('withAuth', given, rest)
   const requirement = requirementOf('withAuth', auth)
   const then = stepsOfOptions(options)
   if (then.length > 0 && requirement === Requirement.open) {
@@ -110,7 +168,7 @@ export const requirementOf = (
   }
   if (isGuard(auth))
     throw new TypeError(`${written('withAuth(a)')}: it is a guard already; pass the authenticator itself`)
-  if (isAlso(auth)) {
+  if (Requirement.isAlso(auth)) {
     Requirement.checkAlso('withAuth(also(...))', auth)
     return auth
   }
@@ -120,9 +178,6 @@ export const requirementOf = (
     caller === 'apiApp({ auth })' ? authenticatorOf(caller, auth, caller) : authenticatorOf(caller, auth),
   )
 }
-
-const isAlso = (u: unknown): u is Requirement.Also =>
-  typeof u === 'object' && u !== null && '_tag' in u && u._tag === 'Also' && 'authenticators' in u
 
 const guardable = (u: unknown): RouterInstance<never, never> => {
   if (isApplication(u)) {
@@ -162,19 +217,12 @@ export const middlewareList: Check = (where, value) => {
 const checks: Checks<GuardOptions<never>> = { then: maybe(middlewareList) }
 
 /** The middleware of `withAuth`'s options. Throws a TypeError for anything else. */
-const stepsOfOptions = (options: GuardOptions<never> | undefined): ReadonlyArray<ThenMiddleware> => {
+const stepsOfOptions = (options: unknown): ReadonlyArray<ThenMiddleware> => {
   if (options === undefined) return []
   if (isRouter(options))
     throw new TypeError('withAuth(a, options) takes an object of options, not a router; write withAuth(a)(router)')
-  if (isAuthenticator(options))
-    throw new TypeError(
-      'withAuth(a, options) takes an object of options, not an authenticator; write withAuth([a, b]), or withAuth(allOf([a, b])) if both must pass',
-    )
-  if (typeof options === 'function')
-    throw new TypeError(
-      'withAuth(a, options) takes an object of options, not a function; write router.get(path, withAuth(a), handler)',
-    )
-  return stepsOf(checkOptions('withAuth(a, options)', options, checks).then)
+  // Safe: anything but an object of these options is refused
+  return stepsOf(checkOptions('withAuth(a, options)', options as GuardOptions<never>, checks).then)
 }
 
 /** The middleware of one level, checked. */

@@ -1,5 +1,4 @@
 /** An API for machines. Each client has API keys with scopes; the SQLite file DATABASE_URL has only their digests. */
-import { pipe } from 'fp-ts/lib/function.js'
 import Koa from 'koa'
 import { apiApp, apiKeyHeader, operation, requireScopes, withAuth } from 'koa-with-auth'
 import { seal } from 'koa-with-auth/audit'
@@ -9,16 +8,20 @@ import { sqliteKeyStore } from 'koa-with-auth/sqlite'
 export const service = async (databaseUrl = process.env['DATABASE_URL'] ?? 'file:app.db') => {
   const keys = apiKeys({ prefix: 'app', store: sqliteKeyStore({ url: databaseUrl }) })
   const client = apiKeyHeader({ paramName: 'X-API-Key', authenticate: keys.authenticate })
-  const admin = pipe(client, requireScopes(['admin'], { granted: ({ scopes }) => scopes }))
 
   const api = apiApp({ title: 'Reports', version: '1.0.0', prefix: '/api', auth: client })
   api.get('/reports', operation({ summary: 'The reports of the client' }), (ctx) => {
     ctx.body = [`A report for ${ctx.request.auth.owner}`]
   })
-  api.post('/keys/:owner', operation({ summary: 'Issues a key, shown once' }), withAuth(admin), async (ctx) => {
-    ctx.status = 201
-    ctx.body = await keys.issue({ owner: ctx.params.owner ?? '' })
-  })
+  api.post(
+    '/keys/:owner',
+    operation({ summary: 'Issues a key, shown once' }),
+    withAuth(client, requireScopes(['admin'])),
+    async (ctx) => {
+      ctx.status = 201
+      ctx.body = await keys.issue({ owner: ctx.params.owner ?? '' })
+    },
+  )
   const sealed = seal(api, { public: ['docs'] })
   const app = new Koa().use(sealed.routes()).use(sealed.allowedMethods())
 

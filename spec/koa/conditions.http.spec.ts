@@ -1,0 +1,214 @@
+/** Conditions in `withAuth` and `guardApp`: the same as a pipe, in decisions, descriptions, documents and the audit. */
+import Router from '@koa/router'
+import { pipe } from 'fp-ts/lib/function.js'
+import Koa from 'koa'
+import {
+  allOf,
+  also,
+  apiKeyHeader,
+  authorize,
+  guardApp,
+  httpBearer,
+  optional,
+  requireScopes,
+  throttled,
+  withAuth,
+  type Authenticator,
+} from 'koa-with-auth'
+import { audit } from 'koa-with-auth/audit'
+import { map } from 'koa-with-auth/fp'
+import { openApi } from 'koa-with-auth/openapi'
+import { RateLimiterMemory } from 'rate-limiter-flexible'
+import { describe, expect, it } from 'vitest'
+import { listen } from '../support/servers/server.js'
+
+const requesting = async <S, C>(app: Koa<S, C>) => {
+  app.silent = true
+  const { port, close } = await listen(app)
+  const ask = async (path: string, headers: Readonly<Record<string, string>> = {}) => {
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`, { headers })
+    return { status: answer.status, challenge: answer.headers.get('www-authenticate'), text: await answer.text() }
+  }
+  return { ask, close }
+}
+
+const user = httpBearer({
+  authenticate: (_request, token) =>
+    /^(?:anna|bert)$/.test(token) && {
+      name: token,
+      role: token === 'anna' ? 'admin' : 'member',
+      scopes: ['read', 'write'],
+    },
+})
+const key = apiKeyHeader({ authenticate: (_request, key) => key === 'k1' && { name: 'cron', role: 'admin' } })
+interface Named {
+  readonly name: string
+  readonly role: string
+}
+const isAdmin = ({ role }: Named): boolean => role === 'admin'
+const isShort = ({ name }: Named): boolean => name.length < 5
+
+const conditions = [
+  requireScopes(['write'], { granted: (one: Named & { readonly scopes: readonly string[] }) => one.scopes }),
+  authorize(isAdmin),
+  authorize(isShort),
+] as const
+
+describe('conditions of withAuth', () => {
+  const written = new Router()
+  written.get('/x', withAuth(user, ...conditions), (ctx) => {
+    ctx.body = ctx.request.auth
+  })
+  const piped = new Router()
+  piped.get('/x', withAuth(pipe(user, ...conditions)), (ctx) => {
+    ctx.body = ctx.request.auth
+  })
+
+  it('decide and answer as the same pipe does', async () => {
+    const answers = await Promise.all(
+      [written, piped].map(async (router) => {
+        const { ask, close } = await requesting(new Koa().use(router.routes()))
+        const all = await Promise.all(
+          [undefined, 'nobody', 'bert', 'anna'].map((token) =>
+            ask('/x', token === undefined ? {} : { authorization: `Bearer ${token}` }),
+          ),
+        )
+        await close()
+        return all.map(({ status, challenge, text }) => [status, challenge, text])
+      }),
+    )
+    expect(answers[0]?.map(([status]) => status)).toStrictEqual([401, 401, 403, 200])
+    expect(answers[0]).toStrictEqual(answers[1])
+  })
+
+  it('are described, documented and audited as the same pipe', () => {
+    const info = { title: 'X', version: '1' }
+    expect(openApi(written, info)).toStrictEqual(openApi(piped, info))
+    expect(audit(written).operations).toStrictEqual(audit(piped).operations)
+    expect(JSON.stringify(audit(written).operations)).toContain('isAdmin')
+  })
+
+  it('are composed once, when the guard is made, from left to right', () => {
+    const calls: string[] = []
+    const noting =
+      (name: string) =>
+      <P>(a: Authenticator<P>): Authenticator<P> => {
+        calls.push(name)
+        return a
+      }
+    const [a, b, c, d, e, f] = ['a', 'b', 'c', 'd', 'e', 'f'].map(noting)
+    withAuth(user, a!, b!, c!, d!, e!, f!, { then: [] })
+    expect(calls.join('')).toBe('abcdef')
+  })
+
+  it('may follow a list, a plain function, a group, and also(a), and stand before a router and options', async () => {
+    const router = withAuth(key, authorize(isAdmin))(new Router())
+    const seen: unknown[] = []
+    router.get('/level', (ctx) => (ctx.body = ctx.request.auth.name))
+    router.get('/list', withAuth([user, key], authorize(isAdmin)), (ctx) => (ctx.body = ctx.request.auth.name))
+    router.get(
+      '/group',
+      withAuth(
+        allOf({ user, key }),
+        authorize((both) => isShort(both.user)),
+      ),
+      (ctx) => {
+        ctx.body = ctx.request.auth.key.name
+      },
+    )
+    router.get(
+      '/function',
+      withAuth(
+        (request) => ({ ip: request.ip }),
+        authorize(({ ip }) => ip === 'x'),
+      ),
+      () => {},
+    )
+    router.get(
+      '/also',
+      withAuth(also(user), authorize(isAdmin), { then: [(ctx, next) => (seen.push(ctx.request.auth), next())] }),
+      (ctx) => (ctx.body = ctx.request.auth.own.name),
+    )
+    router.get(
+      '/mapped',
+      withAuth(
+        user,
+        authorize(isAdmin),
+        map(({ name }) => name),
+      ),
+      (ctx) => {
+        ctx.body = ctx.request.auth
+      },
+    )
+    const { ask, close } = await requesting(new Koa().use(router.routes()))
+    const asked = async (path: string, token?: string, sent = 'k1') => {
+      const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` }
+      const { status, text } = await ask(path, { key: sent, ...authorization })
+      return [status, status === 200 ? text : undefined]
+    }
+    expect(await asked('/level')).toEqual([200, 'cron'])
+    expect(await asked('/level', undefined, 'k2')).toEqual([401, undefined])
+    expect(await asked('/list', 'bert')).toEqual([403, undefined])
+    expect(await asked('/list', 'anna')).toEqual([200, 'anna'])
+    expect(await asked('/list')).toEqual([200, 'cron'])
+    expect(await asked('/group', 'anna')).toEqual([200, 'cron'])
+    expect(await asked('/function')).toEqual([403, undefined])
+    expect(await asked('/also', 'bert')).toEqual([403, undefined])
+    expect(await asked('/also', 'anna', 'k2')).toEqual([401, undefined])
+    expect(await asked('/also', 'anna')).toEqual([200, 'anna'])
+    expect(seen).toMatchObject([{ inherited: { name: 'cron' }, own: { name: 'anna' } }])
+    expect(await asked('/mapped', 'anna')).toEqual([200, 'anna'])
+    await close()
+  })
+
+  it('of guardApp decide about all requests', async () => {
+    const app = guardApp(user, authorize(isAdmin), { middleware: [] })(new Koa())
+    app.use((ctx) => {
+      ctx.body = ctx.request.auth.name
+    })
+    const { ask, close } = await requesting(app)
+    const status = async (token: string) => (await ask('/', { authorization: `Bearer ${token}` })).status
+    expect([await status('nobody'), await status('bert'), await status('anna')]).toEqual([401, 403, 200])
+    await close()
+  })
+})
+
+describe('what is no condition is a TypeError when the guard is made', () => {
+  const good = authorize(isAdmin)
+  const guards = {
+    withAuth: withAuth as (...all: unknown[]) => unknown,
+    guardApp: guardApp as (...all: unknown[]) => unknown,
+  }
+  const a: unknown = user
+  it.each<readonly [string, readonly unknown[], RegExp]>([
+    ['undefined', [a, undefined], /argument 2 is undefined; is it imported before it is defined/],
+    ['undefined before a condition', [a, undefined, good], /argument 2 is undefined/],
+    ['undefined after a condition', [a, good, undefined], /argument 3 is undefined/],
+    ['undefined before options', [a, good, undefined, {}], /argument 3 is undefined/],
+    ['an authenticator that is undefined', [undefined, good], /must be an authenticator|undefined/],
+    ['null', [null, good], /takes no conditions/],
+    ['null and undefined', [null, undefined], /argument 2 is undefined/],
+    ['a factory', [a, authorize], /argument 2 is authorize itself; call it/],
+    ['an authenticator', [a, key], /argument 2 is an authenticator, not a condition; write \w+\(\[a, b\]\)/],
+    ['a guard', [a, withAuth(key)], /argument 2 is a guard/],
+    ['a handler', [a, (_ctx: unknown, next: () => unknown) => next()], /takes 2 parameters.+a handler goes after/],
+    ['an async handler', [a, async (ctx: unknown) => void ctx], /async function/],
+    ['a handler that returns nothing', [a, (ctx: unknown) => void ctx], /returned undefined, not an authenticator/],
+    ['a function that returns a string', [a, () => 'yes'], /returned a string, not an authenticator/],
+    ['options before a condition', [a, {}, good], /argument 2 must be a function, not an object/],
+    ['a string', [a, good, 'admin'], /takes an object of options, not a string/],
+    ['a list', [a, [good]], /takes an object of options, not an array/],
+    ['an unknown option', [a, good, { granted: 1 }], /no option "granted"/],
+    ['a condition of what also admits anonymous callers', [optional(user), good], /a is optional/],
+  ])('%s', (_name, given, message) => {
+    for (const guard of Object.values(guards)) {
+      expect(() => guard(...given)).toThrow(TypeError)
+      expect(() => guard(...given)).toThrow(message)
+    }
+  })
+
+  it('an error of a condition says what is wrong, as in a pipe', () => {
+    const limited = throttled({ limiter: new RateLimiterMemory({ points: 5, duration: 900 }) })
+    expect(() => withAuth((request) => request.ip, limited)).toThrow(/it is unknown which credential a reads/)
+  })
+})

@@ -1,0 +1,30 @@
+/**
+ * The scopes that a credential says itself: the claims of a token, `scopes` of an API key. `requireScopes` reads them if it is not
+ * told how. A combinator that keeps the principal keeps them; after any other, such as `map`, nobody can know.
+ */
+
+/** Scopes: an array, a set, or a string with blanks between them, such as the `scope` of a token (RFC 6749 §3.3). */
+export type Granted = ReadonlyArray<string> | ReadonlySet<string> | string | undefined
+
+/** Reads the scopes of a principal. */
+export type ScopesReader = (principal: unknown) => Granted
+
+// Another copy of this package knows the mark, too
+const mark = Symbol.for('koa-with-auth/granted')
+
+/** What reads the scopes of its principals: one for each kind of principal, none if it does not say them. */
+export const readersOf = (from: object): ReadonlyArray<ScopesReader> =>
+  // Safe: only `marked` writes it
+  (Reflect.get(from, mark) as ReadonlyArray<ScopesReader> | undefined) ?? []
+
+const marked = <A extends object>(made: A, readers: ReadonlyArray<ScopesReader>): A =>
+  readers.length === 0 ? made : Object.defineProperty(made, mark, { value: [...new Set(readers)], configurable: true })
+
+/** Marks a hook, or an authenticator: `read` reads the scopes of its principals. */
+export const sayingScopes = <A extends object>(made: A, read: ScopesReader): A => marked(made, [read])
+
+/** Marks an authenticator whose principals are those of these members. Each must say its scopes. */
+export const keepingScopes = <A extends object>(made: A, ...members: ReadonlyArray<object>): A => {
+  const all = members.map(readersOf)
+  return all.every((readers) => readers.length > 0) ? marked(made, all.flat()) : made
+}

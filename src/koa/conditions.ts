@@ -1,0 +1,84 @@
+/**
+ * What `withAuth` and `guardApp` take beside an authenticator: conditions, and options. `withAuth(a, f, g, options)` guards with
+ * `pipe(a, f, g)`, which is composed here, once, when the guard is made.
+ */
+import { authenticatorOf } from '../core/lists.js'
+import { isAuthenticator, type Authenticator, type AuthenticatorLike, type PrincipalOf } from '../core/Authenticator.js'
+import { checkHook, factoryName, isAsync, typeName } from '../core/options.js'
+import * as Requirement from '../core/Requirement.js'
+import type { AlsoGuard, AlsoPrincipal, Guard } from './AuthRouter.js'
+import { isGuard } from './layer.js'
+
+/** A list of alternatives. */
+export type Members = readonly [AuthenticatorLike, ...AuthenticatorLike[]]
+
+/** What conditions can be added to: an authenticator, any function of the request, a list of them, or `also(a)`. */
+export type Guarding = AuthenticatorLike | Members | Requirement.Also
+
+/** The principal that the first condition gets. */
+export type PrincipalAsked<M> =
+  M extends Requirement.Also<infer P> ? P : M extends Members ? PrincipalOf<M[number]> : PrincipalOf<M>
+
+/** A function from an authenticator to an authenticator, such as what `authorize(f)` returns. */
+export type Condition<A, B> = (a: Authenticator<A>) => Authenticator<B>
+
+/** The principal of what runs after the guard. */
+export type PrincipalWith<M, P> = M extends Requirement.Also ? AlsoPrincipal<unknown, P> : P
+
+/** The guard of what the conditions have made. */
+export type GuardWith<M, P> = M extends Requirement.Also ? AlsoGuard<P> : Guard<P>
+
+type Caller = 'withAuth' | 'guardApp'
+
+/**
+ * What the conditions make of `auth`, and the options: a last argument that is not a function. Throws a TypeError for `undefined`
+ * anywhere, for `null` with conditions, and for what is no condition.
+ */
+export const composed = (
+  caller: Caller,
+  auth: unknown,
+  rest: ReadonlyArray<unknown>,
+): { readonly auth: unknown; readonly options: unknown } => {
+  const missing = rest.findIndex((one) => one === undefined)
+  if (missing >= 0) {
+    throw new TypeError(`${caller}: argument ${missing + 2} is undefined; is it imported before it is defined?`)
+  }
+  const last = rest.at(-1)
+  const hasOptions = rest.length > 0 && typeof last !== 'function'
+  const conditions = hasOptions ? rest.slice(0, -1) : rest
+  const options = hasOptions ? last : undefined
+  if (conditions.length === 0) return { auth, options }
+  if (auth === null) throw new TypeError(`${caller}(null, ...): a public operation takes no conditions`)
+  for (const [at, condition] of conditions.entries()) checkCondition(caller, condition, at + 2)
+  // Safe: each was checked to be a function of one parameter, and its result is checked
+  const all = conditions as ReadonlyArray<(a: Authenticator<unknown>) => unknown>
+  const from = (first: Authenticator<unknown>) =>
+    all.reduce((before, condition, at) => checkedResult(caller, condition(before), at + 2), first)
+  if (!Requirement.isAlso(auth)) return { auth: from(authenticatorOf(caller, auth)), options }
+  Requirement.checkAlso(`${caller}(also(...))`, auth)
+  const { authenticators } = auth
+  // Safe: `checkAlso` has seen at least one
+  const own = from(authenticators.at(-1)!)
+  return { auth: { ...auth, authenticators: [...authenticators.slice(0, -1), own] }, options }
+}
+
+const fix = 'a condition is what authorize(f) or requireScopes([...]) returns; a handler goes after the guard'
+
+const checkCondition = (caller: Caller, condition: unknown, position: number): void => {
+  const where = `${caller}: argument ${position}`
+  if (isGuard(condition)) throw new TypeError(`${where} is a guard, not a condition; pass its authenticator in a list`)
+  if (isAuthenticator(condition)) {
+    throw new TypeError(
+      `${where} is an authenticator, not a condition; write ${caller}([a, b]), or ${caller}(allOf([a, b])) if both must pass`,
+    )
+  }
+  // what `throttled(options)` returns is marked, too, because it is no hook
+  if (typeof condition === 'function' && factoryName(condition)?.endsWith('(...)')) return
+  checkHook(where, condition, 1, fix)
+  if (isAsync(condition)) throw new TypeError(`${where} is an async function; ${fix}`)
+}
+
+const checkedResult = (caller: Caller, result: unknown, position: number): Authenticator<unknown> => {
+  if (isAuthenticator(result)) return result
+  throw new TypeError(`${caller}: argument ${position} returned ${typeName(result)}, not an authenticator; ${fix}`)
+}
