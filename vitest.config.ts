@@ -25,6 +25,7 @@ const shared = {
   // specs wait for the warnings that they cause, and Node would print all of them
   execArgv: ['--no-warnings'],
   testTimeout: hangs,
+  expect: { poll: { timeout: 120_000, interval: 20 } },
   hookTimeout: hangs,
 }
 const suite = (name: string, include: string[], env: Record<string, string> = {}) => ({

@@ -9,7 +9,7 @@ import { repository } from '../support/projects/typecheck.js'
 let project: CommandProject
 beforeAll(() => {
   project = commandProject()
-}, 60_000)
+})
 afterAll(() => project?.remove())
 
 const lock = (name: string) => readFileSync(join(project.folder, name), 'utf8')
@@ -119,7 +119,7 @@ describe('the policy file', () => {
     expect(JSON.parse(json.stdout)).toMatchObject({
       differences: [{ direction: 'opened', operation: 'GET /api/export' }, {}, {}],
     })
-  }, 60_000)
+  })
 
   it('is refused with exit code 2 if it is missing or has an invalid line', async () => {
     const [missing, broken] = await Promise.all([

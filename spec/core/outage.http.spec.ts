@@ -56,7 +56,7 @@ describe('timeout', () => {
       app.use(authSettings({ timeout: 20 }))
     }
     // The longer limit is longer than a test may take
-    const { ask } = await behind(pipe(hanging, timeout(60_000)), settings)
+    const { ask } = await behind(pipe(hanging, timeout(600_000)), settings)
     expectDenied(await ask('/x', token), 503, [])
   })
 

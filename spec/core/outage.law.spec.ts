@@ -52,10 +52,8 @@ describe('timeout', () => {
   })
 
   it('of two the shorter limit counts', async () => {
-    const start = performance.now()
-    await run([leaf('l0')], (a) => pipe(a, flatMap(never), timeout(20), timeout(60_000)))
-    await run([leaf('l0')], (a) => pipe(a, flatMap(never), timeout(60_000), timeout(20)))
-    expect(performance.now() - start).toBeLessThan(5000)
+    await run([leaf('l0')], (a) => pipe(a, flatMap(never), timeout(20), timeout(600_000)))
+    await run([leaf('l0')], (a) => pipe(a, flatMap(never), timeout(600_000), timeout(20)))
   })
 
   it('leaves no timer after a result in time', async () => {

@@ -180,10 +180,10 @@ describe('laws of records, over HTTP', () => {
         await Promise.all(requests.map((one) => send(port, secret, one)))
         // The server may not have seen a client that left; after this request it has
         await close()
-        await expect.poll(open, { interval: 2, timeout: 5000 }).toBe(0)
+        await expect.poll(open, { interval: 2 }).toBe(0)
         // A hook that hangs is decided at its time limit, even if the client has left
         const total = () => [...answered.values()].reduce((sum, count) => sum + count, 0)
-        await expect.poll(() => records.length, { interval: 2, timeout: 5000 }).toBe(total())
+        await expect.poll(() => records.length, { interval: 2 }).toBe(total())
         await pause(5)
         end()
         expect(new Map([...counted(records)].sort())).toStrictEqual(new Map([...answered].sort()))
@@ -203,5 +203,5 @@ describe('laws of records, over HTTP', () => {
       expect([...outcomes]).toContain(outcome)
     }
     for (const status of [200, 202, 207, 401, 403, 499, 500, 503]) expect([...statuses]).toContain(status)
-  }, 60_000)
+  })
 })

@@ -17,7 +17,7 @@ describe('a witnessed authenticator', () => {
       }),
       { numRuns: 1000 },
     )
-  }, 60_000)
+  })
 })
 
 describe('a record', () => {
@@ -51,5 +51,5 @@ describe('a record', () => {
     )
     const expected = ['accepted', 'anonymous', 'forbidden', 'raised', 'refused', 'throttled', 'unavailable']
     expect([...outcomes].sort()).toStrictEqual(expected)
-  }, 60_000)
+  })
 })

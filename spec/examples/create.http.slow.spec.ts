@@ -176,7 +176,7 @@ describe.each(templates)('the template %s', (template) => {
     const before = readFileSync(join(folder(), 'auth.lock'), 'utf8')
     expect(run('policy').status).toBe(0)
     expect(readFileSync(join(folder(), 'auth.lock'), 'utf8')).toBe(before)
-  }, 120_000)
+  })
 
   it('serves on PORT: the docs page, and nothing without a credential', async () => {
     const port = await freePort()
@@ -191,7 +191,7 @@ describe.each(templates)('the template %s', (template) => {
     expect(running.output.stderr.replace(/^npm (?:warn|notice).*\n/gm, '')).toBe('')
     running.signal('SIGTERM')
     await running.exited
-  }, 60_000)
+  })
 
   it('does not start in production with the secrets of the demonstration', () => {
     const { status, stderr } = spawnSync(process.execPath, ['dist/src/server.js'], {

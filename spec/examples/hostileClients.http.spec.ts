@@ -21,7 +21,7 @@ let site: ReturnType<typeof buildSite>
 beforeAll(() => {
   site = buildSite(['examples/live/app'])
   copyFileSync(`${repository}spec/support/sites/documentedUpgrades.mjs`, join(site.folder, 'serve.mjs'))
-}, 60_000)
+})
 afterAll(() => site.remove())
 
 const serving = async (path: string): Promise<number> => {

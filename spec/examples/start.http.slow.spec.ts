@@ -16,7 +16,7 @@ beforeAll(async () => {
   port = await freePort()
   started = run('npm', ['start'], { PORT: String(port), HOST: '127.0.0.1' })
   await started.printed(END)
-}, 120_000)
+})
 
 // What a failed test started must not outlive the suite
 const all: Running[] = []

@@ -134,7 +134,7 @@ describe('remembered', () => {
     )
     // Each of these occurred often
     for (const [name, count] of Object.entries(seen)) expect(count, name).toBeGreaterThan(200)
-  }, 120_000)
+  })
 
   it('decides like the tree itself, the first and the second time, for any tree', async () => {
     await fc.assert(
@@ -150,7 +150,7 @@ describe('remembered', () => {
       }),
       { numRuns: 500 },
     )
-  }, 60_000)
+  })
 })
 
 // Evaluated twice; the second result counts

@@ -359,10 +359,10 @@ describeWithRedis('in Redis', () => {
         } finally {
           await redis().start()
         }
-        await expect.poll(async () => (await ask(good)).status, { timeout: 5000 }).toBe(200)
+        await expect.poll(async () => (await ask(good)).status).toBe(200)
         // Requests that ran unthrottled meanwhile were not counted
         await expect
-          .poll(async () => statuses(await Promise.all(times(5, () => ask(wrong)))), { timeout: 5000 })
+          .poll(async () => statuses(await Promise.all(times(5, () => ask(wrong)))))
           .toStrictEqual([429, 429, 429, 429, 429])
       })
     },
@@ -374,9 +374,7 @@ describeWithRedis('in Redis', () => {
       expect((await ask(good)).status).toBe(200)
       redis().pause()
       try {
-        const begun = performance.now()
         expect((await ask(good)).status).toBe(503)
-        expect(performance.now() - begun).toBeLessThan(5000)
         expect(ran.hook).toBe(1)
       } finally {
         redis().continue()

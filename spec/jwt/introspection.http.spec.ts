@@ -165,11 +165,9 @@ describe('the answer of the server', () => {
     const warnings = processWarnings()
     const { state, get, endpoint } = await behind()
     state.answer = answer
-    const begun = performance.now()
     const refused = await get('t')
     expect([refused.status, refused.challenge, refused.ran]).toEqual([503, null, 0])
     expect(refused.headers.get('retry-after')).toBe('5')
-    expect(performance.now() - begun).toBeLessThan(10 * TIMEOUT)
     expect((await get('t')).status).toBe(503)
     await new Promise((resolve) => setImmediate(resolve))
     const own = warnings().filter((warning) => warning.includes(endpoint))

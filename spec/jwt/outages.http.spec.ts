@@ -61,9 +61,7 @@ describe('a provider fails whose keys were never loaded', () => {
     const { provider, get, token, errors } = await behind()
     const sent = await token()
     await fail(provider)
-    const begun = performance.now()
     expectOutage(await get(sent))
-    expect(performance.now() - begun).toBeLessThan(10 * TIMEOUT)
     expect(errors).toEqual([])
     // In the pause the response is immediate, without a fetch
     const asked = provider.asked()
@@ -80,9 +78,7 @@ describe('a provider fails whose keys were never loaded', () => {
     const { provider, get, token } = await behind({}, undefined, true)
     const sent = await token()
     await fail(provider)
-    const begun = performance.now()
     expectOutage(await get(sent))
-    expect(performance.now() - begun).toBeLessThan(10 * TIMEOUT)
   })
 
   it('a provider that works again is asked again after the pause', async () => {
@@ -415,9 +411,7 @@ describe('ready', () => {
     const warnings = processWarnings()
     const { provider, jwt } = await behind()
     await fail(provider)
-    const begun = performance.now()
     expect(await jwt.ready()).toBeUndefined()
-    expect(performance.now() - begun).toBeLessThan(10 * TIMEOUT)
     await new Promise((resolve) => setImmediate(resolve))
     expect(warnings().filter((warning) => warning.includes(provider.issuer))).toHaveLength(1)
   })

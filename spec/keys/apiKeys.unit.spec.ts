@@ -131,10 +131,7 @@ describe('K-03 a string that cannot be a key is malformed, and the store is not 
     ['an object', {} as never],
     ['nothing', undefined as never],
   ])('%s', async (_description, key) => {
-    const begun = performance.now()
     expect(tagOf(await keys.authenticate(request, key))).toBe('malformed')
-    // A limit ten times the expected time: 10 MB are refused because of their length
-    expect(performance.now() - begun).toBeLessThan(500)
     expect(calls).toEqual([])
   })
 

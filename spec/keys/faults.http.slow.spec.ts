@@ -41,7 +41,10 @@ const expectOutage = (site: Site, handled: number, answers: Awaited<ReturnType<t
 }
 
 const expectBack = async (site: Site, good: string, revoked: string): Promise<void> => {
-  await vi.waitFor(async () => expect((await timed(site.url, good)).status).toBe(200), { timeout: 5000, interval: 50 })
+  await vi.waitFor(async () => expect((await timed(site.url, good)).status).toBe(200), {
+    timeout: 120_000,
+    interval: 50,
+  })
   expect((await timed(site.url, revoked)).status).toBe(401)
 }
 
@@ -88,10 +91,10 @@ describe.each(engines)('SQLite by %s', (engine) => {
     unlock()
     client.close()
     // A change that was given up while the file was locked may still be made; a new change is made
-    await vi.waitFor(async () => expect((await site.keys.issue({ owner: 'late' })).key).toMatch(/^acme_/), 5000)
+    await vi.waitFor(async () => expect((await site.keys.issue({ owner: 'late' })).key).toMatch(/^acme_/), 120_000)
     made = await issued(site)
     await expectBack(site, made.good, made.revoked)
-  }, 20_000)
+  })
 
   it('truncated: 503, and anonymous callers pass; restored: the same keys are valid', async () => {
     const client = await another(path, engine)
@@ -103,7 +106,7 @@ describe.each(engines)('SQLite by %s', (engine) => {
     for (let at = 0; at < 3; at++) expectOutage(site, handled, await askAll(site, made.good, made.revoked))
     writeFileSync(path, kept)
     await expectBack(site, made.good, made.revoked)
-  }, 20_000)
+  })
 
   it('closed and opened again, as by another process: the same keys are valid', async () => {
     const reopened = sqliteKeyStore({ url: `file:${path}`, engine })
@@ -142,7 +145,7 @@ describeWithRedis('Redis', () => {
       await expect(site.keys.issue({ owner: 'anna' })).rejects.toMatchObject({ status: 503 })
       await server().start()
       await expectBack(site, made.good, made.revoked)
-    }, 30_000)
+    })
 
     it('paused: 503 in time, because silence is an outage, too; then it recovers', async () => {
       server().pause()
@@ -152,8 +155,8 @@ describeWithRedis('Redis', () => {
       await expect(site.keys.revoke(made.id)).rejects.toMatchObject({ status: 503 })
       server().continue()
       // The change that was requested during the pause is made now: the key is revoked
-      await vi.waitFor(async () => expect((await timed(site.url, made.good)).status).toBe(401), 5000)
-    }, 30_000)
+      await vi.waitFor(async () => expect((await timed(site.url, made.good)).status).toBe(401), 120_000)
+    })
 
     it('slow, but in time: valid; slower than the timeout: 503', async () => {
       proxy.delay(TIMEOUT / 10)
@@ -163,6 +166,6 @@ describeWithRedis('Redis', () => {
       expectOutage(site, handled, await askAll(site, made.good, made.revoked))
       proxy.delay(0)
       await expectBack(site, made.good, made.revoked)
-    }, 30_000)
+    })
   })
 })

@@ -112,10 +112,8 @@ describe('a schema of credentials that', () => {
     async (_what, validate) => {
       const { hook, made } = kind(standard(validate))
       const { ask } = await operation(withAuth(made), (app: Koa) => void app.use(authSettings({ timeout: 40 })))
-      const began = performance.now()
       const answer = await ask('/x', sent('red:s3cret'))
       expect([answer.status, answer.seen, hook.mock.calls]).toEqual([503, [], []])
-      expect(performance.now() - began).toBeLessThan(1000)
     },
   )
 

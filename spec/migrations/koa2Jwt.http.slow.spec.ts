@@ -14,7 +14,7 @@ describe('koa 2.16, @koa/router 12, CommonJS, Jest, koa-jwt', () => {
       '@types/koa': 'types-koa-2',
       '@types/koa__router': 'types-koa-router-12',
     })
-  }, 120_000)
+  })
   afterAll(() => project?.remove())
 
   const jest = (config: string, app: string) =>
@@ -34,11 +34,11 @@ describe('koa 2.16, @koa/router 12, CommonJS, Jest, koa-jwt', () => {
     const { code, text } = await jest('jest.babel.config.js', 'open')
     expect(text).toContain('✕ tasks need a token')
     expect(code).not.toBe(0)
-  }, 120_000)
+  })
 
   it('ts-jest finds the types with moduleResolution node', async () => {
     const { code, text } = await jest('jest.ts.config.js', 'after')
     expect(text).toMatch(/Tests: +1 passed, 1 total/)
     expect(code).toBe(0)
-  }, 120_000)
+  })
 })

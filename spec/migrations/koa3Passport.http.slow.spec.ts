@@ -9,7 +9,7 @@ describe('koa 3, koa-session, koa-passport', () => {
   let project: AppProject
   beforeAll(async () => {
     project = await appProject('koa3-passport', {})
-  }, 120_000)
+  })
   afterAll(() => project?.remove())
 
   it.each(['before', 'after'])(

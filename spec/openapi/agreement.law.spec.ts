@@ -175,7 +175,7 @@ const agree = async ({ router, kinds, size }: DescribedApp): Promise<void> => {
 describe('the document and the guards agree', () => {
   it('an operation lists an alternative exactly if its credentials alone pass, and a request without credentials is refused', async () => {
     await fc.assert(fc.asyncProperty(describedApp, agree), { numRuns: APPLICATIONS })
-  }, 120_000)
+  })
 
   it('every kind of operation was tried', () => {
     expect(seen.applications).toBeGreaterThanOrEqual(APPLICATIONS * 0.8)

@@ -25,7 +25,7 @@ describe('without swagger-ui-dist', () => {
   let project: PackedProject
   beforeAll(() => {
     project = packedProject(['koa', '@koa/router', 'fp-ts', 'io-ts'])
-  }, 400_000)
+  })
   afterAll(() => project?.remove())
 
   const outputOf = async (make: string, mode?: string) => {

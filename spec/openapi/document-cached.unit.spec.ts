@@ -88,12 +88,9 @@ describe('an API with 5,000 operations', () => {
     router.post(path, operation({ requestBody: { content: { 'application/json': {} } } }), none)
   }
 
-  it('is built within seconds, and once', () => {
+  it('is built, and once', () => {
     const described = cachedOpenApi(router, about)
-    const begun = performance.now()
     const { document, json } = described()
-    // A limit ten times the expected time
-    expect(performance.now() - begun).toBeLessThan(10_000)
     expect(Object.values(document.paths).flatMap((item) => Object.keys(item ?? {}))).toHaveLength(5000)
     // Small enough to be sent, because common responses are written once
     expect(json.length / 5000).toBeLessThan(700)

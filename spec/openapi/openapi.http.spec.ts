@@ -91,14 +91,14 @@ describe('the documents of all examples', () => {
     expect(found.filter(({ severity }) => severity === 'error')).toEqual([])
     // Nothing is declared that is not used
     expect(found.filter(({ ruleId }) => ruleId === 'no-unused-components')).toEqual([])
-  }, 60_000)
+  })
 
   it('have no error in the example API for redocly lint', async () => {
     const callables = callablesIn(document)
     expect(callables.map(({ path }) => path)).toEqual(['/api/ipwhitelist'])
     const found = await lint(document, { 'security-defined': { severity: 'error', exceptions: callables } })
     expect(found.filter(({ severity }) => severity === 'error')).toEqual([])
-  }, 60_000)
+  })
 
   it('are really checked: validator and linter find what is wrong', async () => {
     const { info, openapi, servers } = document
@@ -106,7 +106,7 @@ describe('the documents of all examples', () => {
     const rules = (await lint(wrong)).filter(({ severity }) => severity === 'error').map(({ ruleId }) => ruleId)
     expect(rules).toEqual(expect.arrayContaining(['path-parameters-defined', 'security-defined', 'operation-summary']))
     expect(await invalidIn({ ...wrong, paths: { x: {} } })).toBeDefined()
-  }, 60_000)
+  })
 })
 
 // A client that a user of openapi-typescript and openapi-fetch would write
@@ -185,7 +185,7 @@ describe('openapi-typescript makes types of the example, and openapi-fetch calls
     writeFileSync(`${folder}/program.ts`, program)
     mistakes = typecheck([`${folder}/program.ts`], { ...ownOptions(), lib: ['lib.es2023.d.ts', 'lib.dom.d.ts'] })
     made = (await import(/* @vite-ignore */ pathToFileURL(`${folder}/program.ts`).href)) as Program
-  }, 60_000)
+  })
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
   const session = async () => {

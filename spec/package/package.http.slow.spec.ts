@@ -47,13 +47,13 @@ describe('the packed package', () => {
   let project: PackedProject
   beforeAll(() => {
     project = packedProject(beside)
-  }, 400_000)
+  })
   afterAll(() => project?.remove())
 
-  it('is built whenever it is packed, and before the tests', () => {
-    const { prepack, test } = manifest.scripts
+  it('is built whenever it is packed, and before the tests that use it', () => {
+    const { prepack, 'test:all': all } = manifest.scripts
     expect(prepack).toBe('npm run --silent build')
-    expect(test).toMatch(/^npm run --silent build && /)
+    expect(all).toMatch(/^npm run --silent build && /)
   })
 
   it('contains the built modules, their declarations, README, LICENSE and CHANGELOG, and nothing else', () => {
@@ -145,7 +145,7 @@ describe('the packed package', () => {
   it.each([
     { tool: 'publint', options: ['run', '--strict'] },
     { tool: 'attw', options: ['--format', 'ascii', '--no-emoji', '--no-definitely-typed'] },
-  ])('has no problem that $tool finds, in all resolution modes', { timeout: 120_000 }, async ({ tool, options }) => {
+  ])('has no problem that $tool finds, in all resolution modes', async ({ tool, options }) => {
     const command = join(repository, 'node_modules/.bin', tool)
     await promisify(execFile)(command, [...options, project.tarball]).catch(({ stdout }: { readonly stdout: string }) =>
       expect.fail(`${tool}\n${stdout}`),
@@ -200,7 +200,7 @@ describe('the packed package', () => {
     let folder = ''
     beforeAll(() => {
       folder = anotherCopy(project, 'peers', peers)
-    }, 60_000)
+    })
     const run = (code: string, ...options: ReadonlyArray<string>): unknown => {
       const args = [...options, '--input-type=module', '-e', `${requiring}${code}`]
       return JSON.parse(execFileSync(process.execPath, args, { cwd: folder, encoding: 'utf8' }))
@@ -259,7 +259,7 @@ describe('the packed package', () => {
       expect(run(code, '--no-experimental-require-module')).toBe('anna')
     })
 
-    it('ES modules in Jest run the package, jwt included', { timeout: 60_000 }, async () => {
+    it('ES modules in Jest run the package, jwt included', async () => {
       const code = `${jwt}
         import Router from '@koa/router'
         import { apiApp } from 'koa-with-auth'
@@ -288,7 +288,7 @@ describe('the packed package', () => {
       const program = join(project.folder, 'twoCopies.mjs')
       writeFileSync(program, twoCopies)
       printed = JSON.parse(execFileSync(process.execPath, [program], { cwd: project.folder }).toString()) as Answers
-    }, 60_000)
+    })
 
     it('are different copies', () => {
       expect(printed.areTwo).toBe(true)
@@ -383,7 +383,7 @@ describe('the packed package', () => {
       const [port] = (await Promise.race([once(createInterface(child.stdout!), 'line'), ended])) as [string]
       url = `http://127.0.0.1:${port}`
       ended.catch(() => {})
-    }, 60_000)
+    })
     afterAll(() => child?.kill())
 
     it('5.3.1 answers 200 to the token, with the principal', async () => {

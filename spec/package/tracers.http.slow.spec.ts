@@ -10,7 +10,7 @@ import { siteUnder, type Site, type Sites } from '../support/sites/tracedSite.js
 let plainly: Sites
 beforeAll(async () => {
   plainly = await siteUnder()
-}, 60_000)
+})
 
 const views = ['before', 'after', 'answers', 'answersThen', 'answersSealed', 'remounted', 'mounted'] as const
 
@@ -52,7 +52,7 @@ describe('R18 under the Koa instrumentation of OpenTelemetry', () => {
   let traced: Sites
   beforeAll(async () => {
     traced = await siteUnder('./spec/support/sites/traced/openTelemetry.mjs')
-  }, 60_000)
+  })
 
   it('handlers have spans', () => {
     expect(traced.api.traced).toContain('router - /api/me/:id')
@@ -97,7 +97,7 @@ describe('R06, R18 under dd-trace', () => {
   let traced: Sites
   beforeAll(async () => {
     traced = await siteUnder('dd-trace/initialize.mjs', './spec/support/sites/traced/ddTrace.mjs')
-  }, 60_000)
+  })
 
   it('it wraps the functions of layers', () => {
     expect(traced.api.traced).toContain('/api/me/:id')

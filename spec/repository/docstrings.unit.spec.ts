@@ -30,7 +30,7 @@ describe('examples', () => {
     // An example ends with the value that it makes
     const options = { ...ownOptions(), noUnusedLocals: false, noUnusedParameters: false }
     mistakes = typecheckAlone(examples.map(pathOf), options)
-  }, 120_000)
+  })
 
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 

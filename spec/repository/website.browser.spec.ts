@@ -36,7 +36,7 @@ describeUnless(missingBrowser(), 'the website', () => {
     }).listen(0, '127.0.0.1')
     await once(server, 'listening')
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/docs`
-  }, 120_000)
+  })
   afterAll(() => {
     server?.close()
     rmSync(folder, { recursive: true, force: true })

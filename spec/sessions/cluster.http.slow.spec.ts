@@ -19,8 +19,6 @@ import { timeout } from '../support/sites/sessionSiteFaults.js'
 import { isWell, longest, startLoad, summary, type Entry, type Load } from '../support/sites/sessionSiteLoad.js'
 import { expectAnonymous, expectSignedIn, sessionsApp, type Visitor } from '../support/sites/sessionsApp.js'
 
-const options = { timeout: 150_000 }
-
 describeWithRedis('on a cluster of three masters with a replica each', () => {
   const cluster = redisCluster()
   const sizes = async (): Promise<number[]> =>
@@ -138,7 +136,7 @@ describeWithRedis('on a cluster of three masters with a replica each', () => {
         }),
       )
       await pause(1000)
-    }, 60_000)
+    })
     afterAll(async () => {
       for (const { load, site } of sides) {
         await load.stop()
@@ -209,7 +207,7 @@ describeWithRedis('on a cluster of three masters with a replica each', () => {
     }
     const masterAt = async (at: number): Promise<RedisNode> => (await cluster().masters())[at]!
 
-    it('a silent master: its replica takes over, and its late replies admit no user', options, async () => {
+    it('a silent master: its replica takes over, and its late replies admit no user', async () => {
       await cluster().settled()
       const people = await everyone('silent')
       const master = await masterAt(0)
@@ -228,21 +226,17 @@ describeWithRedis('on a cluster of three masters with a replica each', () => {
       }
     })
 
-    it(
-      'a killed master: its replica takes over, and users who signed out just before stay signed out',
-      options,
-      async () => {
-        await cluster().settled()
-        const people = await everyone('killed')
-        const copies = (await Promise.all(people.map(signedOut))).flat()
-        await cluster().replicated()
-        const begun = performance.now()
-        ;(await masterAt(1)).kill()
-        await areOut(copies)
-        await untilWell(begun)
-        await expectServed(begun)
-        await untilOut(copies)
-      },
-    )
+    it('a killed master: its replica takes over, and users who signed out just before stay signed out', async () => {
+      await cluster().settled()
+      const people = await everyone('killed')
+      const copies = (await Promise.all(people.map(signedOut))).flat()
+      await cluster().replicated()
+      const begun = performance.now()
+      ;(await masterAt(1)).kill()
+      await areOut(copies)
+      await untilWell(begun)
+      await expectServed(begun)
+      await untilOut(copies)
+    })
   })
 })

@@ -27,7 +27,7 @@ beforeAll(async () => {
   )
   load = await startLoad(site.port)
   await warm()
-}, 60_000)
+})
 
 afterAll(async () => {
   await load?.stop()
@@ -169,7 +169,7 @@ describe.each(engines)('sqliteStore by %s, its file truncated', (engine) => {
     expect(answers).toEqual(Array.from({ length: 5 }, () => 'SQLITE_'))
     await expect(store.insert('other', 'text', 60_000)).rejects.toThrow()
     writeFileSync(path, kept)
-    await vi.waitFor(async () => expect(await store.read('id')).toBe('text'), 3000)
+    await vi.waitFor(async () => expect(await store.read('id')).toBe('text'), 120_000)
     store.close()
   })
 })

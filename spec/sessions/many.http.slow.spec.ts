@@ -95,7 +95,7 @@ const describeMany = (start: () => Promise<Site>, costOf?: CostOf): void => {
     const after = await afterCollecting(site)
     await ask(cookies[0])
     grown = { resident: after.resident - before.resident, heap: after.heap - before.heap }
-  }, 400_000)
+  })
   afterAll(() => site?.stop())
 
   it('the resident memory grows by at most 10 MB', () => {

@@ -21,7 +21,7 @@ const describeTwo = (env: () => Readonly<Record<string, string>>): void => {
   beforeAll(async () => {
     const command = siteCommand(built.folder, env(), randomBytes(32).toString('hex'))
     ;[one, other] = [await startSite(command), await startSite(command)]
-  }, 30_000)
+  })
   afterAll(async () => {
     await one?.stop()
     await other?.stop()

@@ -89,7 +89,7 @@ describeLastingStores((store) => {
       { numRuns: 60 },
     )
     for (const [name, runs] of Object.entries(seen)) expect(runs, name).toBeGreaterThan(5)
-  }, 60_000)
+  })
 })
 
 const batch = fc.record({

@@ -103,7 +103,7 @@ describeEveryStore((store) => {
       }),
       { numRuns: 40 },
     )
-  }, 60_000)
+  })
 
   // D-S4: whatever others do at the same time, an ended session stays ended
   it('an end wins against any inserts and updates at the same time', async () => {
@@ -124,5 +124,5 @@ describeEveryStore((store) => {
       }),
       { numRuns: 30 },
     )
-  }, 60_000)
+  })
 })

@@ -7,7 +7,7 @@ import { world } from '../support/models/ceremonyModel.js'
 
 const MEGABYTE = 2 ** 20
 
-it('C-01 100,000 beginnings call no store, and leave the memory as it was', { timeout: 240_000 }, async () => {
+it('C-01 100,000 beginnings call no store, and leave the memory as it was', async () => {
   setFlagsFromString('--expose-gc')
   // Safe: the flag makes it
   const collect = runInNewContext('gc') as () => void

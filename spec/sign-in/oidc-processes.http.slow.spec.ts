@@ -13,7 +13,7 @@ describeWithRedis('O-02 two processes on one Redis', () => {
   let built: ReturnType<typeof buildSite> | undefined
   beforeAll(() => {
     built = buildSite(['spec/support/sites/providerSiteApp'])
-  }, 60_000)
+  })
   afterAll(() => built?.remove())
 
   it('sign in once for a callback that comes to both at once, and ask the provider once', async () => {

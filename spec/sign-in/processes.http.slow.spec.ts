@@ -20,7 +20,7 @@ const describeTwo = (env: () => Readonly<Record<string, string>>): void => {
   beforeAll(async () => {
     const all = { KEYS: randomBytes(32).toString('hex'), ...env() }
     sites = [await startProgram(built.folder, program, all), await startProgram(built.folder, program, all)]
-  }, 60_000)
+  })
   afterAll(async () => {
     for (const site of sites) await site.stop()
   })

@@ -138,6 +138,6 @@ describe('the clock', () => {
       expect(await store.insert(digestOf('a'), recordOf('a'))).toBe(true)
       other.close()
       store.close()
-    }, 30_000)
+    })
   })
 })

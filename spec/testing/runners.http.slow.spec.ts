@@ -24,14 +24,14 @@ describe('test runners', () => {
       'mistakes.test.js': suiteOf('vitest', 'mistakes'),
       'vitest.config.js': "export default { cacheDir: '.vite', test: { include: ['*.test.js'] } }",
     })
-  }, 60_000)
+  })
   afterAll(() => project?.remove())
 
   it('node:test: right authenticators pass', async () => {
     const { code, output } = await project.node('--test', '--test-reporter=tap', 'node.js')
     expect([code, counted(output, /# fail (\d+)/)], output.slice(-2000)).toStrictEqual([0, 0])
     expect(counted(output, /# pass (\d+)/)).toBeGreaterThan(100)
-  }, 60_000)
+  })
 
   it('node:test: wrong ones fail, with the counterexample and the fix', async () => {
     const { code, output } = await project.node('--test', '--test-reporter=tap', 'mistakes.node.js')
@@ -39,13 +39,13 @@ describe('test runners', () => {
     expect(counted(output, /# fail (\d+)/)).toBeGreaterThanOrEqual(14)
     expect(output).toContain('X-PIN: 04711')
     expect(output).toContain('fix: ')
-  }, 60_000)
+  })
 
   it('vitest: right authenticators pass', async () => {
     const { code, output } = await project.node('node_modules/vitest/vitest.mjs', 'run', 'right.test.js')
     expect(code, output.slice(-2000)).toBe(0)
     expect(counted(output, /Tests +(\d+) passed/)).toBeGreaterThan(100)
-  }, 60_000)
+  })
 
   it('vitest: wrong ones fail, with the counterexample and the fix', async () => {
     const { code, output } = await project.node('node_modules/vitest/vitest.mjs', 'run', 'mistakes.test.js')
@@ -53,7 +53,7 @@ describe('test runners', () => {
     expect(counted(output, /Tests +(\d+) failed/)).toBeGreaterThanOrEqual(14)
     expect(output).toContain('X-PIN: 04711')
     expect(output).toContain('fix: ')
-  }, 60_000)
+  })
 
   it('needs no globals of a runner', async () => {
     const { code, output } = await project.node(

@@ -116,7 +116,7 @@ describe('arbitraries of authenticators', () => {
       ),
       { numRuns: 60 },
     )
-  }, 120_000)
+  })
 
   it('each passes with its valid credentials', async () => {
     await fc.assert(
@@ -155,7 +155,7 @@ describe('arbitraries of routers', () => {
       }),
       { numRuns: 25 },
     )
-  }, 60_000)
+  })
 
   it('expectGuarded finds them guarded, and finds every public operation that is not listed', async () => {
     const seen = { open: 0, guarded: 0 }
@@ -176,5 +176,5 @@ describe('arbitraries of routers', () => {
       { numRuns: 12 },
     )
     expect(Math.min(seen.open, seen.guarded)).toBeGreaterThan(5)
-  }, 60_000)
+  })
 })

@@ -60,7 +60,7 @@ beforeAll(() => {
     writeFileSync(join(project.folder, `wrong${at}.ts`), `${prelude}\n${wrong}\n`)
     writeFileSync(join(project.folder, `right${at}.ts`), `${prelude}\n${right}\n`)
   })
-}, 400_000)
+})
 afterAll(() => project?.remove())
 
 describe('with the peers of the repository', () => {
@@ -84,7 +84,7 @@ describe('with the peers of the repository', () => {
       },
       project.folder,
     )
-  }, 120_000)
+  })
 
   it('the declarations and those that they import have no mistake (skipLibCheck: false)', () => {
     expect(found.filter(({ file }) => file === '' || file.includes('node_modules'))).toStrictEqual([])
@@ -156,11 +156,7 @@ describe.each(Object.keys(peers) as (keyof typeof peers)[])('with %s', (pair) =>
   })
 
   const runs = [others[pair], seven].flatMap(({ version, how }) => how.map((resolution) => ({ version, resolution })))
-  it.each(runs)(
-    '$version and $resolution: the declarations have no mistake',
-    { timeout: 120_000 },
-    async ({ version, resolution }) => {
-      expect(await tsc(version, folder, modules[resolution])).toBe('')
-    },
-  )
+  it.each(runs)('$version and $resolution: the declarations have no mistake', async ({ version, resolution }) => {
+    expect(await tsc(version, folder, modules[resolution])).toBe('')
+  })
 })

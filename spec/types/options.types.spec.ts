@@ -64,7 +64,7 @@ describe('the options of every entry point', () => {
   let all: ReturnType<typeof optionalProperties> = []
   beforeAll(() => {
     all = optionalProperties(programOf(entries, ownOptions()), entries, `${repository}src/`)
-  }, 120_000)
+  })
 
   it('are found', () => {
     const ways = all.map(({ way }) => way)

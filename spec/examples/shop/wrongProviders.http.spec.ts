@@ -99,9 +99,7 @@ describe('an answer of a provider', () => {
     async (way) => {
       const { site, provider } = await started()
       provider.answers['/token'] = failing[way]
-      const start = performance.now()
       expect((await tried(site)).status).toBe(503)
-      expect(performance.now() - start).toBeLessThan(9000)
     },
   )
 
@@ -135,9 +133,7 @@ describe('a begin', () => {
     async (way) => {
       const { site, provider } = await started()
       provider.answers['/discovery'] = failing[way]
-      const start = performance.now()
       const page = await userAgent().send(`${site.origin}/sign-in/provider`, { headers: navigation })
-      expect(performance.now() - start).toBeLessThan(8000)
       const wait = Number(page.headers.get('retry-after'))
       expect([page.status, wait > 0 && wait <= 10]).toEqual([503, true])
       delete provider.answers['/discovery']

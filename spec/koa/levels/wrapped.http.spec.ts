@@ -63,11 +63,10 @@ const tracedRoot =
   }
 
 const numRuns = 60
-const budget = { timeout: 120_000 }
 
 describe('R06 a tracer that copies properties changes nothing', () => {
   for (const [name, tracer] of Object.entries(tracers).filter(([does]) => does.startsWith('copies'))) {
-    test(name, budget, () =>
+    test(name, () =>
       fc.assert(
         fc.asyncProperty(plans(guards.length), async (plan) => {
           const expected = await answersOf(tracedRoot(plan, noTracer))
@@ -81,7 +80,7 @@ describe('R06 a tracer that copies properties changes nothing', () => {
 
 describe('R06 a tracer that drops properties opens nothing', () => {
   for (const [name, tracer] of Object.entries(tracers).filter(([does]) => does.startsWith('drops'))) {
-    test(name, budget, async () => {
+    test(name, async () => {
       let same = 0
       await fc.assert(
         fc.asyncProperty(plans(guards.length), async (plan) => {
@@ -107,7 +106,7 @@ describe('R06 a tracer that drops properties opens nothing', () => {
     })
   }
 
-  test('if a level has arranged the layers, nothing changes, because it remembers their functions', budget, () => {
+  test('if a level has arranged the layers, nothing changes, because it remembers their functions', () => {
     const levelFirst = plans(guards.length).map((plan): ReadonlyArray<Step> => {
       const leveled = (steps: ReadonlyArray<Step>): ReadonlyArray<Step> => [
         { _tag: 'Level', guard: 0 },
@@ -141,7 +140,7 @@ describe('R06 a tracer that drops properties opens nothing', () => {
 })
 
 describe('R06 two copies of the package are one', () => {
-  test('levels, guards and `also` work the same, whichever copy made them', budget, async () => {
+  test('levels, guards and `also` work the same, whichever copy made them', async () => {
     vi.resetModules()
     const other = await import('koa-with-auth')
     expect(other.withAuth).not.toBe(withAuth)
