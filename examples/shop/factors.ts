@@ -23,7 +23,7 @@ const askAgain = (ctx: Context): void => {
 
 /** Adds the routes. */
 export const factorRoutes = (api: Routes, shop: Shop): void => {
-  const { accounts, addProof, anyCode, authenticatorApp, fresh, guess, recovery, sessionAuth, user } = shop
+  const { accounts, addProof, code: codeKind, authenticatorApp, fresh, guess, recovery, sessionAuth, user } = shop
   const of = (summary: string) => operation({ summary, tags: ['Second factors and fresh proofs'] })
 
   api.post('/factors/totp', of('A secret for an authenticator app'), fresh, async (ctx) => {
@@ -77,7 +77,7 @@ export const factorRoutes = (api: Routes, shop: Shop): void => {
   api.post('/prove/code', of('A fresh proof by a code'), user, async (ctx) => {
     const { code } = fieldsOf(ctx)
     if (typeof code !== 'string') return refuse(ctx, 400, 'malformed')
-    await addProof(ctx, await anyCode.prove(ctx, ctx.request.auth.username, code))
+    await addProof(ctx, await codeKind.prove(ctx, ctx.request.auth.username, code))
     done(ctx, '/?done=proved')
   })
   api.post('/transfer', of('Asks for a fresh proof'), fresh, (ctx) => {

@@ -27,10 +27,8 @@ export const shopOf = (app: Koa, parts: Parts, signing: Sessions<Account>) => {
   const keys = () => app.keys
   const authenticatorApp = totp({ issuer: 'Shop', keys, secretOf: accounts.secretOf, store })
   const recovery = recoveryCodes({ keys, use: accounts.useRecovery })
-  // both have one name, so a handle is good for both, with five tries together
-  const code = codes({ ...times, factors: [authenticatorApp], limiter: limiters })
-  const recoveryCode = codes({ ...times, factors: [recovery], limiter: limiters })
-  const anyCode = codes({ ...times, factors: [authenticatorApp, recovery], limiter: limiters })
+  // one kind for both, so a handle has five tries together
+  const code = codes({ ...times, factors: [authenticatorApp, recovery], limiter: limiters })
   return {
     ...parts,
     ...signing,
@@ -38,8 +36,6 @@ export const shopOf = (app: Koa, parts: Parts, signing: Sessions<Account>) => {
     authenticatorApp,
     recovery,
     code,
-    recoveryCode,
-    anyCode,
     guess: guessing(limiters),
     /** The guard of routes for everybody. */
     open: withAuth(null),

@@ -25,7 +25,7 @@ const linkAccounts =
 
 /** Adds the routes. */
 export const signInRoutes = (api: Routes, shop: Shop): void => {
-  const { accounts, code, recoveryCode, guess, logIn, logOutEverywhere, open, user, send, limiters, times } = shop
+  const { accounts, code, guess, logIn, logOutEverywhere, open, user, send, limiters, times } = shop
   const of = (summary: string) => operation({ summary, tags: ['Sign in'] })
 
   api.post(
@@ -47,11 +47,8 @@ export const signInRoutes = (api: Routes, shop: Shop): void => {
       else ctx.body = { next: 'code', ...half }
     }),
   )
-  for (const [path, kind] of [
-    ['/sign-in/code', code],
-    ['/sign-in/recovery', recoveryCode],
-  ] as const) {
-    const second = finish(kind, (_ctx, { proof }) => accounts.find(proof.subject), { keep })
+  const second = finish(code, (_ctx, { proof }) => accounts.find(proof.subject), { keep })
+  for (const path of ['/sign-in/code', '/sign-in/recovery']) {
     api.post(path, of('The second factor'), open, settled(second))
   }
 

@@ -81,8 +81,8 @@ describe('C-10 records of ceremonies', () => {
     site.people.get('anna')!.secret = undefined
     await sendJson(visitor, '/sign-in/code', { handle, code: 'x' })
     expect(records).toMatchObject([
-      { event: 'begun', kind: 'code', intent: 'signIn' },
-      { event: 'refused', step: 'finish', kind: 'code', reason: 'wrong', ceremony: records[0]!.ceremony },
+      { event: 'begun', kind: 'code:totp,recovery', intent: 'signIn' },
+      { event: 'refused', step: 'finish', kind: 'code:totp,recovery', reason: 'wrong', ceremony: records[0]!.ceremony },
     ])
     expect(records[0]).toHaveProperty('user', expect.stringMatching(/^[\w-]{43}$/))
     expect(records[1]).toHaveProperty('user', records[0]!.user)
@@ -97,7 +97,7 @@ describe('C-10 records of ceremonies', () => {
     expect((await finished(visitor, handle, code)).status).toBe(200)
     expect(records).toMatchObject([
       { event: 'begun', kind: 'mail' },
-      { event: 'begun', kind: 'code' },
+      { event: 'begun', kind: 'code:totp,recovery' },
       { event: 'finished', kind: 'mail', intent: 'signIn', user: expect.stringMatching(/^[\w-]{43}$/) as unknown },
     ])
   })

@@ -77,7 +77,7 @@ export interface Signer {
  * `B` the body with which it begins.
  */
 export interface Kind<Ask, Kept, Answer, P extends ProofGiven = ProofGiven, B extends object | null = object | null> {
-  /** Such as `oidc:https://accounts.example`. A handle opens in no kind of another name. */
+  /** Such as `oidc:https://accounts.example`. A handle opens in no kind of another name, and an application has one kind of a name. */
   readonly name: string
   /** How long it lasts, in milliseconds. */
   readonly lifetime: number

@@ -10,7 +10,7 @@ import { checkOptions, declareFactory, maybe, oneOf, unchecked } from '../core/o
 import { contextOf, SignInRefused, type WithRequest } from '../sessions/SignIn.js'
 import { lifetimesFor, type Lifetimes } from './Lifetimes.js'
 import { intentsOf, isForSubject, type Beginner, type Display, type Intent, type Sent } from './Kind.js'
-import { applicationOf, browserFor, incomingOf, isRefused, withoutInherited, type Application } from './request.js'
+import { applicationOf, browserFor, incomingOf, isRefused, usedIn, type Application } from './request.js'
 import { leadTo, respondUnfinished } from './response.js'
 
 /** Throws a TypeError for what is no kind. */
@@ -60,11 +60,12 @@ interface Starting<Ask> {
 
 const start = async <Ask, Kept>(
   ctx: Context,
-  { ceremonies, host }: Application,
+  application: Application,
   given: Beginner<Ask, Kept>,
   starting: Starting<Ask>,
 ): Promise<E.Either<AuthError, Sent>> => {
-  const kind = withoutInherited(given)
+  const { ceremonies, host } = application
+  const kind = usedIn(application, given)
   const incoming = await incomingOf(ctx, 'begin')
   const browser = kind.bound === false ? '' : browserFor(ctx, host, kind.lifetime)
   const returnTo = starting.returnTo ?? incoming.body['returnTo'] ?? incoming.query.get('returnTo')

@@ -14,8 +14,10 @@ import {
   hook,
   list,
   maybe,
+  nameLike,
   nonEmpty,
   positive,
+  token,
   unchecked,
   withMethods,
   type Check,
@@ -259,6 +261,8 @@ export interface CodesOptions {
   readonly factors: ReadonlyArray<CodeFactor>
   /** Counts wrong codes, by user and address of the client. */
   readonly limiter: Limiter | Limiters
+  /** What tells these codes from others with the same factors, such as `staff`. It is a part of the kind's name. */
+  readonly name?: string | undefined
   /** How long a half sign-in can be finished, in milliseconds. Default 10 minutes. */
   readonly lifetime?: number | undefined
 }
@@ -285,7 +289,7 @@ export interface Codes extends Kind<unknown, null, CodesAnswer, { method: string
 const TRIES = 5
 
 /**
- * A kind whose answer is a code of a second factor. `secondly(ctx, code, { user, proof })` begins it, and answers
+ * A kind whose answer is a code of a second factor; its name has the factors, so what it begins is finished by no others. `secondly(ctx, code, { user, proof })` begins it, and answers
  * `{ handle }`; `finish` takes `{ handle, code }`. Five tries, wrong ones are counted. Throws a TypeError for options that
  * cannot work.
  *
@@ -304,10 +308,12 @@ export const codes = (options: CodesOptions): Codes => {
   const {
     factors,
     limiter,
+    name,
     lifetime = 600_000,
   } = checkOptions('codes', options, {
     factors: list,
     limiter: unchecked,
+    name: maybe(nameLike(token)),
     lifetime: maybe(positive),
   })
   const count = counting(limiter)
@@ -320,7 +326,7 @@ export const codes = (options: CodesOptions): Codes => {
       return E.left(AuthErrors.unfinished('wrong'))
     })
   return {
-    name: 'code',
+    name: ['code', name, factors.map(({ method }) => method).join()].filter((part) => part !== undefined).join(':'),
     lifetime,
     tries: TRIES,
     begin: (_incoming, { subject }) => {

@@ -11,7 +11,17 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as AuthErrors from '../core/AuthError.js'
 import { constantTimeEqual, deepFreeze, errorInWords } from '../core/data.js'
-import { checkOptions, declareFactory, hook, maybe, positive, unchecked, type Checks } from '../core/options.js'
+import {
+  checkOptions,
+  declareFactory,
+  hook,
+  maybe,
+  nameLike,
+  positive,
+  token,
+  unchecked,
+  type Checks,
+} from '../core/options.js'
 import { counting } from '../guesses/Guess.js'
 import type { Limiter, Limiters } from '../guesses/Limiter.js'
 import { routePath, typedDigits, type Incoming, type Kind } from './Kind.js'
@@ -49,6 +59,8 @@ const noAddress: E.Either<AuthErrors.AuthError, never> = deepFreeze(
 
 const linkTo = (origin: string, path: string, handle: string, key: string): string =>
   `${origin}${path}?${new URLSearchParams({ handle, key }).toString()}`
+
+const named = (what: string, name: string | undefined): string => (name === undefined ? what : `${what}:${name}`)
 
 // The hidden members of the page's form, or the link itself
 const membersOf = ({ method, body, query }: Incoming): Readonly<Record<string, unknown>> | undefined =>
@@ -100,6 +112,8 @@ export interface MailedOptions {
   readonly path: string
   /** Counts what asks for mails, and wrong codes, by address of the mail and of the client. */
   readonly limiter: Limiter | Limiters
+  /** What tells this kind from another `mailed`, such as `staff`. It is a part of the kind's name. */
+  readonly name?: string | undefined
   /** How long a mail is good, in milliseconds. Default 10 minutes. */
   readonly lifetime?: number | undefined
   /** After which time `send` is reported as too slow, in milliseconds. Default 30 seconds. */
@@ -114,6 +128,7 @@ const mailChecks: Checks<MailedOptions> = {
   send: hook(1),
   path: routePath("a route, such as '/sign-in/mail/link'"),
   limiter: unchecked,
+  name: maybe(nameLike(token)),
   lifetime: maybe(positive),
   timeout: maybe(positive),
 }
@@ -155,10 +170,20 @@ type MailAnswer = { readonly by: 'link' } | { readonly by: 'code'; readonly code
 export const mailed = (
   options: MailedOptions,
 ): Kind<string, { readonly address: string }, MailAnswer, { method: string; subject: string }> => {
-  const { send, path, limiter, lifetime = 10 * MINUTE, timeout = TIMEOUT } = checkOptions('mailed', options, mailChecks)
+  const {
+    send,
+    path,
+    limiter,
+    name,
+    lifetime = 10 * MINUTE,
+    timeout = TIMEOUT,
+  } = checkOptions('mailed', options, mailChecks)
   const count = counting(limiter)
+  // a code and a link are good for their own path, as a route of another `mailed` has another one
+  const purpose = `code ${path}`
+  const linked = (handle: string) => JSON.stringify([handle, path])
   return {
-    name: 'mail',
+    name: named('mail', name),
     lifetime,
     tries: TRIES,
     begin: (incoming, { origin, secret }, ask, signer) => {
@@ -167,8 +192,8 @@ export const mailed = (
       const begun = {
         kept: { address },
         send: (handle: string) => {
-          const link = linkTo(origin, path, handle, signer.sign(handle))
-          sendLater('mailed', timeout, () => send({ address, link, code: codeFrom(secret('code')) }))
+          const link = linkTo(origin, path, handle, signer.sign(linked(handle)))
+          sendLater('mailed', timeout, () => send({ address, link, code: codeFrom(secret(purpose)) }))
           return { body: { handle } }
         },
       }
@@ -179,14 +204,16 @@ export const mailed = (
       if (typeof members?.['handle'] !== 'string') return undefined
       const { handle, key, code } = members
       if (typeof key !== 'string') return { handle, answer: { by: 'code', code, from: incoming.address } }
-      return signer.verify(handle, key) ? { handle, answer: { by: 'link' }, elsewhere: 'anotherBrowser' } : undefined
+      return signer.verify(linked(handle), key)
+        ? { handle, answer: { by: 'link' }, elsewhere: 'anotherBrowser' }
+        : undefined
     },
     check: ({ address }, answer, { secret }) => {
       const proof = E.right({ method: 'mail', subject: address })
       if (answer.by === 'link') return proof
       return count(address, answer.from, () => {
         const code = typedDigits(answer.code)
-        const isRight = code !== undefined && constantTimeEqual(code, codeFrom(secret('code')))
+        const isRight = code !== undefined && constantTimeEqual(code, codeFrom(secret(purpose)))
         return isRight ? proof : E.left(AuthErrors.unfinished('wrong'))
       })
     },
@@ -221,6 +248,8 @@ export interface LinkOptions {
   readonly path: string
   /** Counts what asks for mails, by address of the mail and of the client. */
   readonly limiter: Limiter | Limiters
+  /** What tells this kind from another of its function, such as `staff`. It is a part of the kind's name. */
+  readonly name?: string | undefined
   /** How long a link is good, in milliseconds. Default 1 hour. */
   readonly lifetime?: number | undefined
   /** After which time `send` is reported as too slow, in milliseconds. Default 30 seconds. */
@@ -259,11 +288,13 @@ const asksFor =
 const linkKind = (intent: 'reset' | 'verify', options: LinkOptions): LinkKind => {
   const where = `${intent}Link`
   const given = checkOptions(where, options, linkChecks)
-  const { accountOf, send, path, limiter, lifetime = 60 * MINUTE, timeout = TIMEOUT } = given
+  const { accountOf, send, path, limiter, name, lifetime = 60 * MINUTE, timeout = TIMEOUT } = given
   const count = counting(limiter)
   const found = asksFor(where, accountOf)
+  // a link is good for its own path, as a route of another kind has another one
+  const linked = (handle: string, stamp: string) => JSON.stringify([handle, stamp, path])
   return {
-    name: intent,
+    name: named(intent, name),
     lifetime,
     bound: false,
     intents: [intent],
@@ -278,7 +309,7 @@ const linkKind = (intent: 'reset' | 'verify', options: LinkOptions): LinkKind =>
             const account = await found(address)
             if (account === undefined) return
             calling('send')
-            const key = signer.sign(JSON.stringify([handle, account.stamp]))
+            const key = signer.sign(linked(handle, account.stamp))
             await send({ address, link: linkTo(origin, path, handle, key) })
           })
           return { body: null }
@@ -291,7 +322,7 @@ const linkKind = (intent: 'reset' | 'verify', options: LinkOptions): LinkKind =>
       if (members === undefined) return undefined
       const { handle, key } = members
       if (typeof handle !== 'string' || typeof key !== 'string') return undefined
-      return { handle, answer: { isGenuine: (stamp) => signer.verify(JSON.stringify([handle, stamp]), key) } }
+      return { handle, answer: { isGenuine: (stamp) => signer.verify(linked(handle, stamp), key) } }
     },
     check: async ({ address }, { isGenuine }) => {
       const account = await found(address)

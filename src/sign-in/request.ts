@@ -77,12 +77,30 @@ const optional = Object.keys({
   needsHook: true,
 } satisfies Record<Optional, true>)
 
-/** A kind without what all objects of a process inherit, after a merge has polluted their prototype. */
-export const withoutInherited = <K extends object>(kind: K): K => {
+// A kind without what all objects of a process inherit, after a merge has polluted their prototype
+const withoutInherited = <K extends object>(kind: K): K => {
   const inherited = optional.filter((name) => name in kind && !isGiven(kind, name))
   if (inherited.length === 0) return kind
   // Safe: the same kind, whose optional members are left out
   return Object.assign(Object.create(kind) as K, Object.fromEntries(inherited.map((name) => [name, undefined])))
+}
+
+const kindsOf = new WeakMap<SessionHost, Map<string, object>>()
+
+/**
+ * A kind as an application uses it. Throws a TypeError for the second of two kinds with one name: what one of them began, the
+ * other one would finish, although it may be the weaker one.
+ */
+export const usedIn = <K extends { readonly name: string }>({ host }: Application, kind: K): K => {
+  const kinds = kindsOf.get(host) ?? new Map<string, object>()
+  kindsOf.set(host, kinds)
+  if ((kinds.get(kind.name) ?? kind) !== kind) {
+    throw new TypeError(
+      `begin, finish, secondly: two different kinds are called "${kind.name}", so each would finish what the other one began; make one value for all routes, or write another { name }, callback or rp`,
+    )
+  }
+  kinds.set(kind.name, kind)
+  return withoutInherited(kind)
 }
 
 // -------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ import {
   incomingOf,
   isRefused,
   postedAddress,
-  withoutInherited,
+  usedIn,
   type Application,
 } from './request.js'
 import { isUnanswered, leadTo, respondFinished, respondUnfinished } from './response.js'
@@ -111,7 +111,7 @@ export function finish<Kept, Answer, P extends ProofGiven>(
   return async (ctx) => {
     const application = applicationOf('finish(kind)', ctx)
     const { ceremonies, session, host } = application
-    const kind = withoutInherited(given)
+    const kind = usedIn(application, given)
     const refuse = refusing(ctx, application, kind.name, 'finish')
     if (kind.posted !== undefined && ctx.method === 'POST') return bounce(ctx, kind.posted)
     if (isRefused(ctx)) return refuse(AuthErrors.forged)
