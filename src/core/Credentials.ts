@@ -103,6 +103,16 @@ export const tokenOf = (scheme: string): t.Type<string, string, unknown> => {
   )
 }
 
+const isB64token = pattern(b64token)
+
+/** @internal A token with no scheme in front of it. */
+export const bareToken: t.Type<string, string, unknown> = codec(
+  'Token',
+  isB64token,
+  (text) => (isB64token(text) ? text : undefined),
+  (token) => token,
+)
+
 /** `Bearer <b64token>` (RFC 6750 §2.1): the token. */
 export const BearerToken: t.Type<string, string, unknown> = tokenOf('Bearer')
 

@@ -34,6 +34,15 @@ export const withoutBlanks = (value: string): string => {
   return value.slice(start, end)
 }
 
+/** A function that reads a credential, and says where. */
+export interface Reader {
+  (request: Request): O.Option<Sent>
+  readonly location: { readonly in: 'header' | 'query' | 'cookie'; readonly name: string }
+}
+
+const located = (where: Reader['location']['in'], name: string, read: (request: Request) => O.Option<Sent>): Reader =>
+  Object.assign(read, { location: Object.freeze({ in: where, name }) })
+
 /**
  * Reads a header field; `name` in any letter case. If it was sent on several lines, the result is an array of all
  * values.
@@ -43,16 +52,16 @@ export const withoutBlanks = (value: string): string => {
  *
  * const signature = fromHeader('X-Signature') // (request) => Option<string | string[]>
  */
-export const fromHeader = (name: string): ((request: Request) => O.Option<Sent>) => {
+export const fromHeader = (name: string): Reader => {
   const key = name.toLowerCase()
-  return ({ req }) => {
+  return located('header', name, ({ req }) => {
     const value: unknown = req.headers[key]
     if (value === undefined) return O.none
     const lines = linesOf(req.rawHeaders, name, key)
     // A line of the client is no inherited property (`constructor`), so almost no request needs a second look
     if (lines === value || Array.isArray(lines)) return O.some(lines)
     return Object.hasOwn(req.headers, key) ? fromValue(value) : O.none
-  }
+  })
 }
 
 /** What the client sent in a field, by its name in lower case; an empty string if it sent none. */
@@ -113,21 +122,19 @@ const isOfScheme = (value: string, wanted: string): boolean =>
   value.slice(0, wanted.length).toLowerCase() === wanted && !tokenCharacter.test(value.charAt(wanted.length))
 
 /** Reads a parameter of the query string; names compare case-sensitively, both sides are percent-decoded once. */
-export const fromQuery =
-  (name: string) =>
-  (request: Request): O.Option<Sent> => {
+export const fromQuery = (name: string): Reader =>
+  located('query', name, (request) => {
     const query = request.querystring
     // With its `?`, because URLSearchParams drops the first one. In `/??key=k`, the second `?` belongs to the name
     return query === '' ? O.none : sent(new URLSearchParams(`?${query}`).getAll(name))
-  }
+  })
 
 /**
  * Reads a cookie by its exact name. A pair is `name=value` at the start of the field or after `;`, with at most one
  * blank before it (RFC 6265 §4.2.1). Nothing is decoded.
  */
-export const fromCookie =
-  (name: string) =>
-  (request: Request): O.Option<Sent> => {
+export const fromCookie = (name: string): Reader =>
+  located('cookie', name, (request) => {
     const field = cookieField(request.req.headers)
     if (field === undefined || !field.includes(name)) return O.none
     const start = `${name}=`
@@ -142,7 +149,7 @@ export const fromCookie =
       if (value.charCodeAt(0) !== SPACE && value.charCodeAt(0) !== TAB) values.push(value)
     }
     return sent(values)
-  }
+  })
 
 // Node joins several lines with `; `, as RFC 9113 §8.2.3 says
 const cookieField = (headers: IncomingHttpHeaders): string | undefined => {

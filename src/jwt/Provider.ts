@@ -1,7 +1,10 @@
 /** A provider is made from an issuer: whose tokens are accepted, and with which keys they are verified. */
 import { createPublicKey, KeyObject } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
+import type { Request } from 'koa'
+import { fromNow, memory, type Memory } from '../core/memory.js'
 import { bare, checkOptions, typeName, nonEmpty, unchecked } from '../core/options.js'
+import { isThenable, toPromise } from '../core/Result.js'
 import { checkUrl, discovery, fetchJson, Outage } from './fetching.js'
 import { remoteKeys, type KeyEvents, type KeyPolicy, type KeySource } from './keySet.js'
 import { parseJwks, oneKey, usableKeys, type Keys, type SigningKeySet } from './signature.js'
@@ -248,7 +251,8 @@ const viaDiscovery = (issuer: string, maxAge: number) => {
 /** An issuer whose tokens are accepted. */
 export interface Provider {
   readonly issuer: string
-  readonly audiences: ReadonlyArray<string>
+  /** `false`: `aud` is not looked at. */
+  readonly audiences: ReadonlyArray<string> | false
   readonly algorithms: ReadonlyArray<string>
   readonly keys: KeySource
   /** Whether it is found by discovery. */
@@ -261,8 +265,57 @@ interface Common extends KeyTerms {
   readonly algorithms: unknown
 }
 
-/** Checks the issuers, and makes a provider for each, by its name. */
-export const providersOf = (given: unknown, common: Common): ReadonlyMap<string, Provider> => {
+/** Names the issuer of a token, if it is accepted. It is asked with `iss`, which nothing has verified yet. */
+export type FindIssuer = (iss: string, request: Request) => Issuer | undefined | Promise<Issuer | undefined>
+
+/** The providers whose tokens are accepted. */
+export interface Providers {
+  /** The provider of this name; `undefined` if it is not accepted. Rejects or throws if the application's function does. */
+  readonly find: (iss: string, request: Request) => Provider | undefined | Promise<Provider | undefined>
+  /** Whether a provider that was found before would be found now. */
+  readonly isCurrent: (provider: Provider) => boolean
+  /** Those that are known at the start. */
+  readonly known: ReadonlyArray<Provider>
+}
+
+const KEPT = 1000
+
+/** Checks the issuers, and makes the providers of them. */
+export const providersOf = (given: unknown, common: Common): Providers => {
+  if (typeof given === 'function') return foundProviders(given as FindIssuer, common)
+  const all = listedProviders(given, common)
+  return { find: (iss) => all.get(iss), isCurrent: () => true, known: [...all.values()] }
+}
+
+/**
+ * Providers that the application finds, such as one for each tenant. The last thousand are kept for `keys.maxAge`, so a tenant that
+ * is removed is refused after that time. Those with one `jwksUri` share its keys. Unknown ones are never fetched.
+ */
+const foundProviders = (find: FindIssuer, common: Common): Providers => {
+  const { maxAge } = common.policy
+  const kept = memory<Provider>({ size: KEPT, maxAge, dropsFirst: 'least recently used' })
+  const shared = memory<KeySource>({ size: KEPT, maxAge: Infinity, dropsFirst: 'least recently used' })
+  const made = (iss: string, issuer: unknown): Provider | undefined => {
+    if (issuer === undefined || issuer === null || issuer === false) return undefined
+    const provider = providerOf(issuer, common, shared)
+    // a token of one tenant must not be good because another one was found
+    if (provider.issuer !== iss) return undefined
+    kept.set(iss, fromNow(provider))
+    return provider
+  }
+  return {
+    find: (iss, request) => {
+      const before = kept.get(iss)
+      if (before !== undefined) return before
+      const found: unknown = find(iss, request)
+      return isThenable(found) ? toPromise(found).then((late) => made(iss, late)) : made(iss, found)
+    },
+    isCurrent: (provider) => kept.get(provider.issuer) === provider,
+    known: [],
+  }
+}
+
+const listedProviders = (given: unknown, common: Common): ReadonlyMap<string, Provider> => {
   const { caller: where } = common
   const list: ReadonlyArray<unknown> = Array.isArray(given) ? given : [given]
   if (list.length === 0) throw new TypeError(`${where}({ issuer: [] }): an empty array; name at least one issuer`)
@@ -287,13 +340,21 @@ const checks = {
   algorithms: unchecked,
 }
 
-const providerOf = (given: unknown, common: Common): Provider => {
+const providerOf = (given: unknown, common: Common, shared?: Memory<KeySource>): Provider => {
   const { caller: where, policy, events } = common
+  // one flight and one set of keys for each address, also if the provider itself was forgotten
+  const sharing = (address: string, make: () => KeySource): KeySource => {
+    const before = shared?.get(address)
+    if (before !== undefined) return before
+    const keys = make()
+    shared?.set(address, fromNow(keys))
+    return keys
+  }
   if (typeof given === 'string') {
     checkUrl(`${where}({ issuer })`, given)
-    const fetch = viaDiscovery(given, policy.maxAge)
     const options = { audience: undefined, algorithms: undefined, hasSecret: false }
-    return { ...settled(given, options, common), keys: remoteKeys(fetch, policy, events(given)), isDiscovered: true }
+    const keys = sharing(given, () => remoteKeys(viaDiscovery(given, policy.maxAge), policy, events(given)))
+    return { ...settled(given, options, common), keys, isDiscovered: true }
   }
   if (typeof given !== 'object' || given === null) {
     throw new TypeError(
@@ -312,7 +373,9 @@ const providerOf = (given: unknown, common: Common): Provider => {
     )
   }
   const base = settled(issuer, { audience, algorithms, hasSecret: source === 'secret' }, common)
-  return { ...base, keys: keySource(source, rest[source], base, common), isDiscovered: false }
+  const make = () => keySource(source, rest[source], base, common)
+  const keys = source === 'jwksUri' ? sharing(String(rest[source]), make) : make()
+  return { ...base, keys, isDiscovered: false }
 }
 
 interface Own {
@@ -327,6 +390,9 @@ const settled = (
   { caller: where, ...general }: Common,
 ): Omit<Provider, 'keys' | 'isDiscovered'> => ({
   issuer,
-  audiences: nonEmptyStrings(`${where}({ audience })`, own.audience ?? general.audience),
+  audiences:
+    (own.audience ?? general.audience) === false
+      ? false
+      : nonEmptyStrings(`${where}({ audience })`, own.audience ?? general.audience),
   algorithms: algorithmsFor(where, own.algorithms ?? general.algorithms, own.hasSecret),
 })

@@ -68,8 +68,15 @@ export const refusalByTime = (
   return isTime(exp) && now >= exp + clockTolerance ? 'expired' : undefined
 }
 
-/** Whether `aud` names one of the audiences (RFC 7519 §4.1.3). */
-export const isFor = (aud: unknown, audiences: ReadonlyArray<string>): boolean => {
+/** Whether `aud` names one of the audiences (RFC 7519 §4.1.3). `false`: its type is right, or it is absent. */
+export const isFor = (aud: unknown, audiences: ReadonlyArray<string> | false): boolean => {
+  if (audiences === false) {
+    return (
+      aud === undefined ||
+      typeof aud === 'string' ||
+      (Array.isArray(aud) && aud.every((one) => typeof one === 'string'))
+    )
+  }
   if (typeof aud === 'string') return audiences.includes(aud)
   return Array.isArray(aud) && aud.every((one) => typeof one === 'string') && aud.some((one) => audiences.includes(one))
 }
@@ -77,6 +84,12 @@ export const isFor = (aud: unknown, audiences: ReadonlyArray<string>): boolean =
 /** Whether these claims are strings, if they are present. */
 export const areStrings = (claims: Json, names: ReadonlyArray<string>): boolean =>
   names.every((name) => ['undefined', 'string'].includes(typeof claims[name]))
+
+/** Whether the clients that claims name are allowed: each of `azp` (OpenID Connect Core §2) and `client_id` (RFC 9068 §2.2) that is present. */
+export const isAuthorized = ({ azp, client_id }: Json, parties: ReadonlyArray<string>): boolean => {
+  const clients = [azp, client_id].filter((one) => one !== undefined)
+  return clients.length > 0 && clients.every((one) => typeof one === 'string' && parties.includes(one))
+}
 
 /** The content of a token, unverified. */
 export interface ParsedToken {

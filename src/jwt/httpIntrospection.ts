@@ -13,10 +13,10 @@ import { introspectionOutages, report, watchOutages } from '../core/events.js'
 import { memory } from '../core/memory.js'
 import { checkOptions, declareFactory, maybe, nonEmpty, positive, unchecked } from '../core/options.js'
 import { nonEmptyStrings } from './Provider.js'
-import { areStrings, isFor, refusalByTime, type Json } from './claims.js'
+import { areStrings, isAuthorized, isFor, refusalByTime, type Json } from './claims.js'
 import { checkUrl, discovery, fetchJson, Outage, type Ask } from './fetching.js'
 import { cachePolicyOf, type CacheOptions } from './keySet.js'
-import { audiencesOf, noteOf, tokenChecks, tokenKind, type TokenOptions } from './tokenKind.js'
+import { audiencesOf, noteOf, partiesOf, tokenChecks, tokenKind, type TokenOptions } from './tokenKind.js'
 import { cacheKey, type ValidToken } from './verifier.js'
 
 /** The resource server's own credentials. */
@@ -131,7 +131,8 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
   const caller = 'httpIntrospection'
   const options = checkOptions(caller, given, checks)
   const audience = audiencesOf(caller, options)
-  const audiences = nonEmptyStrings(`${caller}({ audience })`, audience)
+  const audiences = audience === false ? false : nonEmptyStrings(`${caller}({ audience })`, audience)
+  const parties = partiesOf(caller, options.authorizedParties)
   const { endpoint, issuer, client, timeout = DEFAULT_TIMEOUT } = options
   if ((endpoint === undefined) === (issuer === undefined)) {
     throw new TypeError(`${caller} needs exactly one of endpoint and issuer`)
@@ -144,6 +145,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
     if (claims['active'] !== true) return 'revoked'
     if (!isFor(claims['aud'], audiences)) return 'audience'
     if (!areStrings(claims, strings)) return 'claims'
+    if (parties !== undefined && !isAuthorized(claims, parties)) return 'party'
     if (claims['cnf'] !== undefined || isDPoP(claims['token_type'])) return 'binding'
     return issuer === undefined || isIssuedBy(issuer, claims['iss']) ? undefined : 'issuer'
   }
@@ -185,7 +187,12 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
     return now
   }
   // Safe: it lets in what the hook returns; without a hook, `R` is the server's answer
-  const notes = [...noteOf('endpoint', endpoint), ...noteOf('issuer', issuer), ...noteOf('audience', audience)]
+  const notes = [
+    ...noteOf('endpoint', endpoint),
+    ...noteOf('issuer', issuer),
+    ...noteOf('audience', audience === false ? 'any' : audience),
+    ...noteOf('authorizedParties', options.authorizedParties),
+  ]
   return tokenKind({ scheme: opaqueBearer, notes }, options, check) as TokenAuthenticator<PrincipalFromAnswer<R>>
 }
 

@@ -12,6 +12,7 @@ import { because, invalid, type AuthError } from '../core/AuthError.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
 import type { TokenAuthenticator } from '../core/Authenticator.js'
 import { ownFields } from '../core/data.js'
+import { functionName } from '../core/functionName.js'
 import { memory } from '../core/memory.js'
 import {
   declareFactory,
@@ -27,13 +28,21 @@ import {
 import type { HttpScheme, OpenIdConnectScheme } from '../core/Description.js'
 import { alt } from '../core/lists.js'
 import { certificateReader, type CertificateReader, type CertificateSource } from '../kinds/clientCertificate.js'
-import { nonEmptyStrings, providersOf, type Algorithm, type Issuer, type Provider } from './Provider.js'
+import { providersOf, type Algorithm, type FindIssuer, type Issuer, type Provider } from './Provider.js'
 import { objectOf, type ClaimRules, type JwtClaims } from './claims.js'
 import { dpopOf, type DpopOptions } from './dpop.js'
 import { documentsOf } from './fetching.js'
 import { cachePolicyOf, duration, keyPolicyOf, type KeyEvents, type CacheOptions, type KeyOptions } from './keySet.js'
 import { verifier, type CachedToken } from './verifier.js'
-import { audiencesOf, noteOf, tokenChecks, tokenKind, type TokenOptions, type TokenScheme } from './tokenKind.js'
+import {
+  audiencesOf,
+  noteOf,
+  partiesOf,
+  tokenChecks,
+  tokenKind,
+  type TokenOptions,
+  type TokenScheme,
+} from './tokenKind.js'
 
 /** Which bindings of tokens are checked. At least one. */
 export interface BoundOptions {
@@ -59,8 +68,9 @@ export interface HttpJwtOptions<C, R> extends TokenOptions<C, R> {
   /**
    * Who issues the tokens. A URL means discovery (RFC 8414, then OpenID Connect). An object has exactly one of `jwksUri`, `jwks`,
    * `publicKey` and `secret`. An array has several of these. The `audience` and `algorithms` of an issuer replace the general ones.
+   * A function finds the issuer of a token by its `iss`, such as that of a tenant: return nothing for one that you do not know.
    */
-  readonly issuer: Issuer | readonly [Issuer, ...Issuer[]]
+  readonly issuer: Issuer | ReadonlyArray<Issuer> | FindIssuer
   /**
    * The algorithms that tokens may be signed with. Default RS256, PS256, ES256, EdDSA, Ed25519; with a `secret` HS256.
    */
@@ -74,8 +84,6 @@ export interface HttpJwtOptions<C, R> extends TokenOptions<C, R> {
   readonly clockTolerance?: number | undefined
   /** How old a token may be, in seconds since `iat`. With this option, tokens must have `iat`. Default: no limit but `exp`. */
   readonly maxTokenAge?: number | undefined
-  /** The clients (`azp`, `client_id`) whose tokens are accepted. Default: all. */
-  readonly authorizedParties?: readonly [string, ...string[]] | undefined
   /**
    * Accepts tokens that are bound to their client (`cnf`), and checks the binding. Default: such tokens are refused.
    */
@@ -105,7 +113,6 @@ const checks: Checks<HttpJwtOptions<unknown, unknown>> = {
   profile: maybe(oneOf('any', 'rfc9068')),
   clockTolerance: maybe(duration),
   maxTokenAge: maybe(positive),
-  authorizedParties: unchecked,
   // `boundOf` checks it
   bound: unchecked,
   keys: unchecked,
@@ -144,17 +151,22 @@ export const httpJwt = <C = JwtClaims, R = C>(given: HttpJwtOptions<C, R>): Http
   const { algorithms } = options
   const keyPolicy = keyPolicyOf(`${caller}({ keys })`, options.keys)
   const providers = providersOf(options.issuer, { caller, audience, algorithms, policy: keyPolicy, events })
-  const all = [...providers.values()]
+  const { known } = providers
   const ready = async (): Promise<void> => {
-    await Promise.all(all.map(({ keys }) => keys.ready()))
+    await Promise.all(known.map(({ keys }) => keys.ready()))
   }
   const notes = [
-    ...noteOf('issuer', [...providers.keys()].sort()),
-    ...noteOf('audience', audience),
+    ...noteOf('issuer', typeof options.issuer === 'function' ? foundBy(options.issuer) : namesOf(known)),
+    ...noteOf('audience', audience === false ? 'any' : audience),
     ...noteOf('profile', options.profile),
     ...noteOf('authorizedParties', options.authorizedParties),
   ]
-  const bearer: TokenScheme = { scheme: bearerJwt, discovery: discoveryOf(all), notes }
+  const bearer: TokenScheme = { scheme: bearerJwt, discovery: discoveryOf(known), notes }
+  if (options.from !== undefined && options.bound?.dpop !== undefined) {
+    throw new TypeError(
+      'httpJwt({ from, bound: { dpop } }): a token that is bound to a key comes in the Authorization field (RFC 9449 §7.1)',
+    )
+  }
   const bound = options.bound === undefined ? unbound(bearer) : boundOf(options.bound, bearer, toleranceOf(options))
   const check = verifier(providers, rulesOf(caller, options, bound), cache)
   const [first, ...others] = bound.schemes
@@ -166,6 +178,10 @@ export const httpJwt = <C = JwtClaims, R = C>(given: HttpJwtOptions<C, R>): Http
   // Safe: it lets in what the hook returns, as `authenticator` computes it; without a hook, `R` is the claims
   return Object.assign(made, { ready }) as HttpJwt<PrincipalFromAnswer<R>>
 }
+
+const namesOf = (providers: ReadonlyArray<Provider>) => providers.map(({ issuer }) => issuer).sort()
+
+const foundBy = (find: FindIssuer) => `found by ${functionName(find)}`
 
 const unbound = (bearer: TokenScheme): Bound => ({ confirmations: [], isRequired: false, schemes: [bearer] })
 
@@ -183,10 +199,7 @@ const rulesOf = <C, R>(caller: string, options: HttpJwtOptions<C, R>, bound: Bou
     maxTokenAge,
     confirmations: bound.confirmations,
     isBindingRequired: bound.isRequired,
-    authorizedParties:
-      authorizedParties === undefined
-        ? undefined
-        : nonEmptyStrings(`${caller}({ authorizedParties })`, authorizedParties),
+    authorizedParties: partiesOf(caller, authorizedParties),
   }
 }
 

@@ -23,7 +23,7 @@ export type { Algorithm, AsymmetricAlgorithm, SecretAlgorithm } from './Provider
 export type { CertificateHeader, CertificateSource } from '../kinds/clientCertificate.js'
 export type { DpopNonceOptions, DpopOptions } from './dpop.js'
 export type { JwtClaims } from './claims.js'
-export type { Issuer, IssuerWithKeys, StringOrStrings } from './Provider.js'
+export type { FindIssuer, Issuer, IssuerWithKeys, StringOrStrings } from './Provider.js'
 export type { AllowedOrigins } from '../mcp/protectedResource.js'
 export type { CacheOptions, KeyOptions } from './keySet.js'
 export type { TokenOptions } from './tokenKind.js'

@@ -5,24 +5,26 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Request } from 'koa'
 import { because, forged, invalid, type AuthError } from '../core/AuthError.js'
 import { authenticator, decideOf, make, readerOf, type Authenticator } from '../core/Authenticator.js'
-import { tokenOf as tokenAfter } from '../core/Credentials.js'
+import { bareToken, tokenOf as tokenAfter } from '../core/Credentials.js'
 import {
   documentation,
   documented,
   withChallenges,
   leaves,
+  type ApiKeyScheme,
   type HttpScheme,
   type Leaf,
   type OpenIdConnectScheme,
   noted,
 } from '../core/Description.js'
-import { fromAuthorization } from '../core/RequestFields.js'
-import { andThen, type Evaluation, type Decoded } from '../core/Result.js'
+import { fromAuthorization, type Reader, type Sent } from '../core/RequestFields.js'
+import { andThen, isThenable, toPromise, type Evaluation, type Decoded } from '../core/Result.js'
 import { decoderOf, schemaLike, type Schema } from '../core/Schema.js'
 import { exchangeOf, knownExchange } from '../core/Exchange.js'
 import { ownOrGetter } from '../core/data.js'
 import { sayingScopes } from '../core/granted.js'
-import { credential, hook, maybe, unchecked, type Checks, type Check as OptionCheck } from '../core/options.js'
+import { functionName } from '../core/functionName.js'
+import { credential, flag, hook, maybe, unchecked, type Checks, type Check as OptionCheck } from '../core/options.js'
 import { bearerChallenge } from '../kinds/http.js'
 import type { ProtectedResource } from '../mcp/protectedResource.js'
 import { nonEmptyStrings, type StringOrStrings } from './Provider.js'
@@ -43,8 +45,28 @@ export const tokenOf = (ctx: Context): AcceptedToken | undefined =>
 
 /** The options of every token kind. */
 export interface TokenOptions<C, R> {
-  /** The audience of tokens: one of these must be in `aud`. Default: the protected resource. */
-  readonly audience?: StringOrStrings | undefined
+  /**
+   * The audience of tokens: one of these must be in `aud`. Default: the protected resource. `false`: `aud` is not looked at, for access
+   * tokens that have none (Cognito, Clerk, Hydra); then `authorizedParties` must name the clients whose tokens are for this API.
+   */
+  readonly audience?: StringOrStrings | false | undefined
+  /** The clients (`azp`, `client_id`) whose tokens are accepted. Each that a token names must be one of them. Default: all. */
+  readonly authorizedParties?: ReadonlyArray<string> | undefined
+  /**
+   * Where the token is read, alone: `fromHeader('Cf-Access-Jwt-Assertion')`, `fromCookie('session')`. Default: the Authorization
+   * field. A query (`fromQuery`) ends up in logs: only for what cannot set a field, such as EventSource.
+   */
+  readonly from?: Reader | undefined
+  /**
+   * Whether browsers send the token by themselves, such as one that a proxy makes of a cookie. Then writes of other sites are refused.
+   * Default: whether `from` is a cookie.
+   */
+  readonly ambient?: boolean | undefined
+  /**
+   * Whether a good token was revoked, asked at each request: only `false` lets in. A revoked token is a 401. If it throws, the answer
+   * is 500; an `UnavailableError` is a 503. Ask by `jti` or by the user and `iat`, never by the token itself.
+   */
+  readonly revoked?: ((claims: C, request: Request) => boolean | Promise<boolean>) | undefined
   /**
    * A decoder of io-ts, or a Standard Schema, such as one of zod, valibot and arktype. Claims that it refuses are `invalid`; if it
    * throws, the answer is 500. Its type is the type of the claims.
@@ -70,10 +92,19 @@ const resource: OptionCheck = (where, value) => {
   throw new TypeError(`${where} must be what protectedResource({ ... }) returns`)
 }
 
+const reader: OptionCheck = (where, value) => {
+  if (typeof value === 'function' && 'location' in value) return
+  throw new TypeError(`${where} must be fromHeader(name), fromCookie(name) or fromQuery(name) of koa-with-auth`)
+}
+
 /** The checks of these options. */
 export const tokenChecks: Checks<TokenOptions<unknown, unknown>> = {
-  // `audiencesOf` checks it
+  // `audiencesOf` checks these two
   audience: unchecked,
+  authorizedParties: unchecked,
+  from: maybe(reader),
+  ambient: maybe(flag),
+  revoked: maybe(hook(1)),
   claims: maybe(schemaLike('t.type({ sub: t.string })')),
   authenticate: maybe(hook(2)),
   protectedResource: maybe(resource),
@@ -82,11 +113,21 @@ export const tokenChecks: Checks<TokenOptions<unknown, unknown>> = {
 }
 
 /** Decides about tokens. */
-type Check = (token: string) => Evaluation<ValidToken>
+type Check = (token: string, request: Request) => Evaluation<ValidToken>
+
+/** The clients whose tokens are accepted; `undefined` for all. Throws a TypeError for an empty list. */
+export const partiesOf = (where: string, parties: unknown): ReadonlyArray<string> | undefined =>
+  parties === undefined ? undefined : nonEmptyStrings(`${where}({ authorizedParties })`, parties)
 
 /** The audience of tokens. Throws a TypeError if there is none. */
-export const audiencesOf = <C, R>(where: string, options: TokenOptions<C, R>): StringOrStrings => {
+export const audiencesOf = <C, R>(where: string, options: TokenOptions<C, R>): StringOrStrings | false => {
   const wanted = options.audience ?? options.protectedResource?.resource
+  if (wanted === false) {
+    if (options.authorizedParties !== undefined) return false
+    throw new TypeError(
+      `${where}({ audience: false }) needs authorizedParties: name the clients whose tokens are for this API, or tokens for other APIs work here`,
+    )
+  }
   if (wanted === undefined) {
     throw new TypeError(
       `${where}({ audience }) is missing: name the audience that tokens must be for; there is no "any". Tokens without one are for httpBearer, with a hook that verifies them`,
@@ -126,10 +167,21 @@ const expiredParameters = { error_description: 'The access token expired' }
 /** An authenticator of tokens. */
 export const tokenKind = <C, R>(
   { scheme, name = 'Bearer', discovery, notes, parameters, confirming, reads, responseFields }: TokenScheme,
-  { claims: schema, authenticate, protectedResource: resource, realm, maxLength, ...options }: TokenOptions<C, R>,
+  {
+    claims: schema,
+    authenticate,
+    protectedResource: resource,
+    realm,
+    maxLength,
+    from,
+    ambient = from?.location.in === 'cookie',
+    revoked,
+    ...options
+  }: TokenOptions<C, R>,
   check: Check,
 ): Authenticator<unknown> => {
-  const ask: (request: Request, claims: C) => unknown = authenticate ?? ((_request, claims) => claims)
+  const accept: (request: Request, claims: C) => unknown = authenticate ?? ((_request, claims) => claims)
+  const ask = revoked === undefined ? accept : unlessRevoked(revoked, accept)
   const decode = schema && decoderOf('claims', schema)
   // A schema may leave out the scopes
   const raw = decode && new WeakMap<object, object>()
@@ -164,15 +216,15 @@ export const tokenKind = <C, R>(
             return result.then((late) => (E.isLeft(late) ? late : admit(request, token, good)))
           return E.isLeft(result) ? result : admit(request, token, good)
         }
-  const bearer = authenticator({
-    ...documented(scheme, options),
+  const bearer = authenticator<Sent, unknown, string>({
+    ...documented(from === undefined ? scheme : schemeAt(from), options),
     challenge: bearerChallenge({ ...own, ...parameters }, expiredParameters, name),
-    ambient: false,
-    extract: fromAuthorization(name),
-    credentials: tokenAfter(name),
+    ambient,
+    extract: from ?? fromAuthorization(name),
+    credentials: from === undefined ? tokenAfter(name) : bareToken,
     maxLength,
     authenticate: (request, token) => {
-      const good = check(token)
+      const good = check(token, request)
       if (good instanceof Promise) {
         return good.then((late) => (E.isLeft(late) ? late : confirmed(request, token, late.right)))
       }
@@ -184,12 +236,12 @@ export const tokenKind = <C, R>(
   const description = noted(
     {
       ...leaf,
-      ...(discovery !== undefined && { discovery }),
+      ...(discovery !== undefined && from === undefined && { discovery }),
       ...(isAllowed !== undefined && { exposesChallenges: isAllowed }),
       ...(reads !== undefined && { reads }),
       ...(responseFields !== undefined && { responseFields }),
     },
-    { wrappers: notes },
+    { wrappers: [...notes, ...(revoked === undefined ? [] : [`unless revoked by ${functionName(revoked)}`])] },
   )
   const fromElsewhere = E.left(withChallenges(description, forged))
   const decide = decideOf(bearer)
@@ -216,6 +268,24 @@ export const tokenKind = <C, R>(
 
 const scopesOfClaims = (claims: unknown): ReadonlyArray<string> =>
   typeof claims === 'object' && claims !== null ? scopesOf(claims) : []
+
+const schemeAt = ({ location }: Reader): ApiKeyScheme => ({ type: 'apiKey', ...location })
+
+const unlessRevoked =
+  <C>(
+    revoked: (claims: C, request: Request) => boolean | Promise<boolean>,
+    accept: (request: Request, claims: C) => unknown,
+  ) =>
+  (request: Request, claims: C): unknown => {
+    const answer: unknown = revoked(claims, request)
+    return isThenable(answer)
+      ? toPromise(answer).then((late) => (late === false ? accept(request, claims) : revokedToken))
+      : answer === false
+        ? accept(request, claims)
+        : revokedToken
+  }
+
+const revokedToken: E.Either<AuthError, never> = E.left(because(invalid, 'revoked'))
 
 const notRemembered =
   'httpJwt and httpIntrospection remember verified tokens themselves, and ask their hook for each request; set their option `verified` or `cache`'

@@ -6,12 +6,14 @@
  */
 import { hash } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
+import type { Request } from 'koa'
 import { because, expired, invalid, malformed, type AuthError, type Why } from '../core/AuthError.js'
 import { andThen, type Evaluation } from '../core/Result.js'
 import { fromNow, type Memory } from '../core/memory.js'
-import type { Provider } from './Provider.js'
+import type { Provider, Providers } from './Provider.js'
 import {
   areStrings,
+  isAuthorized,
   isFor,
   objectOf,
   readCompact,
@@ -53,10 +55,10 @@ const noKey: E.Either<AuthError, never> = E.left(because(invalid, 'key'))
 
 /** Decides about tokens, sync for those that are remembered. The promise never rejects. */
 export const verifier = (
-  providers: ReadonlyMap<string, Provider>,
+  providers: Providers,
   rules: ClaimRules,
   cache: Memory<CachedToken> | undefined,
-): ((token: string) => Evaluation<ValidToken>) => {
+): ((token: string, request: Request) => Evaluation<ValidToken>) => {
   // A remembered token is good while its keys are the current ones and its times are valid
   const isStillValid = ({ payload, claims, keys }: CachedToken, current: Keys): Result | undefined => {
     if (keys !== current || refusalByTime(claims, rules, Date.now() / 1000) !== undefined) return undefined
@@ -64,10 +66,18 @@ export const verifier = (
     return E.right({ payload, claims: JSON.parse(payload) as object })
   }
 
-  const verify = (token: string, key: string): Evaluation<ValidToken> => {
+  const verify = (token: string, key: string, request: Request): Evaluation<ValidToken> => {
     const compact = readCompact(token)
     if (compact === undefined) return malformedToken
-    const provider = providerOf(compact)
+    const { iss } = compact.claims
+    const found = typeof iss === 'string' ? providers.find(iss, request) : undefined
+    return found instanceof Promise
+      ? found.then((late) => verifyWith(late, compact, key))
+      : verifyWith(found, compact, key)
+  }
+
+  const verifyWith = (found: Provider | undefined, compact: ParsedToken, key: string): Evaluation<ValidToken> => {
+    const provider = found === undefined ? 'issuer' : providerFor(compact, found)
     if (typeof provider === 'string') return E.left(because(invalid, provider))
     const began = provider.keys.begun()
     return andThen(provider.keys.current(), (keys) => {
@@ -82,12 +92,9 @@ export const verifier = (
     })
   }
 
-  // The provider that the token names, if everything but its signature and its expiry is right. Otherwise the cause
-  const providerOf = ({ header, claims }: ParsedToken): Provider | Why => {
-    const { iss } = claims
+  // The provider, if everything but the token's signature and its expiry is right. Otherwise the cause
+  const providerFor = ({ header, claims }: ParsedToken, provider: Provider): Provider | Why => {
     const { b64, alg } = header
-    const provider = typeof iss === 'string' ? providers.get(iss) : undefined
-    if (provider === undefined) return 'issuer'
     if (!isOfType(header, rules.profile)) return 'type'
     // RFC 7797 §7: not allowed in a JWT
     if (b64 !== undefined && b64 !== true) return 'type'
@@ -120,18 +127,18 @@ export const verifier = (
     return E.right({ payload, claims: given })
   }
 
-  if (cache === undefined) return (token) => verify(token, '')
-  return (token) => {
+  if (cache === undefined) return (token, request) => verify(token, '', request)
+  return (token, request) => {
     const key = cacheKey(token)
     const kept = cache.get(key)
-    if (kept !== undefined) {
+    if (kept !== undefined && providers.isCurrent(kept.provider)) {
       const keys = kept.provider.keys.current()
       if (!(keys instanceof Promise) && E.isRight(keys)) {
         const good = isStillValid(kept, keys.right)
         if (good !== undefined) return good
       }
     }
-    return verify(token, key)
+    return verify(token, key, request)
   }
 }
 
@@ -144,12 +151,6 @@ const strings = ['sub', 'jti', 'client_id', 'azp']
 
 const isFilled = (u: unknown): boolean => typeof u === 'string' && u !== ''
 
-// OpenID Connect Core §2: `azp`; RFC 9068 §2.2: `client_id`. Each one that is present must be allowed
-const isAuthorized = ({ azp, client_id }: Json, parties: ReadonlyArray<string>): boolean => {
-  const clients = [azp, client_id].filter((one) => one !== undefined)
-  return clients.length > 0 && clients.every((one) => typeof one === 'string' && parties.includes(one))
-}
-
 // RFC 7800: a token is accepted only if everything that it is bound to is checked
 const isConfirmable = (cnf: unknown, { confirmations, isBindingRequired }: ClaimRules): boolean => {
   if (cnf === undefined) return !isBindingRequired
@@ -161,7 +162,7 @@ const isConfirmable = (cnf: unknown, { confirmations, isBindingRequired }: Claim
  * Why the claims break a rule that does not depend on the time. The issuer is not checked, because it has chosen the
  * keys.
  */
-const refusalByClaims = (claims: Json, audiences: ReadonlyArray<string>, rules: ClaimRules): Why | undefined => {
+const refusalByClaims = (claims: Json, audiences: Provider['audiences'], rules: ClaimRules): Why | undefined => {
   const { cnf, aud, iat, jti, sub, client_id } = claims
   if (!isConfirmable(cnf, rules)) return 'binding'
   if (!isFor(aud, audiences)) return 'audience'

@@ -1,0 +1,258 @@
+/**
+ * Tokens as providers issue them: in another field or a cookie, without an audience, of many tenants, and revoked. The claims of each
+ * row are those that the provider documents.
+ */
+import { fromCookie, fromHeader, fromQuery, UnavailableError } from 'koa-with-auth'
+import { httpIntrospection, httpJwt, type FindIssuer } from 'koa-with-auth/jwt'
+import { describe, expect, it } from 'vitest'
+import { API, identityProvider, seconds, signedWith, signingKey } from '../support/servers/identityProvider.js'
+import { restartable } from '../support/servers/server.js'
+import { tokenSite } from '../support/sites/tokenSite.js'
+
+describe('from', () => {
+  it('a header: Authorization is not read, Vary names the field, and a write of another site passes', async () => {
+    const provider = await identityProvider()
+    const token = await provider.token()
+    const site = await tokenSite(
+      httpJwt({ issuer: provider.issuer, audience: API, from: fromHeader('Cf-Access-Jwt-Assertion') }),
+    )
+    const good = await site.get(undefined, { 'cf-access-jwt-assertion': token })
+    expect([good.status, good.ran]).toEqual([200, 1])
+    expect(good.headers.get('vary')).toMatch(/Cf-Access-Jwt-Assertion/i)
+    const other = await site.get(token)
+    expect([other.status, other.ran, other.challenge]).toEqual([401, 0, 'Bearer realm="api"'])
+    const write = await site.get(
+      undefined,
+      { 'cf-access-jwt-assertion': token, 'sec-fetch-site': 'cross-site' },
+      'POST',
+    )
+    expect([write.status, write.ran]).toEqual([200, 1])
+  })
+
+  it.each([
+    ['a cookie', { from: fromCookie('session') }, (token: string) => ({ cookie: `session=${token}` })],
+    [
+      'a header that a proxy makes of a cookie',
+      { from: fromHeader('X-Jwt'), ambient: true },
+      (token: string) => ({ 'x-jwt': token }),
+    ],
+  ])('%s: a write of another site is refused, and reads pass', async (_case, options, sent) => {
+    const provider = await identityProvider()
+    const site = await tokenSite(httpJwt({ issuer: provider.issuer, audience: API, ...options }))
+    const headers = sent(await provider.token())
+    expect((await site.get(undefined, headers)).ran).toBe(1)
+    const forged = await site.get(undefined, { ...headers, origin: 'https://evil.example' }, 'POST')
+    expect([forged.status, forged.ran]).toEqual([403, 0])
+    expect(forged.text).toContain('CSRF check Failed')
+    const own = await site.get(undefined, { ...headers, 'sec-fetch-site': 'same-origin' }, 'POST')
+    expect([own.status, own.ran]).toEqual([200, 1])
+  })
+
+  it('a query, for EventSource: the response asks for no Referer', async () => {
+    const provider = await identityProvider()
+    const site = await tokenSite(httpJwt({ issuer: provider.issuer, audience: API, from: fromQuery('access_token') }))
+    const answer = await fetch(`${site.url}/me?access_token=${await provider.token()}`)
+    expect(answer.status).toBe(200)
+    expect(answer.headers.get('referrer-policy')).not.toBeNull()
+  })
+
+  it('twice, or something else than a token, is a 401', async () => {
+    const provider = await identityProvider()
+    const site = await tokenSite(httpJwt({ issuer: provider.issuer, audience: API, from: fromCookie('s') }))
+    const token = await provider.token()
+    for (const cookie of [`s=${token}; s=${token}`, 's=', 's="x"', `s=${token} x`]) {
+      const answer = await site.get(undefined, { cookie })
+      expect([cookie.length, answer.status, answer.ran]).toEqual([cookie.length, 401, 0])
+    }
+  })
+
+  it('another function, or a key-bound token, is a TypeError', () => {
+    const base = { issuer: 'https://login.example', audience: API }
+    expect(() => httpJwt({ ...base, from: (() => undefined) as never })).toThrow(/from \}\) must be fromHeader/)
+    const dpop = { spent: { spend: async () => true }, origin: 'https://api.example' }
+    expect(() => httpJwt({ ...base, from: fromCookie('s'), bound: { dpop } })).toThrow(
+      /comes in the Authorization field/,
+    )
+  })
+})
+
+describe('audience: false', () => {
+  it.each<readonly [string, object, number]>([
+    ['Cognito: client_id, and no aud', { aud: undefined, client_id: 'web', token_use: 'access' }, 200],
+    ['Clerk: azp, and no aud', { aud: undefined, azp: 'web', sid: 'sess_1' }, 200],
+    ['Hydra: an empty aud', { aud: [], client_id: 'web', scp: ['read'] }, 200],
+    ['another client', { aud: undefined, client_id: 'other' }, 401],
+    ['another party beside the right client', { aud: undefined, client_id: 'web', azp: 'other' }, 401],
+    ['no client at all', { aud: undefined }, 401],
+    ['an aud that is no string', { aud: 5, client_id: 'web' }, 401],
+  ])('%s: %#', async (_case, claims, status) => {
+    const provider = await identityProvider()
+    const site = await tokenSite(
+      httpJwt({ issuer: provider.issuer, audience: false, authorizedParties: ['web'] as ReadonlyArray<string> }),
+    )
+    const answer = await site.get(await provider.token(claims as never))
+    expect([answer.status, answer.ran]).toEqual([status, status === 200 ? 1 : 0])
+  })
+
+  it('introspection alike: no aud, or an empty one, for the right client', async () => {
+    let says: object = {}
+    const server = await restartable((_req, res) => res.end(JSON.stringify({ active: true, ...says })))
+    const site = await tokenSite(
+      httpIntrospection({
+        endpoint: `${server.origin}/introspect`,
+        client: { id: 'api', secret: 's' },
+        audience: false,
+        authorizedParties: ['web'],
+        cache: false,
+      }),
+    )
+    for (const [answer, status] of [
+      [{ client_id: 'web' }, 200],
+      [{ client_id: 'web', aud: [] }, 200],
+      [{ client_id: 'other' }, 401],
+      [{}, 401],
+    ] as const) {
+      says = answer
+      expect((await site.get('opaque')).status).toBe(status)
+    }
+  })
+
+  it('without authorizedParties it is a TypeError', () => {
+    expect(() => httpJwt({ issuer: 'https://login.example', audience: false })).toThrow(/needs authorizedParties/)
+    expect(() => httpJwt({ issuer: 'https://login.example', audience: false, authorizedParties: [] })).toThrow(
+      TypeError,
+    )
+  })
+})
+
+describe('issuers', () => {
+  const tenants = async () => {
+    const key = await signingKey('ES256', 'shared')
+    let fetched = 0
+    const server = await restartable((_req, res) => {
+      fetched += 1
+      res.end(JSON.stringify({ keys: [key.jwk] }))
+    })
+    const jwksUri = `${server.origin}/keys`
+    const asked: string[] = []
+    const known = new Set(Array.from({ length: 20 }, (_, n) => `https://login.example/tenant-${n}/v2.0`))
+    const issuer: FindIssuer = (iss) => {
+      asked.push(iss)
+      return known.has(iss) ? { issuer: iss, jwksUri } : undefined
+    }
+    const token = (iss: string, over: object = {}) =>
+      signedWith(key, { iss, aud: API, sub: 'anna', iat: seconds(), exp: seconds() + 300, ...over })
+    return { server, issuer, asked, known, token, jwksUri, key, fetched: () => fetched }
+  }
+
+  it('a list that comes from a data base is typed, and an empty one is a TypeError', () => {
+    const list: string[] = ['https://one.example', 'https://two.example']
+    expect(() => httpJwt({ issuer: list, audience: API })).not.toThrow()
+    expect(() => httpJwt({ issuer: [], audience: API })).toThrow(/name at least one issuer/)
+  })
+
+  it('twenty tenants with one address of keys: one fetch, also at once; unknown ones are never fetched', async () => {
+    const { issuer, token, known, fetched } = await tenants()
+    const site = await tokenSite(httpJwt({ issuer, audience: API }))
+    const answers = await Promise.all([...known].map(async (iss) => site.get(await token(iss))))
+    expect(answers.map(({ status }) => status)).toEqual([...known].map(() => 200))
+    expect(fetched()).toBe(1)
+    for (let n = 0; n < 5; n++) {
+      const answer = await site.get(await token(`https://login.example/unknown-${n}/v2.0`))
+      expect([answer.status, answer.ran]).toEqual([401, 0])
+    }
+    expect(fetched()).toBe(1)
+  })
+
+  it('is asked once for a known issuer, and again for an unknown one, so that a new tenant gets in', async () => {
+    const { issuer, asked, token, known } = await tenants()
+    const site = await tokenSite(httpJwt({ issuer, audience: API }))
+    const [first = ''] = known
+    for (let n = 0; n < 3; n++) expect((await site.get(await token(first, { jti: `${n}` }))).status).toBe(200)
+    expect(asked).toEqual([first])
+    const late = 'https://login.example/late/v2.0'
+    expect((await site.get(await token(late))).status).toBe(401)
+    known.add(late)
+    expect((await site.get(await token(late))).status).toBe(200)
+  })
+
+  it('an issuer whose name is not the iss of the token lets nobody in', async () => {
+    const { jwksUri, token, known } = await tenants()
+    const [first = '', second = ''] = known
+    const site = await tokenSite(httpJwt({ issuer: () => ({ issuer: first, jwksUri }), audience: API }))
+    expect((await site.get(await token(second))).status).toBe(401)
+    expect((await site.get(await token(first))).status).toBe(200)
+  })
+
+  it('one that is asynchronous is awaited; one that throws is a 500, and an outage of it a 503', async () => {
+    const { jwksUri, token, known } = await tenants()
+    const [first = ''] = known
+    const late = await tokenSite(httpJwt({ issuer: async (iss) => ({ issuer: iss, jwksUri }), audience: API }))
+    expect((await late.get(await token(first))).status).toBe(200)
+    const bug = await tokenSite(httpJwt({ issuer: async () => Promise.reject(new Error('bug')), audience: API }))
+    expect(await bug.get(await token(first)).then(({ status, ran }) => [status, ran])).toEqual([500, 0])
+    const down = await tokenSite(
+      httpJwt({
+        issuer: () => {
+          throw new UnavailableError('the data base is down')
+        },
+        audience: API,
+      }),
+    )
+    expect(await down.get(await token(first)).then(({ status, ran }) => [status, ran])).toEqual([503, 0])
+  })
+
+  it('keeps a bounded number of tenants', async () => {
+    const { jwksUri, token, asked, fetched } = await tenants()
+    const site = await tokenSite(
+      httpJwt({ issuer: (iss) => (asked.push(iss), { issuer: iss, jwksUri }), audience: API, verified: false }),
+    )
+    const first = 'https://login.example/t-0'
+    await site.get(await token(first))
+    for (let n = 1; n <= 1000; n++) await site.get(await token(`https://login.example/t-${n}`))
+    const before = asked.length
+    await site.get(await token(first))
+    expect(asked.length).toBe(before + 1)
+    expect(fetched()).toBe(1)
+  }, 60_000)
+})
+
+describe('revoked', () => {
+  it('is asked after the signature, at each request; only false lets in', async () => {
+    const provider = await identityProvider()
+    let answer: unknown = false
+    const asked: unknown[] = []
+    const site = await tokenSite(
+      httpJwt({
+        issuer: provider.issuer,
+        audience: API,
+        revoked: ({ jti }) => {
+          asked.push(jti)
+          if (answer instanceof Error) throw answer
+          return (typeof answer === 'function' ? (answer as () => unknown)() : answer) as boolean
+        },
+      }),
+    )
+    const token = await provider.token({ jti: 'j1' })
+    expect((await site.get(token)).status).toBe(200)
+    for (const [next, status] of [
+      [true, 401],
+      [undefined, 401],
+      ['false', 401],
+      [Promise.resolve(true), 401],
+      [Promise.resolve(false), 200],
+      [new Error('bug'), 500],
+      [new UnavailableError('down'), 503],
+      [() => Promise.reject(new UnavailableError('down')), 503],
+      [false, 200],
+    ] as const) {
+      answer = next
+      const got = await site.get(token)
+      expect([String(next), got.status, got.ran]).toEqual([String(next), status, status === 200 ? 1 : 0])
+      if (status === 401) expect(got.challenge).toContain('error="invalid_token"')
+    }
+    const before = asked.length
+    expect((await site.get(`${token.slice(0, -4)}AAAA`)).status).toBe(401)
+    expect(asked.length).toBe(before)
+  })
+})
