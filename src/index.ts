@@ -14,6 +14,7 @@ import * as Challenges from './core/Challenge.js'
 export { authenticator, type Authenticator, type AuthenticatorLike, type PrincipalOf } from './core/Authenticator.js'
 export { allOf, anyOf } from './core/lists.js'
 export { authorize, requireScopes, type AuthorizeOptions, type RequireScopesOptions } from './core/authorize.js'
+export { owned, unchecked, type OwnedOptions } from './core/owned.js'
 export type { Principal } from './core/map.js'
 export { optional } from './core/optional.js'
 export { UnavailableError } from './core/Result.js'
@@ -23,7 +24,16 @@ export type { Guess } from './guesses/Guess.js'
 export type { Limiter, Limiters } from './guesses/Limiter.js'
 export { also, type Also, type Requirement } from './core/Requirement.js'
 export type { AuthenticatorOptions } from './core/Authenticator.js'
-export type { AllOf, AnyOf, Description, Leaf, Optional, Scoped } from './core/Description.js'
+export type {
+  AllOf,
+  AnyOf,
+  Description,
+  Leaf,
+  ObjectRule,
+  Optional,
+  Scoped,
+  UncheckedParameter,
+} from './core/Description.js'
 export type {
   ApiKeyScheme,
   HttpScheme,
@@ -46,6 +56,7 @@ export type {
   InsufficientReason,
   Invalid,
   Malformed,
+  NotFound,
   PlainExpired,
   PlainInvalid,
   Raised,
@@ -119,6 +130,8 @@ export type { AuthError as AnyAuthError } from './core/AuthError.js'
 /** TypeScript writes it for `Challenge`. */
 export type { Challenge as AuthChallenge } from './core/Challenge.js'
 export type { Granted } from './core/granted.js'
+export type { Found, ObjectsRequest } from './core/owned.js'
+export type { Finds, Objects, ObjectsOf } from './core/Exchange.js'
 export type { Tagged, Together } from './core/lists.js'
 export type { AnonymousOf, Evaluation, PrincipalFromAnswer } from './core/Result.js'
 export type { Remembered } from './guesses/remembered.js'

@@ -4,13 +4,8 @@ import addFormats from 'ajv-formats'
 import { AuthError, defaultErrorMapper, httpBearer, withAuth } from 'koa-with-auth'
 import Router from '@koa/router'
 import { describe, expect, it } from 'vitest'
-import {
-  insufficientAuthentication,
-  unfinished,
-  unfinishedReasons,
-  unproven,
-  type UnfinishedReason,
-} from '../../src/core/AuthError.js'
+import { insufficientAuthentication, unfinished, unproven } from '../../src/core/AuthError.js'
+import { unfinishedReasons, type UnfinishedReason } from '../../src/core/UnfinishedReason.js'
 import { tried } from '../../src/koa/respond.js'
 import { openApi } from 'koa-with-auth/openapi'
 import { mockRequest } from 'koa-with-auth/testing'

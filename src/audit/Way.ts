@@ -5,24 +5,25 @@
  * It says less than a description, but enough to compare which callers two policies let in.
  */
 import {
-  alternativesOf,
   challengesOf,
   children,
   distinctScopes,
   schemeOf,
-  type CredentialDemand,
   type Description,
   type Leaf,
+  type ObjectRule,
   type Scoped,
   type SecurityScheme,
 } from '../core/Description.js'
+import { alternativesOf, type CredentialDemand } from '../core/Alternative.js'
 
 /**
  * A description in words, such as `bearer, or API key in header X-API-Key`. Different trees have different words: a
  * group within another one is in parentheses. The words say what a client sends, and what must have been granted. They
  * cannot say what a hook decides.
  */
-export const inWords = (description: Description): string => {
+export const inWords = (whole: Description): string => {
+  const description = demandIn(whole)
   switch (description._tag) {
     case 'Leaf':
       return leafInWords(description)
@@ -35,6 +36,8 @@ export const inWords = (description: Description): string => {
     case 'Optional':
       return `${description.lenient ? 'lenient' : 'optional'} ${unit(description.member)}`
     case 'Scoped':
+      if (description.object !== undefined)
+        return `${objectOwner(description.member)}; ${objectInWords(description.object)}`
       return `${unit(description.member)} ${conditionInWords(description)}`
   }
 }
@@ -44,11 +47,26 @@ const conditionInWords = ({ scopes, decidedBy, authentication }: Scoped): string
     ? `with scopes ${scopes.join(', ')}`
     : `authorized by ${decidedBy ?? (authentication === undefined ? 'a function' : 'an authentication')}`
 
+/** An object that a parameter names, in words. */
+export const objectInWords = ({ name, param }: ObjectRule): string => `${name} by :${param}`
+
+// Objects follow what is asked for; alternatives are one unit
+const objectOwner = (description: Description): string =>
+  isAlternatives(demandIn(description)) ? parenthesized(description) : inWords(description)
+
+// `unchecked` demands nothing
+const demandIn = (description: Description): Description =>
+  description._tag === 'Scoped' && description.unchecked !== undefined ? demandIn(description.member) : description
+
 const parenthesized = (description: Description): string => `(${inWords(description)})`
 
 // As a part of something else: in parentheses if it has conditions of its own, or commas
-const unit = (description: Description): string =>
-  isAlternatives(description) || description._tag === 'Scoped' ? parenthesized(description) : inWords(description)
+const unit = (whole: Description): string => {
+  const description = demandIn(whole)
+  return isAlternatives(description) || description._tag === 'Scoped'
+    ? parenthesized(description)
+    : inWords(description)
+}
 
 const isAlternatives = (description: Description): boolean =>
   description._tag === 'AnyOf' && !description.firstPresent && description.members.length > 1

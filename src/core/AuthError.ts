@@ -37,6 +37,7 @@ import type * as ord from 'fp-ts/lib/Ord.js'
 import type { Ordering } from 'fp-ts/lib/Ordering.js'
 import type * as semigroup from 'fp-ts/lib/Semigroup.js'
 import type { Challenge } from './Challenge.js'
+import { unfinishedReasons, type UnfinishedReason } from './UnfinishedReason.js'
 import { deepFreeze, frozenCopy } from './data.js'
 import { checkOptions, list, maybe, nonEmpty, type Check, type Checks } from './options.js'
 
@@ -126,23 +127,6 @@ export type Why =
   | 'user'
   | 'partial'
   | 'hook'
-
-/**
- * Why a sign-in was not finished (`koa-with-auth/sign-in`).
- *
- * | reason           | meaning                                                               | status |
- * |------------------|-----------------------------------------------------------------------|--------|
- * | `unknown`        | the handle is unknown, forged, of another browser, or was used already | 400    |
- * | `late`           | it was begun too long ago                                             | 400    |
- * | `declined`       | the user cancelled it                                                 | 400    |
- * | `provider`       | what the provider sent is wrong                                       | 400    |
- * | `wrong`          | the code is wrong                                                     | 403    |
- * | `anotherUser`    | another user began it, or it proves another user                      | 403    |
- * | `anotherBrowser` | it was begun in another browser                                       | 403    |
- * | `noAccount`      | the application signs in no user for this proof                       | 403    |
- */
-export type UnfinishedReason =
-  'unknown' | 'late' | 'declined' | 'provider' | 'wrong' | 'anotherUser' | 'anotherBrowser' | 'noAccount'
 
 /** No credentials of this kind were sent. */
 export interface Absent extends Failure<'absent'> {}
@@ -290,23 +274,6 @@ export const notFound: AuthError = deepFreeze({ _tag: 'notFound' })
 /** @internal What `owned` answers: the object of this name is not for this caller. */
 export const refusedObject = (object: string, status: 403 | 404): AuthError =>
   deepFreeze({ _tag: status === 404 ? 'notFound' : 'insufficient', object })
-
-/** @internal What each reason of an unfinished sign-in is: its failure, and the status that answers it. */
-export const unfinishedReasons: {
-  readonly [Reason in UnfinishedReason]: {
-    readonly failure: 'invalid' | 'expired' | 'insufficient'
-    readonly status: 400 | 403
-  }
-} = {
-  unknown: { failure: 'invalid', status: 400 },
-  late: { failure: 'expired', status: 400 },
-  declined: { failure: 'invalid', status: 400 },
-  provider: { failure: 'invalid', status: 400 },
-  wrong: { failure: 'invalid', status: 403 },
-  anotherUser: { failure: 'insufficient', status: 403 },
-  anotherBrowser: { failure: 'insufficient', status: 403 },
-  noAccount: { failure: 'insufficient', status: 403 },
-}
 
 /** @internal A sign-in that was not finished. */
 export const unfinished = (reason: UnfinishedReason): AuthError =>

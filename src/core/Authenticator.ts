@@ -25,21 +25,13 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type * as RTE from 'fp-ts/lib/ReaderTaskEither.js'
 import type { Request } from 'koa'
-import { newAttempt, knownExchange, settingsOf, type Attempt } from './Exchange.js'
+import { newAttempt, knownExchange, settingsOf, showObjects, type Attempt } from './Exchange.js'
 import * as AuthErrors from './AuthError.js'
 import { absent, forged as forgedError, invalid as invalidError, type AuthError } from './AuthError.js'
 import { make as challengeOf, type Challenge } from './Challenge.js'
 import { AnyCredentials, causeOf } from './Credentials.js'
 import { isForged } from './CrossOrigin.js'
 import * as Descriptions from './Description.js'
-import {
-  constantFailure,
-  withChallenges,
-  isAmbient,
-  noted,
-  type Description,
-  type SecurityScheme,
-} from './Description.js'
 import {
   andThen,
   finishedResult,
@@ -75,14 +67,14 @@ import {
  * browser send the credential. `invalid` and `forged` are made once, so that the responder can reuse their responses.
  */
 export const finishingHookResult = (
-  description: Description,
-  ambient = isAmbient(description),
+  description: Descriptions.Description,
+  ambient = Descriptions.isAmbient(description),
 ): ((result: Result<unknown>, request: Request) => Result<unknown>) => {
-  const invalid = constantFailure(description, invalidError)
+  const invalid = Descriptions.constantFailure(description, invalidError)
   const failure = (result: E.Left<AuthError>): Result<unknown> =>
-    result === refused ? invalid : E.left(withChallenges(description, result.left))
+    result === refused ? invalid : E.left(Descriptions.withChallenges(description, result.left))
   if (!ambient) return (result) => (E.isLeft(result) ? failure(result) : result)
-  const forged = constantFailure(description, forgedError)
+  const forged = Descriptions.constantFailure(description, forgedError)
   return (result, request) => {
     if (E.isLeft(result)) return failure(result)
     return !isAnonymous(result) && isForged(request, settingsOf(request)) ? forged : result
@@ -92,9 +84,9 @@ export const finishingHookResult = (
 /** The options of a kind of authenticator. The built-in kinds are made with the same options. */
 export interface AuthenticatorOptions<X, C, R> {
   /** How OpenAPI lists it. */
-  readonly scheme?: SecurityScheme | undefined
+  readonly scheme?: Descriptions.SecurityScheme | undefined
   /** Returns the scheme, if it depends on the application. Called without a request if the document is made without one. */
-  readonly schemeFor?: ((request?: Request) => SecurityScheme) | undefined
+  readonly schemeFor?: ((request?: Request) => Descriptions.SecurityScheme) | undefined
   /** What OpenAPI calls the scheme: letters, digits, `.`, `-` and `_`. Without it a name is derived. */
   readonly schemeName?: string | undefined
   /** What the audit says that the principal must be, such as `a superuser`. */
@@ -249,6 +241,8 @@ const withNode = <P>({ description, decide }: Halves<P>, own: Node): Authenticat
 const decideApart = <P>(decide: Decide<P>, attempt: Attempt): Evaluation<P> =>
   andThen(decide(attempt), (result) => {
     const guards = knownExchange(attempt.request.ctx)?.attempt
+    // what it found belongs to its own decision
+    if (attempt.objects !== undefined) showObjects(attempt, guards?.objects)
     if (E.isLeft(result) || guards?.request !== attempt.request) return result
     guards.token = attempt.token ?? guards.tokenAhead
     guards.letIn = result.right
@@ -361,7 +355,7 @@ const ofKind = <X, C, R>(kind: AuthenticatorOptions<X, C, R>, f?: Function): Aut
     ambient,
     ...(extract !== anything && { isSent: (request) => O.isSome(extract(request)) }),
   }
-  if (f !== undefined) noted(leaf, { decidedBy: functionName(f), functions: [[functionName(f), f]] })
+  if (f !== undefined) Descriptions.noted(leaf, { decidedBy: functionName(f), functions: [[functionName(f), f]] })
   const reading = extract === anything ? undefined : { extract, decode }
   const finishResult = finishingHookResult(leaf)
   const absent = Descriptions.constantFailure(leaf, AuthErrors.absent)

@@ -158,6 +158,25 @@ export interface Scoped extends LeafNotes {
   readonly scopes: ReadonlyArray<string>
   /** How the user of the token must have authenticated (RFC 9470). */
   readonly authentication?: NeededAuthentication
+  /** The object of the path that must be for the caller. */
+  readonly object?: ObjectRule
+  /** The parameter that names no object. Then nothing is demanded. */
+  readonly unchecked?: UncheckedParameter
+}
+
+/** An object that a parameter of the path names: `owned`. */
+export interface ObjectRule {
+  readonly name: string
+  /** The parameter. */
+  readonly param: string
+  /** The status of the answer if the object is not for the caller. One that is not there is always a 404. */
+  readonly refuse: 403 | 404
+}
+
+/** A parameter that names no object, or that the handler checks: `unchecked`. */
+export interface UncheckedParameter {
+  readonly param: string
+  readonly reason: string
 }
 
 /** Alternatives as one node: nested alternatives are flattened, so that `alt` is associative here, too. */
@@ -209,6 +228,18 @@ export const children = (description: Description): ReadonlyArray<Description> =
       return [description.member]
   }
 }
+
+/** The conditions about objects and parameters in a tree, the innermost first. */
+export const objectConditionsIn = (description: Description): ReadonlyArray<Scoped> => [
+  ...children(description).flatMap(objectConditionsIn),
+  ...(description._tag === 'Scoped' && (description.object ?? description.unchecked) !== undefined
+    ? [description]
+    : []),
+]
+
+/** The objects that a tree finds, the innermost first. */
+export const objectsIn = (description: Description): ReadonlyArray<ObjectRule> =>
+  objectConditionsIn(description).flatMap(({ object }) => object ?? [])
 
 /** The scheme of a leaf. If it depends on the application, the request says which application it is. */
 export const schemeOf = (leaf: Leaf, request?: Request): SecurityScheme | undefined =>
@@ -324,95 +355,6 @@ export const withChallenges = (description: Description, error: AuthError): Auth
     return raised(cause)
   }
 }
-
-/** One credential of an alternative, and what must have been granted to it. */
-export interface CredentialDemand {
-  readonly leaf: Leaf
-  readonly scopes: ReadonlyArray<string>
-  /** What else decides about it, in words: the notes of the leaf and of the nodes around it, the innermost first. */
-  readonly wrappers: ReadonlyArray<string>
-  /** The names of the functions that must allow the principal, too (`authorize`), the innermost first. */
-  readonly authorizations: ReadonlyArray<string>
-}
-
-/**
- * One way in: credentials that are sent together, and what else must hold. OpenAPI, the audit, the policy file and
- * debugging list alternatives.
- */
-export interface Alternative {
-  /** Empty if anonymous callers pass. */
-  readonly demands: ReadonlyArray<CredentialDemand>
-  /** Whether bad credentials count as none (`lenient`), so that no caller is refused. */
-  readonly admitsAnything: boolean
-  /** Whether a plain function may refuse it, itself or before it in a list. Such a function is never absent. */
-  readonly mayBeRefused: boolean
-}
-
-const noDemands: Alternative = { demands: [], admitsAnything: false, mayBeRefused: false }
-
-/** The alternatives of a description, in the order tried: its disjunctive normal form. */
-export const alternativesOf = (description: Description): ReadonlyArray<Alternative> => {
-  const { _tag, wrappers } = description
-  if (_tag === 'Leaf') {
-    return [
-      { ...noDemands, demands: [{ leaf: description, scopes: [], wrappers: wrappers ?? [], authorizations: [] }] },
-    ]
-  }
-  const alternatives = combinedAlternatives(description)
-  return wrappers === undefined ? alternatives : alternatives.map((alternative) => wrapped(alternative, wrappers))
-}
-
-const combinedAlternatives = (description: Exclude<Description, Leaf>): ReadonlyArray<Alternative> => {
-  switch (description._tag) {
-    case 'AnyOf':
-      return description.members.flatMap((member, at, members) =>
-        members.slice(0, at).some(hasFunction) ? alternativesOf(member).map(refusable) : alternativesOf(member),
-      )
-    case 'AllOf':
-      return description.members.map(alternativesOf).reduce(product, [noDemands])
-    case 'Optional':
-      return [...alternativesOf(description.member), withoutCredentials(description)]
-    case 'Scoped':
-      return alternativesOf(description.member).map((alternative) => scoped(alternative, description))
-  }
-}
-
-const wrapped = (alternative: Alternative, added: ReadonlyArray<string>): Alternative => ({
-  ...alternative,
-  demands: alternative.demands.map((demand, _at, { length }) => ({
-    ...demand,
-    wrappers: [...demand.wrappers, ...added.map((words) => ofAll(length, words))],
-  })),
-})
-
-// What decides about several credentials together is noted at each of them, and is another condition than one for each
-const ofAll = (count: number, words: string): string => (count > 1 ? `${words} (of all ${count})` : words)
-
-const withoutCredentials = ({ member, lenient }: Optional): Alternative =>
-  lenient ? { ...noDemands, admitsAnything: true } : { ...noDemands, mayBeRefused: hasFunction(member) }
-
-// What a plain function reads is unknown, so it counts as sent
-const hasFunction = (description: Description): boolean => leaves(description).some((leaf) => leaf.isSent === undefined)
-
-const refusable = (one: Alternative): Alternative => (one.demands.length > 0 ? one : { ...one, mayBeRefused: true })
-
-const product = (some: ReadonlyArray<Alternative>, others: ReadonlyArray<Alternative>): ReadonlyArray<Alternative> =>
-  some.flatMap((one) =>
-    others.map((other) => ({
-      demands: [...one.demands, ...other.demands],
-      admitsAnything: one.admitsAnything || other.admitsAnything,
-      mayBeRefused: one.mayBeRefused || other.mayBeRefused,
-    })),
-  )
-
-const scoped = (alternative: Alternative, { scopes, decidedBy = 'a function' }: Scoped): Alternative => ({
-  ...alternative,
-  demands: alternative.demands.map((demand, _at, { length }) => ({
-    ...demand,
-    scopes: distinctScopes([...demand.scopes, ...scopes]),
-    authorizations: scopes.length > 0 ? demand.authorizations : [...demand.authorizations, ofAll(length, decidedBy)],
-  })),
-})
 
 /**
  * What OpenAPI calls the scheme of a kind: the name that its author gave, or one that is derived from the scheme. It is

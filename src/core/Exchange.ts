@@ -32,6 +32,36 @@ export interface Attempt {
   tokenAhead: unknown
   /** @internal The principal that an authenticator let in last that such a function called. */
   letIn: unknown
+  /** @internal What `owned` has found, by name. A part of the tree that goes on without it restores what was there. */
+  objects: Objects | undefined
+  /** @internal The parameters of the route that runs; `undefined` outside of a guard, where those of the context count. */
+  parameters: Parameters | undefined
+  /** @internal Whether the object was there that `owned` refused last; only for records. */
+  isFound: boolean
+}
+
+/** Objects by the names that `owned` gave them, without a prototype. */
+export type Objects = Readonly<Record<string, unknown>>
+
+/**
+ * An authenticator that also finds objects (`owned`), by their names. They are in `ctx.request.objects` if it lets in.
+ */
+export interface Finds<O> {
+  /** Only a type: no such property exists. */
+  readonly finds?: O
+}
+
+/** The objects that an authenticator finds; `unknown` if it finds none. */
+export type ObjectsOf<M> = M extends Finds<infer O> ? O : unknown
+
+/** Parameters of a path, decoded, without a prototype. */
+export type Parameters = Readonly<Record<string, string>>
+
+/** @internal What finds later objects, and conditions, read: `request.objects`. */
+export const showObjects = (attempt: Attempt, objects: Objects | undefined): void => {
+  attempt.objects = objects
+  const request: Request & { objects?: Objects | undefined } = attempt.request
+  request.objects = objects
 }
 
 /** @internal A guess that is counted, unless a kind later knows its credential. */
@@ -61,6 +91,9 @@ export const newAttempt = (request: Request): Attempt => ({
   token: undefined,
   tokenAhead: undefined,
   letIn: undefined,
+  objects: undefined,
+  parameters: undefined,
+  isFound: false,
 })
 
 /**
@@ -98,6 +131,8 @@ export interface Exchange {
   token: unknown
   /** What is told, before the response is sent, whether the operation did its work, see `webhooks/deliveries.ts`. */
   outcomes: Array<Outcome> | undefined
+  /** The objects that the operation runs with. */
+  objects: Objects | undefined
 }
 
 /** @internal Is called with whether the operation ran, and answered with a 2xx. It never rejects. */
@@ -129,6 +164,7 @@ export const exchangeOf = (ctx: object): Exchange => {
     verified: undefined,
     token: undefined,
     outcomes: undefined,
+    objects: undefined,
   })
 }
 

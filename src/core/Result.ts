@@ -206,6 +206,21 @@ export const fromAnswer = (answer: unknown): Evaluation<unknown> => {
 }
 
 /**
+ * @internal The same for what a look-up returned. A truthy value is the object, also `{}` and `[]`. Options, Eithers and tasks are
+ * unwrapped. A prototype or a method that every object inherits was not found: `table['__proto__']`.
+ */
+export const fromLookup = (answer: unknown): Evaluation<unknown> => {
+  if (typeof answer !== 'object' || answer === null) return fromAnswer(answer)
+  if (isThenable(answer)) return toPromise(answer).then(fromLookup, failed)
+  try {
+    if (isPrototype(answer)) return refused
+    return isErrorObject(answer) || isWrapped(answer) ? fromAnswer(answer) : E.right(answer)
+  } catch (error) {
+    return failed(error)
+  }
+}
+
+/**
  * @internal The result of a hook's answer, completed by `conclude`, which must not throw. An asynchronous answer takes one promise more,
  * where `andThen(fromAnswer(answer), ...)` would take two.
  */
@@ -284,6 +299,14 @@ const isMadeByFpTs = (answer: object, payload: string): boolean => {
   const ours = payload === none ? '_tag' : payload
   for (const key of Reflect.ownKeys(answer)) if (key !== '_tag' && key !== ours && key !== anonymousMark) return false
   return isOwnData(answer, '_tag') && isOwnData(answer, ours)
+}
+
+// Otherwise it is data that happens to hold a `_tag`
+const isWrapped = (answer: object): boolean => {
+  if (!('_tag' in answer)) return false
+  if (isAuthError(answer)) return hasExactKeys(answer)
+  const payload = payloads.get(answer._tag)
+  return payload !== undefined && isMadeByFpTs(answer, payload)
 }
 
 const isOwnData = (answer: object, key: string): boolean =>

@@ -5,8 +5,9 @@
  */
 import { STATUS_CODES } from 'node:http'
 import type { Request } from 'koa'
-import { unfinishedReasons, type AuthError } from './AuthError.js'
+import type { AuthError } from './AuthError.js'
 import type { CrossOriginPolicy } from './CrossOrigin.js'
+import { unfinishedReasons } from './UnfinishedReason.js'
 import { deepFreeze, ownField } from './data.js'
 import { checkHook, checkOptions, declareFactory, hook, maybe, type Checks } from './options.js'
 

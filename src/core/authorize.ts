@@ -21,6 +21,7 @@ import {
   type Authenticator,
   type Halves,
 } from './Authenticator.js'
+import type { Finds } from './Exchange.js'
 import type { Challenge } from './Challenge.js'
 import {
   constantFailure,
@@ -173,7 +174,7 @@ export function authorize<A>(
   f: (principal: A, request: Request) => boolean | Promise<boolean>,
   options?: AuthorizeOptions,
   // in a pipe, `A` is inferred from `Authenticator<A>`; a condition on a wider type keeps the type `B` of the principal
-): <B extends A>(self: Authenticator<B> & Authenticator<A>) => Authenticator<B>
+): <B extends A, O = unknown>(self: Authenticator<B> & Authenticator<A> & Finds<O>) => Authenticator<B> & Finds<O>
 export function authorize(
   f: Decide,
   options: AuthorizeOptions = {},
@@ -287,8 +288,8 @@ const scopesIn = (granted: unknown): ReadonlySet<unknown> => {
 declareFactory('authorize', authorize)
 declareFactory('requireScopes', requireScopes)
 
-/** Throws a TypeError if anonymous callers pass, because they cannot be allowed anything. */
-const checkDemanding = (caller: string, description: Description): void => {
+/** @internal Throws a TypeError if anonymous callers pass, because they cannot be allowed anything. */
+export const checkDemanding = (caller: string, description: Description): void => {
   if (admitsAnonymous(description))
     throw new TypeError(`${caller}: a is optional; write optional(${caller.slice(0, -3)}(a))`)
 }

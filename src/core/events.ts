@@ -3,7 +3,8 @@
  */
 import { createHash } from 'node:crypto'
 import { channel, type Channel } from 'node:diagnostics_channel'
-import type { AuthError, UnfinishedReason, Why } from './AuthError.js'
+import type { AuthError, Why } from './AuthError.js'
+import type { UnfinishedReason } from './UnfinishedReason.js'
 
 interface Changed {
   /** The id of the key, as `issue` returned it. */

@@ -2,7 +2,7 @@
  * Alternatives: a list is tried in order, and an object also reports which member passed.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Attempt } from './Exchange.js'
+import { showObjects, type Attempt, type Objects } from './Exchange.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
 import {
@@ -71,10 +71,12 @@ const firstPassing = (members: ReadonlyArray<Authenticator<unknown>>): Halves =>
   const isOptional = members.slice(-1).some(({ description }) => admitsAnonymous(description))
 
   const from = (at: number, attempt: Attempt): Evaluation<unknown> => {
-    const { token } = attempt
+    const { token, objects } = attempt
     const evaluation = decides[at]!(attempt)
     if (at === last) return evaluation
-    return evaluation instanceof Promise ? later(evaluation, at, attempt, token) : goOn(evaluation, at, attempt, token)
+    return evaluation instanceof Promise
+      ? later(evaluation, at, attempt, token, objects)
+      : goOn(evaluation, at, attempt, token, objects)
   }
   // Apart, so that a sync decision makes no closure
   const later = (
@@ -82,10 +84,18 @@ const firstPassing = (members: ReadonlyArray<Authenticator<unknown>>): Halves =>
     at: number,
     attempt: Attempt,
     token: unknown,
-  ): Evaluation<unknown> => evaluation.then((first) => goOn(first, at, attempt, token))
-  const goOn = (first: Result<unknown>, at: number, attempt: Attempt, token: unknown): Evaluation<unknown> => {
+    objects: Objects | undefined,
+  ): Evaluation<unknown> => evaluation.then((first) => goOn(first, at, attempt, token, objects))
+  const goOn = (
+    first: Result<unknown>,
+    at: number,
+    attempt: Attempt,
+    token: unknown,
+    objects: Objects | undefined,
+  ): Evaluation<unknown> => {
     if (E.isRight(first) || AuthErrors.stops(first.left)) return first
     attempt.token = token
+    if (attempt.objects !== objects) showObjects(attempt, objects)
     const before = first.left
     if (isOptional && before._tag !== 'absent' && !isSent(rests[at + 1]!, attempt.request)) {
       return collect(before, bare[at + 1]!, at)
@@ -295,11 +305,12 @@ const firstSent = (members: ReadonlyArray<Authenticator<unknown>>): Halves => {
     const decide = decides[at]
     // a group has a member, so there is at least one failure
     if (decide === undefined) return E.left({ ...AuthErrors.absent, branches: before })
-    const { token } = attempt
+    const { token, objects } = attempt
     const goOn = (result: E.Either<AuthError, unknown>): Evaluation<unknown> => {
       if (E.isRight(result)) return result
       const error = result.left
       attempt.token = token
+      if (attempt.objects !== objects) showObjects(attempt, objects)
       const branches = [...before, ...AuthErrors.branchesOf(error)]
       if (error._tag === 'absent') return from(at + 1, branches, attempt)
       // after an outage no other challenge is offered, because no caller can be let in now

@@ -7,7 +7,7 @@
  * absent, so `optional` of one does not admit anonymous callers.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Attempt } from './Exchange.js'
+import { showObjects, type Attempt, type Objects } from './Exchange.js'
 import { anonymous, type Result } from './Result.js'
 import type { AuthError } from './AuthError.js'
 import {
@@ -25,9 +25,15 @@ const unless =
   (factory: string, passes: (error: AuthError) => boolean, lenient: boolean) =>
   <M extends AuthenticatorLike>(member: M): Authenticator<PrincipalOf<M> | undefined> => {
     checkMember(`${factory}(a)`, member)
-    const excuse = (result: Result<unknown>, attempt: Attempt, token: unknown): Result<unknown> => {
+    const excuse = (
+      result: Result<unknown>,
+      attempt: Attempt,
+      token: unknown,
+      objects: Objects | undefined,
+    ): Result<unknown> => {
       if (E.isRight(result) || !passes(result.left)) return result
       attempt.token = token
+      if (attempt.objects !== objects) showObjects(attempt, objects)
       return anonymous
     }
     const optionally = ([self]: readonly [Authenticator<unknown>]): Halves => {
@@ -35,11 +41,11 @@ const unless =
       return {
         description: { _tag: 'Optional', member: self.description, lenient },
         decide: (attempt) => {
-          const { token } = attempt
+          const { token, objects } = attempt
           const evaluation = decide(attempt)
           return evaluation instanceof Promise
-            ? evaluation.then((late) => excuse(late, attempt, token))
-            : excuse(evaluation, attempt, token)
+            ? evaluation.then((late) => excuse(late, attempt, token, objects))
+            : excuse(evaluation, attempt, token, objects)
         },
       }
     }

@@ -22,6 +22,7 @@ import {
 } from './Authenticator.js'
 import { leaves, schemeNameOf, wrappedBy, type Description } from './Description.js'
 import { deepFreeze } from './data.js'
+import { showObjects } from './Exchange.js'
 import { functionName } from './functionName.js'
 import { keepingScopes } from './granted.js'
 import { checkMember, checkHook, declareFactory, positive } from './options.js'
@@ -116,13 +117,14 @@ export const recoverUnavailable = <R>(f: (request: Request, error: Unavailable) 
     // The cross-site check runs for a plain function. An authenticator has run it already
     const finishResult = finishingHookResult(description, !isAuthenticator(f))
     const recovered: Decide = (attempt) => {
-      const { request, token } = attempt
+      const { request, token, objects } = attempt
       return andThen(decide(attempt), (result) => {
         if (E.isRight(result) || result.left._tag !== 'unavailable') return result
         const error = result.left
         attempt.isRecovered = true
         attempt.token = token
         attempt.tokenAhead = token
+        if (attempt.objects !== objects) showObjects(attempt, objects)
         return andThen(
           answerTo(() => f(request, error)),
           (recovered) => finishResult(recovered, request),

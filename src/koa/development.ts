@@ -7,7 +7,8 @@
  * their routes have changed.
  */
 import { debuglog } from 'node:util'
-import { alternativesOf, schemeNameOf } from '../core/Description.js'
+import { schemeNameOf } from '../core/Description.js'
+import { alternativesOf } from '../core/Alternative.js'
 import { foreignOrigins } from '../core/CrossOrigin.js'
 import { effective, type Requirement } from '../core/Requirement.js'
 import { decisions, type Decision } from '../core/events.js'

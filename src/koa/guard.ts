@@ -5,6 +5,8 @@
  * a hook changed on the response, and admits or refuses. `next()` is called after the Either is folded, so a handler
  * that fails never looks like failed authentication. The guard is in the layer of its route, so no path is matched
  * again.
+ *
+ * What `owned` has found is in `ctx.request.objects`, as long as the operation runs.
  */
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
@@ -13,12 +15,13 @@ import type { Context, Middleware, Next } from 'koa'
 import type { AuthError } from '../core/AuthError.js'
 import type { Authenticator } from '../core/Authenticator.js'
 import { effective, type Requirement } from '../core/Requirement.js'
-import { newAttempt, exchangeOf, type Exchange } from '../core/Exchange.js'
+import { newAttempt, exchangeOf, type Attempt, type Exchange, type Objects, type Parameters } from '../core/Exchange.js'
 import { withCode } from '../core/data.js'
 import { handlerOf, httpStatusOf, type Settings } from '../core/Settings.js'
 import { decisions } from '../core/events.js'
 import { concludedInTime } from '../core/outage.js'
 import { lateGuardAt, warnOfLateSettings } from './misplaced.js'
+import { checkObjects, parameterReaderOf, runningLayer } from './parameters.js'
 import { markGuard, type GuardProperties, type GuardSource, type ThenMiddleware } from './layer.js'
 import { respondFailure, respondEarly, restore, take } from './respond.js'
 import { applyHeaders, guardHeadersOf, type GuardHeaders } from './responseHeaders.js'
@@ -80,8 +83,8 @@ const recordReader = (): ((ctx: Context) => Exchange) => {
  * another layer ran before in this request.
  */
 const enterOperation = (ctx: Context, exchange: Exchange): boolean => {
-  const layers: ReadonlyArray<Layer> = ctx['matched'] ?? []
-  if (!isRunning(layers, ctx['routerPath'])) {
+  if (runningLayer(ctx) === undefined) {
+    const layers: ReadonlyArray<Layer> = ctx['matched'] ?? []
     const isRouted = layers.some(({ methods }) => methods.includes(ctx.method))
     if (isRouted && ctx['routerPath'] === undefined) throw misplaced(`withAuth(a): ${tooOld}`)
     return runsOutside()
@@ -94,12 +97,6 @@ const enterOperation = (ctx: Context, exchange: Exchange): boolean => {
   }
   exchange.captures = captures
   return before !== undefined
-}
-
-// A layer without methods is `use` middleware
-const isRunning = (layers: ReadonlyArray<Layer>, path: unknown): boolean => {
-  for (const layer of layers) if (layer.path === path && layer.methods.length > 0) return true
-  return false
 }
 
 /** Middleware that enforces a requirement. */
@@ -121,7 +118,7 @@ const admitAnyone = (levels: ReadonlyArray<string>): Enforce => {
     const exchange = read(ctx)
     const isNested = enterOperation(ctx, exchange)
     if (decisions.hasSubscribers) recordPublic(ctx, levels)
-    return runAs(ctx, exchange, undefined, undefined, isNested, asOperation(ctx, exchange, next))
+    return runAs(ctx, exchange, undefined, nothing, isNested, asOperation(ctx, exchange, next))
   }
 }
 
@@ -132,17 +129,13 @@ const enforceAuthenticator = (
 ): Enforce => {
   const decide = deciding(authenticator, levels)
   const read = recordReader()
-  if (then.length === 0) {
-    return (ctx, next) => {
-      const exchange = read(ctx)
-      return decide(ctx, exchange, asOperation(ctx, exchange, next), enterOperation(ctx, exchange))
-    }
-  }
-  const run = runAfterGuard(then)
+  const parametersOf = parameterReaderOf(authenticator.description)
+  const run = then.length === 0 ? undefined : runAfterGuard(then)
   return (ctx, next) => {
     const exchange = read(ctx)
-    const runThen = () => run(ctx, next)
-    return decide(ctx, exchange, asOperation(ctx, exchange, runThen), enterOperation(ctx, exchange))
+    const runThen = run === undefined ? next : () => run(ctx, next)
+    const isNested = enterOperation(ctx, exchange)
+    return decide(ctx, exchange, asOperation(ctx, exchange, runThen), isNested, parametersOf?.(ctx))
   }
 }
 
@@ -188,34 +181,49 @@ const notingErrors =
 type EarlyRefusal = (ctx: Context) => number | undefined
 
 /** A decision, and what follows from it. */
-type Decide = (ctx: Context, exchange: Exchange, next: Next, isNested: boolean) => Promise<unknown>
+type Decide = (
+  ctx: Context,
+  exchange: Exchange,
+  next: Next,
+  isNested: boolean,
+  parameters?: Parameters,
+) => Promise<unknown>
 
 /**
  * The decision of a guard without the check of its place. Upgrades use it, too. `isNested`: whether a guard around this
- * one has let the caller in. `refuseEarly` can refuse further requests before they are read.
+ * one has let the caller in. `refuseEarly` can refuse further requests before they are read. `parameters`: those of the path that
+ * `owned` reads.
  */
 export const deciding = (
   authenticator: Authenticator<unknown>,
   levels: ReadonlyArray<string>,
   refuseEarly?: EarlyRefusal,
 ): Decide => {
+  checkObjects(authenticator.description)
   const { whenAdmitted, whenRefused } = guardHeadersOf(authenticator.description)
   const recorder = decisionRecorder(authenticator, levels)
 
-  const proceed = (ctx: Context, exchange: Exchange, next: Next, isNested: boolean, result: Result, token: unknown) => {
+  const proceed = (
+    ctx: Context,
+    exchange: Exchange,
+    next: Next,
+    isNested: boolean,
+    result: Result,
+    attempt: Attempt,
+  ) => {
     if (E.isRight(result)) {
       applyHeaders(ctx, exchange, whenAdmitted)
-      const run = () => runAs(ctx, exchange, result.right, token, isNested, next)
+      const run = () => runAs(ctx, exchange, result.right, attempt, isNested, next)
       return exchange.outcomes === undefined ? run() : withOutcome(ctx, exchange, run)
     }
     if (!E.isLeft(result)) throw new TypeError('an authenticator must return an Either')
     applyHeaders(ctx, exchange, whenRefused)
     const refuse = () => answerFailure(ctx, exchange.settings, result.left, whenRefused)
-    const run = () => Promise.resolve(runAs(ctx, exchange, undefined, undefined, isNested, refuse))
+    const run = () => Promise.resolve(runAs(ctx, exchange, undefined, nothing, isNested, refuse))
     return exchange.outcomes === undefined ? run() : withOutcome(ctx, exchange, run)
   }
 
-  return (ctx, exchange, next, isNested) => {
+  return (ctx, exchange, next, isNested, parameters) => {
     const begun = decisions.hasSubscribers ? recorder.begin(ctx) : undefined
     const status = headersMayBeTruncated(ctx) ? 431 : refuseEarly?.(ctx)
     if (status !== undefined) {
@@ -225,17 +233,18 @@ export const deciding = (
     }
     const before = take(ctx.response)
     const attempt = begun?.attempt ?? newAttempt(ctx.request)
+    attempt.parameters = parameters
     exchange.attempt = attempt
     const result = begun === undefined ? authenticator.evaluate(ctx.request, attempt) : recorder.evaluate(begun)
     if (!(result instanceof Promise)) {
       if (begun !== undefined) recorder.settled(ctx, begun, result)
       restore(ctx.response, before)
-      return proceed(ctx, exchange, next, isNested, result, attempt.token)
+      return proceed(ctx, exchange, next, isNested, result, attempt)
     }
     return concludedInTime(result, exchange.settings.timeout, (late) => {
       if (begun !== undefined) recorder.settled(ctx, begun, late)
       restore(ctx.response, before)
-      return proceed(ctx, exchange, next, isNested, late, attempt.token)
+      return proceed(ctx, exchange, next, isNested, late, attempt)
     })
   }
 }
@@ -293,7 +302,12 @@ const asOperation = (ctx: Context, exchange: Exchange, next: Next): Next =>
         }
       }
 
-type Guarded = Context['request'] & { auth?: unknown }
+type Guarded = Context['request'] & { auth?: unknown; objects?: Objects | undefined }
+
+/** What a decision leaves for the operation, beside the principal. */
+type Leaving = Pick<Attempt, 'token' | 'objects'>
+
+const nothing: Leaving = { token: undefined, objects: undefined }
 
 /**
  * Runs with this principal. `isNested`: whether a guard around this one has set another.
@@ -306,16 +320,19 @@ const runAs = <A extends Promise<unknown> | void>(
   ctx: Context,
   exchange: Exchange,
   principal: unknown,
-  token: unknown,
+  { token, objects }: Leaving,
   isNested: boolean,
   run: () => A,
 ): A | Promise<Awaited<A>> => {
-  if (isNested) return runInside(ctx, exchange, principal, token, run)
+  if (isNested) return runInside(ctx, exchange, principal, token, objects, run)
   const { state } = exchange.settings
   // `auth` is a property that this package adds to the request
   const request: Guarded = ctx.request
   request.auth = principal
   exchange.token = token
+  exchange.objects = objects
+  // a refused request has none, also if some were found
+  if (request.objects !== objects) request.objects = objects
   // a public operation does not change what others put there
   if (state !== undefined && principal !== undefined) ctx.state[state] = principal
   return run()
@@ -326,25 +343,29 @@ const runInside = async <A>(
   exchange: Exchange,
   principal: unknown,
   token: unknown,
+  objects: Objects | undefined,
   run: () => A,
 ): Promise<Awaited<A>> => {
   const request: Guarded = ctx.request
   const { state } = exchange.settings
   const outer = request.auth
   const outerToken = exchange.token
+  const outerObjects = exchange.objects
   const outerState: unknown = state === undefined ? undefined : ctx.state[state]
-  const set = (auth: unknown, ofToken: unknown, inState: unknown): void => {
+  const set = (auth: unknown, ofToken: unknown, found: Objects | undefined, inState: unknown): void => {
     request.auth = auth
     exchange.token = ofToken
+    exchange.objects = found
+    request.objects = found
     if (state === undefined) return
     if (inState === undefined) delete ctx.state[state]
     else ctx.state[state] = inState
   }
-  set(principal, token, principal)
+  set(principal, token, objects, principal)
   try {
     return await run()
   } finally {
-    set(outer, outerToken, outerState)
+    set(outer, outerToken, outerObjects, outerState)
   }
 }
 
@@ -382,7 +403,7 @@ const runAfterGuard = (steps: ReadonlyArray<ThenMiddleware>): ((ctx: Context, ne
       }
       if (!isMixed) return run()
       const exchange = exchangeOf(ctx)
-      return runAs(ctx, exchange, inherited(principal, step?.above ?? 0), exchange.token, true, run)
+      return runAs(ctx, exchange, inherited(principal, step?.above ?? 0), exchange, true, run)
     }
     return from(0)
   }

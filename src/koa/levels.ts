@@ -45,7 +45,8 @@ import {
   type Plan,
 } from './plan.js'
 import { copiedRouters } from './watching.js'
-import type { Layer, RouterInstance } from './router.js'
+import { checkParameters, refusePattern } from './parameters.js'
+import { isRouter, type Layer, type RouterInstance } from './router.js'
 
 /** On a router: the level that made it. */
 const levelMark = Symbol.for('koa-with-auth/level')
@@ -84,6 +85,7 @@ export const atLevel =
       dropStatefulFlags(layer)
       const inOrder = functionsInOrder(before, label)
       const guarded = layer.methods.length > 0 ? underLevel(mine, inOrder) : inOrder
+      refusePattern(layer, guarded.guard?.requirement, label)
       write(layer, within(guarded, application))
     }
 
@@ -235,25 +237,45 @@ export const refuseLateGuards = (type: unknown): void => {
   if (typeof register !== 'function' || refusing.has(register)) return
   const value: Register = function (this: unknown, path, methods, functions, ...rest) {
     checkOrder(path, methods, functions)
-    return Reflect.apply(register, this, [path, methods, withObservers(functions), ...rest])
+    const registered = Reflect.apply(register, this, [path, methods, withObservers(functions), ...rest])
+    if (isRouter(this) && inApplications.has(this)) for (const layer of this.stack) checkParameters(layer)
+    return registered
   }
   refusing.add(value)
   // a frozen class is left as it is
   Reflect.defineProperty(prototype, 'register', { value, writable: true, configurable: true, enumerable: false })
+  for (const name of ['routes', 'middleware']) checkWhereUsed(prototype, name)
+}
+
+// The routers that an application mounts: no prefix can bring them another parameter
+const inApplications = new WeakSet<object>()
+
+// `app.use` reads `_name` of what it gets, and `router.use` does not
+const checkWhereUsed = (prototype: object, name: string): void => {
+  const make: unknown = Reflect.get(prototype, name)
+  if (typeof make !== 'function') return
+  const value = function (this: unknown, ...given: unknown[]): unknown {
+    const routes: unknown = Reflect.apply(make, this, given)
+    if (typeof routes !== 'function' || !isRouter(this) || Object.hasOwn(routes, '_name')) return routes
+    const check = (): undefined => {
+      for (const layer of this.stack) checkParameters(layer)
+      inApplications.add(this)
+    }
+    return Object.defineProperty(routes, '_name', { get: check, configurable: true })
+  }
+  Reflect.defineProperty(prototype, name, { value, writable: true, configurable: true, enumerable: false })
 }
 
 const checkOrder = (path: unknown, methods: unknown, functions: unknown): void => {
   if (!Array.isArray(functions) || !Array.isArray(methods) || methods.length === 0) return
   const at = functions.findIndex(isGuard)
-  if (at === -1) return
+  const guard: unknown = functions[at]
+  if (!isGuard(guard)) return
+  const label = () =>
+    labelOf({ path: String(path), methods: methods.map((method) => String(method).toUpperCase()), stack: [] })
+  if (path instanceof RegExp) refusePattern({ path }, guard.requirement, label)
   const isTwice = functions.slice(at + 1).some(isGuard)
-  if (!isTwice && !isGuardLate(functions)) return
-  const label = labelOf({
-    path: String(path),
-    methods: methods.map((method) => String(method).toUpperCase()),
-    stack: [],
-  })
-  throw new TypeError(`${label}: ${isTwice ? guardTwice : guardLast}`)
+  if (isTwice || isGuardLate(functions)) throw new TypeError(`${label()}: ${isTwice ? guardTwice : guardLast}`)
 }
 
 const withObservers = (functions: unknown): unknown => {

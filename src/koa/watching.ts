@@ -21,7 +21,8 @@ import { branchesOf, failures, whyOf, type AuthError } from '../core/AuthError.j
 import { decideOf, make, mapLeaves, type Authenticator } from '../core/Authenticator.js'
 import { andThen, isAnonymous, type Evaluation } from '../core/Result.js'
 import { decisions, type Decision, type DecisionBranch } from '../core/events.js'
-import { type Leaf, type Description, leaves, schemeNameOf, alternativesOf } from '../core/Description.js'
+import { type Leaf, type Description, leaves, schemeNameOf } from '../core/Description.js'
+import { alternativesOf } from '../core/Alternative.js'
 
 /**
  * What development help listens to (`development.ts`): each guarded copy of a router that a level made, and the router of each

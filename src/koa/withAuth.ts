@@ -22,6 +22,7 @@ import { enforce, fix } from './guard.js'
 import { isApplication, isGuard, markGuard, refuseUse, type ThenMiddleware } from './layer.js'
 import { atLevel, refuseLateGuards } from './levels.js'
 import { newRouter } from './newRouter.js'
+import { refuseObjects } from './parameters.js'
 import { checkRouter, isRouter, tooOld, type RouterInstance } from './router.js'
 
 /**
@@ -174,9 +175,10 @@ export const requirementOf = (
   }
   if (isRouter(auth))
     throw new TypeError(`${written('router')}: a router is no authenticator; write withAuth(a)(router)`)
-  return Requirement.guardedBy(
-    caller === 'apiApp({ auth })' ? authenticatorOf(caller, auth, caller) : authenticatorOf(caller, auth),
-  )
+  const authenticator =
+    caller === 'apiApp({ auth })' ? authenticatorOf(caller, auth, caller) : authenticatorOf(caller, auth)
+  if (caller !== 'withAuth') refuseObjects(caller === 'guardApp' ? 'guardApp(a)' : caller, authenticator.description)
+  return Requirement.guardedBy(authenticator)
 }
 
 const guardable = (u: unknown): RouterInstance<never, never> => {

@@ -10,18 +10,16 @@ import { isSafe } from '../core/CrossOrigin.js'
 import {
   MAX_FIELD_LENGTH,
   admitsAnonymous,
-  alternativesOf,
   children,
   isAmbient,
   isThrottled,
   leaves,
   schemeNameOf,
   schemeOf,
-  type Alternative,
-  type CredentialDemand,
   type Description,
   type SecurityScheme,
 } from '../core/Description.js'
+import { alternativesOf, type Alternative, type CredentialDemand } from '../core/Alternative.js'
 import { effective, type Requirement } from '../core/Requirement.js'
 import type { NeededAuthentication, NeededProof } from '../core/AuthError.js'
 import { ageInWords } from '../core/Proof.js'

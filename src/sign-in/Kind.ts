@@ -3,7 +3,8 @@
  * kinds are good for, and for paths.
  */
 import type * as E from 'fp-ts/lib/Either.js'
-import type { AuthError, UnfinishedReason } from '../core/AuthError.js'
+import type { AuthError } from '../core/AuthError.js'
+import type { UnfinishedReason } from '../core/UnfinishedReason.js'
 import type { Check } from '../core/options.js'
 import type { Proof, ProofGiven } from '../core/Proof.js'
 import type { Lifetimes } from './Lifetimes.js'

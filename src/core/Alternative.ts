@@ -1,0 +1,101 @@
+/**
+ * The alternatives of a description: its disjunctive normal form, which OpenAPI, the audit, the policy file and debugging list.
+ */
+import { distinctScopes, leaves, type Description, type Leaf, type Optional, type Scoped } from './Description.js'
+
+/** One credential of an alternative, and what must have been granted to it. */
+export interface CredentialDemand {
+  readonly leaf: Leaf
+  readonly scopes: ReadonlyArray<string>
+  /** What else decides about it, in words: the notes of the leaf and of the nodes around it, the innermost first. */
+  readonly wrappers: ReadonlyArray<string>
+  /** The names of the functions that must allow the principal, too (`authorize`), the innermost first. */
+  readonly authorizations: ReadonlyArray<string>
+}
+
+/**
+ * One way in: credentials that are sent together, and what else must hold. OpenAPI, the audit, the policy file and
+ * debugging list alternatives.
+ */
+export interface Alternative {
+  /** Empty if anonymous callers pass. */
+  readonly demands: ReadonlyArray<CredentialDemand>
+  /** The conditions about objects and parameters of the path, the innermost first. */
+  readonly objects: ReadonlyArray<Scoped>
+  /** Whether bad credentials count as none (`lenient`), so that no caller is refused. */
+  readonly admitsAnything: boolean
+  /** Whether a plain function may refuse it, itself or before it in a list. Such a function is never absent. */
+  readonly mayBeRefused: boolean
+}
+
+const noDemands: Alternative = { demands: [], objects: [], admitsAnything: false, mayBeRefused: false }
+
+/** The alternatives of a description, in the order tried: its disjunctive normal form. */
+export const alternativesOf = (description: Description): ReadonlyArray<Alternative> => {
+  const { _tag, wrappers } = description
+  if (_tag === 'Leaf') {
+    return [
+      { ...noDemands, demands: [{ leaf: description, scopes: [], wrappers: wrappers ?? [], authorizations: [] }] },
+    ]
+  }
+  const alternatives = combinedAlternatives(description)
+  return wrappers === undefined ? alternatives : alternatives.map((alternative) => wrapped(alternative, wrappers))
+}
+
+const combinedAlternatives = (description: Exclude<Description, Leaf>): ReadonlyArray<Alternative> => {
+  switch (description._tag) {
+    case 'AnyOf':
+      return description.members.flatMap((member, at, members) =>
+        members.slice(0, at).some(hasFunction) ? alternativesOf(member).map(refusable) : alternativesOf(member),
+      )
+    case 'AllOf':
+      return description.members.map(alternativesOf).reduce(product, [noDemands])
+    case 'Optional':
+      return [...alternativesOf(description.member), withoutCredentials(description)]
+    case 'Scoped':
+      return alternativesOf(description.member).map((alternative) => scoped(alternative, description))
+  }
+}
+
+const wrapped = (alternative: Alternative, added: ReadonlyArray<string>): Alternative => ({
+  ...alternative,
+  demands: alternative.demands.map((demand, _at, { length }) => ({
+    ...demand,
+    wrappers: [...demand.wrappers, ...added.map((words) => ofAll(length, words))],
+  })),
+})
+
+// What decides about several credentials together is noted at each of them, and is another condition than one for each
+const ofAll = (count: number, words: string): string => (count > 1 ? `${words} (of all ${count})` : words)
+
+const withoutCredentials = ({ member, lenient }: Optional): Alternative =>
+  lenient ? { ...noDemands, admitsAnything: true } : { ...noDemands, mayBeRefused: hasFunction(member) }
+
+// What a plain function reads is unknown, so it counts as sent
+const hasFunction = (description: Description): boolean => leaves(description).some((leaf) => leaf.isSent === undefined)
+
+const refusable = (one: Alternative): Alternative => (one.demands.length > 0 ? one : { ...one, mayBeRefused: true })
+
+const product = (some: ReadonlyArray<Alternative>, others: ReadonlyArray<Alternative>): ReadonlyArray<Alternative> =>
+  some.flatMap((one) =>
+    others.map((other) => ({
+      demands: [...one.demands, ...other.demands],
+      objects: [...one.objects, ...other.objects],
+      admitsAnything: one.admitsAnything || other.admitsAnything,
+      mayBeRefused: one.mayBeRefused || other.mayBeRefused,
+    })),
+  )
+
+const scoped = (alternative: Alternative, around: Scoped): Alternative =>
+  (around.object ?? around.unchecked) === undefined
+    ? demanding(alternative, around)
+    : { ...alternative, objects: [...alternative.objects, around] }
+
+const demanding = (alternative: Alternative, { scopes, decidedBy = 'a function' }: Scoped): Alternative => ({
+  ...alternative,
+  demands: alternative.demands.map((demand, _at, { length }) => ({
+    ...demand,
+    scopes: distinctScopes([...demand.scopes, ...scopes]),
+    authorizations: scopes.length > 0 ? demand.authorizations : [...demand.authorizations, ofAll(length, decidedBy)],
+  })),
+})

@@ -1,0 +1,35 @@
+/** Why a sign-in was not finished, and what that means for its answer. */
+
+/**
+ * Why a sign-in was not finished (`koa-with-auth/sign-in`).
+ *
+ * | reason           | meaning                                                               | status |
+ * |------------------|-----------------------------------------------------------------------|--------|
+ * | `unknown`        | the handle is unknown, forged, of another browser, or was used already | 400    |
+ * | `late`           | it was begun too long ago                                             | 400    |
+ * | `declined`       | the user cancelled it                                                 | 400    |
+ * | `provider`       | what the provider sent is wrong                                       | 400    |
+ * | `wrong`          | the code is wrong                                                     | 403    |
+ * | `anotherUser`    | another user began it, or it proves another user                      | 403    |
+ * | `anotherBrowser` | it was begun in another browser                                       | 403    |
+ * | `noAccount`      | the application signs in no user for this proof                       | 403    |
+ */
+export type UnfinishedReason =
+  'unknown' | 'late' | 'declined' | 'provider' | 'wrong' | 'anotherUser' | 'anotherBrowser' | 'noAccount'
+
+/** @internal What each reason of an unfinished sign-in is: its failure, and the status that answers it. */
+export const unfinishedReasons: {
+  readonly [Reason in UnfinishedReason]: {
+    readonly failure: 'invalid' | 'expired' | 'insufficient'
+    readonly status: 400 | 403
+  }
+} = {
+  unknown: { failure: 'invalid', status: 400 },
+  late: { failure: 'expired', status: 400 },
+  declined: { failure: 'invalid', status: 400 },
+  provider: { failure: 'invalid', status: 400 },
+  wrong: { failure: 'invalid', status: 403 },
+  anotherUser: { failure: 'insufficient', status: 403 },
+  anotherBrowser: { failure: 'insufficient', status: 403 },
+  noAccount: { failure: 'insufficient', status: 403 },
+}

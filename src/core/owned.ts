@@ -1,0 +1,230 @@
+/**
+ * `owned` and `unchecked`: what the parameters of a path name, and for whom it is.
+ *
+ * A guard that only asks who the caller is lets every user read the objects of all others (OWASP API1, broken object level
+ * authorization). `owned` looks the object up after the caller is known, and lets in only those whom it is for. What is not there,
+ * and what is not for the caller, are the same answer, so nobody can find out which objects exist.
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Request } from 'koa'
+import { is as isAuthError, refusedObject, stops, type AuthError } from './AuthError.js'
+import { checkDemanding } from './authorize.js'
+import { combined, decideOf, fromFunction, type Authenticator, type Halves } from './Authenticator.js'
+import { type Finds } from './Exchange.js'
+import { constantFailure, noted, withChallenges, type Scoped } from './Description.js'
+import { showObjects, type Attempt, type Objects } from './Exchange.js'
+import { andThen, failureOf, fromLookup, isThenable, toPromise, type Evaluation, type Result } from './Result.js'
+import { conditionName } from './functionName.js'
+import { checkMember, checkOptions, declareFactory, hook, maybe, nonEmpty, type Check, type Checks } from './options.js'
+
+/** The object in the result of `find`: everything falsy is not found. */
+export type Found<R> = Exclude<Awaited<R>, false | 0 | 0n | '' | null | undefined | void>
+
+/** A request whose earlier objects are known, as `find` and `allow` get it. */
+export type ObjectsRequest<O = Objects> = Request & { readonly objects: O }
+
+/** How `owned` finds an object, and whom it is for. `U` is the principal, `O` are the objects that were found before. */
+export interface OwnedOptions<U, R, O = Objects> {
+  /** The parameter of the path that names the object: `id` for `/notes/:id`. */
+  readonly param: string
+  /**
+   * Returns the object, or nothing; a promise is awaited. It is called once for each request, after authentication, with the decoded
+   * parameter. A query that is scoped by the user needs no `allow`.
+   */
+  readonly find: (id: string, principal: U, request: ObjectsRequest<O>) => R
+  /** Returns whether the object is for the caller; a promise is awaited. Only `true` allows. Default: what was found is. */
+  readonly allow?:
+    ((object: Found<R>, principal: U, request: ObjectsRequest<O>) => boolean | Promise<boolean>) | undefined
+  /**
+   * The status of the answer if there is such an object, but not for the caller. With 403, a caller finds out which objects exist.
+   * Default 404.
+   */
+  readonly refuse?: 403 | 404 | undefined
+}
+
+const statuses: Check = (where, value) => {
+  if (value !== 403 && value !== 404) throw new TypeError(`${where} must be 403 or 404`)
+}
+
+const parameterName: Check = (where, value) => {
+  if (typeof value === 'string' && /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(value)) return
+  throw new TypeError(`${where} must be the name of a path parameter, without the colon, such as 'id' for /notes/:id`)
+}
+
+const checks: Checks<OwnedOptions<never, unknown>> = {
+  param: parameterName,
+  find: hook(3),
+  allow: maybe(hook(3)),
+  refuse: maybe(statuses),
+}
+
+// What the first one sees
+const none: Objects = Object.freeze(Object.create(null) as Objects)
+
+/**
+ * Looks up the object that a path parameter names, for a caller who is authenticated. Handlers find it in `ctx.request.objects`,
+ * under its name. If `find` returns nothing, or `allow` does not return `true`, the failure is `notFound`, a 404; with `refuse: 403`
+ * a refusal by `allow` is `insufficient`. If one of them throws, it is a 500; `AuthError.unavailable()` and `UnavailableError` are a
+ * 503.
+ *
+ * Throws a TypeError for options that cannot work. A guard with it is a TypeError where the path has no such parameter.
+ *
+ * @example
+ * import Router from '@koa/router'
+ * import { httpBearer, owned, withAuth } from 'koa-with-auth'
+ *
+ * const user = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { name: 'anna' } })
+ * const notes = new Map([['n1', { owner: 'anna', text: 'Buy milk' }]])
+ * const note = owned('note', {
+ *   param: 'id',
+ *   find: (id, _user: { name: string }) => notes.get(id),
+ *   allow: (note, user) => note.owner === user.name,
+ * })
+ *
+ * const router = new Router()
+ * router.get('/notes/:id', withAuth(user, note), (ctx) => {
+ *   ctx.body = ctx.request.objects.note.text
+ * })
+ */
+export const owned = <const N extends string, U, R, O = Objects>(
+  name: N,
+  options: OwnedOptions<U, R, O>,
+): (<B extends U, P = unknown>(
+  self: Authenticator<B> & Authenticator<U> & Finds<P> & Finds<O>,
+) => Authenticator<B> & Finds<P & { readonly [K in N]: Found<R> }>) => {
+  conditionName('owned(name)', name)
+  // Safe: `checkOptions` reads the options, and calls none of them
+  const given = checkOptions('owned(name, options)', options as unknown as OwnedOptions<never, unknown>, checks)
+  const caller = `owned('${name}')(a)`
+  const condition = (self: Authenticator<unknown>): Authenticator<unknown> => {
+    checkMember(caller, self)
+    const authenticator = fromFunction(self)
+    checkDemanding(caller, authenticator.description)
+    return combined([authenticator] as const, ([member]) => finding(name, given, member))
+  }
+  // Safe: the principal does not change, and the object is what `find` returned
+  return condition as unknown as ReturnType<typeof owned<N, U, R, O>>
+}
+
+type Ask = (...given: readonly [unknown, unknown, Request]) => unknown
+
+const finding = (name: string, options: OwnedOptions<never, unknown>, self: Authenticator<unknown>): Halves => {
+  const { param, refuse = 404 } = options
+  // Safe, both: `self` puts on the right what they take
+  const find = options.find as unknown as Ask
+  const allow = options.allow as unknown as Ask | undefined
+  const { description: member } = self
+  const authenticate = decideOf(self)
+  const words = `${name} by :${param}`
+  const description = noted<Scoped>(
+    { _tag: 'Scoped', member, scopes: [], object: { name, param, refuse } },
+    {
+      functions: [[`find of ${words}`, find], ...(allow === undefined ? [] : [[`allow of ${words}`, allow] as const])],
+    },
+  )
+  const missing = constantFailure(description, refusedObject(name, 404))
+  const forbidden = refuse === 404 ? missing : constantFailure(description, refusedObject(name, 403))
+  const stopped = (error: AuthError): Result<never> => E.left(withChallenges(member, error))
+  const raised = (error: unknown): Result<never> => stopped(failureThrown(error))
+
+  const judge = (attempt: Attempt, result: E.Right<unknown>, object: unknown, answer: unknown): Result<unknown> => {
+    if (answer === true) {
+      showObjects(attempt, { __proto__: null, ...attempt.objects, [name]: object })
+      return result
+    }
+    const verdict = fromLookup(answer)
+    if (!(verdict instanceof Promise) && E.isLeft(verdict) && stops(verdict.left)) return stopped(verdict.left)
+    attempt.isFound = true
+    return forbidden
+  }
+  const judgeFound = (attempt: Attempt, result: E.Right<unknown>, found: Result<unknown>): Evaluation<unknown> => {
+    if (E.isLeft(found)) return stops(found.left) ? stopped(found.left) : missing
+    if (allow === undefined) return judge(attempt, result, found.right, true)
+    try {
+      const answer = allow(found.right, result.right, attempt.request)
+      return isThenable(answer)
+        ? toPromise(answer).then((late) => judge(attempt, result, found.right, late), raised)
+        : judge(attempt, result, found.right, answer)
+    } catch (error) {
+      return raised(error)
+    }
+  }
+  return {
+    description,
+    decide: (attempt) =>
+      andThen(authenticate(attempt), (result) => {
+        if (E.isLeft(result)) return result
+        attempt.isFound = false
+        const id = parameterOf(attempt, param)
+        if (id === undefined) return missing
+        if (attempt.objects === undefined) showObjects(attempt, none)
+        try {
+          const found = fromLookup(find(id, result.right, attempt.request))
+          return andThen(found, (settled) => judgeFound(attempt, result, settled))
+        } catch (error) {
+          return raised(error)
+        }
+      }),
+  }
+}
+
+// `throw AuthError.unavailable()` is an outage, too
+const failureThrown = (error: unknown): AuthError => {
+  try {
+    if (isAuthError(error) && stops(error)) return error
+  } catch {
+    // a proxy, or a getter, that throws
+  }
+  return failureOf(error)
+}
+
+// Without a guard, those of the context count. A parameter that is optional in the path may be missing
+const parameterOf = ({ parameters, request: { ctx } }: Attempt, param: string): string | undefined => {
+  if (parameters !== undefined) return parameters[param]
+  const params: unknown = ctx['params']
+  if (typeof params !== 'object' || params === null) {
+    throw new TypeError(`owned(...) was asked outside of a route, so :${param} is not known`)
+  }
+  const value: unknown = Object.hasOwn(params, param) ? Reflect.get(params, param) : undefined
+  return typeof value === 'string' ? value : undefined
+}
+
+const sentence: Check = (where, value) => {
+  nonEmpty(where, value)
+  if (typeof value === 'string' && /\S\s+\S/.test(value)) return
+  throw new TypeError(`${where} must be a sentence that says why, such as 'all members read all articles'`)
+}
+
+/**
+ * Says that a path parameter names no object, or that the handler checks it, and why. It changes no decision. The audit and the
+ * policy file have the reason. Throws a TypeError without one.
+ *
+ * @example
+ * import Router from '@koa/router'
+ * import { httpBearer, unchecked, withAuth } from 'koa-with-auth'
+ *
+ * const user = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { name: 'anna' } })
+ * const router = new Router()
+ * router.get('/articles/:slug', withAuth(user, unchecked('slug', 'all members read all articles')), (ctx) => {
+ *   ctx.body = ctx.params.slug
+ * })
+ */
+export const unchecked = (
+  param: string,
+  reason: string,
+): (<B, P = unknown>(self: Authenticator<B> & Finds<P>) => Authenticator<B> & Finds<P>) => {
+  parameterName('unchecked(param)', param)
+  sentence('unchecked(param, reason): the reason', reason)
+  const condition = (self: Authenticator<unknown>): Authenticator<unknown> => {
+    checkMember('unchecked(param, reason)(a)', self)
+    return combined([fromFunction(self)] as const, ([member]) => ({
+      description: { _tag: 'Scoped', member: member.description, scopes: [], unchecked: { param, reason } },
+      decide: decideOf(member),
+    }))
+  }
+  // Safe: it only adds to the description
+  return condition as ReturnType<typeof unchecked>
+}
+
+declareFactory('owned', owned)
+declareFactory('unchecked', unchecked)

@@ -1,0 +1,122 @@
+/**
+ * The parameters of paths that `owned` reads: whether a path has them, and what they are in a request.
+ *
+ * A prefix may bring a parameter until the router is mounted in an application. So a path without it is refused there, and a RegExp,
+ * whose groups have no names, at once. What neither sees is a 500 at each request.
+ */
+import type { Context } from 'koa'
+import { objectsIn, type Description, type ObjectRule } from '../core/Description.js'
+import { alternativesOf } from '../core/Alternative.js'
+import type { Parameters } from '../core/Exchange.js'
+import { effective, type Requirement } from '../core/Requirement.js'
+import { withCode } from '../core/data.js'
+import { labelOf, type ReadLayer } from './layer.js'
+import { planOf } from './plan.js'
+import type { Layer } from './router.js'
+
+/** Throws a TypeError if two objects of one way in have the same name. */
+export const checkObjects = (description: Description): void => {
+  if (objectsIn(description).length < 2) return
+  for (const { objects } of alternativesOf(description)) {
+    const names = objects.flatMap(({ object }) => object?.name ?? [])
+    const twice = names.find((name, at) => names.indexOf(name) < at)
+    if (twice !== undefined)
+      throw new TypeError(`owned('${twice}') is in one operation twice; give each object its own name`)
+  }
+}
+
+/** Throws a TypeError if a guard that is for no route reads parameters of one. */
+export const refuseObjects = (caller: string, description: Description): void => {
+  const [object] = objectsIn(description)
+  if (object === undefined) return
+  throw new TypeError(
+    `${caller}: ${inWords(object)}, and not all operations have it; write withAuth(a, owned(...)) at a router or an operation`,
+  )
+}
+
+const inWords = ({ name, param }: ObjectRule): string => `owned('${name}') reads the parameter :${param}`
+
+/** The layer that runs; one without methods is `use` middleware. */
+export const runningLayer = (ctx: Context): Layer | undefined => {
+  // Safe: a router puts its layers there
+  const layers = (ctx['matched'] ?? []) as ReadonlyArray<Layer>
+  const path: unknown = ctx['routerPath']
+  for (const layer of layers) if (layer.path === path && layer.methods.length > 0) return layer
+  return undefined
+}
+
+/** Reads the parameters that `owned` reads from the route that runs; `undefined` if it reads none. */
+export const parameterReaderOf = (description: Description): ((ctx: Context) => Parameters) | undefined => {
+  const objects = objectsIn(description)
+  if (objects.length === 0) return undefined
+  return (ctx) => {
+    const layer = runningLayer(ctx)
+    // Safe: the router sets both for each layer that runs
+    const captures = ctx['captures'] as ReadonlyArray<string | undefined>
+    const params = ctx['params'] as Readonly<Record<string, unknown>>
+    const read: Record<string, string> = Object.create(null)
+    for (const object of objects) {
+      const at = layer === undefined ? -1 : indexIn(layer, object.param)
+      if (at === -1) {
+        throw withCode(
+          new Error(`${layer === undefined ? '' : labelOf(layer)}: ${without(object)}`),
+          'ERR_GUARD_MISPLACED',
+        )
+      }
+      // one that is optional in the path: `params` may have that of another route
+      if (!captures[at]) continue
+      const value = params[object.param]
+      if (typeof value === 'string') read[object.param] = value
+    }
+    return read
+  }
+}
+
+interface PathOf {
+  readonly path: unknown
+  readonly paramNames: ReadonlyArray<unknown>
+}
+
+// The last one of a name is that of the router's `params`
+const indexIn = ({ paramNames }: PathOf, param: string): number =>
+  paramNames.findLastIndex((one) => typeof one === 'object' && one !== null && Reflect.get(one, 'name') === param)
+
+const without = (object: ObjectRule): string =>
+  `${inWords(object)}, which the path does not have; write it into the path or a prefix, or guard the operation without it: withAuth(a)`
+
+/** What is wrong with an operation whose path does not have the parameters that its guard reads; `undefined` if nothing is. */
+export const missingParameter = (layer: ReadLayer & PathOf): string | undefined => {
+  if (layer.methods.length === 0) return undefined
+  const object = objectsOf(planOf(layer).guard?.requirement).find(({ param }) => indexIn(layer, param) === -1)
+  return object === undefined
+    ? undefined
+    : `${labelOf(layer)}: ${isPattern(layer) ? ofPattern(object) : without(object)}`
+}
+
+/** Throws a TypeError for an operation without the parameters that its guard reads. */
+export const checkParameters = (layer: ReadLayer & PathOf): void => {
+  const message = missingParameter(layer)
+  if (message !== undefined) throw new TypeError(message)
+}
+
+/** Throws a TypeError if the path of a guard that reads parameters is a RegExp, to which no prefix brings one. */
+export const refusePattern = (
+  layer: Pick<ReadLayer, 'path' | 'opts'>,
+  requirement: Requirement | undefined,
+  label: () => string,
+): void => {
+  if (!isPattern(layer)) return
+  const [object] = objectsOf(requirement)
+  if (object !== undefined) throw new TypeError(`${label()}: ${ofPattern(object)}`)
+}
+
+const ofPattern = (object: ObjectRule): string =>
+  `${inWords(object)}, and the path is a RegExp, whose groups have no names; write it as a string`
+
+const isPattern = ({ path, opts }: Pick<ReadLayer, 'path' | 'opts'>): boolean =>
+  typeof path !== 'string' || opts?.pathAsRegExp === true
+
+const objectsOf = (requirement: Requirement | undefined): ReadonlyArray<ObjectRule> => {
+  const authenticator = requirement === undefined ? undefined : effective(requirement)
+  return authenticator === undefined ? [] : objectsIn(authenticator.description)
+}
