@@ -52,6 +52,9 @@ export const limitersOf = (limiterOf: LimiterOf): Limiters => ({
   account: limiterOf({ keyPrefix: 'account', points: 3000, duration: DAY }),
 })
 
+// No account has a longer name, so it is wrong before it is counted
+const MAX_NAME = 320
+
 const Guess = t.type({ username: t.string, check: t.Function })
 
 /** Counts a guess at an account. It resolves to what `check` found; otherwise the request was answered. */
@@ -74,6 +77,10 @@ export const guessing = (limiter: Limiters): Guessing => {
     }),
   )
   return async <A extends object>(ctx: Context, username: string, check: () => Promise<A | undefined>) => {
+    if (username.length > MAX_NAME) {
+      refuse(ctx, 403, 'wrong')
+      return undefined
+    }
     ctx.state['guess'] = { username, check }
     const result = await counted.evaluate(ctx.request)
     // Safe: the authenticator returns what `check` returned

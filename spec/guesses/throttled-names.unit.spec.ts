@@ -16,7 +16,6 @@ import { mockRequest } from 'koa-with-auth/testing'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { describe, expect, it } from 'vitest'
 import { accountName, widerNetwork } from '../../src/guesses/Guess.js'
-import { expectLinear } from '../support/runs/growth.js'
 
 type Field = readonly [string, string]
 const from = (address: string, fields: ReadonlyArray<Field>, method = 'GET', url = '/') => {
@@ -66,16 +65,6 @@ describe('a name has one count', () => {
 
   it('also with blanks of several kinds in a row', () => {
     expect(accountName('anna \u200b \u0301\u00a0\t maria')).toBe('anna maria')
-  })
-
-  it('costs little, whatever it is', () => {
-    const every = Array.from({ length: 8192 }, (_, at) => String.fromCodePoint(0x300 + at)).join('')
-    for (const name of ['\ufdfa'.repeat(8192), '\u0301'.repeat(8192), every, ' '.repeat(8192), 'ø'.repeat(8192)]) {
-      expectLinear(1024, (size) => {
-        const part = name.slice(0, size)
-        return () => accountName(part)
-      })
-    }
   })
 
   it('and no more guesses, by keys too', async () => {

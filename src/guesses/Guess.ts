@@ -5,6 +5,7 @@
  */
 import { hash } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
+import ipaddr, { type IPv6 as IPv6Address } from 'ipaddr.js'
 import type { Request } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
@@ -12,6 +13,8 @@ import { isThenable, type Decoded } from '../core/Result.js'
 import { ownOrGetter } from '../core/data.js'
 import { checkOptions, maybe, string } from '../core/options.js'
 import { checkLimiters, countOne, sharesOf, takeBack, type Counted, type Limiter, type Limiters } from './Limiter.js'
+
+const { IPv6 } = ipaddr
 
 const MAX_NAME_LENGTH = 256
 
@@ -34,9 +37,7 @@ const plain = /^[!-~]*$/
 // What is invisible goes before anything is cut. Otherwise each number of invisible characters would make another name
 const ofAnyScript = (name: string): string =>
   latinized(
-    name
-      .replace(isolated, '')
-      .normalize('NFKD')
+    decomposed(name.replace(isolated, ''))
       .replace(/[^\S\ufeff]/g, ' ')
       .replace(/[·\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, ''),
   )
@@ -45,6 +46,15 @@ const ofAnyScript = (name: string): string =>
     .toLowerCase()
     .slice(0, MAX_NAME_LENGTH)
     .trim()
+
+/**
+ * The letters and marks of a name (NFKD). Unicode sorts the marks in a row one by one, which takes a time that grows with the square of
+ * their number. So a row is interrupted after 30 marks, as in stream-safe text (UAX #15 §13), by a character that does not count.
+ */
+const decomposed = (name: string): string => name.replace(marks, '$&\u034f').normalize('NFKD')
+
+// Also the voiced marks of half-width katakana, which NFKD makes marks of
+const marks = /[\p{M}\uff9e\uff9f]{30}/gu
 
 // Isolated Arabic vowel signs. NFKD would put a blank before each, but a collation ignores them
 const isolated = /[\ufc5e-\ufc63\ufe70\ufe72\ufe74\ufe76\ufe78\ufe7a\ufe7c\ufe7e]/g
@@ -56,7 +66,7 @@ const isolated = /[\ufc5e-\ufc63\ufe70\ufe72\ufe74\ufe76\ufe78\ufe7a\ufe7c\ufe7e
 export const accountNames = (name: string): readonly [string, ...string[]] => {
   const whole = accountName(name)
   if (plain.test(name)) return [whole]
-  const bare = accountName(name.normalize('NFKD').replace(/\p{M}/gu, ''))
+  const bare = accountName(decomposed(name).replace(/\p{M}/gu, ''))
   return bare === whole ? [whole] : [whole, bare]
 }
 
@@ -126,6 +136,9 @@ const MAX_ADDRESS_LENGTH = 100
 
 const four = /^(?:::ffff:)?(\d{1,3}(?:\.\d{1,3}){3})(?::\d+)?$/i
 const bracketed = /^\[([^\]]*)\](?::\d+)?$/
+// Without brackets, a port can be told only after eight groups or an IPv4 address
+const port = /^((?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}|.*\.\d{1,3}):(\d{1,5})$/i
+const MAX_PORT = 65535
 
 /** @internal The part of an address that a client cannot choose; `undefined` for a string that is not an address. */
 export const networkOf = (written: string): string | undefined => {
@@ -133,44 +146,19 @@ export const networkOf = (written: string): string | undefined => {
   const address = bracketed.exec(written)?.[1] ?? written
   const plain = four.exec(address)?.[1]
   if (plain !== undefined) return ofOctets(plain.split('.').map(Number))
-  return ofGroups(groupsOf(address))
+  const [, before = address, after = '0'] = port.exec(address) ?? []
+  return Number(after) <= MAX_PORT && IPv6.isValid(before) ? ofGroups(IPv6.parse(before)) : undefined
 }
 
 const ofOctets = (octets: ReadonlyArray<number>): string | undefined =>
   octets.every((octet) => octet < 256) ? octets.join('.') : undefined
 
-// RFC 4291 §2.2: `::` is as many groups of zeros as are missing
-const groupsOf = (address: string): ReadonlyArray<number> => {
-  const [text = ''] = address.split('%', 1)
-  const [before = '', after, more] = withoutOctets(text).split('::')
-  if (more !== undefined) return []
-  const [head, tail] = [numbers(before), numbers(after)]
-  const zeros = after === undefined ? 0 : Math.max(0, 8 - head.length - tail.length)
-  return [...head, ...Array<number>(zeros).fill(0), ...tail]
-}
-
-const numbers = (part: string | undefined): ReadonlyArray<number> =>
-  part === undefined || part === '' ? [] : part.split(':').map((group) => Number(`0x${group}`))
-
-// RFC 4291 §2.2: the last two groups may be written as an IPv4 address
-const withoutOctets = (text: string): string =>
-  text.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)(?::\d+)?$/, (_all, a, b, c, d) =>
-    [Number(a) * 256 + Number(b), Number(c) * 256 + Number(d)].map((group) => group.toString(16)).join(':'),
-  )
-
-// A port without brackets looks like a ninth group. So its digits were read as hexadecimal ones: 65535 as 0x65535
-const MAX_GROUP = 0xffff
-const MAX_PORT = 0x65535
-const ofGroups = (all: ReadonlyArray<number>): string | undefined => {
-  if (all.length < 8 || all.length > 9) return undefined
-  if (!all.every((group, at) => group <= (at < 8 ? MAX_GROUP : MAX_PORT))) return undefined
-  const [, , , , , , high = 0, low = 0] = all
-  // RFC 4291 §2.5.5.2 (mapped), RFC 6052 §2.1 (translated): these IPv6 networks hold all IPv4 addresses
-  const prefix = all.slice(0, 6).map((group) => group.toString(16)).join(':') // prettier-ignore
-  if (prefix === '0:0:0:0:0:ffff' || prefix === '64:ff9b:0:0:0:0') {
-    return [high >> 8, high & 255, low >> 8, low & 255].join('.')
-  }
-  return `${prefix.split(':', 4).join(':')}::/64`
+// RFC 4291 §2.5.5.2 (mapped), RFC 6052 §2.1 (translated): these IPv6 networks hold all IPv4 addresses
+const ofGroups = (six: IPv6Address): string => {
+  const range = six.range()
+  const { parts } = six
+  if (range === 'ipv4Mapped' || range === 'rfc6052') return six.toByteArray().slice(-4).join('.')
+  return `${parts.slice(0, 4).map((group) => group.toString(16)).join(':')}::/64` // prettier-ignore
 }
 
 // Providers give a household a /56 or a /48 (RFC 6177), and a rented server often a /48
