@@ -169,12 +169,12 @@ const attacks: ReadonlyArray<Attack> = [
   },
   {
     attack: 'no iat where a maximal age is set',
-    options: { maxTokenAge: 60 },
+    options: { maxTokenAge: 60_000 },
     make: byHand(RS, ({ iat: _iat, ...claims }) => JSON.stringify(claims)),
   },
   {
     attack: 'a token that is too old',
-    options: { maxTokenAge: 60 },
+    options: { maxTokenAge: 60_000 },
     ...withClaims(() => ({ iat: seconds() - 120 })),
     challenge: EXPIRED,
   },
@@ -297,7 +297,7 @@ describe('accepted', () => {
   })
 
   it('a token within the clock tolerance', async () => {
-    const { provider, send } = await behind({ clockTolerance: 30 })
+    const { provider, send } = await behind({ clockTolerance: 30_000 })
     for (const over of [{ exp: seconds() - 20 }, { nbf: seconds() + 20 }]) {
       expect((await send(`Authorization: Bearer ${await provider.token(over)}`)).status).toBe(200)
     }

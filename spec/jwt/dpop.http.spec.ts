@@ -378,7 +378,7 @@ describe('B-37: the nonce of a proof', () => {
 
   it('is good for its lifetime, at most twice as long, and not in another process with another key', async () => {
     const clock = stoppedClock()
-    const { get, client, token } = await site({ nonce: { keys: KEYS, lifetime: 60 } })
+    const { get, client, token } = await site({ nonce: { keys: KEYS, lifetime: 60_000 } })
     const statusWith = async (nonce: unknown) =>
       (await get(undefined, withProof(token, await client.proof(token, { claims: { nonce } })))).status
     const { headers } = await get()

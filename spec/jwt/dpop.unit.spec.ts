@@ -177,7 +177,7 @@ describe('httpJwt({ bound }) refuses these options with a TypeError', () => {
     ['no algorithms', { dpop: { ...good, algorithms: [] } }, /at least one algorithm/],
     ['a secret', { dpop: { ...good, algorithms: ['HS256'] } }, /HS256 needs/],
     ['none', { dpop: { ...good, algorithms: ['none'] } }, /"none" is not allowed/],
-    ['maxAge 0', { dpop: { ...good, maxAge: 0 } }, /maxAge } } }\) must be a number from 1/],
+    ['maxAge 0', { dpop: { ...good, maxAge: 0 } }, /maxAge } } }\) must be a number of milliseconds, at least 1000/],
     [
       'no keys of nonces',
       { dpop: { ...good, nonce: { keys: [] } } },

@@ -116,6 +116,16 @@ describe('httpJwt refuses these options with a TypeError', () => {
     ['claims that is not a decoder', { ...of, claims: {} }, /claims }\) must be an io-ts codec.* or a schema of zod/],
     ['a hook of three parameters', { ...of, authenticate: (_a: 1, _b: 2, _c: 3) => true }, /takes 3 parameters/],
     ['a negative tolerance', { ...of, clockTolerance: -1 }, /clockTolerance/],
+    [
+      'a tolerance in seconds',
+      { ...of, clockTolerance: 5 },
+      /clockTolerance }\) must be a number of milliseconds, at least 1000/,
+    ],
+    [
+      'an age in seconds',
+      { ...of, maxTokenAge: 300 },
+      /maxTokenAge }\) must be a number of milliseconds, at least 1000/,
+    ],
     ['an age that is not a number', { ...of, maxTokenAge: '1h' }, /maxTokenAge/],
     ['an empty list of authorized parties', { ...of, authorizedParties: [] }, /authorizedParties/],
     ['a cache of size 0', { ...of, verified: { size: 0 } }, /verified: { size } }\) must be/],

@@ -47,7 +47,7 @@ const lacking: ReadonlyArray<{
   { what: 'aud', fields: { aud: API }, token: signed({ aud: undefined }) },
   { what: 'iss', fields: { iss: ISSUER }, token: signed({ iss: undefined }) },
   { what: 'alg', fields: { alg: 'HS256' }, token: signed({}, { alg: undefined }) },
-  { what: 'iat', fields: { iat: seconds() }, token: signed({}), options: { maxTokenAge: 60 } },
+  { what: 'iat', fields: { iat: seconds() }, token: signed({}), options: { maxTokenAge: 60_000 } },
   { what: 'azp', fields: { azp: 'app' }, token: signed({}), options: { authorizedParties: ['app'] } },
   { what: 'client_id', fields: { client_id: 'app' }, token: signed({}), options: { authorizedParties: ['app'] } },
   { what: 'typ', fields: { typ: 'at+jwt' }, token: signed(rfc9068), options: { profile: 'rfc9068' } },

@@ -99,7 +99,7 @@ describe('the verified cache', () => {
           audience: API,
           keys: { maxAge: MAX_AGE, refreshAhead: false, cooldown: 0, retry: 1 },
           verified: { size: isSmall ? 2 : 100, maxAge: 300_000 },
-          maxTokenAge: MAX_TOKEN_AGE,
+          maxTokenAge: MAX_TOKEN_AGE * 1000,
         })
         // The keys that the provider published within the last maxAge, and all earlier ones in an outage
         const published: { readonly keys: ReadonlyArray<SigningKey>; readonly until: { at: number } }[] = [

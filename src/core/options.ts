@@ -227,6 +227,21 @@ export const positive: Check = (where, value) => {
   throw new TypeError(`${where} must be a number from 1 to ${MAX_NUMBER}, not ${given}`)
 }
 
+/**
+ * Milliseconds that are compared with times in whole seconds, such as those of tokens. Less than a second can only be a mistake: a
+ * number of seconds.
+ */
+export const milliseconds: Check = (where, value) => {
+  if (typeof value === 'number' && value >= 1000 && value <= Number.MAX_SAFE_INTEGER) return
+  const given = typeof value === 'number' ? String(value) : typeName(value)
+  throw new TypeError(`${where} must be a number of milliseconds, at least 1000, not ${given}; a minute is 60_000`)
+}
+
+/** As `milliseconds`; 0 is allowed. */
+export const millisecondsOrNone: Check = (where, value) => {
+  if (value !== 0) milliseconds(where, value)
+}
+
 /** A name that OpenAPI 3.1 allows for a component. */
 export const schemeName: Check = (where, value) => {
   if (typeof value === 'string' && /^[A-Za-z0-9._-]+$/.test(value)) return

@@ -22,7 +22,7 @@ import { fromHeader } from '../core/RequestFields.js'
 import type { Evaluation } from '../core/Result.js'
 import { spentFor, type Spent } from '../core/Spent.js'
 import { deepFreeze } from '../core/data.js'
-import { checkOptions, maybe, positive, unchecked, withMethods, type Check, type Checks } from '../core/options.js'
+import { checkOptions, maybe, milliseconds, unchecked, withMethods, type Check, type Checks } from '../core/options.js'
 import { algorithmsFor, type AsymmetricAlgorithm } from './Provider.js'
 import { objectOf, readCompact, refusalByTime, type ParsedToken } from './claims.js'
 import { checkUrl } from './fetching.js'
@@ -32,7 +32,7 @@ import { checkSignature, keyOfProof, type Keys } from './signature.js'
 export interface DpopNonceOptions {
   /** Secrets of at least 32 bytes. The first makes nonces, and those of all are accepted. All processes of a service share them. */
   readonly keys: readonly [string | Uint8Array, ...(string | Uint8Array)[]]
-  /** How long a nonce is accepted at least, in seconds. At most twice as long. Default 300. */
+  /** How long a nonce is accepted at least, in milliseconds. At most twice as long. Default 300,000. */
   readonly lifetime?: number | undefined
 }
 
@@ -49,7 +49,7 @@ export interface DpopOptions {
   readonly nonce?: DpopNonceOptions | undefined
   /** The algorithms that proofs may be signed with. Default RS256, PS256, ES256, EdDSA, Ed25519. */
   readonly algorithms?: readonly [AsymmetricAlgorithm, ...AsymmetricAlgorithm[]] | undefined
-  /** How old a proof may be, in seconds. Default 60. */
+  /** How old a proof may be, in milliseconds. Default 60,000. */
   readonly maxAge?: number | undefined
 }
 
@@ -71,10 +71,10 @@ const checks: Checks<DpopOptions> = {
   nonce: unchecked,
   // `algorithmsFor` checks it
   algorithms: unchecked,
-  maxAge: maybe(positive),
+  maxAge: maybe(milliseconds),
 }
 
-const MAX_AGE = 60
+const MAX_AGE = 60_000
 // As for a credential: a longer proof is not parsed
 const MAX_LENGTH = 8192
 
@@ -94,16 +94,16 @@ interface Dpop {
   readonly responseFields: (() => Readonly<Record<string, string>>) | undefined
 }
 
-/** Makes it of the options. Throws a TypeError for options that cannot work. `clockTolerance` is in seconds. */
+/** Makes it of the options. Throws a TypeError for options that cannot work. `clockTolerance` is in seconds, as claims are. */
 export const dpopOf = (given: DpopOptions, clockTolerance: number): Dpop => {
   const options = checkOptions('httpJwt({ bound: { dpop: { ... } } })', given, checks)
   const { spent, maxAge = MAX_AGE } = options
   const algorithms = algorithmsFor('httpJwt: dpop', options.algorithms, false)
   const nonces = options.nonce === undefined ? undefined : noncesOf(options.nonce)
   const uriOf = uriUnder(options.origin)
-  const times = { clockTolerance, maxTokenAge: maxAge }
+  const times = { clockTolerance, maxTokenAge: maxAge / 1000 }
   // from the most distant future to the most distant past in which a proof is accepted
-  const lifetime = (maxAge + 2 * clockTolerance) * 1000
+  const lifetime = maxAge + 2 * clockTolerance * 1000
   const parameters = { algs: algorithms.join(' ') }
 
   // RFC 9449 §4.3: everything that needs no signature. Its id, or why it is refused
@@ -219,7 +219,7 @@ const isSameUri = (htu: unknown, uri: string | undefined): boolean => {
 // -------------------------------------------------------------------------------------
 
 const MIN_KEY_BYTES = 32
-const LIFETIME = 300
+const LIFETIME = 300_000
 
 const nonceKeys: Check = (where, value) => {
   const keys: ReadonlyArray<unknown> = Array.isArray(value) ? value : []
@@ -237,13 +237,13 @@ interface Nonces {
 
 const noncesOf = (given: DpopNonceOptions): Nonces => {
   const where = 'httpJwt({ bound: { dpop: { nonce: { ... } } } })'
-  const { keys, lifetime = LIFETIME } = checkOptions(where, given, { keys: nonceKeys, lifetime: maybe(positive) })
+  const { keys, lifetime = LIFETIME } = checkOptions(where, given, { keys: nonceKeys, lifetime: maybe(milliseconds) })
   const copies = keys.map((key) => Buffer.from(key))
   const nonceOf = (key: Buffer, slice: number): string =>
     createHmac('sha256', key).update(`koa-with-auth/dpop-nonce ${slice}`).digest('base64url')
   let kept = { slice: NaN, current: '', accepted: new Set<unknown>() }
   const now = () => {
-    const slice = Math.floor(Date.now() / (lifetime * 1000))
+    const slice = Math.floor(Date.now() / lifetime)
     if (kept.slice !== slice) {
       const all = copies.flatMap((key) => [nonceOf(key, slice), nonceOf(key, slice - 1)])
       kept = { slice, current: all[0] ?? '', accepted: new Set(all) }

@@ -21,7 +21,8 @@ import {
   isGiven,
   maybe,
   oneOf,
-  positive,
+  milliseconds,
+  millisecondsOrNone,
   unchecked,
   type Checks,
 } from '../core/options.js'
@@ -32,7 +33,7 @@ import { providersOf, type Algorithm, type FindIssuer, type Issuer, type Provide
 import { objectOf, type ClaimRules, type JwtClaims } from './claims.js'
 import { dpopOf, type DpopOptions } from './dpop.js'
 import { documentsOf } from './fetching.js'
-import { cachePolicyOf, duration, keyPolicyOf, type KeyEvents, type CacheOptions, type KeyOptions } from './keySet.js'
+import { cachePolicyOf, keyPolicyOf, type KeyEvents, type CacheOptions, type KeyOptions } from './keySet.js'
 import { verifier, type CachedToken } from './verifier.js'
 import {
   audiencesOf,
@@ -80,9 +81,9 @@ export interface HttpJwtOptions<C, R> extends TokenOptions<C, R> {
    * it is not an ID token. Default `'any'`.
    */
   readonly profile?: 'any' | 'rfc9068' | undefined
-  /** How far clocks may differ, in seconds. Default 5. */
+  /** How far clocks may differ, in milliseconds. Default 5000. */
   readonly clockTolerance?: number | undefined
-  /** How old a token may be, in seconds since `iat`. With this option, tokens must have `iat`. Default: no limit but `exp`. */
+  /** How old a token may be, in milliseconds since `iat`. With this option, tokens must have `iat`. Default: no limit but `exp`. */
   readonly maxTokenAge?: number | undefined
   /**
    * Accepts tokens that are bound to their client (`cnf`), and checks the binding. Default: such tokens are refused.
@@ -111,8 +112,8 @@ const checks: Checks<HttpJwtOptions<unknown, unknown>> = {
   issuer: unchecked,
   algorithms: unchecked,
   profile: maybe(oneOf('any', 'rfc9068')),
-  clockTolerance: maybe(duration),
-  maxTokenAge: maybe(positive),
+  clockTolerance: maybe(millisecondsOrNone),
+  maxTokenAge: maybe(milliseconds),
   // `boundOf` checks it
   bound: unchecked,
   keys: unchecked,
@@ -120,7 +121,7 @@ const checks: Checks<HttpJwtOptions<unknown, unknown>> = {
   ...tokenChecks,
 }
 
-const DEFAULT_TOLERANCE = 5
+const DEFAULT_TOLERANCE = 5000
 const DEFAULT_VERIFIED_AGE = 60_000
 
 /**
@@ -185,7 +186,9 @@ const foundBy = (find: FindIssuer) => `found by ${functionName(find)}`
 
 const unbound = (bearer: TokenScheme): Bound => ({ confirmations: [], isRequired: false, schemes: [bearer] })
 
-const toleranceOf = <C, R>({ clockTolerance = DEFAULT_TOLERANCE }: HttpJwtOptions<C, R>): number => clockTolerance
+// Claims are in seconds
+const toleranceOf = <C, R>({ clockTolerance = DEFAULT_TOLERANCE }: HttpJwtOptions<C, R>): number =>
+  clockTolerance / 1000
 
 // OpenAPI lists each scheme under another name
 const withDerivedName = <C, R>({ schemeName }: HttpJwtOptions<C, R>, { name = '' }: TokenScheme) =>
@@ -196,7 +199,7 @@ const rulesOf = <C, R>(caller: string, options: HttpJwtOptions<C, R>, bound: Bou
   return {
     profile,
     clockTolerance: toleranceOf(options),
-    maxTokenAge,
+    maxTokenAge: maxTokenAge && maxTokenAge / 1000,
     confirmations: bound.confirmations,
     isBindingRequired: bound.isRequired,
     authorizedParties: partiesOf(caller, authorizedParties),

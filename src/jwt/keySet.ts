@@ -57,7 +57,7 @@ const defaultKeys: KeyPolicy = {
 }
 
 /** A number of seconds or milliseconds; 0 is allowed. */
-export const duration: Check = (where, value) => {
+const duration: Check = (where, value) => {
   if (value !== 0) positive(where, value)
 }
 

@@ -8,7 +8,16 @@ import { isToken, leaves } from '../core/Description.js'
 import { ageInWords } from '../core/Proof.js'
 import { scoped } from '../core/authorize.js'
 import { ownFields } from '../core/data.js'
-import { checkMember, checkOptions, declareFactory, hook, maybe, type Check, type Checks } from '../core/options.js'
+import {
+  checkMember,
+  checkOptions,
+  declareFactory,
+  hook,
+  maybe,
+  milliseconds,
+  type Check,
+  type Checks,
+} from '../core/options.js'
 
 /** The claims that say how the user of a token authenticated (RFC 9068 §2.2.1, RFC 9470 §6). */
 export interface AuthenticationClaims {
@@ -22,7 +31,7 @@ export interface AuthenticationClaims {
 export interface RequireAuthenticationOptions<A = AuthenticationClaims> {
   /** The authentication context classes that are accepted, the preferred one first. Default: any. */
   readonly acr?: readonly [string, ...string[]] | ReadonlyArray<string> | undefined
-  /** How long ago the user may have authenticated, in seconds. Default: any time. */
+  /** How long ago the user may have authenticated, in milliseconds. The challenge has it in whole seconds. Default: any time. */
   readonly maxAge?: number | undefined
   /** Finds the claims if the principal is not the claims. */
   readonly claims?: ((principal: A, request: Request) => AuthenticationClaims) | undefined
@@ -37,14 +46,9 @@ const classes: Check = (where, value) => {
   )
 }
 
-const seconds: Check = (where, value) => {
-  if (typeof value === 'number' && Number.isSafeInteger(value) && value > 0) return
-  throw new TypeError(`${where} must be a whole number of seconds, at least 1`)
-}
-
 const checks: Checks<RequireAuthenticationOptions> = {
   acr: maybe(classes),
-  maxAge: maybe(seconds),
+  maxAge: maybe(milliseconds),
   claims: maybe(hook(2)),
 }
 
@@ -74,18 +78,18 @@ const inWords = ({ acr, maxAge }: NeededAuthentication): string =>
   ].join(', ')
 
 /**
- * Requires that the user of an access token authenticated in one of these classes (`acr`), at most `maxAge` seconds ago (`auth_time`).
+ * Requires that the user of an access token authenticated in one of these classes (`acr`), at most `maxAge` milliseconds ago (`auth_time`).
  * Otherwise it is a 401 `insufficient_user_authentication` whose challenge has `acr_values` and `max_age`, so that the client can send
  * the user to the authorization server again (RFC 9470 §3). A missing claim is refused. A missing scope stays a 403. OpenAPI, the
  * audit and the policy file say it. For sessions, see `sessionAuth({ proof })`. Throws a TypeError for options that cannot work, and
  * for an authenticator that takes no tokens.
  *
  * @example
- * import { pipe } from 'fp-ts/lib/function.js'
+ * import { withAuth } from 'koa-with-auth'
  * import { httpJwt, requireAuthentication } from 'koa-with-auth/jwt'
  *
  * const jwt = httpJwt({ issuer: 'https://login.example/', audience: 'https://api.example' })
- * const careful = pipe(jwt, requireAuthentication({ acr: ['urn:example:loa2'], maxAge: 300 }))
+ * const careful = withAuth(jwt, requireAuthentication({ acr: ['urn:example:loa2'], maxAge: 300_000 }))
  */
 export function requireAuthentication<A>(
   options: RequireAuthenticationOptions<A> & {
@@ -104,7 +108,8 @@ export function requireAuthentication(
   }
   const needed: NeededAuthentication = {
     ...(acr !== undefined && { acr: [...acr] }),
-    ...(maxAge !== undefined && { maxAge }),
+    // `max_age` of the challenge
+    ...(maxAge !== undefined && { maxAge: Math.floor(maxAge / 1000) }),
   }
   const claimsOf: (principal: never, request: Request) => unknown = claims ?? ((principal) => principal)
   const required = scoped({

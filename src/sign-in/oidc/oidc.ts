@@ -13,6 +13,7 @@ import {
   flag,
   list,
   maybe,
+  millisecondsOrNone,
   nonEmpty,
   oneOf,
   positive,
@@ -21,7 +22,7 @@ import {
 } from '../../core/options.js'
 import type { Json } from '../../jwt/claims.js'
 import { checkUrl, Outage } from '../../jwt/fetching.js'
-import { duration, fetched, keyPolicyOf, type KeyOptions, type KeyPolicy } from '../../jwt/keySet.js'
+import { fetched, keyPolicyOf, type KeyOptions, type KeyPolicy } from '../../jwt/keySet.js'
 import { usableKeys, type SigningKeySet } from '../../jwt/signature.js'
 import type { Kind } from '../Kind.js'
 import {
@@ -68,7 +69,7 @@ export interface OidcOptions extends Asking {
   readonly parameters?: Readonly<Record<string, string>> | undefined
   /** How long a sign-in may take, in milliseconds. Default 15 minutes. */
   readonly lifetime?: number | undefined
-  /** How far the clocks may differ, in seconds. Default 30. */
+  /** How far the clocks may differ, in milliseconds. Default 30,000. */
   readonly clockTolerance?: number | undefined
   /** How metadata and keys are kept, and the time limit of each request to the provider (`timeout`, 5 seconds). */
   readonly keys?: KeyOptions | undefined
@@ -92,12 +93,12 @@ const checks: Checks<OidcOptions> = {
   pushed: maybe(flag),
   parameters: maybe(furtherParameters),
   lifetime: maybe(positive),
-  clockTolerance: maybe(duration),
+  clockTolerance: maybe(millisecondsOrNone),
   keys: unchecked,
 }
 
 const LIFETIME = 15 * 60_000
-const TOLERANCE = 30
+const TOLERANCE = 30_000
 
 const parties = new WeakMap<object, RelyingParty>()
 
@@ -145,7 +146,9 @@ export const oidc = (options: OidcOptions): OidcKind => {
     pushed,
     parameters = {},
   } = given
-  const { lifetime = LIFETIME, clockTolerance = TOLERANCE } = given
+  const { lifetime = LIFETIME } = given
+  // times of tokens are in seconds
+  const clockTolerance = (given.clockTolerance ?? TOLERANCE) / 1000
   const { prompt, loginHint, maxAge, acrValues, uiLocales } = given
   const defaults: Asking = { prompt, loginHint, maxAge, acrValues, uiLocales }
   list('oidc({ scope })', scope)
