@@ -9,13 +9,14 @@
  * | `late`           | it was begun too long ago                                             | 400    |
  * | `declined`       | the user cancelled it                                                 | 400    |
  * | `provider`       | what the provider sent is wrong                                       | 400    |
- * | `wrong`          | the code is wrong                                                     | 403    |
+ * | `malformed`      | what was sent has not the fields that are needed                      | 400    |
+ * | `wrong`          | the code, or the name and the password, is wrong                      | 403    |
  * | `anotherUser`    | another user began it, or it proves another user                      | 403    |
  * | `anotherBrowser` | it was begun in another browser                                       | 403    |
  * | `noAccount`      | the application signs in no user for this proof                       | 403    |
  */
 export type UnfinishedReason =
-  'unknown' | 'late' | 'declined' | 'provider' | 'wrong' | 'anotherUser' | 'anotherBrowser' | 'noAccount'
+  'unknown' | 'late' | 'declined' | 'provider' | 'malformed' | 'wrong' | 'anotherUser' | 'anotherBrowser' | 'noAccount'
 
 /** @internal What each reason of an unfinished sign-in is: its failure, and the status that answers it. */
 export const unfinishedReasons: {
@@ -28,6 +29,7 @@ export const unfinishedReasons: {
   late: { failure: 'expired', status: 400 },
   declined: { failure: 'invalid', status: 400 },
   provider: { failure: 'invalid', status: 400 },
+  malformed: { failure: 'invalid', status: 400 },
   wrong: { failure: 'invalid', status: 403 },
   anotherUser: { failure: 'insufficient', status: 403 },
   anotherBrowser: { failure: 'insufficient', status: 403 },

@@ -7,6 +7,7 @@
  */
 import type { Request } from 'koa'
 import { ownField } from '../core/data.js'
+import type { Pages, PageTexts } from './Page.js'
 import { digestOf, type SessionStore } from './SessionStore.js'
 import { detailsOf, proofsIn, type ListedSession, type SignIn } from './SignIn.js'
 
@@ -179,6 +180,9 @@ export interface SessionHost {
   readonly list: SignInList | undefined
   /** The label of a session in that list. */
   readonly label: ((request: Request) => string | undefined) | undefined
+  /** Makes the pages of sign-ins; left out: the library's own, in English or by these texts. */
+  readonly pages: Pages | undefined
+  readonly texts: Readonly<Record<string, PageTexts>>
 }
 
 /** What came at the same time as an answer of this user leads nowhere, because the sessions were ended. Default: all users. */

@@ -37,6 +37,8 @@ import {
 } from '../kinds/sessionUser.js'
 import { respondFailure, restore, take } from '../koa/respond.js'
 import { applyHeaders, guardHeadersOf } from '../koa/responseHeaders.js'
+import { textsByLanguage, type Pages, type PageTexts } from './Page.js'
+import type { NeedsOf } from './NeededOptions.js'
 import { requestSessionOf, type SessionOwner } from './RequestSession.js'
 import { checkSameSite, domainName, lockAge, sessionCookieOf, type SessionCookie } from './SessionCookie.js'
 import { defaultStore, timedStore, type SessionStore } from './SessionStore.js'
@@ -46,29 +48,6 @@ import { programName } from './programName.js'
 import { commit, giveAtHead, keepUncached, takeBack } from './commit.js'
 import { koaSessionStore, recognizing } from './koaSessionStore.js'
 import { duration, MARK_LIFETIMES, signing } from './signing.js'
-
-type Flag = boolean | null | undefined
-
-// The type of a field in each member of a union of users
-type FieldOf<U, K extends PropertyKey> = U extends unknown ? (K extends keyof U ? U[K] : undefined) : never
-
-type Unless<Holds, Option> = Holds extends true ? unknown : Option
-
-type Is<A, B> = [A] extends [B] ? true : false
-
-/**
- * What the options must also have, depending on what `loadUser` loads: `identify` for users without a `username`, and a
- * function for each flag that is not a boolean.
- */
-type NeedsOf<R> = NeedsAsInferred<[R][R extends unknown ? 0 : never]>
-
-type NeedsAsInferred<R> = unknown extends PrincipalFromAnswer<R> ? unknown : Needs<PrincipalFromAnswer<R>>
-
-type Needs<U> = Unless<Is<U, object>, { readonly loadUser: (...args: never[]) => 'loadUser loads an object' }> &
-  Unless<Is<FieldOf<U, 'username'>, string>, { readonly identify: (user: U) => string }> &
-  Unless<Is<FieldOf<U, 'isActive'>, Flag>, { readonly isActive: (user: U) => boolean }> &
-  Unless<Is<FieldOf<U, 'isStaff'>, Flag>, { readonly isStaff: (user: U) => boolean }> &
-  Unless<Is<FieldOf<U, 'isSuperuser'>, Flag>, { readonly isSuperuser: (user: U) => boolean }>
 
 /** How an application keeps its sessions. All times are in milliseconds. */
 export interface SessionsOptions<R> extends RightsOptions<PrincipalFromAnswer<R>> {
@@ -130,6 +109,14 @@ export interface SessionsOptions<R> extends RightsOptions<PrincipalFromAnswer<R>
    * label, because user agent and address are personal data. Default `false`.
    */
   readonly list?: boolean | { readonly label: (request: Request) => string | undefined } | undefined
+  /**
+   * Makes the pages of `koa-with-auth/sign-in`, for browsers that ask for one. It is called with a page as data, and returns the HTML,
+   * a promise of it, or `undefined` after `ctx.render`. Default: plain pages of the library, which work without scripts; failures
+   * are then those of your `errorMapper`, if there is one.
+   */
+  readonly pages?: Pages | undefined
+  /** What the library's own pages say, by language: `{ de: { begin: 'Anmelden' } }`. The request chooses. Default: English. */
+  readonly texts?: Readonly<Record<string, PageTexts>> | undefined
 }
 
 /** The options with their defaults. */
@@ -153,6 +140,8 @@ interface ResolvedOptions {
   readonly isProduction: boolean
   readonly list: boolean
   readonly label: ((request: Request) => string | undefined) | undefined
+  readonly pages: Pages | undefined
+  readonly texts: Readonly<Record<string, PageTexts>>
 }
 
 const HOUR = 3_600_000
@@ -189,6 +178,8 @@ const checks: Checks<SessionsOptions<unknown>> = {
   maxLength: maybe(positive),
   origin: maybe(origin),
   list: maybe(listed),
+  pages: maybe(hook(2)),
+  texts: maybe(textsByLanguage),
 }
 
 const usernameOf = (user: unknown): unknown =>
@@ -231,6 +222,8 @@ const resolveOptions = <R>(app: Koa, options: SessionsOptions<R>): ResolvedOptio
     isProduction,
     list: given.list !== undefined && given.list !== false,
     label: typeof given.list === 'object' ? given.list.label : undefined,
+    pages: given.pages,
+    texts: { ...given.texts },
   }
 }
 
@@ -328,6 +321,8 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
   const host: SessionHost = {
     list,
     label: settled.label,
+    pages: settled.pages,
+    texts: settled.texts,
     finished: new Map(),
     keys,
     name,

@@ -8,6 +8,7 @@ import type { UnfinishedReason } from '../core/UnfinishedReason.js'
 import type { Check } from '../core/options.js'
 import type { Proof, ProofGiven } from '../core/Proof.js'
 import type { Lifetimes } from './Lifetimes.js'
+import type { KindForm } from './pages.js'
 
 /** What a ceremony is for. `reset` and `verify` never sign in; `link` and `stepUp` are for a user who is signed in. */
 export type Intent = 'signIn' | 'link' | 'stepUp' | 'reset' | 'verify'
@@ -94,6 +95,8 @@ export interface Kind<Ask, Kept, Answer, P extends ProofGiven = ProofGiven, B ex
   readonly leadsAgain?: boolean | undefined
   /** `false` for a kind that does everything in `check`, such as a registration: `finish` can do without a hook. Default `true`. */
   readonly needsHook?: boolean | undefined
+  /** What its pages ask for. Left out: browsers get the same as others, because a script is needed, or another site is asked. */
+  readonly form?: KindForm | undefined
   /** Begins. It may ask the network, and must not write. */
   readonly begin: (
     incoming: Incoming,

@@ -6,26 +6,41 @@ import type { Context, Middleware } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
 import { proofFrom, type Proof, type ProofGiven } from '../core/Proof.js'
-import { checkOptions, declareFactory, maybe, oneOf, unchecked } from '../core/options.js'
+import { ownField } from '../core/data.js'
+import { checkOptions, declareFactory, isGiven, maybe, oneOf, unchecked } from '../core/options.js'
+import { httpStatusOf } from '../core/Settings.js'
+import type { Page } from '../sessions/Page.js'
 import { contextOf, SignInRefused, type WithRequest } from '../sessions/SignIn.js'
 import { lifetimesFor, type Lifetimes } from './Lifetimes.js'
-import { intentsOf, isForSubject, type Beginner, type Display, type Intent, type Sent } from './Kind.js'
-import { applicationOf, browserFor, incomingOf, isRefused, usedIn, type Application } from './request.js'
-import { leadTo, respondUnfinished } from './response.js'
+import {
+  intentsOf,
+  isForSubject,
+  localPath,
+  type Beginner,
+  type Display,
+  type Incoming,
+  type Intent,
+  type Sent,
+} from './Kind.js'
+import {
+  familyOf,
+  filled,
+  hasPage,
+  hidden,
+  isNavigation,
+  respondFailed,
+  respondPage,
+  type Form,
+  type KindForm,
+} from './pages.js'
+import { applicationOf, browserFor, incomingOf, isRefused, sentPath, usedIn, type Application } from './request.js'
+import { isUnanswered, leadTo, respondUnfinished } from './response.js'
 
 /** Throws a TypeError for what is no kind. */
 export const checkKind = (where: string, kind: unknown): void => {
   const isKind = typeof kind === 'object' && kind !== null && 'check' in kind && 'read' in kind && 'name' in kind
   if (!isKind) throw new TypeError(`${where}: the first argument must be a kind, such as mailed({ ... })`)
 }
-
-/** Answers a failure that was found before the ceremony was looked at. */
-export const refusing =
-  (ctx: Context, { ceremonies }: Application, kind: string, step: 'begin' | 'finish') =>
-  (failure: AuthError): void => {
-    ceremonies.refused(kind, step, failure)
-    respondUnfinished(ctx, failure)
-  }
 
 /** How a ceremony begins. */
 export interface BeginOptions<Ask> {
@@ -62,11 +77,11 @@ const start = async <Ask, Kept>(
   ctx: Context,
   application: Application,
   given: Beginner<Ask, Kept>,
+  incoming: Incoming,
   starting: Starting<Ask>,
 ): Promise<E.Either<AuthError, Sent>> => {
   const { ceremonies, host } = application
   const kind = usedIn(application, given)
-  const incoming = await incomingOf(ctx, 'begin')
   const browser = kind.bound === false ? '' : browserFor(ctx, host, kind.lifetime)
   const returnTo = starting.returnTo ?? incoming.body['returnTo'] ?? incoming.query.get('returnTo')
   ctx.set('Cache-Control', 'no-store')
@@ -98,9 +113,15 @@ export const begin = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOption
       `begin(kind, { intent }): ${kind.name} is good for ${intentsOf(kind).join(', ')}, not ${intent}`,
     )
   }
+  const fields = ask === undefined ? kindForm(kind)?.begin : []
   return async (ctx) => {
     const application = applicationOf('begin(kind)', ctx)
-    const refuse = refusing(ctx, application, kind.name, 'begin')
+    let typed: Incoming['body'] = {}
+    const formNow = (): Form => beginForm(ctx, familyOf(kind), fields, typed)
+    const refuse = (failure: AuthError): Promise<void> => {
+      application.ceremonies.refused(kind.name, 'begin', failure)
+      return respondUnfinished(ctx, failure, formNow())
+    }
     if (isRefused(ctx, 'begin')) return refuse(AuthErrors.forged)
     const { session } = application
     const subject = session.present(ctx)?.id
@@ -108,18 +129,60 @@ export const begin = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOption
       if (session.isUnavailable()) return refuse(AuthErrors.unavailable())
       if (subject === undefined) return refuse(AuthErrors.absent)
     }
+    const isForm = fields !== undefined && fields.length > 0
+    if (isForm && ctx.method === 'GET' && isNavigation(ctx)) return respondPage(ctx, { ...formNow(), step: 'begin' })
     // Safe: a function is called, anything else is what is asked
     const askGiven = typeof ask === 'function' ? (ask as (ctx: Context) => Ask)(ctx) : (ask as Ask | undefined)
-    const sent = await start(ctx, application, kind, {
+    const incoming = await unreadable(ctx, () => incomingOf(ctx, 'begin'), formNow)
+    if (incoming === undefined) return
+    typed = incoming.body
+    const sent = await start(ctx, application, kind, incoming, {
       intent,
       ask: askGiven,
       display,
       subject: isForSubject(intent) ? subject : undefined,
     })
-    if (E.isLeft(sent)) return respondUnfinished(ctx, sent.left)
+    if (E.isLeft(sent)) return respondUnfinished(ctx, sent.left, formNow())
     if (leads(sent.right)) return leadTo(ctx, sent.right.redirect)
-    if (sent.right.body === null) ctx.status = 204
-    else ctx.body = sent.right.body
+    const { body } = sent.right
+    const form = kindForm(kind)
+    if (form !== undefined && isNavigation(ctx)) return respondPage(ctx, answerPage(ctx, familyOf(kind), form, body))
+    if (body === null) ctx.status = 204
+    else ctx.body = body
+  }
+}
+
+// A polluted prototype has no form
+const kindForm = (kind: Pick<Beginner<never, never>, 'form'>): KindForm | undefined =>
+  isGiven(kind, 'form') ? kind.form : undefined
+
+const beginForm = (ctx: Context, kind: string, fields: KindForm['begin'], typed: Incoming['body']): Form => {
+  const returnTo = localPath(typed['returnTo'] ?? new URLSearchParams(ctx.querystring).get('returnTo'))
+  return fields === undefined || fields.length === 0
+    ? { kind, fields: [], action: '/' }
+    : { kind, fields: [hidden('returnTo', returnTo), ...filled(fields, typed)], action: sentPath(ctx) }
+}
+
+// The page that asks for the answer. Without a handle, the answer comes by a mail
+const answerPage = (ctx: Context, kind: string, { answer = [], path }: KindForm, sent: object | null): Page => {
+  const handle: unknown = sent === null ? undefined : ownField(sent, 'handle')
+  return typeof handle === 'string'
+    ? { kind, step: 'answer', handle, fields: answer, action: path ?? sentPath(ctx) }
+    : { kind, step: 'answer', fields: [], action: '/' }
+}
+
+/** Reads a body; a navigation whose body cannot be read is answered with a page, and gets `undefined`. */
+export const unreadable = async <A>(
+  ctx: Context,
+  read: () => Promise<A>,
+  formNow: () => Form,
+): Promise<A | undefined> => {
+  try {
+    return await read()
+  } catch (error) {
+    if (httpStatusOf(error) === undefined || !hasPage(ctx)) throw error
+    await respondFailed(ctx, AuthErrors.raised(error), formNow())
+    return undefined
   }
 }
 
@@ -141,7 +204,8 @@ export interface FirstFactor<U> {
 
 /**
  * Begins the second factor of a user who gave the first one. The user is not signed in: the first proof travels sealed, and
- * `finish` of the second kind signs in once, with both. What it resolves to is what the browser needs, such as `{ handle }`.
+ * `finish` of the second kind signs in once, with both. A hook of `finish` that writes nothing more answers `{ next, handle }`, or,
+ * for a kind with a `path`, the page that asks for the code. What it resolves to is what the browser needs, such as `{ handle }`.
  * If all sessions of the user are ended meanwhile (`logOutEverywhere`), it cannot be finished. Rejects with
  * `SignInRefused`, which is answered like a failure of `logIn`.
  *
@@ -178,21 +242,27 @@ const beginSecond = async <Ask, Kept, U extends object>(
   return application.session.stored.working(sealFirst(ctx, application, kind, first))
 }
 
-const sealFirst = async <Ask, Kept, U extends object>(
+/** The mark of a user. Rejects with `SignInRefused` in an outage. */
+export const markOf = ({ host }: Application, subject: string): Promise<string> =>
+  host.store.markOf(subject).catch((cause: unknown) => {
+    throw new SignInRefused(AuthErrors.unavailable(), { cause })
+  })
+
+/** Begins the second factor. `mark` is the mark of the user when the first one was given. */
+export const sealFirst = async <Ask, Kept, U extends object>(
   ctx: Context,
   application: Application,
   kind: Beginner<Ask, Kept>,
   first: FirstFactor<U>,
+  known?: { readonly mark: string; readonly incoming: Incoming; readonly form?: SecondFactor['form'] },
 ): Promise<object> => {
   if (isRefused(ctx)) throw new SignInRefused(AuthErrors.forged)
   const { user, proof, returnTo } = first
-  const { host } = application
-  const subject = host.identify(user)
-  const mark = await host.store.markOf(subject).catch((cause: unknown) => {
-    throw new SignInRefused(AuthErrors.unavailable(), { cause })
-  })
+  const subject = application.host.identify(user)
+  const mark = known?.mark ?? (await markOf(application, subject))
   const before = [proofFrom('secondly(ctx, kind, { proof })', proof, Date.now())]
-  const sent = await start(ctx, application, kind, {
+  const incoming = known?.incoming ?? (await incomingOf(ctx, 'begin'))
+  const sent = await start(ctx, application, kind, incoming, {
     intent: 'signIn',
     ask: undefined,
     subject,
@@ -202,12 +272,39 @@ const sealFirst = async <Ask, Kept, U extends object>(
     lasting: { ...lastingIn.get(ctx), ...lifetimesFor('secondly', first, first) },
   })
   if (E.isLeft(sent)) throw sent.left._tag === 'raised' ? sent.left.error : new SignInRefused(sent.left)
-  firstFactors.set(ctx, subject)
-  return leads(sent.right) ? sent.right : (sent.right.body ?? {})
+  const made = leads(sent.right) ? sent.right : (sent.right.body ?? {})
+  const own = kindForm(kind)
+  const form = own?.path === undefined ? known?.form : own
+  seconds.set(ctx, { subject, kind: familyOf(kind), made, form })
+  return made
 }
 
-/** The users whose first factor was accepted, by the context of the request. */
-export const firstFactors = new WeakMap<object, string>()
+interface SecondFactor {
+  /** The identifier of the user. */
+  readonly subject: string
+  readonly kind: string
+  readonly made: object
+  /** What its page asks for, if it is known where the answer is posted. */
+  readonly form: KindForm | undefined
+}
+
+/** The second factors that were begun, by the context of the request. */
+export const seconds = new WeakMap<object, SecondFactor>()
+
+/** Answers with what a second factor needs, unless a hook has: `{ next, handle }`, or its page. `undefined`: none was begun. */
+export const respondSecond = (ctx: Context): Promise<void> | undefined => {
+  const second = seconds.get(ctx)
+  if (second === undefined) return undefined
+  const { kind, made, form } = second
+  const body: unknown = ctx.body ?? undefined
+  const isData = typeof body === 'object' && body !== null && Object.getPrototypeOf(body) === Object.prototype
+  if (form !== undefined && isNavigation(ctx) && (isData || isUnanswered(ctx))) {
+    ctx.body = null
+    return respondPage(ctx, answerPage(ctx, kind, form, made))
+  }
+  if (isUnanswered(ctx)) ctx.body = { next: kind, ...made }
+  return Promise.resolve()
+}
 
 /** How long the session lasts that `finish` makes, by the context of the request: for a second factor in its hook. */
 export const lastingIn = new WeakMap<object, Lifetimes>()

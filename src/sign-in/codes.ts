@@ -7,11 +7,12 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
-import { constantTimeEqual } from '../core/data.js'
+import { constantTimeEqual, ownOrGetter } from '../core/data.js'
 import {
   checkOptions,
   declareFactory,
   hook,
+  isGiven,
   list,
   maybe,
   nameLike,
@@ -27,7 +28,7 @@ import { clientAddress, counting } from '../guesses/Guess.js'
 import { derivedFrom, keysFix, sealed, strengthOf, unsealed } from '../kinds/plainSession.js'
 import { spentOver, type SessionStore } from '../sessions/SessionStore.js'
 import { contextOf, SignInRefused, type WithRequest } from '../sessions/SignIn.js'
-import { typedDigits, type Kind } from './Kind.js'
+import { routePath, typedDigits, type Kind } from './Kind.js'
 
 /** One way to give a second factor by a code. */
 export interface CodeFactor {
@@ -35,6 +36,10 @@ export interface CodeFactor {
   readonly method: string
   /** Whether a code is right, and was not used before. It is used up. Rejects in an outage. */
   readonly verify: (user: string, code: unknown) => Promise<boolean>
+  /** Whether a user has set it up. Left out: every user has. */
+  readonly has?: ((user: string) => boolean | Promise<boolean>) | undefined
+  /** Whether it only replaces another factor, as recovery codes do. Default `false`. */
+  readonly isSpare?: boolean | undefined
 }
 
 const store: Check = withMethods(['read', 'insert'], 'pass the store of sessions(app, { store })')
@@ -171,6 +176,7 @@ export const totp = (options: TotpOptions): Totp => {
       return { secret, uri, sealed: seal(user, bytes) }
     },
     confirm,
+    has: async (user) => typeof (await secretOf(user)) === 'string',
     verify: async (user, code) => {
       const kept = await secretOf(user)
       return kept !== undefined && confirm(user, kept, code)
@@ -237,6 +243,7 @@ export const recoveryCodes = (options: RecoveryCodesOptions): RecoveryCodes => {
     )
   return {
     method: 'recovery',
+    isSpare: true,
     make: (user) => {
       const made = Array.from({ length: COUNT }, () => base32(randomBytes(7)).slice(0, CHARACTERS))
       return {
@@ -265,6 +272,8 @@ export interface CodesOptions {
   readonly name?: string | undefined
   /** How long a half sign-in can be finished, in milliseconds. Default 10 minutes. */
   readonly lifetime?: number | undefined
+  /** The path of `finish(code, ...)`: where pages post the code. Those of `passwordSignIn` need none. */
+  readonly path?: string | undefined
 }
 
 interface CodesAnswer {
@@ -284,6 +293,8 @@ export interface Codes extends Kind<unknown, null, CodesAnswer, { method: string
    * with `SignInRefused` for a wrong code (403), for too many (429), and in an outage (503).
    */
   readonly prove: (ctx: WithRequest, user: string, code: unknown) => Promise<{ method: string; subject: string }>
+  /** Whether a user has set up one of the factors; one that is only spare does not count beside others. */
+  readonly has: (user: string) => Promise<boolean>
 }
 
 const TRIES = 5
@@ -310,12 +321,15 @@ export const codes = (options: CodesOptions): Codes => {
     limiter,
     name,
     lifetime = 600_000,
+    path,
   } = checkOptions('codes', options, {
     factors: list,
     limiter: unchecked,
     name: maybe(nameLike(token)),
     lifetime: maybe(positive),
+    path: maybe(routePath("finish(code, ...), such as '/sign-in/code'")),
   })
+  const own = factors.filter((factor) => ownOrGetter(factor, 'isSpare') !== true)
   const count = counting(limiter)
   type Proven = { method: string; subject: string }
   const check = (user: string, code: unknown, from: string): Promise<E.Either<AuthError, Proven>> =>
@@ -329,6 +343,13 @@ export const codes = (options: CodesOptions): Codes => {
     name: ['code', name, factors.map(({ method }) => method).join()].filter((part) => part !== undefined).join(':'),
     lifetime,
     tries: TRIES,
+    form: { answer: [{ name: 'code', type: 'text', autocomplete: 'one-time-code' }], path },
+    has: async (user) => {
+      for (const factor of own.length === 0 ? factors : own) {
+        if (!isGiven(factor, 'has') || factor.has === undefined || (await factor.has(user)) !== false) return true
+      }
+      return false
+    },
     begin: (_incoming, { subject }) => {
       if (subject === undefined) throw new TypeError('codes: begin it by secondly(ctx, code, { user, proof })')
       return E.right({ kept: null, send: (handle) => ({ body: { handle } }) })

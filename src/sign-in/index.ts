@@ -7,6 +7,10 @@
  */
 export { begin, secondly, type BeginOptions, type FirstFactor } from './beginning.js'
 export { finish, type Done, type FinishHook, type FinishHooks, type FinishOptions } from './signIn.js'
+export { guessing } from './guessing.js'
+export { passwordSignIn } from './passwordSignIn.js'
+export type { PasswordAccount, PasswordDone, PasswordSignInOptions } from './passwordSignIn.js'
+export type { KindForm } from './pages.js'
 export { mailAddress, mailed, resetLink, verifyLink } from './mail.js'
 export type { LinkAccount, LinkKind, LinkMail, LinkOptions, LinkProof, MailedOptions, SignInMail } from './mail.js'
 export { codes, recoveryCodes, totp } from './codes.js'

@@ -24,6 +24,7 @@ import {
 } from '../core/options.js'
 import { counting } from '../guesses/Guess.js'
 import type { Limiter, Limiters } from '../guesses/Limiter.js'
+import { newPassword } from './pages.js'
 import { routePath, typedDigits, type Incoming, type Kind } from './Kind.js'
 
 // -------------------------------------------------------------------------------------
@@ -56,6 +57,8 @@ export const mailAddress = (given: unknown): string | undefined => {
 const noAddress: E.Either<AuthErrors.AuthError, never> = deepFreeze(
   E.left({ ...AuthErrors.unfinished('unknown'), detail: 'One mail address is needed, as "address" in the body.' }),
 )
+
+const mailField = { name: 'address', type: 'email', autocomplete: 'email' } as const
 
 const linkTo = (origin: string, path: string, handle: string, key: string): string =>
   `${origin}${path}?${new URLSearchParams({ handle, key }).toString()}`
@@ -186,6 +189,7 @@ export const mailed = (
     name: named('mail', name),
     lifetime,
     tries: TRIES,
+    form: { begin: [mailField], answer: [{ name: 'code', type: 'text', autocomplete: 'one-time-code' }], path },
     begin: (incoming, { origin, secret }, ask, signer) => {
       const address = mailAddress(ask ?? incoming.body['address'])
       if (address === undefined) return noAddress
@@ -298,6 +302,7 @@ const linkKind = (intent: 'reset' | 'verify', options: LinkOptions): LinkKind =>
     lifetime,
     bound: false,
     intents: [intent],
+    form: { begin: [mailField], answer: intent === 'reset' ? [newPassword] : [], path },
     begin: (incoming, { origin }, ask, signer) => {
       const address = mailAddress(ask ?? incoming.body['address'])
       if (address === undefined) return noAddress

@@ -75,6 +75,7 @@ const optional = Object.keys({
   posted: true,
   leadsAgain: true,
   needsHook: true,
+  form: true,
 } satisfies Record<Optional, true>)
 
 // A kind without what all objects of a process inherit, after a merge has polluted their prototype
@@ -274,8 +275,8 @@ const textOf = (request: IncomingMessage): Promise<string | undefined> =>
 // The longest query that a posted answer becomes: servers and proxies refuse a longer request line
 const MAX_POSTED = 8192
 
-// As the browser sent it: `ctx.path` has lost the prefix of a mounted application
-const sentPath = ({ originalUrl }: Context): string => {
+/** The path as the browser sent it: `ctx.path` has lost the prefix of a mounted application. */
+export const sentPath = ({ originalUrl }: Context): string => {
   const base = 'https://local.invalid'
   return URL.canParse(originalUrl, base) ? localPath(new URL(originalUrl, base).pathname) : '/'
 }

@@ -6,17 +6,34 @@ import { createHash } from 'node:crypto'
 import type { Context, Middleware } from 'koa'
 import type { AuthError } from '../core/AuthError.js'
 import { settingsOf } from '../core/Exchange.js'
-import { checkOptions, declareFactory, maybe, type Check } from '../core/options.js'
+import { checkOptions, declareFactory, isGiven, maybe, nonEmpty, type Checks } from '../core/options.js'
 import { respondFailure } from '../koa/respond.js'
 import { guardHeadersOf } from '../koa/responseHeaders.js'
-import type { Display } from './Kind.js'
+import type { Page } from '../sessions/Page.js'
+import type { Display, Kind } from './Kind.js'
+import {
+  escaped,
+  familyOf,
+  formPolicy,
+  hasPage,
+  hidden,
+  isNavigation,
+  newPassword,
+  plainHtml,
+  respondFailed,
+  respondHtml,
+  respondPage,
+  type Form,
+} from './pages.js'
+import { sentPath } from './request.js'
 
 // Anonymous callers can sign in, so there is no challenge
 const anonymous = guardHeadersOf({ _tag: 'AnyOf', members: [] }).whenRefused
 
-/** Answers a failure by the error mapper; an exception is thrown again. */
-export const respondUnfinished = (ctx: Context, failure: AuthError): void => {
+/** Answers a failure: by a page, which has this form, or by the error mapper. An exception is thrown again. */
+export const respondUnfinished = async (ctx: Context, failure: AuthError, form?: Form): Promise<void> => {
   if (failure._tag === 'raised') throw failure.error
+  if (form !== undefined && hasPage(ctx)) return respondFailed(ctx, failure, form)
   respondFailure(ctx, failure, settingsOf(ctx.request), anonymous)
   ctx.set('Cache-Control', 'no-store')
 }
@@ -33,57 +50,24 @@ export const leadTo = (ctx: Context, path: string): void => {
 export const isUnanswered = ({ response }: Context): boolean =>
   response.status === 404 && (response.body === undefined || response.body === null)
 
-// That of a browser is shorter, and Koa takes quadratic time to read one
-const MAX_ACCEPT = 1000
-
-// Whether a browser asks for a page
-const isNavigation = ({ request }: Context): boolean => {
-  const { length } = request.get('Accept')
-  return length > 0 && length <= MAX_ACCEPT && request.accepts('json', 'html') === 'html'
-}
-
 /** Answers a ceremony that was finished, or had been before, unless a hook has written a response. */
-export const respondFinished = (
+export const respondFinished = async (
   ctx: Context,
+  { name, bound }: Pick<Kind<never, never, never>, 'name' | 'bound'>,
   { returnTo, display }: { readonly returnTo: string; readonly display: Display },
-): void => {
+): Promise<void> => {
   if (!isUnanswered(ctx)) return
-  if (display === 'popup' && isNavigation(ctx)) return respondToOpener(ctx, returnTo)
+  const end: Page = { kind: familyOf({ name }), step: 'done', fields: [], action: returnTo }
+  if (display === 'popup' && isNavigation(ctx)) return respondToOpener(ctx, end)
+  // no user was signed in
+  if (bound === false && hasPage(ctx)) return respondPage(ctx, end)
   if (isNavigation(ctx) || ctx.method === 'GET') return leadTo(ctx, returnTo)
   ctx.body = { returnTo }
 }
 
 // -------------------------------------------------------------------------------------
-// pages
+// popups
 // -------------------------------------------------------------------------------------
-
-// A string as the text or an attribute of HTML
-const escaped = (text: string): string => text.replace(/[&<>"']/g, (one) => `&#${one.charCodeAt(0)};`)
-
-// How a page with a form looks: legible, light or dark as the system is, and as wide as a phone
-const style = [
-  ':root{color-scheme:light dark;--main:light-dark(#0b57d0,#a8c7fa)}',
-  '*{box-sizing:border-box}',
-  'body{margin:0;font:1rem/1.5 system-ui,sans-serif;background:light-dark(#f6f7f9,#16181c);color:light-dark(#1b1d21,#e6e8eb)}',
-  'main{width:min(26rem,100% - 2rem);margin:10vh auto;padding:1.5rem;border-radius:.75rem;background:light-dark(#fff,#202329);box-shadow:0 1px 4px rgb(0 0 0/.2)}',
-  'h1{margin:0 0 1rem;font-size:1.5rem;line-height:1.2}p{margin:0 0 1rem}label{font-weight:600}',
-  'input,button{width:100%;padding:.65rem .75rem;border:1px solid light-dark(#8a8f98,#80868f);border-radius:.4rem;font:inherit;color:inherit;background:0 0}',
-  'button{border-color:var(--main);font-weight:600;color:light-dark(#fff,#062e6f);background:var(--main);cursor:pointer}',
-  ':focus-visible{outline:3px solid var(--main);outline-offset:2px}',
-].join('')
-
-// Answers with a page. `allowed` are the directives of its policy that allow something
-const respondPage = (ctx: Context, allowed: string, html: string): void => {
-  ctx.set({
-    'Cache-Control': 'no-store',
-    'Referrer-Policy': 'no-referrer',
-    'X-Content-Type-Options': 'nosniff',
-    'Content-Security-Policy': `default-src 'none'; ${allowed}; frame-ancestors 'none'; base-uri 'none'`,
-  })
-  ctx.status = 200
-  ctx.type = 'html'
-  ctx.body = html
-}
 
 // The same in every answer, so that the policy can name its hash
 const script = `const path = document.querySelector('a').getAttribute('href')
@@ -106,20 +90,25 @@ const allowed = `script-src 'sha256-${createHash('sha256').update(script).digest
 // An opener of another origin cannot be asked for its origin: the browser throws. It gets nothing. The opener is
 // missing if a page on the way had the policy `Cross-Origin-Opener-Policy: same-origin`, or if the popup was opened
 // with `noopener`.
-const respondToOpener = (ctx: Context, path: string): void => {
-  const to = escaped(path)
-  respondPage(
-    ctx,
-    allowed,
-    `<!doctype html>
+const respondToOpener = (ctx: Context, end: Page): Promise<void> =>
+  respondPage(ctx, { ...end, script }, undefined, () => {
+    const to = escaped(end.action)
+    respondHtml(
+      ctx,
+      allowed,
+      `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Signed in</title>
 <noscript><meta http-equiv="refresh" content="0;url=${to}"></noscript>
 </head><body><a href="${to}">Continue</a>
 <script>${script}</script>
 </body></html>
 `,
-  )
-}
+    )
+  })
+
+// -------------------------------------------------------------------------------------
+// links
+// -------------------------------------------------------------------------------------
 
 /** What the page of a link says. */
 export interface LinkPageOptions {
@@ -132,44 +121,45 @@ export interface LinkPageOptions {
   readonly password?: string | undefined
 }
 
+const linkPageChecks: Checks<LinkPageOptions> = {
+  title: nonEmpty,
+  text: maybe(nonEmpty),
+  button: nonEmpty,
+  password: maybe(nonEmpty),
+}
+
 /**
  * Middleware for the GET of a link: a page with one form, which sends the link by POST. It changes nothing, so a program
  * that opens the links of mails uses nothing up. The page is not stored, sends no Referer, loads nothing, and works
- * without scripts.
+ * without scripts. Of a kind, such as `linkPage(reset)`, it is a page of `sessions(app, { pages })`, or a plain one in the language of
+ * the request. With texts, it is in English, and says these.
  *
  * @example
  * import { linkPage } from 'koa-with-auth/sign-in'
  *
  * const page = linkPage({ title: 'New password', button: 'Save', password: 'New password' })
  */
-export const linkPage = (options: LinkPageOptions): Middleware => {
-  const string: Check = (where, value) => {
-    if (typeof value !== 'string' || value === '') throw new TypeError(`${where} must be a string that is not empty`)
-  }
-  const { title, text, button, password } = checkOptions('linkPage', options, {
-    title: string,
-    text: maybe(string),
-    button: string,
-    password: maybe(string),
-  })
+export const linkPage = (
+  given: LinkPageOptions | Pick<Kind<never, never, never>, 'name' | 'form' | 'read'>,
+): Middleware => {
+  const isKind = 'read' in given
+  // a link needs no code
+  const asked = isKind && isGiven(given, 'form') ? (given.form?.answer ?? []).filter(({ name }) => name !== 'code') : []
+  const texts = isKind ? undefined : checkOptions('linkPage', given, linkPageChecks)
+  const fields = texts?.password === undefined ? asked : [newPassword]
   return (ctx) => {
     const query = new URLSearchParams(ctx.querystring)
-    const hidden = ['handle', 'key'].map(
-      (name) => `<input type="hidden" name="${name}" value="${escaped(query.get(name) ?? '')}">`,
+    const page: Page = {
+      kind: isKind ? familyOf(given) : 'link',
+      step: 'answer',
+      handle: query.get('handle') ?? '',
+      fields: [hidden('key', query.get('key') ?? ''), ...fields],
+      action: sentPath(ctx),
+    }
+    if (texts === undefined) return respondPage(ctx, page)
+    return respondPage(ctx, page, undefined, () =>
+      respondHtml(ctx, formPolicy, plainHtml({ language: 'en', ...texts, page })),
     )
-    const field =
-      password === undefined
-        ? ''
-        : `<p><label>${escaped(password)} <input type="password" name="password" autocomplete="new-password" required></label></p>`
-    const html = `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escaped(title)}</title>
-<style>${style}</style>
-</head><body><main><h1>${escaped(title)}</h1>${text === undefined ? '' : `<p>${escaped(text)}</p>`}
-<form method="post" action="${escaped(ctx.path)}">${hidden.join('')}${field}<button>${escaped(button)}</button></form>
-</main></body></html>
-`
-    respondPage(ctx, "style-src 'unsafe-inline'; form-action 'self'", html)
   }
 }
 

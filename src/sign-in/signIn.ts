@@ -5,6 +5,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Middleware } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
+import type { AuthError } from '../core/AuthError.js'
 import { isSameWay, type Proof, type ProofGiven } from '../core/Proof.js'
 import { fromAnswer } from '../core/Result.js'
 import {
@@ -18,10 +19,11 @@ import {
   type Checks,
 } from '../core/options.js'
 import { proofsIn, SignInRefused, type SignIn, type LogInOptions, type OwnLogInOptions } from '../sessions/SignIn.js'
-import { checkKind, firstFactors, lastingIn, refusing } from './beginning.js'
+import { checkKind, lastingIn, respondSecond, seconds } from './beginning.js'
 import type { Finishing } from './ceremony.js'
 import { lifetimeChecks, lifetimesFor, type LifetimeOptions } from './Lifetimes.js'
 import { intentsOf, type Finished, type Incoming, type Intent, type Kind } from './Kind.js'
+import { familyOf, hidden, type Form } from './pages.js'
 import {
   applicationOf,
   browserOf,
@@ -29,6 +31,7 @@ import {
   incomingOf,
   isRefused,
   postedAddress,
+  sentPath,
   usedIn,
   type Application,
 } from './request.js'
@@ -104,58 +107,97 @@ export function finish<Kept, Answer, P extends ProofGiven>(
 ): Middleware {
   checkKind('finish(kind, hook)', given)
   const hookOf = hooksOf(given, hook)
-  const { keep = [], ...lifetimes } = checkOptions<FinishOptions<P>>('finish(kind, hook, options)', options, {
+  const { keep, ...lifetimes } = checkOptions<FinishOptions<P>>('finish(kind, hook, options)', options, {
     keep: maybe(list),
     ...lifetimeChecks,
   })
   return async (ctx) => {
     const application = applicationOf('finish(kind)', ctx)
-    const { ceremonies, session, host } = application
     const kind = usedIn(application, given)
-    const refuse = refusing(ctx, application, kind.name, 'finish')
-    if (kind.posted !== undefined && ctx.method === 'POST') return bounce(ctx, kind.posted)
-    if (isRefused(ctx)) return refuse(AuthErrors.forged)
+    if (kind.posted !== undefined && ctx.method === 'POST') return bounce(ctx, kind)
+    if (isRefused(ctx)) {
+      application.ceremonies.refused(kind.name, 'finish', AuthErrors.forged)
+      return respondUnfinished(ctx, AuthErrors.forged, formAgain(ctx, kind, {}, AuthErrors.forged))
+    }
     const incoming = await incomingOf(ctx, 'finish')
-    ctx.set('Cache-Control', 'no-store')
-    const subject = session.present(ctx)?.id
-    if (subject === undefined && session.isUnavailable()) return refuse(AuthErrors.unavailable())
-    const here = finishedHere(ctx, application)
-    const ended = await ceremonies.finish(kind, {
-      incoming,
-      browser: browserOf(host, ctx.request),
-      subject,
-      isGoingOn: async ({ subject: about, mark }) =>
-        mark === undefined || about === undefined || (await host.store.markOf(about)) === mark,
-      isAwaited: (intent) => hookOf(intent) !== undefined,
-      isFinishedHere: here.has,
-      complete: unrefused(async (finished) => {
-        const { intent, subject: about, id } = finished
-        const done = { ...finished, body: incoming.body }
-        const lasting = { ...finished.lasting, ...(intent === 'signIn' && lifetimesFor('finish', lifetimes, done)) }
-        lastingIn.set(ctx, lasting)
-        const answer = await fromAnswer(hookOf(intent)?.(ctx, done))
-        if (E.isLeft(answer)) {
-          const isOwn = answer.left._tag === 'invalid' && answer.left.reason === undefined
-          const first = firstFactors.get(ctx)
-          return isOwn && !isUnanswered(ctx)
-            ? E.right({ user: first, isAccepted: first !== undefined })
-            : E.left(isOwn ? AuthErrors.unfinished('noAccount') : answer.left)
-        }
-        const user = answer.right
-        const isSaid = intent === 'stepUp' && user === true
-        const who = isSaid ? about : intent === 'signIn' || intent === 'stepUp' ? host.identify(user) : undefined
-        const isAnother = isSaid
-          ? !isOfUser(session.present(ctx), finished)
-          : who !== undefined && who !== (about ?? who)
-        if (isAnother) return E.left(AuthErrors.unfinished('anotherUser'))
-        await completed(ctx, application, finished, user, { keep, ...lasting })
-        if (kind.leadsAgain === true) here.add(id, who ?? about)
-        return E.right({ user: who, isAccepted: true })
-      }),
-    })
-    if (E.isLeft(ended)) return respondUnfinished(ctx, ended.left)
-    return respondFinished(ctx, ended.right)
+    const failure = await finishing(ctx, application, kind, incoming, { hookOf, keep, lifetimes })
+    if (failure !== undefined) return respondUnfinished(ctx, failure, formAgain(ctx, kind, incoming.body, failure))
   }
+}
+
+interface Ending<P extends ProofGiven> {
+  readonly hookOf: (intent: Intent) => FinishHook<P> | undefined
+  readonly keep: ReadonlyArray<string> | undefined
+  readonly lifetimes: LifetimeOptions<Done<P>>
+}
+
+/** Finishes a ceremony that this site caused, and answers, or resolves to the failure. */
+export const finishing = async <Kept, Answer, P extends ProofGiven>(
+  ctx: Context,
+  application: Application,
+  kind: Kind<never, Kept, Answer, P>,
+  incoming: Incoming,
+  { hookOf, keep = [], lifetimes }: Ending<P>,
+): Promise<AuthError | undefined> => {
+  const { ceremonies, session, host } = application
+  ctx.set('Cache-Control', 'no-store')
+  const subject = session.present(ctx)?.id
+  if (subject === undefined && session.isUnavailable()) {
+    ceremonies.refused(kind.name, 'finish', AuthErrors.unavailable())
+    return AuthErrors.unavailable()
+  }
+  const here = finishedHere(ctx, application)
+  const ended = await ceremonies.finish(kind, {
+    incoming,
+    browser: browserOf(host, ctx.request),
+    subject,
+    isGoingOn: async ({ subject: about, mark }) =>
+      mark === undefined || about === undefined || (await host.store.markOf(about)) === mark,
+    isAwaited: (intent) => hookOf(intent) !== undefined,
+    isFinishedHere: here.has,
+    complete: unrefused(async (finished) => {
+      const { intent, subject: about, id } = finished
+      const done = { ...finished, body: incoming.body }
+      const lasting = { ...finished.lasting, ...(intent === 'signIn' && lifetimesFor('finish', lifetimes, done)) }
+      lastingIn.set(ctx, lasting)
+      const answer = await fromAnswer(hookOf(intent)?.(ctx, done))
+      if (E.isLeft(answer)) {
+        const isOwn = answer.left._tag === 'invalid' && answer.left.reason === undefined
+        const second = seconds.get(ctx)
+        return isOwn && (second !== undefined || !isUnanswered(ctx))
+          ? E.right({ user: second?.subject, isAccepted: second !== undefined })
+          : E.left(isOwn ? AuthErrors.unfinished('noAccount') : answer.left)
+      }
+      const user = answer.right
+      const isSaid = intent === 'stepUp' && user === true
+      const who = isSaid ? about : intent === 'signIn' || intent === 'stepUp' ? host.identify(user) : undefined
+      const isAnother = isSaid ? !isOfUser(session.present(ctx), finished) : who !== undefined && who !== (about ?? who)
+      if (isAnother) return E.left(AuthErrors.unfinished('anotherUser'))
+      await completed(ctx, application, finished, user, { keep, ...lasting })
+      if (kind.leadsAgain === true) here.add(id, who ?? about)
+      return E.right({ user: who, isAccepted: true })
+    }),
+  })
+  if (E.isLeft(ended)) return ended.left
+  await (respondSecond(ctx) ?? respondFinished(ctx, kind, ended.right))
+  return undefined
+}
+
+// After a failure: the same form, if the same handle may be answered again
+const formAgain = (
+  ctx: Context,
+  { name, form }: Pick<Kind<never, never, never>, 'name' | 'form'>,
+  { handle, key }: Incoming['body'],
+  { _tag, reason }: AuthError,
+): Form => {
+  const kind = familyOf({ name })
+  const isAgain = reason === 'wrong' || _tag === 'throttled' || _tag === 'unavailable'
+  if (!isAgain || typeof handle !== 'string' || form?.answer === undefined) return { kind, fields: [], action: '/' }
+  const fields =
+    typeof key === 'string'
+      ? [hidden('key', key), ...form.answer.filter((field) => field.name !== 'code')]
+      : form.answer
+  return { kind, handle, fields, action: sentPath(ctx) }
 }
 
 // The hook for an intent. Throws a TypeError for what is no hook
@@ -183,9 +225,13 @@ const isOfUser = (signIn: SignIn | undefined, { proof, subject }: Finished): boo
   ((proof.issuer === undefined && proof.subject === subject) || proofsIn(signIn).some((one) => isSameWay(one, proof)))
 
 // The cookie is not sent with what another site posts. It is sent with the GET that follows
-const bounce = async (ctx: Context, names: ReadonlyArray<string>): Promise<void> => {
-  const address = await postedAddress(ctx, names)
-  if (address === undefined) return respondUnfinished(ctx, AuthErrors.unfinished('unknown'))
+const bounce = async (
+  ctx: Context,
+  { name, posted = [] }: Pick<Kind<never, never, never>, 'name' | 'posted'>,
+): Promise<void> => {
+  const address = await postedAddress(ctx, posted)
+  const failure = AuthErrors.unfinished('unknown')
+  if (address === undefined) return respondUnfinished(ctx, failure, formAgain(ctx, { name }, {}, failure))
   ctx.set('Cache-Control', 'no-store')
   leadTo(ctx, address)
 }

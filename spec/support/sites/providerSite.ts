@@ -7,7 +7,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Router from '@koa/router'
 import Koa, { type Middleware } from 'koa'
-import { sessionAuth, withAuth } from 'koa-with-auth'
+import { authSettings, defaultErrorMapper, sessionAuth, withAuth } from 'koa-with-auth'
 import { memoryStore, sessions, type SessionStore } from 'koa-with-auth/sessions'
 import { begin, finish, type Done, type FinishHook, type FinishHooks, type Proof } from 'koa-with-auth/sign-in'
 import { oidc, providerAnswer, type OAuth2Kind, type OidcKind, type OidcOptions } from 'koa-with-auth/sign-in/oidc'
@@ -108,6 +108,8 @@ export const providerSite = async (
   const done: Done[] = []
   const answers: unknown[] = []
   if (options.middleware !== undefined) app.use(options.middleware)
+  // failures are JSON for browsers, too, so that their reasons can be compared
+  app.use(authSettings({ errorMapper: defaultErrorMapper }))
   const parts = sessions(app, {
     loadUser: (username) => ({ username, isActive: true }),
     store: options.store ?? memoryStore(),

@@ -5,7 +5,7 @@
 import type { AddressInfo } from 'node:net'
 import Router from '@koa/router'
 import Koa from 'koa'
-import { sessionAuth, withAuth } from 'koa-with-auth'
+import { authSettings, defaultErrorMapper, sessionAuth, withAuth } from 'koa-with-auth'
 import { sessions } from 'koa-with-auth/sessions'
 import { begin, finish } from 'koa-with-auth/sign-in'
 import { oidc } from 'koa-with-auth/sign-in/oidc'
@@ -18,6 +18,8 @@ process.stdin.on('end', () => process.exit()).resume()
 
 const app = new Koa({ keys: [KEYS] })
 app.silent = true
+// failures are JSON for browsers, too
+app.use(authSettings({ errorMapper: defaultErrorMapper }))
 sessions(app, {
   loadUser: (username) => ({ username, isActive: true }),
   store: await storeNamed('redis', process.env, () => {}),

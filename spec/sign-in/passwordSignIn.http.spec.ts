@@ -1,0 +1,425 @@
+/** A password form: right by itself, whatever is sent, for machines and for browsers. */
+import { randomBytes, scryptSync } from 'node:crypto'
+import Router from '@koa/router'
+import { withAuth } from 'koa-with-auth'
+import { hash, verify } from 'koa-with-auth/passwords'
+import type { Page, SessionsOptions } from 'koa-with-auth/sessions'
+import { codes, finish, passwordSignIn, type CodeFactor, type PasswordSignInOptions } from 'koa-with-auth/sign-in'
+import { RateLimiterMemory } from 'rate-limiter-flexible'
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { Answer } from '../support/models/behavior.js'
+import { expectUser } from '../support/sites/signedIn.js'
+import { sendJson } from '../support/sites/signInSite.js'
+import { sessionsApp, setCookies, strongKey, type User, type Visitor } from '../support/sites/sessionsApp.js'
+
+const DAY = 86_400_000
+const PATH = '/sign-in'
+
+const expectAnonymous = async (visitor: Visitor): Promise<void> => {
+  expect((await visitor.ask('/me')).status).toBe(401)
+}
+
+/** A hash that took less work than today. */
+const oldHash = (password: string): string => {
+  const salt = randomBytes(16)
+  const text = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '')
+  return `$scrypt$ln=10,r=8,p=1$${text(salt)}$${text(scryptSync(password, salt, 32, { N: 1024, r: 8, p: 1 }))}`
+}
+
+let stored = ''
+beforeAll(async () => {
+  stored = await hash('anna-secret')
+})
+
+type Given = Partial<PasswordSignInOptions<User>>
+type Pages = Pick<SessionsOptions<User | undefined>, 'pages' | 'texts'>
+
+/** anna has a password, bert has none; the second factor of sam is always 1. */
+const start = async (options: Given = {}, { pages, texts }: Pages = {}) => {
+  const asked: string[] = []
+  const hashes = new Map<string, string | undefined>([
+    ['anna', stored],
+    ['sam', stored],
+    ['bert', undefined],
+  ])
+  const factor: CodeFactor = {
+    method: 'own',
+    has: (user) => user === 'sam',
+    verify: async (_user, typed) => typed === '1',
+  }
+  const code = codes({ factors: [factor], limiter: new RateLimiterMemory({ points: 50, duration: 900 }) })
+  const errors: unknown[] = []
+  const site = await sessionsApp(undefined, {
+    keys: [strongKey, randomBytes(32).toString('hex')],
+    origin: 'https://shop.example',
+    ...(pages !== undefined && { pages }),
+    ...(texts !== undefined && { texts }),
+    below: (app) => {
+      app.on('error', (error: { expose?: boolean }) => error.expose !== true && errors.push(error))
+      const form = passwordSignIn<User>({
+        accountOf: (name) => {
+          asked.push(name)
+          return hashes.has(name) && { user: { username: name, isActive: true }, hash: hashes.get(name) }
+        },
+        factors: code,
+        keep: ['basket'],
+        ...options,
+      })
+      const router = new Router()
+      router.get(PATH, withAuth(null), form)
+      router.post(PATH, withAuth(null), form)
+      router.post(
+        '/code',
+        withAuth(null),
+        finish(code, (_ctx, { proof }) => ({ username: proof.subject, isActive: true })),
+      )
+      app.use(router.routes())
+    },
+  })
+  return { site, asked, hashes, errors }
+}
+
+const send = (visitor: Visitor, body: object, path = PATH) => sendJson(visitor, path, body)
+const page = { Accept: 'text/html' }
+const post = (visitor: Visitor, fields: string | Record<string, string>, headers: Record<string, string> = page) =>
+  visitor.ask(PATH, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/x-www-form-urlencoded', ...headers },
+    body: typeof fields === 'string' ? fields : new URLSearchParams(fields).toString(),
+  })
+
+/** The inputs of the form of a page, and where it is posted. */
+const formOf = ({ body }: Answer) => {
+  const html = String(body)
+  const attribute = (tag: string, name: string) => new RegExp(`${name}="([^"]*)"`).exec(tag)?.[1]
+  return {
+    action: /<form method="post" action="([^"]*)"/.exec(html)?.[1],
+    alert: /role="alert">([^<]*)/.exec(html)?.[1],
+    inputs: Object.fromEntries(
+      [...html.matchAll(/<input [^>]*>/g)].map(([tag]) => [attribute(tag, 'name'), attribute(tag, 'value')]),
+    ),
+  }
+}
+
+const right = { username: 'anna', password: 'anna-secret' }
+
+describe('a password', () => {
+  it('signs in: 204, and 303 to the path of this site for a browser', async () => {
+    const { site } = await start()
+    const visitor = site.visitor()
+    expect((await send(visitor, { ...right, returnTo: '/elsewhere' })).status).toBe(204)
+    await expectUser(visitor, 'anna')
+    for (const [returnTo, location] of [
+      ['/account?tab=2', '/account?tab=2'],
+      ['//evil.example', '/'],
+    ] as const) {
+      const browser = site.visitor()
+      const answer = await post(browser, { ...right, returnTo })
+      expect([answer.status, answer.headers['location']]).toEqual([303, location])
+      await expectUser(browser, 'anna')
+    }
+  })
+
+  it('is wrong in one way: an unknown name, another password, a user without one', async () => {
+    const { site, asked } = await start()
+    const answers = []
+    for (const given of [
+      { username: 'anna', password: 'wrong' },
+      { username: 'nobody', password: 'anna-secret' },
+      { username: 'bert', password: 'anna-secret' },
+    ]) {
+      const visitor = site.visitor()
+      const { status, body, headers } = await send(visitor, given)
+      answers.push({ status, body, headers: Object.keys(headers) })
+      await expectAnonymous(visitor)
+    }
+    expect(answers[0]).toMatchObject({ status: 403, body: { reason: 'wrong' } })
+    expect(answers[1]).toEqual(answers[0])
+    expect(answers[2]).toEqual(answers[0])
+    expect(asked, 'the same look-ups').toEqual(['anna', 'nobody', 'bert'])
+  })
+
+  it('has other names of fields, JSON or a form, and keeps what the session may keep', async () => {
+    const { site } = await start({ fields: { username: 'email', password: 'secret', returnTo: 'next' } })
+    const visitor = site.visitor()
+    expect((await send(visitor, right)).status).toBe(400)
+    const answer = await post(visitor, { email: 'anna', secret: 'anna-secret', next: '/me' })
+    expect([answer.status, answer.headers['location']]).toEqual([303, '/me'])
+  })
+
+  it('lasts as "stay signed in" says, also after a second factor', async () => {
+    const { site } = await start({
+      idle: ({ remember }) => remember && 30 * DAY,
+      absolute: ({ body }) => (body['remember'] === 'on' ? 60 * DAY : undefined),
+    })
+    const daysOf = (answer: Answer) => {
+      const line = setCookies(answer).find((one) => one.startsWith('session=')) ?? ''
+      return Math.round((Date.parse(/expires=([^;]+)/i.exec(line)?.[1] ?? '') - Date.now()) / DAY)
+    }
+    expect(daysOf(await send(site.visitor(), right))).toBe(1)
+    expect(daysOf(await send(site.visitor(), { ...right, remember: 'on' }))).toBe(30)
+    expect(daysOf(await send(site.visitor(), { ...right, remember: true }))).toBe(30)
+    const visitor = site.visitor()
+    const half = await send(visitor, { ...right, username: 'sam', remember: 'on' })
+    expect(daysOf(await sendJson(visitor, '/code', { ...(half.body as object), code: '1' }))).toBe(30)
+  })
+
+  it('that was right is hashed again if its hash is old; a failure of that is a warning', async () => {
+    const saved: Array<readonly [string, string]> = []
+    let isDown = false
+    const save = (user: User, made: string) => {
+      if (isDown) throw new Error('down')
+      saved.push([user.username, made])
+    }
+    const { site, hashes } = await start({ save })
+    expect((await send(site.visitor(), right)).status).toBe(204)
+    expect(saved, 'today’s hash stays').toEqual([])
+    hashes.set('anna', oldHash('anna-secret'))
+    expect((await send(site.visitor(), { ...right, password: 'no' })).status).toBe(403)
+    expect((await send(site.visitor(), right)).status).toBe(204)
+    expect(saved.map(([name]) => name)).toEqual(['anna'])
+    expect(await verify(saved[0]![1], 'anna-secret')).toBe(true)
+    isDown = true
+    const warned = new Promise<Error>((resolve) => process.once('warning', resolve))
+    expect((await send(site.visitor(), right)).status).toBe(204)
+    expect(String(await warned)).toContain('passwordSignIn: save failed')
+  })
+
+  it('that a reset changes meanwhile signs no user in', async () => {
+    const { site, hashes } = await start()
+    const other = await hash('another')
+    const visitor = site.visitor()
+    let asked = 0
+    const get = hashes.get.bind(hashes)
+    // the second look-up is the one after the password was verified
+    hashes.get = (name) => (++asked === 1 ? get(name) : other)
+    expect((await send(visitor, right)).status).toBe(403)
+    await expectAnonymous(visitor)
+  })
+
+  it('is counted by itself: ten for an account from an address, and none for what was right', async () => {
+    const { site } = await start()
+    for (let at = 0; at < 12; at++) expect((await send(site.visitor(), right)).status).toBe(204)
+    const statuses = []
+    for (let at = 0; at < 11; at++) {
+      statuses.push(
+        (await send(site.visitor(), { ...right, username: at % 2 === 0 ? 'anna' : 'ANNA ', password: 'no' })).status,
+      )
+    }
+    expect(statuses).toEqual([...Array<number>(10).fill(403), 429])
+    const limited = await send(site.visitor(), right)
+    expect([limited.status, Number(limited.headers['retry-after']) > 0]).toEqual([429, true])
+    expect((await send(site.visitor(), { ...right, username: 'sam' })).status).toBe(200)
+    const unknown = []
+    for (let at = 0; at < 11; at++)
+      unknown.push((await send(site.visitor(), { username: 'nobody', password: 'no' })).status)
+    expect(unknown, 'as for a name that exists').toEqual(statuses)
+  })
+
+  it('is a 503 in an outage, which counts nothing, and a 500 if a hook fails', async () => {
+    for (const [thrown, status] of [
+      [Object.assign(new Error('down'), { code: 'ERR_AUTH_UNAVAILABLE' }), 500],
+      [new TypeError('a mistake'), 500],
+    ] as const) {
+      const { site } = await start({
+        accountOf: () => {
+          throw thrown
+        },
+      })
+      const visitor = site.visitor()
+      for (let at = 0; at < 12; at++) expect((await send(visitor, right)).status).toBe(status)
+      await expectAnonymous(visitor)
+    }
+    const { site } = await start()
+    site.store.instead.markOf = () => Promise.reject(new Error('down'))
+    expect((await send(site.visitor(), right)).status).toBe(503)
+  })
+})
+
+describe('what cannot be read', () => {
+  const long = 'x'.repeat(8192)
+  it.each<[string, string, string]>([
+    ['garbage', 'application/json', '{"username":'],
+    ['an array', 'application/json', '["anna","anna-secret"]'],
+    ['1 MB', 'application/x-www-form-urlencoded', `username=anna&password=${'x'.repeat(1_000_000)}`],
+    [
+      'a form of several parts',
+      'multipart/form-data; boundary=b',
+      '--b\r\nContent-Disposition: form-data; name="username"\r\n\r\nanna\r\n--b--',
+    ],
+    ['plain text', 'text/plain', 'username=anna&password=anna-secret'],
+    ['a long name', 'application/x-www-form-urlencoded', `username=${long}&password=anna-secret`],
+    ['a name twice', 'application/x-www-form-urlencoded', 'username=anna&username=anna&password=anna-secret'],
+    [
+      'a password twice',
+      'application/x-www-form-urlencoded',
+      'username=anna&password=anna-secret&password=anna-secret',
+    ],
+    ['no password', 'application/x-www-form-urlencoded', 'username=anna'],
+    ['NUL', 'application/x-www-form-urlencoded', 'username=anna%00&password=anna-secret'],
+    ['other types', 'application/json', '{"username":{"a":1},"password":["anna-secret"]}'],
+    ['nothing', 'application/json', ''],
+  ])('is a 4xx, and a page with the form for a browser: %s', async (_name, type, body) => {
+    const { site, asked, errors } = await start()
+    for (const accept of ['application/json', 'text/html']) {
+      const visitor = site.visitor()
+      const answer = await visitor.ask(PATH, {
+        method: 'POST',
+        headers: { 'Content-Type': type, Accept: accept },
+        body,
+      })
+      expect(answer.status).toBeGreaterThanOrEqual(400)
+      expect(answer.status).toBeLessThan(500)
+      if (accept === 'text/html')
+        expect(formOf(answer)).toMatchObject({ action: PATH, alert: 'Fill in each field, and try again.' })
+      await expectAnonymous(visitor)
+    }
+    expect([asked, errors]).toEqual([[], []])
+  })
+
+  it('is a 403 if another site sent it, and nothing is asked or counted', async () => {
+    const { site, asked } = await start()
+    for (const headers of [{ 'Sec-Fetch-Site': 'cross-site' }, { Origin: 'https://evil.example' }]) {
+      for (const accept of [{}, page]) {
+        const visitor = site.visitor()
+        const answer = await post(visitor, right, { ...headers, ...accept })
+        expect(answer.status).toBe(403)
+        await expectAnonymous(visitor)
+      }
+    }
+    expect(asked).toEqual([])
+  })
+})
+
+describe('a page', () => {
+  it('has the form, and again after a failure, with what was typed but the password', async () => {
+    const { site } = await start({ idle: ({ remember }) => remember && DAY * 2 })
+    const visitor = site.visitor()
+    const first = await visitor.ask(`${PATH}?returnTo=%2Faccount`, { headers: page })
+    expect([first.status, first.headers['content-type'], first.headers['cache-control']]).toEqual([
+      200,
+      'text/html; charset=utf-8',
+      'no-store',
+    ])
+    expect(formOf(first)).toEqual({
+      action: PATH,
+      alert: undefined,
+      inputs: { returnTo: '/account', username: undefined, password: undefined, remember: undefined },
+    })
+    const again = await post(visitor, {
+      username: '"><script>',
+      password: 'wrong',
+      returnTo: '/account',
+      remember: 'on',
+    })
+    expect(again.status).toBe(403)
+    expect(formOf(again)).toEqual({
+      action: PATH,
+      alert: 'That was not right. Check what you typed, and try again.',
+      inputs: {
+        returnTo: '/account',
+        username: '&#34;&#62;&#60;script&#62;',
+        password: undefined,
+        remember: undefined,
+      },
+    })
+    expect(String(again.body)).toContain('name="remember" checked')
+    expect(String(again.body)).not.toContain('wrong"')
+  })
+
+  it('asks for the code at the same path, again if it is wrong, and leads where the form said', async () => {
+    const { site } = await start()
+    const visitor = site.visitor()
+    const half = await post(visitor, { ...right, username: 'sam', returnTo: '/vault?a=1' })
+    expect([half.status, formOf(half).action, Object.keys(formOf(half).inputs)]).toEqual([
+      200,
+      PATH,
+      ['handle', 'username', 'code'],
+    ])
+    await expectAnonymous(visitor)
+    const wrong = await post(visitor, { ...(formOf(half).inputs as Record<string, string>), code: '2' })
+    expect([wrong.status, formOf(wrong).inputs]).toEqual([403, formOf(half).inputs])
+    expect(formOf(wrong).alert).toBe('That was not right. Check what you typed, and try again.')
+    const stolen = await post(site.visitor(), { ...(formOf(half).inputs as Record<string, string>), code: '1' })
+    expect([stolen.status, Object.keys(formOf(stolen).inputs)]).toEqual([400, ['returnTo', 'username', 'password']])
+    const other = await post(visitor, {
+      ...(formOf(half).inputs as Record<string, string>),
+      username: 'anna',
+      code: '1',
+    })
+    expect(other.status).toBe(400)
+    const done = await post(visitor, { ...(formOf(wrong).inputs as Record<string, string>), code: '1' })
+    expect([done.status, done.headers['location']]).toEqual([303, '/vault?a=1'])
+    await expectUser(visitor, 'sam')
+  })
+
+  it('is made by the application: data goes in, a string or what it renders comes out', async () => {
+    const seen: Page[] = []
+    const { site } = await start(
+      {},
+      {
+        pages: async (given, ctx) => {
+          seen.push(given)
+          if (given.step === 'begin') return `<p>${given.kind}</p>`
+          if (given.failure?.reason === 'wrong') {
+            ctx.body = '<i>rendered</i>'
+            ctx.type = 'html'
+          }
+          return undefined
+        },
+      },
+    )
+    const visitor = site.visitor()
+    expect((await visitor.ask(PATH, { headers: page })).body).toBe('<p>password</p>')
+    const wrong = await post(visitor, { ...right, password: 'no' })
+    expect([wrong.status, wrong.body]).toEqual([403, '<i>rendered</i>'])
+    const half = await post(visitor, { ...right, username: 'sam' })
+    expect(formOf(half).action, 'the page of the library, where it made none').toBe(PATH)
+    expect(seen.map(({ kind, step, failure }) => [kind, step, failure?.reason])).toEqual([
+      ['password', 'begin', undefined],
+      ['password', 'failed', 'wrong'],
+      ['code', 'answer', undefined],
+    ])
+    expect(JSON.stringify(seen)).not.toContain('secret')
+  })
+
+  it('that throws is a 500, and no user is signed in', async () => {
+    for (const pages of [() => Promise.reject(new Error('no template')), () => 42]) {
+      const { site } = await start({}, { pages })
+      const visitor = site.visitor()
+      expect((await post(visitor, { ...right, username: 'sam' })).status).toBe(500)
+      expect((await post(visitor, { ...right, password: 'no' })).status).toBe(500)
+      await expectAnonymous(visitor)
+    }
+  })
+
+  it('is in the language of the request, if there are texts', async () => {
+    const { site } = await start({}, { texts: { de: { begin: 'Anmelden', username: 'Name oder Adresse' } } })
+    const titleOf = async (language: string) => {
+      const { body, headers } = await site.visitor().ask(PATH, { headers: { ...page, 'Accept-Language': language } })
+      const html = String(body)
+      return [
+        /<html lang="([^"]*)"/.exec(html)?.[1],
+        /<h1>([^<]*)/.exec(html)?.[1],
+        String(headers['vary']).includes('Accept-Language'),
+      ]
+    }
+    expect(await titleOf('de-AT,de;q=0.9')).toEqual(['de', 'Anmelden', true])
+    expect(await titleOf('en')).toEqual(['en', 'Sign in', true])
+    expect(await titleOf('fr')).toEqual(['en', 'Sign in', true])
+  })
+})
+
+describe('options that cannot work', () => {
+  it.each<[string, object]>([
+    ['accountOf', {}],
+    ['accountOf', { accountOf: 1 }],
+    ['factors', { accountOf: () => undefined, factors: {} }],
+    ['limiter', { accountOf: () => undefined, limiter: {} }],
+    ['fields', { accountOf: () => undefined, fields: { name: 'x' } }],
+    ['idle', { accountOf: () => undefined, idle: 0 }],
+    ['no option "remember"', { accountOf: () => undefined, remember: true }],
+  ])('are a TypeError that names %s', (name, options) => {
+    expect(() => passwordSignIn(options as never)).toThrow(name)
+  })
+})

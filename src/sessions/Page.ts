@@ -1,0 +1,101 @@
+/**
+ * A page of a sign-in, as data: `sessions(app, { pages })` makes HTML of it. And what the library's own pages say.
+ */
+import type { Context } from 'koa'
+import { checkOptions, maybe, nonEmpty, type Check, type Checks } from '../core/options.js'
+
+/** One input of a form. */
+export interface PageField {
+  readonly name: string
+  readonly type: 'text' | 'email' | 'password' | 'checkbox' | 'hidden'
+  readonly autocomplete: string
+  /** What was typed before, or what a hidden field sends; a checkbox that has one is checked. Never a password. */
+  readonly value?: string
+}
+
+/** A page, for a browser that asks for one (`Accept: text/html`). */
+export interface Page {
+  /** The name of the kind, such as `mail`; `password` for `passwordSignIn`, `link` for a `linkPage` with texts of its own. */
+  readonly kind: string
+  /** A form that begins, a form that answers (without fields: the answer comes by a mail), the end, or a failure. */
+  readonly step: 'begin' | 'answer' | 'done' | 'failed'
+  /** What the form sends as `handle`, as a hidden field. */
+  readonly handle?: string
+  /** `reason` is that of a failure, such as `wrong` or `late`, or its tag, such as `throttled`, `forged` or `unavailable`. */
+  readonly failure?: { readonly reason: string }
+  /** What else the form sends. Without fields and without a handle there is nothing to send. */
+  readonly fields: ReadonlyArray<PageField>
+  /** A path of this site: where the form is posted; without a form, where a link leads. */
+  readonly action: string
+  /** For the end of a popup: a script that leads its opener on, and closes it. Without it, the link leads on. */
+  readonly script?: string
+}
+
+/**
+ * Makes the HTML of a page: a string, a promise of it, or `undefined` after `ctx.render`. If it writes nothing, the page of the
+ * library is sent. If it throws, the answer is a 500, and no user is signed in.
+ */
+export type Pages = (page: Page, ctx: Context) => unknown
+
+/** What the library's own pages say, in English. A name is that of a step, of a field, or of a reason. */
+export const english = {
+  begin: 'Sign in',
+  answer: 'Sign in',
+  done: 'That is done',
+  failed: 'That did not work',
+  sent: 'Check your mail',
+  sentText: 'If the address has an account, a mail is on its way.',
+  'code.answer': 'One more step',
+  'code.answerText': 'Type the code of your authenticator app, or a recovery code.',
+  'mail.answer': 'Check your mail',
+  'mail.answerText':
+    'If the address has an account, a mail is on its way. Type its code here, or open its link in this browser.',
+  'mail.link': 'Sign in',
+  'reset.begin': 'Forgot the password?',
+  'reset.link': 'New password',
+  'reset.done': 'The new password is set',
+  'verify.begin': 'Your address',
+  'verify.link': 'Your address',
+  'verify.linkText': 'It is yours if this mail came to you.',
+  'verify.done': 'Your address is verified',
+  username: 'Name',
+  email: 'E-mail address',
+  address: 'E-mail address',
+  password: 'Password',
+  'new-password': 'New password',
+  code: 'Code',
+  remember: 'Stay signed in',
+  send: 'Continue',
+  goOn: 'Continue',
+  other: 'Try again.',
+  malformed: 'Fill in each field, and try again.',
+  wrong: 'That was not right. Check what you typed, and try again.',
+  throttled: 'That was wrong too often. Try again later.',
+  unavailable: 'That is not possible at the moment. Try again in a few seconds.',
+  forged: 'Another site sent this request, so nothing was done.',
+  late: 'That took too long. Begin again.',
+  unknown: 'This was used already, or began in another browser. Begin again.',
+  declined: 'You cancelled at the provider.',
+  provider: 'The answer of the provider was not good. Try again.',
+  anotherUser: 'That belongs to another account.',
+  anotherBrowser: 'You began in another browser. Go back to it, and type the code of the mail there.',
+  noAccount: 'There is no account for that.',
+  absent: 'Sign in first.',
+} as const
+
+/** Texts by their names; those of a step may begin with the name of a kind, such as `reset.done`. */
+export type PageTexts = { readonly [Name in keyof typeof english]?: string | undefined }
+
+/** The check of texts by language, such as `{ de: { begin: 'Anmelden' } }`. */
+export const textsByLanguage: Check = (where, value) => {
+  if (typeof value !== 'object' || value === null)
+    throw new TypeError(`${where} must be an object of texts by language`)
+  // Safe: a check for each of the names
+  const checks = Object.fromEntries(Object.keys(english).map((name) => [name, maybe(nonEmpty)])) as Checks<PageTexts>
+  for (const [language, texts] of Object.entries(value)) {
+    if (!/^[a-z]{2,8}(?:-[a-z\d]{1,8})*$/i.test(language))
+      throw new TypeError(`${where}: ${language} is no language tag`)
+    // Safe: anything but an object is refused
+    checkOptions<PageTexts>(`${where}[${JSON.stringify(language)}]`, texts as PageTexts, checks)
+  }
+}

@@ -1,0 +1,61 @@
+/** Counts guesses that no kind and no form counts, such as at a password that is asked once more. */
+import * as E from 'fp-ts/lib/Either.js'
+import * as AuthErrors from '../core/AuthError.js'
+import type { AuthError } from '../core/AuthError.js'
+import { failureOf } from '../core/Result.js'
+import { clientAddress, counting } from '../guesses/Guess.js'
+import type { Limiter, Limiters } from '../guesses/Limiter.js'
+import { memoryLimiter } from '../guesses/memoryLimiter.js'
+import { contextOf, SignInRefused, type WithRequest } from '../sessions/SignIn.js'
+
+const MINUTES = 60
+const DAY = 24 * 60 * MINUTES
+
+/**
+ * What counts without a `limiter`, in the memory of this process: ten guesses at an account from an address in 15 minutes, and a hundred
+ * at an account in a day.
+ */
+export const usualLimiters = (): Limiters => ({
+  accountAndAddress: memoryLimiter(10, 15 * MINUTES),
+  account: memoryLimiter(100, DAY),
+})
+
+/**
+ * Makes a function that counts a guess at an account, by the account and the client's address. It resolves to what `check` found, and
+ * rejects with `SignInRefused` if that is nothing (403 `wrong`), or if there were too many guesses (429). A success is not counted.
+ * Without a limiter, it counts as `passwordSignIn` does. Throws a TypeError for what is no limiter.
+ *
+ * @example
+ * import type { Context } from 'koa'
+ * import { verify } from 'koa-with-auth/passwords'
+ * import { addProof } from 'koa-with-auth/sessions'
+ * import { guessing } from 'koa-with-auth/sign-in'
+ *
+ * const guess = guessing()
+ * const proveAgain = async (ctx: Context, user: { username: string; hash: string }, password: string) => {
+ *   await guess(ctx, user.username, () => verify(user.hash, password))
+ *   await addProof(ctx, { method: 'password' })
+ * }
+ */
+export const guessing = (limiter: Limiter | Limiters = usualLimiters()) => {
+  const count = counting(limiter)
+  return async <A>(given: WithRequest, account: string, check: () => A | Promise<A>): Promise<NonNullable<A>> => {
+    const { request } = contextOf('guessing(limiter)(ctx, account, check)', given)
+    const found = async (): Promise<E.Either<AuthError, NonNullable<A>>> => {
+      const answer = await check()
+      return answer ? E.right(answer) : E.left(AuthErrors.unfinished('wrong'))
+    }
+    const counted = await count(account, clientAddress(request), () => caught(found))
+    if (E.isLeft(counted)) throw counted.left._tag === 'raised' ? counted.left.error : new SignInRefused(counted.left)
+    return counted.right
+  }
+}
+
+/** What throws is a failure, and no wrong guess. */
+export const caught = async <A>(run: () => Promise<E.Either<AuthError, A>>): Promise<E.Either<AuthError, A>> => {
+  try {
+    return await run()
+  } catch (error) {
+    return E.left(error instanceof SignInRefused ? error.failure : failureOf(error))
+  }
+}

@@ -1,0 +1,302 @@
+/**
+ * A password form in one call: it reads the body, counts guesses, does the same work for unknown names, makes old hashes new,
+ * signs in, and hands over to a second factor. `formAuth` and `throttled` are for what it does not cover.
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Context, Middleware } from 'koa'
+import * as AuthErrors from '../core/AuthError.js'
+import type { AuthError } from '../core/AuthError.js'
+import { isSafe } from '../core/CrossOrigin.js'
+import { errorInWords } from '../core/data.js'
+import { fromAnswer } from '../core/Result.js'
+import {
+  checkOptions,
+  declareFactory,
+  hook,
+  list,
+  maybe,
+  nonEmpty,
+  unchecked,
+  withoutUndefined,
+  type Check,
+  type Checks,
+} from '../core/options.js'
+import { counting } from '../guesses/Guess.js'
+import type { Limiter, Limiters } from '../guesses/Limiter.js'
+import { hash as hashed, needsRehash, verify } from '../passwords/index.js'
+import type { PageField } from '../sessions/Page.js'
+import { SignInRefused, type OwnLogInOptions } from '../sessions/SignIn.js'
+import { checkKind, markOf, respondSecond, sealFirst, unreadable } from './beginning.js'
+import type { Codes } from './codes.js'
+import { caught, usualLimiters } from './guessing.js'
+import { localPath, type Incoming } from './Kind.js'
+import { lifetimeChecks, lifetimesFor, type LifetimeOptions } from './Lifetimes.js'
+import { familyOf, filled, hidden, isNavigation, respondPage, type Form } from './pages.js'
+import { applicationOf, incomingOf, isRefused, sentPath, usedIn, type Application } from './request.js'
+import { leadTo, respondUnfinished } from './response.js'
+import { finishing } from './signIn.js'
+
+/** The account of a name. */
+export interface PasswordAccount<U> {
+  readonly user: U
+  /** What `hash` of `koa-with-auth/passwords` made; nothing for a user without a password. */
+  readonly hash?: string | null | undefined
+}
+
+/** What has come in, for functions that say how long the session lasts. */
+export interface PasswordDone<U> {
+  readonly user: U
+  /** Whether "stay signed in" was chosen. */
+  readonly remember: boolean
+  /** All that was sent. */
+  readonly body: Incoming['body']
+}
+
+type Maybe<A> = A | null | undefined | false
+type Awaitable<A> = A | Promise<A>
+
+/** How a password signs in. */
+export interface PasswordSignInOptions<U extends object> extends LifetimeOptions<PasswordDone<U>> {
+  /** The account of a name, or nothing. It is asked once more when the password was right, because a reset may have changed it. */
+  readonly accountOf: (name: string) => Awaitable<Maybe<PasswordAccount<U>>>
+  /** The second factor: `codes(...)`, for users who have set it up, or a function that returns that of a user. Default none. */
+  readonly factors?: Codes | ((user: U) => Awaitable<Maybe<Codes>>) | undefined
+  /**
+   * Counts wrong passwords. Default: in the memory of this process, ten for an account from an address in 15 minutes, and a
+   * hundred for an account in a day.
+   */
+  readonly limiter?: Limiter | Limiters | undefined
+  /** Keeps a new hash of a password that was right. Default: old hashes stay. A failure is a process warning. */
+  readonly save?: ((user: U, hash: string) => unknown) | undefined
+  /** Keys of the session before that the new one keeps, such as a basket. Default none. */
+  readonly keep?: ReadonlyArray<string> | undefined
+  /** Other names of the fields, such as `{ username: 'email' }`. */
+  readonly fields?: { readonly [Name in FieldName]?: string | undefined } | undefined
+}
+
+type FieldName = 'username' | 'password' | 'remember' | 'returnTo'
+
+const usualNames = { username: 'username', password: 'password', remember: 'remember', returnTo: 'returnTo' }
+
+const names: Check = (where, value) => {
+  // Safe: anything but an object is refused
+  const given = value as { readonly [Name in FieldName]?: string }
+  checkOptions(where, given, {
+    username: maybe(nonEmpty),
+    password: maybe(nonEmpty),
+    remember: maybe(nonEmpty),
+    returnTo: maybe(nonEmpty),
+  })
+}
+
+const factorsCheck: Check = (where, value) => {
+  if (typeof value === 'function') return hook(1)(where, value)
+  const isCodes = typeof value === 'object' && value !== null && 'has' in value && 'check' in value
+  if (!isCodes)
+    throw new TypeError(`${where} must be what codes({ ... }) made, or a function of the user that returns it`)
+}
+
+const checks: Checks<PasswordSignInOptions<never>> = {
+  accountOf: hook(1),
+  factors: maybe(factorsCheck),
+  limiter: unchecked,
+  save: maybe(hook(2)),
+  keep: maybe(list),
+  fields: maybe(names),
+  ...lifetimeChecks,
+}
+
+const MAX_NAME = 1024
+const MAX_PASSWORD = 4096
+
+// Databases refuse some strings that no user has as a name
+const isName = (u: unknown): u is string =>
+  typeof u === 'string' && u !== '' && u.length <= MAX_NAME && u.isWellFormed() && !/\p{Cc}/u.test(u)
+
+const isPassword = (u: unknown): u is string => typeof u === 'string' && u !== '' && u.length <= MAX_PASSWORD
+
+// What a checkbox sends, and what JSON can say
+const isChosen = (u: unknown): boolean =>
+  u === true || (typeof u === 'string' && !['', 'false', 'off', '0'].includes(u))
+
+const wrong: E.Either<AuthError, never> = E.left(AuthErrors.unfinished('wrong'))
+
+/** A user whose password was right, and the mark of that time. */
+interface Known<U> {
+  readonly user: U
+  readonly mark: string
+}
+
+/**
+ * Middleware for the POST of a password form, behind `withAuth(null)`. It reads `{ username, password, remember?, returnTo? }`, JSON or
+ * a form. A user without a second factor is signed in: 204, or 303 to `returnTo` for a browser. Otherwise the answer is
+ * `{ next: 'code', handle }`, or the page that asks for the code; it posts to the same path, and needs no other route.
+ *
+ * A wrong password, an unknown name and a user without a password are the same 403 `wrong`, after the same work. Beyond the limit
+ * it is a 429, fields that are missing or sent twice are a 400 `malformed`, another site's form is a 403, an outage a 503. Browsers
+ * get each as a page, with the form to try again. A GET is the form itself. `remember` has an effect through `idle` and `absolute`:
+ * `absolute: ({ remember }) => remember && 30 * DAY`. Throws a TypeError for options that cannot work.
+ *
+ * @example
+ * import Router from '@koa/router'
+ * import { withAuth } from 'koa-with-auth'
+ * import { hash } from 'koa-with-auth/passwords'
+ * import { passwordSignIn } from 'koa-with-auth/sign-in'
+ *
+ * const users = new Map([['anna', { username: 'anna', hash: await hash('anna-secret') }]])
+ * const signIn = passwordSignIn({
+ *   accountOf: (name) => {
+ *     const user = users.get(name)
+ *     return user && { user, hash: user.hash }
+ *   },
+ * })
+ * const router = new Router()
+ * router.get('/sign-in', withAuth(null), signIn)
+ * router.post('/sign-in', withAuth(null), signIn)
+ */
+export const passwordSignIn = <U extends object>(options: PasswordSignInOptions<U>): Middleware => {
+  const given = checkOptions<PasswordSignInOptions<U>>('passwordSignIn', options, checks)
+  const { accountOf, factors, save, keep = [], idle, absolute } = given
+  const lifetimes = { idle, absolute }
+  const count = counting(given.limiter ?? usualLimiters())
+  const named: Readonly<Record<FieldName, string>> = { ...usualNames, ...withoutUndefined({ ...given.fields }) }
+  const hasChoice = typeof idle === 'function' || typeof absolute === 'function'
+  const fields: ReadonlyArray<PageField> = [
+    { name: named.username, type: named.username === 'email' ? 'email' : 'text', autocomplete: 'username' },
+    { name: named.password, type: 'password', autocomplete: 'current-password' },
+    ...(hasChoice ? [{ name: named.remember, type: 'checkbox', autocomplete: 'off' } as const] : []),
+  ]
+  const returnToOf = ({ body, query }: Pick<Incoming, 'body' | 'query'>) =>
+    localPath(body[named.returnTo] ?? query.get(named.returnTo))
+  const formNow = (ctx: Context, body: Incoming['body'] = {}): Form => ({
+    kind: 'password',
+    action: sentPath(ctx),
+    fields: [
+      hidden(named.returnTo, returnToOf({ body, query: new URLSearchParams(ctx.querystring) })),
+      ...filled(fields, { ...body, [named.remember]: isChosen(body[named.remember]) ? 'on' : undefined }),
+    ],
+  })
+
+  const accountFor = async (name: string): Promise<E.Either<AuthError, PasswordAccount<U> | undefined>> => {
+    const answer = await fromAnswer(accountOf(name))
+    if (E.isLeft(answer)) return answer.left._tag === 'invalid' ? E.right(undefined) : answer
+    // Safe: what is no account is refused
+    const account = answer.right as Partial<PasswordAccount<U>>
+    if (typeof account.user === 'object' && account.user !== null)
+      return E.right({ user: account.user, hash: account.hash })
+    throw new TypeError('passwordSignIn({ accountOf }) must return { user, hash }, or nothing')
+  }
+  const renew = async ({ user, hash }: PasswordAccount<U>, password: string): Promise<void> => {
+    if (save === undefined || typeof hash !== 'string' || !needsRehash(hash)) return
+    try {
+      await save(user, await hashed(password))
+    } catch (error) {
+      process.emitWarning(`passwordSignIn: save failed: ${errorInWords(error)}`, 'SignInWarning')
+    }
+  }
+  const check = async (
+    application: Application,
+    name: string,
+    password: string,
+  ): Promise<E.Either<AuthError, Known<U>>> => {
+    const found = await accountFor(name)
+    if (E.isLeft(found)) return found
+    if (!(await verify(found.right?.hash, password)) || found.right === undefined) return wrong
+    // what was true before the password was verified may have been changed by a reset, which ends what is older than its mark
+    const mark = await markOf(application, application.host.identify(found.right.user))
+    const now = await accountFor(name)
+    if (E.isLeft(now)) return now
+    if (now.right === undefined) return wrong
+    if (now.right.hash !== found.right.hash && !(await verify(now.right.hash, password))) return wrong
+    await renew(now.right, password)
+    return E.right({ user: now.right.user, mark })
+  }
+  const factorOf = async (application: Application, user: U): Promise<Codes | undefined> => {
+    if (typeof factors !== 'function') {
+      return factors !== undefined && (await factors.has(application.host.identify(user))) ? factors : undefined
+    }
+    const kind = (await factors(user)) || undefined
+    if (kind !== undefined) checkKind('passwordSignIn({ factors })', kind)
+    return kind
+  }
+  // the code of a page: the name says which account, and the handle whether its password was right
+  const second = async (ctx: Context, application: Application, incoming: Incoming, name: string): Promise<void> => {
+    const found = await accountFor(name)
+    const account = E.isRight(found) ? found.right : undefined
+    const kind = account && (await factorOf(application, account.user))
+    const failure = E.isLeft(found)
+      ? found.left
+      : kind === undefined
+        ? AuthErrors.unfinished('unknown')
+        : await finishing(ctx, application, usedIn(application, kind), incoming, {
+            hookOf: () => () => account?.user,
+            keep,
+            lifetimes: {},
+          })
+    if (failure === undefined) return
+    const isAgain = kind !== undefined && (failure.reason === 'wrong' || failure._tag === 'throttled')
+    const { handle } = incoming.body
+    const again =
+      isAgain && typeof handle === 'string' ? { ...formNow(ctx), ...codeForm(kind, name), handle } : undefined
+    return respondUnfinished(ctx, failure, again ?? formNow(ctx, incoming.body))
+  }
+  const codeForm = (kind: Codes, name: string) => ({
+    kind: familyOf(kind),
+    fields: [hidden(named.username, name), ...(kind.form?.answer ?? [])],
+  })
+  const goOn = async (
+    ctx: Context,
+    application: Application,
+    incoming: Incoming,
+    { user, mark }: Known<U>,
+  ): Promise<void> => {
+    const { body } = incoming
+    const name = String(body[named.username])
+    const lasting = lifetimesFor('passwordSignIn', lifetimes, { user, remember: isChosen(body[named.remember]), body })
+    const proof = { method: 'password' }
+    const returnTo = returnToOf(incoming)
+    const kind = await factorOf(application, user)
+    if (kind !== undefined) {
+      const form = { answer: codeForm(kind, name).fields }
+      await sealFirst(ctx, application, kind, { user, proof, returnTo, ...lasting }, { mark, incoming, form })
+      return respondSecond(ctx)
+    }
+    const further: OwnLogInOptions = { keep, proof, mark, ...lasting }
+    // Safe: `identify` of the application refuses what it cannot identify
+    await application.session.signing?.logIn(ctx, user as never, further)
+    if (isNavigation(ctx)) leadTo(ctx, returnTo)
+    else ctx.status = 204
+  }
+
+  return async (ctx) => {
+    const application = applicationOf('passwordSignIn', ctx)
+    ctx.set('Cache-Control', 'no-store')
+    if (isSafe(ctx.method)) return respondPage(ctx, { ...formNow(ctx), step: 'begin' })
+    const refuse = (failure: AuthError, body?: Incoming['body']): Promise<void> => {
+      application.ceremonies.refused('password', 'finish', failure)
+      return respondUnfinished(ctx, failure, formNow(ctx, body))
+    }
+    if (isRefused(ctx)) return refuse(AuthErrors.forged)
+    const incoming = await unreadable(
+      ctx,
+      () => incomingOf(ctx, 'begin'),
+      () => formNow(ctx),
+    )
+    if (incoming === undefined) return
+    const { body, address } = incoming
+    const [name, password] = [body[named.username], body[named.password]]
+    if (!isName(name)) return refuse(AuthErrors.unfinished('malformed'), body)
+    if (factors !== undefined && typeof body['handle'] === 'string') return second(ctx, application, incoming, name)
+    if (!isPassword(password)) return refuse(AuthErrors.unfinished('malformed'), body)
+    try {
+      const known = await count(name, address, () => caught(() => check(application, name, password)))
+      if (E.isLeft(known)) return await refuse(known.left, body)
+      return await goOn(ctx, application, incoming, known.right)
+    } catch (error) {
+      if (error instanceof SignInRefused) return refuse(error.failure, body)
+      throw error
+    }
+  }
+}
+
+declareFactory('passwordSignIn', passwordSignIn)
