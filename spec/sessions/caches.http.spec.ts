@@ -11,6 +11,7 @@ import { withAuth } from 'koa-with-auth'
 import Router from '@koa/router'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { sessionsApp, setCookies, visitorOf } from '../support/sites/sessionsApp.js'
+import { stoppedClock } from '../support/runs/clock.js'
 
 const PUBLIC = 'public, max-age=3600'
 
@@ -223,8 +224,9 @@ describe('R03 responses that do not change', () => {
 })
 
 it('R03 a cache that stores what RFC 9111 allows gives no session to another client', async () => {
+  const clock = stoppedClock()
   const site = await sessionsApp(undefined, {
-    idle: 1000,
+    idle: 3_600_000,
     below: (app) =>
       app.use(
         new Router()
@@ -253,7 +255,7 @@ it('R03 a cache that stores what RFC 9111 allows gives no session to another cli
   const { port } = cache.address() as AddressInfo
   const anna = visitorOf(port)
   await anna.post('/login')
-  await new Promise((resolve) => setTimeout(resolve, 550))
+  clock.move(0.55 * 3_600_000)
   const prolonged = await anna.ask('/news')
   expect(setCookies(prolonged)).toHaveLength(2)
   const mallory = visitorOf(port)

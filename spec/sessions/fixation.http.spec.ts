@@ -13,6 +13,7 @@ import {
   type Visitor,
 } from '../support/sites/sessionsApp.js'
 import { describeLastingStores } from '../support/stores/sessionStores.js'
+import { stoppedClock } from '../support/runs/clock.js'
 
 const anna = { username: 'anna', isActive: true }
 const root = { username: 'root', isSuperuser: true }
@@ -226,14 +227,15 @@ describeLastingStores((store) => {
     })
 
     it('cannot restore it by prolonging it', async () => {
-      const { visitor, waiting, release, store: watched } = await sessionsApp(store, { idle: 1000 })
+      const clock = stoppedClock()
+      const { visitor, waiting, release, store: watched } = await sessionsApp(store, { idle: 3_600_000 })
       const victim = visitor()
       await victim.post('/login')
       const thief = victim.copy()
       const slow = victim.copy().ask('/slow')
       await waiting()
       await victim.post('/logout')
-      await new Promise((resolve) => setTimeout(resolve, 550))
+      clock.move(0.55 * 3_600_000)
       release()
       expect(setCookies(await slow)).toEqual([])
       expect(watched.asked.at(-1)).toBe('update')

@@ -9,6 +9,7 @@ import { describe, expect, it } from 'vitest'
 import { koaSessionStore } from '../../src/sessions/koaSessionStore.js'
 import { listen } from '../support/servers/server.js'
 import { strongKey, watchedStore } from '../support/sites/sessionsApp.js'
+import { stoppedClock } from '../support/runs/clock.js'
 
 const LONG = 60_000
 
@@ -78,9 +79,10 @@ describe('in one request', () => {
 
 describe('with a plain koa-session', () => {
   // With the options that restore ended sessions in other stores
-  it.each([{ rolling: true }, { renew: true, maxAge: 300 }, {}])(
+  it.each([{ rolling: true }, { renew: true, maxAge: 3_600_000 }, {}])(
     'D-S4 %j: an ended session stays ended',
     async (options) => {
+      const clock = stoppedClock()
       const app = new Koa({ keys: [strongKey] })
       app.use(
         koaSession({ store: koaSessionStore(memoryStore(), { lifetime: LONG, maxLength: 1000 }), ...options }, app),
@@ -112,7 +114,7 @@ describe('with a plain koa-session', () => {
         const slow = ask('/slow')
         await arrived
         await ask('/out')
-        await new Promise((resolve) => setTimeout(resolve, 'renew' in options ? 160 : 0))
+        clock.move('renew' in options ? 1_900_000 : 0)
         go()
         await slow
         expect(await (await ask('/')).json()).toEqual({})

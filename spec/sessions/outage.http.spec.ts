@@ -16,6 +16,7 @@ import {
   type Visitor,
 } from '../support/sites/sessionsApp.js'
 import { describeLastingStores } from '../support/stores/sessionStores.js'
+import { stoppedClock } from '../support/runs/clock.js'
 
 const anna = { username: 'anna', isActive: true }
 const TIMEOUT = 400
@@ -126,10 +127,11 @@ describeLastingStores((store) => {
     })
 
     it('update: a change is a 503; a session that cannot be prolonged still works', async () => {
-      const { site, user } = await start(store, { idle: 2000 })
+      const clock = stoppedClock()
+      const { site, user } = await start(store, { idle: 3_600_000 })
       breaking(site, ['update'], fault)
       expectUnavailable(await user.post('/set?basket=pear'), 1)
-      await new Promise((resolve) => setTimeout(resolve, 1020))
+      clock.move(0.51 * 3_600_000)
       const answer = await user.ask('/me')
       expect([answer.status, setCookies(answer)]).toEqual([200, []])
       expect(site.store.asked.at(-1)).toBe('update')

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check'
 import type { SessionStore } from 'koa-with-auth/sessions'
 import { expect, it } from 'vitest'
-import { describeEveryStore } from '../support/stores/sessionStores.js'
+import { describeEveryStore, outlived } from '../support/stores/sessionStores.js'
 
 /** What the store has: a string, or `null` for a session that was ended. What is over is not in it. */
 interface Model {
@@ -20,12 +20,11 @@ interface Real {
 
 const LONG = 60_000
 const SHORT = 1
-const over = () => new Promise((resolve) => setTimeout(resolve, 8))
 
 // After a short lifetime, what was written is over, and no later step comes before that
-const lasting = async (lifetime: number, forget: () => void): Promise<void> => {
+const lasting = async (store: SessionStore, lifetime: number, forget: () => void): Promise<void> => {
   if (lifetime === LONG) return
-  await over()
+  await outlived(store, SHORT)
   forget()
 }
 
@@ -50,7 +49,7 @@ const steps: ReadonlyArray<fc.Arbitrary<Step>> = [
       await store.insert(run + one, kept, ms)
       if (sessions.has(one)) return
       sessions.set(one, kept)
-      await lasting(ms, () => sessions.delete(one))
+      await lasting(store, ms, () => sessions.delete(one))
     }),
   ),
   fc.tuple(id, text, lifetime).map(([one, kept, ms]) =>
@@ -59,21 +58,21 @@ const steps: ReadonlyArray<fc.Arbitrary<Step>> = [
       expect(await store.update(run + one, kept, ms)).toBe(lives)
       if (!lives) return
       sessions.set(one, kept)
-      await lasting(ms, () => sessions.delete(one))
+      await lasting(store, ms, () => sessions.delete(one))
     }),
   ),
   fc.tuple(id, lifetime).map(([one, ms]) =>
     step(`end ${one} ${ms}`, async ({ sessions }, { store, run }) => {
       await store.end(run + one, ms)
       sessions.set(one, null)
-      await lasting(ms, () => sessions.delete(one))
+      await lasting(store, ms, () => sessions.delete(one))
     }),
   ),
   fc.tuple(id, text, lifetime).map(([user, mark, ms]) =>
     step(`mark ${user} ${JSON.stringify(mark)} ${ms}`, async ({ marks }, { store, run }) => {
       await store.mark(run + user, mark, ms)
       marks.set(user, mark)
-      await lasting(ms, () => marks.delete(user))
+      await lasting(store, ms, () => marks.delete(user))
     }),
   ),
   id.map((user) =>

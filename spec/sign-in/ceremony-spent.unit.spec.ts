@@ -1,16 +1,20 @@
 /** C-03: the laws of one-time ids find each wrong implementation. */
-import { setTimeout as pause } from 'node:timers/promises'
 import { memoryStore, type SessionStore } from 'koa-with-auth/sessions'
 import { spentOver, type Spent } from 'koa-with-auth/sign-in'
 import { checkSpent, lawsOfSpent, LawViolations } from 'koa-with-auth/testing/laws'
-import { describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 
 const good = () => spentOver(memoryStore())
 const failing: Spent = { spend: () => Promise.reject(new Error('down')) }
 
+// These stores read the clock of the process
+const elapse = (ms: number): void => void vi.advanceTimersByTime(ms)
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date', 'performance'] }))
+afterEach(() => void vi.useRealTimers())
+
 const broken = async (spent: Spent, down?: Spent): Promise<ReadonlyArray<string>> => {
   const failed: string[] = []
-  for (const { name, check } of lawsOfSpent(spent, { down })) {
+  for (const { name, check } of lawsOfSpent(spent, { down, elapse })) {
     await check().catch((error: unknown) => {
       expect(error).toBeInstanceOf(LawViolations)
       failed.push(name.split(/[: ]/)[0]!)
@@ -48,10 +52,15 @@ const all = (ms: number) => ms
 
 describe('C-03 the laws of one-time ids', () => {
   it('hold for memory', async () => {
-    await checkSpent(good(), { down: failing })
+    await checkSpent(good(), { down: failing, elapse })
     expect(lawsOfSpent(good())).toHaveLength(3)
     expect(lawsOfSpent(good(), { down: failing })).toHaveLength(4)
     expect(await broken(over(same, all, none))).toEqual([])
+  })
+
+  it('hold in real time, too', async () => {
+    vi.useRealTimers()
+    await checkSpent(good())
   })
 
   it('hold for a store that takes longer than a short lifetime', async () => {
@@ -59,7 +68,7 @@ describe('C-03 the laws of one-time ids', () => {
     const slow: SessionStore = {
       ...plain,
       read: async (id) => {
-        await pause(60)
+        elapse(60)
         return plain.read(id)
       },
     }
@@ -97,5 +106,6 @@ describe('C-03 the laws of one-time ids', () => {
   it('anything else is a TypeError', () => {
     expect(() => lawsOfSpent(memoryStore as never)).toThrow('lawsOfSpent(spent) has no method spend')
     expect(() => lawsOfSpent(good(), { down: 7 as never })).toThrow('has no method spend')
+    expect(() => lawsOfSpent(good(), { elapse: 7 as never })).toThrow('elapse')
   })
 })

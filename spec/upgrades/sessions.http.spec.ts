@@ -10,6 +10,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { valuesOf } from '../support/servers/rawSocket.js'
 import { at, sessionsApp, strongKey, visitorOf, type SessionsAppOptions } from '../support/sites/sessionsApp.js'
 import { listenWithUpgrades, sendUpgrade } from '../support/servers/upgradeServer.js'
+import { stoppedClock } from '../support/runs/clock.js'
 
 const anna = { username: 'anna', isActive: true }
 
@@ -89,8 +90,9 @@ describe('an upgrade with a session', () => {
 
   it('does not prolong a session that is about to end, and does not sign a cookie of an older key again', async () => {
     const keys = [strongKey]
-    const { upgrade, store, admitted, visitor } = await site(sessionAuth(), { keys, idle: 600 })
-    await new Promise((resolve) => setTimeout(resolve, 350))
+    const clock = stoppedClock()
+    const { upgrade, store, admitted, visitor } = await site(sessionAuth(), { keys, idle: 3_600_000 })
+    clock.move(0.6 * 3_600_000)
     keys.unshift('another key that is long enough, for tests')
     const answer = await upgrade()
     expect({ status: answer.status, cookies: valuesOf(answer, 'Set-Cookie') }).toEqual({ status: 101, cookies: [] })
@@ -104,7 +106,7 @@ describe('an upgrade with a session', () => {
   it('is a 503 if its store fails, or is too slow', async () => {
     const records: Decision[] = []
     onTestFinished(on('decision', (record) => records.push(record)))
-    const { upgrade, store, admitted, visitor } = await site(sessionAuth(), { timeout: 100 })
+    const { upgrade, store, admitted, visitor } = await site(sessionAuth(), { timeout: 500 })
     records.length = 0
     Object.assign(store.instead, { read: () => Promise.reject(new Error('away')) })
     expect((await upgrade()).status).toBe(503)

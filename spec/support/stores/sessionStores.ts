@@ -1,4 +1,5 @@
 /** Every store of sessions with its real database: memory, an SQLite file, Redis with each client that fits. */
+import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -64,6 +65,13 @@ export const clusterClients: typeof clients = {
     const cluster = new Cluster([{ host: '127.0.0.1', port }])
     return { command: ([name = '', ...rest]) => cluster.call(name, ...rest), disconnect: () => cluster.disconnect() }
   },
+}
+
+/** Waits until what was written for this time, before this call, is over: a session that is written for as long is gone. */
+export const outlived = async (store: SessionStore, lifetime: number): Promise<void> => {
+  const id = randomUUID()
+  await store.insert(id, 'a witness', lifetime)
+  while ((await store.read(id)) !== undefined) await new Promise((resolve) => setTimeout(resolve, 2))
 }
 
 /** A file for one suite, in its own folder. */
