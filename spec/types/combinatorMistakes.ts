@@ -108,6 +108,33 @@ export const combinatorMistakes: ReadonlyArray<Mistake> = [
     right: `requireScopes(['read'], { granted: () => [] })(bearer)`,
   },
 
+  // objects
+  {
+    description: 'an object of another principal',
+    wrong: `withAuth(key, owned('note', { param: 'id', find: (id, one: User) => id + one.user }))`,
+    right: `withAuth(bearer, owned('note', { param: 'id', find: (id, one: User) => id + one.user }))`,
+  },
+  {
+    description: 'reading an object that no condition finds',
+    wrong: `router.get('/:id', withAuth(bearer, owned('note', { param: 'id', find: (id) => ({ id }) })), (ctx) => { ctx.body = ctx.request.objects.other })`,
+    right: `router.get('/:id', withAuth(bearer, owned('note', { param: 'id', find: (id) => ({ id }) })), (ctx) => { ctx.body = ctx.request.objects.note.id })`,
+  },
+  {
+    description: 'reading objects without a condition',
+    wrong: `router.get('/:id', withAuth(bearer), (ctx) => { ctx.body = ctx.request.objects.note })`,
+    right: `router.get('/:id', withAuth(bearer), (ctx) => { ctx.body = ctx.request.auth.user })`,
+  },
+  {
+    description: 'an object without a look-up',
+    wrong: `owned('note', { param: 'id', allow: () => true })`,
+    right: `owned('note', { param: 'id', find: () => 1, allow: () => true })`,
+  },
+  {
+    description: 'a parameter without a reason',
+    wrong: `unchecked('id')`,
+    right: `unchecked('id', 'all members read it')`,
+  },
+
   // outages
   { description: 'a time limit that is a string', wrong: `timeout('5')(bearer)`, right: `timeout(5)(bearer)` },
   { description: 'no time limit', wrong: `timeout(5)(null)`, right: `timeout(5)(bearer)` },

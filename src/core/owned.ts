@@ -14,6 +14,7 @@ import { type Finds } from './Exchange.js'
 import { constantFailure, noted, withChallenges, type Scoped } from './Description.js'
 import { showObjects, type Attempt, type Objects } from './Exchange.js'
 import { andThen, failureOf, fromLookup, isThenable, toPromise, type Evaluation, type Result } from './Result.js'
+import { keepingScopes } from './granted.js'
 import { conditionName } from './functionName.js'
 import { checkMember, checkOptions, declareFactory, hook, maybe, nonEmpty, type Check, type Checks } from './options.js'
 
@@ -100,7 +101,8 @@ export const owned = <const N extends string, U, R, O = Objects>(
     checkMember(caller, self)
     const authenticator = fromFunction(self)
     checkDemanding(caller, authenticator.description)
-    return combined([authenticator] as const, ([member]) => finding(name, given, member))
+    const made = combined([authenticator] as const, ([member]) => finding(name, given, member))
+    return keepingScopes(made, authenticator)
   }
   // Safe: the principal does not change, and the object is what `find` returned
   return condition as unknown as ReturnType<typeof owned<N, U, R, O>>
@@ -217,10 +219,12 @@ export const unchecked = (
   sentence('unchecked(param, reason): the reason', reason)
   const condition = (self: Authenticator<unknown>): Authenticator<unknown> => {
     checkMember('unchecked(param, reason)(a)', self)
-    return combined([fromFunction(self)] as const, ([member]) => ({
+    const authenticator = fromFunction(self)
+    const made = combined([authenticator] as const, ([member]) => ({
       description: { _tag: 'Scoped', member: member.description, scopes: [], unchecked: { param, reason } },
       decide: decideOf(member),
     }))
+    return keepingScopes(made, authenticator)
   }
   // Safe: it only adds to the description
   return condition as ReturnType<typeof unchecked>

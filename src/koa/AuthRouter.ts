@@ -6,6 +6,7 @@
  */
 import type { RouterContext } from '@koa/router'
 import type { Context, DefaultContext, DefaultState, Next, ParameterizedContext } from 'koa'
+import type { Finds, ObjectsOf } from '../core/Exchange.js'
 import type { Also, Requirement } from '../core/Requirement.js'
 import type { RouterInstance } from './router.js'
 
@@ -21,23 +22,26 @@ type RouterMiddleware<S = DefaultState, C = DefaultContext> = Exclude<
  * What a handler after a guard finds on its context. A router in a separate file declares with it which principal it
  * expects.
  */
-export interface Auth<P> {
-  readonly request: { readonly auth: P }
+export interface Auth<P, O = unknown> {
+  readonly request: { readonly auth: P } & FoundObjects<O>
 }
+
+/** The objects that `owned` has found; nothing if there are none. */
+type FoundObjects<O> = unknown extends O ? unknown : { readonly objects: O }
 
 /**
  * The context of a handler or middleware that is written elsewhere: Koa's context, the parameters of the path, and the
  * principal. It fits every router. `router` is left out, because TypeScript 5 and 6 compare two router types with a
  * result that depends on what they compared before.
  */
-export type AuthContext<P, S = DefaultState, C = DefaultContext> = ParameterizedContext<
+export type AuthContext<P, S = DefaultState, C = DefaultContext, O = unknown> = ParameterizedContext<
   S,
   C & { readonly params: Record<string, string> }
 > &
-  Auth<P>
+  Auth<P, O>
 
 /** A handler that knows who called. */
-export type Handler<S, C, P> = (ctx: RouterContext<S, C> & Auth<P>, next: Next) => unknown
+export type Handler<S, C, P, O = unknown> = (ctx: RouterContext<S, C> & Auth<P, O>, next: Next) => unknown
 
 type Path = string | RegExp | Array<string | RegExp>
 
@@ -50,6 +54,9 @@ export interface AnyGuard {
 /** The principal that a handler sees after its operation's guard, in a router that lets in `P`. */
 export type PrincipalAfter<P, G> =
   G extends AlsoGuard<infer B> ? AlsoPrincipal<P, B> : G extends Guard<infer B> ? B : never
+
+/** The objects that a handler sees after its operation's guard, in a router that finds `O`. */
+export type ObjectsAfter<O, G> = G extends { readonly requirement: Also } ? O & ObjectsOf<G> : ObjectsOf<G>
 
 /** No guard, as a type whose name is the error that the compiler prints. */
 interface NoGuard<Where extends string> {
@@ -64,69 +71,69 @@ type NotInUse =
 // The type with the error comes first in an intersection, and the overload of handlers comes last: the compiler prints
 // those.
 /** What runs after a guard: at least a handler, and no other guard. */
-type HandlersAfter<S, C, P> = readonly [
-  AfterThePath & Handler<S, C, P>,
-  ...ReadonlyArray<AfterThePath & Handler<S, C, P>>,
+type HandlersAfter<S, C, P, O> = readonly [
+  AfterThePath & Handler<S, C, P, O>,
+  ...ReadonlyArray<AfterThePath & Handler<S, C, P, O>>,
 ]
 
 /** What runs ahead of a guard, such as a body parser. */
 type MiddlewareAhead<S, C> = AfterThePath & RouterMiddleware<S, C>
 
 /** How a verb of a guarded router is called. */
-export interface RouteMethod<S, C, P> {
+export interface RouteMethod<S, C, P, O = unknown> {
   <G extends AnyGuard>(
     path: Path,
     guard: G,
-    ...handlers: HandlersAfter<S, C, PrincipalAfter<P, G>>
-  ): AuthRouter<S, C, P>
+    ...handlers: HandlersAfter<S, C, PrincipalAfter<P, G>, ObjectsAfter<O, G>>
+  ): AuthRouter<S, C, P, O>
   <G extends AnyGuard>(
     path: Path,
     ahead: MiddlewareAhead<S, C>,
     guard: G,
-    ...handlers: HandlersAfter<S, C, PrincipalAfter<P, G>>
-  ): AuthRouter<S, C, P>
+    ...handlers: HandlersAfter<S, C, PrincipalAfter<P, G>, ObjectsAfter<O, G>>
+  ): AuthRouter<S, C, P, O>
   <G extends AnyGuard>(
     path: Path,
     first: MiddlewareAhead<S, C>,
     second: MiddlewareAhead<S, C>,
     guard: G,
-    ...handlers: HandlersAfter<S, C, PrincipalAfter<P, G>>
-  ): AuthRouter<S, C, P>
+    ...handlers: HandlersAfter<S, C, PrincipalAfter<P, G>, ObjectsAfter<O, G>>
+  ): AuthRouter<S, C, P, O>
   <G extends AnyGuard>(
     path: Path,
     first: MiddlewareAhead<S, C>,
     second: MiddlewareAhead<S, C>,
     third: MiddlewareAhead<S, C>,
     guard: G,
-    ...handlers: HandlersAfter<S, C, PrincipalAfter<P, G>>
-  ): AuthRouter<S, C, P>
+    ...handlers: HandlersAfter<S, C, PrincipalAfter<P, G>, ObjectsAfter<O, G>>
+  ): AuthRouter<S, C, P, O>
   <G extends AnyGuard>(
     name: string,
     path: string | RegExp,
     guard: G,
-    ...handlers: HandlersAfter<S, C, PrincipalAfter<P, G>>
-  ): AuthRouter<S, C, P>
+    ...handlers: HandlersAfter<S, C, PrincipalAfter<P, G>, ObjectsAfter<O, G>>
+  ): AuthRouter<S, C, P, O>
   <G extends AnyGuard>(
     name: string,
     path: string | RegExp,
     ahead: MiddlewareAhead<S, C>,
     guard: G,
-    ...handlers: HandlersAfter<S, C, PrincipalAfter<P, G>>
-  ): AuthRouter<S, C, P>
+    ...handlers: HandlersAfter<S, C, PrincipalAfter<P, G>, ObjectsAfter<O, G>>
+  ): AuthRouter<S, C, P, O>
   <G extends AnyGuard>(
     name: string,
     path: string | RegExp,
     first: MiddlewareAhead<S, C>,
     second: MiddlewareAhead<S, C>,
     guard: G,
-    ...handlers: HandlersAfter<S, C, PrincipalAfter<P, G>>
-  ): AuthRouter<S, C, P>
+    ...handlers: HandlersAfter<S, C, PrincipalAfter<P, G>, ObjectsAfter<O, G>>
+  ): AuthRouter<S, C, P, O>
   (
     name: string,
     path: string | RegExp,
-    ...handlers: ReadonlyArray<AfterThePath & Handler<S, C, P>>
-  ): AuthRouter<S, C, P>
-  (path: Path, ...handlers: ReadonlyArray<AfterThePath & Handler<S, C, P>>): AuthRouter<S, C, P>
+    ...handlers: ReadonlyArray<AfterThePath & Handler<S, C, P, O>>
+  ): AuthRouter<S, C, P, O>
+  (path: Path, ...handlers: ReadonlyArray<AfterThePath & Handler<S, C, P, O>>): AuthRouter<S, C, P, O>
 }
 
 // The principal that a router in a separate file expects; `unknown` if it expects none
@@ -141,34 +148,34 @@ interface Routes<S, C> {
   readonly router?: RouterInstance<S, C>
 }
 
-/** A router whose operations are guarded, unless one says otherwise. `P` is the principal that their handlers see. */
-export interface AuthRouter<S, C, P> extends RouterInstance<S, C> {
-  get: RouteMethod<S, C, P>
-  post: RouteMethod<S, C, P>
-  put: RouteMethod<S, C, P>
-  patch: RouteMethod<S, C, P>
-  delete: RouteMethod<S, C, P>
-  del: RouteMethod<S, C, P>
-  head: RouteMethod<S, C, P>
-  options: RouteMethod<S, C, P>
-  all: RouteMethod<S, C, P>
-  use(...middleware: ReadonlyArray<NotInUse & RouterMiddleware<S, C>>): AuthRouter<S, C, P>
+/** A router whose operations are guarded, unless one says otherwise. `P` is the principal that their handlers see, `O` the objects. */
+export interface AuthRouter<S, C, P, O = unknown> extends RouterInstance<S, C> {
+  get: RouteMethod<S, C, P, O>
+  post: RouteMethod<S, C, P, O>
+  put: RouteMethod<S, C, P, O>
+  patch: RouteMethod<S, C, P, O>
+  delete: RouteMethod<S, C, P, O>
+  del: RouteMethod<S, C, P, O>
+  head: RouteMethod<S, C, P, O>
+  options: RouteMethod<S, C, P, O>
+  all: RouteMethod<S, C, P, O>
+  use(...middleware: ReadonlyArray<NotInUse & RouterMiddleware<S, C>>): AuthRouter<S, C, P, O>
   use(
     path: string | RegExp | string[],
     ...middleware: ReadonlyArray<NotInUse & RouterMiddleware<S, C>>
-  ): AuthRouter<S, C, P>
-  use<T, D>(routes: NotInUse & Routes<T, D> & Provides<P, D>): AuthRouter<S, C, P>
-  use<T, D>(path: string | RegExp | string[], routes: NotInUse & Routes<T, D> & Provides<P, D>): AuthRouter<S, C, P>
-  prefix(prefix: string): AuthRouter<S, C, P>
+  ): AuthRouter<S, C, P, O>
+  use<T, D>(routes: NotInUse & Routes<T, D> & Provides<P, D>): AuthRouter<S, C, P, O>
+  use<T, D>(path: string | RegExp | string[], routes: NotInUse & Routes<T, D> & Provides<P, D>): AuthRouter<S, C, P, O>
+  prefix(prefix: string): AuthRouter<S, C, P, O>
 }
 
 /** What `withAuth` returns. Called with a router, it guards its operations. After a path, it guards one operation. */
-export interface Guard<P> {
+export interface Guard<P, O = unknown> extends Finds<O> {
   /** What it decided. */
   readonly requirement: Requirement
-  <S, C>(router: RouterInstance<S, C> & Provides<P, C>): AuthRouter<S, Provided<C>, P>
+  <S, C>(router: RouterInstance<S, C> & Provides<P, C>): AuthRouter<S, Provided<C>, P, O>
   // last, because inference reads the last overload
-  (ctx: Context & Auth<P>, next: Next): Promise<unknown>
+  (ctx: Context & Auth<P, O>, next: Next): Promise<unknown>
 }
 
 /** The principal that a handler sees after `also`: that of the levels above, and that of its own level. */
@@ -180,12 +187,12 @@ export interface AlsoPrincipal<P, B> {
 /**
  * What `withAuth(also(a))` returns. A router does not know who the levels above it let in, so `inherited` is `unknown`.
  */
-export interface AlsoGuard<P> {
+export interface AlsoGuard<P, O = unknown> extends Finds<O> {
   /** What it decided. */
   readonly requirement: Also<P>
   <S, C>(
     router: RouterInstance<S, C> & Provides<AlsoPrincipal<unknown, P>, C>,
-  ): AuthRouter<S, Provided<C>, AlsoPrincipal<unknown, P>>
+  ): AuthRouter<S, Provided<C>, AlsoPrincipal<unknown, P>, O>
   // last, because inference reads the last overload
-  (ctx: Auth<AlsoPrincipal<unknown, P>>, next: Next): Promise<unknown>
+  (ctx: Auth<AlsoPrincipal<unknown, P>, O>, next: Next): Promise<unknown>
 }

@@ -5,6 +5,7 @@
 import { authenticatorOf } from '../core/lists.js'
 import { isAuthenticator, type Authenticator, type AuthenticatorLike, type PrincipalOf } from '../core/Authenticator.js'
 import { checkHook, factoryName, isAsync, typeName } from '../core/options.js'
+import type { Finds, ObjectsOf } from '../core/Exchange.js'
 import * as Requirement from '../core/Requirement.js'
 import type { AlsoGuard, AlsoPrincipal, Guard } from './AuthRouter.js'
 import { isGuard } from './layer.js'
@@ -19,14 +20,22 @@ export type Guarding = AuthenticatorLike | Members | Requirement.Also
 export type PrincipalAsked<M> =
   M extends Requirement.Also<infer P> ? P : M extends Members ? PrincipalOf<M[number]> : PrincipalOf<M>
 
-/** A function from an authenticator to an authenticator, such as what `authorize(f)` returns. */
-export type Condition<A, B> = (a: Authenticator<A>) => Authenticator<B>
+/** The objects that the first condition finds there. Of a list, those that each member finds. */
+export type ObjectsAsked<M> = M extends Members ? ObjectsOf<M[number]> : ObjectsOf<M>
+
+/**
+ * A function from an authenticator to an authenticator, such as what `authorize(f)` returns. `O` are the objects that were found before
+ * it, `R` those after it.
+ */
+export type Condition<A, B, O = unknown, R = unknown> = (a: Authenticator<A> & Finds<O>) => Authenticator<B> & Finds<R>
 
 /** The principal of what runs after the guard. */
 export type PrincipalWith<M, P> = M extends Requirement.Also ? AlsoPrincipal<unknown, P> : P
 
 /** The guard of what the conditions have made. */
-export type GuardWith<M, P> = M extends Requirement.Also ? AlsoGuard<P> : Guard<P>
+export type GuardWith<M, P, O = unknown> = M extends Requirement.Also
+  ? AlsoGuard<P, ObjectsAsked<M> & O>
+  : Guard<P, ObjectsAsked<M> & O>
 
 type Caller = 'withAuth' | 'guardApp'
 

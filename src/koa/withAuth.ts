@@ -4,15 +4,17 @@
  * Its result is a guard. A guard is a value, so the same one can be used in many places. It guards operations, not
  * middleware.
  */
-import type { Context, Next } from 'koa'
+import type { Context, DefaultContext, DefaultState, Next } from 'koa'
 import { authenticatorOf } from '../core/lists.js'
 import { type AuthenticatorLike, type PrincipalOf } from '../core/Authenticator.js'
 import { checkHook, checkOptions, declareFactory, maybe, type Check, type Checks } from '../core/options.js'
+import type { Finds, ObjectsOf } from '../core/Exchange.js'
 import * as Requirement from '../core/Requirement.js'
 import type { AlsoGuard, AlsoPrincipal, AuthContext, Guard } from './AuthRouter.js'
 import {
   composed,
   type Condition,
+  type ObjectsAsked,
   type GuardWith,
   type Guarding,
   type PrincipalAsked,
@@ -57,60 +59,63 @@ import { checkRouter, isRouter, tooOld, type RouterInstance } from './router.js'
  */
 export function withAuth(auth: null): Guard<undefined>
 // The most conditions first: a compiler types what is written inside of an argument by the first overload that it tries
-export function withAuth<const M extends Guarding, A, B, C, D, E, F>(
+export function withAuth<const M extends Guarding, A, B, C, D, E, F, U, V, W, X, Y, Z>(
   auth: M,
-  first: Condition<PrincipalAsked<M>, A>,
-  second: Condition<A, B>,
-  third: Condition<B, C>,
-  fourth: Condition<C, D>,
-  fifth: Condition<D, E>,
-  sixth: Condition<E, F>,
-  options?: GuardOptions<PrincipalWith<M, F>>,
-): GuardWith<M, F>
-export function withAuth<const M extends Guarding, A, B, C, D, E>(
+  first: Condition<PrincipalAsked<M>, A, ObjectsAsked<M>, U>,
+  second: Condition<A, B, U, V>,
+  third: Condition<B, C, V, W>,
+  fourth: Condition<C, D, W, X>,
+  fifth: Condition<D, E, X, Y>,
+  sixth: Condition<E, F, Y, Z>,
+  options?: GuardOptions<PrincipalWith<M, F>, U & V & W & X & Y & Z>,
+): GuardWith<M, F, U & V & W & X & Y & Z>
+export function withAuth<const M extends Guarding, A, B, C, D, E, U, V, W, X, Y>(
   auth: M,
-  first: Condition<PrincipalAsked<M>, A>,
-  second: Condition<A, B>,
-  third: Condition<B, C>,
-  fourth: Condition<C, D>,
-  fifth: Condition<D, E>,
-  options?: GuardOptions<PrincipalWith<M, E>>,
-): GuardWith<M, E>
-export function withAuth<const M extends Guarding, A, B, C, D>(
+  first: Condition<PrincipalAsked<M>, A, ObjectsAsked<M>, U>,
+  second: Condition<A, B, U, V>,
+  third: Condition<B, C, V, W>,
+  fourth: Condition<C, D, W, X>,
+  fifth: Condition<D, E, X, Y>,
+  options?: GuardOptions<PrincipalWith<M, E>, U & V & W & X & Y>,
+): GuardWith<M, E, U & V & W & X & Y>
+export function withAuth<const M extends Guarding, A, B, C, D, U, V, W, X>(
   auth: M,
-  first: Condition<PrincipalAsked<M>, A>,
-  second: Condition<A, B>,
-  third: Condition<B, C>,
-  fourth: Condition<C, D>,
-  options?: GuardOptions<PrincipalWith<M, D>>,
-): GuardWith<M, D>
-export function withAuth<const M extends Guarding, A, B, C>(
+  first: Condition<PrincipalAsked<M>, A, ObjectsAsked<M>, U>,
+  second: Condition<A, B, U, V>,
+  third: Condition<B, C, V, W>,
+  fourth: Condition<C, D, W, X>,
+  options?: GuardOptions<PrincipalWith<M, D>, U & V & W & X>,
+): GuardWith<M, D, U & V & W & X>
+export function withAuth<const M extends Guarding, A, B, C, U, V, W>(
   auth: M,
-  first: Condition<PrincipalAsked<M>, A>,
-  second: Condition<A, B>,
-  third: Condition<B, C>,
-  options?: GuardOptions<PrincipalWith<M, C>>,
-): GuardWith<M, C>
-export function withAuth<const M extends Guarding, A, B>(
+  first: Condition<PrincipalAsked<M>, A, ObjectsAsked<M>, U>,
+  second: Condition<A, B, U, V>,
+  third: Condition<B, C, V, W>,
+  options?: GuardOptions<PrincipalWith<M, C>, U & V & W>,
+): GuardWith<M, C, U & V & W>
+export function withAuth<const M extends Guarding, A, B, U, V>(
   auth: M,
-  first: Condition<PrincipalAsked<M>, A>,
-  second: Condition<A, B>,
-  options?: GuardOptions<PrincipalWith<M, B>>,
-): GuardWith<M, B>
-export function withAuth<const M extends Guarding, A>(
+  first: Condition<PrincipalAsked<M>, A, ObjectsAsked<M>, U>,
+  second: Condition<A, B, U, V>,
+  options?: GuardOptions<PrincipalWith<M, B>, U & V>,
+): GuardWith<M, B, U & V>
+export function withAuth<const M extends Guarding, A, U>(
   auth: M,
-  first: Condition<PrincipalAsked<M>, A>,
-  options?: GuardOptions<PrincipalWith<M, A>>,
-): GuardWith<M, A>
-export function withAuth<P>(auth: Requirement.Also<P>, options?: GuardOptions<AlsoPrincipal<unknown, P>>): AlsoGuard<P>
+  first: Condition<PrincipalAsked<M>, A, ObjectsAsked<M>, U>,
+  options?: GuardOptions<PrincipalWith<M, A>, U>,
+): GuardWith<M, A, U>
+export function withAuth<P, O = unknown>(
+  auth: Requirement.Also<P> & Finds<O>,
+  options?: GuardOptions<AlsoPrincipal<unknown, P>, O>,
+): AlsoGuard<P, O>
 export function withAuth<const L extends readonly [AuthenticatorLike, ...AuthenticatorLike[]]>(
   list: L,
-  options?: GuardOptions<PrincipalOf<L[number]>>,
-): Guard<PrincipalOf<L[number]>>
+  options?: GuardOptions<PrincipalOf<L[number]>, ObjectsOf<L[number]>>,
+): Guard<PrincipalOf<L[number]>, ObjectsOf<L[number]>>
 export function withAuth<M extends AuthenticatorLike>(
   auth: M,
-  options?: GuardOptions<PrincipalOf<M>>,
-): Guard<PrincipalOf<M>>
+  options?: GuardOptions<PrincipalOf<M>, ObjectsOf<M>>,
+): Guard<PrincipalOf<M>, ObjectsOf<M>>
 export function withAuth(given: unknown, ...rest: ReadonlyArray<unknown>): unknown {
   const { auth, options } = composed('withAuth', given, rest)
   const requirement = requirementOf('withAuth', auth)
@@ -194,12 +199,12 @@ const guardable = (u: unknown): RouterInstance<never, never> => {
 }
 
 /** Middleware that runs after a guard, so it knows the principal. */
-export type AfterGuard<P> = (ctx: AuthContext<P>, next: Next) => unknown
+export type AfterGuard<P, O = unknown> = (ctx: AuthContext<P, DefaultState, DefaultContext, O>, next: Next) => unknown
 
 /** The options of `withAuth`. */
-export interface GuardOptions<P> {
+export interface GuardOptions<P, O = unknown> {
   /** Middleware that runs after the guard, in this order, before the handler. Default: none. */
-  readonly then?: ReadonlyArray<AfterGuard<P>> | undefined
+  readonly then?: ReadonlyArray<AfterGuard<P, O>> | undefined
 }
 
 /** An array of middleware. */
