@@ -81,6 +81,15 @@ export const thisMoment = (): Moment => ({ monotonic: performance.now(), system:
 export const ageOf = ({ monotonic, system }: Moment): number =>
   Math.max(performance.now() - monotonic, Date.now() - system)
 
+/**
+ * Makes a clock of what is over for good, in milliseconds since 1970. It does not follow a system clock that is set ahead: what is
+ * forgotten meanwhile (a link that was used) would be good again once the clock is right.
+ */
+export const steadyClock = (): (() => number) => {
+  const { monotonic, system } = thisMoment()
+  return () => Math.min(Date.now(), system + performance.now() - monotonic)
+}
+
 /** Whether a moment was less than so many milliseconds ago. `undefined` was never. */
 export const isYounger = (since: Moment | undefined, ms: number): boolean => since !== undefined && ageOf(since) < ms
 

@@ -8,6 +8,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ReleasableSpent } from '../core/Spent.js'
+import { steadyClock } from '../core/data.js'
 import { declareFactory } from '../core/options.js'
 import { within } from '../stores/within.js'
 
@@ -104,6 +105,7 @@ export const memoryStore = (): SessionStore => {
   const sessions = new Map<string, Kept>()
   const marks = new Map<string, Kept>()
   const lists = new Map<string, Map<string, number>>()
+  const overBy = steadyClock()
   let writes = 0
   const live = (kept: Map<string, Kept>, key: string): Kept | undefined => {
     const found = kept.get(key)
@@ -113,15 +115,15 @@ export const memoryStore = (): SessionStore => {
     kept.set(key, { text, until: Date.now() + lifetime })
     if (++writes % SWEEP_EVERY !== 0) return
     for (const all of [sessions, marks]) {
-      for (const [one, { until }] of all) if (until <= Date.now()) all.delete(one)
+      for (const [one, { until }] of all) if (until <= overBy()) all.delete(one)
     }
     for (const user of lists.keys()) liveEntries(user)
   }
   const liveEntries = (user: string): ReadonlyArray<string> => {
     const entries = lists.get(user)
-    for (const [entry, until] of entries ?? []) if (until <= Date.now()) entries?.delete(entry)
+    for (const [entry, until] of entries ?? []) if (until <= overBy()) entries?.delete(entry)
     if (entries?.size === 0) lists.delete(user)
-    return [...(entries?.keys() ?? [])]
+    return [...(entries ?? [])].flatMap(([entry, until]) => (until > Date.now() ? [entry] : []))
   }
   const done = Promise.resolve()
   return {

@@ -4,6 +4,7 @@
  * `stores/sqlite.ts` reads and writes the file. A power failure can undo the last moments, such as a sign-out. The
  * end of a process undoes nothing.
  */
+import { steadyClock } from '../core/data.js'
 import { checkOptions, declareFactory } from '../core/options.js'
 import { fileUrl, sqliteEngine, sqliteFile, type SqliteEngine, type SqlValue } from '../stores/sqlite.js'
 import type { SessionStore } from './SessionStore.js'
@@ -85,6 +86,7 @@ export const sqliteStore = (options: SqliteStoreOptions): SqliteStore => {
     engine: sqliteEngine,
   })
   const file = sqliteFile({ url, tables, check, engine })
+  const overBy = steadyClock()
   let swept = 0
   // if sweeping fails, the write before it is still good
   const sweep = async (): Promise<void> => {
@@ -93,7 +95,7 @@ export const sqliteStore = (options: SqliteStoreOptions): SqliteStore => {
     swept = now
     for (const sql of [statements.sweepSessions, statements.sweepMarks, statements.sweepLists]) {
       // the next write sweeps the rest
-      if (isFull(await file.tryWrite(sql, [now]))) swept = 0
+      if (isFull(await file.tryWrite(sql, [overBy()]))) swept = 0
     }
   }
   const write = async (sql: string, args: ReadonlyArray<SqlValue>): Promise<number> => {

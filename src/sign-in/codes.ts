@@ -26,7 +26,7 @@ import {
 import type { Limiter, Limiters } from '../guesses/Limiter.js'
 import { clientAddress, counting } from '../guesses/Guess.js'
 import { derivedFrom, keysFix, sealed, strengthOf, unsealed } from '../kinds/plainSession.js'
-import { spentOver, type SessionStore } from '../sessions/SessionStore.js'
+import { digestOf, spentOver, type SessionStore } from '../sessions/SessionStore.js'
 import { contextOf, SignInRefused, type WithRequest } from '../sessions/SignIn.js'
 import { routePath, typedDigits, type Kind } from './Kind.js'
 
@@ -42,7 +42,7 @@ export interface CodeFactor {
   readonly isSpare?: boolean | undefined
 }
 
-const store: Check = withMethods(['read', 'insert'], 'pass the store of sessions(app, { store })')
+const store: Check = withMethods(['read', 'insert', 'update'], 'pass the store of sessions(app, { store })')
 
 /** The keys of an application: `() => app.keys`. The first seals, all open. */
 type Keys = () => unknown
@@ -61,6 +61,8 @@ const STEP = 30_000
 const WINDOW = 1
 const DIGITS = 6
 const SECRET_BYTES = 20
+/** How long the newest code of a secret is remembered, so that no older one is good when the clock is set back. */
+const REMEMBERED = 90 * 86_400_000
 
 /** The code of a step: RFC 4226 §5.3, by SHA-1 as the apps demand (RFC 6238 §4). */
 export const codeOfStep = (secret: Buffer, step: number, digits = DIGITS, hash = 'sha1'): string => {
@@ -112,8 +114,8 @@ export interface Totp extends CodeFactor {
 
 /**
  * Codes of an authenticator app: six digits, 30 seconds, SHA-1, a window of one step. A code is good once; after it, no
- * older one is. Secrets are encrypted for their user, and cannot be exchanged in the database. Throws a TypeError for
- * options that cannot work.
+ * older one is, also if the clock is set back. Secrets are encrypted for their user, and cannot be exchanged in the
+ * database. Throws a TypeError for options that cannot work.
  *
  * @example
  * import Koa from 'koa'
@@ -157,12 +159,16 @@ export const totp = (options: TotpOptions): Totp => {
       if (constantTimeEqual(code, codeOfStep(secret, step))) found = step
     }
     if (found === undefined) return false
-    const id = createHash('sha256').update(secret).digest('base64url')
-    const isFirst = await spend(JSON.stringify(['totp', user, id, found]), 5 * STEP)
-    if (!isFirst) return false
-    // no older code is good after a newer one
-    for (let step = found - 1; step >= now - WINDOW; step--) {
-      await spend(JSON.stringify(['totp', user, id, step]), 5 * STEP)
+    const id = JSON.stringify(['totp', user, createHash('sha256').update(secret).digest('base64url')])
+    const newest = digestOf(`koa-with-auth/newest\n${id}`)
+    // also after the clock was set back
+    if (found <= Number((await given.store.read(newest)) ?? 0)) return false
+    const stepOf = (step: number) => `${id} ${step}`
+    if (!(await spend(stepOf(found), 5 * STEP))) return false
+    // no older code is good after a newer one, also if both come at once
+    for (let step = found - 1; step >= now - WINDOW; step--) await spend(stepOf(step), 5 * STEP)
+    if (!(await given.store.update(newest, String(found), REMEMBERED))) {
+      await given.store.insert(newest, String(found), REMEMBERED)
     }
     return true
   }
