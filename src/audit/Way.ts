@@ -42,10 +42,12 @@ export const inWords = (whole: Description): string => {
   }
 }
 
-const conditionInWords = ({ scopes, decidedBy, authentication }: Scoped): string =>
-  scopes.length > 0
-    ? `with scopes ${scopes.join(', ')}`
-    : `authorized by ${decidedBy ?? (authentication === undefined ? 'a function' : 'an authentication')}`
+const conditionInWords = ({ scopes, decidedBy, authentication, isQuota, wrappers = [] }: Scoped): string =>
+  isQuota === true
+    ? `with ${wrappers.join(', ')}`
+    : scopes.length > 0
+      ? `with scopes ${scopes.join(', ')}`
+      : `authorized by ${decidedBy ?? (authentication === undefined ? 'a function' : 'an authentication')}`
 
 /** An object that a parameter names, in words. */
 export const objectInWords = ({ name, param }: ObjectRule): string => `${name} by :${param}`

@@ -86,10 +86,13 @@ const product = (some: ReadonlyArray<Alternative>, others: ReadonlyArray<Alterna
     })),
   )
 
-const scoped = (alternative: Alternative, around: Scoped): Alternative =>
-  (around.object ?? around.unchecked) === undefined
+const scoped = (alternative: Alternative, around: Scoped): Alternative => {
+  // its words are a wrapper
+  if (around.isQuota === true) return alternative
+  return (around.object ?? around.unchecked) === undefined
     ? demanding(alternative, around)
     : { ...alternative, objects: [...alternative.objects, around] }
+}
 
 const demanding = (alternative: Alternative, { scopes, decidedBy = 'a function' }: Scoped): Alternative => ({
   ...alternative,

@@ -89,6 +89,8 @@ interface LeafNotes {
   readonly decidedBy?: string
   /** The functions that these words are about. So the audit finds two functions that have the same words. */
   readonly functions?: ReadonlyArray<readonly [words: string, f: Function]>
+  /** Whether accepted requests are counted (`quota`), so that the answer can be 429. */
+  readonly isQuota?: boolean
   /** What no word is about: two with the same words are the same if this is. A leaf without it is like no other. */
   readonly by?: unknown
 }
@@ -211,6 +213,7 @@ export const wrappedBy = <D extends Description>(
       ...(decidedBy !== undefined && { decidedBy }),
       functions: f === undefined ? functions : [...functions, [words, f]],
       ...(by !== undefined && { by }),
+      ...(description.isQuota === true && { isQuota: true }),
     },
   )
 }
@@ -320,9 +323,10 @@ export const withScopes = (challenge: Challenge, scopes: ReadonlyArray<string>):
 /** Whether browsers send any of the credentials by themselves. */
 export const isAmbient = (description: Description): boolean => leaves(description).some((leaf) => leaf.ambient)
 
-/** Whether guesses at any of the credentials are counted. */
+/** Whether guesses at any of the credentials, or accepted requests are counted. */
 export const isThrottled = (description: Description): boolean =>
-  leaves(description).some(({ throttled }) => throttled === true)
+  description.isQuota === true ||
+  (description._tag === 'Leaf' ? description.throttled === true : children(description).some(isThrottled))
 
 /** The request fields that any alternative reads, each once; `['*']` if one of them is unknown. */
 export const fieldsOf = (description: Description): ReadonlyArray<string> => {

@@ -129,6 +129,8 @@ export interface Exchange {
   verified: unknown
   /** The access token that let the request in. */
   token: unknown
+  /** Fields that the decision adds to the response, see `guesses/quota.ts`. */
+  fields: Readonly<Record<string, string>> | undefined
   /** What is told, before the response is sent, whether the operation did its work, see `webhooks/deliveries.ts`. */
   outcomes: Array<Outcome> | undefined
   /** The objects that the operation runs with. */
@@ -163,6 +165,7 @@ export const exchangeOf = (ctx: object): Exchange => {
     attempt: undefined,
     verified: undefined,
     token: undefined,
+    fields: undefined,
     outcomes: undefined,
     objects: undefined,
   })

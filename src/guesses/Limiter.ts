@@ -58,7 +58,7 @@ export const countOne = <A>(
     return { _tag: 'Counted', limiter, key, total, left, retryAfter: inSeconds(ms), until: start + (ms ?? Infinity) }
   }
   const refused = (reason: unknown): Counted => {
-    if (isError(reason) && numberIn(reason, 'msBeforeNext') === undefined) return { _tag: 'Failed' }
+    if (!isTooMany(reason)) return { _tag: 'Failed' }
     const left = timeLeft(reason)
     // A refused guess that was counted is taken back. Otherwise good requests in parallel would use the limit up. A
     // limiter that blocks for a while does not keep the count.
@@ -76,6 +76,10 @@ export const countOne = <A>(
     return Promise.resolve(next(refused(error)))
   }
 }
+
+/** @internal Whether a limiter rejected because of the count. An Error says that it failed. */
+export const isTooMany = (reason: unknown): boolean =>
+  !isError(reason) || numberIn(reason, 'msBeforeNext') !== undefined
 
 /** @internal Takes back what was counted, while its window lasts. */
 export const takeBack = (counted: Counted): void => {
@@ -107,8 +111,8 @@ type Numbers = Readonly<Partial<Record<'msBeforeNext' | 'consumedPoints' | 'rema
 /** The settings that limiters of rate-limiter-flexible have as properties. */
 type Setting = 'points' | 'duration' | 'blockDuration'
 
-/** The number that an object has under a name; `undefined` if it has none. */
-const numberIn = (u: unknown, name: keyof Numbers): number | undefined => {
+/** @internal The number that an object has under a name; `undefined` if it has none. */
+export const numberIn = (u: unknown, name: keyof Numbers): number | undefined => {
   if (typeof u !== 'object' || u === null) return undefined
   // Safe: the type of the value is checked
   const value = (u as Numbers)[name]
@@ -197,7 +201,8 @@ export const limitsOf = ({ accountAndAddress, account, address }: Limiters): str
   return `${limitOf(accountAndAddress)}${others.length === 0 ? '' : ` (${others.join(', ')})`}`
 }
 
-const limitOf = (limiter: Limiter): string => {
+/** @internal The limit of one limiter in words, such as ` 5/900 s`; `''` if it is unknown. */
+export const limitOf = (limiter: object): string => {
   const points = numberIn(limiter, 'points')
   const duration = numberIn(limiter, 'duration')
   return points === undefined || duration === undefined ? '' : ` ${points}/${duration} s`

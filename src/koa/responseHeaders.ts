@@ -202,6 +202,8 @@ const complete = (response: ServerResponse, status: number, { ctx, headers, real
     if (!response.hasHeader(name)) response.setHeader(name, value)
   }
   addVary(response, vary)
+  const decided = knownExchange(response)?.fields
+  for (const name in decided) response.setHeader(name, decided[name] ?? '')
   const further = responseFields?.()
   for (const name in further) response.setHeader(name, further[name] ?? '')
   // in this order, because Node makes `headers` when it is first read

@@ -1,0 +1,155 @@
+/** Accepted requests are counted by caller: the fields of each answer, 429 beyond the limit, and what counts nothing. */
+import Router from '@koa/router'
+import Koa from 'koa'
+import { anyOf, apiKeyHeader, authorize, httpBearer, optional, quota, withAuth } from 'koa-with-auth'
+import { audit } from 'koa-with-auth/audit'
+import { openApi } from 'koa-with-auth/openapi'
+import { expectGuarded } from 'koa-with-auth/testing'
+import { RateLimiterMemory } from 'rate-limiter-flexible'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { ask, listen } from '../support/servers/server.js'
+
+interface User {
+  readonly name: string
+  readonly plan: 'small' | 'large'
+}
+const users: ReadonlyMap<string, User> = new Map([
+  ['a', { name: 'anna', plan: 'small' }],
+  ['b', { name: 'bert', plan: 'large' }],
+])
+const user = httpBearer({ authenticate: (_request, token) => users.get(token) })
+const by = ({ name }: User) => name
+
+const site = async (guard: unknown) => {
+  let calls = 0
+  const router = new Router().get('/x', guard as never, (ctx) => {
+    calls += 1
+    ctx.body = 'in'
+  })
+  const app = new Koa().use(router.routes())
+  app.silent = true
+  const { url, close } = await listen(app)
+  onTestFinished(close)
+  const get = async (token: string | undefined, headers: Record<string, string> = {}) => {
+    const before = calls
+    const own = token === undefined ? {} : { authorization: `Bearer ${token}` }
+    const answer = await ask(`${url}/x`, { headers: { ...own, ...headers } })
+    const field = (name: string) => answer.headers.get(name)
+    return { ...answer, ran: calls - before, limit: field('ratelimit'), policy: field('ratelimit-policy') }
+  }
+  return { app, router, get }
+}
+
+describe('quota', () => {
+  it('counts by user, says what is left in each answer, and refuses beyond with Retry-After', async () => {
+    const limiter = new RateLimiterMemory({ points: 3, duration: 30 })
+    const { get } = await site(withAuth(user, quota({ limiter, by })))
+    for (const left of [2, 1, 0]) {
+      const answer = await get('a')
+      expect([answer.status, answer.ran]).toEqual([200, 1])
+      expect(answer.limit).toMatch(new RegExp(`^"quota";r=${left};t=(?:30|29|28|27)$`))
+      expect(answer.policy).toBe('"quota";q=3;w=30')
+    }
+    const over = await get('a')
+    expect([over.status, over.ran, over.challenge]).toEqual([429, 0, null])
+    expect(Number(over.headers.get('retry-after'))).toBeGreaterThan(0)
+    expect(over.limit).toMatch(/^"quota";r=0;t=\d+$/)
+    expect(JSON.parse(over.text)).toMatchObject({ status: 429 })
+    expect((await get('b')).status).toBe(200)
+  })
+
+  it('counts no refused request', async () => {
+    const limiter = new RateLimiterMemory({ points: 1, duration: 30 })
+    const consume = vi.spyOn(limiter, 'consume')
+    const { get } = await site(withAuth(user, quota({ limiter, by })))
+    for (const token of [undefined, 'x', 'x y']) expect((await get(token)).status).toBe(401)
+    expect(consume).not.toHaveBeenCalled()
+    expect((await get('a')).status).toBe(200)
+  })
+
+  it('a limiter of each plan, a price of each request, and conditions on both sides', async () => {
+    const plans = {
+      small: new RateLimiterMemory({ points: 2, duration: 60, keyPrefix: 's' }),
+      large: new RateLimiterMemory({ points: 100, duration: 60, keyPrefix: 'l' }),
+    }
+    const { get } = await site(
+      withAuth(
+        user,
+        quota({ limiter: ({ plan }) => plans[plan], by, points: ({ plan }) => (plan === 'large' ? 10 : 2) }),
+        authorize(({ name }) => name !== 'nobody'),
+      ),
+    )
+    expect([(await get('a')).status, (await get('a')).status]).toEqual([200, 429])
+    expect((await get('b')).limit).toMatch(/r=90/)
+  })
+
+  it('two quotas: the answer says the one of which less is left', async () => {
+    const day = new RateLimiterMemory({ points: 1000, duration: 86_400, keyPrefix: 'd' })
+    const minute = new RateLimiterMemory({ points: 5, duration: 60, keyPrefix: 'm' })
+    for (const conditions of [
+      [quota<User>({ limiter: day, by }), quota<User>({ limiter: minute, by })],
+      [quota<User>({ limiter: minute, by }), quota<User>({ limiter: day, by })],
+    ] as const) {
+      const { get } = await site(withAuth(user, ...conditions))
+      expect((await get('a')).policy).toBe('"quota";q=5;w=60')
+    }
+  })
+
+  it('a limiter that fails is a 503, or lets in if the application says so', async () => {
+    const down = { points: 3, duration: 30, consume: () => Promise.reject(new Error('down')) }
+    const strict = await site(withAuth(user, quota({ limiter: down, by })))
+    expect(await strict.get('a').then(({ status, ran }) => [status, ran])).toEqual([503, 0])
+    const loose = await site(withAuth(user, quota({ limiter: down, by, onStoreError: 'unthrottled' })))
+    expect(await loose.get('a').then(({ status, ran }) => [status, ran])).toEqual([200, 1])
+  })
+
+  it.each<[string, object]>([
+    ['an empty id', { by: () => '' }],
+    ['an id that is no string', { by: () => 5 }],
+    ['no limiter for a plan', { limiter: () => undefined }],
+    ['a negative price', { points: () => -1 }],
+  ])('a function that returns %s is a 500, and lets nobody in', async (_case, wrong) => {
+    const limiter = new RateLimiterMemory({ points: 3, duration: 30 })
+    const { get } = await site(withAuth(user, quota({ limiter, by, ...wrong } as never)))
+    expect(await get('a').then(({ status, ran }) => [status, ran])).toEqual([500, 0])
+  })
+
+  it('in a list, only its own member is counted, and 429 ends the list', async () => {
+    const limiter = new RateLimiterMemory({ points: 1, duration: 30 })
+    const key = apiKeyHeader({
+      paramName: 'X-Key',
+      authenticate: (_request, one) => one === 'k' && { name: 'key', plan: 'small' as const },
+    })
+    const { get } = await site(withAuth([quota<User>({ limiter, by })(user), key]) as never)
+    expect((await get(undefined, { 'x-key': 'k' })).limit).toBeNull()
+    expect((await get('a')).status).toBe(200)
+    expect((await get('a', { 'x-key': 'k' })).status).toBe(429)
+  })
+
+  it('is in the audit and in OpenAPI (429); expectGuarded counts nothing', async () => {
+    const limiter = new RateLimiterMemory({ points: 3, duration: 30 })
+    const consume = vi.spyOn(limiter, 'consume')
+    const { app, router } = await site(withAuth(user, quota({ limiter, by })))
+    expect(audit(router).operations[0]?.protection).toContain('quota 3/30 s by by')
+    const document = openApi(router, { title: 'x', version: '1' })
+    expect(Object.keys(document.paths?.['/x']?.get?.responses ?? {})).toContain('429')
+    await expectGuarded(app, router)
+    expect(consume).not.toHaveBeenCalled()
+  })
+
+  it('what cannot work is a TypeError when it is written', () => {
+    const limiter = new RateLimiterMemory({ points: 3, duration: 30 })
+    for (const wrong of [
+      {},
+      { limiter },
+      { by },
+      { limiter: {}, by },
+      { limiter, by, points: 0 },
+      { limiter, by, x: 1 },
+    ]) {
+      expect(() => quota(wrong as never)).toThrow(TypeError)
+    }
+    expect(() => quota<User>({ limiter, by })(optional(user) as never)).toThrow(/write optional\(quota/)
+    expect(() => quota<User>({ limiter, by })(anyOf({ user }) as never)).not.toThrow()
+  })
+})

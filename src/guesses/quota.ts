@@ -1,0 +1,171 @@
+/**
+ * How much each caller may ask for: accepted requests are counted by user, key or plan. `throttled` counts guesses of callers who are
+ * not known; this counts those who are.
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { Request } from 'koa'
+import * as AuthErrors from '../core/AuthError.js'
+import { combined, decideOf, fromFunction, type Authenticator, type Halves } from '../core/Authenticator.js'
+import { noted, withChallenges, type Scoped } from '../core/Description.js'
+import { exchangeOfResponse, type Attempt } from '../core/Exchange.js'
+import { functionName } from '../core/functionName.js'
+import { andThen, failureOf, type Evaluation } from '../core/Result.js'
+import { checkDemanding } from '../core/authorize.js'
+import { keepingScopes } from '../core/granted.js'
+import {
+  checkMember,
+  checkOptions,
+  declareFactory,
+  hook,
+  maybe,
+  oneOf,
+  positive,
+  type Check,
+  type Checks,
+} from '../core/options.js'
+import { isTooMany, limitOf, numberIn } from './Limiter.js'
+
+/** A limiter of rate-limiter-flexible, in memory, on Redis or another store. Its `points` in `duration` seconds are the quota. */
+export interface QuotaLimiter {
+  /** Counts `points`. It rejects with an Error if the store fails, and with anything else if that is too much. */
+  readonly consume: (key: string, points?: number) => PromiseLike<unknown>
+  readonly points?: number
+  readonly duration?: number
+}
+
+/** The options of `quota`. */
+export interface QuotaOptions<P> {
+  /** What counts, or a function of the principal that returns it, such as one limiter for each plan. */
+  readonly limiter: QuotaLimiter | ((principal: P, request: Request) => QuotaLimiter)
+  /** Who is counted: the id of a user, of a key, of a tenant. */
+  readonly by: (principal: P, request: Request) => string
+  /** What one request costs. Default 1. */
+  readonly points?: number | ((principal: P, request: Request) => number) | undefined
+  /** If the limiter fails: `unavailable` (the default) is a 503; `unthrottled` lets the request in. */
+  readonly onStoreError?: 'unavailable' | 'unthrottled' | undefined
+}
+
+const isLimiter = (u: unknown): u is QuotaLimiter =>
+  typeof u === 'object' && u !== null && 'consume' in u && typeof u.consume === 'function'
+
+const limiterLike: Check = (where, value) => {
+  if (isLimiter(value) || typeof value === 'function') return
+  throw new TypeError(
+    `${where} must be a limiter of rate-limiter-flexible, or a function of the principal that returns one`,
+  )
+}
+
+const cost: Check = (where, value) => (typeof value === 'function' ? hook(2)(where, value) : positive(where, value))
+
+const checks: Checks<QuotaOptions<never>> = {
+  limiter: limiterLike,
+  by: hook(2),
+  points: maybe(cost),
+  onStoreError: maybe(oneOf('unavailable', 'unthrottled')),
+}
+
+/**
+ * A condition that counts accepted requests. Beyond the limit the answer is 429 with `Retry-After`, and the operation does not run. Each
+ * answer says what is left, in `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-11). A limiter that fails is a
+ * 503. Throws a TypeError for options that cannot work, and for an authenticator that admits anonymous callers.
+ *
+ * @example
+ * import { httpBearer, quota, withAuth } from 'koa-with-auth'
+ * import { RateLimiterMemory } from 'rate-limiter-flexible'
+ *
+ * const user = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { name: 'anna' } })
+ * const limiter = new RateLimiterMemory({ points: 100, duration: 60 })
+ * const guard = withAuth(user, quota({ limiter, by: ({ name }) => name }))
+ */
+export const quota = <P>(options: QuotaOptions<P>): (<B extends P>(self: Authenticator<B>) => Authenticator<B>) => {
+  // Safe: the checks do not call them
+  const given = checkOptions('quota', options as QuotaOptions<never>, checks)
+  return <B extends P>(self: Authenticator<B>): Authenticator<B> => {
+    checkMember('quota(...)(a)', self)
+    const authenticator = fromFunction(self)
+    checkDemanding('quota(...)(a)', authenticator.description)
+    const made = combined([authenticator] as const, ([member]) => counting(given, member))
+    // Safe: it lets in the same principals
+    return keepingScopes(made, authenticator) as Authenticator<B>
+  }
+}
+
+declareFactory('quota', quota)
+
+const wordsOf = ({ limiter, by, points, onStoreError }: QuotaOptions<never>): string =>
+  [
+    `quota${typeof limiter === 'function' ? ` ${functionName(limiter)}` : limitOf(limiter)} by ${functionName(by)}`,
+    ...(points === undefined ? [] : [`points ${typeof points === 'function' ? functionName(points) : points}`]),
+    ...(onStoreError === 'unthrottled' ? ['or unthrottled'] : []),
+  ].join(' ')
+
+const counting = (options: QuotaOptions<never>, member: Authenticator<unknown>): Halves => {
+  const { limiter, by, points = 1, onStoreError } = options
+  const words = wordsOf(options)
+  const description = noted<Scoped>(
+    { _tag: 'Scoped', member: member.description, scopes: [] },
+    { wrappers: [words], functions: [[words, by]], isQuota: true },
+  )
+  const authenticate = decideOf(member)
+  const failed = (error: AuthErrors.AuthError) => E.left(withChallenges(member.description, error))
+  const count = async (
+    result: E.Right<unknown>,
+    { request }: Attempt,
+  ): Promise<E.Either<AuthErrors.AuthError, unknown>> => {
+    try {
+      // Safe: `self` puts on the right what these take
+      const principal = result.right as never
+      const counter: unknown = typeof limiter === 'function' ? limiter(principal, request) : limiter
+      const key: unknown = by(principal, request)
+      const price: unknown = typeof points === 'function' ? points(principal, request) : points
+      if (!isLimiter(counter)) throw new TypeError('quota({ limiter }): the function must return a limiter')
+      if (typeof key !== 'string' || key === '') {
+        throw new TypeError('quota({ by }): the function must return a string that is not empty')
+      }
+      positive('quota({ points })', price)
+      // Safe: `positive` has checked it
+      return await consumed(counter, key, price as number, request, result)
+    } catch (error) {
+      return failed(failureOf(error))
+    }
+  }
+  const consumed = async (
+    counter: QuotaLimiter,
+    key: string,
+    price: number,
+    request: Request,
+    result: E.Right<unknown>,
+  ): Promise<E.Either<AuthErrors.AuthError, unknown>> => {
+    try {
+      say(request, counter, await counter.consume(key, price))
+      return result
+    } catch (reason) {
+      if (!isTooMany(reason)) return onStoreError === 'unthrottled' ? result : failed(AuthErrors.unavailable())
+      say(request, counter, reason, 0)
+      const ms = numberIn(reason, 'msBeforeNext')
+      return failed(AuthErrors.throttled(ms === undefined || ms < 0 ? undefined : Math.max(1, Math.ceil(ms / 1000))))
+    }
+  }
+  return {
+    description,
+    decide: (attempt): Evaluation<unknown> =>
+      andThen(authenticate(attempt), (result) =>
+        E.isLeft(result) || attempt.isUncounted ? result : count(result, attempt),
+      ),
+  }
+}
+
+// The fields of the response; of two quotas, the one of which less is left
+const say = ({ ctx }: Request, counter: QuotaLimiter, answer: unknown, none?: number): void => {
+  const left = none ?? numberIn(answer, 'remainingPoints')
+  const ms = numberIn(answer, 'msBeforeNext')
+  const [most, window] = [numberIn(counter, 'points'), numberIn(counter, 'duration')]
+  if (left === undefined || ms === undefined) return
+  const exchange = exchangeOfResponse(ctx)
+  const before = /;r=(\d+)/.exec(exchange.fields?.['ratelimit'] ?? '')?.[1]
+  if (before !== undefined && Number(before) <= left) return
+  exchange.fields = {
+    ratelimit: `"quota";r=${Math.max(0, Math.floor(left))};t=${Math.max(0, Math.ceil(ms / 1000))}`,
+    ...(most !== undefined && window !== undefined && { 'ratelimit-policy': `"quota";q=${most};w=${window}` }),
+  }
+}
