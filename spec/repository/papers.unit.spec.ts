@@ -61,8 +61,20 @@ describe('Markdown files', () => {
 describe('README.md', () => {
   const text = read('README.md')
 
-  it('has at most 14 KB', () => {
+  it('has at most 150 lines and 14 KB, and needs no pipe', () => {
+    expect(text.split('\n').length - 1).toBeLessThanOrEqual(150)
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(14 * 1024)
+    expect(text).not.toContain('pipe(')
+  })
+
+  it('lists every guide, the one that finds it by word first', () => {
+    const listed = linksOf('README.md').flatMap(
+      ({ target }) => /^examples\/guides\/([\w-]+\.md)$/.exec(target)?.[1] ?? [],
+    )
+    const guides = linksOf('examples/guides/README.md').map(({ target }) => target)
+    expect(guides[0]).toBe('words.md')
+    expect(guides.filter((guide) => !listed.includes(guide))).toStrictEqual([])
+    expect(text.indexOf('guides/words.md')).toBe(text.indexOf('guides/', text.indexOf('## Guides')))
   })
 
   it('names every part that package.json exports', () => {
