@@ -50,6 +50,12 @@ export const isStandard = (u: unknown): u is StandardSchema => isObject(u) && ha
 export const isCodec = (u: unknown): u is t.Decoder<unknown, unknown> =>
   typeof u === 'object' && u !== null && 'validate' in u && 'decode' in u && types.isModuleNamespaceObject(u) === false
 
+/** @internal What a policy file calls a schema: a codec by its name, a Standard Schema by its library. */
+export const schemaName = (schema: Schema<never>): string => {
+  if (isStandard(schema)) return `of ${String(schema['~standard'].vendor)}`
+  return 'name' in schema && typeof schema.name === 'string' ? schema.name : 'of io-ts'
+}
+
 /** @internal The face of a Standard Schema. Throws a TypeError that names `where` for another version. */
 export const standardOf = (where: string, schema: StandardSchema): StandardSchema['~standard'] => {
   const standard: unknown = schema['~standard']

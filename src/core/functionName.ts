@@ -19,6 +19,20 @@ export const functionName = (f: Function): string => {
 /** A digest of the text of a function. */
 export const digestOf = (f: Function): string => hash('sha256', Function.prototype.toString.call(f), 'hex').slice(0, 12)
 
+/**
+ * Options in words, for the policy file: `maxTokenAge 300`, `nonce (lifetime 60)`, a function by its name. Never call it with a secret.
+ */
+export const optionWords = (options: object): ReadonlyArray<string> =>
+  Object.entries(options).flatMap(([name, value]: [string, unknown]) =>
+    value === undefined ? [] : [`${name} ${valueInWords(value)}`],
+  )
+
+const valueInWords = (value: unknown): string => {
+  if (typeof value === 'function') return functionName(value)
+  if (Array.isArray(value)) return value.map(valueInWords).join(' ')
+  return typeof value === 'object' && value !== null ? `(${optionWords(value).join(' ')})` : String(value)
+}
+
 // A computed name can be any string
 const onOneLine = (name: string): string =>
   name

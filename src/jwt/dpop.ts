@@ -22,6 +22,7 @@ import { fromHeader } from '../core/RequestFields.js'
 import type { Evaluation } from '../core/Result.js'
 import { spentFor, type Spent } from '../core/Spent.js'
 import { deepFreeze } from '../core/data.js'
+import { optionWords } from '../core/functionName.js'
 import { checkOptions, maybe, milliseconds, unchecked, withMethods, type Check, type Checks } from '../core/options.js'
 import { algorithmsFor, type AsymmetricAlgorithm } from './Provider.js'
 import { objectOf, readCompact, refusalByTime, type ParsedToken } from './claims.js'
@@ -92,6 +93,8 @@ interface Dpop {
   readonly checking: (own: Parameters) => CheckProof
   /** Fields of every response. */
   readonly responseFields: (() => Readonly<Record<string, string>>) | undefined
+  /** What is checked, in words for the audit. */
+  readonly words: string
 }
 
 /** Makes it of the options. Throws a TypeError for options that cannot work. `clockTolerance` is in seconds, as claims are. */
@@ -144,7 +147,15 @@ export const dpopOf = (given: DpopOptions, clockTolerance: number): Dpop => {
   }
 
   const responseFields = nonces && (() => ({ 'DPoP-Nonce': nonces.current() }))
-  return { parameters, checking, responseFields }
+  const { origin, nonce, algorithms: own, maxAge: age } = options
+  // the keys of nonces are secrets
+  const words = optionWords({
+    origin,
+    nonce: nonce && { lifetime: nonce.lifetime ?? LIFETIME },
+    algorithms: own,
+    maxAge: age,
+  })
+  return { parameters, checking, responseFields, words: words.join(' ') }
 }
 
 const proofField = fromHeader('DPoP')

@@ -10,6 +10,7 @@ import type { HttpScheme } from '../core/Description.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
 import { ownFields, thisMoment } from '../core/data.js'
 import { introspectionOutages, report, watchOutages } from '../core/events.js'
+import { optionWords } from '../core/functionName.js'
 import { memory } from '../core/memory.js'
 import { checkOptions, declareFactory, maybe, nonEmpty, positive, unchecked } from '../core/options.js'
 import { nonEmptyStrings } from './Provider.js'
@@ -190,6 +191,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
   const notes = [
     ...noteOf('endpoint', endpoint),
     ...noteOf('issuer', issuer),
+    ...optionWords({ cache: options.cache }),
     ...noteOf('audience', audience === false ? 'any' : audience),
     ...noteOf('authorizedParties', options.authorizedParties),
   ]

@@ -12,7 +12,7 @@ import { because, invalid, type AuthError } from '../core/AuthError.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
 import type { TokenAuthenticator } from '../core/Authenticator.js'
 import { ownFields } from '../core/data.js'
-import { functionName } from '../core/functionName.js'
+import { functionName, optionWords } from '../core/functionName.js'
 import { memory } from '../core/memory.js'
 import {
   declareFactory,
@@ -161,6 +161,9 @@ export const httpJwt = <C = JwtClaims, R = C>(given: HttpJwtOptions<C, R>): Http
     ...noteOf('audience', audience === false ? 'any' : audience),
     ...noteOf('profile', options.profile),
     ...noteOf('authorizedParties', options.authorizedParties),
+    ...[options.issuer].flat().flatMap(ofIssuer),
+    ...optionWords({ algorithms, clockTolerance: options.clockTolerance, maxTokenAge: options.maxTokenAge }),
+    ...optionWords({ keys: options.keys, verified: options.verified }),
   ]
   const bearer: TokenScheme = { scheme: bearerJwt, discovery: discoveryOf(known), notes }
   if (options.from !== undefined && options.bound?.dpop !== undefined) {
@@ -181,6 +184,14 @@ export const httpJwt = <C = JwtClaims, R = C>(given: HttpJwtOptions<C, R>): Http
 }
 
 const namesOf = (providers: ReadonlyArray<Provider>) => providers.map(({ issuer }) => issuer).sort()
+
+// What an issuer has of its own. Keys are not named: they are exchanged where the provider does so
+const ofIssuer = (issuer: Issuer | FindIssuer): ReadonlyArray<string> => {
+  if (typeof issuer !== 'object') return []
+  const { audience, algorithms, jwksUri } = issuer
+  const own = optionWords({ audience, algorithms, jwksUri })
+  return own.length === 0 ? [] : [`of ${issuer.issuer} (${own.join(' ')})`]
+}
 
 const foundBy = (find: FindIssuer) => `found by ${functionName(find)}`
 
@@ -292,7 +303,11 @@ const boundOf = (given: BoundOptions, bearer: TokenScheme, clockTolerance: numbe
   if (dpop === undefined && reader === undefined) {
     throw new TypeError(`${whereBound} must have dpop or certificate: what a token is bound to must be checked`)
   }
-  const notes = [...bearer.notes, ...(reader === undefined ? [] : [`bound to a certificate ${reader.words}`])]
+  const notes = [
+    ...bearer.notes,
+    ...(reader === undefined ? [] : [`bound to a certificate ${reader.words}`]),
+    ...(isRequired ? ['bound always'] : []),
+  ]
   const confirmations = [...(dpop === undefined ? [] : [JKT]), ...(reader === undefined ? [] : [X5T])]
   // RFC 9449 §7.2: a token that is bound to a key is never a bearer token
   const plain: TokenScheme = {
@@ -312,14 +327,14 @@ const dpopSchemeOf = (
   bearer: TokenScheme,
   reader: CertificateReader | undefined,
 ): TokenScheme => {
-  const { parameters, responseFields, checking } = dpopOf(options, clockTolerance)
+  const { parameters, responseFields, checking, words } = dpopOf(options, clockTolerance)
   return {
     scheme: { type: 'http', scheme: 'dpop' },
     name: 'DPoP',
     parameters,
     reads: ['DPoP'],
     responseFields,
-    notes: [...bearer.notes, 'bound to a key'],
+    notes: [...bearer.notes, `bound to a key ${words}`],
     confirming: (own) => {
       const check = checking(own)
       return (request, token, claims) =>

@@ -19,7 +19,7 @@ import {
 } from '../core/Description.js'
 import { fromAuthorization, type Reader, type Sent } from '../core/RequestFields.js'
 import { andThen, isThenable, toPromise, type Evaluation, type Decoded } from '../core/Result.js'
-import { decoderOf, schemaLike, type Schema } from '../core/Schema.js'
+import { decoderOf, schemaLike, schemaName, type Schema } from '../core/Schema.js'
 import { exchangeOf, knownExchange } from '../core/Exchange.js'
 import { ownOrGetter } from '../core/data.js'
 import { sayingScopes } from '../core/granted.js'
@@ -241,7 +241,14 @@ export const tokenKind = <C, R>(
       ...(reads !== undefined && { reads }),
       ...(responseFields !== undefined && { responseFields }),
     },
-    { wrappers: [...notes, ...(revoked === undefined ? [] : [`unless revoked by ${functionName(revoked)}`])] },
+    {
+      wrappers: [
+        ...notes,
+        ...(revoked === undefined ? [] : [`unless revoked by ${functionName(revoked)}`]),
+        ...noteOf('claims', schema && schemaName(schema as Schema<never>)),
+        ...noteOf('origins', resource?.origins),
+      ],
+    },
   )
   const fromElsewhere = E.left(withChallenges(description, forged))
   const decide = decideOf(bearer)

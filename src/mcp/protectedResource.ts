@@ -81,6 +81,8 @@ export interface ProtectedResource {
   readonly metadata: Middleware
   /** Whether the request's origin may call; `undefined` if origins are not checked. */
   readonly isAllowedOrigin: ((request: Request) => boolean) | undefined
+  /** @internal These origins, for the audit. */
+  readonly origins: AllowedOrigins | undefined
 }
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource'
@@ -151,6 +153,7 @@ export const protectedResource = (options: ProtectedResourceOptions): ProtectedR
     metadataUrl: `${origin}${path}`,
     metadata: publishing(path, document),
     isAllowedOrigin: originCheck(`${caller}({ origins })`, origins),
+    origins,
   }
 }
 
