@@ -21,11 +21,11 @@ import { checkMember, checkOptions, declareFactory, hook, maybe, nonEmpty, type 
 /** The object in the result of `find`: everything falsy is not found. */
 export type Found<R> = Exclude<Awaited<R>, false | 0 | 0n | '' | null | undefined | void>
 
-/** A request whose earlier objects are known, as `find` and `allow` get it. */
-export type ObjectsRequest<O = Objects> = Request & { readonly objects: O }
+/** A request with the objects that were found before, as `find` and `allow` get it. */
+export type ObjectsRequest<O = unknown> = Request & { readonly objects: O & Objects }
 
 /** How `owned` finds an object, and whom it is for. `U` is the principal, `O` are the objects that were found before. */
-export interface OwnedOptions<U, R, O = Objects> {
+export interface OwnedOptions<U, R, O = unknown> {
   /** The parameter of the path that names the object: `id` for `/notes/:id`. */
   readonly param: string
   /**
@@ -87,7 +87,7 @@ const none: Objects = Object.freeze(Object.create(null) as Objects)
  *   ctx.body = ctx.request.objects.note.text
  * })
  */
-export const owned = <const N extends string, U, R, O = Objects>(
+export const owned = <const N extends string, U, R, O = unknown>(
   name: N,
   options: OwnedOptions<U, R, O>,
 ): (<B extends U, P = unknown>(

@@ -53,7 +53,7 @@ export interface AnyGuard {
 
 /** The principal that a handler sees after its operation's guard, in a router that lets in `P`. */
 export type PrincipalAfter<P, G> =
-  G extends AlsoGuard<infer B> ? AlsoPrincipal<P, B> : G extends Guard<infer B> ? B : never
+  G extends AlsoGuard<infer B, infer _> ? AlsoPrincipal<P, B> : G extends Guard<infer B, infer _> ? B : never
 
 /** The objects that a handler sees after its operation's guard, in a router that finds `O`. */
 export type ObjectsAfter<O, G> = G extends { readonly requirement: Also } ? O & ObjectsOf<G> : ObjectsOf<G>
