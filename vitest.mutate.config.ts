@@ -32,7 +32,7 @@ export default defineConfig({
       'spec/openapi/*.http.spec.ts',
       // random trees and routers by the thousand: too slow to be run for every mutant
       'spec/{core,openapi}/{truthTable,agreement}.law.spec.ts',
-      'spec/koa/levels/{levels,also,putput,spellings,three-ways}.http.spec.ts',
+      'spec/koa/levels/{spellings,three-ways}.http.spec.ts',
       'spec/{requests,kinds}/{given-up,hostile-hooks,bad-inputs,promises}.http.spec.ts',
       'spec/openapi/document-cached.unit.spec.ts',
     ],

@@ -1,9 +1,14 @@
 /**
- * How many cases the longest laws try: a part of them in `npm test`, which takes minutes, and all in `npm run test:all`,
- * which sets `CASES`. A case that fails prints its seed, with which it can be run alone.
+ * How many cases the longest laws try: a part of them in `npm test`, which takes minutes, all in `npm run test:all`, and few
+ * in `npm run test:quick`. A case that fails prints its seed, with which it can be run alone.
  */
-/** Whether all cases are tried. */
-export const hasAllCases = process.env['CASES'] === 'all'
+const cases = process.env['CASES']
 
-/** The number of cases: all in the slow tier, and a part of them, such as a third, elsewhere. */
-export const samples = (all: number, part = Math.ceil(all / 3)): number => (hasAllCases ? all : part)
+/** Whether all cases are tried. */
+export const hasAllCases = cases === 'all'
+
+/** The number of cases: all in the slow tier, and a part of them, such as a third, in the first one. */
+export const samples = (all: number, part = Math.ceil(all / 3)): number => {
+  if (hasAllCases) return all
+  return cases === 'few' ? Math.ceil(part / 5) : part
+}

@@ -44,26 +44,24 @@ describe('P-01 a wrong password', () => {
   it.each([
     ['short', 'wrong'],
     ['longer than bcrypt reads', 'x'.repeat(73)],
-  ])(
-    'takes the same time for every user and for none, if it is %s',
-    { timeout: 120_000, retry: 1 },
-    async (_what, password) => {
-      const times = new Map<string, number>()
-      const ratio = () => Math.max(...times.values()) / Math.min(...times.values())
-      // Other programs only make a call longer, so the shortest ones come closer to the truth with each round
-      for (let round = 0; round < 40 && (round < 7 || ratio() >= 1.6); round++) {
-        for (const [user, stored] of users) {
-          times.set(user, Math.min(await timeOf(stored, password), times.get(user) ?? Infinity))
-        }
+  ])('takes the same time for every user and for none, if it is %s', async (_what, password) => {
+    const times = new Map<string, number>()
+    const ratio = () => Math.max(...times.values()) / Math.min(...times.values())
+    // Other programs only make a call longer, so the shortest ones come closer to the truth with each round, until they decide
+    for (let round = 0; round < 200 && (round < 7 || ratio() >= 1.6); round++) {
+      for (const [user, stored] of users) {
+        times.set(user, Math.min(await timeOf(stored, password), times.get(user) ?? Infinity))
       }
-      expect(ratio(), JSON.stringify([...times])).toBeLessThan(1.6)
-    },
-  )
+    }
+    expect(ratio(), JSON.stringify([...times])).toBeLessThan(1.6)
+  })
 
   it('does no work for a hash that only waited for the processor', async () => {
-    const shortest = async (): Promise<number> => {
-      const times: number[] = []
-      for (let round = 0; round < 5; round++) times.push(await timeOf(null, 'wrong'))
+    const shortest = async (limit = 0): Promise<number> => {
+      const times = [await timeOf(null, 'wrong')]
+      for (let round = 1; round < 5 || (round < 200 && Math.min(...times) >= limit && limit > 0); round++) {
+        times.push(await timeOf(null, 'wrong'))
+      }
       return Math.min(...times)
     }
     const before = await shortest()
@@ -72,7 +70,7 @@ describe('P-01 a wrong password', () => {
     clock.mockImplementation(() => (waited += 2000))
     expect(await verify(scryptOf('right', 11), 'right')).toBe(true)
     clock.mockRestore()
-    expect(await shortest()).toBeLessThan(3 * before)
+    expect(await shortest(3 * before)).toBeLessThan(3 * before)
   })
 
   it.each(['x', ' ', '$2b$', 'plain text'])('is a TypeError where the stored string is %j', async (stored) => {

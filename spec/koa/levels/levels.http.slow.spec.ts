@@ -138,12 +138,14 @@ describe('spec 5.6: the innermost decision of operation, registrations, routers 
     )
   })
 
-  // These are 34,992. It is every seventh: each combination in seven orders, and each order in a hundred combinations.
+  // These are 34,992. For other versions of the peers it is every seventh: each combination in seven orders, and each order in
+  // a hundred combinations.
+  const step = process.env['KOA_ROUTER'] === undefined ? 1 : 7
   test('5.6 all combinations in all orders, without a credential', () =>
     checkAll(
       combinations
         .flatMap((combination) => orders.map((order) => [combination, order] as const))
-        .filter((_, at) => at % 7 === 0),
+        .filter((_, at) => at % step === 0),
       ['bare'],
     ))
 })
