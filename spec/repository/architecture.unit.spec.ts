@@ -42,6 +42,7 @@ describe('imports of the sources', () => {
     { folder: 'sqlite', allowed: ['keys', 'sessions', 'sign-in'] },
     { folder: 'audit', allowed: ['audit', 'core', 'koa'] },
     { folder: 'command', allowed: ['command', 'audit', 'koa', 'openapi'] },
+    { folder: 'signatures', allowed: ['signatures', 'core', 'jwt', 'webhooks'] },
     { folder: 'webhooks', allowed: ['webhooks', 'core'] },
     { folder: 'upgrades', allowed: ['upgrades', 'core', 'kinds', 'koa'] },
     { folder: 'testing', allowed: ['testing', 'core', 'koa', 'keys', 'sessions', 'sign-in'] },

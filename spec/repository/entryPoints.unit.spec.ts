@@ -20,6 +20,7 @@ const entryPoints: Readonly<Record<string, () => Promise<object>>> = {
   'koa-with-auth/testing/laws': () => import('koa-with-auth/testing/laws'),
   'koa-with-auth/redis': () => import('koa-with-auth/redis'),
   'koa-with-auth/sqlite': () => import('koa-with-auth/sqlite'),
+  'koa-with-auth/signatures': () => import('koa-with-auth/signatures'),
   'koa-with-auth/upgrades': () => import('koa-with-auth/upgrades'),
   'koa-with-auth/webhooks': () => import('koa-with-auth/webhooks'),
 }

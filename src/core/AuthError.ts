@@ -81,11 +81,11 @@ interface Failure<Tag extends string> extends FailureReason {
  * | `encoding`     | a password that is not UTF-8 (RFC 7617 §2.1)                                         |
  * | `length`       | it is longer than `maxLength`                                                        |
  * | `twice`        | it was sent more than once                                                           |
- * | `body`         | a body was sent, and its fields cannot be read: no parser reads this content type    |
+ * | `body`         | no parser reads a body of this content type; or it is not the one that was signed    |
  * | `origin`       | another site made the browser send it (Sec-Fetch-Site, or Origin beside Host)        |
  * | `issuer`       | `iss` names no issuer of the options                                                 |
  * | `audience`     | `aud` names no audience of the options                                               |
- * | `party`        | `azp` or `client_id` is no authorized party                                          |
+ * | `party`        | `azp`, `client_id` or an agent is no authorized party                                |
  * | `algorithm`    | `alg` is not accepted                                                                |
  * | `type`         | `typ` is not that of an access token (RFC 8725 §3.11)                                |
  * | `claims`       | a claim is missing, has the wrong type, or is refused by the schema                  |
@@ -99,6 +99,7 @@ interface Failure<Tag extends string> extends FailureReason {
  * | `replay`       | it counts once, and was used before                                                  |
  * | `certificate`  | the certificate is of no accepted authority                                          |
  * | `user`         | the user of the session is inactive, is unknown, or has not the right                |
+ * | `components`   | what a signature must cover is not covered, or cannot be known                       |
  * | `partial`      | of credentials that are needed together, not all were sent                          |
  * | `hook`         | the hook returned no principal                                                       |
  */
@@ -125,6 +126,7 @@ export type Why =
   | 'replay'
   | 'certificate'
   | 'user'
+  | 'components'
   | 'partial'
   | 'hook'
 

@@ -246,8 +246,8 @@ export const keyOfProof = (jwk: Json, thumbprint: string): Keys | 'another' | un
   return key.verify === undefined ? undefined : { all: [{ ...key, kid: undefined }] }
 }
 
-// The SHA-256 thumbprint of a key (RFC 7638 §3), in base64url; `undefined` if it is no public key
-const thumbprintOf = (jwk: Json): string | undefined => {
+/** The SHA-256 thumbprint of a key (RFC 7638 §3), in base64url; `undefined` if it is no public key. */
+export const thumbprintOf = (jwk: Json): string | undefined => {
   if (!isSigningKey(jwk)) return undefined
   const names = ['kty', ...(members.get(jwk['kty']) ?? [])].sort()
   return hash('sha256', JSON.stringify(Object.fromEntries(names.map((name) => [name, jwk[name]]))), 'base64url')
@@ -265,7 +265,7 @@ const canHaveSigned =
  * throws, and its promise never rejects. `crit` is refused, because no extension is understood (RFC 7515 §4.1.11).
  */
 export const checkSignature = (
-  { header, signed, signature }: ParsedToken,
+  { header, signed, signature }: Pick<ParsedToken, 'header' | 'signed' | 'signature'>,
   { all }: Keys,
 ): Signature | Promise<Signature> => {
   const { alg, kid } = header

@@ -28,6 +28,7 @@ export {
   type RequestSpec,
 } from './requests.js'
 export { mockRequest } from './requests.js'
+export { signedRequest, type SigningOptions } from './signedRequest.js'
 
 // passkeys
 export {

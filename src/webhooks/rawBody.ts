@@ -47,7 +47,7 @@ export const rawBody = async (caller: string, request: Request, maxLength: numbe
   return bytes
 }
 
-/** Whether a request has a body (RFC 9112 §6.3). In HTTP/2 only its end shows that. */
+/** Whether a request has a body (RFC 9112 §6.3; RFC 9113 §8.1). */
 export const hasBody = (request: Request): boolean => declaredIn(request) !== 0
 
 // `Content-Length`; 0 without it in HTTP/1, undefined if only the end of the body shows its length
@@ -55,7 +55,9 @@ const declaredIn = (request: Request): number | undefined => {
   if (fieldIn(request, 'transfer-encoding') !== '') return undefined
   const declared = fieldIn(request, 'content-length')
   if (declared !== '') return Number(declared)
-  return request.req.httpVersionMajor > 1 ? undefined : 0
+  // In HTTP/2, a request without a body ends with its head
+  const stream: unknown = Reflect.get(request.req, 'stream')
+  return typeof stream === 'object' && stream !== null && Reflect.get(stream, 'endAfterHeaders') === false ? undefined : 0
 }
 
 const isUntouched = (req: IncomingMessage): boolean =>

@@ -1,0 +1,122 @@
+/** The fetch of a key directory: https, public addresses, no redirect, limits of size and time. G-07. */
+import dns from 'node:dns'
+import type { ServerResponse } from 'node:http'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { once } from 'node:events'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { directories, fetchDirectory, isPublicAddress } from '../../src/signatures/directory.js'
+import { certificates } from '../support/servers/certificates.js'
+
+const policy = { timeout: 2000, maxAge: 60_000, maxLength: 1000 }
+const anyAddress = () => true
+
+describe('public addresses', () => {
+  it.each(['8.8.8.8', '93.184.216.34', '2606:4700::6810:84e5', '::ffff:8.8.8.8'])('%s is one', (address) => {
+    expect(isPublicAddress(address)).toBe(true)
+  })
+
+  it.each([
+    '127.0.0.1',
+    '127.1.2.3',
+    '0.0.0.0',
+    '10.1.2.3',
+    '172.16.0.1',
+    '192.168.1.1',
+    '169.254.169.254',
+    '100.64.0.1',
+    '198.18.0.1',
+    '192.0.2.1',
+    '203.0.113.9',
+    '224.0.0.1',
+    '255.255.255.255',
+    '::1',
+    '::',
+    'fe80::1',
+    'fc00::1',
+    'ff02::1',
+    '::ffff:127.0.0.1',
+    '::ffff:a00:1',
+    '64:ff9b::a00:1',
+    '2002:a00:1::',
+    '2001:db8::1',
+    '2001::1',
+    'localhost',
+    '',
+    '1',
+    '0x7f.1',
+  ])('%s is none', (address) => {
+    expect(isPublicAddress(address)).toBe(false)
+  })
+})
+
+describe('a host whose address is not public', () => {
+  it.each(['https://localhost:1', 'https://127.0.0.1:1', 'https://[::1]:1'])(
+    '%s is refused, and nothing is connected',
+    async (url) => {
+      const agents = directories(policy)
+      const result = await agents.keysFor(`${url}/keys`, 'k')
+      expect(result).toMatchObject({ _tag: 'Left', left: { _tag: 'invalid', why: 'party' } })
+    },
+  )
+
+  it('is refused if only one of its addresses is private, and the name is looked up once', async () => {
+    const lookup = vi.spyOn(dns, 'lookup').mockImplementation(
+      ((_host: string, _options: object, callback: (error: null, found: unknown) => void) =>
+        void callback(null, [
+          { address: '93.184.216.34', family: 4 },
+          { address: '10.0.0.1', family: 4 },
+        ])) as never,
+    )
+    onTestFinished(() => lookup.mockRestore())
+    const result = await directories(policy).keysFor('https://rebinding.example/keys', 'k')
+    expect(result).toMatchObject({ _tag: 'Left', left: { why: 'party' } })
+    expect(lookup).toHaveBeenCalledTimes(1)
+  })
+})
+
+describe('a fetch', () => {
+  const serve = async (respond: (res: ServerResponse) => void) => {
+    const { key, cert } = certificates().server
+    let requests = 0
+    const server = createServer({ key, cert }, (_req, res) => {
+      requests++
+      respond(res)
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
+    onTestFinished(() => {
+      vi.unstubAllEnvs()
+      server.closeAllConnections()
+      server.close()
+    })
+    const { port } = server.address() as AddressInfo
+    return { url: new URL(`https://127.0.0.1:${port}/keys`), count: () => requests }
+  }
+
+  it('resolves to the bytes', async () => {
+    const { url } = await serve((res) => void res.end('{"keys":[]}'))
+    expect((await fetchDirectory(url, policy, anyAddress)).toString()).toBe('{"keys":[]}')
+  })
+
+  it('follows no redirect', async () => {
+    const { url, count } = await serve((res) => void res.writeHead(302, { location: '/other' }).end())
+    await expect(fetchDirectory(url, policy, anyAddress)).rejects.toThrow('answered 302')
+    expect(count()).toBe(1)
+  })
+
+  it('ends at the limit of the size, however long the answer is', async () => {
+    const { url } = await serve((res) => {
+      const write = (): void => {
+        if (!res.destroyed) res.write(Buffer.alloc(500), () => setImmediate(write))
+      }
+      write()
+    })
+    await expect(fetchDirectory(url, policy, anyAddress)).rejects.toThrow('answered more than 1000 bytes')
+  })
+
+  it('ends after its time, however slowly the answer comes', async () => {
+    const { url } = await serve((res) => void res.write('{'))
+    await expect(fetchDirectory(url, { ...policy, timeout: 100 }, anyAddress)).rejects.toThrow()
+  })
+})

@@ -1,0 +1,315 @@
+/** Which signed requests pass, and what the others are answered. G-01 to G-06. */
+import { createHash, createSecretKey, generateKeyPairSync, randomBytes, type KeyObject } from 'node:crypto'
+import { bodyParser } from '@koa/bodyparser'
+import Router from '@koa/router'
+import Koa from 'koa'
+import { allOf, authSettings, httpBearer, UnavailableError, withAuth } from 'koa-with-auth'
+import { memoryStore } from 'koa-with-auth/sessions'
+import { spentOver } from 'koa-with-auth/sign-in'
+import { httpSignature, type HttpSignatureOptions } from 'koa-with-auth/signatures'
+import { signedRequest, type RequestSpec, type SigningOptions } from 'koa-with-auth/testing'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { sendRaw } from '../support/servers/rawSocket.js'
+import { listen } from '../support/servers/server.js'
+
+const ORIGIN = 'https://api.example'
+const pairs = {
+  ed25519: generateKeyPairSync('ed25519'),
+  'ecdsa-p256-sha256': generateKeyPairSync('ec', { namedCurve: 'P-256' }),
+  'ecdsa-p384-sha384': generateKeyPairSync('ec', { namedCurve: 'P-384' }),
+  'rsa-pss-sha512': generateKeyPairSync('rsa', { modulusLength: 2048 }),
+  'rsa-v1_5-sha256': generateKeyPairSync('rsa', { modulusLength: 2048 }),
+}
+const secret = createSecretKey(randomBytes(32))
+const { publicKey, privateKey } = pairs.ed25519
+const usual = { key: privateKey, keyid: 'k1', origin: ORIGIN }
+
+type Options = Partial<HttpSignatureOptions<string>>
+
+const site = async (options: Options = {}, lookup: (keyid: string) => unknown = () => publicKey) => {
+  const seen: unknown[] = []
+  const router = new Router()
+  const auth = httpSignature<string>({
+    origin: ORIGIN,
+    keyOf: (keyid) => {
+      const key = lookup(keyid)
+      return key === undefined ? undefined : { key: key as KeyObject, owner: `owner of ${keyid}` }
+    },
+    ...options,
+  })
+  router.all('/x', withAuth(auth), bodyParser(), (ctx) => {
+    seen.push({ ...ctx.request.auth, body: ctx.request.rawBody })
+    ctx.status = 204
+  })
+  const served = await listen(new Koa().use(authSettings({ explain: true })).use(router.routes()))
+  onTestFinished(() => served.close())
+  const sendSpec = async ({ method = 'GET', url = '/x', fields = [] }: RequestSpec, body = '') => {
+    const head = [
+      `${method} ${url} HTTP/1.1`,
+      'Connection: close',
+      ...(fields.some(([name]) => name === 'Host') ? [] : ['Host: inside.local']),
+      ...(body === '' ? [] : [`Content-Length: ${Buffer.byteLength(body)}`]),
+      ...fields.map(([name, value]) => `${name}: ${value}`),
+    ]
+    const answer = await sendRaw(served.port, `${head.join('\r\n')}\r\n\r\n${body}`)
+    const { tried: [first] = [] } = (answer.body.startsWith('{') ? JSON.parse(answer.body) : {}) as {
+      tried?: [{ failure?: string; why?: string }]
+    }
+    return [answer.status, first?.failure, first?.why].filter((one) => one !== undefined).join(' ')
+  }
+  const send = (signing: Partial<SigningOptions> = {}, spec: RequestSpec = {}) =>
+    sendSpec(signedRequest({ url: '/x', ...spec }, { ...usual, ...signing }), String(signing.body ?? ''))
+  return { ...served, seen, send, sendSpec }
+}
+
+const json: RequestSpec = { method: 'POST', fields: [['Content-Type', 'application/json']] }
+
+describe('a good signature', () => {
+  it('lets its owner in, and says what it covers', async () => {
+    const { send, seen } = await site()
+    const created = new Date(Math.floor(Date.now() / 1000) * 1000)
+    expect(await send({ created })).toBe('204')
+    expect(seen).toStrictEqual([
+      { owner: 'owner of k1', keyid: 'k1', created, covered: ['@method', '@target-uri'], body: undefined },
+    ])
+  })
+
+  it('of a body lets a parser behind the guard read the same bytes', async () => {
+    const { send, seen } = await site()
+    const body = '{"a":  1}'
+    expect(await send({ body }, json)).toBe('204')
+    expect(seen).toMatchObject([{ covered: ['@method', '@target-uri', 'content-digest'], body }])
+  })
+
+  it.each(Object.entries(pairs))('may be by %s: a KeyObject or a JWK, with alg or without', async (alg, pair) => {
+    const jwk = pair.publicKey.export({ format: 'jwk' })
+    for (const key of [pair.publicKey, jwk, { ...jwk, alg, kid: 'other' }]) {
+      const { send } = await site({}, () => key)
+      // without a parameter, an RSA key signs by rsa-pss-sha512
+      if (alg !== 'rsa-v1_5-sha256') expect(await send({ key: pair.privateKey })).toBe('204')
+      expect(await send({ key: pair.privateKey, alg })).toBe('204')
+      const { send: sendOther } = await site(
+        { algorithms: [alg === 'ed25519' ? 'rsa-pss-sha512' : 'ed25519'] },
+        () => key,
+      )
+      expect(await sendOther({ key: pair.privateKey })).toBe('401 invalid algorithm')
+    }
+  })
+
+  it('may be by hmac-sha256', async () => {
+    for (const key of [secret, secret.export({ format: 'jwk' })]) {
+      const { send } = await site({}, () => key)
+      expect(await send({ key: secret })).toBe('204')
+      expect(await send({ key: createSecretKey(randomBytes(32)) })).toBe('401 invalid signature')
+    }
+  })
+
+  it('passes beside foreign ones, before and after it', async () => {
+    const { sendSpec } = await site({ tag: 'ours' })
+    const good = signedRequest({ url: '/x' }, { ...usual, tag: 'ours', label: 'good' })
+    const theirs = signedRequest(
+      { url: '/x' },
+      { ...usual, key: pairs['ecdsa-p256-sha256'].privateKey, tag: 'theirs', label: 'a' },
+    )
+    const wrong = signedRequest(
+      { url: '/x' },
+      { ...usual, key: generateKeyPairSync('ed25519').privateKey, tag: 'ours', label: 'z' },
+    )
+    for (const specs of [
+      [good, theirs, wrong],
+      [wrong, theirs, good],
+    ]) {
+      expect(await sendSpec({ fields: specs.flatMap(({ fields }) => fields) })).toBe('204')
+    }
+    expect(await sendSpec({ fields: [...theirs.fields, ...wrong.fields] })).toBe('401 invalid signature')
+    expect(await sendSpec(theirs)).toBe('401 invalid type')
+  })
+
+  it('is about the public origin, whatever Host says', async () => {
+    const { send } = await site({ components: ['@authority', '@method'] })
+    const components = ['@authority', '@method']
+    expect(await send({ components })).toBe('204')
+    expect(await send({ components }, { fields: [['Host', 'api.example']] })).toBe('204')
+    const evil: RequestSpec = {
+      fields: [
+        ['Host', 'evil.example'],
+        ['X-Forwarded-Host', 'evil.example'],
+      ],
+    }
+    expect(await send({ components, origin: 'https://evil.example' }, evil)).toBe('401 invalid signature')
+  })
+})
+
+describe('what is refused', () => {
+  it('no signature is absent, and half of one is not readable', async () => {
+    const { sendSpec, seen } = await site()
+    const { fields } = signedRequest({ url: '/x' }, usual)
+    expect(await sendSpec({})).toBe('401 absent')
+    expect(await sendSpec({ fields: fields.filter(([name]) => name !== 'Signature') })).toBe('401 malformed syntax')
+    expect(await sendSpec({ fields: fields.filter(([name]) => name !== 'Signature-Input') })).toBe(
+      '401 malformed syntax',
+    )
+    for (const garbage of ['', '=', 'sig=1', 'sig=()', 'sig="', '\u00e9', 'sig=?1', `sig=(${'"a" '.repeat(1000)})`]) {
+      for (const name of ['Signature', 'Signature-Input']) {
+        const others = fields.filter(([one]) => one !== name)
+        expect(await sendSpec({ fields: [...others, [name, garbage]] })).toMatch(/^401 (?:malformed|invalid)/)
+      }
+    }
+    expect(seen).toStrictEqual([])
+  })
+
+  it.each([
+    ['another method', { method: 'PUT' }],
+    ['another path', { url: '/x/' }],
+    ['another query', { url: '/x?a=2' }],
+    ['no query', { url: '/x' }],
+  ])('%s', async (_name, changed: RequestSpec) => {
+    const { sendSpec, seen } = await site()
+    const spec = signedRequest({ url: '/x?a=1' }, usual)
+    expect(await sendSpec({ ...spec, ...changed })).toMatch(/^(?:401 invalid signature|404)$/)
+    expect(await sendSpec(spec)).toBe('204')
+    expect(seen).toHaveLength(1)
+  })
+
+  it('another body, one without a digest, and one whose digest is not covered', async () => {
+    const { sendSpec, send, seen } = await site()
+    const spec = signedRequest({ url: '/x', ...json }, { ...usual, body: '{"a":1}' })
+    expect(await sendSpec(spec, '{"a":2}')).toBe('401 invalid body')
+    expect(await sendSpec(spec, '')).toBe('401 invalid body')
+    expect(await send({ body: '{"a":1}', components: ['@method', '@target-uri'] }, json)).toBe('401 invalid components')
+    expect(await sendSpec(signedRequest({ url: '/x', ...json }, usual), '{"a":1}')).toBe('401 invalid components')
+    expect(seen).toStrictEqual([])
+    expect(await sendSpec(spec, '{"a":1}')).toBe('204')
+  })
+
+  it('a digest that is not good: another one beside it is wrong, or none has a known algorithm', async () => {
+    const { sendSpec } = await site()
+    const body = 'abc'
+    const digest = (name: string, algorithm: string, text = body) =>
+      `${name}=:${createHash(algorithm).update(text).digest('base64')}:`
+    const covered = ['@method', '@target-uri', 'content-digest']
+    const send = (value: string) =>
+      sendSpec(
+        signedRequest(
+          { url: '/x', method: 'POST', fields: [['Content-Digest', value]] },
+          { ...usual, components: covered },
+        ),
+        body,
+      )
+    expect(await send(`${digest('sha-256', 'sha256')}, ${digest('sha-512', 'sha512')}`)).toBe('204')
+    expect(await send(`${digest('md5', 'md5')}, ${digest('sha-512', 'sha512')}`)).toBe('204')
+    expect(await send(`${digest('sha-256', 'sha256')}, ${digest('sha-512', 'sha512', 'x')}`)).toBe('401 invalid body')
+    expect(await send(digest('md5', 'md5'))).toBe('401 invalid body')
+    expect(await send('sha-256="x"')).toBe('401 invalid body')
+  })
+
+  it('times: too old, of the future, over; a clock that is 5 s ahead passes', async () => {
+    const { send } = await site()
+    const ago = (ms: number) => new Date(Date.now() - ms)
+    expect(await send({ created: ago(50_000) })).toBe('204')
+    expect(await send({ created: ago(62_000) })).toBe('401 expired expired')
+    expect(await send({ created: ago(-5000) })).toBe('204')
+    expect(await send({ created: ago(-30_000) })).toBe('401 invalid not yet')
+    expect(await send({ expires: ago(-30_000) })).toBe('204')
+    expect(await send({ expires: ago(1000) })).toBe('401 expired expired')
+    const { send: sendLate } = await site({ maxAge: 300_000 })
+    expect(await sendLate({ created: ago(200_000) })).toBe('204')
+  })
+
+  it.each([
+    ['no created', /created=\d+;/, ''],
+    ['no keyid', /;keyid="k1"/, ''],
+    ['a created that is no integer', /created=(\d+)/, 'created=$1.5'],
+    ['a created that is a string', /created=(\d+)/, 'created="$1"'],
+    ['a date', /created=(\d+)/, 'created=@$1'],
+    ['a parameter that is not understood', /;keyid/, ';x=1;keyid'],
+    ['a tag of another application', /;keyid/, ';tag="x";keyid'],
+    ['an algorithm that the key has not', /;keyid/, ';alg="hmac-sha256";keyid'],
+    ['an unknown algorithm', /;keyid/, ';alg="none";keyid'],
+    ['a keyid that is a token', /keyid="k1"/, 'keyid=k1'],
+  ])('a parameter: %s', async (_name, wanted, replacement) => {
+    const { sendSpec, seen } = await site()
+    const { fields } = signedRequest({ url: '/x' }, usual)
+    const changed = fields.map(
+      ([name, value]) => [name, name === 'Signature-Input' ? value.replace(wanted, replacement) : value] as const,
+    )
+    expect(await sendSpec({ fields: changed })).toMatch(/^401 (?:malformed|invalid)/)
+    expect(seen).toStrictEqual([])
+  })
+
+  it('a key: unknown, private, short, or none', async () => {
+    const { send } = await site({}, () => undefined)
+    expect(await send()).toBe('401 invalid key')
+    const small = generateKeyPairSync('rsa', { modulusLength: 1024 })
+    const { send: sendSmall } = await site({}, () => small.publicKey)
+    expect(await sendSmall({ key: small.privateKey, alg: 'rsa-v1_5-sha256' })).toBe('401 invalid signature')
+    for (const wrong of [
+      privateKey,
+      privateKey.export({ format: 'jwk' }),
+      createSecretKey(Buffer.from('short')),
+      'pem',
+      {},
+    ]) {
+      const { send: sendWrong, seen } = await site({}, () => wrong)
+      expect(await sendWrong()).toBe('500')
+      expect(seen).toStrictEqual([])
+    }
+  })
+
+  it('an ECDSA signature in DER', async () => {
+    const { sign } = await import('node:crypto')
+    const { publicKey: key, privateKey: own } = pairs['ecdsa-p256-sha256']
+    const { sendSpec } = await site({}, () => key)
+    const spec = signedRequest({ url: '/x' }, { ...usual, key: own })
+    const input = spec.fields.find(([name]) => name === 'Signature-Input')?.[1].slice('sig='.length)
+    const base = `"@method": GET\n"@target-uri": ${ORIGIN}/x\n"@signature-params": ${input}`
+    const der = sign('sha256', Buffer.from(base), own).toString('base64')
+    const raw = sign('sha256', Buffer.from(base), { key: own, dsaEncoding: 'ieee-p1363' }).toString('base64')
+    const withSignature = (one: string) => ({
+      fields: spec.fields.map(([name, value]) => [name, name === 'Signature' ? `sig=:${one}:` : value] as const),
+    })
+    expect(await sendSpec(withSignature(raw))).toBe('204')
+    expect(await sendSpec(withSignature(der))).toBe('401 invalid signature')
+  })
+})
+
+describe('with spent', () => {
+  it('a nonce counts once, and must be there', async () => {
+    const { sendSpec, send, seen } = await site({ spent: spentOver(memoryStore()) })
+    const spec = signedRequest({ url: '/x' }, { ...usual, nonce: 'n1' })
+    expect(await send()).toBe('401 invalid replay')
+    expect(await sendSpec(spec)).toBe('204')
+    expect(await sendSpec(spec)).toBe('401 invalid replay')
+    expect(await send({ nonce: 'n1', created: new Date(Date.now() - 2000) })).toBe('401 invalid replay')
+    expect(await send({ nonce: 'n1', keyid: 'k2' })).toBe('204')
+    const wrong = { nonce: 'n2', key: generateKeyPairSync('ed25519').privateKey }
+    expect(await send(wrong)).toBe('401 invalid signature')
+    // a stranger has spent nothing
+    expect(await send({ nonce: 'n2' })).toBe('204')
+    expect(seen).toHaveLength(3)
+  })
+
+  it('a store that is down is a 503, and so is a key that cannot be had', async () => {
+    const { send } = await site({ spent: { spend: () => Promise.reject(new Error('down')) } })
+    expect(await send({ nonce: 'n' })).toMatch(/^503/)
+    const { send: sendNext } = await site({}, () => {
+      throw new UnavailableError('the database of keys is down')
+    })
+    expect(await sendNext()).toMatch(/^503/)
+  })
+})
+
+it('combines with a token: who runs the client, and for whom it acts', async () => {
+  const partner = httpSignature({ origin: ORIGIN, keyOf: () => ({ key: publicKey, owner: 'acme' }) })
+  const user = httpBearer({ authenticate: (_request, token) => token === 't' && { user: 'anna' } })
+  const router = new Router()
+  router.get('/x', withAuth(allOf({ partner, user })), (ctx) => {
+    ctx.body = `${ctx.request.auth.partner.owner} for ${ctx.request.auth.user.user}`
+  })
+  const served = await listen(new Koa().use(router.routes()))
+  onTestFinished(() => served.close())
+  const spec = signedRequest({ url: '/x', fields: [['Authorization', 'Bearer t']] }, usual)
+  const response = await fetch(`${served.url}/x`, { headers: spec.fields as [string, string][] })
+  expect(await response.text()).toBe('acme for anna')
+  expect((await fetch(`${served.url}/x`, { headers: { Authorization: 'Bearer t' } })).status).toBe(401)
+})

@@ -1,0 +1,199 @@
+/**
+ * The key directories of agents, which are fetched from addresses that strangers name: only https, only from public addresses, without
+ * redirects, within a limit of size and of time. The address is looked up once, and the connection is made to what was looked up.
+ */
+import dns from 'node:dns'
+import { request as httpsRequest } from 'node:https'
+import { isIP } from 'node:net'
+import * as E from 'fp-ts/lib/Either.js'
+import ipaddr from 'ipaddr.js'
+import type { AuthError } from '../core/AuthError.js'
+import { fromNow, memory } from '../core/memory.js'
+import { Outage, problemOf } from '../jwt/fetching.js'
+import { keyPolicyOf, remoteKeys, type KeySource } from '../jwt/keySet.js'
+import { thumbprintOf, usableKeys, type Keys, type SigningKeySet } from '../jwt/signature.js'
+import { refusedFor, withJoseName } from './verification.js'
+
+/** How key directories are fetched and kept. */
+export interface DirectoryOptions {
+  /** How long a fetch may take, in milliseconds. Default 5000. */
+  readonly timeout?: number | undefined
+  /** How long a directory is used without a new fetch, in milliseconds. Default 600 000. While it cannot be fetched, an hour longer. */
+  readonly maxAge?: number | undefined
+  /** The longest directory, in bytes. Default 65 536. */
+  readonly maxLength?: number | undefined
+}
+
+/** The options with their defaults. */
+export interface DirectoryPolicy {
+  readonly timeout: number
+  readonly maxAge: number
+  readonly maxLength: number
+}
+
+/** Where keys are if an agent is named by its origin. */
+export const WELL_KNOWN = '/.well-known/http-message-signatures-directory'
+
+// How many agents are kept, and how many keys of one
+const MAX_AGENTS = 1000
+const MAX_KEYS = 100
+
+/** Whether an address is one of the public internet: not of this machine, of a private network, of a carrier or of a tunnel. */
+export const isPublicAddress = (address: string): boolean => {
+  if (isIP(address) === 0) return false
+  try {
+    // IPv4 that is written as IPv6 is IPv4
+    return ipaddr.process(address).range() === 'unicast'
+  } catch {
+    return false
+  }
+}
+
+/** The host of a URL is, or resolves to, an address that is not public. */
+class NotPublic extends Error {}
+
+const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '')
+
+// Every address must be public: a host that has a private one, too, could be asked for that one
+const addressOf = async (
+  url: URL,
+  isPublic: typeof isPublicAddress,
+): Promise<{ readonly address: string; readonly family: number }> => {
+  const host = hostOf(url)
+  const found =
+    isIP(host) === 0
+      ? await new Promise<dns.LookupAddress[]>((resolve, reject) => {
+          dns.lookup(host, { all: true }, (error, all) => (error === null ? resolve(all) : reject(error)))
+        })
+      : [{ address: host, family: isIP(host) }]
+  const [first] = found
+  if (first === undefined || !found.every(({ address }) => isPublic(address))) throw new NotPublic('not public')
+  return first
+}
+
+/** The bytes at a URL. Rejects for anything but a 200 within the limits. `isPublic` is for tests. */
+export const fetchDirectory = async (
+  url: URL,
+  { maxLength, timeout }: DirectoryPolicy,
+  isPublic = isPublicAddress,
+): Promise<Buffer> => {
+  const signal = AbortSignal.timeout(timeout)
+  const { address, family } = await addressOf(url, isPublic)
+  return new Promise((resolve, reject) => {
+    const req = httpsRequest(url, {
+      signal,
+      agent: false,
+      headers: { accept: 'application/http-message-signatures-directory+json, application/json' },
+      // the name is not looked up again: it could lead to another address now
+      lookup: (_host, options, callback) => {
+        if (options.all === true) callback(null, [{ address, family }])
+        else callback(null, address, family)
+      },
+    })
+    const fail = (error: Error): void => {
+      req.destroy()
+      reject(error)
+    }
+    req.on('error', reject)
+    req.on('response', (res) => {
+      if (res.statusCode !== 200) return fail(new Outage(`answered ${res.statusCode}`, true))
+      const chunks: Buffer[] = []
+      let length = 0
+      res.on('error', reject)
+      res.on('data', (chunk: Buffer) => {
+        length += chunk.length
+        if (length > maxLength) fail(new Outage(`answered more than ${maxLength} bytes`, true))
+        chunks.push(chunk)
+      })
+      res.on('end', () => resolve(Buffer.concat(chunks)))
+    })
+    req.end()
+  })
+}
+
+const json = (bytes: Buffer): unknown => {
+  try {
+    return JSON.parse(bytes.toString('utf8'))
+  } catch {
+    return undefined
+  }
+}
+
+// Directories write seconds, and some milliseconds
+const inMilliseconds = (time: number): number => (time > 1e11 ? time : time * 1000)
+
+const isCurrent = ({ nbf, exp }: Readonly<Record<string, unknown>>): boolean =>
+  (typeof nbf !== 'number' || inMilliseconds(nbf) <= Date.now()) &&
+  (typeof exp !== 'number' || inMilliseconds(exp) > Date.now())
+
+/** The keys of a directory, each under its thumbprint. */
+const keySetIn = (bytes: Buffer): SigningKeySet => {
+  const set = usableKeys(json(bytes))
+  if (set === undefined || set.keys.length > MAX_KEYS)
+    throw new Outage('answered no key directory that can be used', true)
+  const keys = set.keys.filter(isCurrent).map((jwk) => ({ ...withJoseName(jwk), kid: thumbprintOf(jwk) }))
+  return { keys }
+}
+
+/** Finds the keys of agents. */
+export interface Directories {
+  /**
+   * The keys at a URL that have this id. A Left: they cannot be had now, or the host is not public, or has no such key. It never
+   * rejects.
+   */
+  readonly keysFor: (url: string, keyid: string) => Promise<E.Either<AuthError, Keys>>
+}
+
+/** Directories that are fetched and kept. `fetch` is for tests. */
+export const directories = (
+  policy: DirectoryPolicy,
+  fetch: (url: URL, policy: DirectoryPolicy) => Promise<Buffer> = fetchDirectory,
+): Directories => {
+  interface Agent {
+    readonly source: KeySource
+    isPrivate: boolean
+  }
+  const agents = memory<Agent>({ size: MAX_AGENTS, maxAge: Infinity, dropsFirst: 'least recently used' })
+  const keyPolicy = keyPolicyOf('webBotAuth({ directory })', { maxAge: policy.maxAge, timeout: policy.timeout })
+  const agentOf = (url: string): Agent => {
+    const known = agents.get(url)
+    if (known !== undefined) return known
+    const load = async (): Promise<SigningKeySet> => {
+      agent.isPrivate = false
+      try {
+        return keySetIn(await fetch(new URL(url), policy))
+      } catch (error) {
+        agent.isPrivate = error instanceof NotPublic
+        throw error instanceof Outage
+          ? error
+          : new Outage(agent.isPrivate ? 'has no public address' : problemOf(error), false)
+      }
+    }
+    const events = {
+      issuer: url,
+      failed: () => {},
+      replaced: () => {},
+    }
+    const agent: Agent = { source: remoteKeys(load, keyPolicy, events), isPrivate: false }
+    agents.set(url, fromNow(agent))
+    return agent
+  }
+  return {
+    keysFor: async (url, keyid) => {
+      const host = hostOf(new URL(url))
+      // no fetch, and so no event
+      if (isIP(host) !== 0 && !isPublicAddress(host)) return refusedFor('party')
+      const agent = agentOf(url)
+      const { source } = agent
+      const began = source.begun()
+      const current = await source.current()
+      if (E.isLeft(current)) return agent.isPrivate ? refusedFor('party') : current
+      if (hasKey(current.right, keyid)) return current
+      const newer = await source.afterMiss(current.right, began, keyid)
+      if (E.isLeft(newer)) return newer
+      return newer.right !== undefined && hasKey(newer.right, keyid) ? E.right(newer.right) : refusedFor('key')
+    },
+  }
+}
+
+const hasKey = ({ all }: Keys, keyid: string): boolean => all.some(({ kid }) => kid === keyid)

@@ -1,0 +1,285 @@
+/** `httpSignature`: requests that their clients sign (RFC 9421), with the digest of their bodies (RFC 9530). */
+import * as E from 'fp-ts/lib/Either.js'
+import type { KeyObject } from 'node:crypto'
+import type { Request } from 'koa'
+import { authenticator, decideOf, make, readerOf, type Authenticator } from '../core/Authenticator.js'
+import * as Challenge from '../core/Challenge.js'
+import { documentation, documented, leaves, noted, type Description } from '../core/Description.js'
+import type { Spent } from '../core/Spent.js'
+import { functionName } from '../core/functionName.js'
+import {
+  checkOptions,
+  credential,
+  declareFactory,
+  hook,
+  maybe,
+  nonEmpty,
+  positive,
+  token,
+  withMethods,
+  type Check,
+} from '../core/options.js'
+import { checkUrl } from '../jwt/fetching.js'
+import type { Keys } from '../jwt/signature.js'
+import { hasBody, MAX_BODY } from '../webhooks/rawBody.js'
+import {
+  algorithmNames,
+  fieldsOf,
+  keysOf,
+  refusedFor,
+  verifying,
+  type SignatureAlgorithm,
+  type SignatureRules,
+  type Verified,
+} from './verification.js'
+
+/** The client of a request whose signature is good: what `ctx.request.auth` is. */
+export interface SignedRequest<O> {
+  /** What `keyOf` said. */
+  readonly owner: O
+  readonly keyid: string
+  /** When it was signed. */
+  readonly created: Date
+  /** What the signature covers, such as `@method`, `content-digest` or `"@query-param";name="id"`. */
+  readonly covered: string[]
+}
+
+/** A key, and whom it belongs to. */
+export interface SignatureKey<O> {
+  /** A public key, or a secret of 32 bytes or more for `hmac-sha256`: a JWK or a KeyObject. */
+  readonly key: KeyObject | object
+  readonly owner: O
+}
+
+type Nothing = undefined | null | false
+
+/** The options of `httpSignature`. */
+export interface HttpSignatureOptions<O> {
+  /** Finds the key with this id; nothing for a key that is not known. */
+  readonly keyOf: (keyid: string, request: Request) => SignatureKey<O> | Nothing | Promise<SignatureKey<O> | Nothing>
+  /** The origin of the API as its clients call it, such as `https://api.example`. It is never read from Host. */
+  readonly origin: string
+  /**
+   * The least that a signature must cover: names of fields in lower case, derived components, or identifiers as they are written, such
+   * as `"@query-param";name="id"`. Default `@method`, `@target-uri`, and `content-digest` if there is a body.
+   */
+  readonly components?: readonly [string, ...string[]] | undefined
+  /** What signatures are for (RFC 9421 §2.3). Without it, signatures with a tag are for another application, and do not count. */
+  readonly tag?: string | undefined
+  /** How old a signature may be, in milliseconds. Default 60 000. */
+  readonly maxAge?: number | undefined
+  /** The algorithms that are accepted. Default: those of the registry. The key decides which of them it can be. */
+  readonly algorithms?: readonly [SignatureAlgorithm, ...SignatureAlgorithm[]] | undefined
+  /** Where nonces are spent, such as `spentOver(store)` of `koa-with-auth/sign-in`. With it, each signature counts once. */
+  readonly spent?: Spent | undefined
+  /** The longest body whose digest is checked, in bytes. Default 1 MB (1 048 576). */
+  readonly maxLength?: number | undefined
+  /** The protection space; default: the application's. */
+  readonly realm?: string | undefined
+  /** What OpenAPI calls it; without it a name is derived. */
+  readonly schemeName?: string | undefined
+  /** The description in OpenAPI; CommonMark. */
+  readonly description?: string | undefined
+}
+
+const caller = 'httpSignature'
+
+const derivedNames = ['@method', '@authority', '@scheme', '@target-uri', '@request-target', '@path', '@query']
+
+const components: Check = (where, value) => {
+  const list: ReadonlyArray<unknown> = Array.isArray(value) ? value : []
+  const isComponent = (one: unknown): boolean =>
+    typeof one === 'string' &&
+    (one.startsWith('"') || derivedNames.includes(one) || (token.test(one) && one === one.toLowerCase()))
+  if (list.length > 0 && list.every(isComponent)) return
+  throw new TypeError(
+    `${where} must name at least one component: a field in lower case, one of ${derivedNames.join(', ')}, or an identifier such as '"@query-param";name="id"'`,
+  )
+}
+
+const algorithms: Check = (where, value) => {
+  const list: ReadonlyArray<unknown> = Array.isArray(value) ? value : []
+  if (list.length > 0 && list.every((one) => algorithmNames.some((name) => name === one))) return
+  throw new TypeError(`${where} must be an array of at least one of ${algorithmNames.join(', ')}`)
+}
+
+/** Checks the public origin of an API. */
+export const publicOrigin: Check = (where, value) => {
+  checkUrl(where, value)
+  // Safe: `checkUrl` refuses anything but a string
+  const given = value as string
+  if (new URL(given).origin === given) return
+  throw new TypeError(`${where} must be an origin without a path, such as "${new URL(given).origin}"`)
+}
+
+/** The checks of the options that both kinds have. */
+export const commonChecks = {
+  origin: publicOrigin,
+  maxAge: maybe(positive),
+  maxLength: maybe(positive),
+  spent: maybe(withMethods(['spend'], 'pass spentOver(store) of koa-with-auth/sign-in')),
+  realm: credential.realm,
+  ...documentation,
+}
+
+const checks = {
+  keyOf: hook(2),
+  components: maybe(components),
+  tag: maybe(nonEmpty),
+  // checked there
+  algorithms: maybe(algorithms),
+  ...commonChecks,
+}
+
+/** How old a signature may be, in milliseconds. */
+export const MAX_AGE = 60_000
+
+const usual = ['@method', '@target-uri']
+
+/**
+ * Authenticates requests by HTTP Message Signatures (RFC 9421). The body is checked by its `Content-Digest` (RFC 9530), if a signature
+ * covers it. A parser behind the guard reads the same bytes. One good signature is enough; others may be there. A parameter or a flag
+ * that is not understood is refused. Throws a TypeError for options that cannot work. It needs the package `structured-headers`.
+ *
+ * @example
+ * import { httpSignature } from 'koa-with-auth/signatures'
+ *
+ * const keys = new Map([
+ *   ['partner-1', { kty: 'OKP', crv: 'Ed25519', x: 'JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs' }],
+ * ])
+ * const partner = httpSignature({
+ *   origin: 'https://api.example',
+ *   keyOf: (keyid) => {
+ *     const key = keys.get(keyid)
+ *     return key && { key, owner: { partner: keyid } }
+ *   },
+ * })
+ */
+export const httpSignature = <O>(options: HttpSignatureOptions<O>): Authenticator<SignedRequest<O>> => {
+  const given = checkOptions(caller, options, checks)
+  const { keyOf, origin, components, tag, maxAge = MAX_AGE, maxLength = MAX_BODY, spent } = given
+  const allowed: ReadonlyArray<string> = given.algorithms ?? algorithmNames
+  const known = new WeakMap<object, Keys>()
+  const prepared = (key: unknown): Keys => {
+    const where = `${caller}({ keyOf }): its key`
+    const before = typeof key === 'object' && key !== null ? known.get(key) : undefined
+    if (before !== undefined) return before
+    const keys = keysOf(where, key)
+    // Safe: `keysOf` takes objects only
+    known.set(key as object, keys)
+    return keys
+  }
+  const rules: SignatureRules<{ readonly owner: O }> = {
+    caller,
+    origin: new URL(origin),
+    tag,
+    maxAge,
+    maxLength,
+    algorithms: allowed,
+    spent,
+    refusalOf: (_candidate, covered, request) => {
+      const wanted = components ?? (hasBody(request) ? [...usual, 'content-digest'] : usual)
+      const isCovered = (one: string) =>
+        covered.some(({ name, isWhole, named }) => (isWhole && name === one) || named === one)
+      return wanted.every(isCovered) ? undefined : 'components'
+    },
+    keyOf: async ({ parameters: { keyid } }, request) => {
+      const found = await keyOf(keyid, request)
+      if (found === undefined || found === null || found === false) return refusedFor('key')
+      return E.right({ keys: prepared(found.key), key: { owner: found.owner } })
+    },
+  }
+  return signatureKind(
+    rules,
+    given,
+    ({ candidate: { parameters }, covered, key }): SignedRequest<O> => ({
+      owner: key.owner,
+      keyid: parameters.keyid,
+      created: new Date(parameters.created * 1000),
+      covered: [...covered],
+    }),
+    {
+      reads: (components ?? ['content-digest']).filter((one) => token.test(one)),
+      words: [
+        `covers ${(components ?? [...usual, 'content-digest of a body']).join(' ')}`,
+        ...(tag === undefined ? [] : [`tag ${tag}`]),
+        `algorithms ${allowed.join(' ')}`,
+        `keys by ${functionName(keyOf)}`,
+      ],
+      functions: [[functionName(keyOf), keyOf]],
+    },
+  )
+}
+
+declareFactory(caller, httpSignature)
+
+/** What the audit and OpenAPI say about a kind. */
+interface Said {
+  /** Header fields that it reads beside `Signature` and `Signature-Input`. */
+  readonly reads: ReadonlyArray<string>
+  readonly words: ReadonlyArray<string>
+  readonly functions: ReadonlyArray<readonly [words: string, f: Function]>
+}
+
+/** The common part of the kinds: an authenticator of signatures that follow rules. */
+export const signatureKind = <K, P>(
+  rules: SignatureRules<K>,
+  options: { readonly realm?: string; readonly schemeName?: string; readonly description?: string },
+  principalOf: (verified: Verified<K>) => P,
+  { reads, words, functions }: Said,
+): Authenticator<P> => {
+  const verify = verifying(rules)
+  const { realm } = options
+  const kind = authenticator<{ readonly input: string; readonly signature: string }, Promise<unknown>>({
+    ...documented({ type: 'apiKey', in: 'header', name: 'Signature' }, options),
+    challenge: Challenge.make('Signature', {
+      ...(realm !== undefined && { realm }),
+      ...(rules.tag !== undefined && { tag: rules.tag }),
+    }),
+    ambient: false,
+    extract: fieldsOf,
+    credentials: anyFields,
+    authenticate: async (request, fields) => {
+      const verified = await verify(request, fields)
+      return E.isLeft(verified) ? verified : principalOf(verified.right)
+    },
+  })
+  const [leaf = kind.description] = leaves(kind.description)
+  const fields = ['signature-input', ...reads]
+  const description: Description = noted(
+    { ...leaf, reads: [...new Set(fields)] },
+    {
+      wrappers: [
+        `signed for ${rules.origin.origin}`,
+        ...words,
+        `maxAge ${rules.maxAge} ms`,
+        `maxLength ${rules.maxLength}`,
+        ...(rules.spent === undefined ? [] : ['nonce spent']),
+      ],
+      functions,
+    },
+  )
+  const reading = readerOf(kind)
+  // Safe: it lets in what `principalOf` makes
+  return make(description, decideOf(kind), reading && { ...reading, notRemembered }) as Authenticator<P>
+}
+
+const notRemembered = 'a signature is about one request, so it must be verified for each'
+
+type Fields = { readonly input: string; readonly signature: string }
+
+const MAX_FIELD = 16_384
+
+const anyFields = {
+  name: 'SignatureFields',
+  validate: (u: unknown) => decodeFields(u),
+  decode: (u: unknown) => decodeFields(u),
+}
+
+const decodeFields = (u: unknown) => {
+  // Safe: it is what `fieldsOf` made
+  const fields = u as Fields
+  return fields.input.length + fields.signature.length > MAX_FIELD ? tooLong : E.right(fields)
+}
+
+const tooLong = E.left([])

@@ -1,0 +1,301 @@
+/**
+ * The verification of HTTP Message Signatures (RFC 9421 §3.2), with Content-Digest (RFC 9530): which signature of a request counts, and
+ * what it must be. Cheap checks come first, and the body is read after a signature was good.
+ */
+import { hash, KeyObject } from 'node:crypto'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Request } from 'koa'
+import { isInnerList, parseDictionary, type InnerList, type Item } from 'structured-headers'
+import { because, expired, invalid, malformed, type AuthError, type Why } from '../core/AuthError.js'
+import { fromHeader } from '../core/RequestFields.js'
+import { spentFor, type Spent } from '../core/Spent.js'
+import { deepFreeze } from '../core/data.js'
+import { checkSignature, oneKey, parseJwks, usableKeys, type Keys } from '../jwt/signature.js'
+import { rawBody } from '../webhooks/rawBody.js'
+import { signatureBase, type Covered } from './components.js'
+
+/** An algorithm of the registry of RFC 9421 §6.2. */
+export type SignatureAlgorithm =
+  'rsa-pss-sha512' | 'rsa-v1_5-sha256' | 'hmac-sha256' | 'ecdsa-p256-sha256' | 'ecdsa-p384-sha384' | 'ed25519'
+
+// What JSON Web Algorithms call them
+const joseNames: Readonly<Record<SignatureAlgorithm, string>> = {
+  'rsa-pss-sha512': 'PS512',
+  'rsa-v1_5-sha256': 'RS256',
+  'hmac-sha256': 'HS256',
+  'ecdsa-p256-sha256': 'ES256',
+  'ecdsa-p384-sha384': 'ES384',
+  ed25519: 'EdDSA',
+}
+
+/** The algorithms of the registry. */
+// Safe: the keys of this table
+export const algorithmNames = Object.keys(joseNames) as ReadonlyArray<SignatureAlgorithm>
+
+/** The parameters of a signature that are understood (RFC 9421 §2.3). */
+export interface SignatureParameters {
+  readonly keyid: string
+  /** In seconds since 1970. */
+  readonly created: number
+  readonly expires: number | undefined
+  readonly nonce: string | undefined
+  readonly alg: string | undefined
+  readonly tag: string | undefined
+}
+
+/** One signature of a request. */
+export interface Candidate {
+  readonly label: string
+  readonly input: InnerList
+  readonly signature: Buffer
+  readonly parameters: SignatureParameters
+}
+
+/** A signature that is good. */
+export interface Verified<K> {
+  readonly candidate: Candidate
+  readonly covered: ReadonlyArray<string>
+  readonly key: K
+}
+
+/** What signatures must be. */
+export interface SignatureRules<K> {
+  /** For messages: `httpSignature`. */
+  readonly caller: string
+  readonly origin: URL
+  readonly tag: string | undefined
+  /** In milliseconds. */
+  readonly maxAge: number
+  readonly maxLength: number
+  readonly algorithms: ReadonlyArray<string>
+  readonly spent: Spent | undefined
+  /** Why a candidate is refused by what it covers; `undefined` if it is not. */
+  readonly refusalOf: (candidate: Candidate, covered: ReadonlyArray<Covered>, request: Request) => Why | undefined
+  /** The key of a candidate, and what verifies with it. A Left is why there is none. */
+  readonly keyOf: (
+    candidate: Candidate,
+    request: Request,
+  ) => Promise<E.Either<AuthError, { readonly keys: Keys; readonly key: K }>>
+}
+
+// The clock of a client may be 5 s ahead, and its times are whole seconds
+const AHEAD = 6000
+
+/** The most signatures of a request that are looked at. */
+const MAX_CANDIDATES = 8
+
+const left = (error: AuthError, why: Why): E.Either<AuthError, never> => deepFreeze(E.left(because(error, why)))
+
+/** The failure of something that is no signature. */
+export const unreadable = left(malformed, 'syntax')
+
+/** The failure for a cause. */
+export const refusedFor = (why: Why): E.Either<AuthError, never> => left(why === 'expired' ? expired : invalid, why)
+
+/** The lines of the two fields together, as one structured field each. */
+export const fieldsOf = (request: Request): O.Option<{ readonly input: string; readonly signature: string }> => {
+  const [input, signature] = ['Signature-Input', 'Signature'].map((name) => fromHeader(name)(request))
+  if (input === undefined || signature === undefined || (O.isNone(input) && O.isNone(signature))) return O.none
+  const textOf = (found: typeof input): string => (O.isNone(found) ? '' : [found.value].flat().join(', '))
+  return O.some({ input: textOf(input), signature: textOf(signature) })
+}
+
+/** Verifies the signatures of a request: one of them must be good. Never throws, except for a body or a key that cannot be had. */
+export const verifying =
+  <K>(rules: SignatureRules<K>) =>
+  async (
+    request: Request,
+    fields: { readonly input: string; readonly signature: string },
+  ): Promise<E.Either<AuthError, Verified<K>>> => {
+    const found = candidatesIn(fields, rules.tag)
+    if (found === undefined) return unreadable
+    // Others may have signed, too. The failure is that of the last one of ours
+    let failure = found.others === undefined || found.others === 'syntax' ? unreadable : refusedFor(found.others)
+    for (const candidate of found.candidates.slice(0, MAX_CANDIDATES)) {
+      const result = await verifyOne(rules, request, candidate)
+      if (E.isRight(result) || result.left._tag === 'unavailable' || result.left._tag === 'raised') return result
+      failure = result
+    }
+    return failure
+  }
+
+const verifyOne = async <K>(
+  rules: SignatureRules<K>,
+  request: Request,
+  candidate: Candidate,
+): Promise<E.Either<AuthError, Verified<K>>> => {
+  const { parameters, input, signature } = candidate
+  const untimely = refusalByTime(parameters, rules.maxAge, Date.now())
+  if (untimely !== undefined) return refusedFor(untimely)
+  if (rules.spent !== undefined && parameters.nonce === undefined) return refusedFor('replay')
+  const base = signatureBase(request, rules.origin, input)
+  if (base === undefined) return refusedFor('components')
+  const refusal = rules.refusalOf(candidate, base.covered, request)
+  if (refusal !== undefined) return refusedFor(refusal)
+  const found = await rules.keyOf(candidate, request)
+  if (E.isLeft(found)) return found
+  const { keys, key } = found.right
+  const good = await hasSigned(keys, rules.algorithms, parameters, base.text, signature)
+  if (good !== 'good') return refusedFor(good)
+  if (base.covered.some(({ name }) => name === 'content-digest')) {
+    const body = await rawBody(rules.caller, request, rules.maxLength)
+    if (!isDigestOf(request, body)) return refusedFor('body')
+  }
+  if (rules.spent !== undefined) {
+    const id = hash('sha256', JSON.stringify([parameters.keyid, parameters.nonce]), 'base64url')
+    const lifetime = rules.maxAge + 2 * AHEAD
+    const isSpent = await spentFor(request.req, rules.spent, `koa-with-auth/signature ${id}`, lifetime)
+    if (isSpent === undefined) return refusedFor('replay')
+    if (E.isLeft(isSpent)) return isSpent
+  }
+  return E.right({ candidate, covered: base.covered.map(({ named }) => named), key })
+}
+
+// -------------------------------------------------------------------------------------
+// the fields
+// -------------------------------------------------------------------------------------
+
+interface Candidates {
+  readonly candidates: ReadonlyArray<Candidate>
+  /** Why another one does not count. */
+  readonly others: Why | undefined
+}
+
+// The signatures with this tag; `undefined` if the fields cannot be read
+const candidatesIn = (
+  fields: { readonly input: string; readonly signature: string },
+  tag: string | undefined,
+): Candidates | undefined => {
+  try {
+    const inputs = parseDictionary(fields.input)
+    const signatures = parseDictionary(fields.signature)
+    let others: Why | undefined
+    const candidates = [...inputs].flatMap(([label, input]): ReadonlyArray<Candidate> => {
+      const parameters = isInnerList(input) ? parametersOf(input) : undefined
+      const signature = bytesIn(signatures.get(label))
+      if (parameters === undefined || signature === undefined || !isInnerList(input)) others ??= 'syntax'
+      else if (parameters.tag !== tag) others ??= 'type'
+      else return [{ label, input, signature, parameters }]
+      return []
+    })
+    return { candidates, others }
+  } catch {
+    return undefined
+  }
+}
+
+const bytesIn = (member: Item | InnerList | undefined): Buffer | undefined => {
+  if (member === undefined || isInnerList(member)) return undefined
+  const [value, parameters] = member
+  return value instanceof ArrayBuffer && parameters.size === 0 ? Buffer.from(value) : undefined
+}
+
+const integer = (u: unknown): boolean => typeof u === 'number' && Number.isInteger(u) && u >= 0
+
+const string = (u: unknown): boolean => typeof u === 'string'
+
+const types: ReadonlyMap<string, (u: unknown) => boolean> = new Map([
+  ['created', integer],
+  ['expires', integer],
+  ['keyid', string],
+  ['nonce', string],
+  ['alg', string],
+  ['tag', string],
+])
+
+// A parameter that is not understood could change what the signature means
+const parametersOf = ([, given]: InnerList): SignatureParameters | undefined => {
+  for (const [name, value] of given) if (types.get(name)?.(value) !== true) return undefined
+  if (!given.has('created') || !given.has('keyid')) return undefined
+  const { keyid, created, expires, nonce, alg, tag } = Object.fromEntries(given)
+  // Safe: each was checked
+  return { keyid, created, expires, nonce, alg, tag }
+}
+
+const refusalByTime = ({ created, expires }: SignatureParameters, maxAge: number, now: number): Why | undefined => {
+  const age = now - created * 1000
+  if (age < -AHEAD) return 'not yet'
+  return age > maxAge || (expires !== undefined && expires * 1000 <= now) ? 'expired' : undefined
+}
+
+// -------------------------------------------------------------------------------------
+// the signature
+// -------------------------------------------------------------------------------------
+
+const MIN_SECRET_BYTES = 32
+
+/** What verifies with a key: a KeyObject, or a JWK. Throws a TypeError for one that cannot verify a signature. */
+export const keysOf = (where: string, key: unknown): Keys => {
+  if (key instanceof KeyObject) {
+    if (key.type === 'public') return oneKey(key)
+    if (key.type === 'private') throw new TypeError(`${where} is a private key; return the public one`)
+    return secretKeys(where, key.export())
+  }
+  if (typeof key !== 'object' || key === null) throw new TypeError(`${where} must be a JWK or a KeyObject`)
+  const jwk: Readonly<Record<string, unknown>> = { ...key }
+  if (jwk['kty'] === 'oct' && typeof jwk['k'] === 'string') return secretKeys(where, Buffer.from(jwk['k'], 'base64url'))
+  const known = usableKeys({ keys: [jwk] })
+  if (known === undefined || 'd' in jwk) throw new TypeError(`${where} must be a JWK of a public key for signatures`)
+  return parseJwks({ keys: known.keys.map(withJoseName) })
+}
+
+const secretKeys = (where: string, secret: Buffer): Keys => {
+  if (secret.length >= MIN_SECRET_BYTES) return oneKey(secret)
+  throw new TypeError(
+    `${where} is a secret of ${secret.length} bytes; hmac-sha256 needs ${MIN_SECRET_BYTES} random ones`,
+  )
+}
+
+/** A JWK whose `alg` is one of the registry of RFC 9421, with the name that JSON Web Algorithms give it. */
+export const withJoseName = (jwk: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => {
+  const { alg, ...others } = jwk
+  if (alg === undefined) return jwk
+  // Safe: what is not in the table is undefined
+  const named = joseNames[alg as SignatureAlgorithm] as string | undefined
+  return { ...others, alg: named ?? (alg === 'Ed25519' ? 'EdDSA' : alg) }
+}
+
+/** Whether a key has signed, by an algorithm that is allowed. RFC 9421 §3.2: the key decides, and a parameter must agree. */
+const hasSigned = async (
+  keys: Keys,
+  algorithms: ReadonlyArray<string>,
+  { alg }: SignatureParameters,
+  signed: string,
+  signature: Buffer,
+): Promise<'good' | 'signature' | 'algorithm'> => {
+  let worst: 'signature' | 'algorithm' = 'algorithm'
+  for (const name of algorithms) {
+    if (alg !== undefined && alg !== name) continue
+    // Safe: the options were checked
+    const header = { alg: joseNames[name as SignatureAlgorithm] }
+    const result = await checkSignature({ header, signed, signature }, keys)
+    if (result === 'good') return 'good'
+    if (result === 'bad') worst = 'signature'
+  }
+  return worst
+}
+
+// -------------------------------------------------------------------------------------
+// the body
+// -------------------------------------------------------------------------------------
+
+const digests: ReadonlyMap<string, 'sha256' | 'sha512'> = new Map([
+  ['sha-256', 'sha256'],
+  ['sha-512', 'sha512'],
+])
+
+// RFC 9530 §2, §5: all digests of algorithms that are good must agree, and there must be one
+const isDigestOf = (request: Request, body: Buffer): boolean => {
+  const found = fromHeader('Content-Digest')(request)
+  if (O.isNone(found)) return false
+  try {
+    const known = [...parseDictionary([found.value].flat().join(', '))].flatMap(([name, member]) => {
+      const algorithm = digests.get(name)
+      return algorithm === undefined ? [] : [bytesIn(member)?.equals(hash(algorithm, body, 'buffer')) ?? false]
+    })
+    return known.length > 0 && !known.includes(false)
+  } catch {
+    return false
+  }
+}
