@@ -57,7 +57,9 @@ const declaredIn = (request: Request): number | undefined => {
   if (declared !== '') return Number(declared)
   // In HTTP/2, a request without a body ends with its head
   const stream: unknown = Reflect.get(request.req, 'stream')
-  return typeof stream === 'object' && stream !== null && Reflect.get(stream, 'endAfterHeaders') === false ? undefined : 0
+  return typeof stream === 'object' && stream !== null && Reflect.get(stream, 'endAfterHeaders') === false
+    ? undefined
+    : 0
 }
 
 const isUntouched = (req: IncomingMessage): boolean =>
