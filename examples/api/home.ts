@@ -121,7 +121,7 @@ export const home = ({ signedIn, logIn, logOut }: HomeOptions): Router => {
   router.post('/sign-in', withAuth(null), async (ctx) => {
     const user = await signedIn(ctx)
     if (E.isLeft(user) && user.left._tag !== 'invalid') {
-      refuse(ctx, user.left)
+      await refuse(ctx, user.left)
       if (user.left._tag !== 'throttled') return
       ctx.set(fields)
       ctx.type = 'html'

@@ -53,8 +53,8 @@ const answer = perFailure({
  * Answers a form that begins no session: 401, 403 from another site, 429 with Retry-After after too many, 503 in an
  * outage.
  */
-export const refuse = (ctx: Context, error: AuthError): void => {
-  const { status, headers = {}, body } = answer(error, ctx.request)
+export const refuse = async (ctx: Context, error: AuthError): Promise<void> => {
+  const { status, headers = {}, body } = await answer(error, ctx.request)
   ctx.status = status
   for (const [name, value] of Object.entries(headers)) ctx.set(name, [value].flat())
   ctx.body = body

@@ -3,13 +3,7 @@
 import { LibsqlError } from '@libsql/client'
 import { STATUS_CODES } from 'node:http'
 import type { Context, Middleware, Request } from 'koa'
-import {
-  defaultErrorMapper,
-  UnavailableError,
-  type AuthError,
-  type AuthResponse,
-  type ErrorMapper,
-} from 'koa-with-auth'
+import { defaultErrorMapper, UnavailableError, type AuthError, type AuthResponse } from 'koa-with-auth'
 import { localPath } from 'koa-with-auth/sign-in'
 import { codePage, messagePage, pageFields } from './pages.js'
 
@@ -40,7 +34,7 @@ const answerOf = (request: Request, status: number, reason: string, more: AuthRe
 }
 
 /** Failures of the library. */
-export const errorMapper: ErrorMapper = (error, request) => {
+export const errorMapper = (error: AuthError, request: Request): AuthResponse => {
   const answer = defaultErrorMapper(error, request)
   return answerOf(request, answer.status, error.reason ?? error._tag, answer)
 }

@@ -18,6 +18,7 @@ import {
   apiKeyHeader,
   apiKeyQuery,
   defaultErrorMapper,
+  type ErrorMapper,
 } from 'koa-with-auth'
 import { firstPresent } from 'koa-with-auth/fp'
 import { restore, take, tried } from '../../src/koa/respond.js'
@@ -170,11 +171,39 @@ describe('the response of an error mapper', () => {
     expect(lines).toStrictEqual(['a'])
   })
 
-  it('that is a promise is an error that says so', async () => {
-    const errorMapper = (() => Promise.reject(new Error('late'))) as never
+  it('may be a promise: a page that the context has rendered, with the challenges', async () => {
+    const { ask } = await operation(refusing, (app) => {
+      const render = (name: string) => Promise.resolve(`<h1>${name}</h1>`)
+      const errorMapper: ErrorMapper = async (error, { ctx }) => {
+        ctx.body = await render(error._tag)
+        ctx.set('X-Rendered', 'yes')
+        return { status: 401, body: ctx.body as string }
+      }
+      app.use(authSettings({ errorMapper }))
+    })
+    expect(await ask('/x', bearer('t'))).toMatchObject({
+      status: 401,
+      body: '<h1>invalid</h1>',
+      challenges: [invalid],
+      headers: { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store', 'x-rendered': 'yes' },
+    })
+  })
+
+  it.each([
+    ['that rejects', () => Promise.reject(new Error('no template')), 'no template'],
+    ['of no response', () => Promise.resolve('403'), 'authSettings({ errorMapper }): it must return { status, body }'],
+  ])('is a 500 if it is a promise %s', async (_name, mapper, message) => {
+    const errorMapper = mapper as never
     const { ask, errors } = await operation(refusing, (app) => void app.use(authSettings({ errorMapper })))
     expectCrashed(await ask('/x', bearer('t')))
-    expect(errors).toMatchObject([{ message: 'an errorMapper must be sync; it returned a promise' }])
+    expect(errors).toMatchObject([{ message }])
+  })
+
+  it('is a 503 if it is a promise that does not settle within the timeout', async () => {
+    const errorMapper: ErrorMapper = () => new Promise(() => {})
+    const { ask } = await operation(refusing, (app) => void app.use(authSettings({ errorMapper, timeout: 5 })))
+    const answer = await ask('/x', bearer('t'))
+    expect([answer.status, answer.headers['retry-after'], answer.body]).toMatchObject([503, '5', { status: 503 }])
   })
 
   it.each([[undefined], [null], ['no'], [{}], [{ body: 'no' }]])(

@@ -22,7 +22,9 @@ export interface AuthResponse {
 }
 
 /**
- * Turns a failure into a response. Pure: it reads the request and writes nothing.
+ * Turns a failure into a response, or a promise of it. A page of a template engine is written first: `request.ctx` is the context, so
+ * after `await request.ctx.render('403')` the response is `{ status: 403, body: request.ctx.body }`. A mapper that throws or returns no
+ * response is a 500; one that takes longer than the setting `timeout` is a 503.
  *
  * It decides the status, the body and further headers. The responder (`koa/respond.ts`) adds the challenges,
  * Cache-Control and Vary, so a mapper cannot forget them. A raised exception reaches a mapper only if the hook threw an
@@ -36,7 +38,7 @@ export interface AuthResponse {
  *
  * const settings = authSettings({ errorMapper })
  */
-export type ErrorMapper = (error: AuthError, request: Request) => AuthResponse
+export type ErrorMapper = (error: AuthError, request: Request) => AuthResponse | Promise<AuthResponse>
 
 const DEFAULT_RETRY_AFTER = 5
 const MAX_RETRY_AFTER = 2 ** 31
@@ -135,7 +137,7 @@ const retryAfter = (seconds: number | undefined): string =>
  * `insufficient` with `authentication` is a 401 (RFC 9470 §3). A failure with a `reason` (`koa-with-auth/sign-in`) is a
  * 400 or a 403 whose body has the reason. The `detail` and `code` of a failure are members of its body.
  */
-export const defaultErrorMapper: ErrorMapper = (error) => {
+export const defaultErrorMapper: (error: AuthError, request: Request) => AuthResponse = (error) => {
   const { reason } = error
   if (reason !== undefined) {
     const detail = reasonOf(error).detail ?? (reason === 'unknown' ? unknownHere : undefined)
@@ -170,7 +172,10 @@ export const defaultErrorMapper: ErrorMapper = (error) => {
 /** A mapper for each kind of failure. */
 export type FailureMappers = { readonly [Tag in AuthError['_tag']]?: FailureMapper<Tag> | undefined }
 
-type FailureMapper<Tag> = (error: Extract<AuthError, { readonly _tag: Tag }>, request: Request) => AuthResponse
+type FailureMapper<Tag> = (
+  error: Extract<AuthError, { readonly _tag: Tag }>,
+  request: Request,
+) => AuthResponse | Promise<AuthResponse>
 
 const mapper = maybe(hook(2))
 const checks: Checks<FailureMappers> = {

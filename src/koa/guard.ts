@@ -279,7 +279,9 @@ const answerFailure = (
     if (httpStatusOf(error.error) === undefined) throw serverError(error.error)
   }
   try {
-    respondFailure(ctx, error, settings, guardHeaders)
+    return respondFailure(ctx, error, settings, guardHeaders)?.catch((raised: unknown) => {
+      throw serverError(raised)
+    })
   } catch (raised) {
     throw serverError(raised)
   }

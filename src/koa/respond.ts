@@ -7,7 +7,7 @@
  */
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Context, Response } from 'koa'
-import { branchesOf, failures, whyOf, type AuthError } from '../core/AuthError.js'
+import { branchesOf, failures, unavailable, whyOf, type AuthError } from '../core/AuthError.js'
 import { render, type Challenge } from '../core/Challenge.js'
 import { challengesOf, type Description } from '../core/Description.js'
 import {
@@ -18,6 +18,7 @@ import {
   type AuthResponse,
   type Settings,
 } from '../core/Settings.js'
+import { isThenable } from '../core/Result.js'
 import { isGiven } from '../core/options.js'
 import { setChallenges, type GuardHeaders } from './responseHeaders.js'
 
@@ -33,33 +34,38 @@ export const tried = (response: AuthResponse, error: AuthError, realm: string): 
   return withMembers(response, { tried: account })
 }
 
-/** Answers a failure. */
+/** Answers a failure: sync, unless the error mapper is async. Throws, or rejects, if it fails. */
 export const respondFailure = (
   ctx: Context,
   error: AuthError,
   settings: Settings,
   guardHeaders: GuardHeaders,
-): void => {
-  const { errorMapper = defaultErrorMapper, realm, explain } = settings
+): void | Promise<void> => {
+  const { errorMapper = defaultErrorMapper, realm, explain, timeout } = settings
+  const answer = (response: unknown): void => {
+    checkResponse(response)
+    write(ctx, explain && errorMapper === defaultErrorMapper ? tried(response, error, realm) : response)
+    if (!names(response, 'www-authenticate')) {
+      setChallenges(ctx, challengesFor(error, response.status, guardHeaders.description), realm)
+    }
+  }
   const response = errorMapper(error, ctx.request)
-  const answered: unknown = response
-  // it is not awaited, so its rejection would not be handled
-  if (answered instanceof Promise) {
-    answered.catch(() => undefined)
-    throw new TypeError('an errorMapper must be sync; it returned a promise')
-  }
-  if (
-    typeof answered !== 'object' ||
-    answered === null ||
-    !('status' in answered) ||
-    typeof answered.status !== 'number'
-  ) {
-    throw new TypeError('authSettings({ errorMapper }): it must return { status, body }')
-  }
-  write(ctx, explain && errorMapper === defaultErrorMapper ? tried(response, error, realm) : response)
-  if (!names(response, 'www-authenticate')) {
-    setChallenges(ctx, challengesFor(error, response.status, guardHeaders.description), realm)
-  }
+  return isThenable(response) ? mappedInTime(response, timeout, ctx).then(answer) : answer(response)
+}
+
+// An answer that comes too late is one of an outage
+const mappedInTime = (response: PromiseLike<unknown>, ms: number, { request }: Context): Promise<unknown> =>
+  new Promise((resolve, reject) => {
+    const timer = setTimeout(() => resolve(defaultErrorMapper(unavailable(), request)), ms)
+    Promise.resolve(response)
+      .then(resolve, reject)
+      .finally(() => clearTimeout(timer))
+  })
+
+function checkResponse(response: unknown): asserts response is AuthResponse {
+  const isResponse =
+    typeof response === 'object' && response !== null && 'status' in response && typeof response.status === 'number'
+  if (!isResponse) throw new TypeError('authSettings({ errorMapper }): it must return { status, body }')
 }
 
 /** Answers an exception. Headers about the body of the operation are removed. */

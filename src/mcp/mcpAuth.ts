@@ -60,7 +60,7 @@ export const mcpAuth = (ctx: Context): AuthInfo | undefined => {
 
 /**
  * Answers 403 `error="insufficient_scope"` with these scopes and those of the operation, as the guard would (RFC 6750
- * §3.1). Return from the handler after it. Throws a TypeError outside of a guarded operation. It is for a handler that
+ * §3.1). Return what it returns. Throws a TypeError outside of a guarded operation. It is for a handler that
  * reads from the request which scopes it needs (step-up).
  *
  * @example
@@ -72,7 +72,7 @@ export const mcpAuth = (ctx: Context): AuthInfo | undefined => {
  *   ctx.body = 'saved'
  * }
  */
-export const insufficientScope = (ctx: Context, scopes: readonly [string, ...string[]]): void => {
+export const insufficientScope = (ctx: Context, scopes: readonly [string, ...string[]]): void | Promise<void> => {
   const operation = headersOfGuard(ctx.res)
   if (operation === undefined) {
     throw new TypeError('insufficientScope(ctx, scopes) must be called by the handler of a guarded operation')
@@ -80,5 +80,10 @@ export const insufficientScope = (ctx: Context, scopes: readonly [string, ...str
   const wanted = nonEmptyStrings('insufficientScope(ctx, scopes)', scopes)
   const error = withChallenges(operation.description, insufficient(wanted))
   const tokens = branchesOf(error).filter(({ challenge }) => /^(?:Bearer|DPoP)$/.test(challenge?.scheme ?? ''))
-  respondFailure(ctx, tokens.length === 0 ? error : { ...error, branches: tokens }, settingsOf(ctx.request), operation)
+  return respondFailure(
+    ctx,
+    tokens.length === 0 ? error : { ...error, branches: tokens },
+    settingsOf(ctx.request),
+    operation,
+  )
 }

@@ -413,7 +413,7 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
       ctx.body = null
       restore(ctx.response, before)
       applyHeaders(ctx, exchangeOf(ctx), anonymous)
-      respondFailure(ctx, error.failure, settingsOf(ctx.request), anonymous)
+      await respondFailure(ctx, error.failure, settingsOf(ctx.request), anonymous)
     }
   }
   // the name that the audit of an application shows

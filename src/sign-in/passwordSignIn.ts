@@ -23,7 +23,7 @@ import {
 } from '../core/options.js'
 import { counting } from '../guesses/Guess.js'
 import type { Limiter, Limiters } from '../guesses/Limiter.js'
-import { hash as hashed, needsRehash, verify } from '../passwords/index.js'
+import { hash as hashed, needsRehash, verify } from '../passwords/passwords.js'
 import type { PageField } from '../sessions/Page.js'
 import { SignInRefused, type OwnLogInOptions } from '../sessions/SignIn.js'
 import { checkKind, markOf, respondSecond, sealFirst, unreadable } from './beginning.js'

@@ -34,7 +34,7 @@ const anonymous = guardHeadersOf({ _tag: 'AnyOf', members: [] }).whenRefused
 export const respondUnfinished = async (ctx: Context, failure: AuthError, form?: Form): Promise<void> => {
   if (failure._tag === 'raised') throw failure.error
   if (form !== undefined && hasPage(ctx)) return respondFailed(ctx, failure, form)
-  respondFailure(ctx, failure, settingsOf(ctx.request), anonymous)
+  await respondFailure(ctx, failure, settingsOf(ctx.request), anonymous)
   ctx.set('Cache-Control', 'no-store')
 }
 
