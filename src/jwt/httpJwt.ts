@@ -29,6 +29,7 @@ import {
 import type { HttpScheme, OpenIdConnectScheme } from '../core/Description.js'
 import { alt } from '../core/lists.js'
 import { certificateReader, type CertificateReader, type CertificateSource } from '../kinds/clientCertificate.js'
+import type { BoundFields } from '../mcp/protectedResource.js'
 import { providersOf, type Algorithm, type FindIssuer, type Issuer, type Provider } from './Provider.js'
 import { objectOf, type ClaimRules, type JwtClaims } from './claims.js'
 import { dpopOf, type DpopOptions } from './dpop.js'
@@ -172,6 +173,7 @@ export const httpJwt = <C = JwtClaims, R = C>(given: HttpJwtOptions<C, R>): Http
     )
   }
   const bound = options.bound === undefined ? unbound(bearer) : boundOf(options.bound, bearer, toleranceOf(options))
+  if (bound.published !== undefined) options.protectedResource?.adds(bound.published)
   const check = verifier(providers, rulesOf(caller, options, bound), cache)
   const [first, ...others] = bound.schemes
   const made = others.reduce(
@@ -262,6 +264,8 @@ interface Bound {
   /** The members of `cnf` that are checked. */
   readonly confirmations: ReadonlyArray<string>
   readonly isRequired: boolean
+  /** What the document of a protected resource says about it. */
+  readonly published?: BoundFields
   /** The schemes of the Authorization field, in the order of the challenges. */
   readonly schemes: readonly [TokenScheme, ...TokenScheme[]]
 }
@@ -316,9 +320,18 @@ const boundOf = (given: BoundOptions, bearer: TokenScheme, clockTolerance: numbe
     confirming: () => (request, _token, claims) =>
       memberOf(claims, JKT) === undefined && isHolder(reader, request, claims) ? confirmed : refused,
   }
-  if (dpop === undefined) return { confirmations, isRequired, schemes: [plain] }
+  const ofCertificates = reader !== undefined && { tls_client_certificate_bound_access_tokens: true as const }
+  if (dpop === undefined) {
+    return { confirmations, isRequired, schemes: [plain], published: { ...ofCertificates } }
+  }
   const keys = dpopSchemeOf(dpop, clockTolerance, { ...bearer, notes }, reader)
-  return { confirmations, isRequired, schemes: isRequired && reader === undefined ? [keys] : [plain, keys] }
+  const isOnlyDpop = isRequired && reader === undefined
+  const published = {
+    dpop_signing_alg_values_supported: (keys.parameters?.['algs'] ?? '').split(' '),
+    ...(isOnlyDpop && { dpop_bound_access_tokens_required: true as const }),
+    ...ofCertificates,
+  }
+  return { confirmations, isRequired, schemes: isOnlyDpop ? [keys] : [plain, keys], published }
 }
 
 const dpopSchemeOf = (

@@ -15,6 +15,7 @@ export {
 export { httpIntrospection, type HttpIntrospectionOptions, type IntrospectionClaims } from './httpIntrospection.js'
 export { protectedResource, type ProtectedResource, type ProtectedResourceOptions } from '../mcp/protectedResource.js'
 export { insufficientScope } from '../mcp/mcpAuth.js'
+export { mcpScopes, type McpScopes } from '../mcp/mcpScopes.js'
 export { mcpAuth, type AuthInfo } from '../mcp/mcpAuth.js'
 export { requireAuthentication } from './requireAuthentication.js'
 export type { AuthenticationClaims, RequireAuthenticationOptions } from './requireAuthentication.js'

@@ -31,7 +31,7 @@ import { nonEmptyStrings, type StringOrStrings } from './Provider.js'
 import type { ValidToken } from './verifier.js'
 
 /** A token that was accepted, for handlers. It is on the decision until the guard lets the request in. */
-interface AcceptedToken {
+export interface AcceptedToken {
   readonly token: string
   /** The claims, or the answer of introspection: a new copy for each reader. */
   readonly claims: () => Record<string, unknown>

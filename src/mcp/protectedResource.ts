@@ -83,6 +83,15 @@ export interface ProtectedResource {
   readonly isAllowedOrigin: ((request: Request) => boolean) | undefined
   /** @internal These origins, for the audit. */
   readonly origins: AllowedOrigins | undefined
+  /** @internal Adds what the authenticator of its tokens checks, such as how they must be bound. */
+  readonly adds: (fields: BoundFields) => void
+}
+
+/** What the document says about tokens that are bound to their client (RFC 9728 §2). */
+export interface BoundFields {
+  readonly dpop_signing_alg_values_supported?: ReadonlyArray<string>
+  readonly dpop_bound_access_tokens_required?: true
+  readonly tls_client_certificate_bound_access_tokens?: true
 }
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource'
@@ -104,11 +113,21 @@ const scopeList: Check = (where, value) => {
   throw new TypeError(`${where} must be an array of strings, such as ['files:read']`)
 }
 
+// A client asks its authorization server for refresh tokens, never a resource
+const resourceScopes: Check = (where, value) => {
+  scopeList(where, value)
+  // Safe: it is an array
+  if (!(value as ReadonlyArray<unknown>).includes('offline_access')) return
+  throw new TypeError(
+    `${where} names offline_access, which is no scope of a resource; clients ask for it by themselves`,
+  )
+}
+
 const checks: Checks<ProtectedResourceOptions> = {
   resource: checkUrl,
   // `severalOf` and `originCheck` check these
   authorizationServers: unchecked,
-  scopes: maybe(scopeList),
+  scopes: maybe(resourceScopes),
   name: maybe(string),
   documentation: maybe((where, value) => checkUrl(where, value, true)),
   origins: unchecked,
@@ -140,25 +159,28 @@ export const protectedResource = (options: ProtectedResourceOptions): ProtectedR
   const { origin, pathname } = new URL(resource)
   // RFC 9728 §3.1: between host and path; a path of only `/` is left out
   const path = `${WELL_KNOWN}${pathname === '/' ? '' : pathname}`
-  const document = JSON.stringify({
+  let fields: object = {
     resource,
     authorization_servers: servers,
     ...(scopes.length > 0 && { scopes_supported: scopes }),
     bearer_methods_supported: ['header'],
     ...(name !== undefined && { resource_name: name }),
     ...(documentation !== undefined && { resource_documentation: documentation }),
-  })
+  }
   return {
     resource,
     metadataUrl: `${origin}${path}`,
-    metadata: publishing(path, document),
+    metadata: publishing(path, () => JSON.stringify(fields)),
+    adds: (more) => {
+      fields = { ...fields, ...more }
+    },
     isAllowedOrigin: originCheck(`${caller}({ origins })`, origins),
     origins,
   }
 }
 
 const publishing =
-  (path: string, document: string): Middleware =>
+  (path: string, document: () => string): Middleware =>
   (ctx: Context, next: Next) => {
     if (ctx.path !== path) return next()
     // browsers refuse `*` together with this field
@@ -168,7 +190,7 @@ const publishing =
       case 'GET':
       case 'HEAD':
         ctx.set(documentFields)
-        ctx.body = document
+        ctx.body = document()
         break
       case 'OPTIONS':
         ctx.set('Allow', 'GET, HEAD, OPTIONS')

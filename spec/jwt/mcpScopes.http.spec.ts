@@ -1,0 +1,109 @@
+/** Scopes for each tool of an MCP server, from its header fields, and what its document says about bound tokens. */
+import Koa from 'koa'
+import { apiKeyHeader, withAuth } from 'koa-with-auth'
+import { audit } from 'koa-with-auth/audit'
+import { httpJwt, mcpScopes, protectedResource } from 'koa-with-auth/jwt'
+import Router from '@koa/router'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { API, identityProvider } from '../support/servers/identityProvider.js'
+import { sendLines } from '../support/sites/guardedApp.js'
+import { ask, listen } from '../support/servers/server.js'
+import { tokenSite } from '../support/sites/tokenSite.js'
+
+const rules = {
+  'tools/call': { 'files.write': ['files:write', 'files:read'], größe: ['size'], '*': [] },
+  'resources/read': { 'file:///a': ['files:read'] },
+}
+
+const site = async () => {
+  const provider = await identityProvider()
+  const jwt = httpJwt({ issuer: provider.issuer, audience: API })
+  const served = await tokenSite(mcpScopes(rules)(jwt))
+  const call = async (scope: string, fields: Record<string, string>, method = 'POST') =>
+    served.get(await provider.token({ scope }), fields, method)
+  return { ...served, provider, call }
+}
+
+describe('mcpScopes', () => {
+  it('names all missing scopes in one challenge, and none that is there', async () => {
+    const { call } = await site()
+    const fields = { 'mcp-method': 'tools/call', 'mcp-name': 'files.write' }
+    const none = await call('other', fields)
+    expect([none.status, none.ran]).toEqual([403, 0])
+    expect(none.challenge).toBe('Bearer realm="api", error="insufficient_scope", scope="files:write files:read"')
+    const half = await call('files:read', fields)
+    expect(half.challenge).toContain('scope="files:write"')
+    const both = await call('files:read files:write', fields)
+    expect([both.status, both.ran]).toEqual([200, 1])
+  })
+
+  it.each([
+    ['a method that is no key', { 'mcp-method': 'ping' }, 'POST', 200],
+    ['a name that only * lists', { 'mcp-method': 'tools/call', 'mcp-name': 'other' }, 'POST', 200],
+    ['a name that is not listed, without *', { 'mcp-method': 'resources/read', 'mcp-name': 'file:///b' }, 'POST', 403],
+    ['an inherited name', { 'mcp-method': 'resources/read', 'mcp-name': 'constructor' }, 'POST', 403],
+    ['an inherited method', { 'mcp-method': 'toString', 'mcp-name': 'x' }, 'POST', 200],
+    ['* as a name', { 'mcp-method': 'resources/read', 'mcp-name': '*' }, 'POST', 403],
+    ['a POST without Mcp-Method', {}, 'POST', 400],
+    ['a POST without the name', { 'mcp-method': 'tools/call' }, 'POST', 400],
+    ['a GET, which opens a stream', {}, 'GET', 200],
+    [
+      'base64 of a name with scopes',
+      { 'mcp-method': 'tools/call', 'mcp-name': '=?base64?Z3LDtsOfZQ==?=' },
+      'POST',
+      403,
+    ],
+    ['base64 of an ASCII name', { 'mcp-method': 'tools/call', 'mcp-name': '=?base64?ZmlsZXMud3JpdGU=?=' }, 'POST', 403],
+    ['base64 that is none', { 'mcp-method': 'tools/call', 'mcp-name': '=?base64?Z3L?=' }, 'POST', 400],
+  ] as const)('%s', async (_case, fields, method, status) => {
+    const { call } = await site()
+    const answer = await call('other', fields, method)
+    expect([answer.status, answer.ran]).toEqual([status, status === 200 ? 1 : 0])
+  })
+
+  it('a field twice is a 400, and without a token it is a 401 first', async () => {
+    const { port, provider, ran } = await site()
+    const token = await provider.token({ scope: 'files:write files:read' })
+    const twice = ['Mcp-Method: tools/call', 'Mcp-Name: other', 'Mcp-Name: files.write']
+    expect((await sendLines(port, 'POST /me', [`Authorization: Bearer ${token}`, ...twice])).status).toBe(400)
+    expect((await sendLines(port, 'POST /me', twice)).status).toBe(401)
+    expect(ran()).toBe(0)
+  })
+
+  it('is in the audit, and for a credential that says no scopes it is a 403', async () => {
+    const key = apiKeyHeader({ authenticate: () => ({ name: 'key' }) })
+    const router = new Router().post('/mcp', withAuth(mcpScopes(rules)(key)), () => {})
+    expect(audit(router).operations[0]?.protection).toContain(
+      'mcpScopes tools/call (files.write: files:write files:read',
+    )
+    const { url, close } = await listen(new Koa().use(router.routes()))
+    onTestFinished(close)
+    const headers = { key: 'k', 'mcp-method': 'tools/call', 'mcp-name': 'files.write' }
+    expect((await ask(`${url}/mcp`, { method: 'POST', headers })).status).toBe(403)
+  })
+
+  it.each([[{}], [{ x: 1 }], [{ x: { y: 'z' } }], [{ x: { y: ['a b'] } }], [null]])('%j is a TypeError', (wrong) => {
+    expect(() => mcpScopes(wrong as never)).toThrow(TypeError)
+  })
+})
+
+describe('the document of a protected resource', () => {
+  it('says how tokens are bound, from the value that checks them (RFC 9728 §2)', async () => {
+    const resource = protectedResource({ resource: API, authorizationServers: 'https://login.example' })
+    const dpop = { spent: { spend: async () => true }, origin: API }
+    httpJwt({ issuer: 'https://login.example', protectedResource: resource, bound: { dpop, required: true } })
+    const { url, close } = await listen(new Koa().use(resource.metadata))
+    onTestFinished(close)
+    const answer = await ask(`${url}/.well-known/oauth-protected-resource`)
+    expect(JSON.parse(answer.text)).toMatchObject({
+      resource: API,
+      dpop_bound_access_tokens_required: true,
+      dpop_signing_alg_values_supported: expect.arrayContaining(['ES256']) as unknown,
+    })
+  })
+
+  it('offline_access is no scope of a resource', () => {
+    const options = { resource: API, authorizationServers: 'https://login.example', scopes: ['a', 'offline_access'] }
+    expect(() => protectedResource(options)).toThrow(/no scope of a resource/)
+  })
+})

@@ -1,0 +1,138 @@
+/**
+ * Scopes for each tool of an MCP server, before the body is read: MCP 2026-07-28 puts the method and the name of the tool into header
+ * fields, and its SDK refuses a body that says something else.
+ */
+import { isUtf8 } from 'node:buffer'
+import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
+import type { Request } from 'koa'
+import { insufficient, raised, type AuthError } from '../core/AuthError.js'
+import { combined, decideOf, fromFunction, type Authenticator, type Halves } from '../core/Authenticator.js'
+import { checkDemanding } from '../core/authorize.js'
+import { noted, withChallenges, type Scoped } from '../core/Description.js'
+import { keepingScopes, readersOf } from '../core/granted.js'
+import { fromHeader } from '../core/RequestFields.js'
+import { andThen } from '../core/Result.js'
+import { checkMember, declareFactory } from '../core/options.js'
+import { scopesOf, type AcceptedToken } from '../jwt/tokenKind.js'
+
+/** The scopes of each name, by method: `{ 'tools/call': { 'files.write': ['files:write'], '*': [] } }`. */
+export type McpScopes = Readonly<Record<string, Readonly<Record<string, ReadonlyArray<string>>>>>
+
+const caller = 'mcpScopes({ method: { name: [scopes] } })'
+
+const isObject = (u: unknown): u is object => typeof u === 'object' && u !== null && !Array.isArray(u)
+
+const checkScopes = (scopes: McpScopes): McpScopes => {
+  if (!isObject(scopes) || Object.keys(scopes).length === 0) throw new TypeError(`${caller}: name at least one method`)
+  for (const [method, names] of Object.entries(scopes)) {
+    if (!isObject(names)) throw new TypeError(`${caller}: ${method} must be an object of names`)
+    for (const [name, needed] of Object.entries<unknown>(names)) {
+      const isList =
+        Array.isArray(needed) &&
+        needed.every((one) => typeof one === 'string' && /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(one))
+      if (!isList) throw new TypeError(`${caller}: ${method}, ${name} must be an array of scopes`)
+    }
+  }
+  return scopes
+}
+
+/**
+ * A condition on the tool that a request calls. All missing scopes are in one challenge, a 403 `insufficient_scope`. A method that is no
+ * key passes. A name that is not listed is a 403, unless `'*'` is. A POST without `Mcp-Method`, without the `Mcp-Name` that is asked
+ * for, or with a field twice is a 400. Throws a TypeError for scopes that cannot be any.
+ *
+ * @example
+ * import { withAuth } from 'koa-with-auth'
+ * import { httpJwt, mcpScopes } from 'koa-with-auth/jwt'
+ *
+ * const jwt = httpJwt({ issuer: 'https://login.example/', audience: 'https://mcp.example' })
+ * const guard = withAuth(jwt, mcpScopes({ 'tools/call': { 'files.write': ['files:write'], '*': [] } }))
+ */
+export const mcpScopes = (scopes: McpScopes): (<P>(self: Authenticator<P>) => Authenticator<P>) => {
+  const given = checkScopes(scopes)
+  return <P>(self: Authenticator<P>): Authenticator<P> => {
+    checkMember('mcpScopes(...)(a)', self)
+    const authenticator = fromFunction(self)
+    checkDemanding('mcpScopes(...)(a)', authenticator.description)
+    // Safe: it lets in the same principals
+    return keepingScopes(
+      combined([authenticator] as const, ([member]) => demanding(given, member)),
+      authenticator,
+    ) as Authenticator<P>
+  }
+}
+
+declareFactory('mcpScopes', mcpScopes)
+
+const demanding = (scopes: McpScopes, member: Authenticator<unknown>): Halves => {
+  const decidedBy = `mcpScopes ${wordsOf(scopes)}`
+  const description = noted<Scoped>({ _tag: 'Scoped', member: member.description, scopes: [] }, { decidedBy })
+  const authenticate = decideOf(member)
+  const readers = readersOf(member)
+  const failed = (error: AuthError) => E.left(withChallenges(member.description, error))
+  return {
+    description,
+    decide: (attempt) =>
+      andThen(authenticate(attempt), (result) => {
+        if (E.isLeft(result)) return result
+        const needed = neededBy(scopes, attempt.request)
+        if (needed === 'unreadable') return failed(raised(unreadable()))
+        if (needed === 'unlisted') return failed(insufficient())
+        if (needed.length === 0) return result
+        // Safe: only `tokenKind` puts it there
+        const token = attempt.token as AcceptedToken | undefined
+        const granted = new Set(
+          token === undefined ? readers.flatMap((read) => listed(read(result.right))) : scopesOf(token.claims()),
+        )
+        const missing = needed.filter((scope) => !granted.has(scope))
+        return missing.length === 0 ? result : failed(insufficient(missing))
+      }),
+  }
+}
+
+const listed = (granted: ReturnType<ReturnType<typeof readersOf>[number]>): ReadonlyArray<string> =>
+  typeof granted === 'string' ? granted.split(' ') : [...(granted ?? [])]
+
+const wordsOf = (scopes: McpScopes): string =>
+  Object.entries(scopes)
+    .map(([method, names]) => {
+      const each = Object.entries(names).map(([name, needed]) => `${name}: ${needed.join(' ') || 'none'}`)
+      return `${method} (${each.join('; ')})`
+    })
+    .join(', ')
+
+const unreadable = (): Error =>
+  Object.assign(new Error('Mcp-Method or Mcp-Name is missing, or was sent twice'), {
+    status: 400,
+    statusCode: 400,
+    expose: false,
+  })
+
+const methodField = fromHeader('Mcp-Method')
+const nameField = fromHeader('Mcp-Name')
+
+// What a request needs. Only a POST calls something; a GET opens a stream
+const neededBy = (scopes: McpScopes, request: Request): ReadonlyArray<string> | 'unreadable' | 'unlisted' => {
+  const method = methodField(request)
+  if (O.isNone(method)) return request.method === 'POST' ? 'unreadable' : []
+  if (typeof method.value !== 'string') return 'unreadable'
+  const names = Object.hasOwn(scopes, method.value) ? scopes[method.value] : undefined
+  if (names === undefined) return []
+  const sent = nameField(request)
+  const name = O.isSome(sent) && typeof sent.value === 'string' ? decoded(sent.value) : undefined
+  if (name === undefined) return 'unreadable'
+  // `*` is no name that a client may write
+  if (name !== '*' && Object.hasOwn(names, name)) return names[name] ?? []
+  return Object.hasOwn(names, '*') ? (names['*'] ?? []) : 'unlisted'
+}
+
+const encoded = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/
+
+// SEP-2243: a name that does not fit a header is written as `=?base64?...?=`
+const decoded = (value: string): string | undefined => {
+  const base64 = encoded.exec(value)?.[1]
+  if (base64 === undefined) return value === '' ? undefined : value
+  const bytes = Buffer.from(base64, 'base64')
+  return bytes.toString('base64') === base64 && isUtf8(bytes) ? bytes.toString('utf8') : undefined
+}
