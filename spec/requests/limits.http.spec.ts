@@ -74,7 +74,7 @@ describe('A-28 a key in the URL', () => {
   ])('A-28 is not stored by caches, and not sent on in Referer: %s', async (_what, key, status) => {
     const answer = await request(`GET /query?api_key=${key}`)
     expect(answer.status).toBe(status)
-    expect(valuesOf(answer, 'Referrer-Policy')).toEqual(['no-referrer'])
+    expect(valuesOf(answer, 'Referrer-Policy')).toEqual(['same-origin'])
     expect(JSON.stringify([answer.headers, answer.body])).not.toContain(key)
   })
 

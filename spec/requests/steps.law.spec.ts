@@ -283,6 +283,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   'passwords/StoredPassword.ts': 'a hash that the application keeps',
   'stores/sqlite.ts': 'an option',
   'testing/attacks.ts': 'what tests send',
+  'webhooks/schemes.ts': 'a secret, which is an option',
 }
 
 const src = `${repository}src/`

@@ -2,7 +2,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import * as E from 'fp-ts/lib/Either.js'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
-import { resetLink, type LinkOptions } from 'koa-with-auth/sign-in'
+import { linkPage, resetLink, type LinkMail, type LinkOptions } from 'koa-with-auth/sign-in'
+import Router from '@koa/router'
+import { withAuth } from 'koa-with-auth'
+import { running } from '../support/models/behavior.js'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { anna, expectAnonymousAt, expectUser } from '../support/sites/signedIn.js'
 import { pathOf, sendJson, signInSite } from '../support/sites/signInSite.js'
@@ -41,6 +44,24 @@ describeEveryOther((store) => {
       const pressed = await before.ask(pathOf(link), { method: 'POST' })
       expect(pressed.status).toBe(400)
       expect(site.hooks()).toBe(1)
+    })
+
+    it('a link carries no long path, and a path that comes twice is none', async () => {
+      const site = await signInSite(store)
+      const visitor = site.visitor()
+      const path = (length: number) => `/${'a'.repeat(length - 1)}`
+      for (const [returnTo, led] of [
+        [path(1000), path(1000)],
+        [path(1001), '/'],
+      ] as const) {
+        await sendJson(visitor, '/sign-in/mail', { ...ask, returnTo })
+        const { link } = await site.mail()
+        expect(link.length).toBeLessThan(2000)
+        expect((await visitor.ask(pathOf(link), { method: 'POST' })).body).toEqual({ returnTo: led })
+      }
+      await sendJson(visitor, '/sign-in/mail?returnTo=/a&returnTo=/b', { address: anna })
+      const { link } = await site.mail()
+      expect((await visitor.ask(pathOf(link), { method: 'POST' })).body).toEqual({ returnTo: '/' })
     })
 
     it('M1 a GET and a HEAD of the link use nothing up', async () => {
@@ -281,10 +302,27 @@ describeEveryOther((store) => {
   })
 
   describe('C-04 the page of a link', () => {
+    it('may depend on the request, and its form is of this origin for a browser without Sec-Fetch-Site', async () => {
+      const { ask: asked } = await running((app) => {
+        const page = linkPage((ctx) =>
+          ctx.acceptsLanguages('en', 'de') === 'de'
+            ? { title: 'Neues Passwort', button: 'Sichern', password: 'Passwort', language: 'de' }
+            : { title: 'New password', button: 'Save' },
+        )
+        app.use(new Router().get('/link', withAuth(null), page).routes())
+      })
+      const bodyFor = async (language: string) =>
+        String((await asked('/link', { headers: { 'Accept-Language': language } })).body)
+      expect(await bodyFor('de')).toMatch(/lang="de"[^]*Neues Passwort[^]*type="password"/)
+      expect(await bodyFor('en')).toMatch(/lang="en"(?![^]*type="password")[^]*Save/)
+      // Safe: what JavaScript may pass
+      expect(() => linkPage(((a: unknown, b: unknown) => [a, b]) as never)).toThrow(TypeError)
+    })
+
     it('M12 is not stored, sends no Referer, loads nothing, and escapes what it repeats', async () => {
       const site = await signInSite(store)
       const page = await site.visitor().ask('/sign-in/mail/link?handle=%22%3E%3Cscript%3E&key=%27x')
-      expect(page.headers).toMatchObject({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' })
+      expect(page.headers).toMatchObject({ 'cache-control': 'no-store', 'referrer-policy': 'same-origin' })
       expect(page.headers['content-security-policy']).toContain("default-src 'none'")
       expect(String(page.body)).not.toContain('<script')
       expect(String(page.body)).not.toMatch(/https?:|src=|href=/)
@@ -433,6 +471,37 @@ describe('a hook of a mail that fails', () => {
       expect(await warned({ accountOf: () => none as never, send: (mail) => sent.push(mail) })).toEqual([])
     }
     expect(sent).toEqual([])
+  })
+
+  it.each<readonly [string, (mail: LinkMail) => Error, string]>([
+    ['the address', ({ address }) => new Error(`550 <${address}> is unknown`), 'Error'],
+    ['the address, encoded', ({ address }) => new Error(`550 ${encodeURIComponent(address).toUpperCase()}`), 'Error'],
+    ['the name in the address', ({ address }) => new Error(`no mailbox ${address.split('@')[0]}`), 'Error'],
+    ['the link', ({ link }) => new Error(`554 refused: ${link}`), 'Error'],
+    [
+      'the link, quoted-printable',
+      ({ link }) => new Error(link.replaceAll('=', '=3D').replace(/.{40}/g, '$&=\r\n')),
+      'Error',
+    ],
+    ['the end of the link', ({ link }) => new Error(`...${link.slice(-60)}`), 'Error'],
+    [
+      'a code beside it',
+      ({ link }) => Object.assign(new TypeError(link), { code: 'EENVELOPE' }),
+      'TypeError EENVELOPE',
+    ],
+    [
+      'a line of its own',
+      () => new Error('550 no\r\n(node:1) Warning: forged\u2028'),
+      'Error: 550 no\\u{d}\\u{a}(node:1) Warning: forged\\u{2028}',
+    ],
+  ])('is a warning without what was passed to it: %s', async (_name, refusal, text) => {
+    for (const env of ['production', 'prod', 'development', undefined]) {
+      onTestFinished(() => void vi.unstubAllEnvs())
+      vi.stubEnv('NODE_ENV', env)
+      const warnings = await warned({ accountOf: account, send: (mail) => Promise.reject(refusal(mail)) })
+      const said = env === 'production' ? text.split(':')[0]! : text
+      expect(warnings).toEqual([[`resetLink: send failed: ${said}`, 'SignInWarning']])
+    }
   })
 
   it('in production its message is not written', async () => {

@@ -56,12 +56,30 @@ export const withCode = <E extends Error>(error: E, code: `ERR_${string}`): E =>
 
 /**
  * An error for a process warning. In production without its message, which can contain what the error is about: an address, a
- * statement of SQL.
+ * statement of SQL. Elsewhere without it if it has one of these secrets, in whatever letter case, encoding or line breaks. What
+ * could forge a line of a log is escaped.
  */
-export const errorInWords = (error: unknown): string => {
+export const errorInWords = (error: unknown, secrets: ReadonlyArray<string> = []): string => {
   if (!(error instanceof Error)) return 'not an Error'
   const code = 'code' in error && typeof error.code === 'string' ? `${error.name} ${error.code}` : error.name
-  return process.env['NODE_ENV'] === 'production' ? code : `${code}: ${error.message}`
+  const whole = process.env['NODE_ENV'] === 'production' ? code : `${code}: ${error.message}`
+  const said = [whole, code].find((text) => !secrets.some((secret) => tells(text, secret)))
+  return (said ?? 'an Error')
+    .slice(0, MAX_WORDS)
+    .replace(unprintable, (one) => `\\u{${one.charCodeAt(0).toString(16)}}`)
+}
+
+const MAX_WORDS = 1000
+const unprintable = /[\p{Cc}\p{Zl}\p{Zp}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
+
+// Letters and digits only, because mail programs and URLs put line breaks, escapes and separators in
+const bareOf = (text: string): string => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '')
+const withoutEscapes = (text: string): string => text.replace(/=\s+|%[\da-f]{2}|=[\da-f]{2}/gi, '')
+
+// The start of a long secret is enough, because a message may cut it
+const tells = (text: string, secret: string): boolean => {
+  const start = bareOf(secret).slice(0, 16)
+  return start !== '' && [text, withoutEscapes(text)].some((one) => bareOf(one).includes(start))
 }
 
 /** A moment by both clocks, in milliseconds. */

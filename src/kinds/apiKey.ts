@@ -66,7 +66,7 @@ const apiKey = (factory: string, location: KeyLocation) => {
 
 /**
  * A key in the query string, `?key=...`. Discouraged: URLs end up in logs, histories and the Referer header (ASVS
- * 14.2.1), so responses carry `Referrer-Policy: no-referrer`. Throws a TypeError for a name or hook that cannot work.
+ * 14.2.1), so responses carry `Referrer-Policy: same-origin`. Throws a TypeError for a name or hook that cannot work.
  *
  * @example
  * import { apiKeyQuery, constantTimeEqual } from 'koa-with-auth'

@@ -124,7 +124,7 @@ interface BothHeaders {
 export const guardHeadersOf = (description: Description): BothHeaders => {
   // A key in the URL must not be passed on in Referer
   const always: ReadonlyArray<HeaderLine> = readsQuery(description)
-    ? [{ name: 'referrer-policy', value: 'no-referrer' }]
+    ? [{ name: 'referrer-policy', value: 'same-origin' }]
     : []
   const withCacheControl = (value: string): GuardHeaders => ({
     description,

@@ -91,6 +91,8 @@ export interface Kind<Ask, Kept, Answer, P extends ProofGiven = ProofGiven, B ex
   readonly intents?: ReadonlyArray<Intent> | undefined
   /** The fields of an answer that another site posts. Such a POST is answered with 303 to a GET of the same path. */
   readonly posted?: ReadonlyArray<string> | undefined
+  /** The longest path that follows, in characters; a longer one is `/`. Default 2000. For a link in a mail, which carries it. */
+  readonly longestPath?: number | undefined
   /** Whether an answer that comes again, in the session that it made, leads where it led. Default `false`: `unknown`. */
   readonly leadsAgain?: boolean | undefined
   /** `false` for a kind that does everything in `check`, such as a registration: `finish` can do without a hook. Default `true`. */

@@ -33,7 +33,16 @@ import {
   type Form,
   type KindForm,
 } from './pages.js'
-import { applicationOf, browserFor, incomingOf, isRefused, sentPath, usedIn, type Application } from './request.js'
+import {
+  applicationOf,
+  browserFor,
+  incomingOf,
+  returnToIn,
+  isRefused,
+  sentPath,
+  usedIn,
+  type Application,
+} from './request.js'
 import { isUnanswered, leadTo, respondUnfinished } from './response.js'
 
 /** Throws a TypeError for what is no kind. */
@@ -83,7 +92,8 @@ const start = async <Ask, Kept>(
   const { ceremonies, host } = application
   const kind = usedIn(application, given)
   const browser = kind.bound === false ? '' : browserFor(ctx, host, kind.lifetime)
-  const returnTo = starting.returnTo ?? incoming.body['returnTo'] ?? incoming.query.get('returnTo')
+  const path = starting.returnTo ?? returnToIn(incoming.body, incoming.query)
+  const returnTo = typeof path === 'string' && path.length > (kind.longestPath ?? Infinity) ? '/' : path
   ctx.set('Cache-Control', 'no-store')
   return ceremonies.begin(kind, { incoming, browser, ...starting, returnTo })
 }
@@ -157,7 +167,7 @@ const kindForm = (kind: Pick<Beginner<never, never>, 'form'>): KindForm | undefi
   isGiven(kind, 'form') ? kind.form : undefined
 
 const beginForm = (ctx: Context, kind: string, fields: KindForm['begin'], typed: Incoming['body']): Form => {
-  const returnTo = localPath(typed['returnTo'] ?? new URLSearchParams(ctx.querystring).get('returnTo'))
+  const returnTo = localPath(returnToIn(typed, new URLSearchParams(ctx.querystring)))
   return fields === undefined || fields.length === 0
     ? { kind, fields: [], action: '/' }
     : { kind, fields: [hidden('returnTo', returnTo), ...filled(fields, typed)], action: sentPath(ctx) }

@@ -73,23 +73,34 @@ const membersOf = ({ method, body, query }: Incoming): Readonly<Record<string, u
 
 const TIMEOUT = 30_000
 
+type Calling = <A extends object>(hook: string, given: A) => A
+
 // What became of a mail must change no answer, neither by its content nor by its time. So nothing waits for it. `send` says
-// which hook it calls
-const sendLater = (where: string, timeout: number, send: (calling: (hook: string) => void) => unknown): void => {
+// which hook it calls, and with what, because a warning must not have that
+const sendLater = (where: string, timeout: number, send: (calling: Calling) => unknown): void => {
   let hook = 'send'
+  let secrets: ReadonlyArray<string> = []
   const failed = (why: string) => process.emitWarning(`${where}: ${hook} ${why}`, 'SignInWarning')
-  const calling = (name: string) => {
+  const calling: Calling = (name, given) => {
     hook = name
+    secrets = Object.values(given).flatMap((value: unknown) => (typeof value === 'string' ? partsOf(value) : []))
+    return given
   }
   setImmediate(() => {
     const timer = setTimeout(() => failed(`did not end within ${timeout} ms`), timeout)
     timer.unref()
     Promise.resolve()
       .then(() => send(calling))
-      .catch((error: unknown) => failed(`failed: ${errorInWords(error)}`))
+      .catch((error: unknown) => failed(`failed: ${errorInWords(error, secrets)}`))
       .finally(() => clearTimeout(timer))
   })
 }
+
+// An address and its name, a link and what it carries, a code. A shorter name says little, and is in many messages
+const partsOf = (value: string): ReadonlyArray<string> =>
+  [value, ...(value.includes('://') ? new URL(value).searchParams.values() : value.split('@', 1))].filter(
+    (part) => part.length > 3,
+  )
 
 // -------------------------------------------------------------------------------------
 // signing in
@@ -108,7 +119,7 @@ export interface SignInMail {
 export interface MailedOptions {
   /**
    * Sends the mail if the address has an account, and does nothing otherwise. It runs after the response, so neither its
-   * time nor its failure shows which addresses exist. A failure is a process warning without the address.
+   * time nor its failure shows which addresses exist. A failure is a process warning, without what was passed to it.
    */
   readonly send: (mail: SignInMail) => unknown
   /** The path of the link: a GET shows `linkPage`, a POST is `finish(mail, ...)`. */
@@ -124,6 +135,8 @@ export interface MailedOptions {
 }
 
 const MINUTE = 60_000
+// Mail programs cut links of more than 2,000 characters. A link has an address of at most 254, and a path, encrypted
+const LONGEST_PATH = 1000
 const TRIES = 3
 const DIGITS = 8
 
@@ -189,6 +202,7 @@ export const mailed = (
     name: named('mail', name),
     lifetime,
     tries: TRIES,
+    longestPath: LONGEST_PATH,
     form: { begin: [mailField], answer: [{ name: 'code', type: 'text', autocomplete: 'one-time-code' }], path },
     begin: (incoming, { origin, secret }, ask, signer) => {
       const address = mailAddress(ask ?? incoming.body['address'])
@@ -197,7 +211,8 @@ export const mailed = (
         kept: { address },
         send: (handle: string) => {
           const link = linkTo(origin, path, handle, signer.sign(linked(handle)))
-          sendLater('mailed', timeout, () => send({ address, link, code: codeFrom(secret(purpose)) }))
+          const code = codeFrom(secret(purpose))
+          sendLater('mailed', timeout, (calling) => send(calling('send', { address, link, code })))
           return { body: { handle } }
         },
       }
@@ -300,6 +315,7 @@ const linkKind = (intent: 'reset' | 'verify', options: LinkOptions): LinkKind =>
   return {
     name: named(intent, name),
     lifetime,
+    longestPath: LONGEST_PATH,
     bound: false,
     intents: [intent],
     form: { begin: [mailField], answer: intent === 'reset' ? [newPassword] : [], path },
@@ -310,12 +326,11 @@ const linkKind = (intent: 'reset' | 'verify', options: LinkOptions): LinkKind =>
         kept: { address },
         send: (handle: string) => {
           sendLater(where, timeout, async (calling) => {
-            calling('accountOf')
+            calling('accountOf', { address })
             const account = await found(address)
             if (account === undefined) return
-            calling('send')
             const key = signer.sign(linked(handle, account.stamp))
-            await send({ address, link: linkTo(origin, path, handle, key) })
+            await send(calling('send', { address, link: linkTo(origin, path, handle, key) }))
           })
           return { body: null }
         },

@@ -1,6 +1,6 @@
 /**
  * Pages of ceremonies, for browsers that ask for one: those that the application makes of data, or plain ones. A plain page works
- * without scripts, is not stored, sends no Referer, cannot be framed, and loads nothing.
+ * without scripts, is not stored, sends no Referer to other sites, cannot be framed, and loads nothing.
  */
 import type { Context } from 'koa'
 import type { AuthError } from '../core/AuthError.js'
@@ -65,7 +65,7 @@ export const respondPage = async (
     throw new TypeError('sessions(app, { pages }): it must return HTML as a string, or undefined after ctx.render')
   } else if (isBlank(ctx)) otherwise()
   if (ctx.status < 300 || ctx.status >= 400) ctx.status = status
-  ctx.set({ 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' })
+  ctx.set({ 'Cache-Control': 'no-store', 'Referrer-Policy': hasForm(page) ? 'same-origin' : 'no-referrer' })
   for (const [name, value] of Object.entries(headers)) ctx.set(name, [value].flat())
 }
 
@@ -124,6 +124,7 @@ interface PlainPage {
   readonly labelOf?: ((field: PageField) => string) | undefined
 }
 
+// With `no-referrer`, its POST would have `Origin: null`, so a browser without Sec-Fetch-Site would look like another site
 const hasForm = ({ step, fields, handle }: Page): boolean =>
   step !== 'done' && (fields.length > 0 || handle !== undefined)
 
@@ -197,7 +198,6 @@ const plain = (ctx: Context, page: Page): string => {
 export const respondHtml = (ctx: Context, allowed: string, html: string): void => {
   ctx.set({
     'Cache-Control': 'no-store',
-    'Referrer-Policy': 'no-referrer',
     'X-Content-Type-Options': 'nosniff',
     'Content-Security-Policy': `default-src 'none'; ${allowed}; frame-ancestors 'none'; base-uri 'none'`,
   })

@@ -32,7 +32,7 @@ import { caught, usualLimiters } from './guessing.js'
 import { localPath, type Incoming } from './Kind.js'
 import { lifetimeChecks, lifetimesFor, type LifetimeOptions } from './Lifetimes.js'
 import { familyOf, filled, hidden, isNavigation, respondPage, type Form } from './pages.js'
-import { applicationOf, incomingOf, isRefused, sentPath, usedIn, type Application } from './request.js'
+import { applicationOf, incomingOf, isRefused, sentPath, usedIn, type Application, returnToIn } from './request.js'
 import { leadTo, respondUnfinished } from './response.js'
 import { finishing } from './signIn.js'
 
@@ -167,7 +167,7 @@ export const passwordSignIn = <U extends object>(options: PasswordSignInOptions<
     ...(hasChoice ? [{ name: named.remember, type: 'checkbox', autocomplete: 'off' } as const] : []),
   ]
   const returnToOf = ({ body, query }: Pick<Incoming, 'body' | 'query'>) =>
-    localPath(body[named.returnTo] ?? query.get(named.returnTo))
+    localPath(returnToIn(body, query, named.returnTo))
   const formNow = (ctx: Context, body: Incoming['body'] = {}): Form => ({
     kind: 'password',
     action: sentPath(ctx),

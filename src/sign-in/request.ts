@@ -73,6 +73,7 @@ const optional = Object.keys({
   bound: true,
   intents: true,
   posted: true,
+  longestPath: true,
   leadsAgain: true,
   needsHook: true,
   form: true,
@@ -213,6 +214,12 @@ export const incomingOf = async (ctx: Context, role: 'begin' | 'finish'): Promis
     principal: ownField(ctx.request, 'auth'),
     address: clientAddress(ctx.request),
   }
+}
+
+/** The path that a request says, in its body or else in its query. One that comes twice is none. */
+export const returnToIn = (body: Members, query: URLSearchParams, name = 'returnTo'): unknown => {
+  const [path, ...more] = query.getAll(name)
+  return body[name] ?? (more.length > 0 ? undefined : path)
 }
 
 // The status if it cannot be read

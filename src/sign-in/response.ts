@@ -1,12 +1,12 @@
 /**
- * How ceremonies are answered: a failure by the error mapper, a redirect, and pages. No page is stored, sends a Referer,
- * can be framed, or loads anything.
+ * How ceremonies are answered: a failure by the error mapper, a redirect, and pages. No page is stored, sends a Referer to
+ * another site, can be framed, or loads anything.
  */
 import { createHash } from 'node:crypto'
 import type { Context, Middleware } from 'koa'
 import type { AuthError } from '../core/AuthError.js'
 import { settingsOf } from '../core/Exchange.js'
-import { checkOptions, declareFactory, isGiven, maybe, nonEmpty, type Checks } from '../core/options.js'
+import { checkHook, checkOptions, declareFactory, isGiven, maybe, nonEmpty, type Checks } from '../core/options.js'
 import { respondFailure } from '../koa/respond.js'
 import { guardHeadersOf } from '../koa/responseHeaders.js'
 import type { Page } from '../sessions/Page.js'
@@ -119,6 +119,8 @@ export interface LinkPageOptions {
   readonly button: string
   /** Whether it asks for a new password, which is sent as `password`; its label. */
   readonly password?: string | undefined
+  /** The language of these texts, such as `de`. Default `en`. */
+  readonly language?: string | undefined
 }
 
 const linkPageChecks: Checks<LinkPageOptions> = {
@@ -126,13 +128,15 @@ const linkPageChecks: Checks<LinkPageOptions> = {
   text: maybe(nonEmpty),
   button: nonEmpty,
   password: maybe(nonEmpty),
+  language: maybe(nonEmpty),
 }
 
 /**
  * Middleware for the GET of a link: a page with one form, which sends the link by POST. It changes nothing, so a program
- * that opens the links of mails uses nothing up. The page is not stored, sends no Referer, loads nothing, and works
+ * that opens the links of mails uses nothing up. The page is not stored, sends no Referer to other sites, loads nothing, and works
  * without scripts. Of a kind, such as `linkPage(reset)`, it is a page of `sessions(app, { pages })`, or a plain one in the language of
- * the request. With texts, it is in English, and says these.
+ * the request. With texts, or a function of the
+ * context that returns them, it says these.
  *
  * @example
  * import { linkPage } from 'koa-with-auth/sign-in'
@@ -140,14 +144,18 @@ const linkPageChecks: Checks<LinkPageOptions> = {
  * const page = linkPage({ title: 'New password', button: 'Save', password: 'New password' })
  */
 export const linkPage = (
-  given: LinkPageOptions | Pick<Kind<never, never, never>, 'name' | 'form' | 'read'>,
+  given:
+    LinkPageOptions | ((ctx: Context) => LinkPageOptions) | Pick<Kind<never, never, never>, 'name' | 'form' | 'read'>,
 ): Middleware => {
-  const isKind = 'read' in given
+  const isKind = typeof given === 'object' && 'read' in given
   // a link needs no code
   const asked = isKind && isGiven(given, 'form') ? (given.form?.answer ?? []).filter(({ name }) => name !== 'code') : []
-  const texts = isKind ? undefined : checkOptions('linkPage', given, linkPageChecks)
-  const fields = texts?.password === undefined ? asked : [newPassword]
+  const checked = (options: LinkPageOptions) => checkOptions('linkPage', options, linkPageChecks)
+  if (typeof given === 'function') checkHook('linkPage', given, 1)
+  const same = isKind || typeof given === 'function' ? undefined : checked(given)
   return (ctx) => {
+    const texts = typeof given === 'function' ? checked(given(ctx)) : same
+    const fields = texts?.password === undefined ? asked : [newPassword]
     const query = new URLSearchParams(ctx.querystring)
     const page: Page = {
       kind: isKind ? familyOf(given) : 'link',

@@ -138,10 +138,10 @@ describe('authenticated responses', () => {
     ])
   })
 
-  test('A-28 responses of an operation with a query key have Referrer-Policy: no-referrer', async () => {
+  test('A-28 responses of an operation with a query key have Referrer-Policy: same-origin', async () => {
     const { ask } = await handling(withAuth([token, apiKeyQuery({ authenticate })]), write)
     for (const answer of [await ask('/x?key=t'), await ask('/x?key=bad'), await ask()]) {
-      expect(answer.headers['referrer-policy']).toBe('no-referrer')
+      expect(answer.headers['referrer-policy']).toBe('same-origin')
     }
   })
 })
