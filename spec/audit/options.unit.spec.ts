@@ -282,7 +282,7 @@ describe('every option of a kind or condition', () => {
   })
 })
 
-describe('T10 what is inside of an option', () => {
+describe('what is inside of an option', () => {
   const token = (more: object) => lineOf(kinds['jwt.httpJwt']!.guard(more))
   it.each<[string, object, object]>([
     ['the origin of proofs', dpop({}), dpop({ origin: 'https://evil.example' })],

@@ -89,12 +89,8 @@ export const relate = (first: RoutedPath, second: RoutedPath): Relation => {
   return {
     overlap: isSame || example !== undefined ? 'yes' : 'unknown',
     ...(example !== undefined && { example }),
-    // a path without captures is compared with a RegExp without regard to spelling
-    isSubset: isSame || (outside === false && second.isExact) || (isTriedYes && first.isLiteral),
-    isSuperset:
-      isSame ||
-      (beyond === false && first.isExact) ||
-      (isTriedYes && second.isLiteral && !second.samples.some(aloneIn(second, first))),
+    isSubset: isSame || (outside === false && second.isExact) || isWithin(first, second),
+    isSuperset: isSame || (beyond === false && first.isExact) || isWithin(second, first),
     hasPathsOfItsOwn: typeof beyond === 'string' || [...samples, ...longer].some(aloneIn(second, first)),
   }
 }
@@ -103,6 +99,28 @@ const aloneIn =
   (one: RoutedPath, other: RoutedPath) =>
   (path: string): boolean =>
     one.matches(path) && !other.matches(path)
+
+// A path without captures has a few texts, and is tried in all of them, in every letter case that its router takes for the same
+const isWithin = (one: RoutedPath, other: RoutedPath): boolean =>
+  one.isLiteral && one.texts.every((text) => spellingsOf(text, one, other)?.every(other.matches) === true)
+
+// More letters have too many cases to try. A RegExp with the flag i takes all cases for the same
+const MAX_LETTERS = 10
+
+const spellingsOf = (
+  text: string,
+  { isSensitive }: RoutedPath,
+  { regexp }: RoutedPath,
+): ReadonlyArray<string> | undefined => {
+  const { flags, source } = regexp
+  if (isSensitive || (flags.includes('i') && !/[uv]/.test(flags) && !/\(\?[ims]*-/.test(source))) return [text]
+  if (/[^\0-\x7f]/.test(text) || text.replace(/[^a-z]/gi, '').length > MAX_LETTERS) return undefined
+  return [...text].reduce<ReadonlyArray<string>>(
+    (all, char) =>
+      all.flatMap((before) => [...new Set([char.toLowerCase(), char.toUpperCase()])].map((one) => before + one)),
+    [''],
+  )
+}
 
 // A path without captures is tried in all its spellings, except for letter case
 const areTriedApart = (one: RoutedPath, other: RoutedPath): boolean =>
