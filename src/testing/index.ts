@@ -30,6 +30,9 @@ export {
 export { mockRequest } from './requests.js'
 export { signedRequest, type SigningOptions } from './signedRequest.js'
 
+// tokens
+export { testIssuer, type TestIssuer } from './testIssuer.js'
+
 // passkeys
 export {
   softwareAuthenticator,
