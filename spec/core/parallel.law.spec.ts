@@ -19,7 +19,7 @@ import {
   type Raised,
   type Visit,
 } from '../support/models/parallelRuns.js'
-import { samples } from '../support/runs/samples.js'
+import { hasFewCases, samples } from '../support/runs/samples.js'
 import { maxAges } from '../support/models/world.js'
 
 const TREES = samples(1500)
@@ -176,6 +176,7 @@ describe('parallel requests', () => {
   it('get only what their own credentials were accepted for, in time, and each gets a result', async () => {
     await fc.assert(fc.asyncProperty(keepingTree, events, answers, play), { numRuns: TREES })
     // Each of these occurred often
+    if (hasFewCases) return
     for (const [name, times] of Object.entries(seen)) expect(times, name).toBeGreaterThan(10)
   })
 })

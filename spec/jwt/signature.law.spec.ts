@@ -15,7 +15,7 @@ import { compactVerify, createLocalJWKSet, type JWK } from 'jose'
 import { describe, expect, it } from 'vitest'
 import { readCompact } from '../../src/jwt/claims.js'
 import { checkSignature, parseJwks, oneKey, usableKeys } from '../../src/jwt/signature.js'
-import { samples } from '../support/runs/samples.js'
+import { hasFewCases, samples } from '../support/runs/samples.js'
 
 const SECRET = Buffer.alloc(64, 7)
 
@@ -210,6 +210,7 @@ describe('the signature of a token', () => {
         ),
         { numRuns: RUNS },
       )
+      if (hasFewCases) return
       expect(met.accepted).toBeGreaterThan(RUNS / 50)
       expect(met.refused).toBeGreaterThan(RUNS / 50)
     },

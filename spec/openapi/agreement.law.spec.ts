@@ -7,7 +7,7 @@ import type { SecurityScheme } from 'koa-with-auth'
 import { openApi } from 'koa-with-auth/openapi'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { calls, describedApp, type DescribedApp } from '../support/sites/describedApps.js'
-import { samples } from '../support/runs/samples.js'
+import { hasFewCases, samples } from '../support/runs/samples.js'
 import { placeOf, type Kind } from '../support/models/sentKinds.js'
 
 // One server and one connection for all applications
@@ -178,6 +178,7 @@ describe('the document and the guards agree', () => {
   })
 
   it('every kind of operation was tried', () => {
+    if (hasFewCases) return
     expect(seen.applications).toBeGreaterThanOrEqual(APPLICATIONS * 0.8)
     for (const count of Object.values(seen)) expect(count).toBeGreaterThan(APPLICATIONS / 5)
   })

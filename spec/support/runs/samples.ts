@@ -7,8 +7,11 @@ const cases = process.env['CASES']
 /** Whether all cases are tried. */
 export const hasAllCases = cases === 'all'
 
+/** Whether so few are tried that not every outcome occurs. */
+export const hasFewCases = cases === 'few'
+
 /** The number of cases: all in the slow tier, and a part of them, such as a third, in the first one. */
 export const samples = (all: number, part = Math.ceil(all / 3)): number => {
   if (hasAllCases) return all
-  return cases === 'few' ? Math.ceil(part / 5) : part
+  return hasFewCases ? Math.ceil(part / 5) : part
 }
