@@ -280,7 +280,7 @@ describe('the signature of a token', () => {
     expect([await accepts(token, keys), await joseAccepts(token, keys, 'ES256')]).toStrictEqual([false, true])
   })
 
-  it('of a key that takes longer than half a millisecond is checked on the thread pool', async () => {
+  it('of a slow key is checked on the thread pool, from the first one on', async () => {
     // With an exponent as long as the modulus, a check takes as long as a signature
     const { n, d } = big.privateKey.export({ format: 'jwk' })
     const slow = parseJwks({ keys: [{ kty: 'RSA', n, e: d }] })
@@ -288,8 +288,8 @@ describe('the signature of a token', () => {
     const input = `${part({ alg: 'RS256' })}.${part({})}`
     const compact = readCompact(`${input}.${signedBytes('RS256', input, big.privateKey).toString('base64url')}`)!
     const isLate = (keys: typeof slow) => checkSignature(compact, keys) instanceof Promise
-    expect([1, 2, 3, 4].map(() => isLate(slow))).toStrictEqual([false, false, false, true])
-    expect([1, 2, 3, 4].map(() => isLate(quick))).toStrictEqual([false, false, false, false])
+    expect([1, 2].map(() => isLate(slow))).toStrictEqual([true, true])
+    expect([1, 2].map(() => isLate(quick))).toStrictEqual([false, false])
   })
 
   it('of a token without a `kid` is tried with every key that fits, most of them on the thread pool', async () => {
