@@ -124,6 +124,8 @@ export interface Leaf extends LeafNotes {
   readonly exposesChallenges?: (request: Request) => boolean
   /** Request fields that it reads beside that of its scheme. */
   readonly reads?: ReadonlyArray<string>
+  /** Header fields beside that of its scheme that OpenAPI lists as parameters. */
+  readonly headers?: ReadonlyArray<string>
   /** Who sends such requests, if they are deliveries of webhooks. OpenAPI lists their operations as `webhooks`. */
   readonly sender?: string
   /** Fields of every response of the operation, such as a nonce for the next request. */

@@ -16,6 +16,12 @@ export const functionName = (f: Function): string => {
   return name === '' ? `function ${digestOf(f)}` : name
 }
 
+/** The name of a function, and a digest of its text: another function of the same name has other words. */
+export const nameAndDigest = (f: Function): string => {
+  const name = functionName(f)
+  return name.includes(digestOf(f)) ? name : `${name} ${digestOf(f)}`
+}
+
 /** A digest of the text of a function. */
 export const digestOf = (f: Function): string => hash('sha256', Function.prototype.toString.call(f), 'hex').slice(0, 12)
 

@@ -27,7 +27,16 @@ import { checkRouter, type Layer } from '../koa/router.js'
 import { withoutExtensions } from './operation.js'
 import type { PathTemplate } from './paths.js'
 import { documentedIn, type DocumentedOperation, type Routed, type Undescribed } from './routes.js'
-import { copied, failureComponents, failuresOf, requestBodyOf, responsesOf, securitySchemesOf } from './security.js'
+import {
+  copied,
+  failureComponents,
+  failuresOf,
+  headersOf,
+  sendersOf,
+  requestBodyOf,
+  responsesOf,
+  securitySchemesOf,
+} from './security.js'
 
 /** The API as a whole. Names that begin with `x-` go into the document unchanged. */
 export interface OpenApiOptions extends OrUndefined<Omit<OpenAPIV3_1.InfoObject, 'title' | 'version'>> {
@@ -152,9 +161,15 @@ const documentOf = <S, C>(router: Routed<S, C>, options: OpenApiOptions, request
   for (const route of routes) checkPathParameters(route, resolve)
 
   const paths: Record<string, Record<string, OpenAPIV3_1.OperationObject>> = {}
+  const webhooks: Record<string, OpenAPIV3_1.PathItemObject> = {}
   for (const operation of operations) {
     const { path, method } = operation
     paths[path] = { ...paths[path], [method]: objectOf(operation, resolve) }
+    for (const sender of sendersOf(operation.route.security.description)) {
+      // JSON Pointer (RFC 6901 §3)
+      const pointer = path.replaceAll('~', '~0').replaceAll('/', '~1')
+      webhooks[`${sender} ${path}`] = { $ref: `#/paths/${encodeURI(pointer)}` }
+    }
   }
   const written = Object.values(paths).flatMap((item) => Object.values(item))
   const components = componentsOf(
@@ -171,6 +186,7 @@ const documentOf = <S, C>(router: Routed<S, C>, options: OpenApiOptions, request
     info: infoOf(options),
     ...rootOf(options),
     paths,
+    ...(Object.keys(webhooks).length > 0 && { webhooks }),
     ...(Object.keys(components).length > 0 && { components }),
     ...(undescribed.length > 0 && { 'x-undescribed': undescribed }),
   }
@@ -207,7 +223,12 @@ const objectOf = (
   } = route.described
   const { description, requirements, remark } = route.security
   const said = [text, remark].filter((part) => part !== undefined && part !== '')
-  const parameters = parametersOf({ own: template.parameters, names }, declared, resolve)
+  const isDeclared = ({ name }: OpenAPIV3_1.ParameterObject): boolean =>
+    declared.map(resolve).some((one) => one?.in === 'header' && one.name.toLowerCase() === name.toLowerCase())
+  const parameters = [
+    ...parametersOf({ own: template.parameters, names }, declared, resolve),
+    ...headersOf(description).filter((one) => !isDeclared(one)),
+  ]
   const demanded = requestBodyOf(description, method)
   return {
     ...(demanded !== undefined && { requestBody: demanded }),

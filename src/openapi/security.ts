@@ -256,6 +256,25 @@ export const requestBodyOf = (
   }
 }
 
+/**
+ * The header fields that an operation's guard reads beside those of its schemes, such as the time of a webhook. One that each
+ * alternative reads is required.
+ */
+export const headersOf = (description: Description | undefined): ReadonlyArray<OpenAPIV3_1.ParameterObject> => {
+  if (description === undefined) return []
+  const each = alternativesOf(description).map(({ demands }) => demands.flatMap(({ leaf }) => leaf.headers ?? []))
+  return [...new Set(each.flat())].map((name) => ({
+    name,
+    in: 'header',
+    required: each.every((names) => names.includes(name)),
+    schema: { type: 'string' },
+  }))
+}
+
+/** Who sends the requests of an operation, if they are deliveries of webhooks. */
+export const sendersOf = (description: Description | undefined): ReadonlyArray<string> =>
+  description === undefined ? [] : leaves(description).flatMap(({ sender }) => (sender === undefined ? [] : [sender]))
+
 type Responses = OpenAPIV3_1.ResponsesObject
 
 const names = { 401: 'Unauthorized', 403: 'Forbidden', 429: 'TooManyRequests', 503: 'ServiceUnavailable' } as const

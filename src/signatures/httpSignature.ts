@@ -6,7 +6,7 @@ import { authenticator, decideOf, make, readerOf, type Authenticator } from '../
 import * as Challenge from '../core/Challenge.js'
 import { documentation, documented, leaves, noted, type Description } from '../core/Description.js'
 import type { Spent } from '../core/Spent.js'
-import { functionName } from '../core/functionName.js'
+import { nameAndDigest } from '../core/functionName.js'
 import {
   checkOptions,
   credential,
@@ -204,9 +204,9 @@ export const httpSignature = <O>(options: HttpSignatureOptions<O>): Authenticato
         `covers ${(components ?? [...usual, 'content-digest of a body']).join(' ')}`,
         ...(tag === undefined ? [] : [`tag ${tag}`]),
         `algorithms ${allowed.join(' ')}`,
-        `keys by ${functionName(keyOf)}`,
+        `keys by ${nameAndDigest(keyOf)}`,
       ],
-      functions: [[functionName(keyOf), keyOf]],
+      functions: [[nameAndDigest(keyOf), keyOf]],
     },
   )
 }
@@ -247,7 +247,7 @@ export const signatureKind = <K, P>(
   const [leaf = kind.description] = leaves(kind.description)
   const fields = ['signature-input', ...reads]
   const description: Description = noted(
-    { ...leaf, reads: [...new Set(fields)] },
+    { ...leaf, reads: [...new Set(fields)], headers: fields.filter((name) => name !== 'content-digest') },
     {
       wrappers: [
         `signed for ${rules.origin.origin}`,

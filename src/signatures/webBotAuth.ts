@@ -11,7 +11,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Authenticator } from '../core/Authenticator.js'
 import { fromHeader } from '../core/RequestFields.js'
 import type { Spent } from '../core/Spent.js'
-import { functionName } from '../core/functionName.js'
+import { nameAndDigest } from '../core/functionName.js'
 import { checkHook, checkOptions, declareFactory, maybe, positive, unchecked } from '../core/options.js'
 import { MAX_BODY } from '../webhooks/rawBody.js'
 import { directories, WELL_KNOWN, type fetchDirectory, type DirectoryOptions } from './directory.js'
@@ -162,10 +162,10 @@ export const webBotAuthOver = (
       reads: ['signature-agent'],
       words: [
         'web-bot-auth',
-        typeof agents === 'function' ? `agents by ${functionName(agents)}` : `of ${[...agents].sort().join(' ')}`,
+        typeof agents === 'function' ? `agents by ${nameAndDigest(agents)}` : `of ${[...agents].sort().join(' ')}`,
         `directory ${directory.timeout} ms ${directory.maxAge} ms ${directory.maxLength}`,
       ],
-      functions: typeof agents === 'function' ? [[functionName(agents), agents]] : [],
+      functions: typeof agents === 'function' ? [[nameAndDigest(agents), agents]] : [],
     },
   )
 }

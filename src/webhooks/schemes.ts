@@ -61,6 +61,8 @@ export interface WebhookKey {
 export interface WebhookScheme extends WebhookSchemeOptions {
   /** Its name, for the audit. */
   readonly name: string
+  /** What OpenAPI calls the sender. */
+  readonly sender: string
   /** Other headers that it reads. */
   readonly reads: ReadonlyArray<string>
   /** Whether it signs a time; `undefined` if that is not known. */
@@ -147,6 +149,7 @@ const joined = (content: Content): Buffer =>
 
 const standard = (name: string, prefix: string): WebhookScheme => ({
   name,
+  sender: name,
   header: `${prefix}-Signature`,
   reads: [`${prefix}-Id`, `${prefix}-Timestamp`],
   encoding: 'base64',
@@ -182,6 +185,7 @@ export const svix: WebhookScheme = standard('svix', 'Svix')
 /** GitHub: `X-Hub-Signature-256: sha256=` and hexadecimal digits, of the body. It signs no time and no id. */
 export const github: WebhookScheme = {
   name: 'github',
+  sender: 'github',
   header: 'X-Hub-Signature-256',
   reads: [],
   encoding: 'hex',
@@ -194,6 +198,7 @@ export const github: WebhookScheme = {
 /** Stripe: `Stripe-Signature: t=1492774577,v1=...`, of the time and the body. The secret of an endpoint begins with `whsec_`. */
 export const stripe: WebhookScheme = {
   name: 'stripe',
+  sender: 'stripe',
   header: 'Stripe-Signature',
   reads: [],
   encoding: 'hex',
@@ -214,6 +219,7 @@ export const stripe: WebhookScheme = {
 /** Slack: `X-Slack-Signature: v0=` and hexadecimal digits, of `v0`, the time and the body. The secret is the signing secret. */
 export const slack: WebhookScheme = {
   name: 'slack',
+  sender: 'slack',
   header: 'X-Slack-Signature',
   reads: ['X-Slack-Request-Timestamp'],
   encoding: 'hex',
@@ -229,6 +235,7 @@ export const slack: WebhookScheme = {
 /** Shopify: `X-Shopify-Hmac-Sha256`, base64 of the body. The secret is the client secret of the application. */
 export const shopify: WebhookScheme = {
   name: 'shopify',
+  sender: 'shopify',
   header: 'X-Shopify-Hmac-Sha256',
   reads: [],
   encoding: 'base64',
@@ -270,6 +277,7 @@ export const webhookScheme = (options: WebhookSchemeOptions): WebhookScheme => {
     ...given,
     // the functions decide what a signature is about, so the policy file shows when they change
     name: `scheme ${given.encoding} ${digestOf(given.read)} ${digestOf(given.content)}`,
+    sender: 'webhook',
     reads: [],
     isTimed: undefined,
     keyOf: textKey(given.encoding),

@@ -21,7 +21,7 @@ import { documentation, documented, leaves, noted } from '../core/Description.js
 import { fromHeader } from '../core/RequestFields.js'
 import type { ReleasableSpent } from '../core/Spent.js'
 import { deepFreeze } from '../core/data.js'
-import { functionName } from '../core/functionName.js'
+import { nameAndDigest } from '../core/functionName.js'
 import {
   checkHook,
   checkOptions,
@@ -178,18 +178,18 @@ export const webhook = (options: WebhookOptions): Authenticator<Webhook> => {
   })
   const [leaf = kind.description] = leaves(kind.description)
   const description = noted(
-    { ...leaf, reads: scheme.reads, sender: scheme.name },
+    { ...leaf, reads: scheme.reads, headers: scheme.reads, sender: scheme.sender },
     {
       wrappers: [
         `webhook ${scheme.name}`,
         typeof secrets === 'function'
-          ? `secrets by ${functionName(secrets)}`
+          ? `secrets by ${nameAndDigest(secrets)}`
           : `${secretsIn('', secrets).length} secrets`,
         ...(scheme.isTimed === false ? [] : [`tolerance ${tolerance} ms`]),
         `maxLength ${maxLength}`,
         ...(spent === undefined ? [] : ['counted once']),
       ],
-      ...(typeof secrets === 'function' && { functions: [[functionName(secrets), secrets]] }),
+      ...(typeof secrets === 'function' && { functions: [[nameAndDigest(secrets), secrets]] }),
     },
   )
   const reading = readerOf(kind)

@@ -1,0 +1,167 @@
+/** What the audit, the policy file and OpenAPI say about deliveries and signed requests: every option changes the line. */
+import Router from '@koa/router'
+import type { Authenticator } from 'koa-with-auth'
+import { optional, remembered, withAuth } from 'koa-with-auth'
+import { audit } from 'koa-with-auth/audit'
+import { openApi } from 'koa-with-auth/openapi'
+import { memoryStore } from 'koa-with-auth/sessions'
+import { spentOver } from 'koa-with-auth/sign-in'
+import { httpSignature, webBotAuth } from 'koa-with-auth/signatures'
+import { github, slack, standardWebhooks, stripe, webhook, webhookScheme } from 'koa-with-auth/webhooks'
+import { describe, expect, it } from 'vitest'
+import { linesOf, textOf } from '../../src/audit/policy.js'
+import { invalidIn } from '../support/papers/openapiTools.js'
+
+const routerOf = (a: Authenticator<unknown>) => {
+  const router = new Router()
+  router.post('/hooks/:name', withAuth(a), (ctx) => void (ctx.status = 204))
+  return router
+}
+const lineOf = (a: Authenticator<unknown>): string =>
+  linesOf(audit(routerOf(a)))
+    .map(textOf)
+    .join('\n')
+
+const spent = spentOver(memoryStore())
+const secretsOfTenant = () => 's'
+const readAcme = (value: string) => ({ signatures: [value] })
+const acme = { header: 'X-Acme', encoding: 'hex', read: readAcme } as const
+
+const hook = { scheme: stripe, secrets: 's' }
+const hooks = {
+  plain: webhook(hook),
+  'another scheme': webhook({ ...hook, scheme: slack }),
+  'two secrets': webhook({ ...hook, secrets: ['s', 't'] }),
+  'secrets by a function': webhook({ ...hook, secrets: secretsOfTenant }),
+  tolerance: webhook({ ...hook, tolerance: 60_000 }),
+  maxLength: webhook({ ...hook, maxLength: 1000 }),
+  spent: webhook({ ...hook, spent }),
+  'a name': webhook({ ...hook, schemeName: 'billing' }),
+  'an own scheme': webhook({ ...hook, scheme: webhookScheme({ ...acme, content: ({ body }) => body }) }),
+  'an own scheme that signs something else': webhook({
+    ...hook,
+    scheme: webhookScheme({ ...acme, content: () => 'constant' }),
+  }),
+}
+
+const keyOf = () => undefined
+const signature = { origin: 'https://api.example', keyOf }
+const agent = { origin: 'https://api.example', agents: ['https://a.example'] }
+const signatures = {
+  plain: httpSignature(signature),
+  origin: httpSignature({ ...signature, origin: 'https://other.example' }),
+  keyOf: httpSignature({ ...signature, keyOf: () => null }),
+  components: httpSignature({ ...signature, components: ['@method'] }),
+  tag: httpSignature({ ...signature, tag: 'a' }),
+  maxAge: httpSignature({ ...signature, maxAge: 1000 }),
+  maxLength: httpSignature({ ...signature, maxLength: 1000 }),
+  algorithms: httpSignature({ ...signature, algorithms: ['ed25519'] }),
+  spent: httpSignature({ ...signature, spent }),
+  'web bot auth': webBotAuth(agent),
+  agents: webBotAuth({ ...agent, agents: ['https://b.example'] }),
+  'agents by a function': webBotAuth({ ...agent, agents: () => true }),
+  'agents, spent': webBotAuth({ ...agent, spent }),
+  directory: webBotAuth({ ...agent, directory: { maxAge: 1000 } }),
+  'directory, timeout': webBotAuth({ ...agent, directory: { timeout: 1000 } }),
+  'directory, maxLength': webBotAuth({ ...agent, directory: { maxLength: 1000 } }),
+}
+
+describe.each([
+  ['webhook', hooks],
+  ['signatures', signatures],
+])('the policy file, %s', (_name, kinds: Readonly<Record<string, Authenticator<unknown>>>) => {
+  it('has another line for each option', () => {
+    const lines = Object.entries(kinds).map(([name, kind]) => [name, lineOf(kind)] as const)
+    const byLine = new Map(lines.map(([name, line]) => [line, name]))
+    expect(lines.filter(([name, line]) => byLine.get(line) !== name)).toStrictEqual([])
+    expect(lines.every(([, line]) => line.split('\n').length === 1)).toBe(true)
+  })
+
+  it('has the same line for the same options, and no secret', () => {
+    expect(lineOf(webhook({ ...hook }))).toBe(lineOf(hooks.plain))
+    expect(lineOf(httpSignature({ ...signature }))).toBe(lineOf(signatures.plain))
+    const secret = 'a-secret-that-is-not-printed'
+    expect(lineOf(webhook({ scheme: github, secrets: secret }))).not.toContain(secret)
+  })
+})
+
+describe('OpenAPI', () => {
+  const options = { title: 'Hooks', version: '1' }
+
+  it('lists the headers of a webhook, its scheme, and what is received', async () => {
+    const secret = `whsec_${Buffer.from('secret').toString('base64')}`
+    const document = openApi(routerOf(webhook({ scheme: standardWebhooks, secrets: secret })), options)
+    const operation = document.paths['/hooks/{name}']?.post
+    expect(operation?.security).toStrictEqual(
+      [{ apiKeyHeader_Webhook_2dSignature: [] }].map(() => operation?.security?.[0]),
+    )
+    expect(document.components?.securitySchemes).toMatchObject({
+      [Object.keys(operation?.security?.[0] ?? {})[0] ?? '']: {
+        type: 'apiKey',
+        in: 'header',
+        name: 'Webhook-Signature',
+      },
+    })
+    const header = (name: string) => ({ name, in: 'header', required: true, schema: { type: 'string' } })
+    expect(operation?.parameters?.slice(1)).toStrictEqual([header('Webhook-Id'), header('Webhook-Timestamp')])
+    expect(document.webhooks).toStrictEqual({
+      'standardWebhooks /hooks/{name}': { $ref: '#/paths/~1hooks~1%7Bname%7D' },
+    })
+    expect(await invalidIn(document)).toBeUndefined()
+  })
+
+  it('lists headers that not each alternative needs as optional', () => {
+    const document = openApi(routerOf(optional(webhook({ scheme: slack, secrets: 's' }))), options)
+    expect(document.paths['/hooks/{name}']?.post?.parameters?.[1]).toMatchObject({ required: false })
+  })
+
+  it('lists Signature-Input and Signature-Agent of signed requests, which are no webhooks', async () => {
+    const document = openApi(routerOf(webBotAuth(agent)), options)
+    const names = document.paths['/hooks/{name}']?.post?.parameters?.map((one) => ('name' in one ? one.name : ''))
+    expect(names).toStrictEqual(['name', 'signature-input', 'signature-agent'])
+    expect(document.webhooks).toBeUndefined()
+    expect(await invalidIn(document)).toBeUndefined()
+  })
+})
+
+it('nothing is remembered, because a signature is about one request', () => {
+  const kinds: ReadonlyArray<Authenticator<unknown>> = [hooks.plain, signatures.plain, signatures['web bot auth']]
+  for (const kind of kinds) {
+    expect(() => remembered({ maxAge: 1000 })(kind)).toThrow('must be verified for each')
+  }
+})
+
+describe('wrong options', () => {
+  it.each([
+    [{ scheme: 'stripe', secrets: 's' }, 'webhook({ scheme }) has no method read'],
+    [{ scheme: stripe }, 'webhook({ secrets }) must be a secret'],
+    [{ scheme: stripe, secrets: '' }, 'none of them empty'],
+    [{ scheme: stripe, secrets: [] }, 'none of them empty'],
+    [{ scheme: stripe, secrets: ['s', ''] }, 'none of them empty'],
+    [{ scheme: standardWebhooks, secrets: 'whsec_?' }, 'must be base64'],
+    [{ scheme: standardWebhooks, secrets: 'whpk_AAAA' }, 'must have 32 bytes'],
+    [{ scheme: github, secrets: 's', tolerance: 1000 }, 'github signs no time, so leave tolerance out'],
+    [{ scheme: stripe, secrets: 's', tolerance: 0 }, 'webhook({ tolerance }) must be a number'],
+    [{ scheme: stripe, secrets: 's', maxLength: -1 }, 'webhook({ maxLength }) must be a number'],
+    [{ scheme: stripe, secrets: 's', secret: 's' }, 'webhook: no option "secret"'],
+    [{ scheme: stripe, secrets: (_a: unknown, _b: unknown) => 's' }, 'takes 2 parameters'],
+  ])('webhook(%j)', (options, message) => {
+    expect(() => webhook(options as never)).toThrow(message)
+  })
+
+  it.each([
+    [{}, 'httpSignature({ keyOf }) must be a function'],
+    [{ keyOf }, 'httpSignature({ origin })'],
+    [{ ...signature, origin: 'https://api.example/a' }, 'must be an origin without a path'],
+    [{ ...signature, origin: 'http://api.example' }, 'https'],
+    [{ ...signature, components: [] }, 'must name at least one component'],
+    [{ ...signature, components: ['@status'] }, 'must name at least one component'],
+    [{ ...signature, components: ['Content-Digest'] }, 'in lower case'],
+    [{ ...signature, algorithms: [] }, 'httpSignature({ algorithms }) must be'],
+    [{ ...signature, algorithms: ['none'] }, 'rsa-pss-sha512'],
+    [{ ...signature, tag: '' }, 'httpSignature({ tag })'],
+    [{ ...signature, spent: {} }, 'has no method spend'],
+  ])('httpSignature(%j)', (options, message) => {
+    expect(() => httpSignature(options as never)).toThrow(message)
+  })
+})
