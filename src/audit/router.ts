@@ -169,9 +169,9 @@ const waysInto = (route: Route): AuditedOperation['ways'] => {
 const crossSiteOf = (
   demand: Description | undefined,
   methods: ReadonlyArray<string>,
-  { csrf, trustedOrigins }: CrossOriginPolicy,
+  { csrf, trustedOrigins, forwarded }: CrossOriginPolicy,
 ): Pick<AuditedOperation, 'csrf' | 'trustedOrigins'> => {
-  const isNeeded = demand !== undefined && isAmbient(demand) && !methods.every(isSafe)
+  const isNeeded = demand !== undefined && isAmbient(demand) && (forwarded === true || !methods.every(isSafe))
   return {
     csrf: !isNeeded ? 'not needed' : csrf ? 'checked' : 'off',
     trustedOrigins: isNeeded && csrf ? [...trustedOrigins] : [],

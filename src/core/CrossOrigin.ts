@@ -15,6 +15,8 @@ export interface CrossOriginPolicy {
   readonly csrf: boolean
   /** Origins (`scheme://host[:port]`) whose pages may send writes with cookies. */
   readonly trustedOrigins: ReadonlySet<string>
+  /** Whether a proxy asks here about requests with other methods (nginx `auth_request`, Traefik `ForwardAuth`). */
+  readonly forwarded?: boolean
 }
 
 /** Whether a method is safe: RFC 9110 §9.2.1, without TRACE (A-35). */
@@ -29,8 +31,10 @@ const hostOf = (origin: string): string | undefined => serializedOrigin.exec(ori
 export const foreignOrigins = channel('koa-with-auth:foreign-origin')
 
 /** Whether a request that changes state comes from an origin that is neither the application's own nor trusted. */
-export const isForged = (request: Request, { csrf, trustedOrigins }: CrossOriginPolicy): boolean =>
-  csrf && !isSafeRequest(request) && isFromElsewhere(request, trustedOrigins)
+export const isForged = (request: Request, { csrf, trustedOrigins, forwarded }: CrossOriginPolicy): boolean =>
+  csrf &&
+  !(isSafeRequest(request) && (forwarded !== true || isSafeForwarded(request))) &&
+  isFromElsewhere(request, trustedOrigins)
 
 /**
  * The same for actions that change state with any method, such as signing in. If another site caused a safe request, it must be a
@@ -42,6 +46,14 @@ export const isForgedChange = (request: Request, { csrf, trustedOrigins }: Cross
 
 // A WebSocket handshake is a GET that opens a channel for writes
 const isSafeRequest = ({ method, headers }: Request): boolean => isSafe(method) && headers.upgrade === undefined
+
+// A client can write the field that its proxy does not, so each that is there must name a safe method
+const isSafeForwarded = (request: Request): boolean => {
+  const named = [fieldIn(request, 'x-forwarded-method'), fieldIn(request, 'x-original-method')].filter(
+    (one) => one !== '',
+  )
+  return named.length > 0 && named.every(isSafe)
+}
 
 const isTopLevelNavigation = (request: Request): boolean =>
   fieldIn(request, 'sec-fetch-mode') === 'navigate' &&

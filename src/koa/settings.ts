@@ -130,6 +130,12 @@ export interface AuthSettings {
   readonly csrf?: boolean | undefined
   /** Other origins, such as `https://app.example`, whose writes are accepted. Default none. */
   readonly trustedOrigins?: ReadonlyArray<string> | ((origin: string) => boolean) | undefined
+  /**
+   * Whether a proxy asks here about other requests (nginx `auth_request`, Traefik `ForwardAuth`), which always come as a GET. Then the
+   * cross-site check is that of the method in `X-Forwarded-Method` or `X-Original-Method`; without one it counts as a write. Default
+   * `false`.
+   */
+  readonly forwarded?: boolean | undefined
   /** The realm (protection space) of challenges that name none. Default `api`. */
   readonly realm?: string | undefined
   /** How long asynchronous authentication may take, in milliseconds; after that 503. Default 10 000. */
@@ -169,6 +175,7 @@ const events: Check = (where, value) => {
 /** The checks of the settings. */
 export const settings: Checks<AuthSettings> = {
   csrf: maybe(flag),
+  forwarded: maybe(flag),
   trustedOrigins: maybe((where, value) => (typeof value === 'function' ? hook(1) : list)(where, value)),
   realm: credential.realm,
   timeout: maybe(positive),
