@@ -241,7 +241,7 @@ describe('R06 a function that a tracer wrapped and gave the same name', () => {
 
 describe('misuse of seal', () => {
   it.each([
-    [{ publik: [] }, 'seal(router, options): no option "publik"; there are public, middleware, lock'],
+    [{ publik: [] }, 'seal(router, options): no option "publik"; there are public, middleware, lock, objects'],
     [['GET /x'], 'seal(router, options) takes an object of options, not an array'],
     [{ public: 'GET /x' }, "seal(router, { public }) must be an array of operations such as 'GET /health'"],
     [{ public: [/x/] }, "seal(router, { public }) must be an array of operations such as 'GET /health'"],

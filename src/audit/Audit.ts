@@ -3,6 +3,7 @@
  *
  * `router.ts` reads it from a router.
  */
+import type { UncheckedParameter } from '../core/Description.js'
 import type { AccessPath } from './Way.js'
 
 // A path can contain any character, also one that moves the cursor or changes the direction of writing.
@@ -54,6 +55,12 @@ export interface AuditedOperation {
   readonly decidedBy: ReadonlyArray<string>
   /** The operations that answer its requests first. */
   readonly shadowedBy: ReadonlyArray<Shadow>
+  /** The objects that its guard looks up, such as `note by :id`. */
+  readonly objects: ReadonlyArray<string>
+  /** The parameters of its path that name no object, and why. */
+  readonly unchecked: ReadonlyArray<UncheckedParameter>
+  /** The parameters of its path that no condition of its guard reads; empty if it has no guard. */
+  readonly unread: ReadonlyArray<string>
   /** The names of the functions that run before its guard. */
   readonly beforeGuard: ReadonlyArray<string>
   /** The names of the middleware that runs after its guard, before the handler. */
@@ -126,6 +133,7 @@ const operationCells = (audited: AuditedOperation): Cells => [
   [
     ...(audited.host === undefined ? [] : [`only on ${audited.host}`]),
     ...audited.shadowedBy.map(inNote),
+    ...audited.unchecked.map(({ param, reason }) => `:${param} unchecked: ${reason}`),
     ...noteOf('before its guard', audited.beforeGuard),
     ...noteOf('behind its guard', audited.behindGuard),
     ...(audited.csrf === 'off' ? ['takes writes from other sites'] : []),

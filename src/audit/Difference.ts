@@ -163,7 +163,7 @@ const sitesOf = ({ csrf, trusts }: PolicyLine): ReadonlyArray<AccessPath> =>
   csrf[0] === 'off'
     ? [publicAccess]
     : trusts.map((credential) => ({
-        demands: [{ credential, scopes: [], authorizations: [] }],
+        demands: [{ credential, scopes: [], authorizations: [], objects: [] }],
         takesAnything: false,
       }))
 
@@ -186,6 +186,7 @@ const callersIn = (lines: ReadonlyArray<PolicyLine>): Callers => {
 // What else a line can say, and how a new value and a lost one change who gets in
 const noted = {
   host: 'only on',
+  unchecked: 'unchecked:',
   before: 'before its guard',
   behind: 'behind its guard',
   first: 'answered first by',
@@ -213,13 +214,13 @@ type Changes = () => ReadonlyArray<Comparison>
 
 // The same callers get in from other hosts. Middleware before a guard matters only if there is a guard
 const gained = (name: keyof typeof noted, was: PolicyLine, changes: Changes): Comparison => {
-  if (name === 'host') return 'other'
+  if (name === 'host' || name === 'unchecked') return 'other'
   return name === 'behind' || admitsAnonymous(was) ? 'same' : nowFirst(name === 'before' ? [] : changes())
 }
 
 // Middleware after a guard may refuse, so removing some may open
 const lost = (name: keyof typeof noted, is: PolicyLine, changes: Changes): Comparison => {
-  if (name === 'host') return 'other'
+  if (name === 'host' || name === 'unchecked') return 'other'
   return name === 'behind' ? 'opened' : noLongerFirst(name === 'before' ? [] : changes(), admitsAnonymous(is))
 }
 

@@ -122,6 +122,8 @@ export interface Demanded {
   readonly scopes: ReadonlyArray<string>
   /** The names of the functions (`authorize`) that must allow it, too. */
   readonly authorizations: ReadonlyArray<string>
+  /** The objects that must be for it, with digests of the functions that decide: `note by :id find 0123456789ab`. */
+  readonly objects: ReadonlyArray<string>
 }
 
 /** One way into an operation. */
@@ -147,6 +149,7 @@ export const waysOf = (description: Description): ReadonlyArray<AccessPath> =>
         credential: credentialInWords(demand),
         scopes: distinctScopes(demand.scopes),
         authorizations: demand.authorizations,
+        objects: demand.objects,
       })),
       takesAnything: admitsAnything,
     })),
@@ -171,10 +174,11 @@ export const waysInWords = (ways: ReadonlyArray<AccessPath>): string =>
 
 const demandInWords =
   (isOneOfSeveral: boolean) =>
-  ({ credential, scopes, authorizations }: Demanded): string => {
+  ({ credential, scopes, authorizations, objects }: Demanded): string => {
     const conditions = [
       ...(scopes.length > 0 ? [`with scopes ${scopes.join(' ')}`] : []),
       ...authorizations.map((name) => `authorized by ${name}`),
+      ...objects.map((object) => `for ${object}`),
     ]
     const words = [credential, ...conditions].join(' ')
     return isOneOfSeveral && conditions.length > 0 ? `(${words})` : words
@@ -196,7 +200,8 @@ const areMet = ([next, ...others]: ReadonlyArray<Demanded>, offered: ReadonlyArr
 const isWithin = (less: Demanded, more: Demanded): boolean =>
   less.credential === more.credential &&
   less.scopes.every((scope) => more.scopes.includes(scope)) &&
-  isSubset(less.authorizations, more.authorizations)
+  isSubset(less.authorizations, more.authorizations) &&
+  isSubset(less.objects, more.objects)
 
 // As multisets, because a name may stand for two functions
 const isSubset = (some: ReadonlyArray<string>, all: ReadonlyArray<string>): boolean => {
@@ -243,7 +248,9 @@ export const namedIn = (description: Description): ReadonlyArray<Named> => {
       by: f,
       fix:
         description._tag === 'Scoped'
-          ? 'give authorize(f, { name }) different names'
+          ? description.object === undefined
+            ? 'give authorize(f, { name }) different names'
+            : 'give the objects different names'
           : 'give the functions different names',
     })),
   ]

@@ -19,6 +19,7 @@ export const rules = {
   'answered-first': 'An open operation answers requests to a guarded one.',
   'csrf-off': 'Writes from other sites are accepted with credentials that browsers send by themselves.',
   'unguarded-middleware': 'Middleware runs where no guard covers it.',
+  'unchecked-parameter': 'No condition says whose object a path parameter names.',
   'same-words': 'A policy file would have the same words for two authenticators.',
   'policy-opened': 'More callers get in than the policy file says.',
   'policy-changed': 'An operation is not protected as the policy file says.',
@@ -53,7 +54,7 @@ export const findingsOf = ({ operations, middleware }: Audit): ReadonlyArray<Fin
 ]
 
 const ofAccess = (audited: AuditedOperation, at: number): ReadonlyArray<Finding> => {
-  const { operation, access, protection, decidedBy, csrf } = audited
+  const { operation, access, protection, decidedBy, csrf, unread } = audited
   const open = { rule: 'open-operation', severity: 'note', operation, at: [at] } as const
   return [
     ...(access === 'public' ? [{ ...open, message: `${operation} is ${protection}`, fix: 'guard it' }] : []),
@@ -63,6 +64,14 @@ const ofAccess = (audited: AuditedOperation, at: number): ReadonlyArray<Finding>
     ...(access === 'undecided'
       ? [{ ...open, rule: 'undecided-operation', severity: 'error', ...undecided(operation, decidedBy) } as const]
       : []),
+    ...unread.map((param): Finding => ({
+      rule: 'unchecked-parameter',
+      severity: 'warning',
+      operation,
+      message: `${operation}: no condition reads :${param}`,
+      fix: `add owned(...) with param: '${param}', or unchecked('${param}', 'why')`,
+      at: [at],
+    })),
     ...(csrf === 'off'
       ? [
           {

@@ -3,6 +3,7 @@
  *
  * ```text
  * GET /api/reports; who=[bearer | scope=reports]; by=application; csrf=not needed; docs=listed
+ * GET /api/notes/:id; who=[bearer | object=note by :id find 0c5b43c1a7f2]; by=operation; csrf=not needed; docs=listed
  * GET /api/keys; who=[API key in header X-Key | authorized by staff] [bearer]; by=operation; csrf=not needed; docs=listed
  * USE /api/*; who=unguarded; runs=cors
  * ```
@@ -20,6 +21,8 @@ const fields = {
   who: /^(?:\[.+\](?: anonymous with any credentials)?|(?:anonymous|public|undecided|unguarded)\b.*)$/,
   /** A level that decided. */
   by: /./,
+  /** A parameter that names no object, and why: `slug: all members read all articles`. */
+  unchecked: /^[^:]+: ./,
   /** The cross-site check. */
   csrf: /^(?:checked|off|not needed)$/,
   /** Another origin whose writes are accepted. */
@@ -77,7 +80,7 @@ export const linesOf = ({ operations, middleware }: Omit<Audit, 'toString'>): Re
 }
 
 const lineOf = (audited: AuditedOperation, callersOf: (operation: string) => ReadonlyArray<string>): PolicyLine => {
-  const { decidedBy, docs, host, shadowedBy, beforeGuard, behindGuard } = audited
+  const { decidedBy, docs, host, shadowedBy, beforeGuard, behindGuard, unchecked } = audited
   const who = whoOf(audited)
   // where the same callers get in, the order does not matter
   const ahead = shadowedBy.filter(({ operation }) => callersOf(operation).some((other) => other !== who.join()))
@@ -86,6 +89,7 @@ const lineOf = (audited: AuditedOperation, callersOf: (operation: string) => Rea
   return line(nameInFile(audited), {
     who,
     by: decidedBy.length === 0 ? ['nothing'] : decidedBy.map(value),
+    unchecked: unchecked.map(({ param, reason }) => value(`${param}: ${reason}`)),
     ...crossSiteOf(audited),
     docs: [docs],
     host: host === undefined ? [] : [value(host)],
@@ -111,6 +115,7 @@ export const whoOf = ({ ways, protection }: Pick<Protection, 'ways' | 'protectio
 
 const ANYTHING = 'anonymous with any credentials'
 const AUTHORIZED = 'authorized by '
+const OBJECT = 'object='
 const SCOPE = 'scope='
 
 const wayText = ({ demands, takesAnything }: AccessPath): string =>
@@ -120,11 +125,12 @@ const wayText = ({ demands, takesAnything }: AccessPath): string =>
       : 'anonymous'
     : `${demands.map(demandText).join(' ')}${takesAnything ? ` ${ANYTHING}` : ''}`
 
-const demandText = ({ credential, scopes, authorizations }: Demanded): string =>
+const demandText = ({ credential, scopes, authorizations, objects }: Demanded): string =>
   `[${[
     part(credential),
     ...scopes.map((scope) => SCOPE + part(scope)),
     ...authorizations.map((name) => AUTHORIZED + part(name)),
+    ...objects.map((object) => OBJECT + part(object)),
   ].join(' | ')}]`
 
 /** A value on one line, without what separates fields. */
@@ -188,7 +194,7 @@ const demandFrom = (text: string): Demanded => {
   const [credential = '', ...conditions] = text.split(' | ')
   const after = (prefix: string) =>
     conditions.filter((one) => one.startsWith(prefix)).map((one) => one.slice(prefix.length))
-  return { credential, scopes: after(SCOPE), authorizations: after(AUTHORIZED) }
+  return { credential, scopes: after(SCOPE), authorizations: after(AUTHORIZED), objects: after(OBJECT) }
 }
 
 // After the first line there is a sorted line for each operation. So a change of protection is a line in the diff of a

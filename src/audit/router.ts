@@ -6,7 +6,7 @@
  */
 import type { Authenticator } from '../core/Authenticator.js'
 import { isSafe, type CrossOriginPolicy } from '../core/CrossOrigin.js'
-import { admitsAnonymous, isAmbient, leaves, type Description } from '../core/Description.js'
+import { admitsAnonymous, isAmbient, leaves, objectConditionsIn, type Description } from '../core/Description.js'
 import * as Requirement from '../core/Requirement.js'
 import { defaults, type Settings } from '../core/Settings.js'
 import { digestOf } from '../core/functionName.js'
@@ -27,7 +27,7 @@ import {
   type RunsFirst,
   isOfSeal,
 } from './RoutedPath.js'
-import { inWords, waysOf } from './Way.js'
+import { inWords, objectInWords, waysOf } from './Way.js'
 
 /**
  * The settings of an operation. If some hold only for a part of its requests, the weaker ones count. They come from
@@ -122,6 +122,7 @@ export const auditOf = (
           ...shadow,
         }),
       ),
+      ...parametersOf(route),
       beforeGuard: descriptionOf(route) === undefined ? [] : route.ahead.map(functionName),
       behindGuard:
         descriptionOf(route) === undefined ? [] : (route.guard?.then ?? []).map(({ run }) => functionName(run)),
@@ -165,6 +166,29 @@ const waysInto = (route: Route): AuditedOperation['ways'] => {
   const demand = route.guard?.isForTests === true ? undefined : descriptionOf(route)
   return demand === undefined ? [] : waysOf(demand)
 }
+
+const parametersOf = (route: Route): Pick<AuditedOperation, 'objects' | 'unchecked' | 'unread'> => {
+  const conditions = objectConditionsIn(descriptionOf(route) ?? nothing)
+  const read = conditions.map(({ object, unchecked }) => object?.param ?? unchecked?.param)
+  const isGuarded = accessOf(route) === 'guarded' && docsOf(route) !== 'page'
+  return {
+    objects: conditions.flatMap(({ object }) => (object === undefined ? [] : [objectInWords(object)])),
+    unchecked: conditions.flatMap(({ unchecked }) => unchecked ?? []),
+    unread: isGuarded ? namesOf(route.layer.paramNames).filter((name) => !read.includes(name)) : [],
+  }
+}
+
+const nothing: Description = { _tag: 'AnyOf', members: [] }
+
+const namesOf = (parameters: ReadonlyArray<unknown>): ReadonlyArray<string> => [
+  ...new Set(
+    parameters.flatMap((one) => {
+      const name: unknown = typeof one === 'object' && one !== null ? Reflect.get(one, 'name') : undefined
+      // the router's own one, of `use`
+      return typeof name === 'string' ? [name] : []
+    }),
+  ),
+]
 
 const crossSiteOf = (
   demand: Description | undefined,

@@ -9,7 +9,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Requirement } from '../core/Requirement.js'
 import type { CrossOriginPolicy } from '../core/CrossOrigin.js'
 import { aheadOfParams, sealedMark, upgradeMark, withCode } from '../core/data.js'
-import { checkOptions, declareFactory, maybe, type Check, type Checks } from '../core/options.js'
+import { checkOptions, declareFactory, flag, maybe, type Check, type Checks } from '../core/options.js'
 import type { Layer, RouterInstance } from '../koa/router.js'
 import {
   dropStatefulFlags,
@@ -24,6 +24,7 @@ import {
   type ReadLayer,
 } from '../koa/layer.js'
 import { isEntryOf, listedName, operationsOf, routersOf, whyMissing } from '../koa/operations.js'
+import { missingParameter } from '../koa/parameters.js'
 import { guardIndexIn, planned, planOf, write } from '../koa/plan.js'
 import { applySettings, isSettings } from '../koa/settings.js'
 import type { Audit, AuditedOperation } from './Audit.js'
@@ -69,6 +70,16 @@ const notAllowed = (reading: Listed, audit: Audit, allowed: Allowed): ReadonlyAr
   })
   return [...sentences, ...allowed.public.flatMap((entry) => listing(entry, reading.routes, audit.operations))]
 }
+
+/** The operations that do not have the parameters which their guards read. */
+const withoutParameters = ({ routes }: Listed): ReadonlyArray<string> =>
+  routes.flatMap(({ layer }) => missingParameter(layer) ?? [])
+
+/** The parameters that no condition reads. */
+const unreadIn = (audit: Audit): ReadonlyArray<string> =>
+  findingsOf(audit)
+    .filter(({ rule }) => rule === 'unchecked-parameter')
+    .map(sentence)
 
 /** What no list and no policy file can allow. */
 const neverAllowed = (reading: Listed, audit: Audit): ReadonlyArray<string> =>
@@ -319,6 +330,10 @@ export interface SealOptions {
    * `seal` is called, so deploy it with the application.
    */
   readonly lock?: string | URL | undefined
+  /**
+   * Whether each parameter in the path of a guarded operation must be read by a condition: `owned` or `unchecked`. Default `false`.
+   */
+  readonly objects?: boolean | undefined
 }
 
 const listOf =
@@ -335,6 +350,7 @@ const checks: Checks<SealOptions> = {
     if ((typeof value === 'string' && value !== '') || value instanceof URL) return
     throw new TypeError(`${where} must be the path or the URL of a policy file`)
   }),
+  objects: maybe(flag),
 }
 
 /**
@@ -344,6 +360,7 @@ const checks: Checks<SealOptions> = {
  * - an operation that is public or optional and not listed, and an entry of the list that matches no such operation;
  * - a guarded operation whose requests a public one answers first;
  * - middleware of `router.use`, or before a guard, that is not listed. `authSettings` and `operation` need not be;
+ * - with `objects`, a path parameter of a guarded operation that no condition reads;
  * - of an application, also functions of `app.use` that no `guardApp` guards. `sessions` need not be listed.
  *
  * Of an application, the routers that `app.use` mounts are closed, too, and `app.use` is a TypeError afterwards. Of a router, call it
@@ -385,7 +402,7 @@ const checks: Checks<SealOptions> = {
 export const seal = <R extends AnyRouter | AnyApplication>(router: R, options: SealOptions = {}): R => {
   const isWhole = isApplication(router)
   const caller = isWhole ? 'seal(app)' : 'seal(router)'
-  const { lock, ...lists } = checkOptions(caller.replace(')', ', options)'), options, checks)
+  const { lock, objects = false, ...lists } = checkOptions(caller.replace(')', ', options)'), options, checks)
   const withLock = caller.replace(')', ', { lock })')
   if (lock !== undefined && Object.keys(lists).length > 0) {
     throw new TypeError(`${withLock}: the policy file lists what is public; leave out public and middleware`)
@@ -393,6 +410,8 @@ export const seal = <R extends AnyRouter | AnyApplication>(router: R, options: S
   const { reading, audit } = isWhole ? applicationAt(caller, router) : routerAt(caller, router)
   const findings = [
     ...reading.routes.flatMap((route) => misuse(route) ?? []),
+    ...withoutParameters(reading),
+    ...(objects ? unreadIn(audit) : []),
     ...(lock === undefined
       ? notAllowed(reading, audit, { public: [], middleware: [], ...lists })
       : [

@@ -65,6 +65,7 @@ const wayOf = (
     credential: schemeInWords(name, schemes),
     scopes: Array.isArray(scopes) ? scopes.map(String) : [],
     authorizations: [],
+    objects: [],
   })),
   takesAnything: false,
 })

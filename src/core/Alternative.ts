@@ -11,6 +11,8 @@ export interface CredentialDemand {
   readonly wrappers: ReadonlyArray<string>
   /** The names of the functions that must allow the principal, too (`authorize`), the innermost first. */
   readonly authorizations: ReadonlyArray<string>
+  /** The objects that must be for it, in words, the innermost first: `note by :id find 0123456789ab`. */
+  readonly objects: ReadonlyArray<string>
 }
 
 /**
@@ -35,7 +37,10 @@ export const alternativesOf = (description: Description): ReadonlyArray<Alternat
   const { _tag, wrappers } = description
   if (_tag === 'Leaf') {
     return [
-      { ...noDemands, demands: [{ leaf: description, scopes: [], wrappers: wrappers ?? [], authorizations: [] }] },
+      {
+        ...noDemands,
+        demands: [{ leaf: description, scopes: [], wrappers: wrappers ?? [], authorizations: [], objects: [] }],
+      },
     ]
   }
   const alternatives = combinedAlternatives(description)
@@ -89,10 +94,18 @@ const product = (some: ReadonlyArray<Alternative>, others: ReadonlyArray<Alterna
 const scoped = (alternative: Alternative, around: Scoped): Alternative => {
   // its words are a wrapper
   if (around.isQuota === true) return alternative
-  return (around.object ?? around.unchecked) === undefined
-    ? demanding(alternative, around)
-    : { ...alternative, objects: [...alternative.objects, around] }
+  if (around.unchecked !== undefined) return { ...alternative, objects: [...alternative.objects, around] }
+  return around.object === undefined ? demanding(alternative, around) : withObject(alternative, around)
 }
+
+const withObject = (alternative: Alternative, around: Scoped): Alternative => ({
+  ...alternative,
+  objects: [...alternative.objects, around],
+  demands: alternative.demands.map((demand, _at, { length }) => ({
+    ...demand,
+    objects: [...demand.objects, ...(around.decidedBy === undefined ? [] : [ofAll(length, around.decidedBy)])],
+  })),
+})
 
 const demanding = (alternative: Alternative, { scopes, decidedBy = 'a function' }: Scoped): Alternative => ({
   ...alternative,

@@ -70,6 +70,10 @@ export interface Decision {
   readonly failure?: AuthError['_tag']
   /** The cause of the failure, if it is known. */
   readonly why?: Why
+  /** The object rule that refused: the name that `owned` has. The id of the object is in no record. */
+  readonly object?: string
+  /** Set if there is such an object, and `allow` refused the caller. */
+  readonly found?: true
   /** Each alternative that did not let in, in the order tried; left out if there is only one. */
   readonly branches?: ReadonlyArray<DecisionBranch>
   /**

@@ -15,7 +15,7 @@ import { constantFailure, noted, withChallenges, type Scoped } from './Descripti
 import { showObjects, type Attempt, type Objects } from './Exchange.js'
 import { andThen, failureOf, fromLookup, isThenable, toPromise, type Evaluation, type Result } from './Result.js'
 import { keepingScopes } from './granted.js'
-import { conditionName } from './functionName.js'
+import { conditionName, digestOf } from './functionName.js'
 import { checkMember, checkOptions, declareFactory, hook, maybe, nonEmpty, type Check, type Checks } from './options.js'
 
 /** The object in the result of `find`: everything falsy is not found. */
@@ -117,11 +117,16 @@ const finding = (name: string, options: OwnedOptions<never, unknown>, self: Auth
   const allow = options.allow as unknown as Ask | undefined
   const { description: member } = self
   const authenticate = decideOf(self)
-  const words = `${name} by :${param}`
+  const words = [
+    `${name} by :${param} find ${digestOf(find)}`,
+    ...(allow === undefined ? [] : [`allow ${digestOf(allow)}`]),
+    ...(refuse === 403 ? ['refuse 403'] : []),
+  ].join(' ')
   const description = noted<Scoped>(
     { _tag: 'Scoped', member, scopes: [], object: { name, param, refuse } },
     {
-      functions: [[`find of ${words}`, find], ...(allow === undefined ? [] : [[`allow of ${words}`, allow] as const])],
+      decidedBy: words,
+      functions: [[words, find], ...(allow === undefined ? [] : [[`allow of ${words}`, allow] as const])],
     },
   )
   const missing = constantFailure(description, refusedObject(name, 404))

@@ -76,6 +76,7 @@ export const decisionRecorder = (
       writeResult ??= resultWriter(authenticator.description)
       writeResult(draft, result, attempt.passed ?? [], request)
       if (attempt.isRecalled) draft.cached = true
+      if (draft.object !== undefined && attempt.isFound) draft.found = true
       const subject = E.isRight(result) ? subjectOf(request, result.right) : undefined
       if (subject !== undefined) draft.subject = subject
       note(ctx, draft)
@@ -208,6 +209,7 @@ export const resultWriter = (description: Description): WriteResult => {
       const branches = branchesInWords(branchesOf(error), asked, (leaf) => nameOf(leaf, request))
       if (branches.length > 0) draft.branches = Object.freeze(branches)
     }
+    if ('object' in error && error.object !== undefined) draft.object = error.object
     if ('retryAfter' in error && error.retryAfter !== undefined) draft.retryAfter = error.retryAfter
   }
   return (draft, result, passed, request) => {

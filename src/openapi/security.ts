@@ -14,9 +14,11 @@ import {
   isAmbient,
   isThrottled,
   leaves,
+  objectsIn,
   schemeNameOf,
   schemeOf,
   type Description,
+  type Scoped,
   type SecurityScheme,
 } from '../core/Description.js'
 import { alternativesOf, type Alternative, type CredentialDemand } from '../core/Alternative.js'
@@ -277,14 +279,23 @@ export const sendersOf = (description: Description | undefined): ReadonlyArray<s
 
 type Responses = OpenAPIV3_1.ResponsesObject
 
-const names = { 401: 'Unauthorized', 403: 'Forbidden', 429: 'TooManyRequests', 503: 'ServiceUnavailable' } as const
+const names = {
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'NotFound',
+  429: 'TooManyRequests',
+  503: 'ServiceUnavailable',
+} as const
 
 /** A status that a guard answers. */
 type FailureStatus = keyof typeof names
 
 // `requireAuthentication` answers 401
+const mayForbid = ({ authentication, object, unchecked }: Scoped): boolean =>
+  authentication === undefined && unchecked === undefined && object?.refuse !== 404
+
 const isScoped = (description: Description): boolean =>
-  (description._tag === 'Scoped' && description.authentication === undefined) ||
+  (description._tag === 'Scoped' && mayForbid(description)) ||
   (description._tag === 'Leaf' && description.proof !== undefined) ||
   children(description).some(isScoped)
 
@@ -310,6 +321,7 @@ export const failuresOf = (description: Description | undefined, method: ListedM
     : [
         ...(canRefuse(description) ? [401 as const] : []),
         ...(isScoped(description) || refusesOrigins(description, method) ? [403 as const] : []),
+        ...(objectsIn(description).length > 0 ? [404 as const] : []),
         ...(isThrottled(description) ? [429 as const] : []),
         // any hook can be async, and take too long
         503,
@@ -357,6 +369,7 @@ const retryAfter: Headers = { 'Retry-After': { $ref: '#/components/headers/Retry
 const responses: Readonly<Record<FailureStatus, OpenAPIV3_1.ResponseObject>> = {
   401: problem(401, 'Unauthorized', 'Not authenticated: no credentials, or no valid ones', challengeHeader()),
   403: problem(403, 'Forbidden', 'Authenticated, but not allowed, or sent by another site'),
+  404: problem(404, 'Not Found', 'There is no such object, or it is not for the caller'),
   429: problem(429, 'Too Many Requests', 'Too many guesses were made; no hook was called', retryAfter),
   503: problem(503, 'Service Unavailable', 'The caller cannot be authenticated now', retryAfter),
 }
@@ -404,7 +417,7 @@ export const failureComponents = (operations: ReadonlyArray<Responses>): OpenAPI
   })
 }
 
-const statuses: ReadonlyArray<FailureStatus> = [401, 403, 429, 503]
+const statuses: ReadonlyArray<FailureStatus> = [401, 403, 404, 429, 503]
 
 const refersTo = (response: Responses[string] | undefined, component: string): boolean =>
   response !== undefined && '$ref' in response && response.$ref === `#/components/${component}`

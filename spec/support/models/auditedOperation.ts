@@ -3,7 +3,7 @@ import type { Audit, AuditedOperation } from 'koa-with-auth/audit'
 
 /** A way in by one credential. */
 export const wayOf = (credential: string, scopes: ReadonlyArray<string> = []): AuditedOperation['ways'][number] => ({
-  demands: [{ credential, scopes, authorizations: [] }],
+  demands: [{ credential, scopes, authorizations: [], objects: [] }],
   takesAnything: false,
 })
 
@@ -22,6 +22,9 @@ export const audited = (given: Partial<AuditedOperation> = {}): AuditedOperation
     docs: 'listed',
     decidedBy: ['operation'],
     shadowedBy: [],
+    objects: [],
+    unchecked: [],
+    unread: [],
     beforeGuard: [],
     behindGuard: [],
     undescribed: [],

@@ -1,0 +1,129 @@
+/** What an audit, a policy file and `seal` say of the parameters in the paths of guarded operations. */
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Router from '@koa/router'
+import { httpBearer, optional, owned, unchecked, withAuth } from 'koa-with-auth'
+import { audit, seal } from 'koa-with-auth/audit'
+import { openApi } from 'koa-with-auth/openapi'
+import { describe, expect, it } from 'vitest'
+import { findingsOf } from '../../src/audit/findings.js'
+import { linesOf, textOf } from '../../src/audit/policy.js'
+import { differencesOf } from '../../src/audit/Difference.js'
+
+const user = httpBearer({ authenticate: (_request, token) => ({ name: token }) })
+const allow = () => true
+const find = (id: string) => ({ id })
+const other = (id: string) => ({ id, other: true })
+const note = (f: (id: string) => object = find, refuse: 403 | 404 = 404) =>
+  owned('note', { param: 'id', find: f, allow, refuse })
+const routes = (condition = note()) => {
+  const router = new Router()
+  router.get('/notes/:id', withAuth(user, condition), () => {})
+  router.get('/notes/:id/:page', withAuth(user, note(), unchecked('page', 'a number of a page')), () => {})
+  router.get('/teams/:team/:id', withAuth(user, note()), () => {})
+  router.get('/open/:id', withAuth(null), () => {})
+  router.get('/perhaps/:id', withAuth(optional(user)), () => {})
+  return router
+}
+const linesFor = (router: Router) => linesOf(audit(router)).map(textOf)
+
+describe('an audit of parameters', () => {
+  it('names the objects, the reasons, and what no condition reads', () => {
+    const { operations } = audit(routes())
+    expect(
+      operations.map(({ protection, objects, unchecked, unread }) => ({ protection, objects, unchecked, unread })),
+    ).toStrictEqual([
+      { protection: 'bearer; note by :id', objects: ['note by :id'], unchecked: [], unread: [] },
+      {
+        protection: 'bearer; note by :id',
+        objects: ['note by :id'],
+        unchecked: [{ param: 'page', reason: 'a number of a page' }],
+        unread: [],
+      },
+      { protection: 'bearer; note by :id', objects: ['note by :id'], unchecked: [], unread: ['team'] },
+      { protection: 'public', objects: [], unchecked: [], unread: [] },
+      { protection: 'optional bearer', objects: [], unchecked: [], unread: [] },
+    ])
+    expect(String(audit(routes()))).toContain(':page unchecked: a number of a page')
+  })
+
+  it('has a finding for each parameter of a guarded operation that no condition reads', () => {
+    expect(findingsOf(audit(routes())).filter(({ rule }) => rule === 'unchecked-parameter')).toMatchObject([
+      { operation: 'GET /teams/:team/:id', message: 'GET /teams/:team/:id: no condition reads :team', at: [2] },
+    ])
+  })
+})
+
+describe('a policy file', () => {
+  it('has the objects with digests of their functions, and the reasons', () => {
+    expect(linesFor(routes())[0]).toMatch(
+      /^GET \/notes\/:id; who=\[bearer \| object=note by :id find [0-9a-f]{12} allow [0-9a-f]{12}\]; by=operation/,
+    )
+    expect(linesFor(routes())[1]).toContain('; unchecked=page: a number of a page; ')
+  })
+
+  const directionOf = (before: Router, after: Router) =>
+    differencesOf(linesOf(audit(before)), linesOf(audit(after))).map(({ direction }) => direction)
+  const one = (...conditions: Array<ReturnType<typeof unchecked> | ReturnType<typeof note>>) => {
+    const router = new Router()
+    const [first] = conditions
+    // Safe: both take any principal
+    router.get(
+      '/notes/:id',
+      first === undefined ? withAuth(user) : withAuth(user, first as ReturnType<typeof note>),
+      () => {},
+    )
+    return router
+  }
+
+  it('shows each change: an object less opens, one more closes, other functions and reasons are changes', () => {
+    expect(directionOf(one(note()), one())).toStrictEqual(['opened'])
+    expect(directionOf(one(), one(note()))).toStrictEqual(['closed'])
+    expect(directionOf(one(note()), one(note(other)))).toStrictEqual(['changed'])
+    expect(directionOf(one(note()), one(note(find, 403)))).toStrictEqual(['changed'])
+    expect(directionOf(one(), one(unchecked('id', 'all members read it')))).toStrictEqual(['changed'])
+    expect(
+      directionOf(one(unchecked('id', 'all members read it')), one(unchecked('id', 'the handler checks'))),
+    ).toStrictEqual(['changed'])
+    expect(directionOf(one(note()), one(note()))).toStrictEqual([])
+  })
+})
+
+describe('seal', () => {
+  const open = ['GET /open/:id', 'GET /perhaps/:id']
+
+  it('with objects, refuses a parameter that no condition reads', () => {
+    expect(() => seal(routes(), { public: open, objects: true })).toThrow(
+      "seal(router): 1 finding\n- GET /teams/:team/:id: no condition reads :team: add owned(...) with param: 'team', or unchecked('team', 'why')",
+    )
+    expect(() => seal(routes(), { public: open })).not.toThrow()
+    expect(() => seal(routes(), { public: open, objects: false })).not.toThrow()
+  })
+
+  it('with a policy file, too', () => {
+    const file = join(mkdtempSync(join(tmpdir(), 'objects-')), 'auth.lock')
+    writeFileSync(file, `# koa-with-auth policy 2\n${linesFor(routes()).join('\n')}\n`)
+    expect(() => seal(routes(), { lock: file })).not.toThrow()
+    expect(() => seal(routes(), { lock: file, objects: true })).toThrow(/no condition reads :team/)
+  })
+
+  it('refuses an operation without the parameter that its guard reads', () => {
+    const router = new Router()
+    router.get('/notes', withAuth(user, note()), () => {})
+    expect(() => seal(router)).toThrow(/GET \/notes: owned\('note'\) reads the parameter :id/)
+  })
+})
+
+describe('the OpenAPI document', () => {
+  it('lists the 404, and the 403 of refuse', () => {
+    const document = openApi(routes(note(find, 403)), { title: 'x', version: '1' })
+    const statusesOf = (path: string) => Object.keys(document.paths?.[path]?.get?.responses ?? {})
+    expect(statusesOf('/notes/{id}')).toStrictEqual(['200', '401', '403', '404', '503'])
+    expect(statusesOf('/notes/{id}/{page}')).toStrictEqual(['200', '401', '404', '503'])
+    expect(statusesOf('/perhaps/{id}')).toStrictEqual(['200', '401', '503'])
+    expect(document.components?.responses?.['NotFound']).toMatchObject({
+      description: 'There is no such object, or it is not for the caller',
+    })
+  })
+})
