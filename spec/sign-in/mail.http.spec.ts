@@ -2,15 +2,26 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import * as E from 'fp-ts/lib/Either.js'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
-import { linkPage, resetLink, type LinkMail, type LinkOptions } from 'koa-with-auth/sign-in'
+import {
+  begin,
+  finish,
+  linkPage,
+  mailed,
+  resetLink,
+  type Kind,
+  type LinkMail,
+  type LinkOptions,
+} from 'koa-with-auth/sign-in'
 import Router from '@koa/router'
+import Koa from 'koa'
+import mount from 'koa-mount'
 import { withAuth } from 'koa-with-auth'
 import { running } from '../support/models/behavior.js'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { anna, expectAnonymousAt, expectUser } from '../support/sites/signedIn.js'
 import { pathOf, sendJson, signInSite } from '../support/sites/signInSite.js'
 import { describeEveryOther } from '../support/stores/sessionStores.js'
-import { setCookies } from '../support/sites/sessionsApp.js'
+import { sessionsApp, setCookies } from '../support/sites/sessionsApp.js'
 
 const ask = { address: anna }
 
@@ -419,6 +430,54 @@ describe('the proof of a link', () => {
     } as const
     const checked = await kind.check({ address: 'anna@shop.example' }, answer, ceremony)
     expect(checked).toMatchObject({ _tag: 'Right', right: { subject: 'anna', stamp: 'hash of anna' } })
+  })
+})
+
+describe('C-04 under koa-mount', () => {
+  it('links and their pages keep the prefix', async () => {
+    const mails: LinkMail[] = []
+    const limiter = new RateLimiterMemory({ points: 50, duration: 60 })
+    const kinds = {
+      mail: mailed({ path: '/mail/link', limiter, send: (one) => mails.push(one) }),
+      // written with its prefix
+      reset: resetLink({
+        path: '/auth/reset/link',
+        limiter,
+        accountOf: () => ({ id: 'anna', stamp: 'hash' }),
+        send: (one) => mails.push(one),
+      }),
+    }
+    const inner = new Koa()
+    const router = new Router()
+    for (const [name, kind] of Object.entries(kinds)) {
+      // Safe: what a kind is asked does not matter here
+      const any = kind as Kind<never, unknown, unknown>
+      router.post(`/${name}`, withAuth(null), begin(any))
+      router.get(`/${name}/link`, withAuth(null), linkPage({ title: 'Link', button: 'Go' }))
+      router.post(
+        `/${name}/link`,
+        withAuth(null),
+        finish(any, () => ({ username: 'anna' })),
+      )
+    }
+    inner.use(router.routes())
+    const site = await sessionsApp(undefined, {
+      origin: 'https://shop.example',
+      below: (app) => app.use(mount('/auth', inner)),
+    })
+    const visitor = site.visitor()
+    for (const name of ['mail', 'reset']) {
+      expect((await sendJson(visitor, `/auth/${name}`, ask)).status).toBeLessThan(300)
+      while (mails.length === 0) await new Promise((resolve) => setImmediate(resolve))
+      const path = pathOf(mails.pop()!.link)
+      expect(path.startsWith(`/auth/${name}/link?`)).toBe(true)
+      const page = await visitor.ask(path, { headers: { Accept: 'text/html' } })
+      expect([page.status, String(page.body)]).toEqual([
+        200,
+        expect.stringContaining(`action="/auth/${name}/link"`) as unknown,
+      ])
+      expect((await visitor.ask(path, { method: 'POST' })).status).toBe(200)
+    }
   })
 })
 

@@ -21,6 +21,8 @@ export interface Incoming {
   readonly method: string
   readonly path: string
   readonly query: URLSearchParams
+  /** What a mounted application does not see of the path: the prefix of koa-mount. Default none. */
+  readonly mount?: string | undefined
   /** The members of a JSON object or the fields of a form; without a prototype, and empty if nothing was sent. */
   readonly body: Readonly<Record<string, unknown>>
   /** The principal of the operation, if there is one. */

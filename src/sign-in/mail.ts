@@ -63,6 +63,10 @@ const mailField = { name: 'address', type: 'email', autocomplete: 'email' } as c
 const linkTo = (origin: string, path: string, handle: string, key: string): string =>
   `${origin}${path}?${new URLSearchParams({ handle, key }).toString()}`
 
+// The path that browsers see
+const mounted = ({ mount = '' }: Incoming, path: string): string =>
+  path.startsWith(`${mount}/`) ? path : `${mount}${path}`
+
 const named = (what: string, name: string | undefined): string => (name === undefined ? what : `${what}:${name}`)
 
 // The hidden members of the page's form, or the link itself
@@ -122,7 +126,7 @@ export interface MailedOptions {
    * time nor its failure shows which addresses exist. A failure is a process warning, without what was passed to it.
    */
   readonly send: (mail: SignInMail) => unknown
-  /** The path of the link: a GET shows `linkPage`, a POST is `finish(mail, ...)`. */
+  /** The path of the link: a GET shows `linkPage`, a POST is `finish(mail, ...)`. The prefix of koa-mount is added. */
   readonly path: string
   /** Counts what asks for mails, and wrong codes, by address of the mail and of the client. */
   readonly limiter: Limiter | Limiters
@@ -210,7 +214,7 @@ export const mailed = (
       const begun = {
         kept: { address },
         send: (handle: string) => {
-          const link = linkTo(origin, path, handle, signer.sign(linked(handle)))
+          const link = linkTo(origin, mounted(incoming, path), handle, signer.sign(linked(handle)))
           const code = codeFrom(secret(purpose))
           sendLater('mailed', timeout, (calling) => send(calling('send', { address, link, code })))
           return { body: { handle } }
@@ -263,7 +267,7 @@ export interface LinkOptions {
   readonly accountOf: (address: string) => LinkAccount | undefined | Promise<LinkAccount | undefined>
   /** Sends the mail. It runs after the response; see `mailed`. */
   readonly send: (mail: LinkMail) => unknown
-  /** The path of the link: a GET shows `linkPage`, a POST is `finish(link, ...)`. */
+  /** The path of the link: a GET shows `linkPage`, a POST is `finish(link, ...)`. The prefix of koa-mount is added. */
   readonly path: string
   /** Counts what asks for mails, by address of the mail and of the client. */
   readonly limiter: Limiter | Limiters
@@ -330,7 +334,7 @@ const linkKind = (intent: 'reset' | 'verify', options: LinkOptions): LinkKind =>
             const account = await found(address)
             if (account === undefined) return
             const key = signer.sign(linked(handle, account.stamp))
-            await send(calling('send', { address, link: linkTo(origin, path, handle, key) }))
+            await send(calling('send', { address, link: linkTo(origin, mounted(incoming, path), handle, key) }))
           })
           return { body: null }
         },

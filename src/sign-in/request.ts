@@ -209,6 +209,7 @@ export const incomingOf = async (ctx: Context, role: 'begin' | 'finish'): Promis
   return {
     method: ctx.method,
     path: ctx.path,
+    mount: mountOf(ctx),
     query: new URLSearchParams(ctx.querystring),
     body: typeof read === 'number' ? nothing : read,
     principal: ownField(ctx.request, 'auth'),
@@ -286,6 +287,11 @@ const MAX_POSTED = 8192
 export const sentPath = ({ originalUrl }: Context): string => {
   const base = 'https://local.invalid'
   return URL.canParse(originalUrl, base) ? localPath(new URL(originalUrl, base).pathname) : '/'
+}
+
+const mountOf = (ctx: Context): string => {
+  const sent = sentPath(ctx)
+  return sent.endsWith(ctx.path) ? sent.slice(0, -ctx.path.length) : ''
 }
 
 /**
