@@ -1,6 +1,7 @@
 /** Signing out at the provider, and by the provider, over HTTP. */
-import { authSettings, withAuth } from 'koa-with-auth'
+import { authSettings, sessionAuth, UnavailableError, withAuth } from 'koa-with-auth'
 import { memoryStore } from 'koa-with-auth/sessions'
+import { begin } from 'koa-with-auth/sign-in'
 import {
   backChannel,
   endSession,
@@ -241,6 +242,70 @@ describe('a sign-out by the provider', () => {
       headers: { 'Sec-Fetch-Site': 'cross-site', Origin: 'https://evil.example' },
     })
     expect([page.status, page.setCookie, await site.me(browser)]).toEqual([200, [], 'bert'])
+  })
+
+  it.each(['store', 'hook'])('that had no effect because the %s fails comes again, and has one', async (part) => {
+    const memory = memoryStore()
+    let isDown = true
+    const fails = (one: string) => isDown && part === one
+    const { provider, site } = await start({
+      store: {
+        ...memory,
+        mark: (...args) => (fails('store') ? Promise.reject(new Error('down')) : memory.mark(...args)),
+      },
+      routes: (router, kinds) =>
+        router.post(
+          '/sign-out/backchannel',
+          withAuth(null),
+          // Safe: it was made by `oidc`
+          backChannel(kinds['provider'] as OidcKind, {
+            user: ({ subject }) => {
+              if (fails('hook')) throw new UnavailableError('the database is down')
+              return `provider-${subject}`
+            },
+          }),
+        ),
+    })
+    const browser = newBrowser()
+    await site.signIn(browser)
+    const token = await provider.logoutToken({ sub: 'anna' })
+    expect([(await send(site, token)).status, await site.me(browser)]).toEqual([503, 'provider-anna'])
+    isDown = false
+    expect([(await send(site, token)).status, await site.me(browser)]).toEqual([200, undefined])
+    expect((await send(site, token)).status).toBe(400)
+  })
+
+  it('of a session that a step-up has just named ends it at once', async () => {
+    const { provider, site } = await start({
+      list: true,
+      routes: (router, kinds) => {
+        // Safe, both: it was made by `oidc`
+        router.post('/prove', withAuth(sessionAuth()), begin(kinds['provider'] as OidcKind, { intent: 'stepUp' }))
+        router.post(
+          '/sign-out/backchannel',
+          withAuth(null),
+          backChannel(kinds['provider'] as OidcKind, { user: ({ subject }) => subject && `provider-${subject}` }),
+        )
+      },
+    })
+    const browser = newBrowser()
+    provider.claims = (claims) => ({ ...claims, sid: 'first', auth_time: seconds() })
+    await site.signIn(browser)
+    provider.claims = (claims) => ({ ...claims, sid: 'second', auth_time: seconds() })
+    const begun = await browser.send(`${site.origin}/prove`, { method: 'POST' })
+    await browser.open(begun.location ?? '', (url) => url === `${site.origin}/`)
+    expect((await send(site, await provider.logoutToken({ sub: 'anna', sid: 'second' }))).status).toBe(200)
+    expect(await site.me(browser)).toBeUndefined()
+  })
+
+  it('is a form: as JSON it is a 400, and ends nothing', async () => {
+    const { provider, site, asked } = await start()
+    const page = await newBrowser().send(`${site.origin}/sign-out/backchannel`, {
+      method: 'POST',
+      body: JSON.stringify({ logout_token: await provider.logoutToken({ sub: 'anna' }) }),
+      headers: { 'Content-Type': 'application/json' },
+    })
+    expect([page.status, asked]).toEqual([400, []])
   })
 
   it('counts once', async () => {

@@ -212,6 +212,9 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
       }
       // another request has ended the session meanwhile
       if (session.stored.isLost) throw notSignedIn()
+      // now, so that the session of a provider that the proof names can be ended before the next request
+      const changed = session.present(ctx)
+      if (changed !== undefined && (await owner.host.list?.isLive(changed)) === false) throw notSignedIn()
       session.stored.kept(ctx)
     })
     ctx.set('Cache-Control', 'no-store')

@@ -14,8 +14,9 @@ import { checkOptions, declareFactory, hook, type Checks } from '../../core/opti
 import { objectOf, readCompact, type Json } from '../../jwt/claims.js'
 import { checkSignature, parseJwks } from '../../jwt/signature.js'
 import { requestSessionOf } from '../../sessions/RequestSession.js'
-import { forgetFinished } from '../../sessions/SignInList.js'
+import { forgetFinished, type SessionHost } from '../../sessions/SignInList.js'
 import { spentOver } from '../../sessions/SessionStore.js'
+import type { Signing } from '../../sessions/SignIn.js'
 import { logOut } from '../../sessions/signing.js'
 import { begin } from '../beginning.js'
 import type { Kind } from '../Kind.js'
@@ -154,7 +155,7 @@ const refuse = (ctx: Context): void => {
  * signature, `typ`, `iss`, `aud`, `iat`, `events`, no `nonce`), spends its `jti`, and ends the session that its `sid`
  * names. Without a `sid`, and without `sessions(app, { list: true })`, it ends all sessions of the user. It answers 200, also
  * for an identity that is unknown, 400 for a token that is wrong or was sent before, and 503 if the store or the provider's
- * keys cannot be asked.
+ * keys cannot be asked; then the same token may come again.
  *
  * The request comes from the provider, not from a browser. No cookie counts, and it is no request of another site.
  *
@@ -175,38 +176,54 @@ const refuse = (ctx: Context): void => {
 export const backChannel = (kind: OidcKind, options: BackChannelOptions): Middleware => {
   const party = relyingPartyOf('backChannel(kind, options)', kind)
   const { user } = checkOptions('backChannel(kind, options)', options, checks)
+  const end = async (identity: SignedOutIdentity, host: SessionHost, signing: Signing<never>): Promise<void> => {
+    const { issuer, subject, sid } = identity
+    const answer: unknown = await Promise.resolve()
+      .then(() => user(identity))
+      .catch((cause: unknown) => {
+        throw new HookFailed('user', { cause })
+      })
+    const found = typeof answer === 'string' && answer !== '' ? answer : undefined
+    forgetFinished(host, found)
+    const isNamed = sid !== undefined && host.list !== undefined
+    if (isNamed && (found !== undefined || subject === undefined)) await host.list.endAt(found, issuer, sid)
+    else if (!isNamed && found !== undefined) await signing.logOutEverywhere(found)
+  }
   return async (ctx) => {
     ctx.set('Cache-Control', 'no-store')
     const { host, signing } = requestSessionOf(ctx)
     if (host === undefined || signing === undefined)
       throw new Error('backChannel(kind, options): call sessions(app, ...) before the routers are mounted')
-    const sent = ctx.method === 'POST' ? (await bodyOf(ctx))['logout_token'] : undefined
+    // §2.5: a form
+    const isForm = ctx.method === 'POST' && ctx.is('urlencoded') === 'urlencoded'
+    const sent = isForm ? (await bodyOf(ctx))['logout_token'] : undefined
     if (typeof sent !== 'string') return refuse(ctx)
     const token = await logoutTokenIn(sent, party)
     if (E.isLeft(token)) return token.left._tag === 'invalid' ? refuse(ctx) : respondUnfinished(ctx, token.left)
     const { jti, ...identity } = token.right
+    const id = JSON.stringify([host.name, 'backChannel', party.clientId, identity.issuer, jti])
+    const { spend, release } = spentOver(host.store)
     try {
-      const id = JSON.stringify([host.name, 'backChannel', party.clientId, identity.issuer, jti])
-      if (!(await spentOver(host.store).spend(id, REMEMBERED))) return refuse(ctx)
+      if (!(await spend(id, WORKING))) return refuse(ctx)
     } catch {
       return respondUnfinished(ctx, AuthErrors.unavailable())
     }
-    const { issuer, subject, sid } = identity
-    const answer: unknown = await user(identity)
-    const found = typeof answer === 'string' && answer !== '' ? answer : undefined
     try {
-      forgetFinished(host, found)
-      const isNamed = sid !== undefined && host.list !== undefined
-      if (isNamed && (found !== undefined || subject === undefined)) await host.list.endAt(found, issuer, sid)
-      else if (!isNamed && found !== undefined) await signing.logOutEverywhere(found)
-    } catch {
-      // the provider sends another token
+      await end(identity, host, signing)
+      await release(id, REMEMBERED)
+    } catch (error) {
+      // the provider may send the same token again
+      await release(id).catch(() => undefined)
+      if (error instanceof HookFailed) throw error.cause
       return respondUnfinished(ctx, AuthErrors.unavailable())
     }
     ctx.status = 200
     ctx.body = ''
   }
 }
+
+// What the hook threw, which is no outage of the store
+class HookFailed extends Error {}
 
 /** What a good token says (§2.4, §2.6): a session of the provider is over. There is a `subject`, a `sid`, or both. */
 interface LogoutToken {
@@ -224,6 +241,9 @@ const TYPE = /^(?:application\/)?logout\+jwt$/i
 
 /** How old a token may be, in seconds. */
 const MAX_AGE = 600
+
+/** How long an id is spent while its sessions are being ended, in milliseconds: if the process ends meanwhile, it can come again. */
+const WORKING = 30_000
 
 /** How long the id of a token must be remembered, in milliseconds. */
 const REMEMBERED = 2 * MAX_AGE * 1000 + 60_000
