@@ -1,6 +1,6 @@
 /**
  * Every option of every kind and condition: a change of it changes a line of the policy file, or it is named here with the reason why it
- * lets in nobody else. A new option is in neither table, so this spec fails until it is.
+ * lets in no further caller. A new option is in neither table, so this spec fails until it is.
  */
 import Router from '@koa/router'
 import * as t from 'io-ts'

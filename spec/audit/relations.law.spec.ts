@@ -75,7 +75,7 @@ describe.each(Object.keys(routers))('the relation of two paths of @koa/router %s
   })
 })
 
-describe('an open path before a guarded RegExp is told unless it is narrower in every spelling', () => {
+describe('an open path before a guarded RegExp is reported unless it is narrower in every spelling', () => {
   const bearer = httpBearer({ authenticate: () => false })
   const before = (open: string, guarded: RegExp) =>
     new Router().get(open, withAuth(null), () => {}).get(guarded, withAuth(bearer), () => {})

@@ -76,7 +76,7 @@ describe('quota', () => {
       withAuth(
         user,
         quota({ limiter: ({ plan }) => plans[plan], by, points: ({ plan }) => (plan === 'large' ? 10 : 2) }),
-        authorize(({ name }) => name !== 'nobody'),
+        authorize(({ name }) => name !== 'carla'),
       ),
     )
     expect([(await get('a')).status, (await get('a')).status]).toEqual([200, 429])
@@ -108,7 +108,7 @@ describe('quota', () => {
     ['an id that is no string', { by: () => 5 }],
     ['no limiter for a plan', { limiter: () => undefined }],
     ['a negative price', { points: () => -1 }],
-  ])('a function that returns %s is a 500, and lets nobody in', async (_case, wrong) => {
+  ])('a function that returns %s is a 500, and the operation does not run', async (_case, wrong) => {
     const limiter = new RateLimiterMemory({ points: 3, duration: 30 })
     const { get } = await site(withAuth(user, quota({ limiter, by, ...wrong } as never)))
     expect(await get('a').then(({ status, ran }) => [status, ran])).toEqual([500, 0])

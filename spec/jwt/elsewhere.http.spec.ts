@@ -176,7 +176,7 @@ describe('issuers', () => {
     expect((await site.get(await token(late))).status).toBe(200)
   })
 
-  it('an issuer whose name is not the iss of the token lets nobody in', async () => {
+  it('an issuer whose name is not the iss of the token admits no caller', async () => {
     const { jwksUri, token, known } = await tenants()
     const [first = '', second = ''] = known
     const site = await tokenSite(httpJwt({ issuer: () => ({ issuer: first, jwksUri }), audience: API }))

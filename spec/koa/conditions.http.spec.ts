@@ -69,7 +69,7 @@ describe('conditions of withAuth', () => {
       [written, piped].map(async (router) => {
         const { ask, close } = await requesting(new Koa().use(router.routes()))
         const all = await Promise.all(
-          [undefined, 'nobody', 'bert', 'anna'].map((token) =>
+          [undefined, 'rejecting', 'bert', 'anna'].map((token) =>
             ask('/x', token === undefined ? {} : { authorization: `Bearer ${token}` }),
           ),
         )
@@ -101,7 +101,7 @@ describe('conditions of withAuth', () => {
     expect(calls.join('')).toBe('abcdef')
   })
 
-  it('may follow a list, a plain function, a group, and also(a), and stand before a router and options', async () => {
+  it('may follow a list, a plain function, a group, and also(a), and come before a router and options', async () => {
     const router = withAuth(key, authorize(isAdmin))(new Router())
     const seen: unknown[] = []
     router.get('/level', (ctx) => (ctx.body = ctx.request.auth.name))
@@ -168,7 +168,7 @@ describe('conditions of withAuth', () => {
     })
     const { ask, close } = await requesting(app)
     const status = async (token: string) => (await ask('/', { authorization: `Bearer ${token}` })).status
-    expect([await status('nobody'), await status('bert'), await status('anna')]).toEqual([401, 403, 200])
+    expect([await status('rejecting'), await status('bert'), await status('anna')]).toEqual([401, 403, 200])
     await close()
   })
 })

@@ -151,7 +151,7 @@ describe('guardApp', () => {
   })
 })
 
-test('a preflight that the guard asks for credentials is told once, with the fix; before the guard, it works', async () => {
+test('a preflight that the guard asks for credentials causes one warning with the fix; before the guard, it works', async () => {
   const warnings = processWarnings()
   const preflight = {
     method: 'OPTIONS',

@@ -40,13 +40,13 @@ import { strongKey } from '../support/sites/sessionsApp.js'
 // -------------------------------------------------------------------------------------
 
 const limiter = new RateLimiterMemory({ points: 1_000_000, duration: 900 })
-const nobody = () => false
+const noUser = () => false
 const nothing = () => undefined
 
 const site = async () => {
   const app = new Koa({ keys: [strongKey], proxy: true })
   const store = memoryStore()
-  sessions(app, { loadUser: () => undefined, isActive: nobody, origin: 'https://shop.example', store })
+  sessions(app, { loadUser: () => undefined, isActive: noUser, origin: 'https://shop.example', store })
   const provider = oidc({
     issuer: 'https://provider.example',
     client: { id: 'shop', secret: 'a secret of the client' },
@@ -73,25 +73,25 @@ const site = async () => {
   }
   const router = new Router()
   const guarded = {
-    '/bearer': httpBearer({ authenticate: nobody }),
-    '/basic': throttled({ limiter })(httpBasicAuth({ authenticate: nobody })),
+    '/bearer': httpBearer({ authenticate: noUser }),
+    '/basic': throttled({ limiter })(httpBasicAuth({ authenticate: noUser })),
     '/header': apiKeyHeader({ paramName: 'X-Key', authenticate: keys.authenticate }),
-    '/cookie': apiKeyCookie({ paramName: 'key', authenticate: nobody }),
-    '/query': apiKeyQuery({ paramName: 'key', authenticate: nobody }),
+    '/cookie': apiKeyCookie({ paramName: 'key', authenticate: noUser }),
+    '/query': apiKeyQuery({ paramName: 'key', authenticate: noUser }),
     '/session': sessionAuth(),
     '/jwt': httpJwt(issued),
     '/dpop': httpJwt({ ...issued, bound: dpop }),
   }
   for (const [path, guard] of Object.entries(guarded)) router.all(path, withAuth(guard), nothing)
-  router.post('/form', parsed, withAuth(formAuth({ fields: ['username', 'password'], authenticate: nobody })), nothing)
+  router.post('/form', parsed, withAuth(formAuth({ fields: ['username', 'password'], authenticate: noUser })), nothing)
   const open = withAuth(null)
   for (const one of [mail, reset]) router.all(`/begin/${one.name}`, open, begin(one))
-  router.all('/finish/mail', open, finish(mail, nobody))
-  router.all('/finish/reset', open, finish(reset, nobody))
-  router.all('/finish/code', open, finish(code, nobody))
+  router.all('/finish/mail', open, finish(mail, noUser))
+  router.all('/finish/reset', open, finish(reset, noUser))
+  router.all('/finish/code', open, finish(code, noUser))
   router.all('/begin/passkey', open, begin(passkey))
-  router.all('/finish/passkey', open, finish(passkey, nobody))
-  router.all('/callback', open, finish(provider, nobody))
+  router.all('/finish/passkey', open, finish(passkey, noUser))
+  router.all('/callback', open, finish(provider, noUser))
   router.all('/back-channel', open, backChannel(provider, { user: nothing }))
   router.all('/out', open, signedOut(provider, { callback: '/out' }))
   router.all('/link', open, linkPage({ title: 'Link', button: 'Go' }))

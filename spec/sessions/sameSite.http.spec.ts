@@ -67,11 +67,11 @@ describe('a trusted origin of another site, with a Lax cookie', () => {
     ['another site', 'https://shop.example', true],
     ['another scheme', 'http://api.front.example', true],
     ['the same site', 'https://api.front.example', false],
-  ])('is told at start: %s', async (_case, origin, isTold) => {
+  ])('is reported at start: %s', async (_case, origin, isReported) => {
     const warnings = processWarnings()
     make({ origin })
     await new Promise(setImmediate)
-    const told = warnings().filter((one) => one.includes(`${FRONT} is trusted, and is another site than ${origin}`))
-    expect(told).toHaveLength(isTold ? 1 : 0)
+    const found = warnings().filter((one) => one.includes(`${FRONT} is trusted, and is another site than ${origin}`))
+    expect(found).toHaveLength(isReported ? 1 : 0)
   })
 })

@@ -68,7 +68,7 @@ describe('C-13 a second factor', () => {
     expect(errors).toEqual([])
   })
 
-  it('of two kinds with the same factors is a TypeError that names the fix, and signs nobody in', async () => {
+  it('of two kinds with the same factors is a TypeError that names the fix, and signs no user in', async () => {
     const both = [factor('totp', '1')]
     const { site, errors } = await twoGroups(codes({ factors: both, limiter }), codes({ factors: both, limiter }))
     const visitor = site.visitor()

@@ -125,7 +125,7 @@ describe('a password', () => {
     const answers = []
     for (const given of [
       { username: 'anna', password: 'wrong' },
-      { username: 'nobody', password: 'anna-secret' },
+      { username: 'unknownUser', password: 'anna-secret' },
       { username: 'bert', password: 'anna-secret' },
     ]) {
       const visitor = site.visitor()
@@ -136,7 +136,7 @@ describe('a password', () => {
     expect(answers[0]).toMatchObject({ status: 403, body: { reason: 'wrong' } })
     expect(answers[1]).toEqual(answers[0])
     expect(answers[2]).toEqual(answers[0])
-    expect(asked, 'the same look-ups').toEqual(['anna', 'nobody', 'bert'])
+    expect(asked, 'the same look-ups').toEqual(['anna', 'unknownUser', 'bert'])
   })
 
   it('has other names of fields, JSON or a form, and keeps what the session may keep', async () => {
@@ -212,7 +212,7 @@ describe('a password', () => {
     expect((await send(site.visitor(), { ...right, username: 'sam' })).status).toBe(200)
     const unknown = []
     for (let at = 0; at < 11; at++)
-      unknown.push((await send(site.visitor(), { username: 'nobody', password: 'no' })).status)
+      unknown.push((await send(site.visitor(), { username: 'unknownUser', password: 'no' })).status)
     expect(unknown, 'as for a name that exists').toEqual(statuses)
   })
 

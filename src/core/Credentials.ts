@@ -64,7 +64,7 @@ const pattern =
 const TOKEN = String.raw`[A-Za-z0-9\-._~+/]+=*`
 const b64token = new RegExp(`^${TOKEN}$`)
 
-// RFC 9110 §5.5, without blanks: what else can stand in a field as one word
+// RFC 9110 §5.5, without blanks: what else can be one word of a field
 const visible = /^[\x21-\x7e]+$/
 
 /** @internal `<scheme> <token>`, whose token matches `syntax` as a whole. */

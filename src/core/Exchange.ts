@@ -131,7 +131,7 @@ export interface Exchange {
   token: unknown
   /** Fields that the decision adds to the response, see `guesses/quota.ts`. */
   fields: Readonly<Record<string, string>> | undefined
-  /** What is told, before the response is sent, whether the operation did its work, see `webhooks/deliveries.ts`. */
+  /** What is called, before the response is sent, with whether the operation did its work, see `webhooks/deliveries.ts`. */
   outcomes: Array<Outcome> | undefined
   /** The objects that the operation runs with. */
   objects: Objects | undefined

@@ -63,7 +63,7 @@ export const errorInWords = (error: unknown, secrets: ReadonlyArray<string> = []
   if (!(error instanceof Error)) return 'not an Error'
   const code = 'code' in error && typeof error.code === 'string' ? `${error.name} ${error.code}` : error.name
   const whole = process.env['NODE_ENV'] === 'production' ? code : `${code}: ${error.message}`
-  const said = [whole, code].find((text) => !secrets.some((secret) => tells(text, secret)))
+  const said = [whole, code].find((text) => !secrets.some((secret) => says(text, secret)))
   return (said ?? 'an Error')
     .slice(0, MAX_WORDS)
     .replace(unprintable, (one) => `\\u{${one.charCodeAt(0).toString(16)}}`)
@@ -77,7 +77,7 @@ const bareOf = (text: string): string => text.toLowerCase().replace(/[^\p{L}\p{N
 const withoutEscapes = (text: string): string => text.replace(/=\s+|%[\da-f]{2}|=[\da-f]{2}/gi, '')
 
 // The start of a long secret is enough, because a message may cut it
-const tells = (text: string, secret: string): boolean => {
+const says = (text: string, secret: string): boolean => {
   const start = bareOf(secret).slice(0, 16)
   return start !== '' && [text, withoutEscapes(text)].some((one) => bareOf(one).includes(start))
 }

@@ -3,7 +3,7 @@
  *
  * A guard that only asks who the caller is lets every user read the objects of all others (OWASP API1, broken object level
  * authorization). `owned` looks the object up after the caller is known, and lets in only those whom it is for. What is not there,
- * and what is not for the caller, are the same answer, so nobody can find out which objects exist.
+ * and what is not for the caller, are the same answer, so no caller can find out which objects exist.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'

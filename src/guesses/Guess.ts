@@ -136,7 +136,7 @@ const MAX_ADDRESS_LENGTH = 100
 
 const four = /^(?:::ffff:)?(\d{1,3}(?:\.\d{1,3}){3})(?::\d+)?$/i
 const bracketed = /^\[([^\]]*)\](?::\d+)?$/
-// Without brackets, a port can be told only after eight groups or an IPv4 address
+// Without brackets, a port can be recognized only after eight groups or an IPv4 address
 const port = /^((?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}|.*\.\d{1,3}):(\d{1,5})$/i
 const MAX_PORT = 65535
 

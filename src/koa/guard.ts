@@ -157,10 +157,10 @@ export const applicationGuard = (authenticator: Authenticator<unknown>, requirem
 
 // Browsers send no credentials with a preflight, and say only "CORS error" if it is refused
 const preflightWarning = (): ((ctx: Context) => void) => {
-  let isTold = process.env['NODE_ENV'] === 'production'
+  let isReported = process.env['NODE_ENV'] === 'production'
   return ({ method, headers }) => {
-    if (isTold || method !== 'OPTIONS' || headers['access-control-request-method'] === undefined) return
-    isTold = true
+    if (isReported || method !== 'OPTIONS' || headers['access-control-request-method'] === undefined) return
+    isReported = true
     process.emitWarning(
       'guardApp: a preflight of CORS reached the guard, which asks it for credentials; mount cors() before guardApp, and list it: guardApp(a, { middleware: [cors] })',
       'PreflightWarning',

@@ -274,7 +274,7 @@ export interface CodesOptions {
   readonly factors: ReadonlyArray<CodeFactor>
   /** Counts wrong codes, by user and address of the client. */
   readonly limiter: Limiter | Limiters
-  /** What tells these codes from others with the same factors, such as `staff`. It is a part of the kind's name. */
+  /** What distinguishes these codes from others with the same factors, such as `staff`. It is a part of the kind's name. */
   readonly name?: string | undefined
   /** How long a half sign-in can be finished, in milliseconds. Default 10 minutes. */
   readonly lifetime?: number | undefined

@@ -130,7 +130,7 @@ export interface MailedOptions {
   readonly path: string
   /** Counts what asks for mails, and wrong codes, by address of the mail and of the client. */
   readonly limiter: Limiter | Limiters
-  /** What tells this kind from another `mailed`, such as `staff`. It is a part of the kind's name. */
+  /** What distinguishes this kind from another `mailed`, such as `staff`. It is a part of the kind's name. */
   readonly name?: string | undefined
   /** How long a mail is good, in milliseconds. Default 10 minutes. */
   readonly lifetime?: number | undefined
@@ -271,7 +271,7 @@ export interface LinkOptions {
   readonly path: string
   /** Counts what asks for mails, by address of the mail and of the client. */
   readonly limiter: Limiter | Limiters
-  /** What tells this kind from another of its function, such as `staff`. It is a part of the kind's name. */
+  /** What distinguishes this kind from another of its function, such as `staff`. It is a part of the kind's name. */
   readonly name?: string | undefined
   /** How long a link is good, in milliseconds. Default 1 hour. */
   readonly lifetime?: number | undefined

@@ -103,7 +103,7 @@ const reading = (request: Request, maxLength: number): Promise<Buffer> =>
       if (length !== declared && !isOver(req)) return
       stop()
       const body = Buffer.concat(chunks, length)
-      // in this tick, before the end is told
+      // in this tick, before the end is known
       if (length > 0) req.unshift(body)
       resolve(body)
     }

@@ -143,7 +143,7 @@ export const webhook = (options: WebhookOptions): Authenticator<Webhook> => {
   }
   const { tolerance = TOLERANCE } = given
   const keysOf = keysFinder(scheme, secrets)
-  // After that, nobody can replay it
+  // After that, it cannot be replayed
   const lifetimeOf = ({ id, at }: Delivery): number =>
     Math.max(id === undefined ? 0 : THREE_DAYS, at === undefined ? MONTH : tolerance + AHEAD)
 

@@ -143,7 +143,7 @@ describe('a group', () => {
   })
 })
 
-it('never stands in a response without explain', async () => {
+it('is never in a response without explain', async () => {
   const silent = await (await site(bearer, false))(['Authorization: Bearer 12|abc'])
   expect(silent.json).not.toHaveProperty('tried')
   expect(silent.body).not.toContain('syntax')
