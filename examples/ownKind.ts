@@ -2,8 +2,8 @@
  * A kind of your own: requests signed with a shared key, `X-Signature: <until>.<HMAC of "until METHOD url">`.
  *
  * `authenticator` makes the built-in kinds, too: it extracts the credential, decodes it with an io-ts codec, calls the
- * hook, and describes itself. This kind signs the method and the URL, not the body, and the same request can be
- * repeated until `until`.
+ * hook, and describes itself. This kind signs the method and the URL, and the same request can be repeated until `until`.
+ * For bodies that are signed, see the guides "Webhooks" and "Agents and signed requests".
  */
 import { createHmac } from 'node:crypto'
 import Router from '@koa/router'
