@@ -16,6 +16,7 @@ import {
   remembered,
   sessionAuth,
   type Authenticator,
+  sessionAuthIsStaff,
 } from 'koa-with-auth'
 import { describedAs, firstPresent, fromFunction, lenient, flatMap, timeout } from 'koa-with-auth/fp'
 import { option as O } from 'fp-ts'
@@ -400,6 +401,17 @@ describe('remembered around a group', () => {
         httpBearer({ authenticate: () => 1 }),
       ),
       /hides the authenticators.*put remembered\(\.\.\.\) around each/,
+    ],
+    ['a fresh proof', sessionAuth({ proof: { maxAge: 1000 } }), /a proof becomes older/],
+    [
+      'a fresh proof in a list',
+      anyOf([httpBearer({ authenticate: () => 1 }), sessionAuth({ proof: { maxAge: 1000 } })]),
+      /a proof becomes older/,
+    ],
+    [
+      'a fresh proof of a right',
+      sessionAuthIsStaff({ proof: { maxAge: 1000 }, refuse: 'insufficient' }),
+      /a proof becomes older/,
     ],
     ['nothing', undefined, /is undefined/],
     ['null', null, /is null/],

@@ -15,7 +15,7 @@ import {
 import { audit } from 'koa-with-auth/audit'
 import { openApi } from 'koa-with-auth/openapi'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { certificates, listenByTls, type Pair } from '../support/servers/certificates.js'
 import { stoppedClock } from '../support/runs/clock.js'
 import { authOf, guardedApp, sendCounted } from '../support/sites/guardedApp.js'
@@ -165,6 +165,17 @@ describe('B-39: a client certificate of the TLS socket', () => {
     const refused = await sendWith(client, { method: 'POST', headers: fields })
     expect([refused.status, calls()]).toEqual([403, 0])
     expect((await sendWith(client, { method: 'POST' })).status).toBe(200)
+  })
+
+  it('is remembered no longer than its certificate is valid', async () => {
+    const kind = clientCertificate({ ...ofAuthority, authenticate: () => ({ user: 'anna' }) })
+    const { sendWith } = await byTls(remembered({ maxAge: 60_000 })(kind))
+    const end = Date.parse(new X509Certificate(client.cert).validTo)
+    onTestFinished(() => void vi.useRealTimers())
+    vi.useFakeTimers({ toFake: ['Date'], now: end - 30_000 })
+    expect((await sendWith(client)).status).toBe(200)
+    vi.setSystemTime(end)
+    expect((await sendWith(client)).status).toBe(401)
   })
 
   it('can be throttled and remembered', async () => {

@@ -10,6 +10,7 @@ import {
   resetLink,
   secondly,
   verifyLink,
+  type Ceremony,
   type CodeFactor,
   type Codes,
   type Kind,
@@ -89,6 +90,48 @@ describe('C-13 a second factor', () => {
     expect((await sendJson(visitor, '/customers/code', { handle, code: '1' })).status).toBe(400)
     expect((await sendJson(visitor, '/staff/code', { handle, code: '1' })).status).toBe(200)
     expect(errors).toEqual([])
+  })
+})
+
+describe('C-06 guesses at codes of one user', () => {
+  it.each([
+    ['one limiter', () => new RateLimiterMemory({ points: 5, duration: 900 })],
+    ['limiters without an account', () => ({ accountAndAddress: new RateLimiterMemory({ points: 5, duration: 900 }) })],
+    [
+      'limiters whose account is wide',
+      () => ({
+        accountAndAddress: new RateLimiterMemory({ points: 5, duration: 900 }),
+        account: new RateLimiterMemory({ points: 10_000, duration: 900 }),
+      }),
+    ],
+  ])('from 200 addresses are a hundred, with %s', async (_name, limiter) => {
+    let checked = 0
+    const verify = (_user: string, code: unknown) => Promise.resolve(++checked > 0 && code === 'right')
+    const kind = codes({ factors: [{ method: 'totp', verify }], limiter: limiter() })
+    const ceremony = { subject: 'anna' } as Ceremony
+    const answers: unknown[] = []
+    const answer = async (code: string, at: number) => {
+      const read = kind.read(
+        { method: 'POST', body: { handle: 'h', code }, address: `192.0.2.${at}` } as never,
+        {} as never,
+      )
+      // Safe: it has a handle
+      return kind.check(null, read!.answer, ceremony)
+    }
+    for (let at = 0; at < 200; at++) for (let n = 0; n < 3; n++) answers.push(await answer('wrong', at))
+    expect([answers.length, checked]).toEqual([600, 100])
+    expect(await answer('right', 201)).toMatchObject({ _tag: 'Left', left: { _tag: 'throttled' } })
+    // another user is not concerned
+    const other = await kind.check(null, { code: 'right', from: '192.0.2.1' } as never, { subject: 'bert' } as Ceremony)
+    expect(other).toMatchObject({ _tag: 'Right' })
+  })
+
+  it('that were right are not counted', async () => {
+    const kind = codes({ factors: [factor('totp', '1')], limiter })
+    for (let at = 0; at < 150; at++) {
+      const proven = await kind.check(null, { code: '1', from: `${at}` } as never, { subject: 'anna' } as Ceremony)
+      expect(proven).toMatchObject({ _tag: 'Right' })
+    }
   })
 })
 

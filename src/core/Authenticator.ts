@@ -157,6 +157,8 @@ export interface CredentialReader {
   readonly origin?: (attempt: Attempt, sent: unknown) => string | undefined | Promise<string | undefined>
   /** The fallback of `recoverUnavailable` may decide, so the result must not be kept under this credential. */
   readonly mayRecover?: true
+  /** When what a credential lets in ends by itself, in milliseconds since 1970. */
+  readonly endsAt?: (sent: unknown) => number
   /** Set by token kinds, which must verify a token for each request: why `remembered` cannot go around them. */
   readonly notRemembered?: string
 }

@@ -96,13 +96,14 @@ interface Pending {
 interface Verifications {
   /**
    * Returns a kept result, or one under way that is younger than `patience`, or else the result of `verify`. If `isPrivate` then
-   * returns `true`, that result is for its own request only: it is not kept and not shared.
+   * returns `true`, that result is for its own request only: it is not kept and not shared. It is kept until `endsAt` at most.
    */
   readonly getOrVerify: (
     key: string,
     verify: () => Evaluation<unknown>,
     patience: number,
     isPrivate?: () => boolean,
+    endsAt?: () => number,
   ) => Evaluation<unknown>
   /** Forgets those for whose principal `predicate` is true. A result that is under way will not be kept. */
   readonly forget: (predicate: (principal: unknown) => boolean) => number
@@ -113,12 +114,12 @@ const verifications = (maxAge: number, size: number): Verifications => {
   const passed = memory<E.Right<unknown>>({ size, maxAge, dropsFirst: 'least recently used' })
   const pending = new Map<string, Pending>()
 
-  const keep = (key: string, result: VerificationResult, since: Moment): void => {
+  const keep = (key: string, result: VerificationResult, since: Moment, endsAt = Infinity): void => {
     if (E.isLeft(result) || isAnonymous(result)) return
-    passed.set(key, { value: result, since, expiresAt: endOf(result.right) })
+    passed.set(key, { value: result, since, expiresAt: Math.min(endOf(result.right), endsAt) })
   }
 
-  const getOrVerify: Verifications['getOrVerify'] = (key, verify, patience, isPrivate) => {
+  const getOrVerify: Verifications['getOrVerify'] = (key, verify, patience, isPrivate, endsAt) => {
     const found = passed.get(key)
     if (found !== undefined) return found
     const other = pending.get(key)
@@ -131,7 +132,7 @@ const verifications = (maxAge: number, size: number): Verifications => {
     const since = thisMoment()
     const evaluation = verify()
     if (!(evaluation instanceof Promise)) {
-      if (isPrivate?.() !== true) keep(key, evaluation, since)
+      if (isPrivate?.() !== true) keep(key, evaluation, since, endsAt?.())
       return evaluation
     }
     const own: Pending = {
@@ -142,7 +143,7 @@ const verifications = (maxAge: number, size: number): Verifications => {
         // not if it was forgotten or replaced meanwhile
         if (pending.get(key) === own) {
           pending.delete(key)
-          if (!own.isPrivate) keep(key, result, since)
+          if (!own.isPrivate) keep(key, result, since, endsAt?.())
         }
         return result
       }),
@@ -216,12 +217,12 @@ export const remembered = <P = unknown>(options: RememberedOptions): Remembered<
   let made = 0
 
   const around: Around = (self, leaf, reading) => {
-    const { extract, origin, mayRecover, notRemembered } = reading
+    const { extract, origin, mayRecover, notRemembered, endsAt } = reading
     if (notRemembered !== undefined) throw new TypeError(`remembered(...)(a): ${notRemembered}`)
     const kind = kinds.get(self) ?? made++
     kinds.set(self, kind)
     const verify = decideOf(self)
-    const getOrVerify = (attempt: Attempt, key: string): Evaluation<unknown> => {
+    const getOrVerify = (attempt: Attempt, key: string, sent: unknown): Evaluation<unknown> => {
       const { timeout } = settingsOf(attempt.request)
       const isPrivate = mayRecover && (() => attempt.isRecovered)
       let isAsked = false
@@ -229,7 +230,7 @@ export const remembered = <P = unknown>(options: RememberedOptions): Remembered<
         isAsked = true
         return verify(attempt)
       }
-      const evaluation = kept.getOrVerify(key, ask, timeout, isPrivate)
+      const evaluation = kept.getOrVerify(key, ask, timeout, isPrivate, endsAt && (() => endsAt(sent)))
       if (!isAsked) attempt.isRecalled = true
       return evaluation
     }
@@ -239,7 +240,7 @@ export const remembered = <P = unknown>(options: RememberedOptions): Remembered<
       const { request } = attempt
       // a forged request never gets the result of another request, or the other way round
       const site = leaf.ambient && isForged(request, settingsOf(request)) ? 'x' : 'o'
-      const evaluation = getOrVerify(attempt, credentialKey(secret, `${kind}${site}${from.length}:${from}`, sent))
+      const evaluation = getOrVerify(attempt, credentialKey(secret, `${kind}${site}${from.length}:${from}`, sent), sent)
       return attempt.guesses === undefined
         ? evaluation
         : andThen(evaluation, (result) => forgiven(attempt, sent, result))

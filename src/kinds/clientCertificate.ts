@@ -133,8 +133,10 @@ export const clientCertificate = <R = CertificateOwner>(
   })
   const [leaf = kind.description] = leaves(kind.description)
   const described = noted({ ...leaf }, { wrappers: [accepting.words, words] })
+  const reading = readerOf(kind)
+  const endsAt = (sent: unknown) => Date.parse(decode(sent)?.validTo ?? '')
   // Safe: it lets in what the hook returns; without a hook, `R` is the owner
-  return make(described, decideOf(kind), readerOf(kind)) as Authenticator<PrincipalFromAnswer<R>>
+  return make(described, decideOf(kind), reading && { ...reading, endsAt }) as Authenticator<PrincipalFromAnswer<R>>
 }
 
 declareFactory(caller, clientCertificate)

@@ -177,7 +177,12 @@ const sessionKind = (
   const { loadUser = applications } = users
   const needed = proof === undefined ? {} : { proof: neededBy(proof) }
   const description = noted({ ...kind.description, ...needed }, { by: loadUser })
-  const session = make(description, decideOf(kind), readerOf(kind))
+  const reading = readerOf(kind)
+  const session = make(
+    description,
+    decideOf(kind),
+    proof?.maxAge === undefined ? reading : reading && { ...reading, notRemembered },
+  )
   const invalid = constantFailure(description, AuthErrors.because(AuthErrors.invalid, 'user'))
   const unproven =
     proof === undefined ? invalid : E.left(withChallenges(description, AuthErrors.unproven(neededBy(proof))))
@@ -200,6 +205,8 @@ const sessionKind = (
   })
   return refuse === 'insufficient' ? pipe(user, authorize(isAllowed, { name: right ?? factory })) : user
 }
+
+const notRemembered = 'a proof becomes older while it is remembered; write remembered around what asks for none'
 
 // The users of the application: kinds without a `loadUser` let in the same ones
 const applications = Symbol('users of the application')

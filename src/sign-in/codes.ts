@@ -24,6 +24,7 @@ import {
   type Check,
 } from '../core/options.js'
 import type { Limiter, Limiters } from '../guesses/Limiter.js'
+import { memoryLimiter } from '../guesses/memoryLimiter.js'
 import { clientAddress, counting } from '../guesses/Guess.js'
 import { derivedFrom, keysFix, sealed, strengthOf, unsealed } from '../kinds/plainSession.js'
 import { digestOf, spentOver, type SessionStore } from '../sessions/SessionStore.js'
@@ -272,7 +273,10 @@ export const recoveryCodes = (options: RecoveryCodesOptions): RecoveryCodes => {
 export interface CodesOptions {
   /** Such as `[totp({ ... }), recoveryCodes({ ... })]`. */
   readonly factors: ReadonlyArray<CodeFactor>
-  /** Counts wrong codes, by user and address of the client. */
+  /**
+   * Counts wrong codes, by user and address of the client. Whatever it is, this kind checks at most 100 wrong codes of a user in a day,
+   * from all addresses; each process counts for itself, so let `account` of a shared limiter count for several.
+   */
   readonly limiter: Limiter | Limiters
   /** What distinguishes these codes from others with the same factors, such as `staff`. It is a part of the kind's name. */
   readonly name?: string | undefined
@@ -304,6 +308,10 @@ export interface Codes extends Kind<unknown, null, CodesAnswer, { method: string
 }
 
 const TRIES = 5
+
+// NIST SP 800-63B §3.2.2: at most 100 wrong ones in a row for an account. In seconds
+const WRONG = 100
+const DAY = 86_400
 
 /**
  * A kind whose answer is a code of a second factor; its name has the factors, so what it begins is finished by no others. `secondly(ctx, code, { user, proof })` begins it, and answers
@@ -337,14 +345,18 @@ export const codes = (options: CodesOptions): Codes => {
   })
   const own = factors.filter((factor) => ownOrGetter(factor, 'isSpare') !== true)
   const count = counting(limiter)
+  // whoever knows the password has as many addresses as they like
+  const ofAccount = counting(memoryLimiter(WRONG, DAY))
   type Proven = { method: string; subject: string }
   const check = (user: string, code: unknown, from: string): Promise<E.Either<AuthError, Proven>> =>
-    count(user, from, async () => {
-      for (const { method, verify } of factors) {
-        if ((await verify(user, code)) === true) return E.right({ method, subject: user })
-      }
-      return E.left(AuthErrors.unfinished('wrong'))
-    })
+    ofAccount(user, '', () =>
+      count(user, from, async () => {
+        for (const { method, verify } of factors) {
+          if ((await verify(user, code)) === true) return E.right({ method, subject: user })
+        }
+        return E.left(AuthErrors.unfinished('wrong'))
+      }),
+    )
   return {
     name: ['code', name, factors.map(({ method }) => method).join()].filter((part) => part !== undefined).join(':'),
     lifetime,
