@@ -8,6 +8,7 @@
  * | once    | reading, and then writing: two callers at the same time both get `true`          |
  * | lasts   | a lifetime that is read as seconds, or a cache that drops ids earlier            |
  * | apart   | ids that differ in letter case or in a blank count as one                        |
+ * | release | an id that was released stays spent, or the release of one also releases another    |
  * | outage  | a store that is down, and still the answer is `true`, or `false` without a store |
  */
 import { randomUUID } from 'node:crypto'
@@ -97,6 +98,23 @@ const lawsWith = (elapse: Elapse | undefined): ReadonlyArray<StoreLaw<Spent>> =>
   },
 ]
 
+const releasing: StoreLaw<Spent> = {
+  name: 'release: a released id can be spent again, once, at once or after a time',
+  fix: 'forget the id, or keep it for the time that is given, and forget no other',
+  hold: async ({ store, expect }) => {
+    const [id, other] = [randomUUID(), randomUUID()]
+    for (const one of [id, other]) expect('spend an id', await store.spend(one, LONG), true)
+    await store.release?.(id)
+    expect('spend it again, after its release', await store.spend(id, LONG), true)
+    expect('spend it once more', await store.spend(id, LONG), false)
+    expect('spend another one again', await store.spend(other, LONG), false)
+    await store.release?.(randomUUID())
+    await store.release?.(other, SHORT)
+    await pause(5 * SHORT)
+    expect('spend the other again, after its time', await store.spend(other, SHORT), true)
+  },
+}
+
 /** What the laws of one-time ids need besides. */
 export interface SpentLawOptions {
   /** The same over a store that is down. With it, there is a law about outages. */
@@ -128,7 +146,7 @@ const allOf = (caller: string, spent: Spent, options: SpentLawOptions): Readonly
   spender(caller, spent)
   const { down, elapse } = checkOptions(`${caller}, options`, options, { down: maybe(spender), elapse: maybe(hook(1)) })
   const laws = lawsWith(elapse)
-  return down === undefined ? laws : [...laws, outage(down)]
+  return [...laws, ...(spent.release === undefined ? [] : [releasing]), ...(down === undefined ? [] : [outage(down)])]
 }
 
 /**

@@ -1,0 +1,31 @@
+/** Deliveries over every store, by two sites that share one. H-06. */
+import { checkSpent } from 'koa-with-auth/testing/laws'
+import { spentOver } from 'koa-with-auth/sign-in'
+import { expect, it } from 'vitest'
+import { webhookSite } from '../support/sites/webhookSite.js'
+import { describeEveryStore } from '../support/stores/sessionStores.js'
+
+describeEveryStore((store) => {
+  it('a released id can be spent again, at once or after a time, and the laws of one-time ids hold', async () => {
+    await checkSpent(spentOver(store()))
+  })
+
+  it('of ten equal deliveries to two sites, one is handled; after a failure, each may come again', async () => {
+    let isDown = true
+    const options = {
+      handler: (ctx: { status: number }) => {
+        if (isDown) ctx.status = 500
+      },
+    }
+    const sites = await Promise.all([1, 2].map(() => webhookSite({ ...options, hook: { spent: spentOver(store()) } })))
+    const [one, other] = sites
+    const body = `delivery ${Math.random()}`
+    for (const site of [one, other, one]) expect((await site?.send(body))?.status).toBe(500)
+    isDown = false
+    const before = sites.flatMap(({ handled }) => handled).length
+    const answers = await Promise.all(Array.from({ length: 10 }, (_, at) => sites[at % 2]?.send(body)))
+    expect(answers.map((answer) => answer?.status).sort()).toStrictEqual([204, ...Array<number>(9).fill(409)])
+    expect(sites.flatMap(({ handled }) => handled).length).toBe(before + 1)
+    expect((await other?.send(body))?.status).toBe(409)
+  })
+})
