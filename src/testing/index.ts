@@ -13,6 +13,8 @@ export { withPrincipal, type PrincipalOptions } from './withPrincipal.js'
 // applications
 export { expectGuarded } from './expectGuarded.js'
 export type { CheckedOperation, GuardedOptions } from './expectGuarded.js'
+export { expectIsolated } from './expectIsolated.js'
+export type { IdsOfUsers, IsolatedOperation, IsolatedOptions } from './expectIsolated.js'
 export type { Application } from './probing.js'
 export { LawViolations, type Violation } from './LawViolations.js'
 

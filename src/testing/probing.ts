@@ -222,17 +222,20 @@ export interface Application {
   off(event: 'error', listener: (error: unknown, ctx?: Context) => void): unknown
 }
 
+/** A request with its body. */
+export type Sent = RequestSpec & { readonly body?: string | undefined }
+
 /** An application that is served. */
 interface Served {
   /** Sends a request. If there is no response, it resolves to the Error. */
-  readonly ask: (probe: string, spec: RequestSpec) => Promise<HttpResponse | Error>
+  readonly ask: (probe: string, spec: Sent) => Promise<HttpResponse | Error>
   /** The error that the application's `error` event reported for a request. */
   readonly errorOf: (probe: string) => unknown
   readonly close: () => Promise<void>
 }
 
 /** Serves an application on a free port. Its errors are collected instead of printed. */
-const serve = async (app: Application, within: number): Promise<Served> => {
+export const serve = async (app: Application, within: number): Promise<Served> => {
   const errors = new Map<string, unknown>()
   const keep = (error: unknown, ctx?: Context): void => {
     if (ctx !== undefined) errors.set(ctx.get(PROBE), error)
@@ -259,13 +262,14 @@ const ask = (
   agent: Agent,
   within: number,
   probe: string,
-  { method = 'GET', url = '/', fields = [] }: RequestSpec,
+  { method = 'GET', url = '/', fields = [], body }: Sent,
 ): Promise<HttpResponse | Error> =>
   new Promise((resolve) => {
     const address = server.address()
     const port = typeof address === 'object' && address !== null ? address.port : 0
     const host = fields.some(([name]) => name.toLowerCase() === 'host') ? [] : ['Host', `127.0.0.1:${port}`]
-    const headers = [...host, ...fields.flat(), PROBE, probe]
+    const length = body === undefined ? [] : ['Content-Length', String(Buffer.byteLength(body))]
+    const headers = [...host, ...fields.flat(), ...length, PROBE, probe]
     const signal = AbortSignal.timeout(Math.ceil(within))
     try {
       const asking = send({ agent, host: '127.0.0.1', port, method, path: url, headers, signal }, (response) => {
@@ -281,7 +285,7 @@ const ask = (
         })
       })
       asking.on('error', resolve)
-      asking.end()
+      asking.end(body)
     } catch (error) {
       resolve(error instanceof Error ? error : new Error(String(error)))
     }

@@ -1,0 +1,154 @@
+/** `expectIsolated`: it finds what one user can learn about the objects of another, and reports nothing else. */
+import Router from '@koa/router'
+import Koa from 'koa'
+import { httpBearer, owned, withAuth } from 'koa-with-auth'
+import { expectIsolated, LawViolations, withBearer, type IsolatedOptions } from 'koa-with-auth/testing'
+import { describe, expect, it } from 'vitest'
+import { leaks, shop, sweep } from '../support/sites/leakyShop.js'
+
+const brokenIn = async (app: Koa, options: IsolatedOptions = sweep): Promise<LawViolations> => {
+  const error: unknown = await expectIsolated(app, options).then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  )
+  expect(error).toBeInstanceOf(LawViolations)
+  // Safe: it was just checked
+  return error as LawViolations
+}
+
+describe('a right shop', () => {
+  it('resolves to what was asked, and why the rest was not', async () => {
+    const checked = await expectIsolated(shop(), sweep)
+    expect(checked.map(({ operation, skipped }) => [operation, skipped])).toStrictEqual([
+      ['GET /orders/:id', undefined],
+      ['PUT /orders/:id', undefined],
+      ['PATCH /orders/:id', undefined],
+      ['DELETE /carts/:id', undefined],
+      ['GET /teams/:team/orders/:id', undefined],
+      ['GET /orders', undefined],
+      ['GET /articles/:slug', 'all members read all articles'],
+      ['GET /help/:topic', 'everybody reads it'],
+    ])
+    for (const { requests, skipped } of checked) expect(requests > 0).toBe(skipped === undefined)
+    expect(checked.reduce((sum, { requests }) => sum + requests, 0)).toBeLessThan(300)
+  })
+})
+
+describe('a shop with a leak', () => {
+  it.each(leaks)('%s: found, with a command that shows it', async (leak) => {
+    const { violations, message } = await brokenIn(shop(leak))
+    expect(violations.length).toBeGreaterThan(0)
+    expect(message).toMatch(/curl -(?:i|I)/)
+    // nothing is said about the operations that are right
+    const operation = leak.startsWith('PUT')
+      ? 'PUT /orders/:id'
+      : leak.startsWith('PATCH')
+        ? 'PATCH /orders/:id'
+        : leak.startsWith('DELETE')
+          ? 'DELETE /carts/:id'
+          : leak.startsWith('HEAD')
+            ? 'HEAD /orders/:id'
+            : leak.startsWith('the team')
+              ? 'GET /teams/:team/orders/:id'
+              : leak.startsWith('the list')
+                ? 'GET /orders'
+                : 'GET /orders/:id'
+    for (const { law } of violations)
+      expect(law.startsWith(`${operation}:`) || law.includes(': HEAD as'), law).toBe(true)
+  })
+
+  it('the command repeats the request', async () => {
+    const { violations } = await brokenIn(shop('GET reads it'))
+    expect(violations[0]?.counterexample).toContain(
+      `curl -i -X GET "$URL"'/orders/order-b1' -H 'Authorization: Bearer anna'\n200 coffee`,
+    )
+  })
+})
+
+describe('nothing is left out unseen', () => {
+  const { skip: _skip, ...withoutSkip } = sweep
+  const { id: _id, ...withoutId } = sweep.objects
+  it.each<[string, IsolatedOptions, RegExp]>([
+    ['a parameter without ids', { ...sweep, objects: withoutId }, /GET \/orders\/:id: :id has no ids and no reason/],
+    ['a parameter without an unknown id', { ...sweep, unknown: { team: 'x' } }, /unknown: \{ id: \.\.\. \}/],
+    ['an operation that is no longer skipped', withoutSkip, /GET \/help\/:topic: :topic has no ids and no reason/],
+    [
+      'an entry that fits no operation',
+      { ...sweep, skip: { ...sweep.skip, 'GET /x': 'y z' } },
+      /skip: GET \/x fits no operation/,
+    ],
+    ['a body that fits no operation', { ...sweep, bodies: { 'PUT /x': {} } }, /bodies: PUT \/x fits no operation/],
+    [
+      'a parameter that no path has',
+      { ...sweep, objects: { ...sweep.objects, ix: {} } },
+      /objects: ix fits no operation/,
+    ],
+    [
+      'an own id that is not there',
+      { ...sweep, objects: { ...sweep.objects, id: { anna: ['order-a2'], bert: ['order-b1'] } } },
+      /GET \/orders\/:id: an own id of anna is not answered with a 2xx/,
+    ],
+    [
+      'a user whom nobody knows',
+      { ...sweep, users: { anna: withBearer('wrong'), bert: withBearer('bert') } },
+      /an own id of anna is not answered with a 2xx/,
+    ],
+  ])('%s is an error', async (_what, options, reason) => {
+    expect((await brokenIn(shop(), options)).message).toMatch(reason)
+  })
+
+  it('a RegExp is an error, unless it is skipped', async () => {
+    const router = new Router().get(/^\/x/, withAuth(httpBearer({ authenticate: () => 'x' })), () => {})
+    const app = new Koa()
+    app.use(router.routes())
+    const options = { users: sweep.users, objects: {}, unknown: {} }
+    expect((await brokenIn(app, options)).message).toContain('the path for requests is unknown')
+    await expectIsolated(app, { ...options, skip: { 'GET /^\\/x/': 'it has no objects' } })
+  })
+
+  it.each<[string, unknown]>([
+    ['one user', { ...sweep, users: { anna: withBearer('anna') } }],
+    ['an unknown option', { ...sweep, paths: {} }],
+    ['no objects', { users: sweep.users, unknown: {} }],
+  ])('%s is a TypeError', async (_what, options) => {
+    // Safe: a program without types could write this
+    await expect(expectIsolated(shop(), options as IsolatedOptions)).rejects.toThrow(TypeError)
+  })
+})
+
+describe('what may differ', () => {
+  const user = httpBearer({ authenticate: (_request, token) => ({ name: token }) })
+  const owners = new Map([
+    ['n1', 'anna'],
+    ['n2', 'bert'],
+  ])
+  const echoing = (header: string): Koa => {
+    const note = owned('note', { param: 'id', find: (id, one: { name: string }) => owners.get(id) === one.name })
+    const app = new Koa()
+    let count = 0
+    app.use(async (ctx, next) => {
+      await next()
+      ctx.set(header, String(++count))
+      if (ctx.status === 404) ctx.body = `no ${ctx.path}`
+    })
+    const router = new Router().get('/notes/:id', withAuth(user, note), (ctx) => {
+      ctx.body = 'mine'
+    })
+    app.use(router.routes())
+    return app
+  }
+  const options = {
+    users: sweep.users,
+    objects: { id: { anna: ['n1'], bert: ['n2'] } },
+    unknown: { id: 'n-unknown' },
+  }
+
+  it('the id that was asked for may be repeated, and ids of requests differ', async () => {
+    await expectIsolated(echoing('X-Request-Id'), options)
+  })
+
+  it('another field only if it is ignored', async () => {
+    expect((await brokenIn(echoing('X-Count'), options)).message).toContain('from an unknown id')
+    await expectIsolated(echoing('X-Count'), { ...options, ignore: ['x-COUNT'] })
+  })
+})
