@@ -73,7 +73,7 @@ const notAllowed = (reading: Listed, audit: Audit, allowed: Allowed): ReadonlyAr
 
 /** The operations that do not have the parameters which their guards read. */
 const withoutParameters = ({ routes }: Listed): ReadonlyArray<string> =>
-  routes.flatMap(({ layer }) => missingParameter(layer) ?? [])
+  routes.flatMap(({ layer }) => missingParameter(layer, planOf(layer).guard?.requirement) ?? [])
 
 /** The parameters that no condition reads. */
 const unreadIn = (audit: Audit): ReadonlyArray<string> =>

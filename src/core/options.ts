@@ -242,6 +242,15 @@ export const millisecondsOrNone: Check = (where, value) => {
   if (value !== 0) milliseconds(where, value)
 }
 
+const DAY = 86_400_000
+const MAX_DAYS = 400
+
+/** A time that a browser keeps a cookie (RFC 6265bis: at most 400 days). */
+export const duration: Check = (where, value) => {
+  if (typeof value === 'number' && value >= 1 && value <= MAX_DAYS * DAY) return
+  throw new TypeError(`${where} must be a number of milliseconds, at most ${MAX_DAYS} days`)
+}
+
 /** A name that OpenAPI 3.1 allows for a component. */
 export const schemeName: Check = (where, value) => {
   if (typeof value === 'string' && /^[A-Za-z0-9._-]+$/.test(value)) return

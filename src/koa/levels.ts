@@ -238,7 +238,8 @@ export const refuseLateGuards = (type: unknown): void => {
   const value: Register = function (this: unknown, path, methods, functions, ...rest) {
     checkOrder(path, methods, functions)
     const registered = Reflect.apply(register, this, [path, methods, withObservers(functions), ...rest])
-    if (isRouter(this) && inApplications.has(this)) for (const layer of this.stack) checkParameters(layer)
+    if (isRouter(this) && inApplications.has(this))
+      for (const layer of this.stack) checkParameters(layer, planOf(layer).guard?.requirement)
     return registered
   }
   refusing.add(value)
@@ -258,7 +259,7 @@ const checkWhereUsed = (prototype: object, name: string): void => {
     const routes: unknown = Reflect.apply(make, this, given)
     if (typeof routes !== 'function' || !isRouter(this) || Object.hasOwn(routes, '_name')) return routes
     const check = (): undefined => {
-      for (const layer of this.stack) checkParameters(layer)
+      for (const layer of this.stack) checkParameters(layer, planOf(layer).guard?.requirement)
       inApplications.add(this)
     }
     return Object.defineProperty(routes, '_name', { get: check, configurable: true })

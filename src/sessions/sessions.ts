@@ -24,6 +24,7 @@ import {
   withMethods,
   type Check,
   type Checks,
+  duration,
 } from '../core/options.js'
 import { keysFix, strengthOf, warnOfShortKey } from '../kinds/plainSession.js'
 import { typedKinds, type SessionKinds } from '../kinds/session.js'
@@ -47,7 +48,7 @@ import { signInList, type SessionHost } from './SignInList.js'
 import { programName } from './programName.js'
 import { commit, giveAtHead, keepUncached, takeBack } from './commit.js'
 import { koaSessionStore, recognizing } from './koaSessionStore.js'
-import { duration, MARK_LIFETIMES, signing } from './signing.js'
+import { MARK_LIFETIMES, signing } from './signing.js'
 
 /** How an application keeps its sessions. All times are in milliseconds. */
 export interface SessionsOptions<R> extends RightsOptions<PrincipalFromAnswer<R>> {

@@ -10,7 +10,7 @@ import { exchangeOf, settingsOf } from '../core/Exchange.js'
 import { ownField } from '../core/data.js'
 import { signedIn } from '../core/events.js'
 import { addedTo, proofFrom, type Proof, type ProofGiven } from '../core/Proof.js'
-import { bare, checkOptions, list, maybe, string, unchecked, type Check, type Checks } from '../core/options.js'
+import { bare, checkOptions, list, maybe, string, unchecked, type Checks, duration } from '../core/options.js'
 import { hasData, sessionData } from '../kinds/plainSession.js'
 import { sourceOf } from '../kinds/sessionUser.js'
 import { subjectOf } from '../koa/watching.js'
@@ -41,15 +41,6 @@ interface SigningOptions {
   readonly idle: number
   /** In milliseconds. */
   readonly absolute: number
-}
-
-const HOUR = 3_600_000
-const MAX_DAYS = 400
-
-/** A time that a browser keeps a cookie (RFC 6265bis: at most 400 days). */
-export const duration: Check = (where, value) => {
-  if (typeof value === 'number' && value >= 1 && value <= MAX_DAYS * 24 * HOUR) return
-  throw new TypeError(`${where} must be a number of milliseconds, at most ${MAX_DAYS} days`)
 }
 
 // A mark is kept longer than any session that could carry an older one

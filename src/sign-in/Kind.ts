@@ -7,8 +7,8 @@ import type { AuthError } from '../core/AuthError.js'
 import type { UnfinishedReason } from '../core/UnfinishedReason.js'
 import type { Check } from '../core/options.js'
 import type { Proof, ProofGiven } from '../core/Proof.js'
+import type { PageField } from '../sessions/Page.js'
 import type { Lifetimes } from './Lifetimes.js'
-import type { KindForm } from './pages.js'
 
 /** What a ceremony is for. `reset` and `verify` never sign in; `link` and `stepUp` are for a user who is signed in. */
 export type Intent = 'signIn' | 'link' | 'stepUp' | 'reset' | 'verify'
@@ -182,6 +182,16 @@ export const localPath = (given: unknown): string => {
 // Printable ASCII, without a query and a fragment
 const isRoutePath = (u: unknown): boolean =>
   typeof u === 'string' && /^\/(?!\/)[\x21-\x22\x24-\x3e\x40-\x5b\x5d-\x7e]*$/.test(u)
+
+/** What a kind asks for, so that pages can ask for it. */
+export interface KindForm {
+  /** The fields that `begin` reads. */
+  readonly begin?: ReadonlyArray<PageField> | undefined
+  /** The fields that `finish` reads beside the handle. */
+  readonly answer?: ReadonlyArray<PageField> | undefined
+  /** The path of its `finish`. */
+  readonly path?: string | undefined
+}
 
 /** A check of the path of a route; `what` says which one, with an example. */
 export const routePath =

@@ -2,8 +2,7 @@
  * How long the session of a sign-in lasts, where that is not as `sessions(app, { idle, absolute })` says: for "stay signed in".
  * What the first of two factors said travels to the second one.
  */
-import { checkHook, isGiven, maybe, type Check, type Checks } from '../core/options.js'
-import { duration } from '../sessions/signing.js'
+import { checkHook, duration, isGiven, maybe, type Check, type Checks } from '../core/options.js'
 
 /** How long one session lasts, in milliseconds; left out: as long as others. */
 export interface Lifetimes {

@@ -13,6 +13,7 @@ import type { Page } from '../sessions/Page.js'
 import { contextOf, SignInRefused, type WithRequest } from '../sessions/SignIn.js'
 import { lifetimesFor, type Lifetimes } from './Lifetimes.js'
 import {
+  type KindForm,
   intentsOf,
   isForSubject,
   localPath,
@@ -22,17 +23,7 @@ import {
   type Intent,
   type Sent,
 } from './Kind.js'
-import {
-  familyOf,
-  filled,
-  hasPage,
-  hidden,
-  isNavigation,
-  respondFailed,
-  respondPage,
-  type Form,
-  type KindForm,
-} from './pages.js'
+import { familyOf, filled, hasPage, hidden, isNavigation, respondFailed, respondPage, type Form } from './pages.js'
 import {
   applicationOf,
   browserFor,

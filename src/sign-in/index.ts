@@ -10,7 +10,7 @@ export { finish, type Done, type FinishHook, type FinishHooks, type FinishOption
 export { guessing } from './guessing.js'
 export { passwordSignIn } from './passwordSignIn.js'
 export type { PasswordAccount, PasswordDone, PasswordSignInOptions } from './passwordSignIn.js'
-export type { KindForm } from './pages.js'
+export type { KindForm } from './Kind.js'
 export { mailAddress, mailed, resetLink, verifyLink } from './mail.js'
 export type { LinkAccount, LinkKind, LinkMail, LinkOptions, LinkProof, MailedOptions, SignInMail } from './mail.js'
 export { codes, recoveryCodes, totp } from './codes.js'

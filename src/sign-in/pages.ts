@@ -10,16 +10,6 @@ import { defaultErrorMapper, type AuthResponse } from '../core/Settings.js'
 import { english, type Page, type PageField } from '../sessions/Page.js'
 import { requestSessionOf } from '../sessions/RequestSession.js'
 
-/** What a kind asks for, so that pages can ask for it. */
-export interface KindForm {
-  /** The fields that `begin` reads. */
-  readonly begin?: ReadonlyArray<PageField> | undefined
-  /** The fields that `finish` reads beside the handle. */
-  readonly answer?: ReadonlyArray<PageField> | undefined
-  /** The path of its `finish`. */
-  readonly path?: string | undefined
-}
-
 /** A form: a page without its step. */
 export type Form = Pick<Page, 'kind' | 'fields' | 'action' | 'handle'>
 
