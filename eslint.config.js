@@ -6,7 +6,6 @@ export default tseslint.config(
       'dist/',
       'docs/',
       'coverage/',
-      'typedoc.config.js',
       'spec/.generated/',
       'spec/types/fixtures/',
       'spec/apps/',

@@ -110,11 +110,19 @@ exports.check = () => {
 }
 
 // tsc first exports everything as undefined, for modules that import each other. None do here, and V8 calls an export that is
-// written once as if it were in the same file
+// written once as if it were in the same file. Its helpers are for modules without `__esModule`; those of fp-ts, of io-ts and
+// of this package have it
+const helpers = /^var __(?:createBinding|setModuleDefault|importStar) = [^]*?^\}\)+(?:\(\))?;\n/gm
+const written = (given) => {
+  const text = given
+    .replace(/^(?:exports\.\w+ = )+void 0;\n/gm, '')
+    .replace(/__importStar\((require\("(?:\.|fp-ts|io-ts)[^"]*"\))\)/g, '$1')
+  return text.includes('__importStar(') ? text : text.replace(helpers, '')
+}
 for (const file of readdirSync(join(dist, 'cjs'), { recursive: true })) {
   if (!file.endsWith('.js')) continue
   const text = readFileSync(join(dist, 'cjs', file), 'utf8')
-  write(join('cjs', file), text.replace(/^(?:exports\.\w+ = )+void 0;\n/gm, ''))
+  write(join('cjs', file), written(text))
 }
 write('cjs/package.json', '{ "type": "commonjs" }\n')
 for (const [module, text] of Object.entries(inOtherWords)) write(`cjs/${module}.js`, `'use strict'${text}\n`)

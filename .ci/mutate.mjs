@@ -33,7 +33,7 @@ const stryker = (config, env) => {
   const { status } = spawnSync('npx', ['stryker', 'run', ...config], { stdio: 'inherit', env })
   process.exit(status ?? 1)
 }
-if (parts.length === 0) stryker([], process.env)
+if (parts.length === 0) stryker(['.ci/stryker.json'], process.env)
 
 const unknown = parts.filter((part) => folderOf(part) === undefined || sourcesOf(part) === undefined)
 if (unknown.length > 0) {
@@ -43,7 +43,7 @@ if (unknown.length > 0) {
 
 const beginnings = new Set(parts.flatMap((part) => concerned[folderOf(part)]))
 const specs = process.env.MUTATE_SPECS ?? [...beginnings].map((beginning) => `spec/${beginning}`).join(' ')
-const whole = JSON.parse(readFileSync('stryker.config.json', 'utf8'))
+const whole = JSON.parse(readFileSync('.ci/stryker.json', 'utf8'))
 const settings = {
   ...whole,
   testRunner: 'warm',

@@ -35,7 +35,7 @@ const compile = async (folder, configuration) => {
   return files.length
 }
 
-const sources = await compile('src', 'tsconfig.cjs.json')
+const sources = await compile('src', '.ci/tsconfig.cjs.json')
 // The build puts these files into a module
 const pageFiles = ['page.css', 'page.js'].some((file) =>
   isOlder('dist/cjs/openapi/pageFiles.js', `src/openapi/assets/${file}`),

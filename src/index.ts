@@ -7,8 +7,6 @@
  */
 // it listens to guards and levels, and prints warnings
 import './koa/development.js'
-import * as AuthErrors from './core/AuthError.js'
-import * as Challenges from './core/Challenge.js'
 
 // the algebra
 export { authenticator, type Authenticator, type AuthenticatorLike, type PrincipalOf } from './core/Authenticator.js'
@@ -44,10 +42,7 @@ export type {
   SecurityScheme,
 } from './core/Description.js'
 
-/** The failures: their constructors, order and semigroup. */
-export const AuthError = AuthErrors
-/** Why a request was not authenticated. */
-export type AuthError = AuthErrors.AuthError
+export { AuthError, Challenge } from './core/namespaces.js'
 export type {
   Absent,
   Expired,
@@ -65,11 +60,6 @@ export type {
   Unavailable,
   Why,
 } from './core/AuthError.js'
-
-/** What a 401 offers: constructor and rendering. */
-export const Challenge = Challenges
-/** A scheme and its parameters. */
-export type Challenge = Challenges.Challenge
 
 // what clients send
 export type { Schema, StandardSchema } from './core/Schema.js'

@@ -120,26 +120,33 @@ describe('the packed package', () => {
     expect(run(load('require'), 'commonjs')).toEqual([message, message])
   })
 
-  it('has the same declarations for both module systems, and an entry point needs each of them', () => {
+  it('has each declaration that an entry point needs, and no other; those of CommonJS are all of them', () => {
     const root = join(project.folder, 'node_modules/koa-with-auth')
     const read = (file: string) => readFileSync(join(root, file), 'utf8')
     const known = project.files.filter((file) => file.endsWith('.d.ts'))
-    const needed = new Set(
-      entries.flatMap((one) => [one.built.import.types, one.built.require.types]).map(posix.normalize),
-    )
-    for (const file of needed) {
-      for (const { fileName } of ts.preProcessFile(read(file)).importedFiles) {
-        if (fileName.startsWith('.')) needed.add(posix.join(posix.dirname(file), fileName.replace(/\.js$/, '.d.ts')))
+    const reached = (types: ReadonlyArray<string>) => {
+      const needed = new Set(types.map(posix.normalize))
+      for (const file of needed) {
+        for (const { fileName } of ts.preProcessFile(read(file)).importedFiles) {
+          if (fileName.startsWith('.')) needed.add(posix.join(posix.dirname(file), fileName.replace(/\.js$/, '.d.ts')))
+        }
       }
+      return [...needed].sort()
     }
-    expect(known.toSorted()).toStrictEqual([...needed].sort())
-    for (const file of known.filter((one) => one.startsWith('dist/cjs/'))) {
-      expect(read(file)).toBe(read(file.replace('dist/cjs/', 'dist/')))
+    const required = reached(entries.map((one) => one.built.require.types))
+    expect(required.filter((file) => !file.startsWith('dist/cjs/'))).toStrictEqual([])
+    const imported = reached(entries.map((one) => one.built.import.types))
+    expect([...new Set([...required, ...imported])].sort()).toStrictEqual(known.toSorted())
+    // a class of the router is another one for ES modules, so what names it must be there for both
+    const declaredTwice = ['@koa/router', 'koa-session']
+    const importsOf = (file: string) => ts.preProcessFile(read(file)).importedFiles.map(({ fileName }) => fileName)
+    for (const file of required.filter((one) => importsOf(one).some((name) => declaredTwice.includes(name)))) {
+      expect(known).toContain(file.replace('dist/cjs/', 'dist/'))
     }
   })
 
-  it('is smaller than 400 KB', () => {
-    expect(project.packedBytes).toBeLessThan(400_000)
+  it('is smaller than 420 kB', () => {
+    expect(project.packedBytes).toBeLessThan(420_000)
   })
 
   it.each([

@@ -33,7 +33,7 @@ describe('Markdown files', () => {
   })
 
   it('and the scripts name only folders and files of src and spec that exist', () => {
-    const scripts = ['.ci/mutate.mjs', '.ci/mutants/plugin.mjs', 'stryker.config.json', 'vitest.mutate.config.ts']
+    const scripts = ['.ci/mutate.mjs', '.ci/mutants/plugin.mjs', '.ci/stryker.json', '.ci/vitest.mutate.config.ts']
     const named = [...papers(), ...scripts]
       .filter((path) => !path.endsWith('mutants.md'))
       .flatMap((path) => {

@@ -12,7 +12,7 @@ import { compiled, exampleSources, userProject, type UserProject } from '../proj
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 
-const needed = ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'tsconfig.cjs.json', '.ci', 'src', 'examples']
+const needed = ['package.json', 'tsconfig.json', '.ci', 'src', 'examples']
 
 /** Copies what `npm start` needs. Call `remove` afterwards. */
 export const copyProject = async (): Promise<{ readonly folder: string; readonly remove: () => Promise<void> }> => {

@@ -7,7 +7,7 @@ import { sources } from '../papers/docExamples.js'
 import { madeOnce } from '../runs/madeOnce.js'
 import { repository } from './typecheck.js'
 
-const configuration = `${repository}tsconfig.cjs.json`
+const configuration = `${repository}.ci/tsconfig.cjs.json`
 const { options } = ts.parseJsonConfigFileContent(
   ts.readConfigFile(configuration, ts.sys.readFile).config,
   ts.sys,

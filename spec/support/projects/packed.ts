@@ -33,7 +33,7 @@ export interface PackedProject {
 const manifest = JSON.parse(readFileSync(`${repository}package.json`, 'utf8')) as { readonly files: string[] }
 
 // What a build reads
-const built = ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'tsconfig.cjs.json', '.ci', 'src']
+const built = ['package.json', 'tsconfig.json', '.ci', 'src']
 
 const changedAt = (path: string): number => {
   const { mtimeMs } = statSync(repository + path)

@@ -1,7 +1,7 @@
 /** The suite that `npm run mutate` breaks the core under: what runs in this process and is quick. */
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
-import { alias } from './vitest.config.js'
+import { alias } from '../vitest.config.js'
 
 const rooms = ['.unit.', '.http.', '.law.']
 const last = '/entryPoints.'

@@ -1,27 +1,27 @@
 // `npm run docs`: the guides, and an API reference of every entry point from the docstrings, as a website in docs/. Its links
 // are relative, so any static host serves it, in any folder.
 import { readFileSync } from 'node:fs'
-import { contents } from './.ci/website.mjs'
+import { contents } from './website.mjs'
 
-const { exports } = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8'))
+const { exports } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
 const built = Object.values(exports).flatMap((entry) => entry.import?.default ?? entry.default ?? [])
 const guides = contents()
 
 /** @type {Partial<import('typedoc').TypeDocOptions>} */
 export default {
-  plugin: ['./.ci/website.mjs'],
-  entryPoints: built.map((path) => path.replace('./dist/', 'src/').replace(/\.js$/, '.ts')),
-  out: 'docs',
+  plugin: ['./website.mjs'],
+  entryPoints: built.map((path) => path.replace('./dist/', '../src/').replace(/\.js$/, '.ts')),
+  out: '../docs',
   tsconfig: 'tsconfig.build.json',
   name: 'koa-with-auth',
-  readme: 'README.md',
+  readme: '../README.md',
   projectDocuments: [
-    ...guides.map(({ name }) => `examples/guides/${name}.md`),
-    ...['examples/guides/README', 'examples/README', 'examples/create/README'].map((path) => `${path}.md`),
-    ...['CHANGELOG', '.github/SECURITY', '.github/CONTRIBUTING'].map((path) => `${path}.md`),
+    ...guides.map(({ name }) => `../examples/guides/${name}.md`),
+    ...['../examples/guides/README', '../examples/README', '../examples/create/README'].map((path) => `${path}.md`),
+    ...['../CHANGELOG', '../.github/SECURITY', '../.github/CONTRIBUTING'].map((path) => `${path}.md`),
   ],
   router: 'guides',
-  customCss: '.ci/website.css',
+  customCss: 'website.css',
   navigation: { includeGroups: true },
   groupOrder: [...new Set(guides.map(({ group }) => group)), 'Other papers', 'Modules'],
   sort: ['documents-first'],
