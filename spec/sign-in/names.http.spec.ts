@@ -122,14 +122,14 @@ describe('C-06 guesses at codes of one user', () => {
     expect([answers.length, checked]).toEqual([600, 100])
     expect(await answer('right', 201)).toMatchObject({ _tag: 'Left', left: { _tag: 'throttled' } })
     // another user is not concerned
-    const other = await kind.check(null, { code: 'right', from: '192.0.2.1' } as never, { subject: 'bert' } as Ceremony)
+    const other = await kind.check(null, { code: 'right', from: '192.0.2.1' }, { subject: 'bert' } as Ceremony)
     expect(other).toMatchObject({ _tag: 'Right' })
   })
 
   it('that were right are not counted', async () => {
     const kind = codes({ factors: [factor('totp', '1')], limiter })
     for (let at = 0; at < 150; at++) {
-      const proven = await kind.check(null, { code: '1', from: `${at}` } as never, { subject: 'anna' } as Ceremony)
+      const proven = await kind.check(null, { code: '1', from: `${at}` }, { subject: 'anna' } as Ceremony)
       expect(proven).toMatchObject({ _tag: 'Right' })
     }
   })

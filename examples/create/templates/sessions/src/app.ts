@@ -1,6 +1,7 @@
 /**
  * People sign in by e-mail address and password. Sessions are in the SQLite file DATABASE_URL. KEYS, secrets of 32
- * characters or more separated by commas, sign the cookie; without it a restart signs everyone out.
+ * characters or more separated by commas, sign the cookie. Behind a proxy that ends TLS, set PROXY=1: it says whose address a
+ * request has. Without it, all visitors have the address of the proxy, and the wrong passwords of one lock all others out.
  */
 import { randomBytes } from 'node:crypto'
 import { bodyParser } from '@koa/bodyparser'
@@ -12,20 +13,22 @@ import { sessions } from 'koa-with-auth/sessions'
 import { sqliteStore } from 'koa-with-auth/sqlite'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 
-const { DATABASE_URL = 'file:app.db', KEYS, NODE_ENV } = process.env
+const { DATABASE_URL = 'file:app.db', HOST = '127.0.0.1', KEYS, NODE_ENV = 'development', PROXY } = process.env
+// Only on this machine there are users whose passwords everybody knows, and keys that a restart forgets
+const isTrial = ['development', 'test'].includes(NODE_ENV) && ['127.0.0.1', '::1', 'localhost'].includes(HOST)
 type User = { readonly email: string; readonly password: string; readonly role: 'admin' | 'reader' }
 
-// Replace this with your database. In production it has no users.
+// Replace this with your database. It has users only where you try it
 const users = new Map<string, User>()
 const demonstration = { anna: 'admin', sam: 'reader' } as const
-for (const [name, role] of Object.entries(NODE_ENV === 'production' ? {} : demonstration)) {
+for (const [name, role] of Object.entries(isTrial ? demonstration : {})) {
   const email = `${name}@example.com`
   users.set(email, { email, password: await hash(`${name}-secret`), role })
 }
 
 export const service = async (databaseUrl = DATABASE_URL) => {
-  if (KEYS === undefined && NODE_ENV === 'production') throw new TypeError('set KEYS to a secret of 32 characters')
-  const app = new Koa()
+  if (KEYS === undefined && !isTrial) throw new TypeError('set KEYS to a secret of 32 characters')
+  const app = new Koa({ proxy: PROXY === '1' })
   app.keys = KEYS?.split(',') ?? [randomBytes(32).toString('hex')]
   const { sessionAuth, sessionAuthSuperUser, logIn, logOut } = sessions(app, {
     loadUser: async (email): Promise<User | undefined> => users.get(email),
@@ -33,6 +36,7 @@ export const service = async (databaseUrl = DATABASE_URL) => {
     isActive: () => true,
     isStaff: () => false,
     isSuperuser: ({ role }) => role === 'admin',
+    https: isTrial ? undefined : true, // cookies over TLS only
     store: sqliteStore({ url: databaseUrl }),
   })
   const signIn = formAuth({
