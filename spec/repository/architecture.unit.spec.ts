@@ -33,7 +33,10 @@ describe('imports of the sources', () => {
     { folder: 'koa', allowed: ['koa', 'core', 'kinds'] },
     { folder: 'openapi', allowed: ['openapi', 'core', 'koa'] },
     { folder: 'sessions', allowed: ['sessions', 'stores', 'core', 'kinds', 'koa'] },
-    { folder: 'sign-in', allowed: ['sign-in', 'sessions', 'stores', 'guesses', 'core', 'kinds', 'koa', 'jwt'] },
+    {
+      folder: 'sign-in',
+      allowed: ['sign-in', 'sessions', 'stores', 'guesses', 'core', 'kinds', 'koa', 'jwt', 'passwords'],
+    },
     { folder: 'keys', allowed: ['keys', 'stores', 'core'] },
     { folder: 'passwords', allowed: ['passwords', 'core'] },
     { folder: 'jwt', allowed: ['jwt', 'core', 'kinds', 'mcp'] },
