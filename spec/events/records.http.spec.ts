@@ -138,7 +138,7 @@ const make = (subject?: (principal: never) => string) => {
   app.silent = true
   app.use(
     authSettings({
-      timeout: 300,
+      timeout: 2000,
       onError: [onError(Handled, () => ({ status: 418, body: {} }))],
       ...(subject !== undefined && { events: { subject } }),
     }),

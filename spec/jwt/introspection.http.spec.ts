@@ -12,7 +12,7 @@ import { recordsOf } from '../support/runs/eventRecords.js'
 import { API, processWarnings, seconds } from '../support/servers/identityProvider.js'
 import { EXPIRED, INVALID, tokenSite } from '../support/sites/tokenSite.js'
 
-const TIMEOUT = 300
+const TIMEOUT = 2000
 
 interface Asked {
   readonly path: string

@@ -18,7 +18,7 @@ const HOUR = 3_600_000
 const MAX_AGE = 600_000
 const RETRY = 10_000
 const COOLDOWN = 30_000
-const TIMEOUT = 300
+const TIMEOUT = 2000
 
 const behind = async (keys: KeyOptions = {}, verified: false | undefined = undefined, isDiscovered = false) => {
   const provider = await identityProvider()

@@ -19,7 +19,7 @@ import { describeLastingStores } from '../support/stores/sessionStores.js'
 import { stoppedClock } from '../support/runs/clock.js'
 
 const anna = { username: 'anna', isActive: true }
-const TIMEOUT = 400
+const TIMEOUT = 2000
 
 const faults: Readonly<Record<string, () => never>> = {
   rejects: () => Promise.reject(new Error('ECONNREFUSED')) as never,

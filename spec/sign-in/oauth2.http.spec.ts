@@ -36,7 +36,7 @@ const start = async (over: Partial<OAuth2Options> = {}) => {
         client: { id: 'shop', secret: SECRET },
         callback: callback('plain'),
         subject,
-        timeout: 300,
+        timeout: 2000,
         ...over,
       }),
     }),

@@ -22,7 +22,7 @@ const start = async (options: Partial<SiteOptions> = {}) => {
   const asked: unknown[] = []
   const site = await providerSite({
     kinds: (callback) => ({
-      provider: oidc(shopAt(provider.issuer, callback('provider'), { keys: { timeout: 300, retry: 1 } })),
+      provider: oidc(shopAt(provider.issuer, callback('provider'), { keys: { timeout: 2000, retry: 1 } })),
     }),
     routes: (router, kinds) => {
       // Safe: it was made by `oidc`

@@ -421,7 +421,7 @@ describe('an authorization response', () => {
 
 // O-05
 describe('a provider that is down', () => {
-  const keys = { timeout: 300, retry: 1 }
+  const keys = { timeout: 2000, retry: 1 }
   it.each(Object.keys(failing) as ReadonlyArray<keyof typeof failing>)(
     'at the token endpoint (%s) is a 503',
     async (way) => {

@@ -9,8 +9,7 @@ import { jsonClient } from '../support/servers/jsonClient.js'
 import { optionsFrom, origin, person, register, rpId, use, withPasskey } from '../support/sites/passkeySite.js'
 import { servedPasskeySite } from '../support/sites/servedPasskeySite.js'
 import { schemaOf } from '../support/runs/eventRecords.js'
-
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+import { stoppedClock } from '../support/runs/clock.js'
 
 const unknown = { status: 400, body: expect.objectContaining({ reason: 'unknown' }) }
 const signedInAs = async (who: { browser: ReturnType<typeof jsonClient> }) => {
@@ -165,11 +164,12 @@ describe('W-02 an answer is good once, for its own ceremony, in its own browser'
   })
 
   it('after its time it is late; the page asks again, and is in', async () => {
+    const clock = stoppedClock()
     const { url } = await servedPasskeySite({ passkeys: { lifetime: 1500 } })
     const anna = await withPasskey(url, 'anna')
     await anna.browser.post('/sign-out')
     const assertion = anna.phone.get(await optionsFrom(anna, '/sign-in/passkey/options'))
-    await pause(1600)
+    clock.move(1600)
     expect(await anna.browser.post('/sign-in/passkey', assertion)).toMatchObject({
       status: 400,
       body: { reason: 'late' },
@@ -383,12 +383,13 @@ describe('W-05 flags of a backup', () => {
 
 describe('W-06 registration', () => {
   it('is refused without a session, and without a fresh proof', async () => {
+    const clock = stoppedClock()
     const { url, store } = await servedPasskeySite({ fresh: 1500 })
     const anna = person(url)
     expect(await anna.browser.post('/passkeys/options')).toHaveProperty('status', 401)
     await anna.browser.post('/sign-in/password/anna')
     const early = anna.phone.create(await optionsFrom(anna, '/passkeys/options'))
-    await pause(1600)
+    clock.move(1600)
     expect(await anna.browser.post('/passkeys/options')).toMatchObject({
       status: 403,
       body: { proof: expect.anything() },
@@ -432,12 +433,13 @@ describe('W-06 registration', () => {
   })
 
   it('removing asks for a fresh proof, and finds only passkeys of the user', async () => {
+    const clock = stoppedClock()
     const { url, store } = await servedPasskeySite({ fresh: 1500 })
     const anna = await withPasskey(url, 'anna')
     const bert = person(url)
     await bert.browser.post('/sign-in/password/bert')
     expect(await bert.browser.send('DELETE', `/passkeys/${anna.id}`)).toHaveProperty('status', 404)
-    await pause(1600)
+    clock.move(1600)
     expect(await anna.browser.send('DELETE', `/passkeys/${anna.id}`)).toHaveProperty('status', 403)
     expect(await store.ofUser('anna')).toHaveLength(1)
     expect(await use(anna)).toHaveProperty('status', 200)
@@ -573,9 +575,10 @@ describe('W-09 outages', () => {
 
 describe('W-10 step-up', () => {
   it('adds a proof for the same user, under another session id', async () => {
+    const clock = stoppedClock()
     const { url } = await servedPasskeySite({ fresh: 1500 })
     const anna = await withPasskey(url, 'anna')
-    await pause(1600)
+    clock.move(1600)
     expect(await anna.browser.post('/passkeys/options')).toHaveProperty('status', 403)
     const before = anna.browser.cookies.get('session')
     expect((await use(anna, {}, '/prove/passkey')).status).toBeLessThan(300)

@@ -4,6 +4,7 @@ import { softwareAuthenticator } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
 import type { JsonClient, JsonReply } from '../../support/servers/jsonClient.js'
 import { shopSite, type ShopSite } from '../../support/sites/shopSite.js'
+import { stoppedClock } from '../../support/runs/clock.js'
 
 type Phone = ReturnType<typeof softwareAuthenticator>
 type Creation = Parameters<Phone['create']>[0]
@@ -117,13 +118,14 @@ describe('an answer at sign-in', () => {
   })
 
   it('after its time is late', async () => {
+    const clock = stoppedClock()
     const site = await shopSite({ env: { LIFETIME_MS: '1500' } })
     const visitor = site.client()
     const options = await optionsAt(visitor, '/sign-in/passkey')
     const phone = softwareAuthenticator({ origin: site.origin })
     const handle = Buffer.from('anna').toString('base64url')
     phone.create({ challenge: 'AAAA', rp: { id: 'localhost' }, user: { id: handle }, pubKeyCredParams: [{ alg: -7 }] })
-    await new Promise((resolve) => setTimeout(resolve, 1600))
+    clock.move(1600)
     expect(reasonOf(await visitor.post('/sign-in/passkey', phone.get(options)))).toEqual([400, 'late'])
   })
 
@@ -245,9 +247,10 @@ describe('a registration', () => {
   })
 
   it('needs a fresh proof', async () => {
+    const clock = stoppedClock()
     const site = await shopSite({ env: { FRESH_MS: '1500' } })
     const { visitor, phone, created } = await registered(site)
-    await new Promise((resolve) => setTimeout(resolve, 1600))
+    clock.move(1600)
     const refused = await visitor.post('/passkeys/options')
     expect([refused.status, refused.body]).toMatchObject([403, { reason: 'insufficient', proof: { maxAge: 1.5 } }])
     expect((await visitor.send('DELETE', `/passkeys/${created.id}`)).status).toBe(403)

@@ -8,6 +8,7 @@ import { signedWith, signingKey } from '../../support/servers/identityProvider.j
 import { navigation, userAgent, type Page, type UserAgent } from '../../support/servers/userAgent.js'
 import { failing, json, wrongProvider, type WrongProvider } from '../../support/servers/wrongProvider.js'
 import { shopSite, type ShopSite } from '../../support/sites/shopSite.js'
+import { stoppedClock } from '../../support/runs/clock.js'
 
 const asJson = { Accept: 'application/json' }
 const reasonOf = ({ status, body }: Page): readonly [number, unknown] => [
@@ -110,13 +111,14 @@ describe('an answer of a provider', () => {
   })
 
   it('with a key that was rotated is found; unknown kids do not fetch the keys each time', async () => {
+    const clock = stoppedClock()
     const { site, provider } = await started()
     expect((await tried(site)).status).toBe(303)
     provider.keys.unshift(await signingKey('RS256', 'k2'))
     let status = 0
     for (let at = 0; at < 20 && status !== 303; at++) {
       status = (await tried(site)).status
-      if (status !== 303) await new Promise((resolve) => setTimeout(resolve, 1000))
+      if (status !== 303) clock.move(1000)
     }
     expect(status).toBe(303)
     const stranger = await signingKey('RS256', 'k3')
@@ -131,13 +133,14 @@ describe('a begin', () => {
   it.each(['hanging', 'html', 'cutOff', 'error'] as const)(
     'at a provider whose discovery is %s is 503, and is tried again',
     async (way) => {
+      const clock = stoppedClock()
       const { site, provider } = await started()
       provider.answers['/discovery'] = failing[way]
       const page = await userAgent().send(`${site.origin}/sign-in/provider`, { headers: navigation })
       const wait = Number(page.headers.get('retry-after'))
       expect([page.status, wait > 0 && wait <= 10]).toEqual([503, true])
       delete provider.answers['/discovery']
-      await new Promise((resolve) => setTimeout(resolve, wait * 1000))
+      clock.move(wait * 1000)
       expect((await userAgent().send(`${site.origin}/sign-in/provider`, { headers: navigation })).status).toBe(303)
     },
   )
@@ -172,10 +175,11 @@ describe('a begin', () => {
 
 describe('a callback', () => {
   it('after its time is late', async () => {
+    const clock = stoppedClock()
     const { site } = await started({ LIFETIME_MS: '1500' })
     const browser = userAgent()
     const url = await callbackFor(site, browser)
-    await new Promise((resolve) => setTimeout(resolve, 1600))
+    clock.move(1600)
     expect(reasonOf(await browser.send(url, { headers: asJson }))).toEqual([400, 'late'])
   })
 

@@ -64,7 +64,7 @@ const machine = (folder: string): ShopMachine => {
   return {
     mailFolder,
     mail: async () => {
-      for (let at = 0; at < 400 && next() === undefined; at++) await pause(10)
+      for (let at = 0; at < 12_000 && next() === undefined; at++) await pause(10)
       const name = next()
       if (name === undefined) throw new Error('no mail came')
       read.add(name)

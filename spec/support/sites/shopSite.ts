@@ -82,7 +82,7 @@ export const shopSite = async (options: ShopSiteOptions = {}): Promise<ShopSite>
     mails,
     exceptions,
     mail: async () => {
-      for (let at = 0; at < 400; at++) {
+      for (let at = 0; at < 24_000; at++) {
         const one = mails.shift()
         if (one !== undefined) return one
         await new Promise((resolve) => setTimeout(resolve, 5))

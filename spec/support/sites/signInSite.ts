@@ -225,7 +225,7 @@ export const signInSite = async (
     hooks: () => hooks,
     begun: (visitor, path, sent, headers) => sendJson(visitor, path, sent, headers),
     mail: async () => {
-      for (let at = 0; at < 200; at++) {
+      for (let at = 0; at < 24_000; at++) {
         const one = mails.shift()
         if (one !== undefined) return { code: '', ...one }
         await new Promise((resolve) => setTimeout(resolve, 5))
