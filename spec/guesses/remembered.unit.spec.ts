@@ -402,7 +402,7 @@ describe('remembered around a group', () => {
       ),
       /hides the authenticators.*put remembered\(\.\.\.\) around each/,
     ],
-    ['a fresh proof', sessionAuth({ proof: { maxAge: 1000 } }), /a proof becomes older/],
+    ['C-16 a fresh proof', sessionAuth({ proof: { maxAge: 1000 } }), /a proof becomes older/],
     [
       'a fresh proof in a list',
       anyOf([httpBearer({ authenticate: () => 1 }), sessionAuth({ proof: { maxAge: 1000 } })]),

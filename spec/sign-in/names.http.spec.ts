@@ -93,7 +93,7 @@ describe('C-13 a second factor', () => {
   })
 })
 
-describe('C-06 guesses at codes of one user', () => {
+describe('C-15 guesses at codes of one user', () => {
   it.each([
     ['one limiter', () => new RateLimiterMemory({ points: 5, duration: 900 })],
     ['limiters without an account', () => ({ accountAndAddress: new RateLimiterMemory({ points: 5, duration: 900 }) })],
