@@ -15,6 +15,8 @@ export { authorize, requireScopes, type AuthorizeOptions, type RequireScopesOpti
 export { owned, unchecked, type OwnedOptions } from './core/owned.js'
 export type { Principal } from './core/map.js'
 export { optional } from './core/optional.js'
+export { AuthEnded } from './core/ends.js'
+export { endOf, untilEnd } from './koa/endOf.js'
 export { UnavailableError } from './core/Result.js'
 export { remembered, type RememberedOptions } from './guesses/remembered.js'
 export { quota, type QuotaLimiter, type QuotaOptions } from './guesses/quota.js'

@@ -25,6 +25,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type * as RTE from 'fp-ts/lib/ReaderTaskEither.js'
 import type { Request } from 'koa'
+import { PrincipalSource, withAccepted, type EndSource } from './ends.js'
 import { newAttempt, knownExchange, settingsOf, showObjects, type Attempt } from './Exchange.js'
 import * as AuthErrors from './AuthError.js'
 import { absent, forged as forgedError, invalid as invalidError, type AuthError } from './AuthError.js'
@@ -246,7 +247,8 @@ const decideApart = <P>(decide: Decide<P>, attempt: Attempt): Evaluation<P> =>
     // what it found belongs to its own decision
     if (attempt.objects !== undefined) showObjects(attempt, guards?.objects)
     if (E.isLeft(result) || guards?.request !== attempt.request) return result
-    guards.token = attempt.token ?? guards.tokenAhead
+    const { acceptedAhead } = guards
+    guards.accepted = attempt.accepted === undefined ? acceptedAhead : withAccepted(acceptedAhead, attempt.accepted)
     guards.letIn = result.right
     return result
   })
@@ -255,10 +257,33 @@ const decideApart = <P>(decide: Decide<P>, attempt: Attempt): Evaluation<P> =>
 const askingFunction =
   (decide: Decide): Decide =>
   (attempt) => {
-    const { token } = attempt
-    attempt.tokenAhead = token
+    const { accepted } = attempt
+    attempt.acceptedAhead = accepted
     return andThen(decide(attempt), (result) => {
-      if (E.isRight(result) && attempt.letIn !== result.right) attempt.token = token
+      if (E.isRight(result) && attempt.letIn !== result.right) {
+        attempt.accepted = accepted
+        noteExpiry(attempt, result.right)
+      }
+      return result
+    })
+  }
+
+// A principal that says when it expires ends then
+const noteExpiry = (attempt: Attempt, principal: unknown): void => {
+  if (typeof principal !== 'object' || principal === null || !('expiresAt' in principal)) return
+  attempt.accepted = withAccepted(attempt.accepted, new PrincipalSource(principal))
+}
+
+/** @internal Decides as `decide` does, and notes what can end of what let in. */
+export const noting =
+  (decide: Decide, source: (request: Request) => EndSource): Decide =>
+  (attempt) => {
+    const { request, isRecovered } = attempt
+    return andThen(decide(attempt), (result) => {
+      // after a time limit, `recoverUnavailable` may have decided without it
+      if (E.isRight(result) && attempt.isRecovered === isRecovered) {
+        attempt.accepted = withAccepted(attempt.accepted, source(request))
+      }
       return result
     })
   }
@@ -359,12 +384,18 @@ const ofKind = <X, C, R>(kind: AuthenticatorOptions<X, C, R>, f?: Function): Aut
   }
   if (f !== undefined) Descriptions.noted(leaf, { decidedBy: functionName(f), functions: [[functionName(f), f]] })
   const reading = extract === anything ? undefined : { extract, decode }
-  const finishResult = finishingHookResult(leaf)
+  const finishHookResult = finishingHookResult(leaf)
+  const finishResult = (answer: Result<unknown>, attempt: Attempt): Result<unknown> => {
+    const result = finishHookResult(answer, attempt.request)
+    if (E.isRight(result)) noteExpiry(attempt, result.right)
+    return result
+  }
   const absent = Descriptions.constantFailure(leaf, AuthErrors.absent)
   const unread = Descriptions.constantFailure(leaf, AuthErrors.because(AuthErrors.absent, 'body'))
   const malformed = malformedFor(leaf)
   const decide: Decide = (attempt) => {
     const { request, decoded: ahead } = attempt
+    attempt.acceptedAhead = attempt.accepted
     try {
       const sent = extract(request)
       if (O.isNone(sent)) return sent === unreadBody ? unread : absent
@@ -373,18 +404,18 @@ const ofKind = <X, C, R>(kind: AuthenticatorOptions<X, C, R>, f?: Function): Aut
         ahead !== undefined && ahead.decode === decode && ahead.sent === sent.value
           ? (ahead.credentials as Decoded<C>)
           : decode(sent.value)
-      if (decoded instanceof Promise) return decoded.then((late) => admitLate(request, sent.value, late)).catch(failed)
+      if (decoded instanceof Promise) return decoded.then((late) => admitLate(attempt, sent.value, late)).catch(failed)
       if (E.isLeft(decoded)) return malformed(sent.value, decoded.left)
-      return finishedResult(authenticate(request, decoded.right), finishResult, request)
+      return finishedResult(authenticate(request, decoded.right), finishResult, attempt)
     } catch (error) {
       return failed(error)
     }
   }
   const failed = (error: unknown) => E.left(Descriptions.withChallenges(leaf, failureOf(error)))
-  const admitLate = (request: Request, sent: unknown, decoded: Decoded<C>): Evaluation<unknown> =>
+  const admitLate = (attempt: Attempt, sent: unknown, decoded: Decoded<C>): Evaluation<unknown> =>
     E.isLeft(decoded)
       ? malformed(sent, decoded.left)
-      : finishedResult(authenticate(request, decoded.right), finishResult, request)
+      : finishedResult(authenticate(attempt.request, decoded.right), finishResult, attempt)
   // Safe: `fromAnswer` lets through exactly what `PrincipalFromAnswer` computes
   return keepingScopes(make(leaf, decide, reading), authenticate) as Authenticator<PrincipalFromAnswer<R>>
 }

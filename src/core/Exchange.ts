@@ -7,6 +7,7 @@
  */
 import type { Context, Request } from 'koa'
 import type { Leaf } from './Description.js'
+import { withAccepted, type Accepted, type EndSource } from './ends.js'
 import type { Decode, Decoded } from './Result.js'
 import { defaults, type Settings } from './Settings.js'
 
@@ -26,10 +27,10 @@ export interface Attempt {
   isUncounted: boolean
   /** @internal Whether something else than a credential decided (`recoverUnavailable`). */
   isRecovered: boolean
-  /** @internal The access token that was accepted. A part of the tree that goes on without it restores the one before. */
-  token: unknown
-  /** @internal The token that was accepted before a function was asked that may call authenticators itself. */
-  tokenAhead: unknown
+  /** @internal What let in so far: tokens, and what can end. A part of the tree that goes on without it restores what was before. */
+  accepted: Accepted | undefined
+  /** @internal What was accepted before a function was asked that may call authenticators itself. */
+  acceptedAhead: Accepted | undefined
   /** @internal The principal that an authenticator let in last that such a function called. */
   letIn: unknown
   /** @internal What `owned` has found, by name. A part of the tree that goes on without it restores what was there. */
@@ -88,8 +89,8 @@ export const newAttempt = (request: Request): Attempt => ({
   isRecalled: false,
   isUncounted: false,
   isRecovered: false,
-  token: undefined,
-  tokenAhead: undefined,
+  accepted: undefined,
+  acceptedAhead: undefined,
   letIn: undefined,
   objects: undefined,
   parameters: undefined,
@@ -127,8 +128,10 @@ export interface Exchange {
   attempt: Attempt | undefined
   /** The access token that was verified last, see `jwt/tokenKind.ts`. */
   verified: unknown
-  /** The access token that let the request in. */
-  token: unknown
+  /** What let the request in: tokens, and what can end. */
+  accepted: Accepted | undefined
+  /** What waits for the end of that, see `koa/endOf.ts`. */
+  opened: unknown
   /** Fields that the decision adds to the response, see `guesses/quota.ts`. */
   fields: Readonly<Record<string, string>> | undefined
   /** What is called, before the response is sent, with whether the operation did its work, see `webhooks/deliveries.ts`. */
@@ -164,7 +167,8 @@ export const exchangeOf = (ctx: object): Exchange => {
     session: undefined,
     attempt: undefined,
     verified: undefined,
-    token: undefined,
+    accepted: undefined,
+    opened: undefined,
     fields: undefined,
     outcomes: undefined,
     objects: undefined,
@@ -188,6 +192,15 @@ export const exchangeOfResponse = (ctx: Context, exchange = exchangeOf(ctx)): Ex
 
 /** The settings that a request carries. */
 export const settingsOf = ({ ctx }: Request): Settings => knownExchange(ctx)?.settings ?? defaults
+
+/** Notes what can end of a principal that a hook is about to let in, if a guard asked the hook. */
+export const noteAccepted = (request: Request | undefined, source: EndSource, principal: unknown): void => {
+  const ctx: Context | undefined = request?.ctx
+  const attempt = ctx && knownExchange(ctx)?.attempt
+  if (attempt === undefined || attempt.request !== request || attempt.isRecovered) return
+  attempt.accepted = withAccepted(attempt.accepted, source)
+  attempt.letIn = principal
+}
 
 /** Lets a request carry settings. */
 export const carry = ({ ctx }: Request, settings: Settings): void => {

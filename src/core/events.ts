@@ -174,6 +174,9 @@ export const userDigest = (application: string, user: string): string => digest(
 /** The digest of a session. It is not the one under which stores keep it. */
 export const sessionDigest = (id: string): string => digest('session', id)
 
+/** The digest of an API key, under which its end is told. */
+export const keyDigest = (id: string): string => digest('api-key', id)
+
 /** The digest of a ceremony. It is not the one under which stores keep that it was used. */
 export const ceremonyDigest = (id: string): string => digest('ceremony', id)
 
@@ -200,7 +203,7 @@ export const endsSignIn = (record: SignedOutEvent, signIn: SignInDigests): boole
   record.session === undefined ? record.user === signIn.user : record.session === signIn.session
 
 /** What a store keeps. */
-export type StoreContent = 'api-keys' | 'passkeys' | 'sessions'
+export type StoreContent = 'api-keys' | 'passkeys' | 'sessions' | 'signals'
 
 interface Outage {
   /** What the store keeps. */

@@ -71,30 +71,30 @@ const firstPassing = (members: ReadonlyArray<Authenticator<unknown>>): Halves =>
   const isOptional = members.slice(-1).some(({ description }) => admitsAnonymous(description))
 
   const from = (at: number, attempt: Attempt): Evaluation<unknown> => {
-    const { token, objects } = attempt
+    const { accepted, objects } = attempt
     const evaluation = decides[at]!(attempt)
     if (at === last) return evaluation
     return evaluation instanceof Promise
-      ? later(evaluation, at, attempt, token, objects)
-      : goOn(evaluation, at, attempt, token, objects)
+      ? later(evaluation, at, attempt, accepted, objects)
+      : goOn(evaluation, at, attempt, accepted, objects)
   }
   // Apart, so that a sync decision makes no closure
   const later = (
     evaluation: Promise<Result<unknown>>,
     at: number,
     attempt: Attempt,
-    token: unknown,
+    accepted: Attempt['accepted'],
     objects: Objects | undefined,
-  ): Evaluation<unknown> => evaluation.then((first) => goOn(first, at, attempt, token, objects))
+  ): Evaluation<unknown> => evaluation.then((first) => goOn(first, at, attempt, accepted, objects))
   const goOn = (
     first: Result<unknown>,
     at: number,
     attempt: Attempt,
-    token: unknown,
+    accepted: Attempt['accepted'],
     objects: Objects | undefined,
   ): Evaluation<unknown> => {
     if (E.isRight(first) || AuthErrors.stops(first.left)) return first
-    attempt.token = token
+    attempt.accepted = accepted
     if (attempt.objects !== objects) showObjects(attempt, objects)
     const before = first.left
     if (isOptional && before._tag !== 'absent' && !isSent(rests[at + 1]!, attempt.request)) {
@@ -305,11 +305,11 @@ const firstSent = (members: ReadonlyArray<Authenticator<unknown>>): Halves => {
     const decide = decides[at]
     // a group has a member, so there is at least one failure
     if (decide === undefined) return E.left({ ...AuthErrors.absent, branches: before })
-    const { token, objects } = attempt
+    const { accepted, objects } = attempt
     const goOn = (result: E.Either<AuthError, unknown>): Evaluation<unknown> => {
       if (E.isRight(result)) return result
       const error = result.left
-      attempt.token = token
+      attempt.accepted = accepted
       if (attempt.objects !== objects) showObjects(attempt, objects)
       const branches = [...before, ...AuthErrors.branchesOf(error)]
       if (error._tag === 'absent') return from(at + 1, branches, attempt)

@@ -167,7 +167,7 @@ export const describedAs = <O>(original: Authenticator<O>) => {
     const ask = (request: Request): Evaluation<unknown> =>
       isOptional ? fromOptional(() => rte(request)()) : answerTo(() => rte(request))
     const decide: Decide = (attempt) => {
-      attempt.tokenAhead = attempt.token
+      attempt.acceptedAhead = attempt.accepted
       return andThen(ask(attempt.request), (result) => finishResult(result, attempt.request))
     }
     // Safe: `fromAnswer` lets through exactly what `PrincipalFromAnswer` computes, and anonymous callers where `original` does

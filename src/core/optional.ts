@@ -28,11 +28,11 @@ const unless =
     const excuse = (
       result: Result<unknown>,
       attempt: Attempt,
-      token: unknown,
+      accepted: Attempt['accepted'],
       objects: Objects | undefined,
     ): Result<unknown> => {
       if (E.isRight(result) || !passes(result.left)) return result
-      attempt.token = token
+      attempt.accepted = accepted
       if (attempt.objects !== objects) showObjects(attempt, objects)
       return anonymous
     }
@@ -41,11 +41,11 @@ const unless =
       return {
         description: { _tag: 'Optional', member: self.description, lenient },
         decide: (attempt) => {
-          const { token, objects } = attempt
+          const { accepted, objects } = attempt
           const evaluation = decide(attempt)
           return evaluation instanceof Promise
-            ? evaluation.then((late) => excuse(late, attempt, token, objects))
-            : excuse(evaluation, attempt, token, objects)
+            ? evaluation.then((late) => excuse(late, attempt, accepted, objects))
+            : excuse(evaluation, attempt, accepted, objects)
         },
       }
     }

@@ -117,13 +117,13 @@ export const recoverUnavailable = <R>(f: (request: Request, error: Unavailable) 
     // The cross-site check runs for a plain function. An authenticator has run it already
     const finishResult = finishingHookResult(description, !isAuthenticator(f))
     const recovered: Decide = (attempt) => {
-      const { request, token, objects } = attempt
+      const { request, accepted, objects } = attempt
       return andThen(decide(attempt), (result) => {
         if (E.isRight(result) || result.left._tag !== 'unavailable') return result
         const error = result.left
         attempt.isRecovered = true
-        attempt.token = token
-        attempt.tokenAhead = token
+        attempt.accepted = accepted
+        attempt.acceptedAhead = accepted
         if (attempt.objects !== objects) showObjects(attempt, objects)
         return andThen(
           answerTo(() => f(request, error)),

@@ -25,6 +25,7 @@ import { isForged } from '../core/CrossOrigin.js'
 import { withChallenges, wrappedBy } from '../core/Description.js'
 import { andThen, failureOf, isAnonymous, type Evaluation, type Result } from '../core/Result.js'
 import { ageOf, thisMoment, type Moment } from '../core/data.js'
+import { withAccepted, type Accepted } from '../core/ends.js'
 import { memory } from '../core/memory.js'
 import { checkHook, checkOptions, declareFactory, maybe, positive } from '../core/options.js'
 import { aroundEachKind, giveBack, type Around } from './throttled.js'
@@ -214,6 +215,8 @@ export const remembered = <P = unknown>(options: RememberedOptions): Remembered<
   const secret = randomBytes(32)
   const kept = verifications(maxAge, size)
   const kinds = new WeakMap<Authenticator<unknown>, number>()
+  // What ends of what a result let in, for `endOf`
+  const ends = new WeakMap<Result<unknown>, Accepted>()
   let made = 0
 
   const around: Around = (self, leaf, reading) => {
@@ -228,11 +231,23 @@ export const remembered = <P = unknown>(options: RememberedOptions): Remembered<
       let isAsked = false
       const ask = () => {
         isAsked = true
-        return verify(attempt)
+        const before = attempt.accepted
+        attempt.accepted = undefined
+        return andThen(verify(attempt), (result) => {
+          const own = attempt.accepted
+          if (own !== undefined) ends.set(result, own)
+          attempt.accepted = before === undefined || own === undefined ? (own ?? before) : withAccepted(before, own)
+          return result
+        })
       }
       const evaluation = kept.getOrVerify(key, ask, timeout, isPrivate, endsAt && (() => endsAt(sent)))
-      if (!isAsked) attempt.isRecalled = true
-      return evaluation
+      if (isAsked) return evaluation
+      attempt.isRecalled = true
+      return andThen(evaluation, (result) => {
+        const own = ends.get(result)
+        if (own !== undefined && !isAsked) attempt.accepted = withAccepted(attempt.accepted, own)
+        return result
+      })
     }
     const failed = (error: unknown) => E.left(withChallenges(leaf, failureOf(error)))
     const recalledFrom = (attempt: Attempt, sent: unknown, from: string | undefined): Evaluation<unknown> => {

@@ -9,6 +9,7 @@ import type { TokenAuthenticator } from '../core/Authenticator.js'
 import type { HttpScheme } from '../core/Description.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
 import { ownFields, thisMoment } from '../core/data.js'
+import { ends } from '../core/ends.js'
 import { introspectionOutages, report, watchOutages } from '../core/events.js'
 import { optionWords } from '../core/functionName.js'
 import { memory } from '../core/memory.js'
@@ -159,6 +160,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
       const claims = await ask(token, AbortSignal.timeout(Math.ceil(timeout)))
       outages.answered(question)
       const cause = refusalByClaims(claims)
+      if (cause === 'revoked') ends().end(key, () => 'revoked')
       if (cause !== undefined) return E.left(because(invalid, cause))
       const refusal = refusalNow(claims)
       if (refusal !== undefined) return E.left(refusal)
@@ -166,7 +168,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
       // Safe: `refusalNow` refuses an `exp` that is not a number
       const expiresAt = ((claims['exp'] as number | undefined) ?? Infinity) * 1000
       cache?.set(key, { value: payload, since: begun, expiresAt })
-      return E.right(validOf(payload))
+      return E.right(validOf(payload, key))
     } catch (error) {
       outages.failed(question, error instanceof Outage ? error.message : 'cannot be asked')
       return E.left(unavailable())
@@ -178,7 +180,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
     const key = cacheKey(token)
     const kept = cache?.get(key)
     if (kept !== undefined) {
-      const valid = validOf(kept)
+      const valid = validOf(kept, key)
       if (refusalNow(ownFields(valid.claims)) === undefined) return E.right(valid)
     }
     const before = pending.get(key)
@@ -212,11 +214,12 @@ const isIssuedBy = (issuer: string, iss: unknown): boolean => iss === undefined 
 const isDPoP = (type: unknown): boolean => typeof type === 'string' && type.toLowerCase() === 'dpop'
 
 // A copy, because the hook of one request must not change the claims of another
-const ownCopy = (result: Result): Result => (E.isLeft(result) ? result : E.right(validOf(result.right.payload)))
+const ownCopy = (result: Result): Result =>
+  E.isLeft(result) ? result : E.right({ ...result.right, claims: JSON.parse(result.right.payload) as object })
 
-const validOf = (payload: string): ValidToken =>
+const validOf = (payload: string, name: string): ValidToken =>
   // Safe: the payload was made from a JSON object
-  ({ payload, claims: JSON.parse(payload) as object })
+  ({ payload, claims: JSON.parse(payload) as object, name })
 
 const refusalNow = (claims: Json): AuthError | undefined => {
   const rules = { clockTolerance: CLOCK_TOLERANCE, maxTokenAge: undefined }

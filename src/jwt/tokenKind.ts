@@ -4,7 +4,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Request } from 'koa'
 import { because, forged, invalid, type AuthError } from '../core/AuthError.js'
-import { authenticator, decideOf, make, readerOf, type Authenticator } from '../core/Authenticator.js'
+import { authenticator, decideOf, make, noting, readerOf, type Authenticator } from '../core/Authenticator.js'
 import { bareToken, tokenOf as tokenAfter } from '../core/Credentials.js'
 import {
   documentation,
@@ -18,10 +18,11 @@ import {
   noted,
 } from '../core/Description.js'
 import { fromAuthorization, type Reader, type Sent } from '../core/RequestFields.js'
-import { andThen, isThenable, toPromise, type Evaluation, type Decoded } from '../core/Result.js'
+import { isThenable, toPromise, type Evaluation, type Decoded } from '../core/Result.js'
 import { decoderOf, schemaLike, schemaName, type Schema } from '../core/Schema.js'
 import { exchangeOf, knownExchange } from '../core/Exchange.js'
-import { ownOrGetter } from '../core/data.js'
+import { ownField, ownOrGetter } from '../core/data.js'
+import { End, sourcesIn, type EndSource } from '../core/ends.js'
 import { sayingScopes } from '../core/granted.js'
 import { functionName } from '../core/functionName.js'
 import { credential, flag, hook, maybe, unchecked, type Checks, type Check as OptionCheck } from '../core/options.js'
@@ -31,17 +32,38 @@ import { nonEmptyStrings, type StringOrStrings } from './Provider.js'
 import type { ValidToken } from './verifier.js'
 
 /** A token that was accepted, for handlers. It is on the decision until the guard lets the request in. */
-export interface AcceptedToken {
+export class AcceptedToken implements EndSource {
   readonly token: string
-  /** The claims, or the answer of introspection: a new copy for each reader. */
-  readonly claims: () => Record<string, unknown>
   readonly resource: ProtectedResource | undefined
+  readonly #good: ValidToken
+
+  constructor(token: string, good: ValidToken, resource: ProtectedResource | undefined) {
+    this.token = token
+    this.#good = good
+    this.resource = resource
+  }
+
+  /** The claims, or the answer of introspection: a new copy for each reader. */
+  claims(): Record<string, unknown> {
+    // Safe: only a JSON object is accepted
+    return JSON.parse(this.#good.payload) as Record<string, unknown>
+  }
+
+  endFor(): End | undefined {
+    const exp = ownField(this.claims(), 'exp')
+    const { name } = this.#good
+    return typeof exp === 'number'
+      ? new End(exp * 1000, name)
+      : name === undefined
+        ? undefined
+        : new End(Infinity, name)
+  }
 }
 
 /** The token that let a request in. */
 export const tokenOf = (ctx: Context): AcceptedToken | undefined =>
-  // Safe: the guard takes it from `tokenKind`
-  knownExchange(ctx)?.token as AcceptedToken | undefined
+  // Safe: another copy of this package makes the same
+  sourcesIn(knownExchange(ctx)?.accepted).findLast((source) => 'token' in source) as AcceptedToken | undefined
 
 /** The options of every token kind. */
 export interface TokenOptions<C, R> {
@@ -194,10 +216,7 @@ export const tokenKind = <C, R>(
   }
   const admitDecoded = (request: Request, token: string, good: ValidToken, decoded: Decoded<C>): unknown => {
     if (E.isLeft(decoded)) return refused
-    // Safe: only a JSON object is accepted
-    const claims = () => JSON.parse(good.payload) as Record<string, unknown>
-    const presented: AcceptedToken = { token, claims, resource }
-    exchangeOf(request.ctx).verified = presented
+    exchangeOf(request.ctx).verified = new AcceptedToken(token, good, resource)
     if (raw !== undefined && typeof decoded.right === 'object' && decoded.right !== null)
       raw.set(decoded.right, good.claims)
     return ask(request, decoded.right)
@@ -251,21 +270,12 @@ export const tokenKind = <C, R>(
     },
   )
   const fromElsewhere = E.left(withChallenges(description, forged))
-  const decide = decideOf(bearer)
+  // Safe: a token that lets in is noted there before
+  const decide = noting(decideOf(bearer), ({ ctx }) => exchangeOf(ctx).verified as AcceptedToken)
   const reading = readerOf(bearer)
   const made = make(
     description,
-    (attempt) => {
-      const { request, isRecovered } = attempt
-      if (isAllowed?.(request) === false) return fromElsewhere
-      return andThen(decide(attempt), (result) => {
-        // after a time limit, `recoverUnavailable` may have decided without it
-        if (E.isRight(result) && attempt.isRecovered === isRecovered) {
-          attempt.token = exchangeOf(request.ctx).verified
-        }
-        return result
-      })
-    },
+    (attempt) => (isAllowed?.(attempt.request) === false ? fromElsewhere : decide(attempt)),
     reading && { ...reading, notRemembered },
   )
   if (authenticate !== undefined) return made

@@ -42,6 +42,8 @@ export interface CachedToken {
 export interface ValidToken {
   readonly payload: string
   readonly claims: object
+  /** Under which name its end is told before its time. */
+  readonly name?: string
 }
 
 type Result = E.Either<AuthError, ValidToken>

@@ -18,7 +18,7 @@ import type { Request } from 'koa'
 import { because, expired, invalid, malformed } from '../core/AuthError.js'
 import type { Evaluation } from '../core/Result.js'
 import type { StandardSchema } from '../core/Schema.js'
-import { apiKeyChanges, report, type ApiKeyEvent } from '../core/events.js'
+import { apiKeyChanges, keyDigest, report, type ApiKeyEvent } from '../core/events.js'
 import { sayingScopes } from '../core/granted.js'
 import {
   checkOptions,
@@ -30,7 +30,11 @@ import {
   type Check,
   type Checks,
 } from '../core/options.js'
+import { noteAccepted } from '../core/Exchange.js'
+import { ends } from '../core/ends.js'
+import { connected, signalsLike, type Signals } from '../stores/signals.js'
 import { within } from '../stores/within.js'
+import { KeySource, type FindKey } from './KeyEnd.js'
 import {
   apiKeyOf,
   isKeyRecord,
@@ -191,6 +195,11 @@ export interface ApiKeysOptions<O> {
   readonly adopted?: RegExp | undefined
   /** The shortest time between two writes of the last use of a key; `false`: it is never written. Default 60 seconds. */
   readonly touch?: number | false | undefined
+  /**
+   * Tells other processes that a key was revoked or rotated, so that what it has open ends there at once, see `Signals`. Default: it
+   * ends only here.
+   */
+  readonly signals?: Signals | undefined
   /** The time limit of the store. Beyond it, the store counts as unavailable. Default 2 seconds. */
   readonly timeout?: number | undefined
 }
@@ -248,6 +257,7 @@ const checks: Checks<ApiKeysOptions<unknown>> = {
   pepper: maybe(pepper),
   adopted: maybe(pattern),
   touch: maybe(touchInterval),
+  signals: maybe(signalsLike),
   timeout: maybe(positive),
 }
 
@@ -343,6 +353,7 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
   const form = keyForm(prefix)
   const digests = digestsWith(peppers)
   const timed = within('api-keys', timeout)
+  const tell = connected(options.signals)
   const touch = touching(interval, (id, at) => timed(() => store.touch(id, at)))
 
   const seen = (record: KeyRecord, until?: number): ApiKey<O> | Promise<ApiKey<O>> => {
@@ -351,7 +362,7 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
     if (owner instanceof Promise) return owner.then((late) => apiKeyOf(record, late as O, until))
     return apiKeyOf(record, owner as O, until)
   }
-  const verdict = (found: FoundKey | undefined): Evaluation<ApiKey<O>> => {
+  const verdict = (request: Request, found: FoundKey | undefined, find: FindKey): Evaluation<ApiKey<O>> => {
     if (found === undefined) return unknownKey
     const { record, until } = found
     if (!isKeyRecord(record)) throw new TypeError('apiKeys({ store }): find must resolve to a KeyRecord')
@@ -360,7 +371,11 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
     if (Math.min(record.expiresAt ?? Infinity, until ?? Infinity) <= now) return expiredKey
     const key = seen(record, until)
     touch(record.id, now, record.lastUsedAt)
-    return key instanceof Promise ? key.then((late) => E.right(late)) : E.right(key)
+    const letIn = (principal: ApiKey<O>): Evaluation<ApiKey<O>> => {
+      noteAccepted(request, new KeySource(found, find), principal)
+      return E.right(principal)
+    }
+    return key instanceof Promise ? key.then(letIn) : letIn(key)
   }
   const insert = async (digest: string, record: KeyRecord): Promise<void> => {
     if (!(await timed(() => store.insert(digest, record)))) throw isThere()
@@ -389,13 +404,19 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
         throw new NoLiveKey('keys.rotate(id): there is no such key, or it is revoked or expired; issue another')
       }
       report(apiKeyChanges)(() => ({ event: 'rotated', id, overlapMs: overlap }))
+      // the store says until when older secrets work
+      ends().askAbout(keyDigest(id))
+      tell(keyDigest(id))
       return { key, id }
     },
     revoke: async (id) => {
       checkId('keys.revoke(id)', id)
       const isRevoked = await timed(() => store.revoke(id, Date.now()))
-      if (isRevoked) report(apiKeyChanges)(() => ({ event: 'revoked', id }))
-      return isRevoked
+      if (!isRevoked) return false
+      report(apiKeyChanges)(() => ({ event: 'revoked', id }))
+      ends().end(keyDigest(id), () => 'revoked')
+      tell(keyDigest(id))
+      return true
     },
     list: async (owner) => {
       const text = await ownerText('keys.list(owner)', owners, owner)
@@ -410,9 +431,11 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
       report(apiKeyChanges)(() => made('adopted', record))
       return { id: record.id }
     },
-    authenticate: sayingScopes((_request: unknown, key: string) => {
+    authenticate: sayingScopes((request: Request, key: string) => {
       if (typeof key !== 'string' || !reachesStore(key)) return noKey
-      return timed(() => store.find(digests.all(key))).then(verdict)
+      const all = digests.all(key)
+      const find = () => timed(() => store.find(all))
+      return find().then((found) => verdict(request, found, find))
     }, scopesOfKey),
     pattern: form.pattern,
   }

@@ -20,10 +20,11 @@ import * as O from 'fp-ts/lib/Option.js'
 import * as t from 'io-ts'
 import type { Request } from 'koa'
 import { because, expired, invalid, type AuthError } from '../core/AuthError.js'
-import { authenticator, decideOf, make, readerOf, type Authenticator } from '../core/Authenticator.js'
+import { authenticator, decideOf, make, noting, readerOf, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { documentation, documented, leaves, noted, type MutualTlsScheme } from '../core/Description.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
+import { End, type EndSource } from '../core/ends.js'
 import { fromNow, memory } from '../core/memory.js'
 import { fromHeader, type Sent } from '../core/RequestFields.js'
 import { checkOptions, credential, declareFactory, hook, maybe, nameLike, token, unchecked } from '../core/options.js'
@@ -131,12 +132,23 @@ export const clientCertificate = <R = CertificateOwner>(
       return refusal === undefined ? ask(request, certificate) : E.left(refusal)
     },
   })
+  const expiring: EndSource = {
+    endFor: (request) => {
+      const sent = extract(request)
+      const certificate = O.isSome(sent) ? decode(sent.value) : undefined
+      return certificate && new End(Date.parse(certificate.validTo))
+    },
+  }
   const [leaf = kind.description] = leaves(kind.description)
   const described = noted({ ...leaf }, { wrappers: [accepting.words, words] })
   const reading = readerOf(kind)
   const endsAt = (sent: unknown) => Date.parse(decode(sent)?.validTo ?? '')
   // Safe: it lets in what the hook returns; without a hook, `R` is the owner
-  return make(described, decideOf(kind), reading && { ...reading, endsAt }) as Authenticator<PrincipalFromAnswer<R>>
+  return make(
+    described,
+    noting(decideOf(kind), () => expiring),
+    reading && { ...reading, endsAt },
+  ) as Authenticator<PrincipalFromAnswer<R>>
 }
 
 declareFactory(caller, clientCertificate)

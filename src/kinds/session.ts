@@ -18,7 +18,7 @@ import { pipe } from 'fp-ts/lib/function.js'
 import * as t from 'io-ts'
 import type { Context, Request } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
-import { authenticator, decideOf, make, readerOf, type Authenticator } from '../core/Authenticator.js'
+import { authenticator, decideOf, make, noting, readerOf, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import {
   constantFailure,
@@ -32,6 +32,7 @@ import { failureOf, type PrincipalFromAnswer } from '../core/Result.js'
 import { authorize } from '../core/authorize.js'
 import { ageInWords, isProven, neededBy, type ProofDemand } from '../core/Proof.js'
 import { ownOrGetter } from '../core/data.js'
+import type { EndSource } from '../core/ends.js'
 import { onSuccess } from '../core/map.js'
 import {
   bare,
@@ -180,7 +181,7 @@ const sessionKind = (
   const reading = readerOf(kind)
   const session = make(
     description,
-    decideOf(kind),
+    noting(decideOf(kind), () => ofSession),
     proof?.maxAge === undefined ? reading : reading && { ...reading, notRemembered },
   )
   const invalid = constantFailure(description, AuthErrors.because(AuthErrors.invalid, 'user'))
@@ -207,6 +208,8 @@ const sessionKind = (
 }
 
 const notRemembered = 'a proof becomes older while it is remembered; write remembered around what asks for none'
+
+const ofSession: EndSource = { endFor: ({ ctx }) => sourceOf(ctx)?.endFor?.() }
 
 // The users of the application: kinds without a `loadUser` let in the same ones
 const applications = Symbol('users of the application')

@@ -9,6 +9,7 @@ import type { Context } from 'koa'
 import type { Proof } from '../core/Proof.js'
 import { knownExchange } from '../core/Exchange.js'
 import { ownOrGetter } from '../core/data.js'
+import type { End } from '../core/ends.js'
 import type { SignInDigests } from '../core/events.js'
 import { hook, isAsync, maybe, type Check } from '../core/options.js'
 
@@ -100,6 +101,8 @@ export interface SessionSource {
   readonly proofs?: (session: object) => ReadonlyArray<Proof>
   /** Who is signed in, as records of signing in and out name it. */
   readonly digests: (session: object) => SignInDigests | undefined
+  /** The end of the sign-in that the request came with. */
+  readonly endFor?: () => End | undefined
 }
 
 const sourceMark = Symbol.for('koa-with-auth/session')

@@ -307,14 +307,14 @@ const asOperation = (ctx: Context, exchange: Exchange, next: Next): Next =>
 type Guarded = Context['request'] & { auth?: unknown; objects?: Objects | undefined }
 
 /** What a decision leaves for the operation, beside the principal. */
-type Leaving = Pick<Attempt, 'token' | 'objects'>
+type Leaving = Pick<Attempt, 'accepted' | 'objects'>
 
-const nothing: Leaving = { token: undefined, objects: undefined }
+const nothing: Leaving = { accepted: undefined, objects: undefined }
 
 /**
  * Runs with this principal. `isNested`: whether a guard around this one has set another.
  *
- * `ctx.request.auth` is set while an operation runs, and so is the token that let its caller in. Two layers of a router
+ * `ctx.request.auth` is set while an operation runs, and so is what let its caller in. Two layers of a router
  * can match one URL. So those of an outer guard are restored when the request comes back to it. With the setting
  * `state` the principal is in `ctx.state` too, where older handlers read it.
  */
@@ -322,16 +322,16 @@ const runAs = <A extends Promise<unknown> | void>(
   ctx: Context,
   exchange: Exchange,
   principal: unknown,
-  { token, objects }: Leaving,
+  { accepted, objects }: Leaving,
   isNested: boolean,
   run: () => A,
 ): A | Promise<Awaited<A>> => {
-  if (isNested) return runInside(ctx, exchange, principal, token, objects, run)
+  if (isNested) return runInside(ctx, exchange, principal, accepted, objects, run)
   const { state } = exchange.settings
   // `auth` is a property that this package adds to the request
   const request: Guarded = ctx.request
   request.auth = principal
-  exchange.token = token
+  exchange.accepted = accepted
   exchange.objects = objects
   // a refused request has none, also if some were found
   if (request.objects !== objects) request.objects = objects
@@ -344,30 +344,30 @@ const runInside = async <A>(
   ctx: Context,
   exchange: Exchange,
   principal: unknown,
-  token: unknown,
+  accepted: Exchange['accepted'],
   objects: Objects | undefined,
   run: () => A,
 ): Promise<Awaited<A>> => {
   const request: Guarded = ctx.request
   const { state } = exchange.settings
   const outer = request.auth
-  const outerToken = exchange.token
+  const outerAccepted = exchange.accepted
   const outerObjects = exchange.objects
   const outerState: unknown = state === undefined ? undefined : ctx.state[state]
-  const set = (auth: unknown, ofToken: unknown, found: Objects | undefined, inState: unknown): void => {
+  const set = (auth: unknown, letIn: Exchange['accepted'], found: Objects | undefined, inState: unknown): void => {
     request.auth = auth
-    exchange.token = ofToken
+    exchange.accepted = letIn
     exchange.objects = found
     request.objects = found
     if (state === undefined) return
     if (inState === undefined) delete ctx.state[state]
     else ctx.state[state] = inState
   }
-  set(principal, token, objects, principal)
+  set(principal, accepted, objects, principal)
   try {
     return await run()
   } finally {
-    set(outer, outerToken, outerObjects, outerState)
+    set(outer, outerAccepted, outerObjects, outerState)
   }
 }
 

@@ -21,6 +21,7 @@ const names: Readonly<Record<StoreContent, string>> = {
   'api-keys': 'the store of API keys',
   passkeys: 'the store of passkeys',
   sessions: 'the session store',
+  signals: 'the channel of signals',
 }
 
 /** Asks a store. Rejects with `StoreUnavailable` if it fails, or after `timeout` milliseconds. */

@@ -12,6 +12,7 @@ import type { AuthResponse } from '../core/Settings.js'
 import { deciding } from '../koa/guard.js'
 import { answeredWith } from '../koa/watching.js'
 import {
+  admission,
   checkApp,
   guarding,
   namesHost,
@@ -88,7 +89,7 @@ export function guardRequest(app: Koa, auth: unknown, options: GuardUpgradeOptio
       if (route !== undefined) ctx['routerPath'] = route
       const guarded: Request & { readonly auth?: unknown } = ctx.request
       const enter = (): Promise<void> => {
-        result = { principal: guarded.auth, request: guarded }
+        result = admission(guarded, request.socket, response)
         return Promise.resolve()
       }
       return decide(ctx, exchangeOf(ctx), enter, false)

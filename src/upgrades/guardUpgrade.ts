@@ -27,6 +27,7 @@ import { endsSignIn, signedOut, type SignedOutEvent, type SignInDigests } from '
 import { authenticatorOf } from '../core/lists.js'
 import { bare, checkOptions, declareFactory, maybe, nameLike, string, token } from '../core/options.js'
 import { signInDigestsOf, sourceOf } from '../kinds/sessionUser.js'
+import { endOf } from '../koa/endOf.js'
 import { deciding } from '../koa/guard.js'
 import { isGuard } from '../koa/layer.js'
 import { applySettings, settings, settingsFrom, type AuthSettings } from '../koa/settings.js'
@@ -153,6 +154,29 @@ export interface Admitted<P> {
   readonly principal: P
   /** The request as its hooks saw it, for its `ip`, its `query`, or `signInDigests` of `koa-with-auth/sessions`. */
   readonly request: Request
+  /** The end of what let it in, as `endOf` returns it: close the socket when it is aborted. */
+  readonly ends: AbortSignal
+}
+
+/** What was let in. Nothing waits for its end until somebody reads it; then it waits until the socket is closed. */
+export const admission = (
+  request: Request & { readonly auth?: unknown },
+  socket: Duplex,
+  response: ServerResponse,
+): Admitted<unknown> => {
+  let signal: AbortSignal | undefined
+  return {
+    principal: request.auth,
+    request,
+    get ends() {
+      if (signal !== undefined) return signal
+      signal = endOf({ request })
+      const close = (): void => void response.emit('close')
+      if (socket.destroyed) close()
+      else socket.once('close', close)
+      return signal
+    },
+  }
 }
 
 /**
@@ -244,7 +268,7 @@ export function guardUpgrade(app: Koa, auth: unknown, options: GuardUpgradeOptio
       if (route !== undefined) ctx['routerPath'] = route
       const guarded: Request & { readonly auth?: unknown } = ctx.request
       const enter = (): Promise<void> => {
-        admitted = { principal: guarded.auth, request: guarded }
+        admitted = admission(guarded, socket, response)
         return Promise.resolve()
       }
       return decide(ctx, exchangeOf(ctx), enter, false)

@@ -1,0 +1,253 @@
+/** The end of a credential reaches what a request has opened: `endOf` and `untilEnd`. */
+import { PassThrough } from 'node:stream'
+import Router from '@koa/router'
+import { pipe } from 'fp-ts/lib/function.js'
+import Koa, { type Context } from 'koa'
+import {
+  allOf,
+  anyOf,
+  apiKeyHeader,
+  AuthEnded,
+  endOf,
+  httpBearer,
+  optional,
+  remembered,
+  untilEnd,
+  withAuth,
+  type AuthenticatorLike,
+} from 'koa-with-auth'
+import { map } from 'koa-with-auth/fp'
+import { apiKeys, memoryKeyStore } from 'koa-with-auth/keys'
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { ends } from '../../src/core/ends.js'
+import { listen } from '../support/servers/server.js'
+
+afterEach(() => void vi.useRealTimers())
+
+/** An application that shows the signals of its requests. */
+const site = async (auth: AuthenticatorLike | null) => {
+  const signals: AbortSignal[] = []
+  const app = new Koa()
+  const router = new Router()
+  const guard = auth === null ? withAuth(null) : withAuth(auth)
+  router.get('/events', guard, (ctx) => {
+    signals.push(endOf(ctx), endOf(ctx))
+    const stream = new PassThrough()
+    stream.write('data: hello\n\n')
+    ctx.type = 'text/event-stream'
+    ctx.body = untilEnd(ctx, stream)
+  })
+  app.use(router.routes())
+  const server = await listen(app)
+  onTestFinished(server.close)
+  const open = async (headers: Record<string, string> = {}) => {
+    const stop = new AbortController()
+    onTestFinished(() => stop.abort())
+    const response = await fetch(`${server.url}/events`, { headers, signal: stop.signal })
+    const body = response.body === null ? undefined : response.body.getReader()
+    const read = async () => {
+      const { value, done } = (await body?.read()) ?? { value: undefined, done: true }
+      return done ? 'end' : Buffer.from(value ?? []).toString()
+    }
+    return { status: response.status, read, stop: () => stop.abort(), signal: signals.at(-1)! }
+  }
+  return { open, signals }
+}
+
+const causeOf = (signal: AbortSignal): unknown =>
+  signal.reason instanceof AuthEnded ? signal.reason.cause : signal.aborted
+
+const clock = () => {
+  vi.useFakeTimers({ toFake: ['Date', 'performance', 'setTimeout', 'clearTimeout'] })
+  return Date.now()
+}
+
+const bearer = (expiresAt: unknown) =>
+  httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna', expiresAt } })
+
+const sent = { Authorization: 'Bearer supersecret' }
+
+describe('the time of a principal', () => {
+  it('ends the stream, cleanly, with the cause expired, and everything is released', async () => {
+    const now = clock()
+    const { open, signals } = await site(bearer(new Date(now + 60_000)))
+    const stream = await open(sent)
+    expect(await stream.read()).toBe('data: hello\n\n')
+    expect(signals[0]).toBe(signals[1])
+    vi.advanceTimersByTime(59_999)
+    expect(stream.signal.aborted).toBe(false)
+    vi.advanceTimersByTime(1)
+    expect(causeOf(stream.signal)).toBe('expired')
+    expect(await stream.read()).toBe('end')
+  })
+  it.each([
+    ['set forward', () => vi.setSystemTime(Date.now() + 60_000)],
+    ['never', () => vi.advanceTimersByTime(60_000)],
+  ])('counts by the clock that is ahead: the system clock is %s', async (_how, step) => {
+    const now = clock()
+    const { open } = await site(bearer(now + 60_000))
+    const stream = await open(sent)
+    step()
+    vi.advanceTimersByTime(1000)
+    expect(causeOf(stream.signal)).toBe('expired')
+  })
+  it('counts from the start also if the system clock is set back', async () => {
+    const now = clock()
+    const { open } = await site(bearer(now + 60_000))
+    const stream = await open(sent)
+    vi.setSystemTime(now - 3_600_000)
+    vi.advanceTimersByTime(60_000)
+    expect(causeOf(stream.signal)).toBe('expired')
+  })
+  it('may be months away', async () => {
+    const now = clock()
+    const { open } = await site(bearer(now + 100 * 86_400_000))
+    const stream = await open(sent)
+    vi.setSystemTime(now + 99 * 86_400_000)
+    vi.advanceTimersByTime(2000)
+    expect(stream.signal.aborted).toBe(false)
+    vi.setSystemTime(now + 100 * 86_400_000)
+    vi.advanceTimersByTime(1000)
+    expect(causeOf(stream.signal)).toBe('expired')
+  })
+  it('that is over gives an aborted signal, and an empty body', async () => {
+    const { open } = await site(bearer(Date.now() - 1))
+    const stream = await open(sent)
+    expect([stream.status, causeOf(stream.signal), await stream.read()]).toEqual([200, 'expired', 'end'])
+  })
+})
+
+describe('what has no end', () => {
+  it.each<[string, AuthenticatorLike | null, Record<string, string>]>([
+    ['a public operation', null, sent],
+    ['a credential without an end', bearer(undefined), sent],
+    ['an anonymous caller', optional(bearer(1)), {}],
+    ['another member', anyOf([apiKeyHeader({ authenticate: () => ({ expiresAt: 1 }) }), bearer(undefined)]), sent],
+  ])('%s: the signal is never aborted', async (_what, auth, headers) => {
+    const { open } = await site(auth)
+    const stream = await open(headers)
+    expect([stream.status, stream.signal.aborted, await stream.read()]).toEqual([200, false, 'data: hello\n\n'])
+  })
+})
+
+describe('combinators keep the end', () => {
+  const at = () => bearer(Date.now() + 60_000)
+  it.each<[string, () => AuthenticatorLike]>([
+    [
+      'map',
+      () =>
+        pipe(
+          at(),
+          map(({ user }) => ({ name: user })),
+        ),
+    ],
+    ['optional', () => optional(at())],
+    ['remembered', () => pipe(at(), remembered({ maxAge: 60_000 }))],
+    ['allOf', () => allOf([at(), bearer(Date.now() + 90_000)])],
+    ['anyOf', () => anyOf({ key: apiKeyHeader({ authenticate: () => false }), user: at() })],
+  ])('%s', async (_name, make) => {
+    clock()
+    const { open } = await site(make())
+    const streams = [await open(sent), await open(sent)]
+    vi.advanceTimersByTime(59_999)
+    expect(streams.map(({ signal }) => signal.aborted)).toEqual([false, false])
+    vi.advanceTimersByTime(1)
+    expect(streams.map(({ signal }) => causeOf(signal))).toEqual(['expired', 'expired'])
+  })
+})
+
+describe('an API key', () => {
+  const keySite = async () => {
+    const keys = apiKeys({ prefix: 'acme', store: memoryKeyStore() })
+    const made = await site(apiKeyHeader({ paramName: 'X-Key', authenticate: keys.authenticate }))
+    return { ...made, keys }
+  }
+  it('ends at once when it is revoked, and no other key does', async () => {
+    const { open, keys } = await keySite()
+    const [mine, other] = [await keys.issue({ owner: 'anna' }), await keys.issue({ owner: 'anna' })]
+    const [stream, another] = [await open({ 'X-Key': mine.key }), await open({ 'X-Key': other.key })]
+    await stream.read()
+    await keys.revoke(mine.id)
+    expect([causeOf(stream.signal), causeOf(another.signal)]).toEqual(['revoked', false])
+    expect(await stream.read()).toBe('end')
+  })
+  it('ends when a rotation ends its secret; the new secret goes on', async () => {
+    clock()
+    const { open, keys } = await keySite()
+    const { key, id } = await keys.issue({ owner: 'anna' })
+    const stream = await open({ 'X-Key': key })
+    const { key: next } = await keys.rotate(id, { overlap: 60_000 })
+    const later = await open({ 'X-Key': next })
+    await vi.advanceTimersByTimeAsync(59_999)
+    expect(stream.signal.aborted).toBe(false)
+    await vi.advanceTimersByTimeAsync(1)
+    expect([causeOf(stream.signal), causeOf(later.signal)]).toEqual(['revoked', false])
+  })
+  it('ends at its own time', async () => {
+    const now = clock()
+    const { open, keys } = await keySite()
+    const { key } = await keys.issue({ owner: 'anna', expiresAt: new Date(now + 60_000) })
+    const stream = await open({ 'X-Key': key })
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(causeOf(stream.signal)).toBe('expired')
+  })
+})
+
+describe('untilEnd', () => {
+  const serve = async (handler: (ctx: Context) => void) => {
+    const app = new Koa()
+    const router = new Router()
+    router.get('/', withAuth(bearer(Date.now() + 60_000)), handler)
+    app.use(router.routes())
+    const server = await listen(app)
+    onTestFinished(server.close)
+    return server.url
+  }
+  it('destroys the source when the client goes away, and nothing waits any more', async () => {
+    const before = ends().size
+    const source = new PassThrough()
+    const url = await serve((ctx) => {
+      source.write('hello')
+      ctx.body = untilEnd(ctx, source)
+    })
+    const stop = new AbortController()
+    await fetch(url, { headers: sent, signal: stop.signal })
+    stop.abort()
+    await vi.waitFor(() => expect(source.destroyed).toBe(true))
+    expect(ends().size).toBe(before)
+  })
+  it('passes a whole body on', async () => {
+    const url = await serve((ctx) => {
+      const source = new PassThrough()
+      source.end('x'.repeat(1_000_000))
+      ctx.body = untilEnd(ctx, source)
+    })
+    const response = await fetch(url, { headers: sent })
+    expect((await response.text()).length).toBe(1_000_000)
+  })
+  it('cuts a download with a length off, so that no client takes it for the whole', async () => {
+    clock()
+    const url = await serve((ctx) => {
+      const source = new PassThrough()
+      source.write('half')
+      ctx.length = 8
+      ctx.body = untilEnd(ctx, source)
+      ctx.length = 8
+    })
+    const response = await fetch(url, { headers: sent })
+    const text = response.text()
+    vi.advanceTimersByTime(60_000)
+    await expect(text).rejects.toThrow()
+  })
+  it.each([undefined, 'text', {}])('refuses %j', async (value) => {
+    const url = await serve((ctx) => {
+      expect(() => untilEnd(ctx, value as never)).toThrow('untilEnd(ctx, stream): stream must be')
+      ctx.status = 204
+    })
+    expect((await fetch(url, { headers: sent })).status).toBe(204)
+  })
+})
+
+it('endOf refuses what is no context', () => {
+  expect(() => endOf({} as never)).toThrow('endOf(ctx): ctx must be the context of a request')
+})

@@ -1,0 +1,49 @@
+/** The end of an API key, for what is still running: it expires, it is revoked, or a rotation ends its secret. */
+import { keyDigest } from '../core/events.js'
+import { End, type EndCause, type EndSource } from '../core/ends.js'
+import type { FoundKey } from './KeyStore.js'
+
+/** Finds the record of the secret that was sent. */
+export type FindKey = () => Promise<FoundKey | undefined>
+
+/** What can end of a key that lets in. */
+export class KeySource implements EndSource {
+  readonly #found: FoundKey
+  readonly #find: FindKey
+
+  constructor(found: FoundKey, find: FindKey) {
+    this.#found = found
+    this.#find = find
+  }
+
+  endFor(): End {
+    return new KeyEnd(this.#found, this.#find)
+  }
+}
+
+class KeyEnd extends End {
+  readonly #find: FindKey
+  #isReplaced: boolean
+
+  constructor(found: FoundKey, find: FindKey) {
+    super(timeOf(found), keyDigest(found.record.id))
+    this.#find = find
+    this.#isReplaced = isReplaced(found)
+  }
+
+  override get cause(): EndCause {
+    return this.#isReplaced ? 'revoked' : 'expired'
+  }
+
+  override async ask(): Promise<EndCause | number> {
+    const found = await this.#find()
+    if (found === undefined || found.record.revokedAt !== undefined) return 'revoked'
+    this.#isReplaced = isReplaced(found)
+    const at = timeOf(found)
+    return at <= Date.now() ? this.cause : at
+  }
+}
+
+const timeOf = ({ record, until }: FoundKey): number => Math.min(record.expiresAt ?? Infinity, until ?? Infinity)
+
+const isReplaced = ({ record, until = Infinity }: FoundKey): boolean => until < (record.expiresAt ?? Infinity)

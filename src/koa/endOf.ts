@@ -1,0 +1,148 @@
+/**
+ * `endOf` and `untilEnd`: the end of the credential that let a request in, for what the request has opened.
+ *
+ * Nothing is made before somebody asks. What waits is released when the response is closed.
+ */
+import type { OutgoingMessage } from 'node:http'
+import { Readable } from 'node:stream'
+import type { Request } from 'koa'
+import { ends, PrincipalSource, sourcesIn, type Accepted, type End } from '../core/ends.js'
+import { exchangeOfResponse, knownExchange } from '../core/Exchange.js'
+
+/** What a request waits for. */
+interface Opened {
+  readonly accepted: Accepted | undefined
+  readonly signal: AbortSignal
+  readonly ends: ReadonlyArray<End>
+}
+
+/** Any context of Koa's or of a router's. */
+interface WithRequest {
+  readonly request: Request
+}
+
+/**
+ * Returns a signal that is aborted when what let this request in has ended: when a token or a key expires, when a key is revoked, when
+ * the user signs out, here or in another process. Its `reason` is an `AuthEnded`, whose `cause` says why. If it has ended already, the
+ * signal is aborted. The same request gets the same signal. On a public operation, and for a credential without an end, it is never
+ * aborted. Throws a TypeError for anything but the context of a request.
+ *
+ * With `allOf` the earliest end counts, with a list that of the member that let in. It costs nothing until it is called. Then a
+ * session or an API key is looked up once.
+ *
+ * @example
+ * import { endOf, httpBearer, withAuth } from 'koa-with-auth'
+ * import Router from '@koa/router'
+ *
+ * const bearer = httpBearer({
+ *   authenticate: (_request, token) => token === 'supersecret' && { user: 'anna', expiresAt: new Date('2100-01-01') },
+ * })
+ * const router = new Router()
+ * router.get('/report', withAuth(bearer), async (ctx) => {
+ *   ctx.body = await fetch('https://reports.example', { signal: endOf(ctx) }).then((answer) => answer.text())
+ * })
+ */
+export const endOf = (ctx: WithRequest): AbortSignal => signalOf('endOf(ctx)', ctx)
+
+const signalOf = (caller: string, given: WithRequest): AbortSignal => {
+  const request = given?.request
+  const ctx = request?.ctx
+  if (ctx === undefined) throw new TypeError(`${caller}: ctx must be the context of a request`)
+  const accepted = knownExchange(ctx)?.accepted
+  // middleware can make another context for the same response
+  const exchange = exchangeOfResponse(ctx)
+  // Safe: it is written here alone
+  const before = exchange.opened as Opened | undefined
+  if (before !== undefined && before.accepted === accepted) return before.signal
+  const controller = new AbortController()
+  const waiting = endsOf(request, accepted)
+  exchange.opened = { accepted, signal: controller.signal, ends: [...(before?.ends ?? []), ...waiting] }
+  if (before === undefined) ctx.res.on('close', release)
+  if (!ctx.res.destroyed) wait(waiting, controller)
+  return controller.signal
+}
+
+type Authenticated = Request & { readonly auth?: unknown }
+
+/** What of a request can end: what let it in, and what a function made of it. */
+const endsOf = (request: Authenticated, accepted: Accepted | undefined): ReadonlyArray<End> => {
+  const own = request.auth === undefined ? undefined : new PrincipalSource(request.auth)
+  const sources = [...sourcesIn(accepted), ...(own === undefined ? [] : [own])]
+  const found = sources.flatMap((source) => source.endFor(request) ?? [])
+  // the same time again says nothing more, but perhaps not why
+  return found.filter(({ at, name }, place) => name !== undefined || found.findIndex((one) => one.at === at) === place)
+}
+
+const wait = (waiting: ReadonlyArray<End>, controller: AbortController): void => {
+  const { signal } = controller
+  if (waiting.length > 1) signal.addEventListener('abort', () => waiting.forEach((end) => ends().close(end)))
+  for (const end of waiting) if (!signal.aborted) ends().open(end, controller)
+}
+
+// One function for all responses, because a closure for each would take more than what it releases
+function release(this: OutgoingMessage): void {
+  // Safe, here and below: `endOf` alone writes it
+  const opened = knownExchange(this)?.opened as Opened | undefined
+  for (const end of opened?.ends ?? []) ends().close(end)
+}
+
+/**
+ * Returns a stream for `ctx.body` that ends when `source` ends, or when what let this request in has ended (`endOf`). Then it destroys
+ * the source, and sends nothing that was not sent yet. If the client goes away, it destroys the source, too. A response with a
+ * `Content-Length` is cut off, because a client would take an early end for the whole. Throws a TypeError for a source that is no
+ * readable stream of Node.
+ *
+ * @example
+ * import { PassThrough } from 'node:stream'
+ * import { httpBearer, untilEnd, withAuth } from 'koa-with-auth'
+ * import Router from '@koa/router'
+ *
+ * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
+ * const router = new Router()
+ * router.get('/events', withAuth(bearer), (ctx) => {
+ *   const events = new PassThrough()
+ *   events.write('data: hello\n\n')
+ *   ctx.type = 'text/event-stream'
+ *   ctx.body = untilEnd(ctx, events)
+ * })
+ */
+export const untilEnd = (ctx: WithRequest, source: Readable): Readable => {
+  const signal = signalOf('untilEnd(ctx, stream)', ctx)
+  if (typeof source?.pipe !== 'function' || typeof source.destroy !== 'function') {
+    throw new TypeError('untilEnd(ctx, stream): stream must be a readable stream of node:stream')
+  }
+  const body = new Readable({
+    // nothing waits here that would still be sent
+    highWaterMark: 0,
+    read: () => void source.resume(),
+    destroy: (error, done) => {
+      signal.removeEventListener('abort', end)
+      source.destroy()
+      done(error)
+    },
+  })
+  const end = (): void => {
+    source.off('data', push)
+    source.destroy()
+    if (!body.readableEnded && !body.destroyed) body.push(null)
+    if (ctx.request.ctx.res.hasHeader('Content-Length')) ctx.request.ctx.res.destroy()
+  }
+  const push = (chunk: unknown): void => {
+    if (!body.push(chunk)) source.pause()
+  }
+  // a source that is destroyed by us may still fail
+  source.on('error', (error) => {
+    if (!signal.aborted) body.destroy(error)
+  })
+  if (signal.aborted) {
+    end()
+    return body
+  }
+  source.on('data', push)
+  source.once('end', () => body.push(null))
+  source.once('close', () => {
+    if (!source.readableEnded && !signal.aborted) body.destroy()
+  })
+  signal.addEventListener('abort', end, { once: true })
+  return body
+}
