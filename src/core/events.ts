@@ -155,8 +155,9 @@ export interface SignedInEvent extends SignInDigests {
  * | `renewed`          | the session got a new id: somebody signed in again, or the application asked for it |
  * | `idle`             | it was not used for too long, which a request of it showed                          |
  * | `absolute`         | it was too old, which a request of it showed                                        |
+ * | `ended`            | `endSession` of the list, or a sign-out at the provider that names the session      |
  */
-export type SignedOutReason = 'logOut' | 'logOutEverywhere' | 'renewed' | 'idle' | 'absolute'
+export type SignedOutReason = 'logOut' | 'logOutEverywhere' | 'renewed' | 'idle' | 'absolute' | 'ended'
 
 /** A session is over, or all sessions of a user; frozen. */
 export interface SignedOutEvent {

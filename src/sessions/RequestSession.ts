@@ -4,14 +4,14 @@
  * Its fields are private, and change only by the named transitions. It is on the context under a symbol, where the
  * session authenticators read it.
  */
-import { setImmediate as immediate } from 'node:timers/promises'
 import type { Context } from 'koa'
 import { exchangeOf } from '../core/Exchange.js'
+import type { End } from '../core/ends.js'
 import type { SignedOutReason, SignInDigests } from '../core/events.js'
 import type { Proof } from '../core/Proof.js'
-import { sessionData } from '../kinds/plainSession.js'
 import { rightsByFlags, type Rights, type SessionSource } from '../kinds/sessionUser.js'
 import type { SessionHost } from './SignInList.js'
+import { sessionOf, StoredSession, type KoaSession } from './StoredSession.js'
 import {
   bind,
   holds,
@@ -22,6 +22,7 @@ import {
   textOfDetails,
   unavailable,
   type Details,
+  type SignInEnds,
   type SignInReports,
   type SessionIds,
   type SignedIn,
@@ -29,24 +30,8 @@ import {
   type Signing,
 } from './SignIn.js'
 
-/** What koa-session has at `ctx.session`, as far as it is used here. */
-export interface KoaSession {
-  readonly _expire?: number
-  readonly externalKey?: string
-  readonly save: () => Promise<void>
-  readonly regenerate: () => Promise<void>
-  readonly manuallyCommit: () => Promise<void>
-}
-
-/** The session of a context; `null` when it was ended. */
-export const sessionOf = (ctx: Context): KoaSession | null => ctx['session']
-
 /** Whether the operation ended the session. */
 const isDropped = (ctx: object): boolean => 'session' in ctx && ctx.session === null
-
-/** The data of a session as JSON, to find changes. */
-export const textOf = (session: KoaSession | null): string | null =>
-  session === null ? null : JSON.stringify(sessionData(session))
 
 /** The call of `sessions`, as a request sees it. */
 export interface SessionOwner {
@@ -61,6 +46,7 @@ export interface SessionOwner {
   readonly signing: () => Signing<never>
   readonly host: SessionHost
   readonly reports: SignInReports
+  readonly ends: SignInEnds
 }
 
 /** A user who is to be signed in. */
@@ -76,142 +62,6 @@ const bindingOf = ({ keys, name }: SessionOwner, sessionId: string) => ({
   sessionId,
 })
 
-/** What a request did to an id in the store. */
-interface StoredId {
-  /** The JSON that was read; `undefined` for an id that was made in this request. */
-  readonly textRead: string | undefined
-  /** Whether JSON was written in this request. */
-  isWritten: boolean
-  isEnded: boolean
-}
-
-/**
- * What the store knows of the session. Its fields are private, and change only by the named transitions. It does not
- * know who is signed in.
- */
-class StoredSession {
-  /** The data in the store, as JSON; `null` for a session that was ended. */
-  #text: string | null | undefined
-  #error: { readonly error: unknown } | undefined
-  #isLost = false
-  #isRefused = false
-  #changing: Promise<unknown> | undefined
-  #unfinished = 0
-  readonly #ids = new Map<string, StoredId>()
-
-  // -----------------------------------------------------------------------------------
-  // transitions
-  // -----------------------------------------------------------------------------------
-
-  /** The store has what the session holds now. */
-  kept(ctx: Context): void {
-    this.#text = textOf(sessionOf(ctx))
-  }
-
-  /** The store has nothing, because the user ended the session. */
-  clear(): void {
-    this.#text = null
-    this.#isLost = false
-  }
-
-  /** Another session begins in its place. */
-  begin(): void {
-    this.#isLost = false
-  }
-
-  /** The store failed, so the session cannot be read or changed in this request. */
-  failed(error: unknown): void {
-    this.#error = { error }
-  }
-
-  /** A change was refused because the session could not be read. */
-  refused(): void {
-    this.#isRefused = true
-  }
-
-  /** JSON was read under an id. */
-  read(id: string, text: string): void {
-    this.#ids.set(id, { textRead: text, isWritten: false, isEnded: false })
-  }
-
-  /** JSON was written under an id. */
-  wrote(id: string): void {
-    const entry = this.#ids.get(id)
-    if (entry === undefined) this.#ids.set(id, { textRead: undefined, isWritten: true, isEnded: false })
-    else entry.isWritten = true
-  }
-
-  /** An id was ended. */
-  ended(id: string): void {
-    const entry = this.#ids.get(id)
-    if (entry !== undefined) entry.isEnded = true
-  }
-
-  /** Another request ended the session while this one was under way. */
-  lost(): void {
-    this.#isLost = true
-  }
-
-  /**
-   * Changes the session in the store when the changes before are made, even if the operation did not await them. If `change`
-   * rejects, this rejects too, and the session is not changed again in this request.
-   */
-  async runInOrder(change: () => Promise<void>): Promise<void> {
-    const changed = this.settled()
-      .then(change)
-      .catch((error: unknown) => {
-        this.failed(error)
-        throw error
-      })
-    this.#changing = changed.catch(() => undefined)
-    return changed
-  }
-
-  /** Lets the request wait for work whose result the operation needs. It lasts a moment, to be noticed if it is not awaited. */
-  async working<A>(work: Promise<A>): Promise<A> {
-    this.#unfinished++
-    const result = work.finally(immediate).finally(() => this.#unfinished--)
-    this.#changing = Promise.allSettled([this.#changing, result])
-    return result
-  }
-
-  // -----------------------------------------------------------------------------------
-  // questions
-  // -----------------------------------------------------------------------------------
-
-  /** Whether the operation, which has ended, did not await such work. */
-  get isUnfinished(): boolean {
-    return this.#unfinished > 0
-  }
-
-  /** Resolves when the last change has ended, even if the operation forgot to await it. */
-  async settled(): Promise<void> {
-    await this.#changing
-  }
-
-  get text(): string | null | undefined {
-    return this.#text
-  }
-
-  get error(): { readonly error: unknown } | undefined {
-    return this.#error
-  }
-
-  /** Whether a change was refused, even if the operation ignored that. */
-  get isRefused(): boolean {
-    return this.#isRefused
-  }
-
-  get isLost(): boolean {
-    return this.#isLost
-  }
-
-  /** The ids that this request read or wrote. */
-  get ids(): ReadonlyMap<string, Readonly<StoredId>> {
-    return this.#ids
-  }
-}
-
 /** The session of one request. */
 export class RequestSession implements SessionSource {
   readonly stored = new StoredSession()
@@ -224,6 +74,9 @@ export class RequestSession implements SessionSource {
   #listed: { readonly id: string; readonly entry: string } | undefined
   #isSignedByOlderKey = false
   #isGivenAtHead = false
+  // What the request came with, under its id now
+  #came: { readonly id: string; readonly signIn: SignedIn } | undefined
+  #nextId: string | undefined
   #reports: ReturnType<SignInReports['ofRequest']>
 
   // -----------------------------------------------------------------------------------
@@ -258,6 +111,7 @@ export class RequestSession implements SessionSource {
     this.#id = id
     this.#signedIn = auth
     this.#isSignedByOlderKey = key === 'older'
+    this.#came = { id, signIn: auth }
     this.#reports?.reportSignIn(id, auth.id)
     return auth
   }
@@ -275,7 +129,9 @@ export class RequestSession implements SessionSource {
     const next = this.#signingIn
     const goesOn = isOpen && this.stored.text !== null && !this.stored.isLost
     const signIn = next ?? (goesOn ? this.#changedOf(this.#present(ctx)) : undefined)
-    const id = this.#owner?.ids.made(signIn?.id) ?? randomId()
+    const lead = next === undefined ? this.#nextId : undefined
+    const id = lead ?? this.#owner?.ids.made(signIn?.id) ?? randomId()
+    this.#nextId = undefined
     this.#id = id
     this.#signedIn = undefined
     if (signIn !== undefined) this.#bind(ctx, signIn)
@@ -315,18 +171,36 @@ export class RequestSession implements SessionSource {
   wrote(id: string, data: unknown): void {
     this.stored.wrote(id)
     const holds = typeof data === 'object' && data !== null && this.isSignedIn(data)
-    if (!holds) this.#reports?.over(id, 'logOut')
+    if (holds) return
+    this.#reports?.over(id, 'logOut')
+    this.#over(id)
   }
 
   /** An id was ended in the store. */
   ended(id: string, ctx: object): void {
     this.stored.ended(id)
     this.#reports?.over(id, isDropped(ctx) ? 'logOut' : 'renewed')
+    this.#over(id)
+  }
+
+  /** The session goes on under another id, which it will get. What it has open goes on, too. */
+  async leadOn(id: string): Promise<void> {
+    const came = this.#came
+    if (this.#owner === undefined || came?.id !== id) return
+    const next = this.#owner.ids.made(came.signIn.id)
+    await this.#owner.ends.leadOn(id, next, came.signIn)
+    this.#nextId = next
+    this.#came = { id: next, signIn: came.signIn }
+  }
+
+  #over(id: string): void {
+    if (this.#came?.id === id) this.#owner?.ends.over(id, this.#came.signIn.id)
   }
 
   /** The session that was read is over. */
   reportExpiry(id: string, data: object, reason: SignedOutReason): void {
     if (this.#reports !== undefined && this.verifySignIn(id, data) !== undefined) this.#reports.reportExpiry(id, reason)
+    this.#came = undefined
   }
 
   /** The session was ended by its user. */
@@ -430,6 +304,12 @@ export class RequestSession implements SessionSource {
 
   readonly load = (session: object): unknown =>
     this.isSignedIn(session) && this.#signedIn !== undefined && this.#owner?.loadUser(this.#signedIn.id)
+
+  readonly endFor = (): End | undefined => {
+    const came = this.#came ?? (this.#id !== undefined && this.#signedIn && { id: this.#id, signIn: this.#signedIn })
+    if (!came || this.isUnavailable()) return undefined
+    return this.#owner?.ends.endOf(came.id, came.signIn, this.#koaSession?._expire)
+  }
 
   readonly digests = (session: object): SignInDigests | undefined =>
     this.isSignedIn(session) &&

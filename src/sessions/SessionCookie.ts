@@ -133,3 +133,11 @@ export const lockAge = (ctx: Context, age?: number): void => {
 
 const maxAgeFix =
   'ctx.session.maxAge does not decide how long a session lasts; write logIn(ctx, user, { idle, absolute }) for one sign-in, or sessions(app, { idle, absolute }) for all'
+
+/** The public origin of an application. */
+export const publicOrigin: Check = (where, value) => {
+  const { origin: serialized } =
+    typeof value === 'string' && URL.canParse(value) ? new URL(value) : { origin: undefined }
+  if (value === serialized && /^https?:/.test(String(value))) return
+  throw new TypeError(`${where} must be the public origin of the application, such as "https://shop.example"`)
+}

@@ -13,6 +13,7 @@ import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
 import type { Proof, ProofGiven } from '../core/Proof.js'
 import { ownFields } from '../core/data.js'
+import type { End } from '../core/ends.js'
 import { fromNow, memory } from '../core/memory.js'
 import {
   report,
@@ -184,6 +185,20 @@ export const sessionIds = (keys: () => unknown): SessionIds => {
   }
 }
 
+/** The ends of the sign-ins of an application, see `SessionEnds.ts`. */
+export interface SignInEnds {
+  /** The end of a sign-in, for one signal. `expires`: when its session is idle, in milliseconds since 1970. */
+  readonly endOf: (sessionId: string, signIn: SignIn, expires: number | undefined) => End
+  /** A session gets another id. Rejects in an outage. */
+  readonly leadOn: (sessionId: string, next: string, signIn: SignIn) => Promise<void>
+  /** A session was ended. */
+  readonly over: (sessionId: string, user: string) => void
+  /** All sessions of a user were ended, which do not have this mark. */
+  readonly everywhere: (user: string, mark: string) => void
+  /** A session was ended by its entry in the list. */
+  readonly listedOver: (user: string, listed: string) => void
+}
+
 /** A sign-in of one session, as a request knows it. */
 interface Known {
   /** The user's identifier. */
@@ -226,16 +241,23 @@ export class SignInReports {
     report(signedOut)(() => ({ application, reason, ...this.digestsOf(sessionId, user) }))
   }
 
+  /** A session was ended by its entry in the list. Its cookie may still come. */
+  endedByList(session: string, user: string): void {
+    if (!signedOut.hasSubscribers || !this.isFirst(session)) return
+    const application = this.#application
+    report(signedOut)(() => ({ application, reason: 'ended', user: userDigest(application, user), session }))
+  }
+
   /** All sessions of a user are over. */
   signedOutEverywhere(user: string): void {
     const application = this.#application
     report(signedOut)(() => ({ application, reason: 'logOutEverywhere', user: userDigest(application, user) }))
   }
 
-  /** Whether this is the first request that shows the end of a session, among those that are remembered. */
-  isFirst(sessionId: string): boolean {
-    const isFirst = this.#ended.get(sessionId) === undefined
-    if (isFirst) this.#ended.set(sessionId, fromNow(true))
+  /** Whether the end of a session, by its digest, is new, among those that are remembered. */
+  isFirst(session: string): boolean {
+    const isFirst = this.#ended.get(session) === undefined
+    if (isFirst) this.#ended.set(session, fromNow(true))
     return isFirst
   }
 
@@ -273,7 +295,7 @@ class RequestReports {
 
   /** The same for a session whose end a request showed. It is reported once. */
   reportExpiry(id: string, reason: SignedOutReason): void {
-    if (this.#all.isFirst(id)) this.over(id, reason)
+    if (this.#all.isFirst(sessionDigest(id))) this.over(id, reason)
     else this.#known.delete(id)
   }
 

@@ -13,12 +13,14 @@ import { detailsOf, proofsIn, type ListedSession, type SignIn } from './SignIn.j
 
 /** The entries of an application. Every function rejects in an outage. */
 export interface SignInList {
-  /** Writes the entry of a sign-in that has one. */
-  readonly begin: (signIn: SignIn) => Promise<void>
+  /** Writes the entry of a sign-in that has one. `session` is the digest of its session in records. */
+  readonly begin: (signIn: SignIn, session: string | undefined) => Promise<void>
   /** Whether a sign-in was not ended by its entry. Writes the entry again if it was lost or is old. */
-  readonly isLive: (signIn: SignIn) => Promise<boolean>
-  /** Ends a sign-in; `false` if the user has none with this id. */
+  readonly isLive: (signIn: SignIn, session?: string) => Promise<boolean>
+  /** Ends a sign-in that its own request ends; `false` if the user has none with this id. */
   readonly end: (user: string, id: string) => Promise<boolean>
+  /** Ends a sign-in from elsewhere, and tells what it has open. */
+  readonly endTold: (user: string, id: string) => Promise<boolean>
   /** Ends the sign-ins with a proof of this session at a provider: those of a user, or, if the user is unknown, of any. */
   readonly endAt: (user: string | undefined, issuer: string, sid: string) => Promise<void>
   /** The sessions of a user; the newest sign-in first. */
@@ -32,6 +34,8 @@ interface ListOptions {
   readonly idle: number
   /** The longest time for which any session can last, in milliseconds. */
   readonly longest: number
+  /** Is called when a sign-in was ended from elsewhere. `session`: its digest in records, if it is known. */
+  readonly ended: (user: string, id: string, session: string | undefined) => void
 }
 
 interface Entry {
@@ -40,6 +44,8 @@ interface Entry {
   readonly methods: ReadonlyArray<string>
   readonly mark: string
   readonly label?: string
+  /** The digest of the session in records. */
+  readonly session?: string
   /** Digests of the sessions at providers. */
   readonly sids?: ReadonlyArray<string>
 }
@@ -52,7 +58,7 @@ const sidsOf = (signIn: SignIn): ReadonlyArray<string> =>
 const HOUR = 3_600_000
 
 /** Makes the list. Throws a TypeError if the store keeps none. */
-export const signInList = ({ name, store, idle, longest }: ListOptions): SignInList => {
+export const signInList = ({ name, store, idle, longest, ended }: ListOptions): SignInList => {
   const { enlist, listed } = store
   if (enlist === undefined || listed === undefined) {
     throw new TypeError('sessions(app, { list }): the store has no methods enlist and listed; see SessionStore')
@@ -66,7 +72,7 @@ export const signInList = ({ name, store, idle, longest }: ListOptions): SignInL
   const restOf = (signIn: SignIn) => Math.min(HOUR, idleOf(signIn) / 2)
   // A session that is used is prolonged before its entry, so the entry lasts longer
   const lifetimeOf = (signIn: SignIn) => idleOf(signIn) + restOf(signIn)
-  const textOf = (signIn: SignIn): string => {
+  const textOf = (signIn: SignIn, session: string | undefined): string => {
     const { label } = detailsOf(signIn)
     const methods = proofsIn(signIn).map(({ method }) => method)
     const sids = sidsOf(signIn)
@@ -76,6 +82,7 @@ export const signInList = ({ name, store, idle, longest }: ListOptions): SignInL
       methods,
       mark: signIn.mark,
       ...(label !== undefined && { label }),
+      ...(session !== undefined && { session }),
       ...(sids.length > 0 && { sids }),
     }
     return JSON.stringify(entry)
@@ -85,8 +92,8 @@ export const signInList = ({ name, store, idle, longest }: ListOptions): SignInL
       if (!listed.includes(sid)) await enlist(setAt(sid), JSON.stringify([signIn.id, id]), longest)
     }
   }
-  const write = async (signIn: SignIn, id: string): Promise<void> => {
-    await store.insert(listKey(signIn.id, id), textOf(signIn), lifetimeOf(signIn))
+  const write = async (signIn: SignIn, id: string, session: string | undefined): Promise<void> => {
+    await store.insert(listKey(signIn.id, id), textOf(signIn, session), lifetimeOf(signIn))
     await enlist(setOf(signIn.id), id, longest)
     await enlistAt(signIn, id)
   }
@@ -98,27 +105,39 @@ export const signInList = ({ name, store, idle, longest }: ListOptions): SignInL
     // Safe: only `enlistAt` writes them
     return (await listed(setAt(sid))).map((entry) => JSON.parse(entry) as [string, string])
   }
+  const endTold = async (user: string, id: string, isMeant = (_entry: Entry): boolean => true): Promise<boolean> => {
+    const key = listKey(user, id)
+    const entry = entryIn(await store.read(key))
+    if (entry === undefined || !isMeant(entry)) return false
+    await store.end(key, longest)
+    ended(user, id, entry.session)
+    return true
+  }
   return {
-    begin: async (signIn) => {
+    begin: async (signIn, session) => {
       const { listed: id } = detailsOf(signIn)
-      if (id !== undefined) await write(signIn, id)
+      if (id !== undefined) await write(signIn, id, session)
     },
-    isLive: async (signIn) => {
+    isLive: async (signIn, given) => {
       const { listed: id } = detailsOf(signIn)
       if (id === undefined) return true
       const key = listKey(signIn.id, id)
       const entry = entryIn(await store.read(key))
       if (entry === undefined) {
-        await write(signIn, id)
+        await write(signIn, id, given)
         // an ended one cannot be written again
         return (await store.read(key)) !== undefined
       }
       const isCurrent = Date.now() - entry.seen < restOf(signIn)
       const methods = proofsIn(signIn).map(({ method }) => method)
-      const isSame = methods.join() === entry.methods.join() && sidsOf(signIn).join() === (entry.sids ?? []).join()
+      const session = given ?? entry.session
+      const isSame =
+        session === entry.session &&
+        methods.join() === entry.methods.join() &&
+        sidsOf(signIn).join() === (entry.sids ?? []).join()
       if (isCurrent && isSame) return true
       await enlistAt(signIn, id, entry.sids)
-      return store.update(key, textOf(signIn), lifetimeOf(signIn))
+      return store.update(key, textOf(signIn, session), lifetimeOf(signIn))
     },
     end: async (user, id) => {
       const key = listKey(user, id)
@@ -126,11 +145,11 @@ export const signInList = ({ name, store, idle, longest }: ListOptions): SignInL
       await store.end(key, longest)
       return true
     },
+    endTold: (user, id) => endTold(user, id),
     endAt: async (user, issuer, sid) => {
       const wanted = sidDigest(issuer, sid)
       for (const [owner, id] of await signInsAt(user, wanted)) {
-        const key = listKey(owner, id)
-        if (entryIn(await store.read(key))?.sids?.includes(wanted) === true) await store.end(key, longest)
+        await endTold(owner, id, ({ sids }) => sids?.includes(wanted) === true)
       }
     },
     of: async (user, current) => {

@@ -5,6 +5,7 @@
  * only updated, any other only inserted. Then a slow request that read a session before it was ended can neither bring
  * it back (D-S4), nor continue it under another id.
  */
+import { sessionDigest } from '../core/events.js'
 import { sessionField } from '../kinds/plainSession.js'
 import { requestSessionOf } from './RequestSession.js'
 import { digestOf, type SessionStore } from './SessionStore.js'
@@ -70,6 +71,7 @@ export const koaSessionStore = (store: SessionStore, { idle, lifetime, maxLength
     const goesOn = !entry.isEnded && session.goesOn(ctx)
     // another request has ended the session meanwhile
     if (goesOn && (await store.read(digestOf(id))) === undefined) return session.stored.lost()
+    if (goesOn) await session.leadOn(id)
     await store.end(digestOf(id), lifetime)
     session.ended(id, ctx)
   },
@@ -85,8 +87,8 @@ const reserved = new Set(
     .concat('_requireSave', '_session'),
 )
 
-// Without a prototype: koa-session copies inherited keys, too
-const parsed = (text: string): SessionData | undefined => {
+/** The data in a string of the store. Without a prototype: koa-session copies inherited keys, too. */
+export const parsed = (text: string): SessionData | undefined => {
   try {
     const read: unknown = JSON.parse(text)
     if (typeof read !== 'object' || read === null || Array.isArray(read)) return undefined
@@ -99,9 +101,11 @@ const parsed = (text: string): SessionData | undefined => {
   }
 }
 
-// Removes `_maxAge`, how long the session lasted when it was written: koa-session would prefer it to the option for
-// ever
-const inTime = (data: SessionData, idle: number | undefined): boolean => {
+/**
+ * Whether a session was used not too long ago. Its `_expire` becomes what holds now. Removes `_maxAge`, how long the session lasted when
+ * it was written: koa-session would prefer it to the option for ever.
+ */
+export const inTime = (data: SessionData, idle: number | undefined): boolean => {
   const { _expire: expires, _maxAge: lasted } = data
   if (idle === undefined) return true
   delete data['_maxAge']
@@ -160,7 +164,7 @@ export const recognizing = (
         // no longer than `logOutEverywhere` is remembered, also if a time of the application is shorter now
         const lasts = Math.min(detailsOf(auth).absolute ?? absolute, longest)
         const isOld = Math.abs(Date.now() - auth.at) >= lasts
-        const isListed = list === undefined || isOld ? true : list.isLive(auth)
+        const isListed = list === undefined || isOld ? true : list.isLive(auth, sessionDigest(id))
         if (isOld || (await markOf(auth.id)) !== auth.mark) {
           session.reportExpiry(id, data, isOld ? 'absolute' : 'logOutEverywhere')
           Promise.resolve(isListed).catch(() => undefined)

@@ -41,12 +41,21 @@ import { applyHeaders, guardHeadersOf } from '../koa/responseHeaders.js'
 import { textsByLanguage, type Pages, type PageTexts } from './Page.js'
 import type { NeedsOf } from './NeededOptions.js'
 import { requestSessionOf, type SessionOwner } from './RequestSession.js'
-import { checkSameSite, domainName, lockAge, sessionCookieOf, type SessionCookie } from './SessionCookie.js'
+import {
+  checkSameSite,
+  domainName,
+  lockAge,
+  publicOrigin,
+  sessionCookieOf,
+  type SessionCookie,
+} from './SessionCookie.js'
 import { defaultStore, timedStore, type SessionStore } from './SessionStore.js'
 import { sessionIds, SignInRefused, SignInReports, type Signing } from './SignIn.js'
 import { signInList, type SessionHost } from './SignInList.js'
 import { programName } from './programName.js'
 import { commit, giveAtHead, keepUncached, takeBack } from './commit.js'
+import { connected, signalsLike, type Signals } from '../stores/signals.js'
+import { sessionEnds } from './SessionEnds.js'
 import { koaSessionStore, recognizing } from './koaSessionStore.js'
 import { MARK_LIFETIMES, signing } from './signing.js'
 
@@ -110,6 +119,8 @@ export interface SessionsOptions<R> extends RightsOptions<PrincipalFromAnswer<R>
    * label, because user agent and address are personal data. Default `false`.
    */
   readonly list?: boolean | { readonly label: (request: Request) => string | undefined } | undefined
+  /** Tells other processes of sign-outs, so that what a session has open ends there at once, too (`endOf`). Default: only here. */
+  readonly signals?: Signals | undefined
   /**
    * Makes the pages of `koa-with-auth/sign-in`, for browsers that ask for one. It is called with a page as data, and returns the HTML,
    * a promise of it, or `undefined` after `ctx.render`. Default: plain pages of the library, which work without scripts; failures
@@ -140,6 +151,7 @@ interface ResolvedOptions {
   readonly origin: string | undefined
   readonly isProduction: boolean
   readonly list: boolean
+  readonly signals: Signals | undefined
   readonly label: ((request: Request) => string | undefined) | undefined
   readonly pages: Pages | undefined
   readonly texts: Readonly<Record<string, PageTexts>>
@@ -151,13 +163,6 @@ const listed: Check = (where, value) => {
   if (typeof value === 'boolean') return
   // Safe: anything but an object is refused
   checkOptions(where, value as object, { label: hook(1) })
-}
-
-const origin: Check = (where, value) => {
-  const { origin: serialized } =
-    typeof value === 'string' && URL.canParse(value) ? new URL(value) : { origin: undefined }
-  if (value === serialized && /^https?:/.test(String(value))) return
-  throw new TypeError(`${where} must be the public origin of the application, such as "https://shop.example"`)
 }
 
 const sessionStore = withMethods(['read', 'insert', 'update', 'end', 'markOf', 'mark'], 'see SessionStore')
@@ -177,8 +182,9 @@ const checks: Checks<SessionsOptions<unknown>> = {
   sameSite: maybe(oneOf('lax', 'strict', 'none')),
   partitioned: maybe(flag),
   maxLength: maybe(positive),
-  origin: maybe(origin),
+  origin: maybe(publicOrigin),
   list: maybe(listed),
+  signals: maybe(signalsLike),
   pages: maybe(hook(2)),
   texts: maybe(textsByLanguage),
 }
@@ -222,6 +228,7 @@ const resolveOptions = <R>(app: Koa, options: SessionsOptions<R>): ResolvedOptio
     origin: given.origin,
     isProduction,
     list: given.list !== undefined && given.list !== false,
+    signals: given.signals,
     label: typeof given.list === 'object' ? given.list.label : undefined,
     pages: given.pages,
     texts: { ...given.texts },
@@ -318,7 +325,12 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
   const ids = sessionIds(keys)
   const { loadUser } = settled
   const longest = absolute * MARK_LIFETIMES
-  const list = settled.list ? signInList({ name, store, idle, longest }) : undefined
+  const reports = new SignInReports(name)
+  const ended = (user: string, id: string, session: string | undefined): void => {
+    if (session !== undefined) reports.endedByList(session, user)
+    signInEnds.listedOver(user, id)
+  }
+  const list = settled.list ? signInList({ name, store, idle, longest, ended }) : undefined
   const host: SessionHost = {
     list,
     label: settled.label,
@@ -340,8 +352,19 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
       )
     },
   }
-  const reports = new SignInReports(name)
-  const owner: SessionOwner = { keys, name, ids, loadUser, rights, reports, signing: () => signs, host }
+  const tell = connected(settled.signals)
+  const signInEnds = sessionEnds({ name, store, idle, absolute, longest, list, tell })
+  const owner: SessionOwner = {
+    keys,
+    name,
+    ids,
+    loadUser,
+    rights,
+    reports,
+    ends: signInEnds,
+    signing: () => signs,
+    host,
+  }
   const limits = { idle, lifetime: absolute, maxLength: settled.maxLength }
   const toTakeBack = { store, cookieName, idle, absolute }
   const toCommit = { https: https === true, cookieName, idle }

@@ -15,7 +15,8 @@ import { hasData, sessionData } from '../kinds/plainSession.js'
 import { sourceOf } from '../kinds/sessionUser.js'
 import { subjectOf } from '../koa/watching.js'
 import { lockAge } from './SessionCookie.js'
-import { requestSessionOf, sessionOf, type RequestSession, type SessionOwner } from './RequestSession.js'
+import { requestSessionOf, type RequestSession, type SessionOwner } from './RequestSession.js'
+import { sessionOf } from './StoredSession.js'
 import type { SessionStore } from './SessionStore.js'
 import { forgetFinished, type SignInList } from './SignInList.js'
 import {
@@ -167,7 +168,7 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
       const signIn = session.present(ctx)
       if (list === undefined || signIn === undefined || listed.listed === undefined) return
       session.listed(id, listed.listed)
-      await list.begin(signIn)
+      await list.begin(signIn, session.digests(ctx['session'] as object)?.session)
       if (before !== undefined && userBefore !== undefined) await list.end(userBefore, before)
     })
     ctx.set('Cache-Control', 'no-store')
@@ -232,7 +233,7 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
       throw new TypeError('endSession(id, which): the identifier of the user, and the id of a listed session')
     }
     forgetFinished(owner.host, id)
-    return list.end(id, which).catch((error: unknown) => {
+    return list.endTold(id, which).catch((error: unknown) => {
       throw unavailable(error)
     })
   },
@@ -240,11 +241,13 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
     if (typeof id !== 'string' || id === '') {
       throw new TypeError('logOutEverywhere(id): id must be a string that is not empty')
     }
-    await store.mark(id, randomBytes(16).toString('base64url'), absolute * MARK_LIFETIMES).catch((error: unknown) => {
+    const mark = randomBytes(16).toString('base64url')
+    await store.mark(id, mark, absolute * MARK_LIFETIMES).catch((error: unknown) => {
       throw unavailable(error)
     })
     forgetFinished(owner.host, id)
     owner.reports.signedOutEverywhere(id)
+    owner.ends.everywhere(id, mark)
   },
 })
 

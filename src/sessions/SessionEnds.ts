@@ -1,0 +1,164 @@
+/**
+ * The ends of sign-ins, for what is still running.
+ *
+ * Here an end is known by the session's id. Another process is told only that something of a user has changed, and asks the store about
+ * each of the user's ends. A session that got a new id leaves a lead to it under the old one, so no renewal ends anything.
+ */
+import { ownField, ownFields } from '../core/data.js'
+import { End, ends, type EndCause } from '../core/ends.js'
+import { userDigest } from '../core/events.js'
+import { fromNow, memory } from '../core/memory.js'
+import type { Tell } from '../stores/signals.js'
+import { inTime, parsed } from './koaSessionStore.js'
+import { digestOf, type SessionStore } from './SessionStore.js'
+import { detailsOf, type SignIn, type SignInEnds } from './SignIn.js'
+import type { SignInList } from './SignInList.js'
+
+interface EndsOptions {
+  /** The application's name. */
+  readonly name: string
+  readonly store: SessionStore
+  /** All in milliseconds. */
+  readonly idle: number
+  readonly absolute: number
+  readonly longest: number
+  readonly list: SignInList | undefined
+  readonly tell: Tell
+}
+
+/** How an end of an application is looked up. */
+interface Looking {
+  readonly lastOf: (signIn: SignIn) => number
+  readonly isOver: (end: SessionEnd) => boolean
+  readonly look: (end: SessionEnd, gone: EndCause) => Promise<EndCause | number>
+}
+
+class SessionEnd extends End {
+  readonly looking: Looking
+  readonly signIn: SignIn
+  /** The id of the session, or the digest by which the store knows it, if another process gave it a new one. */
+  id: string
+  isDigest = false
+
+  constructor(looking: Looking, name: string, id: string, signIn: SignIn, expires: number) {
+    super(Math.min(expires, looking.lastOf(signIn)), name)
+    this.looking = looking
+    this.signIn = signIn
+    this.id = id
+  }
+
+  get key(): string {
+    return this.isDigest ? this.id : digestOf(this.id)
+  }
+
+  override get cause(): EndCause {
+    return this.at < this.looking.lastOf(this.signIn) ? 'idle' : 'expired'
+  }
+
+  override get before(): EndCause | undefined {
+    return this.looking.isOver(this) ? 'signed out' : undefined
+  }
+
+  override ask(isTold: boolean): Promise<EndCause | number> {
+    return this.looking.look(this, isTold ? 'signed out' : 'idle')
+  }
+}
+
+const REMEMBERED = 10_000
+
+// How long another process may take from the old id of a session to its new one, in milliseconds
+const RENEWING = 5000
+const SOON = 1000
+
+const leadKey = (key: string): string => digestOf(`koa-with-auth/renewed\n${key}`)
+
+/** Makes the ends of an application. */
+export const sessionEnds = ({ name, store, idle, absolute, longest, list, tell }: EndsOptions): SignInEnds => {
+  // What this process ended while a request was under way that asks later
+  const over = memory<string>({ size: REMEMBERED, maxAge: Infinity, dropsFirst: 'oldest' })
+  const listedKey = (user: string, listed: string) => JSON.stringify([user, listed])
+
+  const lead = async (end: SessionEnd): Promise<{ readonly text?: string; readonly isRenewing: boolean }> => {
+    let at = -Infinity
+    for (;;) {
+      const text = await store.read(end.key)
+      if (text !== undefined) return { text, isRenewing: false }
+      const found = await store.read(leadKey(end.key))
+      const { next, since } = ownFields(found === undefined ? {} : (JSON.parse(found) as object))
+      if (typeof next !== 'string' || typeof since !== 'number') return { isRenewing: Date.now() - at < RENEWING }
+      at = since
+      end.id = next
+      end.isDigest = true
+    }
+  }
+
+  const looking: Looking = {
+    lastOf: (signIn) => signIn.at + Math.min(detailsOf(signIn).absolute ?? absolute, longest),
+    isOver: ({ id, signIn }) => {
+      const { listed } = detailsOf(signIn)
+      const mark = over.get(`mark:${signIn.id}`)
+      return (
+        over.get(`id:${id}`) !== undefined ||
+        (mark !== undefined && mark !== signIn.mark) ||
+        (listed !== undefined && over.get(listedKey(signIn.id, listed)) !== undefined)
+      )
+    },
+    look: async (end, gone) => {
+      const { signIn } = end
+      const last = looking.lastOf(signIn)
+      if (Date.now() >= last) return 'expired'
+      const { text, isRenewing } = await lead(end)
+      if (isRenewing) return Math.min(last, Date.now() + SOON)
+      const data = text === undefined ? undefined : parsed(text)
+      const auth: unknown = data?.['auth']
+      if (data === undefined || typeof auth !== 'object' || auth === null) return gone
+      // somebody else is signed in by this session
+      if (ownField(auth, 'id') !== signIn.id || ownField(auth, 'at') !== signIn.at) return 'signed out'
+      if ((await store.markOf(signIn.id)) !== signIn.mark) return 'signed out'
+      if (list !== undefined && !(await list.isLive(signIn))) return 'signed out'
+      if (!inTime(data, detailsOf(signIn).idle ?? idle)) return 'idle'
+      const { _expire: expires } = data
+      return Math.min(last, typeof expires === 'number' ? expires : Infinity)
+    },
+  }
+
+  const end = (user: string, isMeant: (end: SessionEnd) => boolean): void => {
+    const digest = userDigest(name, user)
+    ends().end(digest, (one) =>
+      one instanceof SessionEnd && one.looking === looking && isMeant(one) ? 'signed out' : undefined,
+    )
+    tell(digest)
+  }
+
+  return {
+    endOf: (id, signIn, expires = Infinity) =>
+      new SessionEnd(looking, userDigest(name, signIn.id), id, signIn, expires),
+    leadOn: async (id, next, { id: user, details }) => {
+      const text = JSON.stringify({ next: digestOf(next), since: Date.now() })
+      await store.insert(
+        leadKey(digestOf(id)),
+        text,
+        2 * (detailsOf({ id: user, at: 0, mark: '', details }).idle ?? idle),
+      )
+      for (const one of ends().of(userDigest(name, user))) {
+        if (one instanceof SessionEnd && one.looking === looking && one.key === digestOf(id)) {
+          one.id = next
+          one.isDigest = false
+        }
+      }
+    },
+    over: (id, user) => {
+      over.set(`id:${id}`, fromNow(''))
+      const key = digestOf(id)
+      end(user, (one) => one.key === key)
+    },
+    everywhere: (user, mark) => {
+      over.set(`mark:${user}`, fromNow(mark))
+      end(user, ({ signIn }) => signIn.mark !== mark)
+    },
+    listedOver: (user, listed) => {
+      over.set(listedKey(user, listed), fromNow(''))
+      end(user, ({ signIn }) => detailsOf(signIn).listed === listed)
+    },
+  }
+}

@@ -1,0 +1,156 @@
+/** What koa-session has of a session, and what the store knows of it in one request. */
+import { setImmediate as immediate } from 'node:timers/promises'
+import type { Context } from 'koa'
+import { sessionData } from '../kinds/plainSession.js'
+
+/** What koa-session has at `ctx.session`, as far as it is used here. */
+export interface KoaSession {
+  readonly _expire?: number
+  readonly externalKey?: string
+  readonly save: () => Promise<void>
+  readonly regenerate: () => Promise<void>
+  readonly manuallyCommit: () => Promise<void>
+}
+
+/** The session of a context; `null` when it was ended. */
+export const sessionOf = (ctx: Context): KoaSession | null => ctx['session']
+
+/** The data of a session as JSON, to find changes. */
+export const textOf = (session: KoaSession | null): string | null =>
+  session === null ? null : JSON.stringify(sessionData(session))
+
+/** What a request did to an id in the store. */
+interface StoredId {
+  /** The JSON that was read; `undefined` for an id that was made in this request. */
+  readonly textRead: string | undefined
+  /** Whether JSON was written in this request. */
+  isWritten: boolean
+  isEnded: boolean
+}
+
+/**
+ * What the store knows of the session. Its fields are private, and change only by the named transitions. It does not
+ * know who is signed in.
+ */
+export class StoredSession {
+  /** The data in the store, as JSON; `null` for a session that was ended. */
+  #text: string | null | undefined
+  #error: { readonly error: unknown } | undefined
+  #isLost = false
+  #isRefused = false
+  #changing: Promise<unknown> | undefined
+  #unfinished = 0
+  readonly #ids = new Map<string, StoredId>()
+
+  // -----------------------------------------------------------------------------------
+  // transitions
+  // -----------------------------------------------------------------------------------
+
+  /** The store has what the session holds now. */
+  kept(ctx: Context): void {
+    this.#text = textOf(sessionOf(ctx))
+  }
+
+  /** The store has nothing, because the user ended the session. */
+  clear(): void {
+    this.#text = null
+    this.#isLost = false
+  }
+
+  /** Another session begins in its place. */
+  begin(): void {
+    this.#isLost = false
+  }
+
+  /** The store failed, so the session cannot be read or changed in this request. */
+  failed(error: unknown): void {
+    this.#error = { error }
+  }
+
+  /** A change was refused because the session could not be read. */
+  refused(): void {
+    this.#isRefused = true
+  }
+
+  /** JSON was read under an id. */
+  read(id: string, text: string): void {
+    this.#ids.set(id, { textRead: text, isWritten: false, isEnded: false })
+  }
+
+  /** JSON was written under an id. */
+  wrote(id: string): void {
+    const entry = this.#ids.get(id)
+    if (entry === undefined) this.#ids.set(id, { textRead: undefined, isWritten: true, isEnded: false })
+    else entry.isWritten = true
+  }
+
+  /** An id was ended. */
+  ended(id: string): void {
+    const entry = this.#ids.get(id)
+    if (entry !== undefined) entry.isEnded = true
+  }
+
+  /** Another request ended the session while this one was under way. */
+  lost(): void {
+    this.#isLost = true
+  }
+
+  /**
+   * Changes the session in the store when the changes before are made, even if the operation did not await them. If `change`
+   * rejects, this rejects too, and the session is not changed again in this request.
+   */
+  async runInOrder(change: () => Promise<void>): Promise<void> {
+    const changed = this.settled()
+      .then(change)
+      .catch((error: unknown) => {
+        this.failed(error)
+        throw error
+      })
+    this.#changing = changed.catch(() => undefined)
+    return changed
+  }
+
+  /** Lets the request wait for work whose result the operation needs. It lasts a moment, to be noticed if it is not awaited. */
+  async working<A>(work: Promise<A>): Promise<A> {
+    this.#unfinished++
+    const result = work.finally(immediate).finally(() => this.#unfinished--)
+    this.#changing = Promise.allSettled([this.#changing, result])
+    return result
+  }
+
+  // -----------------------------------------------------------------------------------
+  // questions
+  // -----------------------------------------------------------------------------------
+
+  /** Whether the operation, which has ended, did not await such work. */
+  get isUnfinished(): boolean {
+    return this.#unfinished > 0
+  }
+
+  /** Resolves when the last change has ended, even if the operation forgot to await it. */
+  async settled(): Promise<void> {
+    await this.#changing
+  }
+
+  get text(): string | null | undefined {
+    return this.#text
+  }
+
+  get error(): { readonly error: unknown } | undefined {
+    return this.#error
+  }
+
+  /** Whether a change was refused, even if the operation ignored that. */
+  get isRefused(): boolean {
+    return this.#isRefused
+  }
+
+  get isLost(): boolean {
+    return this.#isLost
+  }
+
+  /** The ids that this request read or wrote. */
+  get ids(): ReadonlyMap<string, Readonly<StoredId>> {
+    return this.#ids
+  }
+}
