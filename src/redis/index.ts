@@ -6,3 +6,9 @@
 export { redisKeyStore, type RedisKeyStoreOptions } from '../keys/redisKeyStore.js'
 export { redisStore, type RedisStoreOptions } from '../sessions/redisStore.js'
 export { redisPasskeyStore, type RedisPasskeyStoreOptions } from '../sign-in/passkeys/redisPasskeyStore.js'
+export {
+  redisSignals,
+  type RedisPublisher,
+  type RedisSignalsOptions,
+  type RedisSubscriber,
+} from '../stores/redisSignals.js'

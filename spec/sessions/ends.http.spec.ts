@@ -1,0 +1,236 @@
+/** What a session has open ends with it, at once, in every process (`endOf`, `signals`). */
+import { PassThrough } from 'node:stream'
+import Router from '@koa/router'
+import { AuthEnded, endOf, sessionAuth, untilEnd, withAuth } from 'koa-with-auth'
+import { on, type SignedOutEvent, type StoreOutageEvent } from 'koa-with-auth/events'
+import { memoryStore, type SessionStore, type Signals } from 'koa-with-auth/sessions'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { ends } from '../../src/core/ends.js'
+import { sessionsApp, type SessionsAppOptions, type Visitor } from '../support/sites/sessionsApp.js'
+
+const causeOf = (signal: AbortSignal): unknown =>
+  signal.reason instanceof AuthEnded ? signal.reason.cause : signal.aborted
+
+/** A hub between processes, which a test can disturb. */
+const hub = () => {
+  const listeners: Array<(message: string) => void> = []
+  const sent: string[] = []
+  const state = { isLost: false }
+  const signals = (): Signals => ({
+    publish: (message) => {
+      sent.push(message)
+      if (!state.isLost) for (const listener of listeners) listener(message)
+    },
+    subscribe: (listener) => void listeners.push(listener),
+  })
+  const say = (message: unknown) => listeners.forEach((listener) => listener(message as string))
+  return { signals, sent, state, say }
+}
+
+const site = async (store: SessionStore, options: SessionsAppOptions = {}) => {
+  const signals: AbortSignal[] = []
+  const running = await sessionsApp(() => store, {
+    list: true,
+    ...options,
+    below: (app, { addProof, listSessions, endSession }) => {
+      const router = new Router()
+      router.get('/events', withAuth(sessionAuth()), (ctx) => {
+        signals.push(endOf(ctx))
+        const stream = new PassThrough()
+        stream.write('data: hello\n\n')
+        ctx.type = 'text/event-stream'
+        ctx.body = untilEnd(ctx, stream)
+      })
+      router.post('/step', withAuth(null), async (ctx) => {
+        await addProof(ctx, { method: 'totp' })
+        ctx.status = 204
+      })
+      router.get('/list', withAuth(sessionAuth()), async (ctx) => {
+        ctx.body = await listSessions(ctx)
+      })
+      router.post('/end', withAuth(null), async (ctx) => {
+        ctx.status = (await endSession(String(ctx.query['of']), String(ctx.query['id']))) ? 204 : 404
+      })
+      app.use(router.routes())
+    },
+  })
+  const signedIn = async (user: string) => {
+    const visitor = running.visitor()
+    await visitor.post(`/login?user=${user}`)
+    return visitor
+  }
+  const open = async (visitor: Visitor) => {
+    const stop = new AbortController()
+    onTestFinished(() => stop.abort())
+    const url = `http://127.0.0.1:${running.port}/events`
+    const response = await fetch(url, { headers: { Cookie: visitor.header() }, signal: stop.signal })
+    const reader = response.body!.getReader()
+    const read = async () => {
+      const { value, done } = await reader.read()
+      return done ? 'end' : Buffer.from(value).toString()
+    }
+    expect([response.status, await read()]).toEqual([200, 'data: hello\n\n'])
+    return { signal: signals.at(-1)!, read, stop: () => stop.abort() }
+  }
+  return { ...running, signedIn, open }
+}
+
+type Site = Awaited<ReturnType<typeof site>>
+
+const idOf = async (visitor: Visitor): Promise<string> => {
+  const all = (await visitor.ask('/list')).body as ReadonlyArray<{ readonly id: string; readonly current: boolean }>
+  return all.find(({ current }) => current)!.id
+}
+
+const signOuts: ReadonlyArray<readonly [string, (here: Site, anna: Visitor) => Promise<unknown>]> = [
+  ['logOut', (_here, anna) => anna.copy().post('/logout')],
+  ['logOutEverywhere', ({ signing }) => signing.logOutEverywhere('anna')],
+  ['endSession', async ({ visitor }, anna) => visitor().post(`/end?of=anna&id=${await idOf(anna.copy())}`)],
+  ['a new sign-in in the same browser', (_here, anna) => anna.copy().post('/login?user=anna')],
+]
+
+describe('a stream of a session', () => {
+  it.each(signOuts)('ends at once by %s, and no other one does', async (_how, signOut) => {
+    const here = await site(memoryStore())
+    const [anna, sam] = [await here.signedIn('anna'), await here.signedIn('sam')]
+    const [stream, other] = [await here.open(anna), await here.open(sam)]
+    await signOut(here, anna)
+    expect([causeOf(stream.signal), causeOf(other.signal)]).toEqual(['signed out', false])
+    expect(await stream.read()).toBe('end')
+  })
+  it.each(signOuts)('ends in another process that gets the message, by %s', async (_how, signOut) => {
+    const { signals, sent } = hub()
+    const store = memoryStore()
+    const [here, there] = [await site(store, { signals: signals() }), await site(store, { signals: signals() })]
+    const [anna, sam] = [await here.signedIn('anna'), await here.signedIn('sam')]
+    const [stream, other] = [await there.open(anna), await there.open(sam)]
+    await signOut(here, anna)
+    await vi.waitFor(() => expect(causeOf(stream.signal)).toBe('signed out'))
+    expect(causeOf(other.signal)).toBe(false)
+    for (const message of sent) expect(message).toMatch(/^\{"v":1,"about":"[\w-]{43}","at":\d+\}$/)
+  })
+  it('goes on under a new id, here and elsewhere, and ends with that', async () => {
+    const { signals, say, sent } = hub()
+    const store = memoryStore()
+    const [here, there] = [await site(store, { signals: signals() }), await site(store, { signals: signals() })]
+    const anna = await here.signedIn('anna')
+    const streams = [await here.open(anna), await there.open(anna)]
+    expect((await anna.post('/step')).status).toBe(204)
+    expect((await anna.post('/step')).status).toBe(204)
+    say(JSON.stringify({ v: 1, about: 'all' }))
+    await here.signing.logOutEverywhere('nobody')
+    say(sent[0])
+    await anna.ask('/list')
+    expect(streams.map(({ signal }) => causeOf(signal))).toEqual([false, false])
+    await anna.post('/logout')
+    expect(causeOf(streams[0]!.signal)).toBe('signed out')
+  })
+  it('is aborted already if the user signed out while the request was under way', async () => {
+    const store = memoryStore()
+    const here = await site(store)
+    const anna = await here.signedIn('anna')
+    let signal: AbortSignal | undefined
+    const mine = await sessionsApp(() => store, {
+      below: (app) => {
+        const router = new Router()
+        router.get('/late', withAuth(sessionAuth()), async (ctx) => {
+          await anna.copy().post('/logout')
+          signal = endOf(ctx)
+          await vi.waitFor(() => expect(signal?.aborted).toBe(true))
+          ctx.status = 204
+        })
+        app.use(router.routes())
+      },
+    })
+    const url = `http://127.0.0.1:${mine.port}/late`
+    expect((await fetch(url, { headers: { Cookie: anna.header() } })).status).toBe(204)
+    expect(causeOf(signal!)).toBe('signed out')
+  })
+  it('a message that is forged, broken or late ends nothing that is good', async () => {
+    const { signals, say, sent } = hub()
+    const here = await site(memoryStore(), { signals: signals() })
+    const [anna, late] = [await here.signedIn('anna'), await here.signedIn('anna')]
+    await late.post('/logout')
+    const stream = await here.open(anna)
+    for (const message of [...sent, ...sent, JSON.stringify({ v: 1, about: 'all' })]) say(message)
+    for (const message of ['', '{', 'null', '[]', '{"about":{}}', '{"__proto__":{"about":"x"}}', 7, 'x'.repeat(1e6)])
+      say(message)
+    await anna.ask('/list')
+    expect(causeOf(stream.signal)).toBe(false)
+  })
+  it('a hub that fails is told, and no sign-out waits for it', async () => {
+    const told: StoreOutageEvent[] = []
+    onTestFinished(on('store-outage', (record) => told.push(record)))
+    const broken: Signals = {
+      publish: () => {
+        throw new Error('no hub')
+      },
+      subscribe: () => Promise.reject(new Error('no hub')),
+    }
+    const here = await site(memoryStore(), { signals: broken })
+    const anna = await here.signedIn('anna')
+    const stream = await here.open(anna)
+    await anna.copy().post('/logout')
+    expect(causeOf(stream.signal)).toBe('signed out')
+    expect(told.map(({ store, event }) => [store, event])).toContainEqual(['signals', 'begun'])
+  })
+  it('that has another reader of the hub that is silent ends here at once', async () => {
+    const silent: Signals = { publish: () => new Promise(() => {}), subscribe: () => {} }
+    const here = await site(memoryStore(), { signals: silent })
+    const anna = await here.signedIn('anna')
+    const stream = await here.open(anna)
+    await anna.copy().post('/logout')
+    expect(causeOf(stream.signal)).toBe('signed out')
+  })
+  it('releases everything when the client goes away', async () => {
+    const here = await site(memoryStore())
+    const anna = await here.signedIn('anna')
+    const before = ends().size
+    const stream = await here.open(anna)
+    expect(ends().size).toBe(before + 1)
+    stream.stop()
+    await vi.waitFor(() => expect(ends().size).toBe(before))
+  })
+})
+
+describe('the time of a session', () => {
+  const clock = () => {
+    vi.useFakeTimers({ toFake: ['Date', 'performance', 'setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+  }
+  const HOUR = 3_600_000
+  it('idle ends the stream, unless another request used the session', async () => {
+    clock()
+    const store = memoryStore()
+    const [here, there] = [await site(store, { idle: HOUR }), await site(store, { idle: HOUR })]
+    const anna = await here.signedIn('anna')
+    const stream = await here.open(anna)
+    await vi.advanceTimersByTimeAsync(HOUR * 0.75)
+    expect((await there.visitor().ask('/list')).status).toBe(401)
+    const response = await fetch(`http://127.0.0.1:${there.port}/list`, { headers: { Cookie: anna.header() } })
+    expect(response.status).toBe(200)
+    await vi.advanceTimersByTimeAsync(HOUR / 2)
+    expect(causeOf(stream.signal)).toBe(false)
+    await vi.advanceTimersByTimeAsync(HOUR / 2)
+    expect(causeOf(stream.signal)).toBe('idle')
+  })
+  it('absolute ends it, however it is used', async () => {
+    clock()
+    const here = await site(memoryStore(), { idle: HOUR, absolute: HOUR })
+    const anna = await here.signedIn('anna')
+    const stream = await here.open(anna)
+    await vi.advanceTimersByTimeAsync(HOUR)
+    expect(causeOf(stream.signal)).toBe('expired')
+  })
+})
+
+it("the end of a listed session is recorded at once, with the reason 'ended', once", async () => {
+  const here = await site(memoryStore())
+  const [phone, laptop] = [await here.signedIn('anna'), await here.signedIn('anna')]
+  const records: SignedOutEvent[] = []
+  onTestFinished(on('signed-out', (record) => records.push(record)))
+  await laptop.post(`/end?of=anna&id=${await idOf(phone)}`)
+  expect(records.map(({ reason, session }) => [reason, typeof session])).toEqual([['ended', 'string']])
+  expect((await phone.ask('/list')).status).toBe(401)
+  expect(records.length).toBe(1)
+})
