@@ -2,19 +2,15 @@
  * Live messages for signed-in users: over a WebSocket, and as server-sent events. Both end with the session.
  *
  * - `guardUpgrade` guards the handshake as `withAuth` guards the stream, so pages of other sites are refused.
- * - `on('signed-out')` reports which session has ended, and `endsSignIn` finds what it had opened. A session can end after it
- *   was read and before the stream is open. `watch` notes this, and is mounted above the sessions. `guardUpgrade` notes it
- *   itself.
- * - It reports only in the process that ended the session. If there are several processes, send the records to the others.
- *   Keep nothing open for long: a browser connects again by itself, and is checked again.
+ * - `untilEnd` and `admitted.ends` end with the session: at sign-out, here and in every process that has the same `signals`, and when it
+ *   expires. A browser connects again by itself, and is checked again.
  */
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { PassThrough, type Duplex } from 'node:stream'
 import Router from '@koa/router'
-import Koa, { type Middleware, type Request } from 'koa'
-import { constantTimeEqual, httpBasicAuth, sessionAuth, withAuth } from 'koa-with-auth'
-import { endsSignIn, on, type SignedOutEvent, type SignInDigests } from 'koa-with-auth/events'
-import { sessions, signInDigests, type SessionStore } from 'koa-with-auth/sessions'
+import Koa from 'koa'
+import { constantTimeEqual, httpBasicAuth, sessionAuth, untilEnd, withAuth } from 'koa-with-auth'
+import { sessions, type SessionStore, type Signals } from 'koa-with-auth/sessions'
 import { guardUpgrade } from 'koa-with-auth/upgrades'
 import { WebSocketServer } from 'ws'
 
@@ -27,51 +23,20 @@ const password = httpBasicAuth({
   authenticate: (_request, username, given) => constantTimeEqual(given, `${username}secret`) && users.get(username),
 })
 
-// How long a socket or a stream may be open, in milliseconds
-const LONGEST = 3_600_000
 // How many bytes a client may send in one message; the default of ws is 100 MB
 const LARGEST = 65_536
 // Codes from 4000 are for applications (RFC 6455 §7.4.2)
 const SIGNED_OUT = 4401
 
-/** What is open, by sign-in. */
-const openings = () => {
-  const open = new Map<() => void, SignInDigests>()
-  // The sign-outs while a request was under way
-  const meanwhile = new Map<Request, SignedOutEvent[]>()
-  const stop = on('signed-out', (record) => {
-    for (const records of meanwhile.values()) records.push(record)
-    for (const [end, signIn] of open) if (endsSignIn(record, signIn)) end()
-  })
-  const watch: Middleware = async ({ request }, next) => {
-    meanwhile.set(request, [])
-    await next().finally(() => meanwhile.delete(request))
-  }
-  const add = (by: { readonly request: Request }, end: () => void): (() => void) => {
-    const signIn = signInDigests(by)
-    if (signIn !== undefined) {
-      open.set(end, signIn)
-      if (meanwhile.get(by.request)?.some((record) => endsSignIn(record, signIn))) end()
-    }
-    const timer = setTimeout(end, LONGEST)
-    return () => {
-      clearTimeout(timer)
-      open.delete(end)
-    }
-  }
-  return { watch, add, stop, count: () => open.size }
-}
-
-/** The server, and how many sockets and streams are open by a sign-in. */
+/** The server, and how many sockets and streams are open. */
 export const live = (
   keys: string[],
   store?: SessionStore,
+  signals?: Signals,
 ): { readonly server: Server; readonly open: () => number } => {
   const app = new Koa({ keys })
-  const { watch, add, stop, count } = openings()
-  // Above the sessions, so that it notices every sign-out after the session was read
-  app.use(watch)
-  const { logIn, logOut } = sessions(app, { loadUser: (username) => users.get(username), store })
+  const { logIn, logOut } = sessions(app, { loadUser: (username) => users.get(username), store, signals })
+  const open = new Set<object>()
   const user = sessionAuth()
 
   const router = new Router()
@@ -86,12 +51,10 @@ export const live = (
   router.get('/events', withAuth(user), (ctx) => {
     const stream = new PassThrough()
     stream.write(`data: Hello ${ctx.request.auth.username}\n\n`)
-    ctx.res.once(
-      'close',
-      add(ctx, () => stream.end()),
-    )
+    open.add(stream)
+    stream.once('close', () => open.delete(stream))
     ctx.type = 'text/event-stream'
-    ctx.body = stream
+    ctx.body = untilEnd(ctx, stream)
   })
   app.use(router.routes())
 
@@ -102,10 +65,11 @@ export const live = (
     const admitted = await guard(request, socket, head)
     if (admitted === undefined) return
     sockets.handleUpgrade(request, socket, head, (webSocket) => {
-      webSocket.once(
-        'close',
-        add(admitted, () => webSocket.close(SIGNED_OUT, 'signed out')),
-      )
+      const close = (): void => webSocket.close(SIGNED_OUT, 'signed out')
+      if (admitted.ends.aborted) close()
+      admitted.ends.addEventListener('abort', close)
+      open.add(webSocket)
+      webSocket.once('close', () => open.delete(webSocket))
       webSocket.on('error', () => webSocket.terminate())
       webSocket.send(`Hello ${admitted.principal.username}`)
     })
@@ -113,6 +77,5 @@ export const live = (
   const handle = app.callback()
   const server = createServer((request, response) => void handle(request, response))
   server.on('upgrade', (request, socket, head) => void upgrade(request, socket, head))
-  server.once('close', stop)
-  return { server, open: count }
+  return { server, open: () => open.size }
 }
