@@ -22,7 +22,7 @@ import { isThenable, toPromise, type Evaluation, type Decoded } from '../core/Re
 import { decoderOf, schemaLike, schemaName, type Schema } from '../core/Schema.js'
 import { exchangeOf, knownExchange } from '../core/Exchange.js'
 import { ownField, ownOrGetter } from '../core/data.js'
-import { End, sourcesIn, type EndSource } from '../core/ends.js'
+import { End, sourcesIn, type Accepted, type EndSource } from '../core/ends.js'
 import { sayingScopes } from '../core/granted.js'
 import { functionName } from '../core/functionName.js'
 import { credential, flag, hook, maybe, unchecked, type Checks, type Check as OptionCheck } from '../core/options.js'
@@ -32,7 +32,7 @@ import { nonEmptyStrings, type StringOrStrings } from './Provider.js'
 import type { ValidToken } from './verifier.js'
 
 /** A token that was accepted, for handlers. It is on the decision until the guard lets the request in. */
-export class AcceptedToken implements EndSource {
+class AcceptedToken implements EndSource {
   readonly token: string
   readonly resource: ProtectedResource | undefined
   readonly #good: ValidToken
@@ -60,10 +60,13 @@ export class AcceptedToken implements EndSource {
   }
 }
 
-/** The token that let a request in. */
-export const tokenOf = (ctx: Context): AcceptedToken | undefined =>
+/** The token among what was accepted, the last one. */
+export const tokenIn = (accepted: Accepted | undefined): AcceptedToken | undefined =>
   // Safe: another copy of this package makes the same
-  sourcesIn(knownExchange(ctx)?.accepted).findLast((source) => 'token' in source) as AcceptedToken | undefined
+  sourcesIn(accepted).findLast((source) => 'token' in source) as AcceptedToken | undefined
+
+/** The token that let a request in. */
+export const tokenOf = (ctx: Context): AcceptedToken | undefined => tokenIn(knownExchange(ctx)?.accepted)
 
 /** The options of every token kind. */
 export interface TokenOptions<C, R> {

@@ -14,7 +14,7 @@ import { keepingScopes, readersOf } from '../core/granted.js'
 import { fromHeader } from '../core/RequestFields.js'
 import { andThen } from '../core/Result.js'
 import { checkMember, declareFactory } from '../core/options.js'
-import { scopesOf, type AcceptedToken } from '../jwt/tokenKind.js'
+import { scopesOf, tokenIn } from '../jwt/tokenKind.js'
 
 /** The scopes of each name, by method: `{ 'tools/call': { 'files.write': ['files:write'], '*': [] } }`. */
 export type McpScopes = Readonly<Record<string, Readonly<Record<string, ReadonlyArray<string>>>>>
@@ -80,8 +80,7 @@ const demanding = (scopes: McpScopes, member: Authenticator<unknown>): Halves =>
         if (needed === 'unreadable') return failed(raised(unreadable()))
         if (needed === 'unlisted') return failed(insufficient())
         if (needed.length === 0) return result
-        // Safe: only `tokenKind` puts it there
-        const token = attempt.token as AcceptedToken | undefined
+        const token = tokenIn(attempt.accepted)
         const granted = new Set(
           token === undefined ? readers.flatMap((read) => listed(read(result.right))) : scopesOf(token.claims()),
         )
