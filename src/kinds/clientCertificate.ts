@@ -132,17 +132,16 @@ export const clientCertificate = <R = CertificateOwner>(
       return refusal === undefined ? ask(request, certificate) : E.left(refusal)
     },
   })
-  const expiring: EndSource = {
-    endFor: (request) => {
-      const sent = extract(request)
-      const certificate = O.isSome(sent) ? decode(sent.value) : undefined
-      return certificate && new End(Date.parse(certificate.validTo))
-    },
-  }
   const [leaf = kind.description] = leaves(kind.description)
   const described = noted({ ...leaf }, { wrappers: [accepting.words, words] })
   const reading = readerOf(kind)
   const endsAt = (sent: unknown) => Date.parse(decode(sent)?.validTo ?? '')
+  const expiring: EndSource = {
+    endFor: (request) => {
+      const sent = extract(request)
+      return O.isSome(sent) ? new End(endsAt(sent.value)) : undefined
+    },
+  }
   // Safe: it lets in what the hook returns; without a hook, `R` is the owner
   return make(
     described,
