@@ -35,6 +35,20 @@ export interface Covered {
   readonly named: string
 }
 
+/** The public origin of an API. Its parts are written out, because a URL computes them for each reader. */
+export interface PublicOrigin {
+  /** `https`. */
+  readonly scheme: string
+  readonly host: string
+  readonly origin: string
+}
+
+/** The parts of an origin. */
+export const originOf = (text: string): PublicOrigin => {
+  const { protocol, host, origin } = new URL(text)
+  return { scheme: protocol.slice(0, -1), host, origin }
+}
+
 /** A signature base, and what it covers. */
 export interface SignatureBase {
   readonly text: string
@@ -42,7 +56,7 @@ export interface SignatureBase {
 }
 
 /** The signature base of a request (RFC 9421 §2.5); `undefined` if a component has no certain value. */
-export const signatureBase = (request: Request, origin: URL, input: InnerList): SignatureBase | undefined => {
+export const signatureBase = (request: Request, origin: PublicOrigin, input: InnerList): SignatureBase | undefined => {
   const lines: string[] = []
   const covered = new Map<string, Covered>()
   for (const item of input[0]) {
@@ -70,7 +84,7 @@ const absoluteForm = /^https?:\/\/[^/?#]*/i
 
 const derived = (
   request: Request,
-  { protocol, host, origin }: URL,
+  { scheme, host, origin }: PublicOrigin,
   name: string,
   parameters: Parameters,
 ): string | undefined => {
@@ -86,7 +100,7 @@ const derived = (
     case '@authority':
       return host
     case '@scheme':
-      return protocol.slice(0, -1)
+      return scheme
     case '@target-uri':
       return origin + pathOrSlash + query
     case '@request-target':

@@ -22,6 +22,7 @@ import {
 import { checkUrl } from '../jwt/fetching.js'
 import type { Keys } from '../jwt/signature.js'
 import { hasBody, MAX_BODY } from '../webhooks/rawBody.js'
+import { originOf } from './components.js'
 import {
   algorithmNames,
   fieldsOf,
@@ -171,7 +172,7 @@ export const httpSignature = <O>(options: HttpSignatureOptions<O>): Authenticato
   }
   const rules: SignatureRules<{ readonly owner: O }> = {
     caller,
-    origin: new URL(origin),
+    origin: originOf(origin),
     tag,
     maxAge,
     maxLength,

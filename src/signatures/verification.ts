@@ -13,7 +13,7 @@ import { spentFor, type Spent } from '../core/Spent.js'
 import { deepFreeze } from '../core/data.js'
 import { checkSignature, oneKey, parseJwks, usableKeys, type Keys } from '../jwt/signature.js'
 import { rawBody } from '../webhooks/rawBody.js'
-import { signatureBase, type Covered } from './components.js'
+import { signatureBase, type Covered, type PublicOrigin } from './components.js'
 
 /** An algorithm of the registry of RFC 9421 §6.2. */
 export type SignatureAlgorithm =
@@ -63,7 +63,7 @@ export interface Verified<K> {
 export interface SignatureRules<K> {
   /** For messages: `httpSignature`. */
   readonly caller: string
-  readonly origin: URL
+  readonly origin: PublicOrigin
   readonly tag: string | undefined
   /** In milliseconds. */
   readonly maxAge: number
@@ -269,7 +269,8 @@ const hasSigned = async (
     if (alg !== undefined && alg !== name) continue
     // Safe: the options were checked
     const header = { alg: joseNames[name as SignatureAlgorithm] }
-    const result = await checkSignature({ header, signed, signature }, keys)
+    const checked = checkSignature({ header, signed, signature }, keys)
+    const result = checked instanceof Promise ? await checked : checked
     if (result === 'good') return 'good'
     if (result === 'bad') worst = 'signature'
   }

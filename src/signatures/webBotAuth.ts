@@ -14,6 +14,7 @@ import type { Spent } from '../core/Spent.js'
 import { nameAndDigest } from '../core/functionName.js'
 import { checkHook, checkOptions, declareFactory, maybe, positive, unchecked } from '../core/options.js'
 import { MAX_BODY } from '../webhooks/rawBody.js'
+import { originOf } from './components.js'
 import { directories, WELL_KNOWN, type fetchDirectory, type DirectoryOptions } from './directory.js'
 import { commonChecks, MAX_AGE, signatureKind } from './httpSignature.js'
 import { algorithmNames, refusedFor, type Candidate, type SignatureRules } from './verification.js'
@@ -127,7 +128,7 @@ export const webBotAuthOver = (
   const { keysFor } = directories(directory, fetch)
   const rules: SignatureRules<{ readonly agent: string }> = {
     caller,
-    origin: new URL(origin),
+    origin: originOf(origin),
     tag: 'web-bot-auth',
     maxAge,
     maxLength,
