@@ -184,6 +184,7 @@ describe('a token that is bound to a key passes', () => {
 
 describe('B-35: a proof is refused with', () => {
   it.each(wrong)('$proof', async ({ change, challenge }) => {
+    stoppedClock()
     const given = await site()
     const { get, client, token, asked, hook } = given
     const refused = await get(undefined, withProof(token, await client.proof(token, await change(given))))
