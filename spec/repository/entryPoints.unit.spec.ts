@@ -71,4 +71,10 @@ describe('entry points', () => {
     expect(Object.keys(AuthError)).toContain('Semigroup')
     expect(Object.keys(await import('koa-with-auth/audit'))).not.toContain('table')
   })
+
+  it('are few: at most 44 values at the root, and 19 ways in beside the schema', async () => {
+    expect(Object.keys(await import('koa-with-auth')).length).toBeLessThanOrEqual(44)
+    expect(exported.length).toBeLessThanOrEqual(19)
+    expect(Object.keys(manifest.exports).filter((path) => path.endsWith('.schema.json'))).toHaveLength(1)
+  })
 })
