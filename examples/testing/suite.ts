@@ -1,10 +1,10 @@
 /**
  * A suite for your own authenticators, in any runner: `test` is that of node:test, vitest or jest, or `it` of mocha.
  *
- * `lawsOf` lists what must be true for every authenticator, one test for each law.
+ * `laws` lists what must be true for every authenticator, one test for each law.
  */
 import type { AuthenticatorLike } from 'koa-with-auth'
-import { lawsOf, type LawOptions } from 'koa-with-auth/testing/laws'
+import { laws, type LawOptions } from 'koa-with-auth/testing/laws'
 
 /** An authenticator, and the requests that it must accept. */
 export interface Subject {
@@ -17,6 +17,7 @@ export const suite = (
   subjects: Record<string, Subject>,
 ) => {
   for (const [title, { authenticator, valid }] of Object.entries(subjects)) {
-    for (const { name, check } of lawsOf(authenticator, { valid, within: 250 })) test(`${title} ${name}`, check)
+    for (const { name, check } of laws.authenticator(authenticator, { valid, within: 250 }).tests)
+      test(`${title} ${name}`, check)
   }
 }

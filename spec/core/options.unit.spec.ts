@@ -1,6 +1,6 @@
 /** A hook that never reads the credential: a law finds it, because it calls the hook. */
 import { httpBearer } from 'koa-with-auth'
-import { checkAuthenticator } from 'koa-with-auth/testing/laws'
+import { checkAuthenticator } from '../../src/testing/laws/authenticator.js'
 import { describe, expect, it } from 'vitest'
 
 const anna = { user: 'anna' }

@@ -1,7 +1,7 @@
 /** What every store of API keys must do: its laws, no shared objects, and exact limits of time. */
 import { memoryKeyStore, type KeyStore, apiKeys, type ApiKey } from 'koa-with-auth/keys'
 import { LawViolations, mockRequest } from 'koa-with-auth/testing'
-import { checkKeyStore, lawsOfKeyStore } from 'koa-with-auth/testing/laws'
+import { checkKeyStore, lawsOfKeyStore } from '../../src/testing/laws/keyStore.js'
 import { describe, expect, it, afterEach, beforeEach, vi } from 'vitest'
 import { createHash, randomBytes } from 'node:crypto'
 import { either as E } from 'fp-ts'

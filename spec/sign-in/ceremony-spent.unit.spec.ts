@@ -1,7 +1,8 @@
 /** C-03: the laws of one-time ids find each wrong implementation. */
 import { memoryStore, type SessionStore } from 'koa-with-auth/sessions'
 import { spentOver, type Spent } from 'koa-with-auth/sign-in'
-import { checkSpent, lawsOfSpent, LawViolations } from 'koa-with-auth/testing/laws'
+import { checkSpent, lawsOfSpent } from '../../src/testing/laws/spent.js'
+import { LawViolations } from 'koa-with-auth/testing/laws'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 
 const good = () => spentOver(memoryStore())
@@ -104,7 +105,7 @@ describe('C-03 the laws of one-time ids', () => {
   })
 
   it('anything else is a TypeError', () => {
-    expect(() => lawsOfSpent(memoryStore as never)).toThrow('lawsOfSpent(spent) has no method spend')
+    expect(() => lawsOfSpent(memoryStore as never)).toThrow('laws.spent(spent) has no method spend')
     expect(() => lawsOfSpent(good(), { down: 7 as never })).toThrow('has no method spend')
     expect(() => lawsOfSpent(good(), { elapse: 7 as never })).toThrow('elapse')
   })

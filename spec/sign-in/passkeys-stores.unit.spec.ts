@@ -6,7 +6,7 @@ import { memoryPasskeyStore, type PasskeyStore } from 'koa-with-auth/sign-in/pas
 import { redisPasskeyStore } from 'koa-with-auth/redis'
 import { sqlitePasskeyStore } from 'koa-with-auth/sqlite'
 import { LawViolations } from 'koa-with-auth/testing'
-import { checkPasskeyStore, lawsOfPasskeyStore } from 'koa-with-auth/testing/laws'
+import { checkPasskeyStore, lawsOfPasskeyStore } from '../../src/testing/laws/passkeyStore.js'
 import { describe, expect, it } from 'vitest'
 import { describeEveryPasskeyStore } from '../support/stores/passkeyStores.js'
 import { sqliteFile } from '../support/stores/sessionStores.js'

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { redisStore } from 'koa-with-auth/redis'
 import { spentOver, type Spent } from 'koa-with-auth/sign-in'
-import { checkSpent } from 'koa-with-auth/testing/laws'
+import { checkSpent } from '../../src/testing/laws/spent.js'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { timedStore } from '../../src/sessions/SessionStore.js'
 import { redisCluster } from '../support/servers/redisCluster.js'

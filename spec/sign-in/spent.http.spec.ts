@@ -1,6 +1,6 @@
 /** C-03: one-time ids on every store of sessions. */
 import { spentOver, type Spent } from 'koa-with-auth/sign-in'
-import { checkSpent } from 'koa-with-auth/testing/laws'
+import { checkSpent } from '../../src/testing/laws/spent.js'
 import { expect, it } from 'vitest'
 import { describeEveryStore } from '../support/stores/sessionStores.js'
 

@@ -59,9 +59,9 @@ describe('test runners', () => {
     const { code, output } = await project.node(
       '--input-type=module',
       '-e',
-      `import { checkErrorMapper } from 'koa-with-auth/testing/laws'
+      `import { laws } from 'koa-with-auth/testing/laws'
        import { defaultErrorMapper } from 'koa-with-auth'
-       await checkErrorMapper(defaultErrorMapper)`,
+       await laws.errorMapper(defaultErrorMapper).check()`,
     )
     expect(code, output).toBe(0)
   })

@@ -6,7 +6,7 @@ import Koa from 'koa'
 import { BasicCredentials, BearerToken, CookieKey, HeaderKey, QueryKey } from 'koa-with-auth/fp'
 import { apiKeys, basicCredentials, bearerTokens } from '../support/models/arbitrary/credentials.js'
 import { authenticators } from '../support/models/arbitrary/authenticators.js'
-import { checkAuthenticator } from 'koa-with-auth/testing/laws'
+import { checkAuthenticator } from '../../src/testing/laws/authenticator.js'
 import {
   expectGuarded,
   mockRequest,

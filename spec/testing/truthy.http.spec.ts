@@ -3,7 +3,7 @@
  * each.
  */
 import { httpBearer } from 'koa-with-auth'
-import { checkAuthenticator } from 'koa-with-auth/testing/laws'
+import { checkAuthenticator } from '../../src/testing/laws/authenticator.js'
 import { withBearer } from 'koa-with-auth/testing'
 import { expect, test } from 'vitest'
 

@@ -74,7 +74,7 @@ describe('the options of every entry point', () => {
         name,
       ).toBe(true)
     }
-    for (const name of ['redisStore', 'redisKeyStore', 'guardUpgrade', 'checkAuthenticator', 'perFailure']) {
+    for (const name of ['redisStore', 'redisKeyStore', 'guardUpgrade', 'perFailure']) {
       expect(
         ways.some((way) => way.startsWith(`${name}(`)),
         name,

@@ -1,5 +1,5 @@
 /** Deliveries over every store, by two sites that share one. H-06. */
-import { checkSpent } from 'koa-with-auth/testing/laws'
+import { checkSpent } from '../../src/testing/laws/spent.js'
 import { spentOver } from 'koa-with-auth/sign-in'
 import { expect, it } from 'vitest'
 import { webhookSite } from '../support/sites/webhookSite.js'

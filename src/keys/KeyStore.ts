@@ -3,7 +3,7 @@
  *
  * A store gets digests, never keys. So somebody who reads the database cannot use a key. A record has one current
  * digest, and any number of older ones, each with the time until which it works. All times are whole milliseconds since
- * 1970. Every method may reject, which is an outage. `lawsOfKeyStore` of `koa-with-auth/testing/laws` checks a store of
+ * 1970. Every method may reject, which is an outage. `laws.keyStore` of `koa-with-auth/testing/laws` checks a store of
  * your own.
  */
 import { fromNow, memory } from '../core/memory.js'

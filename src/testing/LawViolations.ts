@@ -25,10 +25,10 @@ const inWords = ({ law, counterexample, fix }: Violation, at: number): string =>
  * @example
  * import { httpBearer } from 'koa-with-auth'
  * import { LawViolations } from 'koa-with-auth/testing'
- * import { checkAuthenticator } from 'koa-with-auth/testing/laws'
+ * import { laws } from 'koa-with-auth/testing/laws'
  *
  * const prefix = httpBearer({ authenticate: (_request, token) => 'supersecret'.startsWith(token) && { user: 'anna' } })
- * const error: unknown = await checkAuthenticator(prefix, { valid: ['supersecret'] }).catch((broken) => broken)
+ * const error: unknown = await laws.authenticator(prefix, { valid: ['supersecret'] }).check().catch((broken) => broken)
  *
  * assert(error instanceof LawViolations)
  * assert.match(error.message, /refuses .* credentials/)

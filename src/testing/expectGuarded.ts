@@ -83,7 +83,7 @@ const judge = async (probe: Probe, expected: Expectation): Promise<Violation | u
     if (expected.isLawful !== false && (await expected.isLawful())) return undefined
     return violation(
       'a handler ran without authentication',
-      'check the authenticator alone: checkAuthenticator(a, { valid })',
+      'check the authenticator alone: laws.authenticator(a, { valid }).check()',
     )
   }
   if (answer instanceof Error)

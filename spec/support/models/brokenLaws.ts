@@ -1,7 +1,8 @@
 /** The laws that an authenticator breaks, as the testing kit reports them. */
 import { httpBearer, type AuthenticatorLike } from 'koa-with-auth'
 import { LawViolations, type Violation } from 'koa-with-auth/testing'
-import { checkAuthenticator, type LawOptions } from 'koa-with-auth/testing/laws'
+import { checkAuthenticator } from '../../../src/testing/laws/authenticator.js'
+import type { LawOptions } from 'koa-with-auth/testing/laws'
 import { expect } from 'vitest'
 
 /** The broken laws, with their counterexamples. */

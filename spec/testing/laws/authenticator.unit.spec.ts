@@ -14,7 +14,8 @@ import {
   type Authenticator,
 } from 'koa-with-auth'
 import { flatMap } from 'koa-with-auth/fp'
-import { checkAuthenticator, lawsOf, type LawOptions } from 'koa-with-auth/testing/laws'
+import { checkAuthenticator, lawsOf } from '../../../src/testing/laws/authenticator.js'
+import type { LawOptions } from 'koa-with-auth/testing/laws'
 import { withBearer, withCookie, withHeader, mergeRequests } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
 import { bearer, breachesOf, isRight, right, valid } from '../../support/models/brokenLaws.js'

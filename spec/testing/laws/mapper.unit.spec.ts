@@ -1,7 +1,7 @@
 /** The laws of an error mapper: the default mapper keeps them, and each mistake breaks its law. */
 import { defaultErrorMapper, perFailure, type AuthResponse, type ErrorMapper } from 'koa-with-auth'
 import { LawViolations } from 'koa-with-auth/testing'
-import { checkErrorMapper, lawsOfErrorMapper } from 'koa-with-auth/testing/laws'
+import { checkErrorMapper, lawsOfErrorMapper } from '../../../src/testing/laws/mapper.js'
 import { describe, expect, it } from 'vitest'
 
 const broken = async (mapper: ErrorMapper): Promise<ReadonlyArray<string>> => {

@@ -2,7 +2,7 @@
  * `PasskeyStore` is the interface of a database that keeps passkeys. It has five methods.
  *
  * A record has a public key, and no secret: somebody who reads the database cannot sign in. All times are whole milliseconds
- * since 1970. Every method may reject, which is an outage. `lawsOfPasskeyStore` of `koa-with-auth/testing/laws` checks a store of
+ * since 1970. Every method may reject, which is an outage. `laws.passkeyStore` of `koa-with-auth/testing/laws` checks a store of
  * your own.
  */
 import { declareFactory } from '../../core/options.js'

@@ -38,24 +38,10 @@ export interface LawTest {
 /**
  * Returns the laws of an authenticator, or of any function of the request. Each has a name and a check, so you can make a test of
  * it. Throws a TypeError for options that cannot work.
- *
- * @example
- * import test from 'node:test' // or vitest, jest, mocha
- * import { constantTimeEqual, httpBearer } from 'koa-with-auth'
- * import { lawsOf } from 'koa-with-auth/testing/laws'
- *
- * const bearer = httpBearer({
- *   authenticate: (_request, token) => constantTimeEqual(token, 'supersecret') && { user: 'anna' },
- * })
- *
- * const titles = lawsOf(bearer, { valid: ['supersecret'] }).map(({ name }) => name)
- * const suite = () => {
- *   for (const { name, check } of lawsOf(bearer, { valid: ['supersecret'] })) test(name, check)
- * }
  */
 export const lawsOf = (authenticator: AuthenticatorLike, options: LawOptions): ReadonlyArray<LawTest> => {
-  checkMember('lawsOf(a, ...)', authenticator)
-  const subject = subjectOf('lawsOf(a, options)', authenticator, options)
+  checkMember('laws.authenticator(a, ...)', authenticator)
+  const subject = subjectOf('laws.authenticator(a, options)', authenticator, options)
   return laws.map((law) => ({
     name: law.name,
     check: async () => {
@@ -68,22 +54,10 @@ export const lawsOf = (authenticator: AuthenticatorLike, options: LawOptions): R
 /**
  * Checks every law of an authenticator. Rejects with `LawViolations`, which lists all that do not hold, and with a
  * TypeError for options that cannot work.
- *
- * @example
- * import { apiKeyHeader, constantTimeEqual } from 'koa-with-auth'
- * import { checkAuthenticator } from 'koa-with-auth/testing/laws'
- * import { withHeader } from 'koa-with-auth/testing'
- *
- * const key = apiKeyHeader({
- *   paramName: 'X-API-Key',
- *   authenticate: (_request, key) => constantTimeEqual(key, 'k1') && { client: 'Acme' },
- * })
- *
- * await checkAuthenticator(key, { valid: [withHeader('X-API-Key', 'k1')] })
  */
 export const checkAuthenticator = async (authenticator: AuthenticatorLike, options: LawOptions): Promise<void> => {
-  checkMember('checkAuthenticator(a, ...)', authenticator)
-  const subject = subjectOf('checkAuthenticator(a, options)', authenticator, options)
+  checkMember('laws.authenticator(a, ...)', authenticator)
+  const subject = subjectOf('laws.authenticator(a, options)', authenticator, options)
   const violations = []
   for (const { find } of laws) violations.push((await find(subject)) ?? [])
   refuse('an authenticator', violations.flat())

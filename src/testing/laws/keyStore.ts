@@ -200,25 +200,10 @@ const laws: ReadonlyArray<StoreLaw<KeyStore>> = [
 
 /**
  * Returns the laws of a store of API keys. Each has a name and a check, so you can make a test of it.
- *
- * @example
- * import test from 'node:test' // or vitest, jest, mocha
- * import { memoryKeyStore } from 'koa-with-auth/keys'
- * import { lawsOfKeyStore } from 'koa-with-auth/testing/laws'
- *
- * const suite = () => {
- *   for (const { name, check } of lawsOfKeyStore(memoryKeyStore())) test(name, check)
- * }
  */
 export const lawsOfKeyStore = (store: KeyStore): ReadonlyArray<LawTest> => testsOf('a store of API keys', laws, store)
 
 /**
  * Checks every law of a store of API keys. Rejects with `LawViolations`, which lists all that do not hold.
- *
- * @example
- * import { memoryKeyStore } from 'koa-with-auth/keys'
- * import { checkKeyStore } from 'koa-with-auth/testing/laws'
- *
- * await checkKeyStore(memoryKeyStore())
  */
 export const checkKeyStore = (store: KeyStore): Promise<void> => checkAll('a store of API keys', laws, store)

@@ -205,15 +205,9 @@ const checkArguments = (caller: string, mapper: unknown, options: MapperOptions)
 /**
  * Returns the laws of an error mapper. Each has a name and a check, so you can make a test of it. Throws a TypeError if the
  * argument is not a mapper.
- *
- * @example
- * import { defaultErrorMapper } from 'koa-with-auth'
- * import { lawsOfErrorMapper } from 'koa-with-auth/testing/laws'
- *
- * for (const { check } of lawsOfErrorMapper(defaultErrorMapper)) await check()
  */
 export const lawsOfErrorMapper = (mapper: ErrorMapper, options: MapperOptions = {}): ReadonlyArray<LawTest> => {
-  checkArguments('lawsOfErrorMapper', mapper, options)
+  checkArguments('laws.errorMapper', mapper, options)
   let cached: ReadonlyArray<Answered> | undefined
   const answers = () => (cached ??= answersOf(mapper, options))
   return laws.map((law) => ({
@@ -225,16 +219,10 @@ export const lawsOfErrorMapper = (mapper: ErrorMapper, options: MapperOptions = 
 /**
  * Checks every law of an error mapper. Rejects with `LawViolations`, which lists all that do not hold, and with a
  * TypeError for anything but a mapper.
- *
- * @example
- * import { perFailure } from 'koa-with-auth'
- * import { checkErrorMapper } from 'koa-with-auth/testing/laws'
- *
- * await checkErrorMapper(perFailure({ expired: () => ({ status: 401, body: { detail: 'Sign in again' } }) }))
  */
 export const checkErrorMapper = (mapper: ErrorMapper, options: MapperOptions = {}): Promise<void> =>
   rejecting(() => {
-    checkArguments('checkErrorMapper', mapper, options)
+    checkArguments('laws.errorMapper', mapper, options)
     const answers = answersOf(mapper, options)
     refuse(
       'an error mapper',

@@ -174,26 +174,11 @@ const laws: ReadonlyArray<StoreLaw<PasskeyStore>> = [
 
 /**
  * Returns the laws of a store of passkeys. Each has a name and a check, so you can make a test of it.
- *
- * @example
- * import test from 'node:test' // or vitest, jest, mocha
- * import { memoryPasskeyStore } from 'koa-with-auth/sign-in/passkeys'
- * import { lawsOfPasskeyStore } from 'koa-with-auth/testing/laws'
- *
- * const suite = () => {
- *   for (const { name, check } of lawsOfPasskeyStore(memoryPasskeyStore())) test(name, check)
- * }
  */
 export const lawsOfPasskeyStore = (store: PasskeyStore): ReadonlyArray<LawTest> =>
   testsOf('a store of passkeys', laws, store)
 
 /**
  * Checks every law of a store of passkeys. Rejects with `LawViolations`, which lists all that do not hold.
- *
- * @example
- * import { memoryPasskeyStore } from 'koa-with-auth/sign-in/passkeys'
- * import { checkPasskeyStore } from 'koa-with-auth/testing/laws'
- *
- * await checkPasskeyStore(memoryPasskeyStore())
  */
 export const checkPasskeyStore = (store: PasskeyStore): Promise<void> => checkAll('a store of passkeys', laws, store)

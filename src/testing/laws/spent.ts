@@ -151,29 +151,12 @@ const allOf = (caller: string, spent: Spent, options: SpentLawOptions): Readonly
 
 /**
  * Returns the laws of one-time ids (`spentOver`). Each has a name and a check, so you can make a test of it.
- *
- * @example
- * import test from 'node:test' // or vitest, jest, mocha
- * import { memoryStore } from 'koa-with-auth/sessions'
- * import { spentOver } from 'koa-with-auth/sign-in'
- * import { lawsOfSpent } from 'koa-with-auth/testing/laws'
- *
- * const suite = () => {
- *   for (const { name, check } of lawsOfSpent(spentOver(memoryStore()))) test(name, check)
- * }
  */
 export const lawsOfSpent = (spent: Spent, options: SpentLawOptions = {}): ReadonlyArray<LawTest> =>
-  testsOf('one-time ids', allOf('lawsOfSpent(spent)', spent, options), spent)
+  testsOf('one-time ids', allOf('laws.spent(spent)', spent, options), spent)
 
 /**
  * Checks every law of one-time ids. Rejects with `LawViolations`, which lists all that do not hold.
- *
- * @example
- * import { memoryStore } from 'koa-with-auth/sessions'
- * import { spentOver } from 'koa-with-auth/sign-in'
- * import { checkSpent } from 'koa-with-auth/testing/laws'
- *
- * await checkSpent(spentOver(memoryStore()))
  */
 export const checkSpent = async (spent: Spent, options: SpentLawOptions = {}): Promise<void> =>
-  checkAll('one-time ids', allOf('checkSpent(spent)', spent, options), spent)
+  checkAll('one-time ids', allOf('laws.spent(spent)', spent, options), spent)
