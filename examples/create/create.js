@@ -8,15 +8,18 @@ import { parseArgs } from 'node:util'
 
 // What the service imports, with the major versions
 const needed = {
-  all: '@koa/router@15 fp-ts@2 io-ts@2 koa@3 swagger-ui-dist@5',
-  tokens: 'jose@6',
-  keys: '@libsql/client@0.18',
-  sessions: '@koa/bodyparser@6 @libsql/client@0.18 @node-rs/argon2@2 koa-session@7 rate-limiter-flexible@11',
+  all: '@koa/router@15 fp-ts@2 io-ts@2 koa@3',
+  tokens: 'jose@6 swagger-ui-dist@5',
+  keys: '@libsql/client@0.18 swagger-ui-dist@5',
+  site: '@koa/bodyparser@6 @libsql/client@0.18 @node-rs/argon2@2 koa-session@7 redis@5 uqr@0.1 @simplewebauthn/server@14',
+  browser: 'playwright-core@1',
+  sessions:
+    'swagger-ui-dist@5 @koa/bodyparser@6 @libsql/client@0.18 @node-rs/argon2@2 koa-session@7 rate-limiter-flexible@11',
   development: '@types/koa@3 @types/node@20 typescript@5.9',
 }
 const versionsOf = (...lists) =>
   Object.fromEntries(lists.flatMap((list) => list.split(' ')).map((one) => one.split(/(?!^)@/)))
-const templates = ['tokens', 'keys', 'sessions']
+const templates = ['tokens', 'keys', 'sessions', 'site']
 const usage = `usage: npm create koa-with-auth my-app -- --template ${templates.join('|')} [--library <spec>]`
 const here = import.meta.dirname
 const read = (path) => readFileSync(join(here, path), 'utf8')
@@ -40,6 +43,8 @@ const checkName = (name) => {
 
 // Lines of `koa-with-auth audit --write`, which sorts them by path
 const lockOf = (template) => {
+  // it has no docs page
+  if (template === 'site') return read('templates/site/auth.lock')
   const [version, comment, ...docs] = read('templates/auth.lock').trim().split('\n')
   const pathOf = (line) => line.split(/[ ;]/)[1]
   const lines = [...docs, ...read(`templates/${template}/auth.lock`).trim().split('\n')]
@@ -58,7 +63,7 @@ const manifestOf = (name, template, library) => ({
     policy: 'tsc && koa-with-auth audit dist/src/app.js --write auth.lock',
   },
   dependencies: { ...versionsOf(needed.all, needed[template]), 'koa-with-auth': library },
-  devDependencies: versionsOf(needed.development),
+  devDependencies: versionsOf(needed.development, ...(template === 'site' ? [needed.browser] : [])),
 })
 
 const create = async () => {

@@ -18,7 +18,7 @@ import { packedProject, type PackedProject } from '../support/projects/packed.js
 import { ask } from '../support/servers/server.js'
 import { repository } from '../support/projects/typecheck.js'
 
-const templates = ['tokens', 'keys', 'sessions']
+const templates = ['tokens', 'keys', 'sessions', 'site']
 const own = `${repository}examples/create`
 
 interface Manifest {
@@ -53,12 +53,17 @@ const filesBelow = (folder: string): string[] =>
     .map(({ parentPath, name }) => join(parentPath, name))
 
 describe('the package create-koa-with-auth', () => {
-  it('has the version of the library, one program, and at most 400 lines', () => {
+  it('has the version of the library, one program, and at most 400 lines beside the site, which has as many', () => {
     const { name, version, files } = manifestIn(own)
     expect({ name, version }).toEqual({ name: 'create-koa-with-auth', version: manifestIn(repository).version })
     expect(files).toEqual(['create.js', 'templates'])
-    const lines = filesBelow(own).flatMap((path) => readFileSync(path, 'utf8').trimEnd().split('\n'))
-    expect(lines.length).toBeLessThanOrEqual(400)
+    const linesOf = (paths: string[]) =>
+      paths.flatMap((path) => readFileSync(path, 'utf8').trimEnd().split('\n')).length
+    const [site, others] = [true, false].map((isSite) =>
+      filesBelow(own).filter((path) => path.includes('/templates/site/') === isSite),
+    ) as [string[], string[]]
+    expect(linesOf(others)).toBeLessThanOrEqual(400)
+    expect(linesOf(site.filter((path) => path.includes('/src/')))).toBeLessThanOrEqual(400)
   })
 
   it('names every template in its README, and the README of the repository names the command', () => {
@@ -71,7 +76,7 @@ describe('the package create-koa-with-auth', () => {
 it('prints how it is called, and writes nothing', () => {
   const before = filesBelow(around)
   const printed = execFileSync(process.execPath, [join(own, 'create.js'), '--help'], { cwd: around, encoding: 'utf8' })
-  expect(printed).toMatch(/^usage: npm create koa-with-auth my-app -- --template tokens\|keys\|sessions/)
+  expect(printed).toMatch(/^usage: npm create koa-with-auth my-app -- --template tokens\|keys\|sessions\|site/)
   expect(filesBelow(around)).toEqual(before)
 })
 
@@ -181,6 +186,14 @@ describe.each(templates)('the template %s', (template) => {
   it('serves on PORT: the docs page, and nothing without a credential', async () => {
     const port = await freePort()
     const running = start(folder(), 'npm', ['start'], { PORT: String(port), NODE_ENV: 'development' })
+    if (template === 'site') {
+      await running.printed('The site is at')
+      expect((await ask(`http://127.0.0.1:${port}/sign-in`)).status).toBe(200)
+      expect((await ask(`http://127.0.0.1:${port}/account`)).status).toBe(401)
+      running.signal('SIGTERM')
+      await running.exited
+      return
+    }
     await running.printed('curl')
     const url = `http://127.0.0.1:${port}/api`
     expect(running.output.stdout).toContain(`${url}/docs`)
@@ -205,6 +218,8 @@ describe.each(templates)('the template %s', (template) => {
       },
     })
     expect(status).not.toBe(0)
-    expect(stderr).toMatch({ tokens: /set ISSUER/, sessions: /set KEYS/ }[template] ?? /ENOTFOUND|EAI_AGAIN/)
+    expect(stderr).toMatch(
+      { tokens: /set ISSUER/, sessions: /set KEYS/, site: /set KEYS/ }[template] ?? /ENOTFOUND|EAI_AGAIN/,
+    )
   })
 })

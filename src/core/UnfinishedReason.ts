@@ -10,13 +10,23 @@
  * | `declined`       | the user cancelled it                                                 | 400    |
  * | `provider`       | what the provider sent is wrong                                       | 400    |
  * | `malformed`      | what was sent has not the fields that are needed                      | 400    |
+ * | `weak`           | the new password is not good enough; nothing was used up              | 400    |
  * | `wrong`          | the code, or the name and the password, is wrong                      | 403    |
  * | `anotherUser`    | another user began it, or it proves another user                      | 403    |
  * | `anotherBrowser` | it was begun in another browser                                       | 403    |
  * | `noAccount`      | the application signs in no user for this proof                       | 403    |
  */
 export type UnfinishedReason =
-  'unknown' | 'late' | 'declined' | 'provider' | 'malformed' | 'wrong' | 'anotherUser' | 'anotherBrowser' | 'noAccount'
+  | 'unknown'
+  | 'late'
+  | 'declined'
+  | 'provider'
+  | 'malformed'
+  | 'weak'
+  | 'wrong'
+  | 'anotherUser'
+  | 'anotherBrowser'
+  | 'noAccount'
 
 /** @internal What each reason of an unfinished sign-in is: its failure, and the status that answers it. */
 export const unfinishedReasons: {
@@ -30,6 +40,7 @@ export const unfinishedReasons: {
   declined: { failure: 'invalid', status: 400 },
   provider: { failure: 'invalid', status: 400 },
   malformed: { failure: 'invalid', status: 400 },
+  weak: { failure: 'invalid', status: 400 },
   wrong: { failure: 'invalid', status: 403 },
   anotherUser: { failure: 'insufficient', status: 403 },
   anotherBrowser: { failure: 'insufficient', status: 403 },

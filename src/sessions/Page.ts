@@ -69,6 +69,7 @@ export const english = {
   goOn: 'Continue',
   other: 'Try again.',
   malformed: 'Fill in each field, and try again.',
+  weak: 'This password is too short, or too common. Choose another one.',
   wrong: 'That was not right. Check what you typed, and try again.',
   throttled: 'That was wrong too often. Try again later.',
   unavailable: 'That is not possible at the moment. Try again in a few seconds.',

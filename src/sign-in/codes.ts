@@ -29,6 +29,7 @@ import { clientAddress, counting } from '../guesses/Guess.js'
 import { derivedFrom, keysFix, sealed, strengthOf, unsealed } from '../kinds/plainSession.js'
 import { digestOf, spentOver, type SessionStore } from '../sessions/SessionStore.js'
 import { contextOf, SignInRefused, type WithRequest } from '../sessions/SignIn.js'
+import { usualLimiters } from './guessing.js'
 import { routePath, typedDigits, type Kind } from './Kind.js'
 
 /** One way to give a second factor by a code. */
@@ -274,10 +275,10 @@ export interface CodesOptions {
   /** Such as `[totp({ ... }), recoveryCodes({ ... })]`. */
   readonly factors: ReadonlyArray<CodeFactor>
   /**
-   * Counts wrong codes, by user and address of the client. Whatever it is, this kind checks at most 100 wrong codes of a user in a day,
+   * Counts wrong codes, by user and address of the client. Default: as `passwordSignIn` counts. Whatever it is, this kind checks at most 100 wrong codes of a user in a day,
    * from all addresses; each process counts for itself, so let `account` of a shared limiter count for several.
    */
-  readonly limiter: Limiter | Limiters
+  readonly limiter?: Limiter | Limiters | undefined
   /** What distinguishes these codes from others with the same factors, such as `staff`. It is a part of the kind's name. */
   readonly name?: string | undefined
   /** How long a half sign-in can be finished, in milliseconds. Default 10 minutes. */
@@ -344,7 +345,7 @@ export const codes = (options: CodesOptions): Codes => {
     path: maybe(routePath("finish(code, ...), such as '/sign-in/code'")),
   })
   const own = factors.filter((factor) => ownOrGetter(factor, 'isSpare') !== true)
-  const count = counting(limiter)
+  const count = counting(limiter ?? usualLimiters())
   // whoever knows the password has as many addresses as they like
   const ofAccount = counting(memoryLimiter(WRONG, DAY))
   type Proven = { method: string; subject: string }

@@ -12,7 +12,16 @@ export { passwordSignIn } from './passwordSignIn.js'
 export type { PasswordAccount, PasswordDone, PasswordSignInOptions } from './passwordSignIn.js'
 export type { KindForm } from './Kind.js'
 export { mailAddress, mailed, resetLink, verifyLink } from './mail.js'
-export type { LinkAccount, LinkKind, LinkMail, LinkOptions, LinkProof, MailedOptions, SignInMail } from './mail.js'
+export type {
+  LinkAccount,
+  LinkKind,
+  LinkMail,
+  LinkOptions,
+  LinkProof,
+  MailedOptions,
+  ResetOptions,
+  SignInMail,
+} from './mail.js'
 export { codes, recoveryCodes, totp } from './codes.js'
 export type { CodeFactor, Codes, CodesOptions, Enrolment } from './codes.js'
 export type { RecoveryCodes, RecoveryCodesOptions, RecoverySet, Totp, TotpOptions } from './codes.js'

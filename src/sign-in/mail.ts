@@ -25,6 +25,7 @@ import {
 import { counting } from '../guesses/Guess.js'
 import type { Limiter, Limiters } from '../guesses/Limiter.js'
 import { newPassword } from './pages.js'
+import { usualLimiters } from './guessing.js'
 import { routePath, typedDigits, type Incoming, type Kind } from './Kind.js'
 
 // -------------------------------------------------------------------------------------
@@ -128,8 +129,8 @@ export interface MailedOptions {
   readonly send: (mail: SignInMail) => unknown
   /** The path of the link: a GET shows `linkPage`, a POST is `finish(mail, ...)`. The prefix of koa-mount is added. */
   readonly path: string
-  /** Counts what asks for mails, and wrong codes, by address of the mail and of the client. */
-  readonly limiter: Limiter | Limiters
+  /** Counts what asks for mails, and wrong codes, by address of the mail and of the client. Default: as `passwordSignIn` counts. */
+  readonly limiter?: Limiter | Limiters | undefined
   /** What distinguishes this kind from another `mailed`, such as `staff`. It is a part of the kind's name. */
   readonly name?: string | undefined
   /** How long a mail is good, in milliseconds. Default 10 minutes. */
@@ -198,7 +199,7 @@ export const mailed = (
     lifetime = 10 * MINUTE,
     timeout = TIMEOUT,
   } = checkOptions('mailed', options, mailChecks)
-  const count = counting(limiter)
+  const count = counting(limiter ?? usualLimiters())
   // a code and a link are good for their own path, as a route of another `mailed` has another one
   const purpose = `code ${path}`
   const linked = (handle: string) => JSON.stringify([handle, path])
@@ -269,8 +270,8 @@ export interface LinkOptions {
   readonly send: (mail: LinkMail) => unknown
   /** The path of the link: a GET shows `linkPage`, a POST is `finish(link, ...)`. The prefix of koa-mount is added. */
   readonly path: string
-  /** Counts what asks for mails, by address of the mail and of the client. */
-  readonly limiter: Limiter | Limiters
+  /** Counts what asks for mails, by address of the mail and of the client. Default: as `passwordSignIn` counts. */
+  readonly limiter?: Limiter | Limiters | undefined
   /** What distinguishes this kind from another of its function, such as `staff`. It is a part of the kind's name. */
   readonly name?: string | undefined
   /** How long a link is good, in milliseconds. Default 1 hour. */
@@ -279,7 +280,16 @@ export interface LinkOptions {
   readonly timeout?: number | undefined
 }
 
-const linkChecks: Checks<LinkOptions> = { ...mailChecks, accountOf: hook(1) }
+/** How links set a new password. */
+export interface ResetOptions extends LinkOptions {
+  /**
+   * Whether a new password will do, such as one of at least 15 characters that is not on a list of those that leaked (NIST SP 800-63B).
+   * Otherwise it is a 400 `weak`, and the link stays good. Default: any string that is not empty.
+   */
+  readonly isGood?: ((password: string) => boolean | Promise<boolean>) | undefined
+}
+
+const linkChecks: Checks<ResetOptions> = { ...mailChecks, accountOf: hook(1), isGood: maybe(hook(1)) }
 
 interface LinkAnswer {
   readonly isGenuine: (stamp: string) => boolean
@@ -308,11 +318,11 @@ const asksFor =
     throw new TypeError(`${where}({ accountOf }) must return { id, stamp }: the identifier of the user, and a string`)
   }
 
-const linkKind = (intent: 'reset' | 'verify', options: LinkOptions): LinkKind => {
+const linkKind = (intent: 'reset' | 'verify', options: ResetOptions): LinkKind => {
   const where = `${intent}Link`
   const given = checkOptions(where, options, linkChecks)
-  const { accountOf, send, path, limiter, name, lifetime = 60 * MINUTE, timeout = TIMEOUT } = given
-  const count = counting(limiter)
+  const { accountOf, isGood, send, path, limiter, name, lifetime = 60 * MINUTE, timeout = TIMEOUT } = given
+  const count = counting(limiter ?? usualLimiters())
   const found = asksFor(where, accountOf)
   // a link is good for its own path, as a route of another kind has another one
   const linked = (handle: string, stamp: string) => JSON.stringify([handle, stamp, path])
@@ -323,6 +333,9 @@ const linkKind = (intent: 'reset' | 'verify', options: LinkOptions): LinkKind =>
     bound: false,
     intents: [intent],
     form: { begin: [mailField], answer: intent === 'reset' ? [newPassword] : [], path },
+    ...(isGood !== undefined && {
+      accepts: ({ password }) => typeof password === 'string' && password !== '' && isGood(password),
+    }),
     begin: (incoming, { origin }, ask, signer) => {
       const address = mailAddress(ask ?? incoming.body['address'])
       if (address === undefined) return noAddress
@@ -378,7 +391,7 @@ const linkKind = (intent: 'reset' | 'verify', options: LinkOptions): LinkKind =>
  *   send: ({ address, link }) => console.log(address, link), // your mailer
  * })
  */
-export const resetLink = (options: LinkOptions): LinkKind => linkKind('reset', options)
+export const resetLink = (options: ResetOptions): LinkKind => linkKind('reset', options)
 
 /**
  * A kind that verifies the address of a user by a link. `begin(verify, { ask: (ctx) => address })`, behind `sessionAuth()`;

@@ -77,6 +77,7 @@ const optional = Object.keys({
   leadsAgain: true,
   needsHook: true,
   form: true,
+  accepts: true,
 } satisfies Record<Optional, true>)
 
 // A kind without what all objects of a process inherit, after a merge has polluted their prototype

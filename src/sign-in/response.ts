@@ -145,7 +145,9 @@ const linkPageChecks: Checks<LinkPageOptions> = {
  */
 export const linkPage = (
   given:
-    LinkPageOptions | ((ctx: Context) => LinkPageOptions) | Pick<Kind<never, never, never>, 'name' | 'form' | 'read'>,
+    | LinkPageOptions
+    | ((ctx: Context) => LinkPageOptions)
+    | (Pick<Kind<never, never, never>, 'name' | 'form'> & { readonly read: unknown }),
 ): Middleware => {
   const isKind = typeof given === 'object' && 'read' in given
   // a link needs no code

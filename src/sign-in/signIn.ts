@@ -120,7 +120,10 @@ export function finish<Kept, Answer, P extends ProofGiven>(
       return respondUnfinished(ctx, AuthErrors.forged, formAgain(ctx, kind, {}, AuthErrors.forged))
     }
     const incoming = await incomingOf(ctx, 'finish')
-    const failure = await finishing(ctx, application, kind, incoming, { hookOf, keep, lifetimes })
+    const isGood = kind.accepts === undefined || (await kind.accepts(incoming.body))
+    const failure = isGood
+      ? await finishing(ctx, application, kind, incoming, { hookOf, keep, lifetimes })
+      : AuthErrors.unfinished('weak')
     if (failure !== undefined) return respondUnfinished(ctx, failure, formAgain(ctx, kind, incoming.body, failure))
   }
 }
@@ -191,7 +194,7 @@ const formAgain = (
   { _tag, reason }: AuthError,
 ): Form => {
   const kind = familyOf({ name })
-  const isAgain = reason === 'wrong' || _tag === 'throttled' || _tag === 'unavailable'
+  const isAgain = reason === 'wrong' || reason === 'weak' || _tag === 'throttled' || _tag === 'unavailable'
   if (!isAgain || typeof handle !== 'string' || form?.answer === undefined) return { kind, fields: [], action: '/' }
   const fields =
     typeof key === 'string'

@@ -1,0 +1,177 @@
+/** The template "site" in Chromium: without scripts, on a phone, in German; a second factor and a passkey. */
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdirSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { expect, it, onTestFinished } from 'vitest'
+import { site } from '../../examples/create/templates/site/src/app.js'
+import { browsing, missingBrowser } from '../support/servers/browser.js'
+import { describeUnless } from '../support/projects/programs.js'
+import { codeOf } from '../support/sites/shopClient.js'
+
+const missing = missingBrowser()
+const open = missing === undefined ? browsing() : undefined!
+
+// For whoever looks at the pages
+const pictureOf = async (page: Page, name: string): Promise<void> => {
+  const folder = process.env['SCREENSHOTS']
+  if (folder === undefined) return
+  mkdirSync(folder, { recursive: true })
+  for (const width of [1280, 390]) {
+    await page.setViewportSize({ width, height: 800 })
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width)
+    await page.screenshot({ path: `${folder}/${name}-${width}.png`, fullPage: true })
+  }
+}
+
+/** The site for one test, and the links of its mails. */
+const serve = async () => {
+  const file = join(tmpdir(), `site-${randomUUID()}.db`)
+  const links: string[] = []
+  let arrived = (): void => {}
+  const server = createServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const origin = `http://localhost:${(server.address() as AddressInfo).port}`
+  const send = async (_to: string, text: string) => {
+    links.push(/http\S+/.exec(text)?.[0] ?? '')
+    arrived()
+  }
+  const app = await site(`file:${file}`, send, origin)
+  const answer = app.callback()
+  server.on('request', (req, res) => void answer(req, res))
+  onTestFinished(async () => {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+    for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true })
+  })
+  return {
+    origin,
+    link: async (): Promise<string> => {
+      if (links.length === 0) await new Promise<void>((resolve) => (arrived = resolve))
+      return links.shift() ?? ''
+    },
+  }
+}
+
+const email = 'anna@example.com'
+const password = 'a long password'
+
+/** Signs up by a mail, and signs in. */
+const signUp = async (page: Page, { origin, link }: Awaited<ReturnType<typeof serve>>, path = '/account') => {
+  await page.goto(`${origin}/sign-up`)
+  await pictureOf(page, '1-sign-up')
+  await page.getByLabel('E-mail address').fill(email)
+  await page.keyboard.press('Enter')
+  await page.getByText('We have sent you a link.').waitFor()
+  await pictureOf(page, '2-sent')
+  await page.goto(await link())
+  await page.getByLabel('New password').fill('short')
+  await page.keyboard.press('Enter')
+  expect(await page.getByRole('alert').textContent()).toBe('Choose a longer password.')
+  await pictureOf(page, '3-weak')
+  await page.getByLabel('New password').fill(password)
+  await page.keyboard.press('Enter')
+  await page.getByText('The password is set').waitFor()
+  await page.goto(origin + path)
+  await page.getByLabel('E-mail address').fill(email)
+  await page.getByLabel('Password').fill('wrong')
+  await page.keyboard.press('Enter')
+  expect(await page.getByRole('alert').textContent()).toBe('That was not right. Try again.')
+  await pictureOf(page, '4-wrong')
+  await page.getByLabel('Password').fill(password)
+  await page.getByLabel('Stay signed in').check()
+  await page.keyboard.press('Enter')
+  await page.getByText('Where you are signed in').waitFor()
+}
+
+describeUnless(missing, 'the template "site"', () => {
+  it('signs up, leads back, asks for the code of an app, and takes a recovery code, without scripts', async () => {
+    const served = await serve()
+    const { page, complaints } = await open({ javaScriptEnabled: false })
+    await signUp(page, served)
+    await pictureOf(page, '5-account')
+    await page.getByRole('button', { name: 'Set up an authenticator app' }).click()
+    await pictureOf(page, '6-app')
+    const secret = (await page.locator('img.code').getAttribute('alt')) ?? ''
+    await page.getByLabel('Code').fill(codeOf(secret, -1))
+    await page.keyboard.press('Enter')
+    const spare = (await page.getByRole('listitem').first().textContent()) ?? ''
+    await pictureOf(page, '7-recovery')
+    await page.goto(`${served.origin}/account`)
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    for (const typed of [codeOf(secret), spare]) {
+      await page.goto(`${served.origin}/account`)
+      await page.getByLabel('E-mail address').fill(email)
+      await page.getByLabel('Password').fill(password)
+      await page.keyboard.press('Enter')
+      await page.getByLabel('Code').fill('000')
+      await page.keyboard.press('Enter')
+      expect(await page.getByRole('alert').textContent()).toBe('That was not right. Try again.')
+      await pictureOf(page, '8-code')
+      await page.getByLabel('Code').fill(typed)
+      await page.keyboard.press('Enter')
+      await page.getByText('Where you are signed in').waitFor()
+      expect(new URL(page.url()).pathname).toBe('/account')
+      await page.getByRole('button', { name: 'Sign out' }).click()
+    }
+    // wrong passwords and codes are answered with 400 and 403
+    expect(complaints.filter((one) => !/40[03]/.test(one))).toEqual([])
+  })
+
+  it('ends the session of another browser, and says so once', async () => {
+    const served = await serve()
+    const { page } = await open()
+    await signUp(page, served)
+    const { page: phone } = await open({ userAgent: 'A phone' })
+    await phone.goto(`${served.origin}/sign-in?returnTo=/account`)
+    await phone.getByLabel('E-mail address').fill(email)
+    await phone.getByLabel('Password').fill(password)
+    await phone.keyboard.press('Enter')
+    await phone.getByText('Where you are signed in').waitFor()
+    await page.reload()
+    await page.getByRole('button', { name: 'End' }).click()
+    expect(await page.getByRole('status').textContent()).toBe('That device is signed out.')
+    await page.reload()
+    expect(await page.getByRole('status').count()).toBe(0)
+    await phone.reload()
+    await phone.getByRole('button', { name: 'Continue' }).waitFor()
+    await page.goto(`${served.origin}/admin`)
+    expect(await page.getByRole('alert').textContent()).toBe('This page is not for you.')
+    await pictureOf(page, '9-forbidden')
+  })
+
+  it('signs in by a passkey, and speaks German', async () => {
+    const served = await serve()
+    const { page, complaints } = await open({ locale: 'en-US' })
+    const devtools = await page.context().newCDPSession(page)
+    await devtools.send('WebAuthn.enable')
+    await devtools.send('WebAuthn.addVirtualAuthenticator', {
+      options: {
+        protocol: 'ctap2',
+        transport: 'internal',
+        hasResidentKey: true,
+        hasUserVerification: true,
+        isUserVerified: true,
+        automaticPresenceSimulation: true,
+      },
+    })
+    await signUp(page, served)
+    await Promise.all([page.waitForEvent('load'), page.getByRole('button', { name: 'Add a passkey' }).click()])
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.goto(`${served.origin}/sign-in?returnTo=/account`)
+    await pictureOf(page, '10-sign-in')
+    await page.getByRole('button', { name: 'Sign in with a passkey' }).click()
+    await page.getByText('Where you are signed in').waitFor()
+    expect(complaints.filter((one) => !/40[03]/.test(one))).toEqual([])
+    const { page: german } = await open({ locale: 'de-DE' })
+    await german.goto(`${served.origin}/account`)
+    expect(await german.getByRole('heading').textContent()).toBe('Anmelden')
+    expect(await german.locator('html').getAttribute('lang')).toBe('de')
+    await pictureOf(german, '11-german')
+  })
+})
