@@ -89,7 +89,7 @@ describe('nothing is left out unseen', () => {
       /GET \/orders\/:id: an own id of anna is not answered with a 2xx/,
     ],
     [
-      'a user whom nobody knows',
+      'a user whom the application does not know',
       { ...sweep, users: { anna: withBearer('wrong'), bert: withBearer('bert') } },
       /an own id of anna is not answered with a 2xx/,
     ],

@@ -17,7 +17,7 @@ import { mergeRequests, type RequestSpec } from './requests.js'
 /** The ids of each user, by the user's name. */
 export type IdsOfUsers = Readonly<Record<string, ReadonlyArray<string>>>
 
-/** What `expectIsolated` is told about an application. */
+/** What `expectIsolated` needs to know about an application. */
 export interface IsolatedOptions {
   /** At least two users, and the request of each, such as `withBearer('a-token')`. */
   readonly users: Readonly<Record<string, RequestSpec>>
@@ -347,7 +347,7 @@ export const expectIsolated = async (
       if (seen(foreign.answer, values) === seen(missing.answer, without)) continue
       one.hasLeak = true
       violated(
-        `${operation.name}: ${method} as ${user} tells ${replaced.map((param) => `:${param}`).join(' and ')} of ${owner} from an unknown id, ${words}`,
+        `${operation.name}: ${method} as ${user} distinguishes ${replaced.map((param) => `:${param}`).join(' and ')} of ${owner} from an unknown id, ${words}`,
         `${curl(foreign.spec)}\n${inWords(foreign.answer)}\ninstead of the answer for an unknown id:\n${curl(missing.spec)}\n${inWords(missing.answer)}`,
         'look it up with owned(...), whose answer for both is the same, or list the operation in { skip } with a reason',
       )

@@ -150,7 +150,7 @@ export const shop = (leak?: Leak): Koa => {
   return app
 }
 
-/** What the sweep is told about the shop. */
+/** What the sweep needs to know about the shop. */
 export const sweep: IsolatedOptions = {
   users: { anna: withBearer('anna'), bert: withBearer('bert') },
   objects: {
