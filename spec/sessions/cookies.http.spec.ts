@@ -60,6 +60,35 @@ describe('D-S12 the cookie', () => {
     expect(one.cookies.has('session')).toBe(false)
   })
 
+  it('is another one if the page after a sign-out has something to say', async () => {
+    const { visitor } = await sessionsApp(undefined, {
+      below: (app, { logOut }) => {
+        const router = new Router()
+        router.post('/bye', withAuth(null), async (ctx) => {
+          await logOut(ctx)
+          Object.assign(ctx['session'] as object, { flash: 'You are signed out' })
+          ctx.status = 204
+        })
+        router.get(
+          '/flash',
+          withAuth(null),
+          (ctx) => (ctx.body = { flash: (ctx['session'] as { flash?: string }).flash ?? null }),
+        )
+        app.use(router.routes())
+      },
+    })
+    for (const isSignedIn of [true, false]) {
+      const one = visitor()
+      if (isSignedIn) await one.post('/login')
+      const copy = one.copy()
+      expect((await one.post('/bye')).status).toBe(204)
+      await expectAnonymous(one)
+      await expectAnonymous(copy)
+      expect((await one.ask('/flash')).body).toEqual({ flash: 'You are signed out' })
+      expect((await copy.ask('/flash')).body).toEqual({ flash: null })
+    }
+  })
+
   it('is not sent to a visitor without a session', async () => {
     const { visitor, store } = await sessionsApp()
     const stranger = visitor()

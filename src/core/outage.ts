@@ -51,7 +51,8 @@ export const concludedInTime = <P, A>(
         reject(error)
       }
     }
-    const timer = setTimeout(settle, ms, tooSlow)
+    // a hook that never ends keeps no process alive
+    const timer = setTimeout(settle, ms, tooSlow).unref()
     // An evaluation never rejects. If one does, it must not end the process or stay unnoticed
     evaluation.then(settle, (error: unknown) => settle(E.left(raised(error))))
   })

@@ -258,10 +258,11 @@ export const hash = async (password: string): Promise<string> => {
  * Resolves to whether a password matches a stored hash of Argon2id, scrypt or, with `@node-rs/bcrypt`, bcrypt. For bcrypt,
  * passwords over 72 bytes are refused. If `stored` is `undefined`, `null` or `''`, because there is no such user, or none with a
  * password, it resolves to `false`. A wrong password takes the same time for each of them: that of the costliest kind of hash that this
- * process has verified.
+ * process has verified. The same holds for any other string, such as a hash of another framework or `!locked`: it is a process warning,
+ * once for each form.
  *
- * Rejects with an `UnavailableError` if the queue is full; in a guard that is a 503. Rejects with a TypeError if `stored` is not a
- * hash, or if it needs a package that is not installed.
+ * Rejects with an `UnavailableError` if the queue is full; in a guard that is a 503. Rejects with a TypeError if `stored` is no string,
+ * or if it needs a package that is not installed.
  *
  * @example
  * import { httpBasicAuth } from 'koa-with-auth'
@@ -290,10 +291,28 @@ export const verify = async (stored: string | null | undefined, password: string
   return parsed !== undefined && isLarge(parsed) ? large(() => line(verified)) : line(verified)
 }
 
-const readable = (stored: unknown): StoredPassword => {
-  const parsed = typeof stored === 'string' ? parse(stored) : undefined
-  if (parsed !== undefined) return parsed
-  throw new TypeError('verify(stored, password): stored is no hash of Argon2id, scrypt or bcrypt that can be verified')
+const readable = (stored: unknown): StoredPassword | undefined => {
+  if (typeof stored !== 'string') throw new TypeError('verify(stored, password): stored must be a string')
+  const parsed = parse(stored)
+  if (parsed === undefined) warnOfForm(stored)
+  return parsed
+}
+
+// Only what names a form, so that no part of a hash is written
+const formOf = (stored: string): string =>
+  /^[a-z][a-z\d_-]{0,24}(?=[$:])|^!|^\$[a-z\d-]{1,16}(?=\$)/i.exec(stored)?.[0] ?? 'another form'
+
+const MAX_FORMS = 100
+const warnedForms = new Set<string>()
+
+const warnOfForm = (stored: string): void => {
+  const form = formOf(stored)
+  if (warnedForms.has(form) || warnedForms.size >= MAX_FORMS) return
+  warnedForms.add(form)
+  process.emitWarning(
+    `verify(stored, password): a stored hash (${form}) is none of Argon2id, scrypt or bcrypt that can be verified; no password matches it`,
+    'PasswordWarning',
+  )
 }
 
 const needs = (algorithm: string, fix: string): TypeError =>

@@ -112,6 +112,8 @@ const keep = async (ctx: Context, session: RequestSession, { https, idle }: Comm
     if (now === null || hasData(now) || stored.isRefused) throw unavailable(stored.error.error)
     return
   }
+  // one that a sign-out left, and nothing was written into
+  if (stored.text === null && now !== null && !hasData(now)) return
   if (textOf(now) !== stored.text) {
     checkSecure(ctx, https)
     return changeInStore(session, () => {

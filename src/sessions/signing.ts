@@ -186,6 +186,8 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
       ctx['session'] = null
       await session.koaSession?.manuallyCommit()
       session.signedOut()
+      // an empty one, for what a page says after a sign-out
+      ctx['session'] = {}
     })
     ctx.set('Cache-Control', 'no-store')
   }),
