@@ -38,7 +38,9 @@ const unit = suite('unit', ['spec/**/*.{unit,law,types}.spec.ts'])
 const http = suite('http', ['spec/**/*.http.spec.ts'])
 // the slow tier
 const slow = suite('slow', ['spec/**/*.slow.spec.ts'])
-const browser = suite('browser', ['spec/**/*.browser.spec.ts'])
+const onPages = suite('browser', ['spec/**/*.browser.spec.ts'])
+const globalSetup = [...shared.globalSetup, 'spec/support/runs/browserOfRun.ts']
+const browser = { ...onPages, test: { ...onPages.test, globalSetup } }
 
 // `npm run test:quick`: units and laws with fewer cases
 const quick = {

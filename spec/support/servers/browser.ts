@@ -8,6 +8,16 @@ const names = ['chromium', 'chromium-browser', 'google-chrome']
 /** What is missing, or `undefined`. If `CI` is set, it is an error, because nothing may be skipped there. */
 export const missingBrowser = (env: NodeJS.ProcessEnv = process.env): string | undefined => missingProgram(names, env)
 
+/** The environment variable that has the address of the browser of a run. */
+export const browserVariable = 'KOA_WITH_AUTH_BROWSER'
+
+/** How it is started; `undefined` without a Chromium. */
+export const browserOptions = (env: NodeJS.ProcessEnv) => {
+  const executablePath = programPath(names, env)
+  const args = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-background-networking']
+  return executablePath === undefined ? undefined : { executablePath, args }
+}
+
 /** The errors of a page, and the origins that it requested. */
 export interface Watched {
   readonly page: Page
@@ -23,11 +33,9 @@ export interface Watched {
 export const browsing = () => {
   let browser: Browser | undefined
   beforeAll(async () => {
-    browser = await chromium.launch({
-      executablePath: programPath(names, process.env) ?? '',
-      args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-background-networking'],
-    })
-  }, 60_000)
+    const known = process.env[browserVariable]
+    browser = await (known === undefined ? chromium.launch(browserOptions(process.env)) : chromium.connect(known))
+  })
   afterAll(() => browser?.close())
   return async (options: BrowserContextOptions = {}): Promise<Watched> => {
     const context = await browser!.newContext(options)
