@@ -17,7 +17,7 @@ it('a delivery is verified, and a parser behind the guard reads the same bytes',
     ctx.body = `${ctx.request.auth.text()} ${await parse.text(ctx.req)}`
   })
   const app = new Koa().use(router.routes())
-  const server = createServer(app.callback()).listen(0, '127.0.0.1')
+  const server = createServer((req, res) => void app.callback()(req, res)).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const client = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
   onTestFinished(() => {
