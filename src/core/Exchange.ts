@@ -36,7 +36,7 @@ export interface Attempt {
   /** @internal What `owned` has found, by name. A part of the tree that goes on without it restores what was there. */
   objects: Objects | undefined
   /** @internal The parameters of the route that runs; `undefined` outside of a guard, where those of the context count. */
-  parameters: Parameters | undefined
+  parameters: PathParameters | undefined
   /** @internal Whether the object was there that `owned` refused last; only for records. */
   isFound: boolean
 }
@@ -56,7 +56,7 @@ export interface Finds<O> {
 export type ObjectsOf<M> = M extends Finds<infer O> ? O : unknown
 
 /** Parameters of a path, decoded, without a prototype. */
-export type Parameters = Readonly<Record<string, string>>
+export type PathParameters = Readonly<Record<string, string>>
 
 /** @internal What finds later objects, and conditions, read: `request.objects`. */
 export const showObjects = (attempt: Attempt, objects: Objects | undefined): void => {

@@ -15,7 +15,14 @@ import type { Context, Middleware, Next } from 'koa'
 import type { AuthError } from '../core/AuthError.js'
 import type { Authenticator } from '../core/Authenticator.js'
 import { effective, type Requirement } from '../core/Requirement.js'
-import { newAttempt, exchangeOf, type Attempt, type Exchange, type Objects, type Parameters } from '../core/Exchange.js'
+import {
+  newAttempt,
+  exchangeOf,
+  type Attempt,
+  type Exchange,
+  type Objects,
+  type PathParameters,
+} from '../core/Exchange.js'
 import { withCode } from '../core/data.js'
 import { handlerOf, httpStatusOf, type Settings } from '../core/Settings.js'
 import { decisions } from '../core/events.js'
@@ -186,7 +193,7 @@ type Decide = (
   exchange: Exchange,
   next: Next,
   isNested: boolean,
-  parameters?: Parameters,
+  parameters?: PathParameters,
 ) => Promise<unknown>
 
 /**

@@ -7,7 +7,7 @@
 import type { Context } from 'koa'
 import { objectsIn, type Description, type ObjectRule } from '../core/Description.js'
 import { alternativesOf } from '../core/Alternative.js'
-import type { Parameters } from '../core/Exchange.js'
+import type { PathParameters } from '../core/Exchange.js'
 import { effective, type Requirement } from '../core/Requirement.js'
 import { withCode } from '../core/data.js'
 import { labelOf, type ReadLayer } from './layer.js'
@@ -45,7 +45,7 @@ export const runningLayer = (ctx: Context): Layer | undefined => {
 }
 
 /** Reads the parameters that `owned` reads from the route that runs; `undefined` if it reads none. */
-export const parameterReaderOf = (description: Description): ((ctx: Context) => Parameters) | undefined => {
+export const parameterReaderOf = (description: Description): ((ctx: Context) => PathParameters) | undefined => {
   const objects = objectsIn(description)
   if (objects.length === 0) return undefined
   return (ctx) => {

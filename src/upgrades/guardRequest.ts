@@ -10,6 +10,7 @@ import { exchangeOf } from '../core/Exchange.js'
 import { declareFactory } from '../core/options.js'
 import type { AuthResponse } from '../core/Settings.js'
 import { deciding } from '../koa/guard.js'
+import { refuseObjects } from '../koa/parameters.js'
 import { answeredWith } from '../koa/watching.js'
 import {
   admission,
@@ -74,6 +75,7 @@ export function guardRequest<S, C, M extends AuthenticatorLike>(
 export function guardRequest(app: Koa, auth: unknown, options: GuardUpgradeOptions = {}): RequestGuard<unknown> {
   checkApp(caller, app)
   const authenticator = guarding(caller, auth)
+  refuseObjects(caller, authenticator.description)
   const decide = deciding(authenticator, ['request'], ({ request }) => (namesHost(request) ? undefined : 400))
   const { own, route } = resolveOptions('guardRequest(app, a, options)', options)
   return async (given) => {

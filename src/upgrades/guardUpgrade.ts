@@ -20,7 +20,7 @@ import {
 } from '../core/Authenticator.js'
 import { constantFailure } from '../core/Description.js'
 import { hostsOf } from '../core/RequestFields.js'
-import { exchangeOf } from '../core/Exchange.js'
+import { exchangeOf, type Objects, type ObjectsOf, type PathParameters } from '../core/Exchange.js'
 import { andThen } from '../core/Result.js'
 import { upgradeMark } from '../core/data.js'
 import { endsSignIn, signedOut, type SignedOutEvent, type SignInDigests } from '../core/events.js'
@@ -149,18 +149,20 @@ export interface GuardUpgradeOptions extends AuthSettings {
 }
 
 /** An upgrade that was let in. */
-export interface Admitted<P> {
+export interface Admitted<P, O = unknown> {
   /** Who the upgrade acts for. */
   readonly principal: P
   /** The request as its hooks saw it, for its `ip`, its `query`, or `signInDigests` of `koa-with-auth/sessions`. */
   readonly request: Request
   /** The end of what let it in, as `endOf` returns it: close the socket when it is aborted. */
   readonly ends: AbortSignal
+  /** What `owned` has found, by name; `undefined` if there is no such condition. */
+  readonly objects?: O
 }
 
 /** What was let in. Nothing waits for its end until somebody reads it; then it waits until the socket is closed. */
 export const admission = (
-  request: Request & { readonly auth?: unknown },
+  request: Request & { readonly auth?: unknown; readonly objects?: Objects },
   socket: Duplex,
   response: ServerResponse,
 ): Admitted<unknown> => {
@@ -168,6 +170,7 @@ export const admission = (
   return {
     principal: request.auth,
     request,
+    ...(request.objects !== undefined && { objects: request.objects }),
     get ends() {
       if (signal !== undefined) return signal
       signal = endOf({ request })
@@ -182,13 +185,15 @@ export const admission = (
 /**
  * Decides about an upgrade. If it is let in, the promise resolves to the principal and the request, and the socket is untouched.
  * Otherwise it resolves to `undefined`: the socket was answered and closed, or the client has disconnected. Rejects with a
- * TypeError if the arguments are not those of an upgrade.
+ * TypeError if the arguments are not those of an upgrade. No router reads the path of an upgrade, so the caller passes the `parameters`
+ * that `owned` reads, decoded.
  */
-export type UpgradeGuard<P> = (
+export type UpgradeGuard<P, O = unknown> = (
   request: IncomingMessage,
   socket: Duplex,
   head: Uint8Array,
-) => Promise<Admitted<P> | undefined>
+  parameters?: PathParameters,
+) => Promise<Admitted<P, O> | undefined>
 
 const caller = 'guardUpgrade(app, a)'
 
@@ -229,19 +234,19 @@ export function guardUpgrade<S, C, const L extends readonly [AuthenticatorLike, 
   app: Koa<S, C>,
   list: L,
   options?: GuardUpgradeOptions,
-): UpgradeGuard<PrincipalOf<L[number]>>
+): UpgradeGuard<PrincipalOf<L[number]>, ObjectsOf<L[number]>>
 export function guardUpgrade<S, C, M extends AuthenticatorLike>(
   app: Koa<S, C>,
   auth: M,
   options?: GuardUpgradeOptions,
-): UpgradeGuard<PrincipalOf<M>>
+): UpgradeGuard<PrincipalOf<M>, ObjectsOf<M>>
 export function guardUpgrade(app: Koa, auth: unknown, options: GuardUpgradeOptions = {}): UpgradeGuard<unknown> {
   checkApp(caller, app)
   const decide = deciding(stillSignedIn(guarding(caller, auth)), ['upgrade'], ({ request }) =>
     namesHost(request) ? undefined : 400,
   )
   const { own, route } = resolveOptions('guardUpgrade(app, a, options)', options)
-  return async (request, socket, head) => {
+  return async (request, socket, head, parameters) => {
     checkUpgrade(request, socket, head)
     // Node may have dropped this field (A-24), but it still is an upgrade, and not safe
     request.headers.upgrade ??= ''
@@ -266,12 +271,12 @@ export function guardUpgrade(app: Koa, auth: unknown, options: GuardUpgradeOptio
     }
     const admit = (ctx: Context): Promise<unknown> => {
       if (route !== undefined) ctx['routerPath'] = route
-      const guarded: Request & { readonly auth?: unknown } = ctx.request
+      const guarded: Request & { readonly auth?: unknown; readonly objects?: Objects } = ctx.request
       const enter = (): Promise<void> => {
         admitted = admission(guarded, socket, response)
         return Promise.resolve()
       }
-      return decide(ctx, exchangeOf(ctx), enter, false)
+      return decide(ctx, exchangeOf(ctx), enter, false, parameters === undefined ? undefined : ownStrings(parameters))
     }
     const stop = hearSignOuts(request, socket)
     const serve = servedBy(app, [finish, readPlainSession], [...own, admit])
@@ -281,6 +286,10 @@ export function guardUpgrade(app: Koa, auth: unknown, options: GuardUpgradeOptio
     return admitted
   }
 }
+
+// Nothing that is inherited, and no array of a parser of queries
+const ownStrings = (parameters: PathParameters): PathParameters =>
+  bare(Object.fromEntries(Object.entries(parameters).filter(([, value]) => typeof value === 'string')))
 
 declareFactory('guardUpgrade', guardUpgrade)
 
