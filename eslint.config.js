@@ -25,6 +25,7 @@ export default tseslint.config(
   {
     languageOptions: { parserOptions: { projectService: { allowDefaultProject: ['eslint.config.js'] } } },
     rules: {
+      'object-shorthand': ['error', 'properties'],
       '@typescript-eslint/no-explicit-any': 'error',
       '@typescript-eslint/consistent-type-imports': ['error', { fixStyle: 'inline-type-imports' }],
       // markers and empty interfaces that give a union member its name

@@ -238,8 +238,7 @@ const application = (addition: () => Addition): Application => {
     return cached.inner
   }
   const rememberError = (visit: ApplicationRun, error: unknown, isFromOtherApplication: boolean): void => {
-    if (visit.seen === undefined || visit.seen.error !== error)
-      visit.seen = { error, isFromOtherApplication: isFromOtherApplication }
+    if (visit.seen === undefined || visit.seen.error !== error) visit.seen = { error, isFromOtherApplication }
   }
 
   const begin = (ctx: Context, next: Next): Promise<unknown> => {

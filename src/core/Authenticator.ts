@@ -240,7 +240,7 @@ const withNode = <P>({ description, decide }: Halves<P>, own: Node): Authenticat
   })
 }
 
-// Called by a function that a guard asks: what lets in last there is what that guard accepts
+// A hook may call authenticators itself. The guard then takes the principal of the last one that accepted
 const decideApart = <P>(decide: Decide<P>, attempt: Attempt): Evaluation<P> =>
   andThen(decide(attempt), (result) => {
     const guards = knownExchange(attempt.request.ctx)?.attempt

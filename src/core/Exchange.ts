@@ -31,7 +31,7 @@ export interface Attempt {
   accepted: Accepted | undefined
   /** @internal What was accepted before a function was asked that may call authenticators itself. */
   acceptedAhead: Accepted | undefined
-  /** @internal The principal that an authenticator let in last that such a function called. */
+  /** @internal The principal of the last authenticator that such a function called. */
   letIn: unknown
   /** @internal What `owned` has found, by name. A part of the tree that goes on without it restores what was there. */
   objects: Objects | undefined

@@ -1,6 +1,4 @@
-/**
- * One change of an API key. The record contains no part of the key or of its digest.
- */
+/** The records of events, and the channels that they are published on. None contains a credential. */
 import { createHash } from 'node:crypto'
 import { channel, type Channel } from 'node:diagnostics_channel'
 import type { AuthError, Why } from './AuthError.js'

@@ -101,12 +101,6 @@ const isSame = (one: unknown, other: unknown): boolean => {
   }
 }
 
-/**
- * Remembers which guesses are over their limit. Otherwise `remembered` would be a way around the limit: it would
- * compare each guess with a verification that passed, and no limiter would count it.
- *
- * It refuses nothing. It says when the limiter must be asked first. An entry lives as long as its refusal.
- */
 const SIZE = 10_000
 
 /** Keys of refused guesses. */
@@ -118,7 +112,12 @@ interface RefusedGuesses {
   readonly isEmpty: () => boolean
 }
 
-/** An empty collection. */
+/**
+ * Remembers which guesses are over their limit. Otherwise `remembered` would be a way around the limit: it would
+ * compare each guess with a verification that passed, and no limiter would count it.
+ *
+ * It refuses nothing. It says when the limiter must be asked first. An entry lives as long as its refusal.
+ */
 export const refusedGuesses = (): RefusedGuesses => {
   // by the monotonic clock alone: a system clock that is set forward ends no refusal
   const until = memory<number>({ size: SIZE, maxAge: Infinity, dropsFirst: 'oldest' })

@@ -97,7 +97,7 @@ interface Dpop {
   readonly words: string
 }
 
-/** Makes it of the options. Throws a TypeError for options that cannot work. `clockTolerance` is in seconds, as claims are. */
+/** Makes the check of proofs. Throws a TypeError for options that cannot work. `clockTolerance` is in seconds, as claims are. */
 export const dpopOf = (given: DpopOptions, clockTolerance: number): Dpop => {
   const options = checkOptions('httpJwt({ bound: { dpop: { ... } } })', given, checks)
   const { spent, maxAge = MAX_AGE } = options

@@ -1,7 +1,8 @@
 /**
- * `Authorization: Bearer <token>` (RFC 6750). The hook gets the token, and decides. `koa-with-auth/jwt` verifies JWTs.
+ * The schemes of the Authorization field: `httpBearer` (RFC 6750) and `httpBasicAuth` (RFC 7617). Their hooks decide;
+ * `koa-with-auth/jwt` verifies JWTs.
  *
- * The token is read only from the Authorization header, not from a form or the query (RFC 9700 §4.3.2).
+ * A token is read only from the Authorization header, not from a form or the query (RFC 9700 §4.3.2).
  */
 import { types } from 'node:util'
 import type { Request } from 'koa'

@@ -147,7 +147,7 @@ const cookieScheme: Omit<ApiKeyScheme, 'name'> = {
 
 /** Makes a kind. The options are checked. */
 const sessionKind = (
-  { name: factory, demands: right, holds: holds }: SessionRight,
+  { name: factory, demands: right, holds }: SessionRight,
   users: Users,
   options: SessionKindOptions & RefuseOptions,
 ): Authenticator<unknown> => {

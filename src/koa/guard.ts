@@ -52,7 +52,7 @@ const headersMayBeTruncated = ({ req }: Context): boolean => {
 }
 
 /**
- * Where a guard can be, for messages. A guard may be once in an operation, after the path, before a handler. Everywhere
+ * Where a guard can be, for messages: at most one guard per operation, between the path and the handler. Everywhere
  * else it is refused. If possible, it throws when it is written. Otherwise each request is a 500, and its error names
  * the fix. A guard that runs in the wrong place never lets a request through.
  */

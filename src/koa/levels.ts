@@ -163,7 +163,7 @@ const within = (plan: Plan, application: Application | undefined): Plan =>
     ? plan
     : planned({ ...plan, applications: [application, ...plan.applications] })
 
-/** The plan of an operation below one more level. The same plan, if what is inside of that level decides. */
+/** The plan with this level put outside of the decisions that it has. */
 const underLevel = (level: Decision, plan: Plan): Plan => {
   const together = joined(level.guard, plan.guard)
   if (together === plan.guard) return plan
@@ -177,7 +177,7 @@ const without = (level: Level, plan: Plan): Plan => {
   const { own, ahead, after: after } = plan
   const guard = effectiveOf(levels, own)
   // a plan without a guard has nothing ahead of it
-  const functions = guard === undefined ? { ahead: [], after: [...ahead, ...after] } : { ahead, after: after }
+  const functions = guard === undefined ? { ahead: [], after: [...ahead, ...after] } : { ahead, after }
   return planned({ ...plan, ...functions, levels, guard })
 }
 

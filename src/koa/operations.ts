@@ -81,7 +81,7 @@ export const operationsIn = <L extends ReadLayer>(routed: RoutedLayer<L>): Reado
 
 const readLayer = <L extends ReadLayer>(layer: L, index: number): RoutedLayer<L> => {
   const plan = planOf(layer)
-  const { guard, after: after } = plan
+  const { guard, after } = plan
   const ahead = plan.guard === undefined ? [] : plan.ahead.filter((f) => noteOf(f) === undefined)
   return {
     layer,

@@ -85,7 +85,7 @@ export const planned = ({ applications, ahead, own, levels, guard, after: after,
   own,
   levels,
   guard,
-  after: after,
+  after,
   traced,
   functions: functionsIn(applications, ahead, guard, after),
 })

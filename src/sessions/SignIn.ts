@@ -331,7 +331,7 @@ export interface LogInOptions {
   readonly absolute?: number | undefined
 }
 
-/** The same, as this package gives it. */
+/** What `koa-with-auth/sign-in` passes on top. */
 export interface OwnLogInOptions extends LogInOptions {
   /** The mark that the user must have. Another one is a 400 `unknown`: the sessions were ended after the first factor. */
   readonly mark?: string | undefined

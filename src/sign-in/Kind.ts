@@ -63,7 +63,7 @@ export interface Begun<Kept, B extends object | null = object | null> {
 export interface Answered<Answer> {
   readonly handle: string
   readonly answer: Answer
-  /** What a handle is that cannot be opened in this browser. Default `unknown`; only for what is known to be genuine. */
+  /** The reason given when the handle is genuine but belongs to another browser. Default `unknown`. */
   readonly elsewhere?: UnfinishedReason | undefined
 }
 
