@@ -4,6 +4,7 @@ import { LibsqlError } from '@libsql/client'
 import { STATUS_CODES } from 'node:http'
 import type { Context, Middleware, Request } from 'koa'
 import { defaultErrorMapper, UnavailableError, type AuthError, type AuthResponse } from 'koa-with-auth'
+import type { Page } from 'koa-with-auth/sessions'
 import { localPath } from 'koa-with-auth/sign-in'
 import { codePage, messagePage, pageFields } from './pages.js'
 
@@ -11,7 +12,7 @@ import { codePage, messagePage, pageFields } from './pages.js'
 export const isNavigation = (request: Request): boolean =>
   request.get('Accept') !== '' && request.accepts('json', 'html') === 'html'
 
-const pages: Readonly<Record<string, string>> = {
+const sentences: Readonly<Record<string, string>> = {
   anotherBrowser:
     'This is not the browser that asked for the mail. Type the code of the mail there, where you began to sign in.',
   forged: 'Another site sent this request, so nothing was done.',
@@ -24,12 +25,12 @@ const answerOf = (request: Request, status: number, reason: string, more: AuthRe
     const title = STATUS_CODES[status] ?? 'Error'
     return { ...more, status, body: Object.assign({ type: 'about:blank', title, status }, more.body, { reason }) }
   }
-  const page = pages[status >= 500 && status !== 503 ? 'error' : reason]
+  const page = sentences[status >= 500 && status !== 503 ? 'error' : reason]
   if (page === undefined && status < 500) return { status: 303, headers: { Location: `/sign-in?failed=${reason}` } }
   return {
     status,
     headers: { ...more.headers, ...pageFields, 'Content-Type': 'text/html; charset=utf-8' },
-    body: messagePage(page ?? pages['unavailable'] ?? ''),
+    body: messagePage(page ?? sentences['unavailable'] ?? ''),
   }
 }
 
@@ -50,9 +51,6 @@ const write = (ctx: Context, { status, headers = {}, body }: AuthResponse): void
 /** Answers a failure of the shop. */
 export const refuse = (ctx: Context, status: number, reason: string): void =>
   write(ctx, answerOf(ctx.request, status, reason, { status }))
-
-/** Answers a failure of the library. */
-export const refuseBy = (ctx: Context, error: AuthError): void => write(ctx, errorMapper(error, ctx.request))
 
 /** Answers a success: 204; a navigation is led to a path. */
 export const done = (ctx: Context, path: unknown = '/'): void => {
@@ -96,6 +94,16 @@ export const asksAgain = (ctx: Context, failed: string): boolean => {
   if (failed === 'wrong') page(ctx, codePage(handle, kind === 'factor', failed))
   else ctx.cookies.set(codeCookie(ctx), null, { secure: ctx.secure, signed: false })
   return failed === 'wrong'
+}
+
+/** The pages of signing in: `sessions(app, { pages })`. What it leaves out, such as the page of a link, is the library's. */
+export const pages = ({ kind, step, handle, fields, failure }: Page, ctx: Context): undefined => {
+  const status = failure?.reason === 'unavailable' ? 503 : 403
+  if (failure !== undefined) return void write(ctx, answerOf(ctx.request, status, failure.reason, { status }))
+  if (step !== 'answer' || fields.some(({ name }) => name === 'key')) return undefined
+  if (handle !== undefined) askForCode(ctx, handle, kind === 'code')
+  else done(ctx, kind === 'verify' ? '/?done=verify' : '/sign-in?done=reset')
+  return undefined
 }
 
 /** After a ceremony: 204 where only the path that follows is answered, and a page that asks for a code. */

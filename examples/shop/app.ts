@@ -8,7 +8,7 @@ import { sessions } from 'koa-with-auth/sessions'
 import { localPath } from 'koa-with-auth/sign-in'
 import type { PasskeyStore } from 'koa-with-auth/sign-in/passkeys'
 import { accountRoutes, basketOf } from './account.js'
-import { asksAgain, errorMapper, failures, fromHere, page, refuseBody } from './answers.js'
+import { asksAgain, errorMapper, failures, fromHere, page, pages, refuseBody } from './answers.js'
 import { factorRoutes } from './factors.js'
 import { assetOf, homePage, signInPage } from './pages.js'
 import { passkeyRoutes } from './passkeys.js'
@@ -110,6 +110,7 @@ export const shopApp = ({ passkeyStore, provider, ...parts }: ShopOptions): Koa 
     store,
     origin,
     list: true,
+    pages,
     ...(isHttps && { https: true }),
   })
   const shop = shopOf(app, parts, signing)

@@ -1,6 +1,7 @@
 // Second factors, fresh proofs, and the operations that ask for them.
 import type { Context } from 'koa'
 import { operation, withAuth } from 'koa-with-auth'
+import { SignInRefused } from 'koa-with-auth/sessions'
 import { done, fieldsOf, isNavigation, page, refuse } from './answers.js'
 import { enrolPage, recoveryPage } from './pages.js'
 import type { Routes, Shop } from './shop.js'
@@ -13,12 +14,9 @@ const show = (ctx: Context, codes: ReadonlyArray<string>): void => {
 }
 
 // A refusal leads a navigation to the sign-in page; here it is the same page again
-const askAgain = (ctx: Context): void => {
-  if (ctx.status !== 303) return
-  const [, query] = String(ctx.response.get('Location')).split('?')
-  ctx.remove('Location')
-  ctx.status = 200
-  page(ctx, enrolPage(undefined, new URLSearchParams(query).get('failed') ?? ''))
+const askAgain = (ctx: Context) => (error: unknown) => {
+  if (!(error instanceof SignInRefused) || !isNavigation(ctx.request)) throw error
+  page(ctx, enrolPage(undefined, error.failure.reason ?? error.failure._tag))
 }
 
 /** Adds the routes. */
@@ -44,9 +42,8 @@ export const factorRoutes = (api: Routes, shop: Shop): void => {
       const set = recovery.make(username)
       // another code may have made it active meanwhile
       return (await accounts.activate(username, sealed, set.digests)) ? set : undefined
-    })
-    if (made === undefined) askAgain(ctx)
-    else show(ctx, made.codes)
+    }).catch(askAgain(ctx))
+    if (made !== undefined) show(ctx, made.codes)
   })
   api.post('/factors/recovery', of('New recovery codes'), fresh, async (ctx) => {
     const { username, hasFactor } = ctx.request.auth
@@ -70,7 +67,7 @@ export const factorRoutes = (api: Routes, shop: Shop): void => {
     const { username } = ctx.request.auth
     const { password } = fieldsOf(ctx)
     if (typeof password !== 'string') return refuse(ctx, 400, 'malformed')
-    if ((await guess(ctx, username, () => accounts.withPassword(username, password))) === undefined) return
+    await guess(ctx, username, () => accounts.withPassword(username, password))
     await addProof(ctx, { method: 'password' })
     done(ctx, '/?done=proved')
   })

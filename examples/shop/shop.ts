@@ -2,9 +2,8 @@
 import type Koa from 'koa'
 import { withAuth, type ApiApp, type Limiters } from 'koa-with-auth'
 import type { Sessions, SessionStore } from 'koa-with-auth/sessions'
-import { codes, recoveryCodes, totp } from 'koa-with-auth/sign-in'
+import { codes, guessing, recoveryCodes, totp } from 'koa-with-auth/sign-in'
 import type { Account, Accounts } from './accounts.js'
-import { guessing } from './limits.js'
 import type { Mailer } from './mail.js'
 import type { Settings } from './settings.js'
 

@@ -35,8 +35,9 @@ export const signInRoutes = (api: Routes, shop: Shop): void => {
     settled(async (ctx) => {
       const { username, password, returnTo } = fieldsOf(ctx)
       if (typeof username !== 'string' || typeof password !== 'string') return refuse(ctx, 400, 'malformed')
+      // no account has a longer name
+      if (username.length > 320) return refuse(ctx, 403, 'wrong')
       const known = await guess(ctx, username, () => accounts.withPassword(username, password))
-      if (known === undefined) return
       const { account, isStill } = known
       const proof = { method: 'password' }
       const half = account.hasFactor ? await secondly(ctx, code, { user: account, proof }) : undefined
