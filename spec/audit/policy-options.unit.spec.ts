@@ -134,6 +134,7 @@ const kinds: Readonly<Record<string, Kind>> = {
       limiter: [{ limiter: limiter(5) }, { limiter: limiter(50) }],
       keys: [{}, { keys: function byAddress() { return {} } }], // prettier-ignore
       onStoreError: [{}, { onStoreError: 'unthrottled' }],
+      networkPrefix: [{}, { networkPrefix: 56 }],
     },
   },
   'root.apiKeyCookie': {

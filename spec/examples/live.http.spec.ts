@@ -90,7 +90,7 @@ describe('live messages', () => {
     meanwhile.push(() => anna.copy().post('/logout'))
     const ended = await listening(port, { Cookie: anna.header() })
     meanwhile.push(() => sam.copy().post('/logout'))
-    expect(await connecting(port, { Cookie: sam.header() }).ended).toBe('refused 401')
+    expect(await connecting(port, { Cookie: sam.header() }).ended).toBe('4401 signed out')
     await ended.ended
     await expect.poll(opened).toBe(0)
     expect((await listening(port, { Cookie: anna.header() })).status).toBe(401)

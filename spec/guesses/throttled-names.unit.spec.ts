@@ -187,6 +187,21 @@ describe('one network of IPv6 addresses', () => {
     expect(await tagOf(a, from('192.0.2.1', [basicOf('anna', 'right')]))).toBe('passed')
     expect(await tagOf(a, from('2001:db8:1:1::1', [basicOf('maria', 'right')]))).toBe('passed')
   })
+
+  it('has the length that the application gives it', async () => {
+    const { a, reached } = passwords({ limiter: limiters(), networkPrefix: 56 })
+    await flood(a, (at) => `2001:db8:1:${(0xab00 + at).toString(16)}::1`)
+    expect(reached).toHaveLength(49)
+    await flood(a, (at) => `2001:db8:1:${(0xcd00 + at).toString(16)}::1`)
+    expect(reached).toHaveLength(98)
+  })
+
+  it.each([15, 65, 48.5, '48', NaN])('networkPrefix: %s is a TypeError', (networkPrefix) => {
+    // Safe: the types refuse some of them
+    expect(() => throttled({ limiter: memory(1), networkPrefix: networkPrefix as number })).toThrow(
+      /^throttled\(\{ networkPrefix \}\) must be the length of an IPv6 prefix/,
+    )
+  })
 })
 
 describe('what another site makes a browser send', () => {

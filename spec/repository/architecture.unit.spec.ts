@@ -41,7 +41,7 @@ describe('imports of the sources', () => {
     { folder: 'passwords', allowed: ['passwords', 'core'] },
     { folder: 'jwt', allowed: ['jwt', 'core', 'kinds', 'mcp'] },
     { folder: 'mcp', allowed: ['mcp', 'core', 'koa', 'jwt'] },
-    { folder: 'redis', allowed: ['keys', 'sessions', 'sign-in'] },
+    { folder: 'redis', allowed: ['keys', 'sessions', 'sign-in', 'stores'] },
     { folder: 'sqlite', allowed: ['keys', 'sessions', 'sign-in'] },
     { folder: 'audit', allowed: ['audit', 'core', 'koa'] },
     { folder: 'command', allowed: ['command', 'audit', 'koa', 'openapi'] },

@@ -25,7 +25,8 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type * as RTE from 'fp-ts/lib/ReaderTaskEither.js'
 import type { Request } from 'koa'
-import { PrincipalSource, withAccepted, type EndSource } from './ends.js'
+import { askingFunction, noteExpiry } from './accepted.js'
+import { withAccepted } from './ends.js'
 import { newAttempt, knownExchange, settingsOf, showObjects, type Attempt } from './Exchange.js'
 import * as AuthErrors from './AuthError.js'
 import { absent, forged as forgedError, invalid as invalidError, type AuthError } from './AuthError.js'
@@ -252,41 +253,6 @@ const decideApart = <P>(decide: Decide<P>, attempt: Attempt): Evaluation<P> =>
     guards.letIn = result.right
     return result
   })
-
-// A function may call an authenticator, and let somebody else in
-const askingFunction =
-  (decide: Decide): Decide =>
-  (attempt) => {
-    const { accepted } = attempt
-    attempt.acceptedAhead = accepted
-    return andThen(decide(attempt), (result) => {
-      if (E.isRight(result) && attempt.letIn !== result.right) {
-        attempt.accepted = accepted
-        noteExpiry(attempt, result.right)
-      }
-      return result
-    })
-  }
-
-// A principal that says when it expires ends then
-const noteExpiry = (attempt: Attempt, principal: unknown): void => {
-  if (typeof principal !== 'object' || principal === null || !('expiresAt' in principal)) return
-  attempt.accepted = withAccepted(attempt.accepted, new PrincipalSource(principal))
-}
-
-/** @internal Decides as `decide` does, and notes what can end of what let in. */
-export const noting =
-  (decide: Decide, source: (request: Request) => EndSource): Decide =>
-  (attempt) => {
-    const { request, isRecovered } = attempt
-    return andThen(decide(attempt), (result) => {
-      // after a time limit, `recoverUnavailable` may have decided without it
-      if (E.isRight(result) && attempt.isRecovered === isRecovered) {
-        attempt.accepted = withAccepted(attempt.accepted, source(request))
-      }
-      return result
-    })
-  }
 
 /** @internal The node of the tree that an authenticator is; `undefined` for another function. */
 export const nodeOf = (self: object): Node | undefined =>

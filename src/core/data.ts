@@ -51,21 +51,8 @@ export const ownOrGetter = (object: object, name: string): unknown => {
   return undefined
 }
 
-/** The `code` of each error of this package, by which a program can tell it apart. There are no others. */
-export type ErrorCode =
-  | 'ERR_AUTH_ENDED'
-  | 'ERR_AUTH_UNAVAILABLE'
-  | 'ERR_BODY_WAS_READ'
-  | 'ERR_GUARD_MISPLACED'
-  | 'ERR_GUARD_REPLACED'
-  | 'ERR_INSECURE_REQUEST'
-  | 'ERR_LAW_VIOLATIONS'
-  | 'ERR_NO_LIVE_KEY'
-  | 'ERR_NOT_SEALED'
-  | 'ERR_SIGN_IN_REFUSED'
-
-/** An error with a code. */
-export const withCode = <E extends Error>(error: E, code: ErrorCode): E => Object.assign(error, { code })
+/** An error with a code, by which a program can tell it apart. The codes are part of the public interface. */
+export const withCode = <E extends Error>(error: E, code: `ERR_${string}`): E => Object.assign(error, { code })
 
 /**
  * An error for a process warning. In production without its message, which can contain what the error is about: an address, a

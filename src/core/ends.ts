@@ -99,8 +99,8 @@ export class End {
     return undefined
   }
 
-  /** Looks the credential up: when it ends now, or why it has ended. Rejects in an outage. `isTold`: not at its time. */
-  ask?(isTold: boolean): Promise<EndCause | number>
+  /** Looks the credential up: when it ends now, or why it has ended. Rejects in an outage. `isHint`: not at its time. */
+  ask?(isHint: boolean): Promise<EndCause | number>
 }
 
 /** The longest time between two looks at the clocks, in milliseconds. */
@@ -112,7 +112,7 @@ const DRIFT = 50
 /** How many credentials are looked up at the same time, when something was missed. */
 const PARALLEL = 16
 
-/** Ends that were noted while the two clocks stood alike: a heap, the earliest first. */
+/** Ends that were noted while the two clocks were as far apart: a heap, the earliest first. */
 class Heap {
   readonly offset: number
   readonly #ends: End[] = []
@@ -269,7 +269,7 @@ class Ends {
     controller?.abort(new AuthEnded(cause))
   }
 
-  async #ask(end: End, isTold: boolean): Promise<void> {
+  async #ask(end: End, isHint: boolean): Promise<void> {
     if (end.ask === undefined || end.controller === undefined) return
     if (end.state === ASKING || end.state === ASKING_AGAIN) {
       // what is under way may have been read before the change
@@ -277,7 +277,7 @@ class Ends {
       return
     }
     end.state = ASKING
-    const found = await end.ask(isTold).catch(() => undefined)
+    const found = await end.ask(isHint).catch(() => undefined)
     // Safe: what came meanwhile changes it
     const isAskedAgain = (end.state as number) === ASKING_AGAIN
     end.state = RESTING
@@ -286,7 +286,7 @@ class Ends {
     if (typeof found === 'string') return this.#abort(end, found)
     if (found === undefined) {
       // a message is no proof. But at its own time, an end that cannot be looked up has come
-      if (!isTold) return this.#abort(end, end.cause)
+      if (!isHint) return this.#abort(end, end.cause)
       end.state = TRYING_AGAIN
       return this.#moved(end, Math.min(end.at, Date.now() + TICK))
     }
@@ -317,10 +317,10 @@ class Ends {
   }
 
   #due(end: End): void {
-    const isTold = end.state === TRYING_AGAIN
-    if (isTold) end.state = RESTING
+    const isHint = end.state === TRYING_AGAIN
+    if (isHint) end.state = RESTING
     if (end.ask === undefined) this.#abort(end, end.cause)
-    else void this.#ask(end, isTold)
+    else void this.#ask(end, isHint)
   }
 
   #schedule(): void {

@@ -3,8 +3,9 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Request } from 'koa'
+import { noting } from '../core/accepted.js'
 import { because, forged, invalid, type AuthError } from '../core/AuthError.js'
-import { authenticator, decideOf, make, noting, readerOf, type Authenticator } from '../core/Authenticator.js'
+import { authenticator, decideOf, make, readerOf, type Authenticator } from '../core/Authenticator.js'
 import { bareToken, tokenOf as tokenAfter } from '../core/Credentials.js'
 import {
   documentation,

@@ -42,7 +42,7 @@ export interface CachedToken {
 export interface ValidToken {
   readonly payload: string
   readonly claims: object
-  /** Under which name its end is told before its time. */
+  /** Under which name it can end before its time. */
   readonly name?: string
 }
 

@@ -195,10 +195,7 @@ export interface ApiKeysOptions<O> {
   readonly adopted?: RegExp | undefined
   /** The shortest time between two writes of the last use of a key; `false`: it is never written. Default 60 seconds. */
   readonly touch?: number | false | undefined
-  /**
-   * Tells other processes that a key was revoked or rotated, so that what it has open ends there at once, see `Signals`. Default: it
-   * ends only here.
-   */
+  /** Sends ends of keys to other processes, see `Signals`. Default: what a key has open ends at once only here. */
   readonly signals?: Signals | undefined
   /** The time limit of the store. Beyond it, the store counts as unavailable. Default 2 seconds. */
   readonly timeout?: number | undefined

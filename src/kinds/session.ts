@@ -17,8 +17,9 @@ import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as t from 'io-ts'
 import type { Context, Request } from 'koa'
+import { noting } from '../core/accepted.js'
 import * as AuthErrors from '../core/AuthError.js'
-import { authenticator, decideOf, make, noting, readerOf, type Authenticator } from '../core/Authenticator.js'
+import { authenticator, decideOf, make, readerOf, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import {
   constantFailure,

@@ -141,3 +141,22 @@ export const publicOrigin: Check = (where, value) => {
   if (value === serialized && /^https?:/.test(String(value))) return
   throw new TypeError(`${where} must be the public origin of the application, such as "https://shop.example"`)
 }
+
+/** koa-session and its cookies read these even if they are not given: then from a polluted prototype (D-S12). */
+export const unpolluted = {
+  externalKey: undefined,
+  ContextStore: undefined,
+  valid: undefined,
+  beforeSave: undefined,
+  prefix: undefined,
+  rolling: false,
+  renew: false,
+  path: '/',
+  overwrite: true,
+}
+
+const insecure =
+  'sessions(app, { https: false }): the cookie is never Secure, so it can travel unencrypted; leave https out where browsers use https'
+
+/** Warns of `https: false`. */
+export const warnOfHttp = (): void => process.emitWarning(insecure, 'SessionWarning')

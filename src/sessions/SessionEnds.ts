@@ -1,7 +1,7 @@
 /**
  * The ends of sign-ins, for what is still running.
  *
- * Here an end is known by the session's id. Another process is told only that something of a user has changed, and asks the store about
+ * Here an end is known by the session's id. Another process only gets to know that something of a user has changed, and asks the store about
  * each of the user's ends. A session that got a new id leaves a lead to it under the old one, so no renewal ends anything.
  */
 import { ownField, ownFields } from '../core/data.js'
@@ -59,8 +59,8 @@ class SessionEnd extends End {
     return this.looking.isOver(this) ? 'signed out' : undefined
   }
 
-  override ask(isTold: boolean): Promise<EndCause | number> {
-    return this.looking.look(this, isTold ? 'signed out' : 'idle')
+  override ask(isHint: boolean): Promise<EndCause | number> {
+    return this.looking.look(this, isHint ? 'signed out' : 'idle')
   }
 }
 

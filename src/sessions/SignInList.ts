@@ -19,8 +19,8 @@ export interface SignInList {
   readonly isLive: (signIn: SignIn, session?: string) => Promise<boolean>
   /** Ends a sign-in that its own request ends; `false` if the user has none with this id. */
   readonly end: (user: string, id: string) => Promise<boolean>
-  /** Ends a sign-in from elsewhere, and tells what it has open. */
-  readonly endTold: (user: string, id: string) => Promise<boolean>
+  /** Ends a sign-in from elsewhere, with what it has open. */
+  readonly endElsewhere: (user: string, id: string) => Promise<boolean>
   /** Ends the sign-ins with a proof of this session at a provider: those of a user, or, if the user is unknown, of any. */
   readonly endAt: (user: string | undefined, issuer: string, sid: string) => Promise<void>
   /** The sessions of a user; the newest sign-in first. */
@@ -105,7 +105,11 @@ export const signInList = ({ name, store, idle, longest, ended }: ListOptions): 
     // Safe: only `enlistAt` writes them
     return (await listed(setAt(sid))).map((entry) => JSON.parse(entry) as [string, string])
   }
-  const endTold = async (user: string, id: string, isMeant = (_entry: Entry): boolean => true): Promise<boolean> => {
+  const endElsewhere = async (
+    user: string,
+    id: string,
+    isMeant = (_entry: Entry): boolean => true,
+  ): Promise<boolean> => {
     const key = listKey(user, id)
     const entry = entryIn(await store.read(key))
     if (entry === undefined || !isMeant(entry)) return false
@@ -145,11 +149,11 @@ export const signInList = ({ name, store, idle, longest, ended }: ListOptions): 
       await store.end(key, longest)
       return true
     },
-    endTold: (user, id) => endTold(user, id),
+    endElsewhere: (user, id) => endElsewhere(user, id),
     endAt: async (user, issuer, sid) => {
       const wanted = sidDigest(issuer, sid)
       for (const [owner, id] of await signInsAt(user, wanted)) {
-        await endTold(owner, id, ({ sids }) => sids?.includes(wanted) === true)
+        await endElsewhere(owner, id, ({ sids }) => sids?.includes(wanted) === true)
       }
     },
     of: async (user, current) => {

@@ -46,6 +46,8 @@ import {
   domainName,
   lockAge,
   publicOrigin,
+  unpolluted,
+  warnOfHttp,
   sessionCookieOf,
   type SessionCookie,
 } from './SessionCookie.js'
@@ -119,7 +121,7 @@ export interface SessionsOptions<R> extends RightsOptions<PrincipalFromAnswer<R>
    * label, because user agent and address are personal data. Default `false`.
    */
   readonly list?: boolean | { readonly label: (request: Request) => string | undefined } | undefined
-  /** Tells other processes of sign-outs, so that what a session has open ends there at once, too (`endOf`). Default: only here. */
+  /** Sends sign-outs to other processes, so that what a session has open ends there at once, too (`endOf`). Default: only here. */
   readonly signals?: Signals | undefined
   /**
    * Makes the pages of `koa-with-auth/sign-in`, for browsers that ask for one. It is called with a page as data, and returns the HTML,
@@ -209,7 +211,7 @@ const resolveOptions = <R>(app: Koa, options: SessionsOptions<R>): ResolvedOptio
   if (strength === 'weak') throw new TypeError(`sessions(app): ${keysFix}`)
   if (strength === 'older short') warnOfShortKey(app)
   const store = given.store ?? defaultStore(isProduction)
-  if (https === false) process.emitWarning(insecure, 'SessionWarning')
+  if (https === false) warnOfHttp()
   return {
     loadUser,
     identify,
@@ -233,22 +235,6 @@ const resolveOptions = <R>(app: Koa, options: SessionsOptions<R>): ResolvedOptio
     pages: given.pages,
     texts: { ...given.texts },
   }
-}
-
-const insecure =
-  'sessions(app, { https: false }): the cookie is never Secure, so it can travel unencrypted; leave https out where browsers use https'
-
-/** koa-session and its cookies read these even if they are not given: then from a polluted prototype (D-S12). */
-const unpolluted = {
-  externalKey: undefined,
-  ContextStore: undefined,
-  valid: undefined,
-  beforeSave: undefined,
-  prefix: undefined,
-  rolling: false,
-  renew: false,
-  path: '/',
-  overwrite: true,
 }
 
 // Anonymous callers can sign in, so there is no challenge

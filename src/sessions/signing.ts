@@ -235,7 +235,7 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
       throw new TypeError('endSession(id, which): the identifier of the user, and the id of a listed session')
     }
     forgetFinished(owner.host, id)
-    return list.endTold(id, which).catch((error: unknown) => {
+    return list.endElsewhere(id, which).catch((error: unknown) => {
       throw unavailable(error)
     })
   },

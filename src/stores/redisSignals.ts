@@ -9,8 +9,9 @@ export interface RedisPublisher {
 
 /** What listens: a second client, because Redis allows no other commands on a connection that listens. */
 export interface RedisSubscriber {
-  subscribe(channel: string, listener?: (message: string) => void): Promise<unknown>
-  on(event: string, listener: (...args: never[]) => void): unknown
+  /** Its parameters differ between the clients. */
+  readonly subscribe: (...args: never[]) => Promise<unknown>
+  readonly on: (...args: never[]) => unknown
 }
 
 /** The clients. */
@@ -22,19 +23,24 @@ export interface RedisSignalsOptions {
   readonly channel?: string | undefined
 }
 
+interface Subscriber {
+  readonly subscribe: (channel: string, listener?: (message: string) => void) => Promise<unknown>
+  readonly on: (event: string, listener: (...args: string[]) => void) => unknown
+}
+
 const checks = {
   publisher: withMethods(['publish'], 'pass a client of redis or ioredis'),
   subscriber: withMethods(['subscribe', 'on'], 'pass a second client, such as client.duplicate()'),
   channel: maybe(nonEmpty),
 }
 
-// When a connection is there again: of one server, and of a cluster by ioredis and by redis
-const BACK = ['ready', '+subscriber', 'node-ready']
+// When a connection is there again: of one server, and of a cluster by redis
+const BACK = ['ready', 'node-ready']
 
 /**
  * Signals for `sessions(app, { signals })` and `apiKeys({ signals })`, which may share them, over one channel of Redis. The clients must
  * be connected, and connect again by themselves. When the subscriber comes back, every open end is looked up, because it may have
- * missed messages. Throws a TypeError for clients that cannot work.
+ * missed messages. A `Cluster` of ioredis does not say that it is back: what was missed ends at its own time. Throws a TypeError for clients that cannot work.
  *
  * @example
  * import { redisSignals, type RedisPublisher, type RedisSubscriber } from 'koa-with-auth/redis'
@@ -44,7 +50,9 @@ const BACK = ['ready', '+subscriber', 'node-ready']
  * const signals = () => redisSignals({ publisher, subscriber })
  */
 export const redisSignals = (options: RedisSignalsOptions): Signals => {
-  const { publisher, subscriber, channel = 'koa-with-auth:ends' } = checkOptions('redisSignals', options, checks)
+  const { publisher, subscriber: given, channel = 'koa-with-auth:ends' } = checkOptions('redisSignals', options, checks)
+  // Safe: both clients take these parameters; ioredis is called without a listener
+  const subscriber = given as object as Subscriber
   // ioredis takes no listener at `subscribe`: there it is the callback of the command
   const isOfficial = 'pSubscribe' in subscriber
   let isListening = false
@@ -64,7 +72,7 @@ export const redisSignals = (options: RedisSignalsOptions): Signals => {
       }
       if (isOfficial) await subscriber.subscribe(channel, hear)
       else {
-        subscriber.on('message', (to: string, message: string) => {
+        subscriber.on('message', (to, message) => {
           if (to === channel) hear(message)
         })
         await subscriber.subscribe(channel)

@@ -1,5 +1,5 @@
 /**
- * Tells other processes that a credential may have ended. A message is a hint: who gets it asks the store. So a message that is forged,
+ * Lets other processes know that a credential may have ended. A message is a hint: who gets it asks the store. So a message that is forged,
  * late or repeated ends nothing that is good, and one that is lost delays an end until its own time.
  */
 import { ends } from '../core/ends.js'
@@ -9,7 +9,7 @@ import { within } from './within.js'
 /**
  * Brings messages from each process of a service to all of them, such as a channel of Redis (`redisSignals` of `koa-with-auth/redis`).
  * A message is a string of digests, words and times, without a secret. If one of the functions throws or rejects, `on('store-outage')`
- * tells it, and nothing else changes.
+ * reports it, and nothing else changes.
  */
 export interface Signals {
   /** Sends a message to all processes. No request waits for it. */
@@ -31,13 +31,13 @@ const TIMEOUT = 2000
 
 const AGAIN = 5000
 
-/** Tells the other processes what may have ended, by a digest. Never throws, and nothing waits for it. */
+/** Lets the other processes know what may have ended, by a digest. Never throws, and nothing waits for it. */
 export type Tell = (name: string) => void
 
 // Two applications of a process may share their signals
 const heard = new WeakSet<Signals>()
 
-/** Listens to the signals, and returns what tells the others. */
+/** Listens to the signals, and returns what reaches the others. */
 export const connected = (signals: Signals | undefined): Tell => {
   if (signals === undefined) return () => {}
   const publishing = within('signals', TIMEOUT)

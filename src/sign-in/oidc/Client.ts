@@ -135,6 +135,8 @@ export interface Asking {
   readonly maxAge?: number | undefined
   /** Classes of authentication (`acr`), the best one first. The answer is refused if it is of none of them. */
   readonly acrValues?: ReadonlyArray<string> | undefined
+  /** The languages of the provider's pages, such as `de`. */
+  readonly uiLocales?: ReadonlyArray<string> | undefined
 }
 
 const words: Check = (where, value) => {
@@ -153,6 +155,7 @@ export const askingChecks: Checks<Asking> = {
     if (value !== 0) positive(where, value)
   }),
   acrValues: maybe(words),
+  uiLocales: maybe(words),
 }
 
 /** What an answer is checked against. It travels in the handle. */
@@ -168,6 +171,7 @@ export const questionsOf = ({
   loginHint,
   maxAge,
   acrValues,
+  uiLocales,
 }: Asking): { readonly parameters: Record<string, string>; readonly expected: Expected } => {
   const seconds = maxAge === undefined ? undefined : Math.floor(maxAge / 1000)
   return {
@@ -176,6 +180,7 @@ export const questionsOf = ({
       ...(loginHint !== undefined && { login_hint: loginHint }),
       ...(seconds !== undefined && { max_age: String(seconds) }),
       ...(acrValues !== undefined && { acr_values: acrValues.join(' ') }),
+      ...(uiLocales !== undefined && { ui_locales: uiLocales.join(' ') }),
     },
     expected: {
       ...(seconds !== undefined && { maxAge: seconds }),
@@ -199,7 +204,9 @@ const own: ReadonlySet<string> = new Set([
   'request',
   'request_uri',
   'registration',
-  ...Object.keys(questionsOf({ prompt: 'none', loginHint: 'a', maxAge: 0, acrValues: ['a'] }).parameters),
+  ...Object.keys(
+    questionsOf({ prompt: 'none', loginHint: 'a', maxAge: 0, acrValues: ['a'], uiLocales: ['a'] }).parameters,
+  ),
 ])
 
 /** Parameters of a provider's own, such as `access_type` of Google's. */
