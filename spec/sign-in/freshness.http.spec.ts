@@ -51,6 +51,19 @@ const saying = (provider: WrongProvider, said: object) => {
   provider.claims = (claims) => ({ ...claims, ...said })
 }
 
+describe('O-05 a provider whose discovery document lacks an endpoint', () => {
+  it.each(['token_endpoint', 'authorization_endpoint'])('%s is a 503 at the beginning', async (name) => {
+    const { provider, site, browser } = await start()
+    provider.metadata = { [name]: undefined }
+    const page = await browser.send(`${site.origin}/sign-in/provider`, { headers: { Accept: 'application/json' } })
+    expect([page.status, page.headers.get('retry-after'), provider.asked('/authorize')]).toEqual([
+      503,
+      expect.any(String),
+      0,
+    ])
+  })
+})
+
 describe('O-17 a sign-in at a provider', () => {
   it.each([
     ['that says nothing of the time', () => ({}), [403, 403, 200]],

@@ -302,6 +302,10 @@ const providerOf = ({ issuer, client, policy, clockTolerance }: ProviderOptions)
       throw outageOf(error)
     })
     if (metadata === undefined) throw new Outage('answered no discovery document', true)
+    // found at the beginning, not when the user comes back
+    for (const name of ['authorization_endpoint', 'token_endpoint']) {
+      if (typeof metadata[name] !== 'string') throw new Outage(`answered a discovery document without ${name}`, true)
+    }
     // OpenID Connect Discovery 1.0 §4.3. openid-client compares them as URLs, which have a slash at the end of an origin
     if (metadata['issuer'] !== issuer) {
       throw new Outage('names another issuer in its discovery document; compare them, also a slash at the end', true)
