@@ -22,7 +22,7 @@ const traces: ReadonlyArray<[patch: string, atMost: number, specs: ReadonlyArray
   [
     '3-body',
     6,
-    ['spec/openapi/problem.unit.spec.ts', 'spec/core/Settings.unit.spec.ts', 'spec/koa/respond.unit.spec.ts'],
+    ['spec/openapi/security-problem.unit.spec.ts', 'spec/core/Settings.unit.spec.ts', 'spec/koa/respond.unit.spec.ts'],
   ],
   ['4-claim', 8, ['spec/jwt/httpJwt.unit.spec.ts', 'spec/jwt/attacks.http.spec.ts']],
   ['5-method', 9, ['spec/sign-in/ceremony-spent.unit.spec.ts', 'spec/sign-in/oidc.unit.spec.ts']],
@@ -60,7 +60,7 @@ describe('a change of', () => {
     const changed = [...readFileSync(patch, 'utf8').matchAll(/^\+\+\+ b\/(src\/.+)$/gm)].map(([, file]) => file)
     expect(changed.length).toBeGreaterThan(0)
     expect(changed.length).toBeLessThanOrEqual(atMost)
-    await inCopy('git', 'apply', patch)
+    await inCopy('git', 'apply', '-C1', patch)
     try {
       await inCopy(
         process.execPath,
@@ -79,7 +79,7 @@ describe('a change of', () => {
         '--maxWorkers=1',
       )
     } finally {
-      await inCopy('git', 'apply', '-R', patch)
+      await inCopy('git', 'apply', '-C1', '-R', patch)
     }
   })
 })
