@@ -24,7 +24,7 @@ const layout = (title: string, main: string, script = ''): string => `<!doctype 
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${title} · Shop</title>
+<title>${title === 'Shop' ? title : `${title} · Shop`}</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="/shop.css">
 ${script}</head>
