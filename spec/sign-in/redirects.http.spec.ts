@@ -1,7 +1,7 @@
 /** C-01: ceremonies that leave the site and come back, as with a provider. The provider is a kind of the test. */
 import Router from '@koa/router'
 import * as E from 'fp-ts/lib/Either.js'
-import { sessionAuth, UnavailableError, withAuth } from 'koa-with-auth'
+import { authSettings, defaultErrorMapper, sessionAuth, UnavailableError, withAuth } from 'koa-with-auth'
 import { begin, finish, type Kind } from 'koa-with-auth/sign-in'
 import { describe, expect, it } from 'vitest'
 import { sessionsApp, setCookies, strongKey, type Visitor } from '../support/sites/sessionsApp.js'
@@ -58,6 +58,8 @@ const site = async (store: (() => SessionStore) | undefined, keys: string[] = [s
     keys,
     origin: 'https://shop.example',
     below: (app) => {
+      // failures as data, also for browsers
+      app.use(authSettings({ errorMapper: defaultErrorMapper }))
       const router = new Router()
       const userOf = (_ctx: unknown, { proof }: { proof: { subject?: string | undefined } }) => {
         hooks++
