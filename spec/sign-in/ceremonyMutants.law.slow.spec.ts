@@ -19,8 +19,8 @@ interface Mutant {
 const mutants: Readonly<Record<string, ReadonlyArray<Mutant>>> = {
   'an id that was spent is spent again': [
     {
-      from: 'if (!(await spendTry(id, tries, lasting))) {',
-      to: 'if (!(await spendTry(id, tries, lasting)) && now() < 0) {',
+      from: 'if (!(await spendTry(id, tries, remembered))) {',
+      to: 'if (!(await spendTry(id, tries, remembered)) && now() < 0) {',
     },
   ],
   'an outage counts as spent': [
@@ -33,7 +33,7 @@ const mutants: Readonly<Record<string, ReadonlyArray<Mutant>>> = {
   'a second right answer is in, too': [{ from: 'if (tries > 1 && !(await', to: 'if (tries > 9 && !(await' }],
   'what was finished checks another answer': [{ from: '{ length: tries }', to: '{ length: 0 }' }],
   'an id is forgotten before the handle ends': [
-    { from: 'const lasting = until - now() + MARGIN', to: 'const lasting = 1000' },
+    { from: 'const remembered = until - now() + MARGIN', to: 'const remembered = 1000' },
   ],
   'any browser opens a handle': [
     { from: "derive(root, 'handle', name, kind, browser)", to: "derive(root, 'handle', name, kind)" },
