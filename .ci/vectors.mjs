@@ -1,0 +1,140 @@
+// Runs Project Wycheproof's vectors: `npm run vectors -- FOLDER`, where FOLDER has the JSON files of its testvectors_v1
+// (https://github.com/C2SP/wycheproof). They are not in this repository.
+//
+// Keys go through httpJwt of the built package, whose TypeError refuses them. No payload of a vector is a JSON object, so
+// httpJwt would refuse every token: the form and the signature go to the functions that it uses.
+import { createPublicKey } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+
+const folder = process.argv[2]
+const require = createRequire(import.meta.url)
+if (folder === undefined || !existsSync(folder)) throw new Error('npm run vectors -- FOLDER, which has the JSON files')
+const { httpJwt } = require('../dist/cjs/jwt/index.js')
+const { checkSignature, oneKey, parseJwks, usableKeys } = require('../dist/cjs/jwt/signature.js')
+
+/** The cases with another result than the file says, and why. `npm run vectors` fails at any other. */
+const explained = {
+  json_web_signature_test: {
+    ...Object.fromEntries([346, 350].map((id) => [id, 'the key says PS256, and its token PS384 (RFC 7517 §4.4)'])),
+    ...Object.fromEntries([347, 351].map((id) => [id, 'the key says ES521, which is no algorithm (RFC 7518 §3.1)'])),
+    ...Object.fromEntries([367, 370].map((id) => [id, 'byte for byte the token of the valid case 357'])),
+    ...Object.fromEntries([372, 373].map((id) => [id, 'a "?" in base64url, which RFC 7515 §2 does not have'])),
+  },
+  json_web_key_test: {
+    2: 'several secrets in one set: an issuer has one secret here',
+    7: 'a public key of a weak generator (ROCA): not looked for, because the keys of a provider are trusted',
+    9: 'an RSA key with the exponent 1: not looked for, because the keys of a provider are trusted',
+  },
+}
+
+const fromBase64 = (given) => Buffer.from(given, 'base64url')
+const audience = 'https://api.example'
+const issuer = 'https://issuer.example'
+
+// The keys of a source of httpJwt, or undefined if it refuses them
+const keysOf = (source, algorithms, make) => {
+  try {
+    httpJwt({ issuer: { issuer, ...source, ...(algorithms && { algorithms }) }, audience })
+    return make()
+  } catch (error) {
+    if (error instanceof TypeError || error.code?.startsWith('ERR_')) return undefined
+    throw error
+  }
+}
+
+const ofJwks = (keys) => {
+  const [first] = keys
+  if (keys.length === 1 && first.kty === 'oct') {
+    const secret = fromBase64(first.k)
+    return keysOf({ secret }, first.alg === undefined ? undefined : [first.alg], () => oneKey(secret))
+  }
+  const jwks = { keys: keys.map(({ d: _d, p: _p, q: _q, dp: _dp, dq: _dq, qi: _qi, ...key }) => key) }
+  return keysOf({ jwks }, undefined, () => parseJwks(usableKeys(jwks)))
+}
+
+// RFC 7515 §5.2: three parts without padding or stray bits, and a header that is an object
+const readForm = (token) => {
+  const parts = typeof token === 'string' ? token.split('.') : []
+  const bytes = parts.map(fromBase64)
+  if (parts.length !== 3 || bytes.some((one, at) => one.toString('base64url') !== parts[at])) return undefined
+  try {
+    const header = JSON.parse(bytes[0].toString())
+    if (header === null || typeof header !== 'object' || Array.isArray(header)) return undefined
+    return { header, signed: `${parts[0]}.${parts[1]}`, signature: bytes[2] }
+  } catch {
+    return undefined
+  }
+}
+
+const isAccepted = async (form, keys, algorithm) => {
+  if (form === undefined || keys === undefined) return false
+  if (algorithm !== undefined && form.header.alg !== algorithm) return false
+  return (await checkSignature(form, keys)) === 'good'
+}
+
+const tokens = (group) => {
+  const key = group.public ?? group.private
+  const list = key.keys ?? [key]
+  const keys = ofJwks(list)
+  return (test) => isAccepted(readForm(test.jws), keys, list.length === 1 ? list[0].alg : undefined)
+}
+
+const signatures = (alg) => (group) => {
+  const { publicKeyPem } = group
+  const keys = keysOf({ publicKey: publicKeyPem }, [alg], () => oneKey(createPublicKey(publicKeyPem)))
+  return ({ msg, sig }) =>
+    isAccepted({ header: { alg }, signed: Buffer.from(msg, 'hex'), signature: Buffer.from(sig, 'hex') }, keys)
+}
+
+// RFC 7518 §3.2: the whole code; RFC 2104: a key of 32 bytes or more
+const codes = (group) => {
+  if (group.tagSize !== 256 || group.keySize < 256) return undefined
+  return ({ key, msg, tag }) => {
+    const secret = Buffer.from(key, 'hex')
+    const keys = keysOf({ secret }, ['HS256'], () => oneKey(secret))
+    const form = { header: { alg: 'HS256' }, signed: Buffer.from(msg, 'hex'), signature: Buffer.from(tag, 'hex') }
+    return isAccepted(form, keys)
+  }
+}
+
+const files = {
+  json_web_signature_test: tokens,
+  json_web_key_test: tokens,
+  ecdsa_secp256r1_sha256_p1363_test: signatures('ES256'),
+  ecdsa_secp384r1_sha384_p1363_test: signatures('ES384'),
+  ed25519_test: signatures('EdDSA'),
+  rsa_pss_2048_sha256_mgf1_32_test: signatures('PS256'),
+  rsa_signature_2048_sha256_test: signatures('RS256'),
+  hmac_sha256_test: codes,
+}
+
+const others = []
+for (const [name, of] of Object.entries(files)) {
+  const { testGroups } = JSON.parse(readFileSync(join(folder, `${name}.json`), 'utf8'))
+  let [cases, asSaid, either, skipped] = [0, 0, 0, 0]
+  for (const group of testGroups) {
+    const check = of(group)
+    for (const test of group.tests) {
+      if (check === undefined) {
+        skipped++
+        continue
+      }
+      cases++
+      const accepted = await check(test)
+      if (test.result === 'acceptable') either++
+      if (test.result === 'acceptable' || accepted === (test.result === 'valid')) {
+        asSaid++
+        continue
+      }
+      const why = explained[name]?.[test.tcId]
+      others.push(why !== undefined)
+      const what = `${name} ${test.tcId}, ${group.comment ?? group.type}, ${test.comment}`
+      console.log(`  ${what}: ${test.result}, and ${accepted ? 'accepted' : 'refused'}: ${why ?? 'NOT EXPLAINED'}`)
+    }
+  }
+  const more = [either > 0 && `${either} may be either`, skipped > 0 && `${skipped} not of a JSON Web Signature`]
+  console.log([`${name}: ${asSaid} of ${cases}`, ...more.filter(Boolean)].join('; '))
+}
+process.exitCode = others.every(Boolean) ? 0 : 1
