@@ -1,0 +1,29 @@
+/** What the guides "Advisories" and "What it was tested with" say of specs is in these specs. */
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { repository } from '../support/projects/typecheck.js'
+
+const read = (path: string) => readFileSync(repository + path, 'utf8')
+const shownBy = /\[`([^`]+)`\]\(\.\.\/\.\.\/(spec\/[\w./-]+)\)/g
+const shown = (text: string) => [...text.matchAll(shownBy)].map(([, title = '', path = '']) => ({ title, path }))
+
+describe('the guide "Advisories"', () => {
+  const entries = read('examples/guides/advisories.md')
+    .split(/^- /m)
+    .slice(1)
+    .map((entry) => ({ name: /^\[([\w-]+)\]/.exec(entry)?.[1] ?? entry, entry }))
+
+  it('has twenty advisories or more, each once, of 2025 or 2026', () => {
+    const names = entries.map(({ name }) => name)
+    expect(new Set(names).size).toBe(names.length)
+    expect(names.length).toBeGreaterThanOrEqual(20)
+    expect(names.filter((name) => !/^(?:CVE-202[56]-\d{4,6}|GHSA(?:-\w{4}){3})$/.test(name))).toStrictEqual([])
+  })
+
+  it.each(entries)('$name: says what happened there and here, and the words of its specs are in these files', (of) => {
+    expect(of.entry.replaceAll('\n', ' ')).toMatch(/ There: .+\. Here: .+\. Spec: .+\./)
+    const specs = shown(of.entry)
+    expect(specs.length).toBeGreaterThan(0)
+    expect(specs.filter(({ title, path }) => !read(path).includes(title))).toStrictEqual([])
+  })
+})
