@@ -56,14 +56,16 @@ describe('the packed package', () => {
     expect(all).toMatch(/^npm run --silent build && /)
   })
 
-  it('contains the built modules, their declarations, README, LICENSE and CHANGELOG, and nothing else', () => {
+  it('contains the built modules, their declarations and the papers, and nothing else', () => {
     const known =
-      /^(dist\/.+\.(js|d\.ts)|dist\/cjs\/package\.json|dist\/[\w-]+\.schema\.json|package\.json|README\.md|LICENSE|CHANGELOG\.md|\.github\/SECURITY\.md)$/
+      /^(dist\/.+\.(js|d\.ts)|dist\/cjs\/package\.json|dist\/[\w-]+\.schema\.json|dist\/(SKILL\.md|llms\.txt)|package\.json|README\.md|LICENSE|CHANGELOG\.md|\.github\/SECURITY\.md)$/
     expect(project.files.filter((path) => !known.test(path))).toStrictEqual([])
     for (const path of [
       'dist/index.js',
       'dist/index.d.ts',
       'dist/cjs/index.js',
+      'dist/SKILL.md',
+      'dist/llms.txt',
       'README.md',
       'LICENSE',
       'CHANGELOG.md',
