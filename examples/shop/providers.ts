@@ -45,20 +45,23 @@ export const providerRoutes = (api: Routes, shop: Shop, provider: ProviderSettin
       subject: userAt(at),
     })
 
+  const userOf = async (_ctx: unknown, { proof }: { proof: { issuer: string; subject: string } }) => {
+    const owner = await accounts.ownerOf(proof)
+    return owner === undefined ? undefined : accounts.find(owner)
+  }
+  // a provider without OpenID does not say when its user was asked, so a kind of oauth2 takes no hook for stepUp
   const add = <Ask, Kept, Answer>(
     path: string,
     kind: Kind<Ask, Kept, Answer, { method: string; issuer: string; subject: string }>,
     prefix: string,
+    isFreshProof = false,
   ): void => {
     const callback = finish(
       kind,
       {
         signIn: (_ctx, { proof: { issuer, subject } }) =>
           accounts.withIdentity({ issuer, subject }, `${prefix}-${subject}`),
-        stepUp: async (_ctx, { proof }) => {
-          const owner = await accounts.ownerOf(proof)
-          return owner === undefined ? undefined : accounts.find(owner)
-        },
+        ...(isFreshProof && { stepUp: userOf }),
         link: async (ctx, { proof: { issuer, subject }, subject: user }) => {
           if (user !== undefined && (await accounts.link(user, { issuer, subject }))) return true
           refuse(ctx, 409, 'anotherUser')
@@ -72,7 +75,7 @@ export const providerRoutes = (api: Routes, shop: Shop, provider: ProviderSettin
     api.post(`${path}/callback`, of('The answer of the provider, posted'), open, callback)
   }
   const main = openId(provider, '/sign-in/provider')
-  add('/sign-in/provider', main, 'provider')
+  add('/sign-in/provider', main, 'provider', true)
   add('/sign-in/posted', openId(provider, '/sign-in/posted', true), 'provider')
   if (settings.second !== undefined) add('/sign-in/b', openId(settings.second, '/sign-in/b'), 'b')
   if (settings.plain !== undefined) add('/sign-in/plain', plainKind(settings.plain), 'plain')
