@@ -6,6 +6,7 @@ import { LawViolations } from 'koa-with-auth/testing/laws'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 
 const good = () => spentOver(memoryStore())
+type Good = ReturnType<typeof good>
 const failing: Spent = { spend: () => Promise.reject(new Error('down')) }
 
 // These stores read the clock of the process
@@ -54,8 +55,9 @@ const all = (ms: number) => ms
 describe('C-03 the laws of one-time ids', () => {
   it('hold for memory', async () => {
     await checkSpent(good(), { down: failing, elapse })
-    expect(lawsOfSpent(good())).toHaveLength(3)
-    expect(lawsOfSpent(good(), { down: failing })).toHaveLength(4)
+    expect(lawsOfSpent(good())).toHaveLength(4)
+    expect(lawsOfSpent(good(), { down: failing })).toHaveLength(5)
+    expect(lawsOfSpent(over(same, all, none))).toHaveLength(3)
     expect(await broken(over(same, all, none))).toEqual([])
   })
 
@@ -94,6 +96,28 @@ describe('C-03 the laws of one-time ids', () => {
     ],
   ])('one that %s breaks a law', async (_name, spent, laws) => {
     expect(await broken(spent)).toEqual(laws)
+  })
+
+  it.each<readonly [string, (kept: Good) => Good['release']]>([
+    ['does nothing', () => () => Promise.resolve()],
+    [
+      'reads the time as seconds',
+      (kept) =>
+        (id, ms = 0) =>
+          kept.release(id, ms * 1000),
+    ],
+  ])('a release that %s breaks a law', async (_name, releaseOf) => {
+    const kept = good()
+    expect(await broken({ ...kept, release: releaseOf(kept) })).toEqual(['release'])
+  })
+
+  it('a release of one id that releases all breaks a law', async () => {
+    let kept = good()
+    const forgetful: Spent = {
+      spend: (id, ms) => kept.spend(id, ms),
+      release: () => Promise.resolve(void (kept = good())),
+    }
+    expect(await broken(forgetful)).toEqual(['release'])
   })
 
   it.each<readonly [string, Spent]>([
