@@ -1,5 +1,5 @@
 /**
- * The stream in the guide "Sessions", as it is written there: it ends with the session, even if the session ends before
+ * The stream in the guide "Upgrades", as it is written there: it ends with the session, even if the session ends before
  * it opens.
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -7,26 +7,23 @@ import { once } from 'node:events'
 import { request as send, type IncomingMessage } from 'node:http'
 import { pathToFileURL } from 'node:url'
 import type { RouterInstance } from '@koa/router'
-import type { Middleware } from 'koa'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { blocksOf } from '../support/papers/docExamples.js'
 import { interruptedStore } from '../support/stores/interruptedStore.js'
 import { sessionsApp } from '../support/sites/sessionsApp.js'
 import { repository } from '../support/projects/typecheck.js'
 
 interface Block {
-  readonly watch: Middleware
   readonly router: RouterInstance
-  readonly stopWatching: () => void
 }
 
 const block = async (): Promise<Block> => {
-  const code = blocksOf('examples/guides/sessions.md').find(({ code }) => code.includes("on('signed-out'"))?.code
+  const code = blocksOf('examples/guides/upgrades.md').find(({ code }) => code.includes('untilEnd(ctx,'))?.code
   const folder = `${repository}spec/.generated/streams-${process.pid}`
   mkdirSync(folder, { recursive: true })
-  writeFileSync(`${folder}/news.ts`, code ?? '')
-  // Safe: the block exports these
-  const made = (await import(/* @vite-ignore */ pathToFileURL(`${folder}/news.ts`).href)) as Block
+  writeFileSync(`${folder}/events.ts`, code ?? '')
+  // Safe: the block exports it
+  const made = (await import(/* @vite-ignore */ pathToFileURL(`${folder}/events.ts`).href)) as Block
   rmSync(folder, { recursive: true })
   return made
 }
@@ -35,28 +32,19 @@ let loaded: Block
 beforeAll(async () => {
   loaded = await block()
 })
-afterAll(() => loaded?.stopWatching())
 
-/** A site with the stream of the guide at `/news`; `meanwhile` runs after the session was read. */
+/** A site with the stream of the guide at `/events`; `meanwhile` runs after the session was read. */
 const site = async () => {
-  const { watch, router } = loaded
+  const { router } = loaded
   const { store, meanwhile } = interruptedStore()
   const running = await sessionsApp(() => store, {
-    above: (app) => app.use(watch),
-    below: (app) =>
-      app
-        .use(async (ctx, next) => {
-          await next()
-          // There is no message yet
-          if (ctx.path === '/news') ctx.flushHeaders()
-        })
-        .use(router.routes()),
+    below: (app) => app.use(router.routes()),
   })
   const anna = running.visitor()
   await anna.post('/login')
   const open = async () => {
     const headers = { Cookie: anna.header() }
-    const outgoing = send({ port: running.port, host: '127.0.0.1', path: '/news', headers, agent: false }).end()
+    const outgoing = send({ port: running.port, host: '127.0.0.1', path: '/events', headers, agent: false }).end()
     onTestFinished(() => void outgoing.destroy())
     const [answer] = (await once(outgoing, 'response')) as [IncomingMessage]
     let isOver = false
