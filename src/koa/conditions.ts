@@ -62,7 +62,10 @@ export const composed = (
   // Safe: each was checked to be a function of one parameter, and its result is checked
   const all = conditions as ReadonlyArray<(a: Authenticator<unknown>) => unknown>
   const from = (first: Authenticator<unknown>) =>
-    all.reduce((before, condition, at) => checkedResult(caller, condition(before), at + 2), first)
+    all.reduce(
+      (before, condition, at) => checkedResult(caller, resultOf(caller, condition, before, at + 2), at + 2),
+      first,
+    )
   if (!Requirement.isAlso(auth)) return { auth: from(authenticatorOf(caller, auth)), options }
   Requirement.checkAlso(`${caller}(also(...))`, auth)
   const { authenticators } = auth
@@ -85,6 +88,25 @@ const checkCondition = (caller: Caller, condition: unknown, position: number): v
   if (typeof condition === 'function' && factoryName(condition)?.endsWith('(...)')) return
   checkHook(where, condition, 1, fix)
   if (isAsync(condition)) throw new TypeError(`${where} is an async function; ${fix}`)
+}
+
+// A handler in its place meets an authenticator where it expects a context. What it then throws names no place, as errors of conditions do
+const resultOf = (
+  caller: Caller,
+  condition: (a: Authenticator<unknown>) => unknown,
+  before: Authenticator<unknown>,
+  position: number,
+): unknown => {
+  try {
+    return condition(before)
+  } catch (error) {
+    const isUnclear =
+      (error instanceof TypeError || error instanceof ReferenceError) && !/^[\w.]+[(:]/.test(error.message)
+    if (!isUnclear) throw error
+    throw new TypeError(`${caller}: argument ${position} is no condition, or fails: ${error.message}; ${fix}`, {
+      cause: error,
+    })
+  }
 }
 
 const checkedResult = (caller: Caller, result: unknown, position: number): Authenticator<unknown> => {

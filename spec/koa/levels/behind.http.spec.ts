@@ -302,7 +302,7 @@ describe('functions after a guard, which answer or throw like a handler', () => 
 })
 
 describe('other readers of a guard with functions after it', () => {
-  const build = (options?: { readonly then: ReadonlyArray<AfterGuard<unknown>> }) => {
+  const build = (options: { readonly then?: ReadonlyArray<AfterGuard<unknown>> } = {}) => {
     const router = withAuth(user, options)(new Router())
     router.get('/mine', handle)
     router.get('/both', withAuth(also(client), options), handle)
@@ -363,7 +363,9 @@ describe('a wrong value of `then` is a TypeError when it is written', () => {
     { description: 'a factory', options: { then: [withAuth] }, message: 'is withAuth itself; call it' },
     { description: 'a class', options: { then: [OutOfStock] }, message: 'is the class OutOfStock' },
     { description: 'another option', options: { than: [] }, message: 'no option "than"; there are then' },
-    { description: 'a handler', options: handle, message: 'withAuth(a, options) takes an object of options' },
+    { description: 'a handler', options: handle, message: 'withAuth: argument 2 is no condition, or fails: ' },
+    { description: 'a plain function', options: () => {}, message: 'withAuth: argument 2 returned undefined' },
+    { description: 'undefined', options: undefined, message: 'withAuth: argument 2 is undefined' },
     { description: 'an index', options: 0, message: 'withAuth(a, options) takes an object of options' },
   ])('$description', ({ options, message }) => {
     expect(() => withAuth(user, options as never)).toThrow(TypeError)
