@@ -120,7 +120,7 @@ describe.each(Object.entries(takers))('%s', (name, { take, place }) => {
 
 // Authenticators, and two functions that take one request; they admit no request (mistakes.http.spec.ts)
 const takesRequest = ['isAuthenticator', 'defaultErrorMapper']
-const others = ['constantTimeEqual', 'onError', 'UnavailableError']
+const others = ['constantTimeEqual', 'onError', 'UnavailableError', 'AuthEnded']
 const functions = Object.entries(api).filter(
   ([name, value]) => typeof value === 'function' && !isAuthenticator(value) && !takesRequest.includes(name),
 )

@@ -8,6 +8,7 @@ import { Readable } from 'node:stream'
 import type { Request } from 'koa'
 import { ends, PrincipalSource, sourcesIn, type Accepted, type End } from '../core/ends.js'
 import { exchangeOfResponse, knownExchange } from '../core/Exchange.js'
+import { declareFactory } from '../core/options.js'
 
 /** What a request waits for. */
 interface Opened {
@@ -43,6 +44,8 @@ interface WithRequest {
  * })
  */
 export const endOf = (ctx: WithRequest): AbortSignal => signalOf('endOf(ctx)', ctx)
+
+declareFactory('endOf', endOf)
 
 const signalOf = (caller: string, given: WithRequest): AbortSignal => {
   const request = given?.request
@@ -146,3 +149,5 @@ export const untilEnd = (ctx: WithRequest, source: Readable): Readable => {
   signal.addEventListener('abort', end, { once: true })
   return body
 }
+
+declareFactory('untilEnd', untilEnd)
