@@ -7,7 +7,7 @@ import type { Request } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
 import { combined, decideOf, fromFunction, type Authenticator, type Halves } from '../core/Authenticator.js'
 import { noted, withChallenges, type Scoped } from '../core/Description.js'
-import { exchangeOfResponse, type Attempt } from '../core/Exchange.js'
+import { exchangeOfResponse, type Attempt, type Finds } from '../core/Exchange.js'
 import { functionName } from '../core/functionName.js'
 import { andThen, failureOf, type Evaluation } from '../core/Result.js'
 import { checkDemanding } from '../core/authorize.js'
@@ -29,8 +29,8 @@ import { isTooMany, limitOf, numberIn } from './Limiter.js'
 export interface QuotaLimiter {
   /** Counts `points`. It rejects with an Error if the store fails, and with anything else if that is too much. */
   readonly consume: (key: string, points?: number) => PromiseLike<unknown>
-  readonly points?: number
-  readonly duration?: number
+  readonly points?: number | undefined
+  readonly duration?: number | undefined
 }
 
 /** The options of `quota`. */
@@ -77,17 +77,23 @@ const checks: Checks<QuotaOptions<never>> = {
  * const limiter = new RateLimiterMemory({ points: 100, duration: 60 })
  * const guard = withAuth(user, quota({ limiter, by: ({ name }) => name }))
  */
-export const quota = <P>(options: QuotaOptions<P>): (<B extends P>(self: Authenticator<B>) => Authenticator<B>) => {
+export const quota = <P>(
+  options: QuotaOptions<P>,
+  // `P` is inferred from `Authenticator<P>`, as in `authorize`
+): (<B extends P, O = unknown>(
+  self: Authenticator<B> & Authenticator<P> & Finds<O>,
+) => Authenticator<B> & Finds<O>) => {
   // Safe: the checks do not call them
   const given = checkOptions('quota', options as QuotaOptions<never>, checks)
-  return <B extends P>(self: Authenticator<B>): Authenticator<B> => {
+  const condition = (self: Authenticator<unknown>): Authenticator<unknown> => {
     checkMember('quota(...)(a)', self)
     const authenticator = fromFunction(self)
     checkDemanding('quota(...)(a)', authenticator.description)
     const made = combined([authenticator] as const, ([member]) => counting(given, member))
-    // Safe: it lets in the same principals
-    return keepingScopes(made, authenticator) as Authenticator<B>
+    return keepingScopes(made, authenticator)
   }
+  // Safe: it lets in the same principals, and finds the same objects
+  return condition as unknown as ReturnType<typeof quota<P>>
 }
 
 declareFactory('quota', quota)

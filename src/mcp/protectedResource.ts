@@ -89,9 +89,9 @@ export interface ProtectedResource {
 
 /** What the document says about tokens that are bound to their client (RFC 9728 §2). */
 export interface BoundFields {
-  readonly dpop_signing_alg_values_supported?: ReadonlyArray<string>
-  readonly dpop_bound_access_tokens_required?: true
-  readonly tls_client_certificate_bound_access_tokens?: true
+  readonly dpop_signing_alg_values_supported?: ReadonlyArray<string> | undefined
+  readonly dpop_bound_access_tokens_required?: true | undefined
+  readonly tls_client_certificate_bound_access_tokens?: true | undefined
 }
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource'

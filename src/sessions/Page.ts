@@ -10,7 +10,7 @@ export interface PageField {
   readonly type: 'text' | 'email' | 'password' | 'checkbox' | 'hidden'
   readonly autocomplete: string
   /** What was typed before, or what a hidden field sends; a checkbox that has one is checked. Never a password. */
-  readonly value?: string
+  readonly value?: string | undefined
 }
 
 /** A page, for a browser that asks for one (`Accept: text/html`). */
