@@ -137,6 +137,15 @@ const kinds: Readonly<Record<string, Kind>> = {
       networkPrefix: [{}, { networkPrefix: 56 }],
     },
   },
+  'root.quota': {
+    guard: condition(root.quota, { limiter: limiter(5), by: function one() { return 'anna' } }), // prettier-ignore
+    options: {
+      limiter: [{ limiter: limiter(5) }, { limiter: limiter(50) }],
+      by: [{}, { by: function other() { return 'anna' } }], // prettier-ignore
+      points: [{}, { points: 2 }],
+      onStoreError: [{}, { onStoreError: 'unthrottled' }],
+    },
+  },
   'root.apiKeyCookie': {
     guard: make(root.apiKeyCookie, { authenticate: hook }),
     options: { ...shown, paramName: byName, schemeName: named },
