@@ -239,9 +239,9 @@ const rows: Readonly<Record<string, Row>> = {
   protectedResource: {
     base: { resource: 'https://api.example', authorizationServers: ['https://login.example'] },
     run: async (options: never) => {
-      const { metadata, isAllowedOrigin, ...rest } = protectedResource(options)
+      const { metadata, isAllowedOrigin, adds, ...rest } = protectedResource(options)
       const path = '/.well-known/oauth-protected-resource'
-      return [rest, typeof isAllowedOrigin, await served(new Koa().use(metadata), [path])]
+      return [rest, typeof isAllowedOrigin, typeof adds, await served(new Koa().use(metadata), [path])]
     },
   },
   apiKeys: {
