@@ -363,7 +363,7 @@ describe('formAuth in papers', () => {
     router.post('/login', withAuth(throttled({ limiter: limiter() })(form)), () => {})
     const [operation] = audit(router).operations
     expect(operation?.protection).toBe('form (email, password)')
-    expect(operation?.ways).toMatchObject([{ credentials: ['form (email, password) throttled 3/60 s'] }])
+    expect(operation?.ways).toMatchObject([{ demands: [{ credential: 'form (email, password) throttled 3/60 s' }] }])
     expect(operation?.csrf).toBe('checked')
     expect(operation?.undescribed).toStrictEqual([])
   })

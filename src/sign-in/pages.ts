@@ -86,7 +86,8 @@ export const respondFailed = (ctx: Context, failure: AuthError, form: Form): Pro
 // -------------------------------------------------------------------------------------
 
 /** A string as the text or an attribute of HTML. */
-export const escaped = (text: string): string => text.replace(/[&<>"']/g, (one) => `&#${one.charCodeAt(0)};`)
+export const escaped = (text: string): string =>
+  [...'&<>"\''].reduce((done, one) => done.replaceAll(one, `&#${one.charCodeAt(0)};`), text)
 
 // How a page with a form looks: legible, light or dark as the system is, and as wide as a phone
 const style = [

@@ -24,7 +24,7 @@ import {
   type Item,
   type Parameters,
 } from 'structured-headers'
-import { fromHeader } from '../core/RequestFields.js'
+import { fromHeader, withoutBlanks } from '../core/RequestFields.js'
 
 /** What is covered, by its identifier: the name, and its parameters as they are written (RFC 9421 §2). */
 export interface Covered {
@@ -167,7 +167,7 @@ const memberText = (member: Item | InnerList): string =>
   isInnerList(member) ? serializeInnerList(member) : serializeItem(member)
 
 // RFC 9421 §2.1: a line that was folded is one line
-const unfolded = (line: string): string => line.replace(/[ \t]*\r?\n[ \t]+/g, ' ')
+const unfolded = (line: string): string => line.split(/\r?\n/).map(withoutBlanks).join(' ')
 
 const dictionaryIn = (
   lines: ReadonlyArray<string>,
