@@ -3,6 +3,7 @@
  * lets in no further caller. A new option is in neither table, so this spec fails until it is.
  */
 import Router from '@koa/router'
+import Koa from 'koa'
 import * as t from 'io-ts'
 import * as root from 'koa-with-auth'
 import { fromHeader, httpBearer, Challenge } from 'koa-with-auth'
@@ -251,7 +252,7 @@ const others: Readonly<Record<string, string>> = {
   'root.owned': 'its parameter, functions and answer are in the spec of objects',
   'root.withAuth': 'its `then` is the field `behind`',
   'root.guardApp': 'its middleware has lines of its own',
-  'root.authSettings': 'csrf and trustedOrigins are fields; the others make responses, records and documents',
+  'root.authSettings': 'csrf, forwarded and trustedOrigins are in fields; the others make responses, records and documents',
   'root.operation': 'undocumented is the field `docs`; the others are documents',
   'root.apiApp': 'a level and settings, as above',
   'root.perFailure': 'makes responses',
@@ -309,6 +310,16 @@ describe('what is inside of an option', () => {
     ],
     ['the algorithms of one issuer', { issuer }, { issuer: { ...issuer, algorithms: ['EdDSA'] } }],
   ])('%s', (_what, was, is) => expect(token(was)).not.toBe(token(is)))
+
+  it('whether fields that name a method count for safe methods', () => {
+    const own = root.apiKeyCookie({ authenticate: hook })
+    const under = (forwarded: boolean) => {
+      const router = new Router().get('/x', root.withAuth(own), () => {})
+      const app = new Koa().use(root.authSettings({ forwarded })).use(router.routes())
+      return linesOf(audit(app)).map(textOf).join('\n')
+    }
+    expect(under(true)).not.toBe(under(false))
+  })
 
   it('a secret is never in the file', () => {
     const secret = 'k'.repeat(32)
