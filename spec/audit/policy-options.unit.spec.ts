@@ -10,13 +10,14 @@ import { fromHeader, httpBearer, Challenge } from 'koa-with-auth'
 import { audit } from 'koa-with-auth/audit'
 import * as fp from 'koa-with-auth/fp'
 import * as jwt from 'koa-with-auth/jwt'
+import * as signatures from 'koa-with-auth/signatures'
 import * as webhooks from 'koa-with-auth/webhooks'
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { linesOf, textOf } from '../../src/audit/policy.js'
 import { guardOf } from '../support/models/levels.js'
 
-const entries: Readonly<Record<string, object>> = { root, fp, jwt, webhooks }
+const entries: Readonly<Record<string, object>> = { root, fp, jwt, signatures, webhooks }
 
 // What a function takes, as it says itself when it gets an option that it does not know
 const optionsOf = (make: unknown): ReadonlyArray<string> => {
@@ -92,6 +93,16 @@ const sessionOptions = {
   loadUser: HOOK,
   proof: [{ proof: { maxAge: 60_000 } }, { proof: { maxAge: 120_000 } }],
   refuse: [{}, { refuse: 'insufficient' }],
+} as const satisfies Readonly<Record<string, Row>>
+
+const signatureOptions = {
+  realm: TEXTS,
+  description: TEXTS,
+  schemeName: named,
+  origin: [{}, { origin: 'https://other.example' }],
+  maxAge: [{}, { maxAge: 90_000 }],
+  maxLength: [{}, { maxLength: 1000 }],
+  spent: [{}, { spent }],
 } as const satisfies Readonly<Record<string, Row>>
 
 const kinds: Readonly<Record<string, Kind>> = {
@@ -231,6 +242,24 @@ const kinds: Readonly<Record<string, Kind>> = {
       claims: HOOK,
     },
   },
+  'signatures.httpSignature': {
+    guard: make(signatures.httpSignature, { origin: 'https://api.example', keyOf: function one() {} }),
+    options: {
+      ...signatureOptions,
+      keyOf: [{}, { keyOf: function other() {} }],
+      components: [{}, { components: ['@method'] }],
+      tag: [{}, { tag: 'mine' }],
+      algorithms: [{}, { algorithms: ['ed25519'] }],
+    },
+  },
+  'signatures.webBotAuth': {
+    guard: make(signatures.webBotAuth, { origin: 'https://api.example', agents: ['https://a.example'] }),
+    options: {
+      ...signatureOptions,
+      agents: [{}, { agents: ['https://b.example'] }],
+      directory: [{}, { directory: { maxAge: 1000 } }],
+    },
+  },
   'webhooks.webhook': {
     guard: make(webhooks.webhook, { scheme: webhooks.github, secrets: 'x'.repeat(32) }),
     options: {
@@ -252,7 +281,8 @@ const others: Readonly<Record<string, string>> = {
   'root.owned': 'its parameter, functions and answer are in the spec of objects',
   'root.withAuth': 'its `then` is the field `behind`',
   'root.guardApp': 'its middleware has lines of its own',
-  'root.authSettings': 'csrf, forwarded and trustedOrigins are in fields; the others make responses, records and documents',
+  'root.authSettings':
+    'csrf, forwarded and trustedOrigins are in fields; the others make responses, records and documents',
   'root.operation': 'undocumented is the field `docs`; the others are documents',
   'root.apiApp': 'a level and settings, as above',
   'root.perFailure': 'makes responses',
