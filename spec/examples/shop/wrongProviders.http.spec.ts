@@ -275,6 +275,30 @@ describe('a provider without OpenID', () => {
   })
 })
 
+describe('a fresh proof by the provider', () => {
+  const proven = async (sub?: string): Promise<Page> => {
+    const { site, provider } = await started()
+    const browser = userAgent()
+    await browser.send(await callbackFor(site, browser), { headers: asJson })
+    const asked = await browser.send(`${site.origin}/prove/provider`, {
+      method: 'POST',
+      headers: { ...asJson, 'Sec-Fetch-Site': 'same-origin' },
+    })
+    provider.claims = (given) => ({ ...given, auth_time: Math.floor(Date.now() / 1000), ...(sub && { sub }) })
+    const to = asked.location ?? (JSON.parse(asked.body) as { location: string }).location
+    const { stopped } = await browser.open(to, isCallback)
+    expect(provider.authorizationRequest().get('max_age')).toBe('0')
+    return browser.send(stopped, { headers: asJson })
+  }
+  it('is of the user who is signed in', async () => {
+    expect((await proven()).status).toBe(303)
+  })
+  it.each(['berta', 'unknown'])('is refused if it is of %s', async (sub) => {
+    const page = await proven(sub)
+    expect([page.status, page.location]).toEqual([403, undefined])
+  })
+})
+
 describe('back-channel logout', () => {
   const send = ({ origin }: ShopSite, token: string) =>
     userAgent().send(`${origin}/sign-out/backchannel`, {
