@@ -1,7 +1,7 @@
 // `npm start`: compiles what changed since the last start, without types and declarations, and serves the examples.
 // `npm run shop` does the same for the shop.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { performance } from 'node:perf_hooks'
 
 // `modules.mjs` reads the arguments, too
@@ -23,7 +23,9 @@ const compile = async (folder, configuration) => {
   if (files.length === 0) return 0
   const { default: ts } = await import('typescript')
   const { config } = ts.readConfigFile(configuration, ts.sys.readFile)
-  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, dirname(configuration), {}, configuration)
+  const path = resolve(configuration)
+  const { options, errors } = ts.parseJsonConfigFileContent(config, ts.sys, dirname(path), {}, path)
+  if (errors.length > 0) throw new Error(ts.formatDiagnostics(errors, ts.createCompilerHost({})))
   // One file alone does not say that the package has ES modules
   const module = folder === 'examples' ? ts.ModuleKind.ESNext : options.module
   for (const { from, to } of files) {

@@ -25,7 +25,6 @@ const explained = {
   json_web_key_test: {
     2: 'several secrets in one set: an issuer has one secret here',
     7: 'a public key of a weak generator (ROCA): not looked for, because the keys of a provider are trusted',
-    9: 'an RSA key with the exponent 1: not looked for, because the keys of a provider are trusted',
   },
 }
 

@@ -97,6 +97,8 @@ const publicVerify = (key: KeyObject): Verify | undefined => {
   const { asymmetricKeyDetails: details = {} } = key
   const { modulusLength } = details
   if (modulusLength !== undefined && modulusLength < MIN_RSA_BITS) return undefined
+  // RFC 8017 §3.1: at least 3. With 1, every signature is the message itself
+  if (details.publicExponent !== undefined && details.publicExponent < 3n) return undefined
   // OpenSSL accepts a PSS signature without its first zeros
   const modulusBytes = modulusLength === undefined ? undefined : Math.ceil(modulusLength / 8)
   const inputs = new Map<number | undefined, VerifyKeyObjectInput>()
