@@ -70,7 +70,6 @@ describe('C-02 proofs', () => {
   })
 
   it('inherit no time', () => {
-    // eslint-disable-next-line no-extend-native -- what a merge of hostile data does
     Object.defineProperty(Object.prototype, 'authTime', { value: NOW, configurable: true })
     try {
       expect(isProven([{ method: 'oidc', issuer: 'https://a.example', at: NOW }], { maxAge: 1e6 }, NOW)).toBe(false)

@@ -243,7 +243,7 @@ describe('perFailure', () => {
         return answer('seen')
       },
     })
-    mapper(error, request)
+    void mapper(error, request)
     expect(asked[0]).toBe(error)
     expect(asked[1]).toBe(request)
   })

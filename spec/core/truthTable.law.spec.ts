@@ -52,7 +52,7 @@ describe('random requirement trees, 1,000 and in the slow tier 10,000', () => {
         if (verdict.tag === 'pass') expect(result).toStrictEqual(E.right(verdict.principal))
         else if (authenticator !== undefined && E.isLeft(result)) {
           expect(result.left._tag).toBe(verdict.tag)
-          respondFailure(request.ctx, result.left, defaults, guardHeadersOf(authenticator.description).whenRefused)
+          void respondFailure(request.ctx, result.left, defaults, guardHeadersOf(authenticator.description).whenRefused)
           expect(request.ctx.status).toBe(status)
           // A failure that ends a list has no branch for what was not tried. The response to an outage is in
           // outage.law.spec.ts.

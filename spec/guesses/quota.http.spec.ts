@@ -110,7 +110,7 @@ describe('quota', () => {
     ['a negative price', { points: () => -1 }],
   ])('a function that returns %s is a 500, and the operation does not run', async (_case, wrong) => {
     const limiter = new RateLimiterMemory({ points: 3, duration: 30 })
-    const { get } = await site(withAuth(user, quota({ limiter, by, ...wrong } as never)))
+    const { get } = await site(withAuth(user, quota({ limiter, by, ...wrong })))
     expect(await get('a').then(({ status, ran }) => [status, ran])).toEqual([500, 0])
   })
 

@@ -35,7 +35,7 @@ const play = async (clock: Clock, tree: Tree, all: ReadonlyArray<Step>): Promise
     if (verdict.tag === 'pass') expect(result).toStrictEqual(E.right(verdict.principal))
     else if (E.isLeft(result)) {
       expect(result.left._tag).toBe(verdict.tag)
-      respondFailure(request.ctx, result.left, defaults, guardHeadersOf(authenticator.description).whenRefused)
+      void respondFailure(request.ctx, result.left, defaults, guardHeadersOf(authenticator.description).whenRefused)
       expect(request.ctx.status).toBe(statusOf(verdict))
       if (request.ctx.status < 429) {
         expect([request.ctx.res.getHeader('WWW-Authenticate') ?? []].flat()).toStrictEqual(challengeLines(verdict))

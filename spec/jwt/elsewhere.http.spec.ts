@@ -235,7 +235,7 @@ describe('revoked', () => {
     )
     const token = await provider.token({ jti: 'j1' })
     expect((await site.get(token)).status).toBe(200)
-    for (const [next, status] of [
+    for (const [at, [next, status]] of [
       [true, 401],
       [undefined, 401],
       ['false', 401],
@@ -244,11 +244,11 @@ describe('revoked', () => {
       [new Error('bug'), 500],
       [new UnavailableError('down'), 503],
       [() => Promise.reject(new UnavailableError('down')), 503],
-      [false, 200],
-    ] as const) {
+      [false, 200] as const,
+    ].entries()) {
       answer = next
       const got = await site.get(token)
-      expect([String(next), got.status, got.ran]).toEqual([String(next), status, status === 200 ? 1 : 0])
+      expect([at, got.status, got.ran]).toEqual([at, status, status === 200 ? 1 : 0])
       if (status === 401) expect(got.challenge).toContain('error="invalid_token"')
     }
     const before = asked.length

@@ -17,7 +17,7 @@ const make = (options: Partial<SessionsOptions<unknown>>, settings: AuthSettings
     store: memoryStore(),
     name: 'x',
     ...options,
-  } as never)
+  })
 }
 
 describe("sameSite: 'none'", () => {

@@ -26,13 +26,14 @@ const socketIo = async (trustedOrigins: string[] = []) => {
   app.use(reached)
   const guard = guardRequest(app, [bearer, cookie])
   const admitted: unknown[] = []
-  const server = createServer(app.callback())
+  const handle = app.callback()
+  const server = createServer((request, response) => void handle(request, response))
   const sockets = new Server(server, {
-    allowRequest: async (request, allow) => {
-      const { principal, refused } = await guard(request)
-      if (principal !== undefined) admitted.push(principal)
-      allow(refused && String(refused.status), refused === undefined)
-    },
+    allowRequest: (request, allow) =>
+      void guard(request).then(({ principal, refused }) => {
+        if (principal !== undefined) admitted.push(principal)
+        allow(refused && String(refused.status), refused === undefined)
+      }),
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -96,7 +97,7 @@ it('a refusal is what Koa would have answered, and the request is not changed', 
   app.use(authSettings({ realm: 'chat' }))
   const { refused } = await guardRequest(app, bearer)(request)
   expect(refused).toMatchObject({ status: 401, headers: { 'www-authenticate': 'Bearer realm="chat"' } })
-  expect(JSON.parse(String(refused?.body))).toMatchObject({ status: 401, detail: 'Unauthorized' })
+  expect(JSON.parse(refused?.body as string)).toMatchObject({ status: 401, detail: 'Unauthorized' })
   expect(request.headers).toEqual(before)
 })
 

@@ -279,7 +279,7 @@ class Ends {
     end.state = ASKING
     const found = await end.ask(isHint).catch(() => undefined)
     // Safe: what came meanwhile changes it
-    const isAskedAgain = (end.state as number) === ASKING_AGAIN
+    const isAskedAgain = end.state === ASKING_AGAIN
     end.state = RESTING
     // Safe: it may have been closed meanwhile
     if ((end.controller as AbortController | undefined) === undefined) return

@@ -29,7 +29,7 @@ beforeEach(() => {
 afterEach(() => void unsubscribe('koa-with-auth:decision', note))
 
 const site = async (auth: unknown, explain = true) => {
-  const guarded = guardedApp({ '/x': auth as never }, { above: () => [authSettings({ explain }), bodyParser()] })
+  const guarded = guardedApp({ '/x': auth }, { above: () => [authSettings({ explain }), bodyParser()] })
   const { port, close } = await listen(guarded.app)
   onTestFinished(close)
   return async (lines: ReadonlyArray<string>, method = 'GET', body = '') => {

@@ -95,7 +95,7 @@ describe('apiApp({ auth })', () => {
 
   it('an empty or undefined prefix is the same as none', async () => {
     for (const prefix of ['', undefined]) {
-      const api = apiApp({ prefix: prefix, auth: token('app'), docs: false })
+      const api = apiApp({ prefix, auth: token('app'), docs: false })
       api.get('/x', (ctx) => {
         ctx.body = 'x'
       })
