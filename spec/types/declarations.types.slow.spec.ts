@@ -146,13 +146,13 @@ describe.each(Object.keys(peers) as (keyof typeof peers)[])('with %s', (pair) =>
   let folder = ''
   beforeAll(() => {
     folder = peersProject(project.folder, pair.replaceAll(/\W+/g, '-'), peers[pair], fixtures)
-    // Every entry point, also those that no fixture names
+    // Every entry point, also those that no fixture names; both as ES modules import them and as CommonJS requires them
     const { exports } = JSON.parse(
       readFileSync(join(project.folder, 'node_modules/koa-with-auth/package.json'), 'utf8'),
     )
     const entries = Object.keys(exports).filter((entry) => !entry.endsWith('.json'))
     const lines = entries.map((entry, at) => `export * as e${at} from 'koa-with-auth${entry.slice(1)}'\n`)
-    writeFileSync(join(folder, 'entries.ts'), lines.join(''))
+    for (const name of ['entries.ts', 'required.cts']) writeFileSync(join(folder, name), lines.join(''))
   })
 
   const runs = [others[pair], seven].flatMap(({ version, how }) => how.map((resolution) => ({ version, resolution })))

@@ -47,7 +47,10 @@ export const peersProject = (packed: string, name: string, peers: Peers, files: 
 /** The output of one version of `tsc` for a project; an empty string if it finds no error. */
 export const tsc = (version: string, folder: string, compilerOptions: object): Promise<string> => {
   const config = join(folder, `tsconfig.${version}.${Object.values(compilerOptions).join('.')}.json`)
-  writeFileSync(config, JSON.stringify({ compilerOptions: { ...strict, ...compilerOptions }, include: ['*.ts'] }))
+  writeFileSync(
+    config,
+    JSON.stringify({ compilerOptions: { ...strict, ...compilerOptions }, include: ['*.ts', '*.cts'] }),
+  )
   return new Promise((resolve) => {
     execFile(process.execPath, [`${fromRepository}${version}/bin/tsc`, '-p', config], (error, stdout, stderr) => {
       resolve(error === null ? stdout : `${stdout}${stderr}${error.message}`)

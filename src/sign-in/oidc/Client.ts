@@ -2,7 +2,7 @@
  * The client that an application is at its provider, as `oidc` and `oauth2` share it: how it authenticates, what a browser
  * takes to the provider and brings back, and how it asks the provider itself.
  */
-import type { ClientAuth, CryptoKey, CustomFetch, PrivateKey } from 'openid-client'
+import type { ClientAuth, CryptoKey, CustomFetch, PrivateKey } from 'openid-client' with { 'resolution-mode': 'import' }
 import { ownFields } from '../../core/data.js'
 import {
   checkOptions,

@@ -4,7 +4,9 @@
  */
 import { createHash } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
-import type { IDToken, TokenEndpointResponse, UserInfoResponse } from 'openid-client'
+import type { IDToken, TokenEndpointResponse, UserInfoResponse } from 'openid-client' with {
+  'resolution-mode': 'import',
+}
 import * as AuthErrors from '../../core/AuthError.js'
 import type { AuthError } from '../../core/AuthError.js'
 import { constantTimeEqual } from '../../core/data.js'

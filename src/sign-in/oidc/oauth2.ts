@@ -3,7 +3,7 @@
  * ceremony. The access token says nothing about the user, so a hook asks the provider who it is.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Configuration, TokenEndpointResponse } from 'openid-client'
+import type { Configuration, TokenEndpointResponse } from 'openid-client' with { 'resolution-mode': 'import' }
 import {
   checkOptions,
   declareFactory,

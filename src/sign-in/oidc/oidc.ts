@@ -4,7 +4,9 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { identity } from 'fp-ts/lib/function.js'
-import type { ClientAuth, Configuration, CustomFetch, UserInfoResponse } from 'openid-client'
+import type { ClientAuth, Configuration, CustomFetch, UserInfoResponse } from 'openid-client' with {
+  'resolution-mode': 'import',
+}
 import type { AuthError } from '../../core/AuthError.js'
 import { isYounger, thisMoment, type Moment } from '../../core/data.js'
 import {
