@@ -52,6 +52,9 @@ export interface Finds<O> {
   readonly finds?: O
 }
 
+/** What is guarded and finds the objects `O`; if there are none, it is shown as it is. */
+export type Finding<M, O> = unknown extends O ? M : M & Finds<O>
+
 /** The objects that an authenticator finds; `unknown` if it finds none. */
 export type ObjectsOf<M> = M extends Finds<infer O> ? O : unknown
 

@@ -24,7 +24,7 @@ import {
   type PrincipalOf,
 } from './Authenticator.js'
 import { deepFreeze } from './data.js'
-import type { Finds, ObjectsOf } from './Exchange.js'
+import type { Finding, ObjectsOf } from './Exchange.js'
 import { onSuccess } from './map.js'
 import { declareFactory } from './options.js'
 import { withPrincipalOf } from './Result.js'
@@ -84,8 +84,8 @@ export const guardedBy = (authenticator: Authenticator<unknown>): Requirement =>
  */
 export function also<const L extends readonly [AuthenticatorLike, ...AuthenticatorLike[]]>(
   list: L,
-): Also<PrincipalOf<L[number]>> & Finds<ObjectsOf<L[number]>>
-export function also<M extends AuthenticatorLike>(member: M): Also<PrincipalOf<M>> & Finds<ObjectsOf<M>>
+): Finding<Also<PrincipalOf<L[number]>>, ObjectsOf<L[number]>>
+export function also<M extends AuthenticatorLike>(member: M): Finding<Also<PrincipalOf<M>>, ObjectsOf<M>>
 export function also(auth: unknown): Also {
   return { _tag: 'Also', authenticators: [authenticatorOf('also', auth)] }
 }

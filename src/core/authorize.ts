@@ -21,7 +21,7 @@ import {
   type Authenticator,
   type Halves,
 } from './Authenticator.js'
-import type { Finds } from './Exchange.js'
+import type { Finding, Finds } from './Exchange.js'
 import type { Challenge } from './Challenge.js'
 import {
   constantFailure,
@@ -174,7 +174,7 @@ export function authorize<A>(
   f: (principal: A, request: Request) => boolean | Promise<boolean>,
   options?: AuthorizeOptions,
   // in a pipe, `A` is inferred from `Authenticator<A>`; a condition on a wider type keeps the type `B` of the principal
-): <B extends A, O = unknown>(self: Authenticator<B> & Authenticator<A> & Finds<O>) => Authenticator<B> & Finds<O>
+): <B extends A, O = unknown>(self: Authenticator<B> & Authenticator<A> & Finds<O>) => Finding<Authenticator<B>, O>
 export function authorize(
   f: Decide,
   options: AuthorizeOptions = {},

@@ -10,7 +10,7 @@ import type { Request } from 'koa'
 import { is as isAuthError, refusedObject, stops, type AuthError } from './AuthError.js'
 import { checkDemanding } from './authorize.js'
 import { combined, decideOf, fromFunction, type Authenticator, type Halves } from './Authenticator.js'
-import { type Finds } from './Exchange.js'
+import { type Finding, type Finds } from './Exchange.js'
 import { constantFailure, noted, withChallenges, type Scoped } from './Description.js'
 import { showObjects, type Attempt, type Objects } from './Exchange.js'
 import { andThen, failureOf, fromLookup, isThenable, toPromise, type Evaluation, type Result } from './Result.js'
@@ -219,7 +219,7 @@ const sentence: Check = (where, value) => {
 export const unchecked = (
   param: string,
   reason: string,
-): (<B, P = unknown>(self: Authenticator<B> & Finds<P>) => Authenticator<B> & Finds<P>) => {
+): (<B, P = unknown>(self: Authenticator<B> & Finds<P>) => Finding<Authenticator<B>, P>) => {
   parameterName('unchecked(param)', param)
   sentence('unchecked(param, reason): the reason', reason)
   const condition = (self: Authenticator<unknown>): Authenticator<unknown> => {

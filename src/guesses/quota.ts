@@ -7,7 +7,7 @@ import type { Request } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
 import { combined, decideOf, fromFunction, type Authenticator, type Halves } from '../core/Authenticator.js'
 import { noted, withChallenges, type Scoped } from '../core/Description.js'
-import { exchangeOfResponse, type Attempt, type Finds } from '../core/Exchange.js'
+import { exchangeOfResponse, type Attempt, type Finding, type Finds } from '../core/Exchange.js'
 import { functionName } from '../core/functionName.js'
 import { andThen, failureOf, type Evaluation } from '../core/Result.js'
 import { checkDemanding } from '../core/authorize.js'
@@ -82,7 +82,7 @@ export const quota = <P>(
   // `P` is inferred from `Authenticator<P>`, as in `authorize`
 ): (<B extends P, O = unknown>(
   self: Authenticator<B> & Authenticator<P> & Finds<O>,
-) => Authenticator<B> & Finds<O>) => {
+) => Finding<Authenticator<B>, O>) => {
   // Safe: the checks do not call them
   const given = checkOptions('quota', options as QuotaOptions<never>, checks)
   const condition = (self: Authenticator<unknown>): Authenticator<unknown> => {
