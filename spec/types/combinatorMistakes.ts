@@ -103,9 +103,9 @@ export const combinatorMistakes: ReadonlyArray<Mistake> = [
     right: `requireScopes(['read'], { granted: () => 'read' })(bearer)`,
   },
   {
-    description: 'scopes without the function granted',
-    wrong: `requireScopes(['read'])(bearer)`,
-    right: `requireScopes(['read'], { granted: () => [] })(bearer)`,
+    description: 'no scopes, without the function granted',
+    wrong: `requireScopes([])(bearer)`,
+    right: `requireScopes(['read'])(bearer)`,
   },
 
   // objects
