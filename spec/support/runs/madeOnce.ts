@@ -5,12 +5,13 @@ import { join } from 'node:path'
 
 const variable = 'KOA_WITH_AUTH_MADE_ONCE'
 
-// Vitest runs one for each project, in one process; the workers inherit the variable
-/** The global setup of a run. */
+// Vitest calls it for each project, in one process; the workers inherit the variable, and so does a run that a spec starts
+/** The global setup of a run. Who made the folder removes it. */
 export const setup = (): (() => void) => {
+  const isMade = process.env[variable] !== undefined
   process.env[variable] ??= mkdtempSync(join(tmpdir(), 'koa-with-auth-run-'))
   const folder = process.env[variable]
-  return () => remove(folder)
+  return isMade ? () => {} : () => remove(folder)
 }
 
 const remove = (folder: string): void => rmSync(folder, { recursive: true, force: true })
