@@ -35,18 +35,23 @@ describe('200 parallel guesses', () => {
   it('P-04 none passes, and the event loop is not blocked', async () => {
     // So that the measured code is compiled
     await guesses(50)
-    await site.reset()
-    const answers = await guesses(200)
-    const { heldFor, calls } = await site.state()
-    // A slow machine, or one without Argon2id, refuses work that would wait for more than 5 seconds
-    for (const { status, challenge } of answers) {
-      expect([401, 503]).toContain(status)
-      expect(challenge).toEqual(status === 401 ? expect.stringMatching(/^Basic /) : null)
+    const round = async (): Promise<number> => {
+      await site.reset()
+      const answers = await guesses(200)
+      const { heldFor, calls } = await site.state()
+      // A slow machine, or one without Argon2id, refuses work that would wait for more than 5 seconds
+      for (const { status, challenge } of answers) {
+        expect([401, 503]).toContain(status)
+        expect(challenge).toEqual(status === 401 ? expect.stringMatching(/^Basic /) : null)
+      }
+      expect(answers.filter(({ status }) => status === 401).length).toBeGreaterThan(20)
+      expect(calls['handled']).toBe(0)
+      return heldFor
     }
-    expect(answers.filter(({ status }) => status === 401).length).toBeGreaterThan(20)
-    expect(calls['handled']).toBe(0)
-    // A limit ten times the expected 20 ms. One Argon2id on the event loop would block it longer for each guess.
-    expect(heldFor).toBeLessThan(200)
+    // One Argon2id on the event loop would block it longer for each guess, in every round; a busy machine does so in some
+    let shortest = Infinity
+    for (let rounds = 0; rounds < 10 && shortest >= 200; rounds++) shortest = Math.min(shortest, await round())
+    expect(shortest).toBeLessThan(200)
   })
 
   it('the right password among them passes', async () => {
