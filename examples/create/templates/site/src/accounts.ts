@@ -30,8 +30,7 @@ export const openAccounts = async (url: string) => {
       return (await run(sql, email, before, hash, role)).rowsAffected > 0
     },
     setHash: (email: string, hash: string) => run('update accounts set hash = ? where email = ?', hash, email),
-    setPending: (email: string, sealed: string) =>
-      run('update accounts set pending = ? where email = ?', sealed, email),
+    setPending: (email: string, text: string) => run('update accounts set pending = ? where email = ?', text, email),
     setTotp: async (email: string, sealed: string | null, digests: ReadonlyArray<string>) => {
       await run('update accounts set totp = ?, pending = null where email = ?', sealed, email)
       await run('delete from recovery where email = ?', email)

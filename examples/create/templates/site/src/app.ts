@@ -29,21 +29,19 @@ import { openAccounts, type Account } from './accounts.js'
 import { accountPage, enrolPage, errorPage, homePage, listPage, pageOf, script, style } from './pages.js'
 
 const { ADMIN, KEYS, NODE_ENV = 'development', REDIS_URL, DATABASE_URL = 'file:app.db', PORT = '3000' } = process.env
+const { HOST = '127.0.0.1', ORIGIN = `http://localhost:${PORT}` } = process.env
 // PROXY=0: no proxy is in front, which says whose address a request has
-const { HOST = '127.0.0.1', PROXY = NODE_ENV === 'production' ? '1' : '0' } = process.env
+const { PROXY = NODE_ENV === 'production' ? '1' : '0' } = process.env
 // Only on this machine there are keys that a restart forgets
 const isTrial = ['development', 'test'].includes(NODE_ENV) && ['127.0.0.1', '::1', 'localhost'].includes(HOST)
-const { ORIGIN = `http://localhost:${PORT}` } = process.env
 const DAY = 86_400_000
-
 /** Replace this with your mailer. */
 const print = async (to: string, text: string): Promise<void> => console.log(`Mail to ${to}: ${text}`)
 
 export const site = async (databaseUrl = DATABASE_URL, send = print, origin = ORIGIN) => {
   if (KEYS === undefined && !isTrial) throw new TypeError('set KEYS to a secret of 32 characters')
   const accounts = await openAccounts(databaseUrl)
-  const redis =
-    REDIS_URL === undefined ? undefined : await createClient({ url: REDIS_URL }).on('error', console.error).connect()
+  const redis = REDIS_URL && (await createClient({ url: REDIS_URL }).on('error', console.error).connect())
   const store = redis ? redisStore({ command: (args) => redis.sendCommand(args) }) : sqliteStore({ url: databaseUrl })
   const app = new Koa({ keys: KEYS?.split(',') ?? [randomBytes(32).toString('hex')], proxy: PROXY === '1' })
   const { sessionAuth, logOut, logOutEverywhere, listSessions, endSession } = sessions(app, {
@@ -54,7 +52,6 @@ export const site = async (databaseUrl = DATABASE_URL, send = print, origin = OR
     pages: pageOf,
     list: { label: (request) => request.get('User-Agent').slice(0, 200) },
   })
-
   // 401 leads to the sign-in page and back; other failures are pages
   app.use(
     authSettings({
