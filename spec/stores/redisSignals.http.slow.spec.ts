@@ -46,11 +46,11 @@ const clustered: typeof single = {
     return { publisher, subscriber }
   },
   ioredis: async ({ port }) => {
-    const make = () => new Cluster([{ host: '127.0.0.1', port }])
+    const make = () => new Cluster([{ host: '127.0.0.1', port }], { lazyConnect: true })
     const [publisher, subscriber] = [make(), make()]
     for (const client of [publisher, subscriber]) {
       client.on('error', () => {})
-      await new Promise((resolve) => client.once('ready', resolve))
+      await client.connect()
       onTestFinished(() => client.disconnect())
     }
     return { publisher, subscriber }
