@@ -59,7 +59,9 @@ export const ask = (listener: RequestListener, url: string, headers: Headers): P
 
 /** The same, with everything that can be compared. */
 export const answerOf = async (listener: RequestListener, url: string, headers: Headers): Promise<Answered> => {
-  const response = await ask(listener, url, headers)
+  // No socket keeps the process alive here, and a limit of time does not
+  const alive = setInterval(() => {}, 1000)
+  const response = await ask(listener, url, headers).finally(() => clearInterval(alive))
   return {
     status: response.statusCode,
     headers: { ...response.getHeaders() },
