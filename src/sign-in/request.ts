@@ -233,7 +233,7 @@ const readBody = async (ctx: Context): Promise<Members | 400 | 413> => {
   if (isJson === false && ctx.is('urlencoded') === false) return nothing
   const text = Number(ctx.get('Content-Length')) > MAX_LENGTH ? undefined : await textOf(ctx.req)
   if (text === undefined) return 413
-  if (isJson === false) return fieldsOf(new URLSearchParams(text))
+  if (isJson === false) return fieldsOf(text)
   if (text === '') return nothing
   try {
     return membersOf(JSON.parse(text))
@@ -252,8 +252,10 @@ const membersOf = (u: unknown): Members =>
 const MAX_FIELDS = 100
 
 // One walk: `getAll` for each name takes quadratic time
-const fieldsOf = (form: URLSearchParams): Members | 400 => {
-  if (form.size > MAX_FIELDS) return 400
+const fieldsOf = (text: string): Members | 400 => {
+  // counted before they are parsed: for fields without "=", Node 26 takes quadratic time
+  if (text.split('&').filter((field) => field !== '').length > MAX_FIELDS) return 400
+  const form = new URLSearchParams(text)
   // Safe: an object without a prototype has no members yet
   const fields = Object.create(null) as Record<string, unknown>
   for (const [name, value] of form) {

@@ -58,7 +58,7 @@ const watched: ReadonlyArray<object> = [
 export const stepsOf = async (f: () => unknown): Promise<number> => {
   let steps = 0
   let isCounting = false
-  const undo: Array<() => void> = []
+  const undo: Array<() => unknown> = []
   for (const owner of watched) {
     for (const name of ownKeys(owner)) {
       const own = getOwnPropertyDescriptor(owner, name)
@@ -77,6 +77,20 @@ export const stepsOf = async (f: () => unknown): Promise<number> => {
       undo.unshift(() => defineProperty(owner, name, own))
     }
   }
+  // One walk, like a regular expression: Node 26 reads with methods that are watched, other Nodes do not
+  const original = globalThis.URLSearchParams
+  globalThis.URLSearchParams = new Proxy(original, {
+    construct: (target, args: ConstructorParameters<typeof original>, maker) => {
+      const before = isCounting
+      isCounting = false
+      // Safe: it makes what the class makes
+      const made = Reflect.construct(target, args, maker) as URLSearchParams
+      if (before) steps += 1 + sizeOf(args[0])
+      isCounting = before
+      return made
+    },
+  })
+  undo.push(() => (globalThis.URLSearchParams = original))
   isCounting = true
   try {
     await f()
