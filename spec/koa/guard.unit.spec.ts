@@ -2,11 +2,21 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
+import { types } from 'node:util'
 import Router from '@koa/router'
 import { either as E } from 'fp-ts'
 import createError from 'http-errors'
 import Koa from 'koa'
-import { apiApp, AuthError, authSettings, httpBearer, onError, withAuth, type Authenticator } from 'koa-with-auth'
+import {
+  apiApp,
+  AuthError,
+  authSettings,
+  httpBearer,
+  onError,
+  operation as described,
+  withAuth,
+  type Authenticator,
+} from 'koa-with-auth'
 import { expect, test } from 'vitest'
 import { bearer, expectCrashed, operation, running } from '../support/models/behavior.js'
 
@@ -86,4 +96,17 @@ test('a socket without a server has the default limit of header lines', async ()
   expect(await answered()).toBe(401)
   expect(await answered(['Authorization', 'Bearer t'])).toBe(200)
   expect(await answered(...Array.from({ length: 1000 }, () => ['A', 'a'] as const))).toBe(431)
+})
+
+test('after the first request, no function of a layer inherits a proxy, which is slow at each further one', async () => {
+  const router = new Router()
+  router.get('/x', described({ summary: 'x' }), withAuth(token), (ctx) => {
+    ctx.body = 'x'
+  })
+  const proxied = () =>
+    router.stack.flatMap(({ stack }) => stack.filter((f) => types.isProxy(Object.getPrototypeOf(f)))).length
+  const { ask } = await running((app) => app.use(router.routes()))
+  expect(proxied()).toBe(2)
+  expect(await ask('/x', bearer('t'))).toMatchObject({ status: 200 })
+  expect(proxied()).toBe(0)
 })

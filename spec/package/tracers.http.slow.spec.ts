@@ -80,13 +80,16 @@ describe('R18 under the Koa instrumentation of OpenTelemetry', () => {
     ['a guard of a public operation', withAuth(null)],
     ['a description', operation({ summary: 's' })],
     ['settings', authSettings({})],
-  ])('it does not wrap %s, because of the name of its constructor', (_what, f) => {
+  ])('it does not wrap %s, which says that it was wrapped already, also after its first request', (_what, f) => {
     const patch = (given: unknown): unknown =>
       Reflect.apply(Reflect.get(KoaInstrumentation.prototype, '_patchLayer') as Function, new KoaInstrumentation(), [
         given,
         true,
         '/x',
       ])
+    expect(patch(f)).toBe(f)
+    // what the guard does at its first request
+    Object.setPrototypeOf(f, Function.prototype)
     expect(patch(f)).toBe(f)
     const plain = () => {}
     expect(patch(plain)).not.toBe(plain)

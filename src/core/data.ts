@@ -182,6 +182,9 @@ export const sealedMark = Symbol.for('koa-with-auth/sealed')
  * could not be found any more. It does not replace what it has replaced already: such a function has `true` under a symbol
  * named `koa-layer-patched`, which is private to each copy of it. So ours inherit `true` for every symbol of this name.
  * The cost: no span for guards. All other properties are those of a function. `spec/package/tracers.http.slow.spec.ts` pins this.
+ *
+ * koa-compose calls `concat` with each function at each request, which V8 does slowly if a proxy is inherited. So a function that
+ * was asked gets the property itself, and none inherits the proxy after the first request (`likeAnyOther`).
  */
 const alreadyReplaced: object = new Proxy(
   // Safe: it is the prototype of functions
@@ -190,10 +193,19 @@ const alreadyReplaced: object = new Proxy(
     get: (prototype, key, self): unknown => {
       // V8 would call it an Object, and lodash no function
       if (key === Symbol.toStringTag) return 'Function'
-      return (typeof key === 'symbol' && key.description === 'koa-layer-patched') || Reflect.get(prototype, key, self)
+      if (typeof key !== 'symbol' || key.description !== 'koa-layer-patched') return Reflect.get(prototype, key, self)
+      if (typeof self === 'function') Object.defineProperty(self, key, { value: true })
+      return true
     },
   },
 )
 
 /** Keeps tracers from wrapping a function. */
 export const notWrapped = <F extends Function>(f: F): F => Object.setPrototypeOf(f, alreadyReplaced) as F
+
+/** Undoes `notWrapped` for functions whose application is mounted: tracers have asked them, or there are none. */
+export const likeAnyOther = (functions: Iterable<object>): void => {
+  for (const f of functions) {
+    if (Object.getPrototypeOf(f) === alreadyReplaced) Object.setPrototypeOf(f, Function.prototype)
+  }
+}

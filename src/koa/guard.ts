@@ -18,21 +18,22 @@ import { effective, type Requirement } from '../core/Requirement.js'
 import {
   newAttempt,
   exchangeOf,
+  showObjects,
   type Attempt,
   type Exchange,
   type Objects,
   type PathParameters,
 } from '../core/Exchange.js'
-import { withCode } from '../core/data.js'
+import { likeAnyOther, withCode } from '../core/data.js'
 import { handlerOf, httpStatusOf, type Settings } from '../core/Settings.js'
 import { decisions } from '../core/events.js'
 import { concludedInTime } from '../core/outage.js'
 import { lateGuardAt, warnOfLateSettings } from './misplaced.js'
-import { checkObjects, parameterReaderOf, runningLayer } from './parameters.js'
+import { checkObjects, matchedLayers, parameterReaderOf, runningLayer } from './parameters.js'
 import { markGuard, type GuardProperties, type GuardSource, type ThenMiddleware } from './layer.js'
 import { respondFailure, respondEarly, restore, take } from './respond.js'
 import { applyHeaders, guardHeadersOf, type GuardHeaders } from './responseHeaders.js'
-import { tooOld, type Layer } from './router.js'
+import { tooOld } from './router.js'
 import { answerException, markThrown, serverError } from './settings.js'
 import { decisionRecorder, recordPublic } from './watching.js'
 
@@ -79,6 +80,7 @@ const recordReader = (): ((ctx: Context) => Exchange) => {
       warnOfLateSettings(ctx)
       const late = lateGuardAt(ctx)
       if (late !== undefined) throw misplaced(late)
+      for (const { stack } of matchedLayers(ctx)) likeAnyOther(stack)
       isFirst = false
     }
     return exchange
@@ -91,8 +93,7 @@ const recordReader = (): ((ctx: Context) => Exchange) => {
  */
 const enterOperation = (ctx: Context, exchange: Exchange): boolean => {
   if (runningLayer(ctx) === undefined) {
-    const layers: ReadonlyArray<Layer> = ctx['matched'] ?? []
-    const isRouted = layers.some(({ methods }) => methods.includes(ctx.method))
+    const isRouted = matchedLayers(ctx).some(({ methods }) => methods.includes(ctx.method))
     if (isRouted && ctx['routerPath'] === undefined) throw misplaced(`withAuth(a): ${tooOld}`)
     return runsOutside()
   }
@@ -137,12 +138,12 @@ const enforceAuthenticator = (
   const decide = deciding(authenticator, levels)
   const read = recordReader()
   const parametersOf = parameterReaderOf(authenticator.description)
-  const run = then.length === 0 ? undefined : runAfterGuard(then)
+  const behind = then.length === 0 ? undefined : afterGuard(then)
   return (ctx, next) => {
     const exchange = read(ctx)
-    const runThen = run === undefined ? next : () => run(ctx, next)
+    const run = behind === undefined ? next : behind(ctx, next)
     const isNested = enterOperation(ctx, exchange)
-    return decide(ctx, exchange, asOperation(ctx, exchange, runThen), isNested, parametersOf?.(ctx))
+    return decide(ctx, exchange, asOperation(ctx, exchange, run), isNested, parametersOf?.(ctx))
   }
 }
 
@@ -218,16 +219,19 @@ export const deciding = (
     result: Result,
     attempt: Attempt,
   ) => {
-    if (E.isRight(result)) {
-      applyHeaders(ctx, exchange, whenAdmitted)
-      const run = () => runAs(ctx, exchange, result.right, attempt, isNested, next)
-      return exchange.outcomes === undefined ? run() : withOutcome(ctx, exchange, run)
-    }
-    if (!E.isLeft(result)) throw new TypeError('an authenticator must return an Either')
+    if (E.isLeft(result)) return refuse(ctx, exchange, isNested, result.left, attempt)
+    if (!E.isRight(result)) throw new TypeError('an authenticator must return an Either')
+    applyHeaders(ctx, exchange, whenAdmitted)
+    return runAs(ctx, exchange, result.right, attempt, isNested, concluding(ctx, exchange, next))
+  }
+
+  // apart, so that an admitted request makes nothing for it
+  const refuse = (ctx: Context, exchange: Exchange, isNested: boolean, error: AuthError, attempt: Attempt) => {
     applyHeaders(ctx, exchange, whenRefused)
-    const refuse = () => answerFailure(ctx, exchange.settings, result.left, whenRefused)
-    const run = () => Promise.resolve(runAs(ctx, exchange, undefined, nothing, isNested, refuse))
-    return exchange.outcomes === undefined ? run() : withOutcome(ctx, exchange, run)
+    // a refused request has none, also if some were found
+    if (attempt.objects !== undefined) showObjects(attempt, undefined)
+    const answer = () => answerFailure(ctx, exchange.settings, error, whenRefused)
+    return Promise.resolve(runAs(ctx, exchange, undefined, nothing, isNested, concluding(ctx, exchange, answer)))
   }
 
   return (ctx, exchange, next, isNested, parameters) => {
@@ -257,7 +261,10 @@ export const deciding = (
 }
 
 // A part of the authenticator waits for what becomes of the request. It must know before the client does, who may send it again
-const withOutcome = async <A>(ctx: Context, exchange: Exchange, run: () => Promise<A>): Promise<A> => {
+const concluding = <A extends Promise<unknown> | void>(ctx: Context, exchange: Exchange, run: () => A) =>
+  exchange.outcomes === undefined ? run : () => withOutcome(ctx, exchange, run)
+
+const withOutcome = async <A>(ctx: Context, exchange: Exchange, run: () => A): Promise<Awaited<A>> => {
   let isDone = false
   try {
     const result = await run()
@@ -340,8 +347,6 @@ const runAs = <A extends Promise<unknown> | void>(
   request.auth = principal
   exchange.accepted = accepted
   exchange.objects = objects
-  // a refused request has none, also if some were found
-  if (request.objects !== objects) request.objects = objects
   // a public operation does not change what others put there
   if (state !== undefined && principal !== undefined) ctx.state[state] = principal
   return run()
@@ -387,9 +392,9 @@ const runInside = async <A>(
  *
  * It is not a check of access. OpenAPI ignores it; the audit lists it.
  */
-const runAfterGuard = (steps: ReadonlyArray<ThenMiddleware>): ((ctx: Context, next: Next) => Promise<unknown>) => {
+const afterGuard = (steps: ReadonlyArray<ThenMiddleware>): ((ctx: Context, next: Next) => Next) => {
   const isMixed = steps.some(({ above }) => above > 0)
-  return async (ctx, next) => {
+  return (ctx, next) => async () => {
     const principal: unknown = Reflect.get(ctx.request, 'auth')
     const from = (at: number): Promise<unknown> => {
       const step = steps[at]

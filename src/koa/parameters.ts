@@ -35,12 +35,15 @@ export const refuseObjects = (caller: string, description: Description): void =>
 
 const inWords = ({ name, param }: ObjectRule): string => `owned('${name}') reads the parameter :${param}`
 
+/** The layers of a router whose paths match a request, `use` middleware among them. */
+export const matchedLayers = (ctx: Context): ReadonlyArray<Layer> =>
+  // Safe: a router puts its layers there
+  (ctx['matched'] ?? []) as ReadonlyArray<Layer>
+
 /** The layer that runs; one without methods is `use` middleware. */
 export const runningLayer = (ctx: Context): Layer | undefined => {
-  // Safe: a router puts its layers there
-  const layers = (ctx['matched'] ?? []) as ReadonlyArray<Layer>
   const path: unknown = ctx['routerPath']
-  for (const layer of layers) if (layer.path === path && layer.methods.length > 0) return layer
+  for (const layer of matchedLayers(ctx)) if (layer.path === path && layer.methods.length > 0) return layer
   return undefined
 }
 
