@@ -37,8 +37,9 @@ type GuardsApp<P> = <S, C>(app: Koa<S, C>) => Koa<S, C & Auth<P>>
 
 /**
  * Guards an application: `guardApp(a)(app)`, before `app.use`. It takes an authenticator, any function of the request, or a list of
- * them, which is tried in order. Conditions may follow, as in `withAuth(a, ...conditions)`. Handlers find the principal in `ctx.request.auth`. Requests that no handler answers are refused
- * too, and so are preflights of CORS, unless CORS middleware answers them first: see `middleware`.
+ * them, which is tried in order. Conditions may follow, as in `withAuth(a, ...conditions)`. Handlers find the principal in
+ * `ctx.request.auth`. Requests that no handler answers are refused too, and so are preflights of CORS, unless CORS middleware
+ * answers them first: see `middleware`.
  *
  * Mount `authSettings` and `sessions` before it. Throws a TypeError for `null`, and if the application has other middleware
  * already, because what that answers would not be guarded. Upgrades are guarded by `guardUpgrade`.
