@@ -98,7 +98,8 @@ interface Failure<Tag extends string> extends FailureReason {
  * | `proof`        | the proof of possession of a key is wrong (RFC 9449 §4.3)                            |
  * | `replay`       | it counts once, and was used before                                                  |
  * | `certificate`  | the certificate is of no accepted authority                                          |
- * | `user`         | the user of the session is inactive, is unknown, or has not the right                |
+ * | `user`         | the user of the session is inactive or unknown: anonymous behind `optional`          |
+ * | `right`        | the user of the session has not the right                                            |
  * | `components`   | what a signature must cover is not covered, or cannot be known                       |
  * | `partial`      | of credentials that are needed together, not all were sent                          |
  * | `hook`         | the hook returned no principal                                                       |
@@ -126,6 +127,7 @@ export type Why =
   | 'replay'
   | 'certificate'
   | 'user'
+  | 'right'
   | 'components'
   | 'partial'
   | 'hook'
@@ -411,6 +413,12 @@ export const Ord: ord.Ord<AuthError> = deepFreeze<ord.Ord<AuthError>>({
 
 /** The failures of a list or a group, in the order tried; for any other failure, only itself. */
 export const branchesOf = (error: AuthError): ReadonlyArray<AuthError> => error.branches ?? [error]
+
+/** @internal Whether a failure leaves the caller anonymous: no credential was sent, or only a session whose user is gone. */
+export const leavesAnonymous = (error: AuthError): boolean =>
+  error._tag === 'absent' || (error.why === 'user' && branchesOf(error).every(isOfNoUser))
+
+const isOfNoUser = ({ _tag, why, skipped }: AuthError): boolean => !skipped && (_tag === 'absent' || why === 'user')
 
 /**
  * Combines two failures. The result has the tag of the stronger one (of the first, if they are equal) and the branches

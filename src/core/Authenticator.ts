@@ -430,12 +430,16 @@ declareFactory('fromFunction', fromFunction)
 export type Change = (result: E.Right<unknown>, request: Request) => Evaluation<unknown>
 
 /** @internal The same demand, and other principals. */
-export const changed = (self: Authenticator<unknown>, change: Change): Halves => {
+export const changed = (
+  self: Authenticator<unknown>,
+  change: Change,
+  failed = (failure: E.Left<AuthError>): Result<unknown> => failure,
+): Halves => {
   const { description } = self
   const before = decideOf(self)
   return {
     description,
     decide: (attempt) =>
-      andThen(before(attempt), (result) => (E.isLeft(result) ? result : change(result, attempt.request))),
+      andThen(before(attempt), (result) => (E.isLeft(result) ? failed(result) : change(result, attempt.request))),
   }
 }

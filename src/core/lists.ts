@@ -97,7 +97,7 @@ const firstPassing = (members: ReadonlyArray<Authenticator<unknown>>): Halves =>
     attempt.accepted = accepted
     if (attempt.objects !== objects) showObjects(attempt, objects)
     const before = first.left
-    if (isOptional && before._tag !== 'absent' && !isSent(rests[at + 1]!, attempt.request)) {
+    if (isOptional && !AuthErrors.leavesAnonymous(before) && !isSent(rests[at + 1]!, attempt.request)) {
       return collect(before, bare[at + 1]!, at)
     }
     const second = from(at + 1, attempt)
@@ -106,7 +106,7 @@ const firstPassing = (members: ReadonlyArray<Authenticator<unknown>>): Halves =>
   const collectLate = (before: AuthError, second: Promise<Result<unknown>>, at: number): Evaluation<unknown> =>
     second.then((late) => collect(before, late, at))
   const collect = (before: AuthError, after: Result<unknown>, at: number): Result<unknown> => {
-    const second = isOptional && before._tag !== 'absent' && isAnonymous(after) ? bare[at + 1]! : after
+    const second = isOptional && !AuthErrors.leavesAnonymous(before) && isAnonymous(after) ? bare[at + 1]! : after
     return E.isRight(second) ? second : E.left(AuthErrors.Semigroup.concat(before, second.left))
   }
   return { description: anyOfDescriptions(descriptions), decide: (attempt) => from(0, attempt) }
@@ -304,7 +304,8 @@ const firstSent = (members: ReadonlyArray<Authenticator<unknown>>): Halves => {
   const from = (at: number, before: ReadonlyArray<AuthError>, attempt: Attempt): Evaluation<unknown> => {
     const decide = decides[at]
     // a group has a member, so there is at least one failure
-    if (decide === undefined) return E.left({ ...AuthErrors.absent, branches: before })
+    if (decide === undefined)
+      return E.left({ ...(before.find(({ _tag }) => _tag !== 'absent') ?? AuthErrors.absent), branches: before })
     const { accepted, objects } = attempt
     const goOn = (result: E.Either<AuthError, unknown>): Evaluation<unknown> => {
       if (E.isRight(result)) return result
@@ -312,7 +313,7 @@ const firstSent = (members: ReadonlyArray<Authenticator<unknown>>): Halves => {
       attempt.accepted = accepted
       if (attempt.objects !== objects) showObjects(attempt, objects)
       const branches = [...before, ...AuthErrors.branchesOf(error)]
-      if (error._tag === 'absent') return from(at + 1, branches, attempt)
+      if (AuthErrors.leavesAnonymous(error)) return from(at + 1, branches, attempt)
       // after an outage no other challenge is offered, because no caller can be let in now
       const later = AuthErrors.stops(error) ? [] : description.members.slice(at + 1).flatMap(skipped)
       return E.left({ ...error, branches: [...branches, ...later] })

@@ -53,9 +53,12 @@ export type Principal = object | string | number | bigint | symbol | true
 // A promise is truthy, whatever it resolves to
 type Settled<B> = B extends PromiseLike<unknown> ? never : unknown
 
-/** @internal An authenticator with other principals. */
-export const onSuccess = (self: Authenticator<unknown>, change: Change): Authenticator<unknown> =>
-  continued(fromFunction(self), (member) => changed(member, change))
+/** @internal An authenticator with other principals, or other failures. */
+export const onSuccess = (
+  self: Authenticator<unknown>,
+  change: Change,
+  failed?: (failure: E.Left<AuthError>) => Result<unknown>,
+): Authenticator<unknown> => continued(fromFunction(self), (member) => changed(member, change, failed))
 
 /**
  * Changes the principal with a function. The result of `f` is the new principal, unchanged: an Option stays an Option. `f` is not

@@ -2,14 +2,14 @@
  * `optional` and `lenient` also admit anonymous callers. Their principal is `undefined`, not an Option, which would be
  * truthy.
  *
- * `optional` refuses bad credentials; `lenient` treats them as absent. Both refuse a write that another site made a
+ * `optional` refuses bad credentials, but for a session whose user is gone; `lenient` treats them as absent. Both refuse a write that another site made a
  * browser send, and a caller who is not allowed. An outage never makes a caller anonymous. A plain function is never
  * absent, so `optional` of one does not admit anonymous callers.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { showObjects, type Attempt, type Objects } from './Exchange.js'
 import { anonymous, type Result } from './Result.js'
-import type { AuthError } from './AuthError.js'
+import { leavesAnonymous, type AuthError } from './AuthError.js'
 import {
   combined,
   decideOf,
@@ -54,7 +54,8 @@ const unless =
   }
 
 /**
- * Lets anonymous callers in. Without a credential, the principal is `undefined`. A bad credential is refused; in a list, also one
+ * Lets anonymous callers in. Without a credential, the principal is `undefined`. So it is with a session whose user is unknown or
+ * inactive, because its cookie stays in the browser, and no page could be read with it. A bad credential is refused; in a list, also one
  * of another alternative. In a list, it must be the last member, because no later member would be tried. Otherwise it is a
  * TypeError.
  *
@@ -66,7 +67,7 @@ const unless =
  */
 export const optional: <M extends AuthenticatorLike>(member: M) => Authenticator<PrincipalOf<M> | undefined> = unless(
   'optional',
-  ({ _tag }) => _tag === 'absent',
+  leavesAnonymous,
   false,
 )
 

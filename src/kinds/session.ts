@@ -19,6 +19,7 @@ import * as t from 'io-ts'
 import type { Context, Request } from 'koa'
 import { noting } from '../core/accepted.js'
 import * as AuthErrors from '../core/AuthError.js'
+import type { AuthError } from '../core/AuthError.js'
 import { authenticator, decideOf, make, readerOf, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import {
@@ -185,12 +186,13 @@ const sessionKind = (
     noting(decideOf(kind), () => ofSession),
     proof?.maxAge === undefined ? reading : reading && { ...reading, notRemembered },
   )
-  const invalid = constantFailure(description, AuthErrors.because(AuthErrors.invalid, 'user'))
+  const gone = constantFailure(description, AuthErrors.because(AuthErrors.invalid, 'user'))
+  const invalid = constantFailure(description, AuthErrors.because(AuthErrors.invalid, 'right'))
   const unproven =
     proof === undefined ? invalid : E.left(withChallenges(description, AuthErrors.unproven(neededBy(proof))))
   // Safe: `notAUser` has refused anything but an object
   const isAllowed = (user: unknown, { ctx }: Request): boolean => holds(user as object, rightsFor(ctx, users))
-  const user = onSuccess(session, (result, request) => {
+  const check = (result: E.Right<unknown>, request: Request): E.Either<AuthError, unknown> => {
     try {
       const { right: user } = result
       const rights = rightsFor(request.ctx, users)
@@ -199,14 +201,20 @@ const sessionKind = (
       // Safe: see `isAllowed`
       const isActive =
         !(needsUsername && ownOrGetter(user as object, 'username') === '') && rights.isActive(user as object)
-      if (!isActive || (refuse !== 'insufficient' && !isAllowed(user, request))) return invalid
+      if (!isActive) return gone
+      if (refuse !== 'insufficient' && !isAllowed(user, request)) return invalid
       return proof === undefined || isProvenIn(factory, request.ctx, proof) ? result : unproven
     } catch (error) {
       return E.left(withChallenges(description, failureOf(error)))
     }
-  })
+  }
+  // what `loadUser` refuses with a reason is a refusal, also behind `optional`
+  const user = onSuccess(session, check, (failed) => (isBare(failed.left) ? gone : failed))
   return refuse === 'insufficient' ? pipe(user, authorize(isAllowed, { name: right ?? factory })) : user
 }
+
+const isBare = ({ _tag, why, detail, code }: AuthError): boolean =>
+  _tag === 'invalid' && (why ?? detail ?? code) === undefined
 
 const notRemembered = 'a proof becomes older while it is remembered; write remembered around what asks for none'
 
