@@ -190,9 +190,7 @@ const addDocsTo = (router: RouterInstance, { title = 'API', version = '1.0.0', d
   })
 }
 
-// -------------------------------------------------------------------------------------
-// what its layers begin and end with
-// -------------------------------------------------------------------------------------
+// --- what its layers begin and end with
 
 // The settings of an application are in its own layers, like its guards. So they hold only there, and not for a sibling in the same
 // router, whatever paths the two have.

@@ -113,9 +113,7 @@ export {
   type FailureMappers,
 } from './core/Settings.js'
 
-// -------------------------------------------------------------------------------------
-// Types that TypeScript writes into your declarations. Do not import them: any version may change them
-// -------------------------------------------------------------------------------------
+// --- Types that TypeScript writes into your declarations. Do not import them: any version may change them
 
 // The same types again, because a compiler cannot write an alias into a user's declarations
 /** TypeScript writes it for `AuthError`. */

@@ -18,7 +18,6 @@ export const escaped = (char: string): string => `\\u{${(char.codePointAt(0) ?? 
 /** Escapes every invisible character of a string. */
 export const visible = (text: string): string => text.replace(hidden, escaped)
 
-/** Whether a string contains no invisible character. */
 export const isVisible = (text: string): boolean => !unseen.test(text)
 
 /**
@@ -108,14 +107,6 @@ export interface Audit {
   toString(): string
 }
 
-// -------------------------------------------------------------------------------------
-// destructors
-// -------------------------------------------------------------------------------------
-
-/**
- * An audit as a table: a line for each operation, then a line for each layer of middleware, in the order of
- * registration.
- */
 export const table = ({ operations, middleware }: Omit<Audit, 'toString'>): string =>
   [
     aligned(['OPERATION', 'PROTECTED BY', 'DECIDED BY', 'NOTES'], operations.map(operationCells)),

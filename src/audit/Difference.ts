@@ -22,7 +22,6 @@ import { compareAccess, publicAccess, waysInWords, type AccessPath, type Compari
  */
 type Direction = 'opened' | 'changed' | 'closed'
 
-/** One difference. */
 export interface Difference<L extends PolicyLine = PolicyLine> {
   readonly direction: Direction
   readonly operation: string
@@ -34,14 +33,11 @@ export interface Difference<L extends PolicyLine = PolicyLine> {
   readonly is?: PolicyLine
 }
 
-/** The directions, in the order in which they are listed. */
 export const directions: ReadonlyArray<Direction> = ['opened', 'changed', 'closed']
 
-/** Openings first, then other changes, then closings. */
 export const inOrder = <D extends Difference>(all: ReadonlyArray<D>): ReadonlyArray<D> =>
   directions.flatMap((direction) => all.filter((one) => one.direction === direction))
 
-/** All differences of two policies, openings first. */
 export const differencesOf = <L extends PolicyLine>(
   before: ReadonlyArray<L>,
   after: ReadonlyArray<PolicyLine>,
@@ -112,9 +108,7 @@ const whoInWords = (line: PolicyLine): string => {
   return runs.length > 0 && csrf.length === 0 ? `${words} ${runs.join()}` : words
 }
 
-// -------------------------------------------------------------------------------------
-// an operation that is in both
-// -------------------------------------------------------------------------------------
+// --- an operation that is in both
 
 interface Part {
   readonly change: Comparison

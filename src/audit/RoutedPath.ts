@@ -16,19 +16,14 @@ import { areApart, boundOf, findPath, make, refusesInEveryCase, type PathPattern
 export interface RoutedPath extends PathPattern {
   /** Whether it was read from a pattern; `false` for a RegExp. */
   readonly isPattern: boolean
-  /** Whether the router's RegExp accepts a path. */
   readonly matches: (path: string) => boolean
   readonly regexp: RegExp
 }
 
-/** The part of a layer that is read here. */
 type LayerPath = Pick<RouterLayer, 'path' | 'regexp' | 'opts'>
 
-/** The relation of two paths. */
 interface Relation {
-  /** Whether a request can match both. */
   readonly overlap: 'yes' | 'no' | 'unknown'
-  /** A path that both accept. */
   readonly example?: string
   /** Whether the second accepts all that the first does; `false` if unknown. */
   readonly isSubset: boolean
@@ -38,7 +33,6 @@ interface Relation {
   readonly hasPathsOfItsOwn: boolean
 }
 
-/** Reads the path of a layer. */
 export const routedPath = (layer: LayerPath): RoutedPath => {
   // a layer without one (its path is empty) matches nothing, and ends in a 500
   const regexp = layer.regexp === undefined ? /(?!)/ : withoutStatefulFlags(layer.regexp)
@@ -70,7 +64,6 @@ const belowPrefix = /^([\w/~%-]*)\(\?:\\\/\|\$\)$/
 
 const apart: Relation = { overlap: 'no', isSubset: false, isSuperset: false, hasPathsOfItsOwn: false }
 
-/** The relation of the first path to the second. */
 export const relate = (first: RoutedPath, second: RoutedPath): Relation => {
   if (areApart(first, second)) return apart
   const isShared = (path: string): boolean => first.matches(path) && second.matches(path)
@@ -126,12 +119,10 @@ const spellingsOf = (
 const areTriedApart = (one: RoutedPath, other: RoutedPath): boolean =>
   one.isLiteral && !other.isPattern && (one.isSensitive || refusesInEveryCase(other.regexp, one.samples))
 
-/** A layer, and the paths that it accepts. */
 export interface PathLayer extends RoutedLayer {
   readonly accepted: RoutedPath
 }
 
-/** An operation, and the paths that it accepts. */
 export interface Route extends RoutedOperation {
   readonly accepted: RoutedPath
 }
@@ -142,7 +133,6 @@ export const pathLayersOf = (caller: string, router: AnyRouter): ReadonlyArray<P
   return layersOf(router).map((layer) => ({ ...layer, accepted: routedPath(layer.layer) }))
 }
 
-/** The operations among layers, in the order of registration. */
 export const routesOf = (layers: ReadonlyArray<PathLayer>): ReadonlyArray<Route> =>
   layers.flatMap((layer) =>
     operationsIn(layer).map((operation) => ({
@@ -160,7 +150,6 @@ export const isOfSeal = (f: Function): boolean => sealedMark in f
 // guard (D-R8).
 // A narrower path before a wider one is not a shadow: `/users/me` has its own line in the audit, and takes from
 // `/users/:id` only what it answers itself.
-/** An operation that runs before another one. */
 interface Shadowing {
   readonly route: Route
   readonly extent: ShadowExtent
@@ -171,7 +160,6 @@ interface Shadowing {
 /** Whether the first of two layers that match a request runs before the second, or instead of it. */
 export type RunsFirst = (first: PathLayer, second: PathLayer) => boolean
 
-/** The order in which a router runs its layers. */
 export const orderOf = ({ opts }: AnyRouter): RunsFirst => {
   switch (opts.exclusive) {
     case undefined:
@@ -189,7 +177,6 @@ export const orderOf = ({ opts }: AnyRouter): RunsFirst => {
   }
 }
 
-/** The operations that answer first, in the order of registration. */
 export const shadowedBy = (
   route: Route,
   others: ReadonlyArray<Route>,

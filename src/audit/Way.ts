@@ -49,7 +49,6 @@ const conditionInWords = ({ scopes, decidedBy, authentication, isQuota, wrappers
       ? `with scopes ${scopes.join(', ')}`
       : `authorized by ${decidedBy ?? (authentication === undefined ? 'a function' : 'an authentication')}`
 
-/** An object that a parameter names, in words. */
 export const objectInWords = ({ name, param }: ObjectRule): string => `${name} by :${param}`
 
 // Objects follow what is asked for; alternatives are one unit
@@ -73,7 +72,6 @@ const unit = (whole: Description): string => {
 const isAlternatives = (description: Description): boolean =>
   description._tag === 'AnyOf' && !description.firstPresent && description.members.length > 1
 
-/** One kind of credential in words. */
 const leafInWords = (leaf: Leaf): string => {
   const scheme = schemeOf(leaf)
   const words = scheme === undefined ? undescribed(leaf) : schemeInWords(scheme, leaf)
@@ -110,15 +108,12 @@ const undescribed = (leaf: Leaf): string => {
 
 const challengeName = (leaf: Leaf): string | undefined => challengesOf(leaf)[0]?.scheme
 
-/** A credential in words, with everything else that decides about it. */
 const credentialInWords = ({ leaf, wrappers }: Pick<CredentialDemand, 'leaf' | 'wrappers'>): string =>
   [leafInWords(leaf), ...(leaf.decidedBy === undefined ? [] : [leaf.decidedBy]), ...wrappers].join(' ')
 
-/** One credential of a way in, and what must hold for it. */
 export interface Demanded {
   /** What is sent, and what else decides about it, in words: `bearer`, `basic throttled 5/900 s`. */
   readonly credential: string
-  /** The scopes that must have been granted to it. */
   readonly scopes: ReadonlyArray<string>
   /** The names of the functions (`authorize`) that must allow it, too. */
   readonly authorizations: ReadonlyArray<string>
@@ -126,7 +121,6 @@ export interface Demanded {
   readonly objects: ReadonlyArray<string>
 }
 
-/** One way into an operation. */
 export interface AccessPath {
   /** What is sent together, in the order of `allOf`. Empty for anonymous callers. */
   readonly demands: ReadonlyArray<Demanded>
@@ -134,14 +128,8 @@ export interface AccessPath {
   readonly takesAnything: boolean
 }
 
-/** The way into a public operation. */
 export const publicAccess: AccessPath = { demands: [], takesAnything: true }
 
-// -------------------------------------------------------------------------------------
-// constructors
-// -------------------------------------------------------------------------------------
-
-/** The ways that an authenticator leaves open, in the order tried. */
 export const waysOf = (description: Description): ReadonlyArray<AccessPath> =>
   distinct(
     alternativesOf(description).map(({ demands, admitsAnything }) => ({
@@ -158,10 +146,6 @@ export const waysOf = (description: Description): ReadonlyArray<AccessPath> =>
 const distinct = (ways: ReadonlyArray<AccessPath>): ReadonlyArray<AccessPath> => [
   ...new Map(ways.map((way) => [JSON.stringify(way), way])).values(),
 ]
-
-// -------------------------------------------------------------------------------------
-// destructors
-// -------------------------------------------------------------------------------------
 
 /** Ways in words: `bearer with scopes read write, or anonymous`. Of several credentials, each with conditions is in parentheses. */
 export const waysInWords = (ways: ReadonlyArray<AccessPath>): string =>
@@ -184,9 +168,7 @@ const demandInWords =
     return isOneOfSeveral && conditions.length > 0 ? `(${words})` : words
   }
 
-// -------------------------------------------------------------------------------------
-// order
-// -------------------------------------------------------------------------------------
+// --- order
 
 /** Whether every caller who gets in by the first also gets in by the second: it demands no more. */
 const demandsNoMore = (first: AccessPath, second: AccessPath): boolean =>
@@ -215,7 +197,6 @@ const isSubset = (some: ReadonlyArray<string>, all: ReadonlyArray<string>): bool
 /** How two lists of ways differ: more callers get in, fewer, the same ones, or others. */
 export type Comparison = 'opened' | 'closed' | 'same' | 'other'
 
-/** Compares whom two lists of ways let in. */
 export const compareAccess = (before: ReadonlyArray<AccessPath>, after: ReadonlyArray<AccessPath>): Comparison => {
   const covers = (all: ReadonlyArray<AccessPath>, some: ReadonlyArray<AccessPath>): boolean =>
     some.every((way) => all.some((other) => demandsNoMore(way, other)))
@@ -224,9 +205,7 @@ export const compareAccess = (before: ReadonlyArray<AccessPath>, after: Readonly
   return closesNothing ? 'opened' : 'other'
 }
 
-// -------------------------------------------------------------------------------------
-// two authenticators with the same words
-// -------------------------------------------------------------------------------------
+// --- two authenticators with the same words
 
 /** Something that decides, and what a policy file calls it. */
 export interface Named {
@@ -237,7 +216,6 @@ export interface Named {
   readonly fix: string
 }
 
-/** Everything that decides in an authenticator. */
 export const namedIn = (description: Description): ReadonlyArray<Named> => {
   const { functions = [] } = description
   return [

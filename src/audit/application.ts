@@ -58,7 +58,6 @@ export const audit = (router: AnyRouter | AnyApplication): Audit => {
   return read.audit
 }
 
-/** The mistake of an application that cannot be read. */
 export const noRouterIn = (caller: string): TypeError =>
   new TypeError(`${caller}: the application mounts no router; write app.use(router.routes()) first`)
 
@@ -70,7 +69,6 @@ export interface ApplicationReading {
   readonly audit: Audit
 }
 
-/** An audit, the routers that it is made from, and what decides in them. */
 export interface Audited {
   readonly audit: Audit
   readonly routers: ReadonlyArray<AnyRouter>
@@ -129,7 +127,6 @@ const alone = (f: Function): RouterReading => ({
   settingsOf: () => defaults,
 })
 
-/** A guard of the application, and the settings above it. */
 interface Around {
   readonly guard: Guarding
   readonly settings: CrossOriginPolicy

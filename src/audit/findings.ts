@@ -27,7 +27,6 @@ export const rules = {
   'document-differs': 'The OpenAPI document and the guards differ.',
 } as const
 
-/** The name of a rule. */
 export type RuleName = keyof typeof rules
 
 /** One finding. Its strings are not escaped. */
@@ -36,9 +35,7 @@ export interface Finding {
   readonly severity: Severity
   /** The operation: `GET /export`, or `USE /api/*` for middleware. */
   readonly operation: string
-  /** A sentence that names the operation. */
   readonly message: string
-  /** What to do about it. */
   readonly fix?: string
   /** The line in the policy file, from 1, if it is known. */
   readonly line?: number | undefined
@@ -46,7 +43,6 @@ export interface Finding {
   readonly at?: readonly [index: number, functionIndex?: number]
 }
 
-/** The findings of an audit, in the order of its operations. */
 export const findingsOf = ({ operations, middleware }: Audit): ReadonlyArray<Finding> => [
   ...operations.flatMap((operation, at) => [...ofAccess(operation, at), ...ofOrder(operation, at)]),
   ...operations.flatMap(beforeGuard),
@@ -181,7 +177,6 @@ export const sameWordsIn = (deciders: ReadonlyArray<Decider>): ReadonlyArray<Fin
 
 const severities = { opened: 'error', changed: 'warning', closed: 'note' } as const
 
-/** The findings for differences from a policy file, or from an OpenAPI document. */
 export const findingsOfDifferences = (
   differences: ReadonlyArray<Difference<PolicyLine & Partial<PlacedLine>>>,
   of: 'policy' | 'document' = 'policy',

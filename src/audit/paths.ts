@@ -20,7 +20,6 @@ const UNNAMED = '\x03'
 
 const captures = { param: SEGMENT, wildcard: ANYTHING }
 
-/** The paths of a pattern. */
 export interface PathPattern {
   /** The alternatives, as they were written. */
   readonly texts: ReadonlyArray<string>
@@ -28,7 +27,6 @@ export interface PathPattern {
   readonly isExact: boolean
   /** Whether it has no captures: then it accepts one path, in its spellings. */
   readonly isLiteral: boolean
-  /** Whether letter case counts. */
   readonly isSensitive: boolean
   /** What is known of each alternative, for a quick comparison. */
   readonly shapes: ReadonlyArray<PathShape>

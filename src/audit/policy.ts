@@ -19,16 +19,12 @@ import { publicAccess, type AccessPath, type Demanded } from './Way.js'
 const fields = {
   /** A way in, or `anonymous`, `public`, `undecided (public)`, and for middleware that no guard covers `unguarded`. */
   who: /^(?:\[.+\](?: anonymous with any credentials)?|(?:anonymous|public|undecided|unguarded)\b.*)$/,
-  /** A level that decided. */
   by: /./,
   /** A parameter that names no object, and why: `slug: all members read all articles`. */
   unchecked: /^[^:]+: ./,
-  /** The cross-site check. */
   csrf: /^(?:checked|off|not needed)$/,
-  /** Another origin whose writes are accepted. */
   trusts: /./,
   docs: /^(?:listed|hidden|page)$/,
-  /** The hosts that it answers only. */
   host: /./,
   /** A function that runs before its guard, and one that runs between its guard and its handler. */
   before: /./,
@@ -37,7 +33,6 @@ const fields = {
   first: /./,
   partly: /./,
   perhaps: /./,
-  /** A function of middleware. */
   runs: /./,
 } as const
 
@@ -58,11 +53,6 @@ const line = (operation: string, given: Partial<Record<Field, ReadonlyArray<stri
   return { operation, ...Object.fromEntries(all) } as PolicyLine
 }
 
-// -------------------------------------------------------------------------------------
-// constructors
-// -------------------------------------------------------------------------------------
-
-/** The lines of an audit, in their order in the file. */
 export const linesOf = ({ operations, middleware }: Omit<Audit, 'toString'>): ReadonlyArray<PolicyLine> => {
   const callers = new Map<string, Set<string>>()
   for (const audited of operations) {
@@ -106,10 +96,8 @@ const crossSiteOf = ({ csrf, trustedOrigins }: Protection): Pick<PolicyLine, 'cs
   trusts: [...trustedOrigins].sort().map(value),
 })
 
-/** What the file calls an operation. */
 export const nameInFile = ({ method, path }: AuditedOperation): string => `${value(method)} ${value(path)}`
 
-/** The values of the field `who`. */
 export const whoOf = ({ ways, protection }: Pick<Protection, 'ways' | 'protection'>): ReadonlyArray<string> =>
   ways.length === 0 ? [value(protection)] : ways.map(wayText)
 
@@ -150,11 +138,6 @@ const sorted = (lines: ReadonlyArray<PolicyLine>): ReadonlyArray<PolicyLine> =>
 
 const pathOf = ({ operation }: PolicyLine): string => operation.slice(operation.indexOf(' ') + 1)
 
-// -------------------------------------------------------------------------------------
-// destructors
-// -------------------------------------------------------------------------------------
-
-/** The line in the file. */
 export const textOf = (one: PolicyLine): string =>
   [one.operation, ...names.flatMap((name) => one[name].map((each) => `${name}=${each}`))].join('; ')
 
@@ -177,7 +160,6 @@ export const lineFrom = (text: string): PolicyLine | undefined => {
   return isVisible(text) && /^[A-Z][A-Z-]* ./.test(operation) && who.length > 0 && isWhole ? read : undefined
 }
 
-/** The ways into an operation. */
 export const accessPathsOf = ({ who }: PolicyLine): ReadonlyArray<AccessPath> => who.map(wayFrom)
 
 const wayFrom = (text: string): AccessPath => {
@@ -203,13 +185,11 @@ const FIRST = '# koa-with-auth policy 2'
 
 const explanation = '# Who may call what, read off the guards by `koa-with-auth audit --write`. Do not edit.'
 
-/** A line, and where it is in the file. */
 export type PlacedLine = PolicyLine & {
   /** From 1. */
   readonly lineNumber: number
 }
 
-/** A policy as the content of a file. */
 export const policyText = (lines: ReadonlyArray<PolicyLine>): string =>
   [FIRST, explanation, ...lines.map(textOf), ''].join('\n')
 

@@ -68,14 +68,12 @@ const weaker = (one: Settings, other: Settings): Settings => ({
   trustedOrigins: new Set([...one.trustedOrigins, ...other.trustedOrigins]),
 })
 
-/** The result of reading a router, with its functions. */
 export interface RouterReading {
   readonly routes: ReadonlyArray<Route>
   readonly middleware: ReadonlyArray<MiddlewareLayer>
   readonly runsFirst: RunsFirst
   /** The hosts whose requests the router answers, in words; `undefined` for all. */
   readonly host?: string | undefined
-  /** The settings of the cross-site check of an operation. */
   readonly settingsOf: (route: Route) => CrossOriginPolicy
 }
 
@@ -136,13 +134,10 @@ export const auditOf = (
     })),
   })
 
-/** Makes an audit whose `toString` is the table. */
 export const withTable = (audited: Omit<Audit, 'toString'>): Audit =>
   Object.defineProperty({ ...audited }, 'toString', { value: () => table(audited) })
 
-// -------------------------------------------------------------------------------------
-// one operation
-// -------------------------------------------------------------------------------------
+// --- one operation
 
 // What its guard enforces; `undefined` if the handler runs before the guard
 const descriptionOf = (route: Route): Description | undefined =>
@@ -217,7 +212,6 @@ const undescribedIn = (route: Route): AuditedOperation['undescribed'] => {
   return [...(isCustom ? ['authenticator' as const] : []), ...(route.accepted.isPattern ? [] : ['path' as const])]
 }
 
-/** A guard of the application (`guardApp`), and the settings above it. */
 export interface Covering {
   readonly authenticator: Authenticator<unknown>
   readonly policy: CrossOriginPolicy
@@ -230,7 +224,6 @@ const guardInWords = ({ authenticator: { description }, policy }: Covering): Pro
   ...crossSiteOf(description, ['POST'], policy),
 })
 
-/** A layer of middleware. */
 export interface MiddlewareLayer {
   /** Where it runs: `/api/*` is the path `/api` and everything below it. */
   readonly path: string
@@ -274,7 +267,6 @@ const scopeOf = ({ layer: { path, opts } }: PathLayer): string => {
 // The router's own patterns for `use(f)` and `use('', f)`
 const everything = /(?:\{\/\*rest\}|\(\?:\\\/\|\$\))$/
 
-/** The name of a function, for readers of the audit. */
 const functionName = (f: Function): string => {
   const param: unknown = Reflect.get(f, 'param')
   const original = originalOf(f)
@@ -282,7 +274,6 @@ const functionName = (f: Function): string => {
   return typeof param === 'string' ? `param ${param}: ${name}` : name
 }
 
-/** The name of a function of middleware. */
 const middlewareName = (f: Function): string => {
   if (isSettings(f)) return 'authSettings'
   return isAllowedMethods(f) ? 'allowedMethods' : functionName(f)

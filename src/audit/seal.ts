@@ -35,10 +35,8 @@ import { findingsOf, findingsOfDifferences, linesOfRouter, sameWordsIn, type Fin
 import { decidersIn, noRouterIn, readApplication } from './application.js'
 import { auditOf, isAllowedMethods, routerReadingOf, type RouterReading } from './router.js'
 
-/** The operations and functions that findings are about. */
 type Listed = Pick<RouterReading, 'routes' | 'middleware'>
 
-/** What may be open, and what may run unguarded: the options of `seal`. */
 interface Allowed {
   readonly public: ReadonlyArray<string>
   readonly middleware: ReadonlyArray<Function>
@@ -71,11 +69,9 @@ const notAllowed = (reading: Listed, audit: Audit, allowed: Allowed): ReadonlyAr
   return [...sentences, ...allowed.public.flatMap((entry) => listing(entry, reading.routes, audit.operations))]
 }
 
-/** The operations that do not have the parameters which their guards read. */
 const withoutParameters = ({ routes }: Listed): ReadonlyArray<string> =>
   routes.flatMap(({ layer }) => missingParameter(layer, planOf(layer).guard?.requirement) ?? [])
 
-/** The parameters that no condition reads. */
 const unreadIn = (audit: Audit): ReadonlyArray<string> =>
   findingsOf(audit)
     .filter(({ rule }) => rule === 'unchecked-parameter')
@@ -139,7 +135,6 @@ const listing = (
     : [`'${entry}' is listed in public, but it is guarded (${first.protection}): take it off the list`]
 }
 
-/** The differences of an application from a policy file, as the command finds them. Throws an Error for a file that cannot be read. */
 const applicationFindings = (caller: string, file: string | URL, audit: Audit): ReadonlyArray<string> =>
   inFile(file, differencesOf(linesIn(caller, file), linesOf(audit)))
 
@@ -242,7 +237,6 @@ const close = (router: AnyRouter, csrf: ReadonlyMap<unknown, CrossOriginPolicy>,
   })
 }
 
-/** Closes an application: `app.use` is a TypeError, and its middleware cannot be changed. */
 const closeApplication = (app: AnyApplication & { readonly [sealedMark]?: boolean }): void => {
   if (app[sealedMark] === true) return
   const late = refuseIn('seal(app)', 'app.use(...)')

@@ -16,7 +16,6 @@ import { openApi } from '../openapi/document.js'
 import { listed, templatesOf } from '../openapi/paths.js'
 import type { Routed } from '../openapi/routes.js'
 
-/** An operation of a document. */
 interface Described {
   readonly name: string
   /** What it demands; `undefined` if the document does not say. */

@@ -3,5 +3,4 @@
  * for `import()` (`.ci/modules.mjs`).
  */
 
-/** The exports of the module at this URL. */
 export const importModule = (url: string): Promise<object> => import(url) as Promise<object>

@@ -13,15 +13,12 @@ import { isApplication, routerOf } from '../koa/layer.js'
 import { isRouter } from '../koa/router.js'
 import { importModule } from './importModule.js'
 
-/** An export, and its name in messages. */
 interface Export {
   readonly name: string
   readonly value: unknown
 }
 
-// -------------------------------------------------------------------------------------
-// the export
-// -------------------------------------------------------------------------------------
+// --- the export
 
 /** The export of that name; without a name, the default export, or else the only one that can be audited. */
 export const chosen = (namespace: object, name: string | undefined): E.Either<string, Export> => {
@@ -63,9 +60,7 @@ const exportsOf = (namespace: object): ReadonlyMap<string, unknown> => {
 const isAuditable = (u: unknown): boolean =>
   isRouter(u) || isApplication(u) || (typeof u === 'function' && routerOf(u) !== undefined)
 
-// -------------------------------------------------------------------------------------
-// its audit
-// -------------------------------------------------------------------------------------
+// --- its audit
 
 /** Audits an export. A function is called, a promise awaited. Rejects with what the function throws. */
 export const auditedOf = async ({ name, value }: Export): Promise<E.Either<string, Audited>> => {
@@ -98,7 +93,6 @@ const judged = (name: string, u: unknown): E.Either<string, Audited> => {
   return E.right({ audit: audit(router), routers: [router], deciders: operationsOf(router) })
 }
 
-/** The audit of a module. */
 export const loadModule = async (path: string, exportName: string | undefined): Promise<E.Either<string, Audited>> => {
   const file = statSync(resolve(path), { throwIfNoEntry: false })
   if (file === undefined) return E.left('no such file')

@@ -73,10 +73,8 @@ type Task =
   | { readonly _tag: 'Check'; readonly file: string }
   | { readonly _tag: 'OpenApi'; readonly file: string }
 
-/** The format of the result. */
 type Format = 'text' | 'json' | 'sarif'
 
-/** The options of an audit. */
 export interface Options {
   readonly _tag: 'Audit'
   readonly module: string
@@ -86,10 +84,8 @@ export interface Options {
   readonly format: Format
 }
 
-/** A request to the command. */
 type Request = Options | { readonly _tag: 'Help' } | { readonly _tag: 'Version' }
 
-/** The text of `--help`. */
 export const help = `Usage: koa-with-auth audit <module> [options]
 
 Prints what protects each operation of what a module exports: a router of @koa/router, an apiApp, a Koa application, or
@@ -107,7 +103,6 @@ Options:
 Exit codes: 0 fine, 1 there are differences, 2 it could not be done.
 `
 
-/** Reads the arguments of the command, or says what is wrong with them. */
 export const optionsFrom = (args: ReadonlyArray<string>): E.Either<string, Request> => {
   const parsed = E.tryCatch(
     () => parseArgs({ args: [...args], allowPositionals: true, options: flags }),
@@ -165,7 +160,6 @@ interface Result {
   readonly code: 0 | 1
 }
 
-/** Performs the task, or returns why that is impossible. */
 export const perform = (
   options: Options,
   { audit, routers, deciders }: Audited,
@@ -214,9 +208,7 @@ const asDifference = ({ operation, message, fix }: Finding): Difference => ({
   text: visible(`${message}; ${fix}`),
 })
 
-// -------------------------------------------------------------------------------------
-// what is printed
-// -------------------------------------------------------------------------------------
+// --- what is printed
 
 interface Report {
   readonly text: string
@@ -266,9 +258,7 @@ const writing = ({ module, exportName }: Options): string =>
 
 const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
 
-// -------------------------------------------------------------------------------------
-// files
-// -------------------------------------------------------------------------------------
+// --- files
 
 const tryFile = <A>(act: () => A): E.Either<string, A> =>
   E.tryCatch(act, (error) => reasons[codeOf(error)] ?? errorMessageOf(error))

@@ -3,7 +3,6 @@
  */
 import { distinctScopes, leaves, type Description, type Leaf, type Optional, type Scoped } from './Description.js'
 
-/** One credential of an alternative, and what must have been granted to it. */
 export interface CredentialDemand {
   readonly leaf: Leaf
   readonly scopes: ReadonlyArray<string>
@@ -32,7 +31,6 @@ export interface Alternative {
 
 const noDemands: Alternative = { demands: [], objects: [], admitsAnything: false, mayBeRefused: false }
 
-/** The alternatives of a description, in the order tried: its disjunctive normal form. */
 export const alternativesOf = (description: Description): ReadonlyArray<Alternative> => {
   const { _tag, wrappers } = description
   if (_tag === 'Leaf') {

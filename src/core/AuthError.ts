@@ -41,10 +41,6 @@ import { unfinishedReasons, type UnfinishedReason } from './UnfinishedReason.js'
 import { deepFreeze, frozenCopy } from './data.js'
 import { checkOptions, list, maybe, nonEmpty, type Check, type Checks } from './options.js'
 
-// -------------------------------------------------------------------------------------
-// model
-// -------------------------------------------------------------------------------------
-
 /** Why, for the client: members of the problem document (RFC 9457 §3). They are never in a challenge. */
 export interface FailureReason {
   /** An explanation for people; default: the title of the status. */
@@ -187,10 +183,6 @@ export interface Raised extends Failure<'raised'> {
 export type AuthError =
   Absent | Malformed | Invalid | Expired | Forged | Insufficient | NotFound | Throttled | Unavailable | Raised
 
-// -------------------------------------------------------------------------------------
-// constructors
-// -------------------------------------------------------------------------------------
-
 /** The client sent no credentials of this kind. */
 export const absent: AuthError = deepFreeze({ _tag: 'absent' })
 
@@ -303,11 +295,6 @@ export const unavailable = (retryAfter?: number): AuthError =>
 /** A hook threw this error. */
 export const raised = (error: unknown): AuthError => Object.freeze({ _tag: 'raised', error })
 
-// -------------------------------------------------------------------------------------
-// refinements
-// -------------------------------------------------------------------------------------
-
-/** What the library knows of a failure beside its data. */
 interface FailureKind {
   /** Of several failures, the one with the highest counts. */
   readonly strength: number
@@ -392,10 +379,6 @@ const commonKeys: ReadonlySet<unknown> = new Set([
  * not be a way around a throttle, either.
  */
 export const stops = (error: AuthError): boolean => failures[error._tag].strength === STOPS
-
-// -------------------------------------------------------------------------------------
-// instances
-// -------------------------------------------------------------------------------------
 
 // Not made with fp-ts's Ord, because an application would load a dozen more modules for it
 const compare = ({ _tag: first }: AuthError, { _tag: second }: AuthError): Ordering =>

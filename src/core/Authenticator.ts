@@ -165,10 +165,6 @@ export interface CredentialReader {
   readonly notRemembered?: string
 }
 
-// -------------------------------------------------------------------------------------
-// model
-// -------------------------------------------------------------------------------------
-
 /** A function that decides who a request acts for, with a description of what it demands. */
 export interface Authenticator<P> extends RTE.ReaderTaskEither<Request, AuthError, P> {
   /** What it demands. */
@@ -195,10 +191,6 @@ export type AuthenticatorLike = (request: Request) => unknown
 /** The principal of a member. */
 export type PrincipalOf<M> =
   M extends Authenticator<infer P> ? P : M extends (request: Request) => infer R ? PrincipalFromAnswer<R> : never
-
-// -------------------------------------------------------------------------------------
-// constructors
-// -------------------------------------------------------------------------------------
 
 const MAX_LENGTH = 8192
 

@@ -17,10 +17,6 @@ import * as t from 'io-ts'
 import type { Why } from './AuthError.js'
 import { deepFreeze } from './data.js'
 
-// -------------------------------------------------------------------------------------
-// model
-// -------------------------------------------------------------------------------------
-
 /** A user name and a password (RFC 7617 §2). */
 export interface BasicCredentials {
   readonly username: string
@@ -57,9 +53,7 @@ const pattern =
   (u: unknown): u is string =>
     typeof u === 'string' && regexp.test(u)
 
-// -------------------------------------------------------------------------------------
-// codecs
-// -------------------------------------------------------------------------------------
+// --- codecs
 
 const TOKEN = String.raw`[A-Za-z0-9\-._~+/]+=*`
 const b64token = new RegExp(`^${TOKEN}$`)

@@ -9,9 +9,7 @@ import { channel } from 'node:diagnostics_channel'
 import type { Request } from 'koa'
 import { fieldIn, hostsOf } from './RequestFields.js'
 
-/** What the application decided about cross-origin requests. */
 export interface CrossOriginPolicy {
-  /** Whether the check is on. */
   readonly csrf: boolean
   /** Origins (`scheme://host[:port]`) whose pages may send writes with cookies. */
   readonly trustedOrigins: ReadonlySet<string>

@@ -220,7 +220,6 @@ export const wrappedBy = <D extends Description>(
   )
 }
 
-/** The members of a node. */
 export const children = (description: Description): ReadonlyArray<Description> => {
   switch (description._tag) {
     case 'Leaf':
@@ -250,7 +249,6 @@ export const objectsIn = (description: Description): ReadonlyArray<ObjectRule> =
 export const schemeOf = (leaf: Leaf, request?: Request): SecurityScheme | undefined =>
   leaf.schemeFor?.(request) ?? leaf.scheme
 
-/** The leaves of a tree, from left to right. */
 export const leaves = (description: Description): ReadonlyArray<Leaf> =>
   description._tag === 'Leaf' ? [description] : children(description).flatMap(leaves)
 
@@ -311,7 +309,6 @@ const withAuthentication = (challenge: Challenge, { acr, maxAge }: NeededAuthent
     },
   })
 
-/** Each scope once, in the order given. */
 export const distinctScopes = (scopes: ReadonlyArray<string>): ReadonlyArray<string> => [...new Set(scopes)]
 
 /** A challenge that also names the demanded scopes (RFC 6750 §3); the same challenge if there are none. */
@@ -390,7 +387,6 @@ const allowed = (name: string): string =>
 /** The checks of the options of every kind that only OpenAPI reads. */
 export const documentation = { schemeName: maybe(schemeName), description: maybe(string) }
 
-/** The part of a kind that OpenAPI reads. */
 export const documented = <S extends SecurityScheme>(
   scheme: S,
   { schemeName, description }: { readonly schemeName?: string | undefined; readonly description?: string | undefined },

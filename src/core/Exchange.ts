@@ -11,9 +11,7 @@ import { withAccepted, type Accepted, type EndSource } from './ends.js'
 import type { Decode, Decoded } from './Result.js'
 import { defaults, type Settings } from './Settings.js'
 
-/** What is known of one decision. */
 export interface Attempt {
-  /** The request that it is about. */
   readonly request: Request
   /** @internal The kinds that let in, in order; only if a record of the decision needs them. */
   passed: Leaf[] | undefined
@@ -83,7 +81,6 @@ export interface DecodedAhead {
   readonly credentials: Decoded
 }
 
-/** Begins a decision about a request. */
 export const newAttempt = (request: Request): Attempt => ({
   request,
   passed: undefined,
@@ -193,7 +190,6 @@ export const exchangeOfResponse = (ctx: Context, exchange = exchangeOf(ctx)): Ex
   return (response[exchangeMark] ??= exchange)
 }
 
-/** The settings that a request carries. */
 export const settingsOf = ({ ctx }: Request): Settings => knownExchange(ctx)?.settings ?? defaults
 
 /** Notes what can end of a principal that a hook is about to let in, if a guard asked the hook. */
@@ -205,7 +201,6 @@ export const noteAccepted = (request: Request | undefined, source: EndSource, pr
   attempt.letIn = principal
 }
 
-/** Lets a request carry settings. */
 export const carry = ({ ctx }: Request, settings: Settings): void => {
   exchangeOf(ctx).settings = settings
 }

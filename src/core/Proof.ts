@@ -106,12 +106,10 @@ export const isProven = (proofs: ReadonlyArray<Proof>, { methods, maxAge }: Proo
     return age >= 0 && age <= maxAge
   })
 
-/** The demand as a failure carries it. */
 export const neededBy = ({ methods, maxAge }: ProofDemand): NeededProof => ({
   ...(methods !== undefined && { methods: [...methods] }),
   ...(maxAge !== undefined && { maxAge: maxAge / 1000 }),
 })
 
-/** An age in words, for the audit. */
 export const ageInWords = (ms: number): string =>
   ms % 60_000 === 0 ? `${ms / 60_000} min` : ms % 1000 === 0 ? `${ms / 1000} s` : `${ms} ms`

@@ -57,10 +57,8 @@ export interface Also<P = unknown> {
   readonly authenticators: readonly [...ReadonlyArray<Authenticator<unknown>>, Authenticator<P>]
 }
 
-/** The level above decides. */
 export const inherit: Requirement = deepFreeze({ _tag: 'Inherit' })
 
-/** Everybody is let in, and nothing is evaluated. */
 export const open: Requirement = deepFreeze({ _tag: 'Public' })
 
 /** The authenticator decides, instead of the levels above. */

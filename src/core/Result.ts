@@ -25,7 +25,6 @@ import { positive } from './options.js'
 /** On a Right: no credential was sent for it. */
 const anonymousMark = Symbol.for('koa-with-auth/anonymous')
 
-/** A failure or a principal. */
 export type Result<P> = E.Either<AuthError, P>
 
 /** A result, or a promise of it that never rejects. It is a promise only if something in it is async. */

@@ -11,10 +11,6 @@ import type * as t from 'io-ts'
 import { type Decode, type Decoded, failureOf, isThenable, toPromise } from './Result.js'
 import { isGiven, typeName, type Check } from './options.js'
 
-// -------------------------------------------------------------------------------------
-// model
-// -------------------------------------------------------------------------------------
-
 /** A Standard Schema, version 1 (https://standardschema.dev): an object or a function whose `~standard` validates. */
 export interface StandardSchema<A = unknown> {
   readonly '~standard': {
@@ -33,9 +29,7 @@ type Validated<A> =
 /** A decoder of io-ts, or a Standard Schema, whose values are of type `A`. */
 export type Schema<A> = t.Decoder<unknown, A> | StandardSchema<A>
 
-// -------------------------------------------------------------------------------------
-// checks
-// -------------------------------------------------------------------------------------
+// --- checks
 
 const isObject = (u: unknown): u is object => (typeof u === 'object' && u !== null) || typeof u === 'function'
 
@@ -79,9 +73,7 @@ export const schemaLike =
     }
   }
 
-// -------------------------------------------------------------------------------------
-// decoding
-// -------------------------------------------------------------------------------------
+// --- decoding
 
 // io-ts would keep the value in this context, and nothing reads it
 const noContext: t.Context = []

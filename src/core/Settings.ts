@@ -219,7 +219,6 @@ const serialized = new Map(
   [unauthorized, insufficient, forged, notFound].map(({ body }) => [body, JSON.stringify(body)]),
 )
 
-/** An object body as JSON text. */
 export const serialize = (body: object): string => serialized.get(body) ?? JSON.stringify(body)
 
 // Of the headers of an HTTP error, only Retry-After (429) is sent, not cookies or redirects
@@ -301,13 +300,11 @@ export const handlerOf = (handlers: ExceptionHandlers, error: unknown): Exceptio
   return undefined
 }
 
-/** The settings in force for a request. */
 export interface Settings extends CrossOriginPolicy {
   /** The protection space of challenges that name none (RFC 9110 §11.5). */
   readonly realm: string
   /** How long asynchronous authentication may take, in milliseconds. */
   readonly timeout: number
-  /** What a failure becomes. */
   readonly errorMapper: ErrorMapper | undefined
   /** Whether the body of a failure says what was tried, and why each branch failed. */
   readonly explain: boolean
@@ -315,7 +312,6 @@ export interface Settings extends CrossOriginPolicy {
   readonly state: string | undefined
   /** What records of decisions contain beside the decision. */
   readonly events?: { readonly subject?: (principal: unknown) => unknown } | undefined
-  /** What exceptions become. */
   readonly exceptionHandlers: ExceptionHandlers
   /** Which application set them, and the settings outside of it; left out if none did. */
   readonly within?: { readonly application: symbol; readonly outer: Settings } | undefined
@@ -324,7 +320,6 @@ export interface Settings extends CrossOriginPolicy {
 /** What options add to the settings of an outer level. */
 export type Addition = (outer: Settings) => Settings
 
-/** The settings if nothing was set. */
 export const defaults: Settings = Object.freeze<Settings>({
   csrf: true,
   trustedOrigins: new Set(),

@@ -42,12 +42,10 @@ type Decide = (principal: never, request: Request) => unknown
 
 type Deciding = (self: Authenticator<unknown>) => Authenticator<unknown>
 
-/** What a principal must be, or must have been granted. */
 export interface Condition {
   readonly caller: string
   /** The scopes that it demands; empty if a function decides. */
   readonly scopes: ReadonlyArray<string>
-  /** The name of the function. */
   readonly decidedBy?: string
   /** Whether the application has given it the name. */
   readonly isNamed?: boolean

@@ -88,7 +88,6 @@ export interface Moment {
   readonly system: number
 }
 
-/** This moment. */
 export const thisMoment = (): Moment => ({ monotonic: performance.now(), system: Date.now() })
 
 /**

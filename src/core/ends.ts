@@ -180,7 +180,6 @@ class Heap {
   }
 }
 
-/** The ends that a process waits for. */
 class Ends {
   readonly #named = new Map<string, End>()
   #heaps: Heap[] = []
@@ -204,7 +203,6 @@ class Ends {
     if (end.ask !== undefined && end.controller !== undefined) void this.#ask(end, true)
   }
 
-  /** Waits no longer. */
   close(end: End): void {
     if (end.controller === undefined) return
     end.controller = undefined
@@ -217,7 +215,6 @@ class Ends {
     end.next = end.previous = undefined
   }
 
-  /** Those of a name. */
   of(name: string): ReadonlyArray<End> {
     const found: End[] = []
     for (let end = this.#named.get(name); end !== undefined; end = end.next) found.push(end)
@@ -245,7 +242,6 @@ class Ends {
     })
   }
 
-  /** How many there are. */
   get size(): number {
     let size = 0
     for (const first of this.#named.values()) for (let end: End | undefined = first; end; end = end.next) size++

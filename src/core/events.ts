@@ -167,13 +167,11 @@ export interface SignedOutEvent {
   readonly session?: string
 }
 
-/** The digest of a user. */
 export const userDigest = (application: string, user: string): string => digest('user', application, user)
 
 /** The digest of a session. It is not the one under which stores keep it. */
 export const sessionDigest = (id: string): string => digest('session', id)
 
-/** The digest of an API key, under which it ends. */
 export const keyDigest = (id: string): string => digest('api-key', id)
 
 /** The digest of a ceremony. It is not the one under which stores keep that it was used. */

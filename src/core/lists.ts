@@ -181,7 +181,6 @@ const tag = (via: string, self: Authenticator<unknown>): Authenticator<unknown> 
     changed(member, (result) => withPrincipalOf(result, { via, principal: result.right })),
   )
 
-/** Whether a group is a list. */
 const isList = <A>(group: ReadonlyArray<A> | Readonly<Record<string, A>>): group is ReadonlyArray<A> =>
   Array.isArray(group)
 

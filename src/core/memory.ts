@@ -6,7 +6,6 @@
  */
 import { ageOf, thisMoment, type Moment } from './data.js'
 
-/** A value, and for how long it is kept. */
 export interface Kept<V> {
   readonly value: V
   /** Its age counts from here. */
@@ -18,21 +17,17 @@ export interface Kept<V> {
 /** A value whose age counts from now. */
 export const fromNow = <V>(value: V, expiresAt = Infinity): Kept<V> => ({ value, since: thisMoment(), expiresAt })
 
-/** Values by key. */
 export interface Memory<V> {
   /** The value, unless it is too old. */
   readonly get: (key: string) => V | undefined
   /** Keeps a value as the youngest one. A value that is too old already is not kept. */
   readonly set: (key: string, kept: Kept<V>) => void
-  /** Removes the value of a key. */
   readonly delete: (key: string) => void
-  /** Whether nothing is kept. */
   readonly isEmpty: () => boolean
   /** Drops the values for which a condition is true, and returns how many. If the condition throws, it drops all. */
   readonly drop: (when: (value: V) => boolean) => number
 }
 
-/** How much is kept, and how long. */
 export interface MemoryOptions {
   readonly size: number
   /** In milliseconds. */

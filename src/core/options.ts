@@ -83,7 +83,6 @@ export const checkMember = (where: string, member: unknown): void => {
 /** Throws a TypeError for a value that an option must not have. `where` names the option. */
 export type Check = (where: string, value: unknown) => void
 
-/** Options without `undefined`. */
 export type Given<T> = { readonly [K in keyof T]: Exclude<T[K], undefined> }
 
 /** Options. Those that may be left out may also be `undefined`. */
@@ -91,7 +90,6 @@ export type OrUndefined<T> = {
   readonly [K in keyof T]: Partial<Pick<T, K>> extends Pick<T, K> ? T[K] | undefined : T[K]
 }
 
-/** A check for each option. */
 export type Checks<T> = Readonly<Record<keyof T, Check>>
 
 // How a message names an option: `httpBearer({ realm })`, `sessions(app, { idle })`, `httpJwt({ keys: { retry } })`
@@ -142,16 +140,12 @@ export const bare = <T extends object>(properties: T): T =>
   // Safe: an empty object gets the properties
   Object.assign(Object.create(null) as T, properties)
 
-/** Options without those that are `undefined`. */
 export const withoutUndefined = <T extends object>(options: T): Given<T> =>
   // Safe: of the same names and values
   Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Given<T>
 
-// -------------------------------------------------------------------------------------
-// what an option may be
-// -------------------------------------------------------------------------------------
+// --- what an option may be
 
-/** An option that may be left out. */
 export const maybe =
   (check: Check): Check =>
   (where, value) => {
@@ -167,7 +161,6 @@ export const hook =
   (where, value) =>
     checkHook(where, value, arity)
 
-/** One of a few values. */
 export const oneOf =
   (...values: ReadonlyArray<string>): Check =>
   (where, value) => {
@@ -175,12 +168,10 @@ export const oneOf =
     throw new TypeError(`${where} must be ${values.map((one) => `'${one}'`).join(' or ')}`)
   }
 
-/** `true` or `false`. */
 export const flag: Check = (where, value) => {
   if (typeof value !== 'boolean') throw new TypeError(`${where} must be true or false`)
 }
 
-/** An array. */
 export const list: Check = (where, value) => {
   if (!Array.isArray(value)) throw new TypeError(`${where} must be an array`)
 }
@@ -194,17 +185,14 @@ export const withMethods =
     if (missing !== undefined) throw new TypeError(`${where} has no method ${missing}; ${fix}`)
   }
 
-/** A string. */
 export const string: Check = (where, value) => {
   if (typeof value !== 'string') throw new TypeError(`${where} must be a string`)
 }
 
-/** A string that is not empty. */
 export const nonEmpty: Check = (where, value) => {
   if (typeof value !== 'string' || value === '') throw new TypeError(`${where} must be a string that is not empty`)
 }
 
-/** A name of a parameter, header or cookie. */
 export const nameLike =
   (allowed: RegExp): Check =>
   (where, value) => {
@@ -212,7 +200,6 @@ export const nameLike =
     throw new TypeError(`${where} must be a name without blanks, separators or control characters`)
   }
 
-/** A protection space. */
 const realm: Check = (where, value) => {
   if (!isQuotable(value)) throw new TypeError(`${where} must be printable ASCII on one line`)
 }
@@ -257,5 +244,4 @@ export const schemeName: Check = (where, value) => {
   throw new TypeError(`${where} must consist of letters, digits, ".", "-" and "_", as OpenAPI demands of names`)
 }
 
-/** The options of every kind that reads a credential. */
 export const credential = { realm: maybe(realm), maxLength: maybe(positive) }

@@ -191,7 +191,6 @@ export interface Guess {
   readonly address?: string | undefined
 }
 
-/** Where a guess comes from. */
 export interface GuessOrigin {
   /** An address, or the /64 network of an IPv6 address. */
   readonly address: string
@@ -199,7 +198,6 @@ export interface GuessOrigin {
   readonly isCrossSite: boolean
 }
 
-/** One count of a guess. */
 export interface Count {
   readonly limiter: Limiter
   readonly key: string

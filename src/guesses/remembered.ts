@@ -110,7 +110,6 @@ interface Verifications {
   readonly forget: (predicate: (principal: unknown) => boolean) => number
 }
 
-/** An empty collection. */
 const verifications = (maxAge: number, size: number): Verifications => {
   const passed = memory<E.Right<unknown>>({ size, maxAge, dropsFirst: 'least recently used' })
   const pending = new Map<string, Pending>()

@@ -104,7 +104,6 @@ const isSame = (one: unknown, other: unknown): boolean => {
 
 const SIZE = 10_000
 
-/** Keys of refused guesses. */
 interface RefusedGuesses {
   /** Adds a key for some seconds. Without `seconds`, it stays until it is deleted or dropped. */
   readonly add: (key: string, seconds: number | undefined) => void

@@ -50,7 +50,6 @@ export const algorithmsFor = (where: string, given: unknown, hasSecret: boolean)
   return [...(given as ReadonlyArray<string>)]
 }
 
-/** Checks a secret's length. */
 const checkSecret = (where: string, secret: Uint8Array, algorithms: ReadonlyArray<string>): void => {
   const needed = Math.max(...algorithms.map((name) => secretBytes[name] ?? 0))
   if (secret.byteLength < needed) {
@@ -222,9 +221,7 @@ const publicKeyOf = (where: string, value: unknown): KeyObject => {
   }
 }
 
-// -------------------------------------------------------------------------------------
-// fetching
-// -------------------------------------------------------------------------------------
+// --- fetching
 
 const fetchJwks = async (url: string, signal: AbortSignal): Promise<SigningKeySet> => {
   const headers = { Accept: 'application/json, application/jwk-set+json' }
@@ -248,7 +245,6 @@ const viaDiscovery = (issuer: string, maxAge: number) => {
   }
 }
 
-/** An issuer whose tokens are accepted. */
 export interface Provider {
   readonly issuer: string
   /** `false`: `aud` is not looked at. */
@@ -268,7 +264,6 @@ interface Common extends KeyTerms {
 /** Names the issuer of a token, if it is accepted. It is asked with `iss`, which nothing has verified yet. */
 export type FindIssuer = (iss: string, request: Request) => Issuer | undefined | Promise<Issuer | undefined>
 
-/** The providers whose tokens are accepted. */
 export interface Providers {
   /** The provider of this name; `undefined` if it is not accepted. Rejects or throws if the application's function does. */
   readonly find: (iss: string, request: Request) => Provider | undefined | Promise<Provider | undefined>

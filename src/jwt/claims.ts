@@ -39,7 +39,6 @@ export interface ClaimRules {
   readonly isBindingRequired: boolean
 }
 
-/** Why claims are refused. */
 export type Refusal = Extract<Why, 'claims' | 'expired' | 'not yet'>
 
 /** A JSON object without a prototype, so that an inherited property is no member. */

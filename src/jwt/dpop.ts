@@ -79,13 +79,11 @@ const MAX_AGE = 60_000
 // As for a credential: a longer proof is not parsed
 const MAX_LENGTH = 8192
 
-/** Parameters of a challenge. */
 type Parameters = Readonly<Record<string, string>>
 
 /** Checks that a request has a proof for its token, and for the key of this thumbprint. It never throws or rejects. */
 type CheckProof = (request: Request, token: string, thumbprint: string | undefined) => Evaluation<true>
 
-/** How the proofs of one API are checked. */
 interface Dpop {
   /** What every challenge of the scheme has. */
   readonly parameters: Parameters
@@ -189,9 +187,7 @@ const refusalsWith = (parameters: Parameters): Readonly<Record<keyof typeof erro
   return Object.fromEntries(entries) as Record<keyof typeof errors, E.Either<AuthError, never>>
 }
 
-// -------------------------------------------------------------------------------------
-// the URI of a request
-// -------------------------------------------------------------------------------------
+// --- the URI of a request
 
 const withoutEscapes = /^[\w.~-]$/
 
@@ -225,9 +221,7 @@ const isSameUri = (htu: unknown, uri: string | undefined): boolean => {
   return url.username === '' && url.password === '' && uriOfUrl(url) === uri
 }
 
-// -------------------------------------------------------------------------------------
-// nonces
-// -------------------------------------------------------------------------------------
+// --- nonces
 
 const MIN_KEY_BYTES = 32
 const LIFETIME = 300_000

@@ -243,9 +243,7 @@ const warn = (issuer: string, problem: string): void =>
 
 declareFactory('httpJwt', httpJwt)
 
-// -------------------------------------------------------------------------------------
-// tokens that are bound to their client
-// -------------------------------------------------------------------------------------
+// --- tokens that are bound to their client
 
 /**
  * What the option `bound` means for tokens.

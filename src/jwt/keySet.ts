@@ -36,7 +36,6 @@ export interface KeyOptions {
   readonly refreshAhead?: boolean | undefined
 }
 
-/** The options with their defaults. */
 export type KeyPolicy = Required<Given<KeyOptions>>
 
 /** How verified tokens are kept. */
@@ -70,7 +69,6 @@ const keyChecks: Checks<KeyOptions> = {
   refreshAhead: maybe(flag),
 }
 
-/** Checks the options, and adds the defaults. */
 export const keyPolicyOf = (where: string, options: KeyOptions = {}): KeyPolicy => ({
   ...defaultKeys,
   ...checkOptions(where, options, keyChecks),
@@ -221,7 +219,6 @@ export const fetched = <J, A>(
   }
 }
 
-/** Keys that are fetched. */
 export const remoteKeys = (
   fetch: (signal: AbortSignal) => Promise<SigningKeySet>,
   policy: KeyPolicy,

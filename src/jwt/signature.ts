@@ -32,7 +32,6 @@ export interface Keys {
   readonly all: ReadonlyArray<VerificationKey>
 }
 
-/** One key of a set. */
 interface VerificationKey {
   /** The only `kid` that a token may name; `undefined` for a key that is alone, which any `kid` may mean. */
   readonly kid: unknown

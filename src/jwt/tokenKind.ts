@@ -66,7 +66,6 @@ export const tokenIn = (accepted: Accepted | undefined): AcceptedToken | undefin
   // Safe: another copy of this package makes the same
   sourcesIn(accepted).findLast((source) => 'token' in source) as AcceptedToken | undefined
 
-/** The token that let a request in. */
 export const tokenOf = (ctx: Context): AcceptedToken | undefined => tokenIn(knownExchange(ctx)?.accepted)
 
 /** The options of every token kind. */
@@ -123,7 +122,6 @@ const reader: OptionCheck = (where, value) => {
   throw new TypeError(`${where} must be fromHeader(name), fromCookie(name) or fromQuery(name) of koa-with-auth`)
 }
 
-/** The checks of these options. */
 export const tokenChecks: Checks<TokenOptions<unknown, unknown>> = {
   // `audiencesOf` checks these two
   audience: unchecked,
@@ -138,7 +136,6 @@ export const tokenChecks: Checks<TokenOptions<unknown, unknown>> = {
   ...documentation,
 }
 
-/** Decides about tokens. */
 type Check = (token: string, request: Request) => Evaluation<ValidToken>
 
 /** The clients whose tokens are accepted; `undefined` for all. Throws a TypeError for an empty list. */
@@ -190,7 +187,6 @@ export interface TokenScheme {
 // RFC 6750 §3
 const expiredParameters = { error_description: 'The access token expired' }
 
-/** An authenticator of tokens. */
 export const tokenKind = <C, R>(
   { scheme, name = 'Bearer', discovery, notes, parameters, confirming, reads, responseFields }: TokenScheme,
   {

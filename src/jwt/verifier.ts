@@ -27,7 +27,6 @@ import { checkSignature, type Keys, type Signature } from './signature.js'
 /** The key of a token: its SHA-256, so that no token is kept. */
 export const cacheKey = (token: string): string => hash('sha256', token, 'base64')
 
-/** A token that was verified. */
 export interface CachedToken {
   /** Its claims, as JSON: each reader parses its own copy. */
   readonly payload: string
@@ -144,9 +143,7 @@ export const verifier = (
   }
 }
 
-// -------------------------------------------------------------------------------------
-// the rules for claims that do not depend on the time (RFC 8725 §3, RFC 9068 §4)
-// -------------------------------------------------------------------------------------
+// --- the rules for claims that do not depend on the time (RFC 8725 §3, RFC 9068 §4)
 
 // RFC 7519 §4.1, RFC 9068 §2.2: strings if they are present
 const strings = ['sub', 'jti', 'client_id', 'azp']

@@ -3,10 +3,8 @@ import { keyDigest } from '../core/events.js'
 import { End, type EndCause, type EndSource } from '../core/ends.js'
 import type { FoundKey } from './KeyStore.js'
 
-/** Finds the record of the secret that was sent. */
 export type FindKey = () => Promise<FoundKey | undefined>
 
-/** What can end of a key that lets in. */
 export class KeySource implements EndSource {
   readonly #found: FoundKey
   readonly #find: FindKey

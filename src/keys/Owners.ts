@@ -30,7 +30,6 @@ const isOfOthers = (standard: object): boolean => {
   }
 }
 
-/** What the option `owner` may be. */
 export const ownerSchema: Check = (where, value) => {
   const isSchema = isStandard(value)
   if (isSchema ? !isOfOthers(standardOf(where, value)) : value instanceof t.Type) return
@@ -39,7 +38,6 @@ export const ownerSchema: Check = (where, value) => {
   )
 }
 
-/** The owners of a codec or a schema. */
 export const ownersOf = (owner: t.Type<unknown, string, unknown> | StandardSchema): Owners =>
   isStandard(owner) ? ofSchema(owner) : ofCodec(owner)
 

@@ -201,7 +201,6 @@ export interface ApiKeysOptions<O> {
   readonly timeout?: number | undefined
 }
 
-/** The options with their defaults. */
 interface ResolvedOptions {
   readonly prefix: string
   readonly store: KeyStore

@@ -40,17 +40,14 @@ const checksum = (text: string): string => {
   return digits
 }
 
-/** The keys of one prefix. */
 interface KeyForm {
   /** Matches a key of this form within a string. It does not check the checksum. */
   readonly pattern: RegExp
-  /** A new key. */
   readonly make: () => string
   /** Whether it is a key of this form with the right checksum. */
   readonly isKey: (text: string) => boolean
 }
 
-/** The form of keys with a prefix. */
 export const keyForm = (prefix: string): KeyForm => {
   const length = prefix.length + 1 + RANDOM + CHECKSUM
   const body = `${prefix}_[0-9A-Za-z]{${RANDOM + CHECKSUM}}`

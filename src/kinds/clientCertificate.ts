@@ -184,9 +184,7 @@ const refusalByTime = ({ validFrom, validTo }: X509Certificate): AuthError | und
   return now < Date.parse(validTo) ? undefined : over
 }
 
-// -------------------------------------------------------------------------------------
-// whose certificates are accepted
-// -------------------------------------------------------------------------------------
+// --- whose certificates are accepted
 
 interface Accepting {
   readonly isAccepted: (certificate: X509Certificate) => boolean
@@ -268,9 +266,7 @@ const parsed = (text: string): X509Certificate | undefined => {
   }
 }
 
-// -------------------------------------------------------------------------------------
-// where a certificate comes from
-// -------------------------------------------------------------------------------------
+// --- where a certificate comes from
 
 // Anybody can write a header. So it counts only if the connection comes from one of the named proxies; sent by anybody else, it is
 // ignored. The proxy must remove the header that a client sent. Two formats are read: the byte sequence of `Client-Cert` (RFC 9440
@@ -279,7 +275,6 @@ const parsed = (text: string): X509Certificate | undefined => {
 /** What a client sent: a certificate of TLS, or the content of a header. */
 type SentCertificate = X509Certificate | Sent
 
-/** Reads certificates from one source. */
 export interface CertificateReader {
   /** What was sent; `none` without a certificate. */
   readonly extract: (request: Request) => O.Option<SentCertificate>
@@ -287,7 +282,6 @@ export interface CertificateReader {
   readonly decode: (sent: unknown) => X509Certificate | undefined
   /** Whether the TLS of this process has verified its chain. A header is verified by the proxy. */
   readonly isAuthorized: (request: Request) => boolean
-  /** The source in words. */
   readonly words: string
 }
 
@@ -335,9 +329,7 @@ const fromSocket = ({ req }: Request): O.Option<X509Certificate> => {
 // A server with `rejectUnauthorized: false` hands on certificates that anybody made
 const isSocketAuthorized = ({ req }: Request): boolean => Reflect.get(req.socket, 'authorized') === true
 
-// -------------------------------------------------------------------------------------
-// addresses
-// -------------------------------------------------------------------------------------
+// --- addresses
 
 const membersOf = (where: string, given: unknown): ((address: string | undefined) => boolean) => {
   const list: ReadonlyArray<unknown> = Array.isArray(given) ? given : []
@@ -362,9 +354,7 @@ const addTo = (all: BlockList, where: string, given: unknown): void => {
   else all.addSubnet(address, Number(prefix), version === 6 ? 'ipv6' : 'ipv4')
 }
 
-// -------------------------------------------------------------------------------------
-// formats
-// -------------------------------------------------------------------------------------
+// --- formats
 
 const byteSequence = /^:([A-Za-z0-9+/]+={0,2}):$/
 const pem = /^-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----\s*$/

@@ -39,7 +39,6 @@ const dataField = (session: object, name: string): unknown => {
   return typeof value === 'function' ? undefined : value
 }
 
-/** Whether a session holds any data. */
 export const hasData = (session: object): boolean =>
   Object.keys(session).some((name) => dataField(session, name) !== undefined)
 
@@ -88,7 +87,6 @@ export const weaknessesOf = (
 /** The shortest key that is accepted, in characters. */
 const MIN_KEY_LENGTH = 32
 
-/** The part of a Keygrip that is used here. */
 interface Signer {
   readonly sign: (text: string) => string
   readonly verify: (text: string, signature: string) => boolean
@@ -116,7 +114,6 @@ export const strengthOf = (keys: unknown): 'strong' | 'older short' | 'weak' => 
 
 const isLong = (key: unknown): boolean => typeof key === 'string' && key.length >= MIN_KEY_LENGTH
 
-/** How to fix weak keys. */
 export const keysFix = `app.keys must hold strings, and the first, which signs, at least ${MIN_KEY_LENGTH} characters; app.keys = [randomBytes(32).toString('hex')], kept outside the code`
 
 /** The warning about a short key that is rotated out. It prints no key. */
@@ -204,7 +201,6 @@ export const sessionOf = (factory: string, ctx: Context, isUserInSession: boolea
 const noSession =
   'the request has no session; call sessions(app, { loadUser }) of koa-with-auth/sessions before the routers are mounted, or mount your own koa-session above them'
 
-/** What koa-session calls the cookie. */
 export const cookieNameOf = (ctx: Context): string => {
   const options: unknown = ctx['sessionOptions']
   return typeof options === 'object' && options !== null && 'key' in options && typeof options.key === 'string'

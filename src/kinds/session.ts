@@ -53,10 +53,6 @@ import {
 import { cookieNameOf, sessionData, sessionField, sessionOf } from './plainSession.js'
 import { declaredSessionCookie, DEFAULT_COOKIE, rightsByFlags, sourceOf, type Rights } from './sessionUser.js'
 
-// -------------------------------------------------------------------------------------
-// model
-// -------------------------------------------------------------------------------------
-
 /** The options of every session kind. */
 export interface SessionKindOptions {
   /** The protection space; default: the application's. */
@@ -111,7 +107,6 @@ interface SessionRight {
   readonly checks: Checks<SessionKindOptions>
 }
 
-/** The three kinds. */
 const anyUser: SessionRight = { name: 'sessionAuth', holds: () => true, checks }
 const staff: SessionRight = {
   name: 'sessionAuthIsStaff',
@@ -137,17 +132,12 @@ interface Users {
   readonly needsUsername: boolean
 }
 
-// -------------------------------------------------------------------------------------
-// constructor
-// -------------------------------------------------------------------------------------
-
 const cookieScheme: Omit<ApiKeyScheme, 'name'> = {
   type: 'apiKey',
   in: 'cookie',
   description: 'The session of the user who is signed in. Browsers send its cookie by themselves.',
 }
 
-/** Makes a kind. The options are checked. */
 const sessionKind = (
   { name: factory, demands: right, holds }: SessionRight,
   users: Users,
@@ -256,9 +246,7 @@ const userOf = (ctx: Context, data: Readonly<Record<string, unknown>>, { loadUse
 const rightsFor = (ctx: Context, { loadUser }: Users): Rights =>
   (loadUser === undefined ? sourceOf(ctx)?.rights : undefined) ?? rightsByFlags
 
-// -------------------------------------------------------------------------------------
-// whose it is
-// -------------------------------------------------------------------------------------
+// --- whose it is
 
 const checkOwner = (factory: string, ctx: Context, owner: object | undefined): void => {
   if (owner === undefined) return
@@ -270,10 +258,6 @@ const checkOwner = (factory: string, ctx: Context, owner: object | undefined): v
       : `${factory}: it belongs to the sessions of another application; use the kind that sessions(app, ...) returned for this one, or sessionAuth of koa-with-auth, which accepts the users of every application`,
   )
 }
-
-// -------------------------------------------------------------------------------------
-// model
-// -------------------------------------------------------------------------------------
 
 const flag = t.union([t.boolean, t.null, t.undefined])
 
@@ -326,10 +310,6 @@ export interface SessionAuthOptions<R> extends SessionKindOptions {
 
 /** The user that a session authenticator lets in. */
 export type UserOf<R> = unknown extends R ? SessionUser : PrincipalFromAnswer<R> & SessionUser
-
-// -------------------------------------------------------------------------------------
-// constructors
-// -------------------------------------------------------------------------------------
 
 type Given = SessionAuthOptions<unknown> & RefuseOptions
 
@@ -408,7 +388,6 @@ export interface SessionKinds<U> {
   readonly sessionAuthSuperUser: (options?: SessionKindOptions & RefuseOptions) => Authenticator<U>
 }
 
-/** Makes the kinds of one application. */
 export const typedKinds = <U>(users: Users): SessionKinds<U> => {
   const factory = (demanded: SessionRight) =>
     declareFactory(demanded.name, (options?: SessionKindOptions & RefuseOptions): Authenticator<U> => {

@@ -45,7 +45,6 @@ const right: Check = (where, f) => {
     throw new TypeError(`${where} is async, but must return true or false itself; load what it needs in loadUser`)
 }
 
-/** The checks of these options. */
 export const rightsChecks = { isActive: maybe(right), isStaff: maybe(right), isSuperuser: maybe(right) }
 
 /** Rights by the functions of an application; flags decide where it gives none. `where` is the call. */
@@ -80,7 +79,6 @@ const answered = (where: string, answer: unknown): boolean => {
   throw new TypeError(`${where} must return true or false; load what takes time in loadUser`)
 }
 
-/** Rights that flags alone decide. */
 export const rightsByFlags: Rights = rightsFrom('flags', {})
 
 /**
@@ -89,15 +87,12 @@ export const rightsByFlags: Rights = rightsFrom('flags', {})
 export interface SessionSource {
   /** Identifies the call of `sessions` that it belongs to. */
   readonly owner: object
-  /** Decides who is let in. */
   readonly rights: Rights
   /** Whether the store failed, or did not answer in time. */
   readonly isUnavailable: () => boolean
-  /** Whether a user is signed in. */
   readonly isSignedIn: (session: object) => boolean
   /** Loads the user who is signed in: a value, a promise, an Option, an Either or a TaskEither. */
   readonly load: (session: object) => unknown
-  /** What the user who is signed in has proved. */
   readonly proofs?: (session: object) => ReadonlyArray<Proof>
   /** Who is signed in, as records of signing in and out name it. */
   readonly digests: (session: object) => SignInDigests | undefined

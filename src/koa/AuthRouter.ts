@@ -12,7 +12,6 @@ import type { RouterInstance } from './router.js'
 
 export type { RouterContext }
 
-/** Middleware of a router: what its `register` takes, without the list of them. */
 type RouterMiddleware<S = DefaultState, C = DefaultContext> = Exclude<
   Parameters<RouterInstance<S, C>['register']>[2],
   readonly unknown[]
@@ -76,7 +75,6 @@ type HandlersAfter<S, C, P, O> = readonly [
   ...ReadonlyArray<AfterThePath & Handler<S, C, P, O>>,
 ]
 
-/** What runs ahead of a guard, such as a body parser. */
 type MiddlewareAhead<S, C> = AfterThePath & RouterMiddleware<S, C>
 
 /** How a verb of a guarded router is called. */
@@ -142,7 +140,6 @@ type Provides<P, C> = P extends Expected<C> ? unknown : never
 // A guard provides the expected principal, so a guarded router expects none where it is mounted
 type Provided<C> = C extends Auth<unknown> ? Omit<C, 'request'> : C
 
-/** The `routes()` of another router. */
 interface Routes<S, C> {
   (context: never, next: Next): unknown
   readonly router?: RouterInstance<S, C>

@@ -10,13 +10,11 @@ import * as Requirement from '../core/Requirement.js'
 import type { AlsoGuard, AlsoPrincipal, Guard } from './AuthRouter.js'
 import { isGuard } from './layer.js'
 
-/** A list of alternatives. */
 export type Members = readonly [AuthenticatorLike, ...AuthenticatorLike[]]
 
 /** What conditions can be added to: an authenticator, any function of the request, a list of them, or `also(a)`. */
 export type Guarding = AuthenticatorLike | Members | Requirement.Also
 
-/** The principal that the first condition gets. */
 export type PrincipalAsked<M> =
   M extends Requirement.Also<infer P> ? P : M extends Members ? PrincipalOf<M[number]> : PrincipalOf<M>
 
@@ -29,10 +27,8 @@ export type ObjectsAsked<M> = M extends Members ? ObjectsOf<M[number]> : Objects
  */
 export type Condition<A, B, O = unknown, R = unknown> = (a: Authenticator<A> & Finds<O>) => Authenticator<B> & Finds<R>
 
-/** The principal of what runs after the guard. */
 export type PrincipalWith<M, P> = M extends Requirement.Also ? AlsoPrincipal<unknown, P> : P
 
-/** The guard of what the conditions have made. */
 export type GuardWith<M, P, O = unknown> = M extends Requirement.Also
   ? AlsoGuard<P, ObjectsAsked<M> & O>
   : Guard<P, ObjectsAsked<M> & O>

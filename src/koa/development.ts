@@ -58,9 +58,7 @@ const decisionInWords = (decision: Decision): string => {
   return `${method} ${route} ${status} ${outcome}${why}${by}${each}; ${level}, ${durationMs.toFixed(2)} ms`
 }
 
-// -------------------------------------------------------------------------------------
-// listening
-// -------------------------------------------------------------------------------------
+// --- listening
 
 const listeningMark: unique symbol = Symbol.for('koa-with-auth/development')
 

@@ -10,14 +10,12 @@ import { ends, PrincipalSource, sourcesIn, type Accepted, type End } from '../co
 import { exchangeOfResponse, knownExchange } from '../core/Exchange.js'
 import { declareFactory } from '../core/options.js'
 
-/** What a request waits for. */
 interface Opened {
   readonly accepted: Accepted | undefined
   readonly signal: AbortSignal
   readonly ends: ReadonlyArray<End>
 }
 
-/** Any context of Koa's or of a router's. */
 interface WithRequest {
   readonly request: Request
 }

@@ -107,10 +107,8 @@ const enterOperation = (ctx: Context, exchange: Exchange): boolean => {
   return before !== undefined
 }
 
-/** Middleware that enforces a requirement. */
 type Enforce = (ctx: Context, next: Next) => Promise<unknown>
 
-/** Middleware for a requirement, and what runs after it. */
 export const enforce = (requirement: Requirement, { levels, then = [] }: GuardSource): Enforce => {
   const authenticator = effective(requirement)
   return authenticator === undefined ? admitAnyone(levels) : enforceAuthenticator(authenticator, levels, then)
@@ -149,7 +147,6 @@ const enforceAuthenticator = (
 
 const ofApplication = ['application']
 
-/** The guard of an application, as middleware. */
 export const applicationGuard = (authenticator: Authenticator<unknown>, requirement: Requirement): Middleware => {
   const decide = deciding(authenticator, ofApplication)
   const warn = preflightWarning()
@@ -188,7 +185,6 @@ const notingErrors =
 // The status of a request that is refused before it is read; `undefined` for one that is read
 type EarlyRefusal = (ctx: Context) => number | undefined
 
-/** A decision, and what follows from it. */
 type Decide = (
   ctx: Context,
   exchange: Exchange,

@@ -34,7 +34,6 @@ export interface GuardSource {
   readonly isForTests?: boolean
 }
 
-/** The properties of a guard. */
 export interface GuardProperties extends GuardSource {
   readonly requirement: Requirement
 }
@@ -42,7 +41,6 @@ export interface GuardProperties extends GuardSource {
 /** A guard, whatever its type as middleware. */
 export type Guarding = Function & GuardProperties
 
-/** Marks a function as the guard of a requirement. */
 export const markGuard = <F extends Function>(
   guard: F,
   requirement: Requirement,
@@ -75,13 +73,11 @@ export const observed = (after: ReadonlyArray<Function>): ReadonlyArray<Function
   return after.flatMap((f, at) => (first === -1 || at <= first ? [f] : [observer, f]))
 }
 
-/** Whether a function is a `param` hook. */
 export const isParamHook = (f: object): boolean => 'param' in f && typeof f.param === 'string'
 
 /** Whether a function was written by the application, and is no observer. */
 export const isWritten = (f: Function): boolean => Reflect.get(f, 'observes') !== observer.observes
 
-/** Whether a function is a guard. */
 export const isGuard = (f: unknown): f is Guarding => typeof f === 'function' && guardMark in f
 
 /** The function that the user wrote: the router wraps `param` hooks. */
@@ -150,7 +146,6 @@ export const onMutation = <A>(array: A[], before: (given: ReadonlyArray<unknown>
   return Object.defineProperties(array, Object.fromEntries(mutators.map((name) => [name, reporting(name)])))
 }
 
-/** Whether a value is a layer. */
 export const isLayer = (u: unknown): u is Layer =>
   typeof u === 'object' && u !== null && 'stack' in u && 'methods' in u && 'path' in u
 
@@ -200,7 +195,6 @@ export const routerOf = (f: Function): AnyRouter | undefined => {
   return typeof router === 'object' && router !== null && 'stack' in router ? (router as AnyRouter) : undefined
 }
 
-/** The part of a layer that is read here. */
 export type ReadLayer = Pick<RouterLayer, 'methods' | 'stack'> & {
   readonly path: string | RegExp
   readonly opts?: { readonly pathAsRegExp?: unknown }
@@ -216,7 +210,6 @@ export const labelOf = (layer: ReadLayer): string => {
 export const pathInWords = ({ path, opts }: Pick<ReadLayer, 'path' | 'opts'>): string =>
   typeof path === 'string' && opts?.pathAsRegExp === true ? `/${path}/` : String(path)
 
-/** The operations of a layer, and the methods that each answers. */
 export const methodsOf = ({ methods }: Pick<ReadLayer, 'methods'>): Readonly<Record<string, ReadonlyArray<string>>> => {
   const reading = methods.includes('GET') ? ['GET', 'HEAD'] : []
   // once each, because the router adds HEAD even if it is there
@@ -262,7 +255,6 @@ export interface OperationNote {
   readonly docs?: Part | 'file' | undefined
 }
 
-/** The note on a function; `undefined` if it is another function. */
 export const noteOf = (f: Function): OperationNote | undefined =>
   // Safe: `operation` alone writes it
   Reflect.get(f, operationMark) as OperationNote | undefined

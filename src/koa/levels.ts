@@ -53,11 +53,9 @@ const levelMark = Symbol.for('koa-with-auth/level')
 
 const guardTwice = 'withAuth(...) is in it twice; remove one'
 
-/** How a level is made, besides its requirement. */
 interface LevelOptions {
   /** What the audit calls it. Default: `router` and its prefix. */
   readonly name?: string | undefined
-  /** Middleware after its guard. */
   readonly then?: ReadonlyArray<ThenMiddleware> | undefined
   /** The application that it begins. A copy of an application is a separate one with the same settings. */
   readonly application?: Application | undefined
@@ -109,15 +107,12 @@ export const atLevel =
     return copy
   }
 
-/** The level of a router; `undefined` if no `withAuth` returned it. */
 export const levelOf = (router: object): Level | undefined => {
   const { [levelMark]: level }: { readonly [levelMark]?: Level } = router
   return level
 }
 
-// -------------------------------------------------------------------------------------
-// plans
-// -------------------------------------------------------------------------------------
+// --- plans
 
 // The plan of a layer, unless a change that no tracer makes removed its guard
 const keptPlanOf = <S, C>(layer: Layer<S, C>): Plan => {
@@ -170,7 +165,6 @@ const underLevel = (level: Decision, plan: Plan): Plan => {
   return planned({ ...plan, levels: [level, ...plan.levels], guard: guardOf(together) })
 }
 
-/** The plan without what a level put into it. */
 const without = (level: Level, plan: Plan): Plan => {
   const [first, ...levels] = plan.levels
   if (first?.by !== level) return plan
@@ -190,7 +184,6 @@ const copiedOf = (plan: Plan, previous: Level | undefined, application: Applicat
   return planned({ ...rest, applications: rest.applications.map((one) => (one === from ? application : one)) })
 }
 
-/** What is enforced: the fold of the levels and the guard of the operation. */
 export const effectiveOf = (levels: ReadonlyArray<Decision>, own: Guarding | undefined): Guarding | undefined =>
   guardOf(levels.reduceRight<GuardProperties | undefined>((inner, { guard }) => joined(guard, inner), own))
 

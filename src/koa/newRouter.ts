@@ -6,5 +6,4 @@
 import Router from '@koa/router'
 import type { RouterInstance } from './router.js'
 
-/** A router, with a prefix or without. */
 export const newRouter = (options: { readonly prefix?: string } = {}): RouterInstance => new Router(options)

@@ -26,7 +26,6 @@ import { planOf, writtenIn, type Plan } from './plan.js'
 export const routersOf = ({ middleware }: AnyApplication): ReadonlyArray<AnyRouter> =>
   middleware.flatMap((f) => routerOf(f) ?? [])
 
-/** A layer, its functions and its guard. */
 export interface RoutedLayer<L extends ReadLayer = RouterLayer> {
   readonly layer: L
   /** Its place among the layers, from 0. */
@@ -42,7 +41,6 @@ export interface RoutedLayer<L extends ReadLayer = RouterLayer> {
   readonly guard: Guarding | undefined
   /** What the levels decided; `Inherit` if none did. */
   readonly requirement: Requirement.Requirement
-  /** The levels that decided it. */
   readonly levels: ReadonlyArray<string>
   /** The functions that run before the guard, without descriptions. */
   readonly ahead: ReadonlyArray<Function>
@@ -50,7 +48,6 @@ export interface RoutedLayer<L extends ReadLayer = RouterLayer> {
   readonly isAfterItsHandler: boolean
 }
 
-/** An operation: one method of a layer. */
 export interface RoutedOperation<L extends ReadLayer = RouterLayer> extends RoutedLayer<L> {
   /** What it is called: `GET /users/:id`. */
   readonly name: string
@@ -70,7 +67,6 @@ export const operationsOf = <L extends ReadLayer>(router: {
   readonly stack: ReadonlyArray<L>
 }): ReadonlyArray<RoutedOperation<L>> => layersOf(router).flatMap(operationsIn)
 
-/** The operations of a layer. */
 export const operationsIn = <L extends ReadLayer>(routed: RoutedLayer<L>): ReadonlyArray<RoutedOperation<L>> =>
   Object.entries(methodsOf(routed.layer)).map(([method, methods]) => ({
     ...routed,
@@ -115,9 +111,7 @@ export const partAmong = (functions: ReadonlyArray<Function>): Part | undefined 
 /** Whether an operation serves a file that a page loads. */
 export const isAssetAmong = (functions: ReadonlyArray<Function>): boolean => docsAmong(functions) === 'file'
 
-/** The part of an operation that is read here. */
 interface Listable {
-  /** `GET /health` */
   readonly name: string
   readonly functions: ReadonlyArray<Function>
 }

@@ -15,7 +15,6 @@ interface ModernPath {
   readonly isExact: boolean
 }
 
-/** The part of a layer that is read here. */
 interface PathLayer {
   readonly path: string | RegExp
 }

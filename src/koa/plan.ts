@@ -34,7 +34,6 @@ export interface Level {
 export interface Application {
   readonly begin: Middleware
   readonly end: Middleware
-  /** What it adds to the settings now. */
   readonly addition: () => Addition
 }
 
@@ -44,7 +43,6 @@ export interface Decision {
   readonly guard: Guarding
 }
 
-/** What is known of a layer. */
 interface Parts {
   /** The applications that it belongs to, the outermost first. */
   readonly applications: ReadonlyArray<Application>
@@ -62,23 +60,15 @@ interface Parts {
   readonly traced: ReadonlyMap<Function, Function>
 }
 
-/** The plan of a layer. */
 export interface Plan extends Parts {
-  /** All functions, in their order. */
   readonly functions: ReadonlyArray<Function>
 }
 
-/** The part of a layer that is read here. */
 interface ReadLayer {
   readonly stack: ReadonlyArray<Function>
   readonly [planMark]?: Plan
 }
 
-// -------------------------------------------------------------------------------------
-// constructors
-// -------------------------------------------------------------------------------------
-
-/** Makes a plan of its parts. */
 export const planned = ({ applications, ahead, own, levels, guard, after: after, traced }: Parts): Plan => ({
   applications,
   ahead,
@@ -178,10 +168,6 @@ const reread = (plan: Plan, stack: ReadonlyArray<Function>): Plan => {
   return planned({ ...read, applications, own, levels, guard })
 }
 
-// -------------------------------------------------------------------------------------
-// destructors
-// -------------------------------------------------------------------------------------
-
 /** The functions of an operation, as they were written. Its guard is the one that is enforced. */
 export const writtenIn = ({ applications: { length }, functions }: Plan): ReadonlyArray<Function> =>
   (length === 0 ? functions : functions.slice(length, -length)).filter(isWritten)
@@ -189,10 +175,6 @@ export const writtenIn = ({ applications: { length }, functions }: Plan): Readon
 /** Where the guard is among the functions; -1 if there is none. */
 export const guardIndexIn = ({ applications, ahead, guard }: Plan): number =>
   guard === undefined ? -1 : applications.length + ahead.length
-
-// -------------------------------------------------------------------------------------
-// combinators
-// -------------------------------------------------------------------------------------
 
 /**
  * Gives a layer its plan, and the functions of it. They are always in a new array, because the layers of one

@@ -132,7 +132,6 @@ interface Internals {
   _explicitNullBody?: boolean
 }
 
-/** The state of a response. */
 interface ResponseSnapshot {
   readonly status: number
   readonly statusMessage: string | undefined
@@ -178,7 +177,6 @@ export const take = (response: Response): ResponseSnapshot => {
 const copied = (headers: OutgoingHttpHeaders): OutgoingHttpHeaders =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? [...value] : value]))
 
-/** Restores the state of a response, unless its head was sent. */
 export const restore = (response: Response, before: ResponseSnapshot): void => {
   if (before === untouched && isUntouched(response)) return
   const { res } = response

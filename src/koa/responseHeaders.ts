@@ -112,7 +112,6 @@ export interface GuardHeaders {
   readonly responseFields: (() => Readonly<Record<string, string>>) | undefined
 }
 
-/** The headers of both kinds of answers. */
 interface BothHeaders {
   /** Of answers whose handler runs. */
   readonly whenAdmitted: GuardHeaders
@@ -120,7 +119,6 @@ interface BothHeaders {
   readonly whenRefused: GuardHeaders
 }
 
-/** The headers of the operations that an authenticator guards. */
 export const guardHeadersOf = (description: Description): BothHeaders => {
   // A key in the URL must not be passed on in Referer
   const always: ReadonlyArray<HeaderLine> = readsQuery(description)

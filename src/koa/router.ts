@@ -7,10 +7,8 @@ import type { DefaultContext, DefaultState } from 'koa'
  * itself and `RouterContext` have the same name in both. So the other types are taken from the router.
  */
 
-/** A router of @koa/router. */
 export type RouterInstance<S = DefaultState, C = DefaultContext> = Router<S, C>
 
-/** A layer of a router of @koa/router. */
 export type Layer<S = DefaultState, C = DefaultContext> = RouterInstance<S, C>['stack'][number]
 
 /** Whether a value has the properties of a router of @koa/router. */

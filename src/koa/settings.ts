@@ -172,7 +172,6 @@ const events: Check = (where, value) => {
   checkOptions(where, value as object, { subject: hook(1) })
 }
 
-/** The checks of the settings. */
 export const settings: Checks<AuthSettings> = {
   csrf: maybe(flag),
   forwarded: maybe(flag),
@@ -229,7 +228,6 @@ export const settingsFrom = ({
 const markSettings = <F extends Function>(settings: F, add: Addition): F =>
   notWrapped(Object.assign(settings, { [settingsMark]: add, [upgradeMark]: settings }))
 
-/** Whether a function is what `authSettings` made. */
 export const isSettings = (f: Function): boolean => settingsMark in f
 
 /** What a function of `authSettings` adds; `undefined` for another one. */

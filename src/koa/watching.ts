@@ -31,13 +31,11 @@ import { alternativesOf } from '../core/Alternative.js'
 export const copiedRouters = channel('koa-with-auth:copied-router')
 export const askedRouters = channel('koa-with-auth:asked-router')
 
-/** Watches the decisions of one guard. */
 interface DecisionRecorder {
   /** Begins with a request. Returns what the others need. */
   readonly begin: (ctx: Context) => Begun
   /** Decides as the authenticator does, and takes notes. */
   readonly evaluate: (begun: Begun) => Evaluation<unknown>
-  /** Notes the result. */
   readonly settled: (ctx: Context, begun: Begun, result: E.Either<AuthError, unknown>) => void
   /** Notes that the request was refused before it was read. */
   readonly refused: (ctx: Context, begun: Begun) => void
@@ -55,7 +53,6 @@ type Progress = 'undecided' | 'answered' | Draft | 'published'
 // Safe: it is written here alone
 const progressOf = (exchange: Exchange): Progress => (exchange.decision as Progress | undefined) ?? 'undecided'
 
-/** Watches the decisions of an authenticator. */
 export const decisionRecorder = (
   authenticator: Authenticator<unknown>,
   levels: ReadonlyArray<string>,
@@ -90,7 +87,6 @@ export const decisionRecorder = (
   }
 }
 
-/** Notes that an operation is public. */
 export const recordPublic = (ctx: Context, levels: ReadonlyArray<string>): void => {
   beginRecord(ctx)
   note(ctx, draftOf(ctx, levels.join(' + '), 0))

@@ -207,7 +207,6 @@ export interface GuardOptions<P, O = unknown> {
   readonly then?: ReadonlyArray<AfterGuard<P, O>> | undefined
 }
 
-/** An array of middleware. */
 export const middlewareList: Check = (where, value) => {
   if (!Array.isArray(value)) throw new TypeError(`${where} must be an array of middleware`)
   // `entries` also visits holes
@@ -232,7 +231,6 @@ const stepsOfOptions = (options: unknown): ReadonlyArray<ThenMiddleware> => {
   return stepsOf(checkOptions('withAuth(a, options)', options as GuardOptions<never>, checks).then)
 }
 
-/** The middleware of one level, checked. */
 export const stepsOf = (then: ReadonlyArray<AfterGuard<never>> = []): ReadonlyArray<ThenMiddleware> =>
   // Safe: it is called with the principal of its guard, and its type was checked against that guard
   then.map((run) => ({ run: run as unknown as ThenMiddleware['run'], above: 0 }))

@@ -54,7 +54,6 @@ const plainPath: Check = (where, value) => {
   )
 }
 
-/** The checks of these options. */
 const pageChecks: Checks<DocsPageOptions> = {
   path: maybe(plainPath),
   documentPath: maybe(plainPath),
@@ -63,7 +62,6 @@ const pageChecks: Checks<DocsPageOptions> = {
   auth: unchecked,
 }
 
-/** The options with their defaults, `auth` left out. */
 interface PageSettings {
   readonly path: string
   readonly documentPath: string
@@ -82,11 +80,8 @@ const pageSettings = (
   return { path, documentPath, persistAuthorization }
 }
 
-// -------------------------------------------------------------------------------------
-// the page
-// -------------------------------------------------------------------------------------
+// --- the page
 
-/** What the page shows, and where it is. */
 interface PageContent {
   readonly title: string
   readonly description?: string | undefined
@@ -109,7 +104,6 @@ export const relativeReference = (from: string, to: string): string => {
   return `${up === '' ? './' : up}${to.slice(1)}`
 }
 
-/** The page's HTML. */
 const htmlOf = ({ title, description, path, documentPath, persistAuthorization }: PageContent): string => {
   const asset = (name: string) => escapeHtml(relativeReference(path, `${path}/${name}`))
   const document = escapeHtml(relativeReference(path, documentPath))
@@ -165,13 +159,10 @@ const originsOf = (servers: PageContent['servers']): ReadonlyArray<string> => [
   ),
 ]
 
-// -------------------------------------------------------------------------------------
-// its files
-// -------------------------------------------------------------------------------------
+// --- its files
 
 /** A file that is served unchanged. */
 interface Asset {
-  /** The media type. */
   readonly type: string
   readonly content: Buffer
   /** A validator (RFC 9110 §8.8.3) that depends only on the content. */
@@ -201,13 +192,11 @@ const ours: ReadonlyArray<readonly [name: string, type: string, text: string]> =
   ['page.js', SCRIPT, pageScript],
 ]
 
-/** Makes an asset with its validator. */
 const assetOf = (type: string, content: Buffer | string): Asset => {
   const bytes = Buffer.from(content)
   return { type, content: bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url')}"` }
 }
 
-/** The page itself, and its header fields. */
 export const pageOf = (
   content: PageContent,
 ): { readonly html: Asset; readonly fields: Readonly<Record<string, string>> } => ({
@@ -237,7 +226,6 @@ export const requireSwaggerUi = (where: string, from?: string | URL): string => 
   return folder
 }
 
-/** All files that the page links to. */
 export const assetsIn = (folder: string): ReadonlyArray<AssetSource> => [
   ...fromPackage.map(([name, type]) => ({
     name,
@@ -288,13 +276,9 @@ const withoutSlash = (ctx: Context): void => {
   ctx.body = ''
 }
 
-// -------------------------------------------------------------------------------------
-// its operations
-// -------------------------------------------------------------------------------------
+// --- its operations
 
-/** The parts of a docs page. */
 interface DocsParts {
-  /** The function that makes it, for messages. */
   readonly where: string
   readonly options: DocsPageOptions & OpenApiOptions
   /** The folder of swagger-ui-dist. Without it, there is only the document. */
@@ -402,7 +386,6 @@ export const docs = <S, C>(
 
 declareFactory('docs', docs)
 
-/** The options of the document, without those of the page. */
 const documentOptionsOf = (options: DocsPageOptions & OpenApiOptions): OpenApiOptions =>
   // Safe: only options of the page are removed
   Object.fromEntries(Object.entries(options).filter(([name]) => !(name in pageChecks))) as unknown as OpenApiOptions

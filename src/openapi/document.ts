@@ -82,7 +82,6 @@ const root = {
   components: maybe(ownComponents),
 }
 
-/** The checks of these options, for functions that take further options. */
 export const documentChecks: Checks<OpenApiOptions> = { ...info, ...root }
 
 /** Throws a TypeError for options that cannot work. `where` is the function that takes them. */
@@ -94,7 +93,6 @@ const checkOpenApiOptions = (where: string, options: OpenApiOptions): void => {
 const given = (options: OpenApiOptions, isGiven: (name: string) => boolean): Readonly<Record<string, unknown>> =>
   Object.fromEntries(Object.entries(withoutUndefined(options)).filter(([name]) => isGiven(name)))
 
-/** The Info Object. */
 const infoOf = (options: OpenApiOptions): OpenAPIV3_1.InfoObject => {
   const { title, version } = options
   return { title, ...given(options, (name) => name in info), version }
@@ -204,9 +202,7 @@ const checkPathParameters = ({ where, described, templates }: DocumentedOperatio
   )
 }
 
-// -------------------------------------------------------------------------------------
-// one operation
-// -------------------------------------------------------------------------------------
+// --- one operation
 
 const objectOf = (
   { route, template, method, names, hasId }: DocumentedOperation,
@@ -244,7 +240,6 @@ const objectOf = (
 type PathParameter = PathTemplate['parameters'][number]
 type Parameter = OpenAPIV3_1.ParameterObject | OpenAPIV3_1.ReferenceObject
 
-/** The parameters of a path, with their names in the document. */
 interface PathParameters {
   /** With the names of the route. */
   readonly own: ReadonlyArray<PathParameter>
@@ -252,7 +247,6 @@ interface PathParameters {
   readonly names: ReadonlyArray<string>
 }
 
-/** Finds what a reference to a component refers to. */
 type Resolve = (parameter: Parameter) => OpenAPIV3_1.ParameterObject | undefined
 
 /** Resolves references among the components of a document; `undefined` for other references. */

@@ -2,5 +2,4 @@
  * Where this package is on disk. This is a separate module, because CommonJS needs other code for it (`.ci/modules.mjs`).
  */
 
-/** The URL of this module. */
 export const here: string = import.meta.url

@@ -216,9 +216,7 @@ const jsonBody = (schema: JsonSchema): OpenAPIV3_1.RequestBodyObject => ({
   },
 })
 
-// -------------------------------------------------------------------------------------
-// Standard Schema
-// -------------------------------------------------------------------------------------
+// --- Standard Schema
 
 // Standard JSON Schema (https://standardschema.dev/json-schema): zod from 4.2 on, arktype, and `toStandardJsonSchema` of valibot.
 // It throws for what JSON Schema cannot say, such as a Date
@@ -239,9 +237,7 @@ const fromStandard = (standard: StandardSchema['~standard'], direction: 'input' 
   }
 }
 
-// -------------------------------------------------------------------------------------
-// io-ts
-// -------------------------------------------------------------------------------------
+// --- io-ts
 
 // The parts of io-ts's classes that are read, which their tag names
 interface Tagged extends t.Decoder<unknown, unknown> {

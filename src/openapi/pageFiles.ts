@@ -7,8 +7,6 @@ import { here } from './here.js'
 
 const textOf = (name: string): string => readFileSync(new URL(name, here), 'utf8')
 
-/** CSS. */
 export const pageStyle: string = textOf('assets/page.css')
 
-/** JavaScript for browsers. */
 export const pageScript: string = textOf('assets/page.js')

@@ -6,7 +6,6 @@ import { parse, type Key, type Text, type Token } from 'path-to-regexp'
 /** The methods that a Path Item Object has fields for (OpenAPI 3.1, Path Item Object), in its order. */
 export const listed = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'] as const
 
-/** A method that OpenAPI lists. */
 export type ListedMethod = (typeof listed)[number]
 
 /** A path as OpenAPI writes it. It comes from a router's pattern: `/pets{/:id}` becomes `/pets/{id}` and `/pets`. */
@@ -17,11 +16,9 @@ export interface PathTemplate {
   readonly outline: string
   /** The outline, and which parameters are wildcards: patterns of the same shape match the same URLs. */
   readonly shape: string
-  /** In the order of the path. */
   readonly parameters: ReadonlyArray<PathParameter>
 }
 
-/** A parameter of a path. */
 interface PathParameter {
   readonly name: string
   /** Whether it matches several segments. */

@@ -14,7 +14,6 @@ import type { DescribedOperation } from './operation.js'
 import { listed, templatesOf, type ListedMethod, type PathTemplate } from './paths.js'
 import { copied, securityOf, type Security } from './security.js'
 
-/** The part of a router that is read here. */
 export interface Routed<S, C> {
   readonly stack: Layer<S, C>[]
   /** Whether only the last of the matching layers runs. */
@@ -22,17 +21,14 @@ export interface Routed<S, C> {
   readonly opts?: { readonly exclusive?: boolean | 'specificity' | undefined }
 }
 
-/** A layer, and its description. */
 interface Route {
   /** `GET /pets/:id`, for messages. */
   readonly where: string
   readonly described: DescribedOperation
   readonly security: Security
-  /** All of its paths. */
   readonly templates: ReadonlyArray<PathTemplate>
 }
 
-/** One operation of a route. */
 interface RouteOperation {
   readonly route: Route
   readonly template: PathTemplate
@@ -41,7 +37,6 @@ interface RouteOperation {
 
 /** A route, or a part of one, that OpenAPI cannot list among its paths. */
 export interface Undescribed {
-  /** The path in the router. */
   readonly path: string
   readonly methods: ReadonlyArray<string>
   readonly reason: string
@@ -50,13 +45,11 @@ export interface Undescribed {
   readonly security?: OpenAPIV3_1.SecurityRequirementObject[]
 }
 
-/** A part of a route that is not among the paths. */
 interface UndescribedPart {
   readonly route: Route
   readonly entry: Undescribed
 }
 
-/** The operations of a router, and the parts of routes that are not among them. */
 interface Routes {
   readonly operations: ReadonlyArray<RouteOperation>
   readonly undescribed: ReadonlyArray<UndescribedPart>
@@ -64,7 +57,6 @@ interface Routes {
   readonly lastAnswers: boolean
 }
 
-/** Reads a router. */
 const routesOf = <S, C>(router: Routed<S, C>, request?: Request): Routes => {
   const secured = new Map<Requirement, Security>()
   const securityAfter = (requirement: Requirement): Security => {
@@ -120,7 +112,6 @@ export const descriptionAmong = (functions: ReadonlyArray<Function>, where: stri
   return (note?.options ?? {}) as DescribedOperation
 }
 
-/** Reports a part of a route that is not among the paths. */
 const undescribedPart = (
   route: Route,
   path: string | RegExp,
@@ -146,7 +137,6 @@ interface Placed extends RouteOperation {
   readonly names: ReadonlyArray<string>
 }
 
-/** Operations that have a place, and those that have none. */
 interface Places {
   readonly placed: ReadonlyArray<Placed>
   readonly shadowed: ReadonlyArray<UndescribedPart>
@@ -195,17 +185,14 @@ const idsAmong = (placed: ReadonlyArray<Placed>): ReadonlySet<Placed> => {
   return new Set(holders.values())
 }
 
-/** An operation in a document. */
 export interface DocumentedOperation extends Placed {
   /** Whether it keeps its `operationId`. */
   readonly hasId: boolean
 }
 
-/** What a document lists of a router. */
 interface Documented {
   readonly operations: ReadonlyArray<DocumentedOperation>
   readonly undescribed: ReadonlyArray<Undescribed>
-  /** The routes of both. */
   readonly routes: ReadonlyArray<Route>
 }
 
@@ -222,7 +209,6 @@ export const documentedIn = <S, C>(router: Routed<S, C>, request?: Request): Doc
   }
 }
 
-/** The methods of a layer, divided. */
 interface Methods {
   readonly listed: ReadonlyArray<ListedMethod>
   /** Those that OpenAPI has no field for, as they are sent. */

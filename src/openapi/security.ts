@@ -28,13 +28,11 @@ import { ageInWords } from '../core/Proof.js'
 import { problemMembers } from '../core/Settings.js'
 import type { ListedMethod } from './paths.js'
 
-/** A scheme under its name. */
 interface NamedScheme {
   readonly name: string
   readonly scheme: SecurityScheme
 }
 
-/** What an operation requires. */
 export interface Security {
   /** What its authenticator demands; `undefined` if anyone may call. */
   readonly description: Description | undefined
@@ -182,7 +180,6 @@ const distinct = (
   })
 }
 
-/** A use of a scheme. */
 interface SchemeUse extends NamedScheme {
   /** An operation that demands it, for messages. */
   readonly where: string

@@ -13,7 +13,6 @@ import { partAmong } from '../koa/operations.js'
 import { planOf, writtenIn, type Application } from '../koa/plan.js'
 import type { Layer } from '../koa/router.js'
 
-/** The part of a router that is read here. */
 interface MountedRouter {
   readonly stack: Layer[]
   readonly exclusive?: boolean | undefined
@@ -26,7 +25,6 @@ interface Mount {
   readonly layerPath: string
 }
 
-/** Whether a layer serves a part. */
 const isPartOf =
   (part: Part) =>
   (layer: Layer): boolean =>

@@ -101,7 +101,6 @@ export const isLarge = (stored: StoredPassword): boolean => {
 // The PHC string format leaves the padding out
 const base64 = (bytes: Buffer): string => bytes.toString('base64').replace(/=+$/, '')
 
-/** Writes what is kept. */
 export const print = (stored: StoredPassword): string => {
   if (stored._tag === 'bcrypt') return stored.text
   const { salt, key } = stored

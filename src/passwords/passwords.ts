@@ -27,7 +27,6 @@ import {
   type StoredPassword,
 } from './StoredPassword.js'
 
-/** The limits of a queue. */
 interface QueueOptions {
   /** How much work is done at a time. */
   readonly width: number
@@ -79,7 +78,6 @@ export const makeQueue = ({ width, limit, patience }: QueueOptions): Queue => {
  * old passwords of bcrypt. All work on Node's threads, not on the event loop.
  */
 
-/** Makes a key of a password and a salt. */
 type Derive<Cost> = (password: Buffer, salt: Buffer, cost: Cost, length: number) => Promise<Buffer>
 
 interface Argon2Parameters {
@@ -144,7 +142,6 @@ const scrypt: Derive<ScryptCost> = (password, salt, { ln, r, p }, length) =>
     })
   })
 
-/** Whether bcrypt makes a hash of a password. */
 type VerifyBcrypt = (password: Buffer, stored: string) => Promise<boolean>
 
 /** bcrypt of `@node-rs/bcrypt`; `undefined` if it is not installed. */

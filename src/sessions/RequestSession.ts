@@ -37,19 +37,16 @@ const isDropped = (ctx: object): boolean => 'session' in ctx && ctx.session === 
 export interface SessionOwner {
   /** The signing keys, as they are now. */
   readonly keys: () => unknown
-  /** The application's name. */
   readonly name: string
   readonly ids: SessionIds
   readonly loadUser: (id: string) => unknown
   readonly rights: Rights
-  /** The functions that sign in and out. */
   readonly signing: () => Signing<never>
   readonly host: SessionHost
   readonly reports: SignInReports
   readonly ends: SignInEnds
 }
 
-/** A user who is to be signed in. */
 interface NextSignIn extends SignIn {
   /** The name of the user in records, if the application gives one. */
   readonly subject: string | undefined
@@ -62,7 +59,6 @@ const bindingOf = ({ keys, name }: SessionOwner, sessionId: string) => ({
   sessionId,
 })
 
-/** The session of one request. */
 export class RequestSession implements SessionSource {
   readonly stored = new StoredSession()
   #owner: SessionOwner | undefined

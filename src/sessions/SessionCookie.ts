@@ -11,7 +11,6 @@ import { defaults } from '../core/Settings.js'
 import type { Check } from '../core/options.js'
 import { additionOf } from '../koa/settings.js'
 
-/** The cookie of an application. */
 export interface SessionCookie {
   readonly name: string
   /** The domain that it is sent to, with all subdomains. Left out: only the host that set it. */
@@ -134,7 +133,6 @@ export const lockAge = (ctx: Context, age?: number): void => {
 const maxAgeFix =
   'ctx.session.maxAge does not decide how long a session lasts; write logIn(ctx, user, { idle, absolute }) for one sign-in, or sessions(app, { idle, absolute }) for all'
 
-/** The public origin of an application. */
 export const publicOrigin: Check = (where, value) => {
   const { origin: serialized } =
     typeof value === 'string' && URL.canParse(value) ? new URL(value) : { origin: undefined }

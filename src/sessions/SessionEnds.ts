@@ -15,7 +15,6 @@ import { detailsOf, type SignIn, type SignInEnds } from './SignIn.js'
 import type { SignInList } from './SignInList.js'
 
 interface EndsOptions {
-  /** The application's name. */
   readonly name: string
   readonly store: SessionStore
   /** All in milliseconds. */
@@ -72,7 +71,6 @@ const SOON = 1000
 
 const leadKey = (key: string): string => digestOf(`koa-with-auth/renewed\n${key}`)
 
-/** Makes the ends of an application. */
 export const sessionEnds = ({ name, store, idle, absolute, longest, list, tell }: EndsOptions): SignInEnds => {
   // What this process ended while a request was under way that asks later
   const over = memory<string>({ size: REMEMBERED, maxAge: Infinity, dropsFirst: 'oldest' })

@@ -53,12 +53,10 @@ export interface Details {
 
 const noDetails: Details = Object.freeze(ownFields({}))
 
-/** The details of a record. */
 export const detailsOf = (signIn: SignIn | undefined): Details =>
   // only `textOfDetails` writes them, and the MAC covers them
   signIn?.details === undefined ? noDetails : ownFields(JSON.parse(signIn.details))
 
-/** The details as a record holds them. */
 export const textOfDetails = (details: Details): string | undefined =>
   Object.values(details).some((value) => value !== undefined) ? JSON.stringify(details) : undefined
 
@@ -75,9 +73,7 @@ export interface SignedIn extends SignIn {
 interface SignInBinding {
   /** The signing keys: `app.keys`. */
   readonly keys: unknown
-  /** The application's name. */
   readonly name: string
-  /** The id of the session. */
   readonly sessionId: string
 }
 
@@ -201,7 +197,6 @@ export interface SignInEnds {
 
 /** A sign-in of one session, as a request knows it. */
 interface Known {
-  /** The user's identifier. */
   readonly user: string
   /** Whether it was made in this request, and is not reported yet. */
   readonly isNew: boolean

@@ -183,7 +183,6 @@ const entryIn = (text: string | undefined): Entry | undefined => {
 /** What a call of `sessions` lends to `koa-with-auth/sign-in`. */
 export interface SessionHost {
   readonly keys: () => unknown
-  /** The application's name. */
   readonly name: string
   /** With its time limit. */
   readonly store: SessionStore
@@ -192,7 +191,6 @@ export interface SessionHost {
   readonly isProduction: boolean
   /** Whether cookies are `Secure`; `undefined`: as the request. */
   readonly https: boolean | undefined
-  /** The identifier of a user. */
   readonly identify: (user: unknown) => string
   /**
    * The ceremonies that were finished in this process a moment ago, by whom, and until when (milliseconds since 1970) an

@@ -24,7 +24,6 @@ interface KoaSessionStore {
   readonly destroy: (id: string, options: { readonly ctx?: object }) => Promise<void>
 }
 
-/** The limits of a store. */
 interface StoreLimits {
   /** How long an unused session lasts, in milliseconds. Left out: as long as was written with it. */
   readonly idle?: number

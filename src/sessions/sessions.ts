@@ -133,7 +133,6 @@ export interface SessionsOptions<R> extends RightsOptions<PrincipalFromAnswer<R>
   readonly texts?: Readonly<Record<string, PageTexts>> | undefined
 }
 
-/** The options with their defaults. */
 interface ResolvedOptions {
   readonly loadUser: (id: string) => unknown
   readonly identify: (user: never) => unknown

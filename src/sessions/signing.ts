@@ -122,7 +122,6 @@ const listOf = ({ host }: SessionOwner): SignInList => {
   throw new Error('listSessions, endSession: write sessions(app, { list: true })')
 }
 
-/** Makes the functions. */
 export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptions): Signing<U> => ({
   logIn: inOperation(owner, async (context, user: U, options: OwnLogInOptions = {}) => {
     checkOptions('logIn(ctx, user, options)', options, logInChecks)

@@ -13,7 +13,6 @@ import type { SessionStore } from './SessionStore.js'
 // deleting a few keeps up.
 const SWEPT_AT_ONCE = 8
 
-/** Creates the tables that are missing. */
 export const tables = `
   create table if not exists auth_sessions (id text primary key, text text, until integer not null) without rowid;
   create index if not exists auth_sessions_until on auth_sessions (until);

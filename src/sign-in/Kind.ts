@@ -154,9 +154,7 @@ export const intentsOf = ({
 /** Whether an intent is for the user who is signed in. */
 export const isForSubject = (intent: Intent): boolean => intent === 'link' || intent === 'stepUp'
 
-// -------------------------------------------------------------------------------------
-// what kinds read: paths and digits
-// -------------------------------------------------------------------------------------
+// --- what kinds read: paths and digits
 
 const MAX_PATH = 2000
 

@@ -281,7 +281,6 @@ export const sealFirst = async <Ask, Kept, U extends object>(
 }
 
 interface SecondFactor {
-  /** The identifier of the user. */
   readonly subject: string
   readonly kind: string
   readonly made: object

@@ -34,7 +34,6 @@ import {
   type Signer,
 } from './Kind.js'
 
-/** What is known when a ceremony begins. */
 interface Beginning<Ask> {
   readonly incoming: Incoming
   /** The secret of the browser. */
@@ -58,11 +57,9 @@ interface Completed {
   readonly isAccepted: boolean
 }
 
-/** What is known when a ceremony ends. */
 export interface Finishing<P extends ProofGiven> {
   readonly incoming: Incoming
   readonly browser: string | undefined
-  /** Who is signed in. */
   readonly subject: string | undefined
   /** Whether the sessions of its user were not ended since its first factor, if it has one. */
   readonly isGoingOn: (half: Pick<Content, 'subject' | 'mark'>) => Promise<boolean>
@@ -85,7 +82,6 @@ interface Ended {
 interface CeremonyHost {
   /** The signing keys, as they are now. */
   readonly keys: () => unknown
-  /** The application's name. */
   readonly name: string
   readonly origin: string
   readonly spent: Spent
@@ -93,11 +89,8 @@ interface CeremonyHost {
   readonly now?: () => number
 }
 
-// -------------------------------------------------------------------------------------
-// handles
-// -------------------------------------------------------------------------------------
+// --- handles
 
-/** What a handle holds. */
 interface Content {
   readonly salt: string
   readonly until: number
@@ -142,14 +135,11 @@ const bytesOf = (handle: unknown): Buffer | undefined => {
   return raw.toString('base64url') === handle ? raw : undefined
 }
 
-// -------------------------------------------------------------------------------------
-// ceremonies
-// -------------------------------------------------------------------------------------
+// --- ceremonies
 
 // An id is remembered longer than its handle can be opened, also if the clocks of two machines differ a little
 const MARGIN = 60_000
 
-/** Begins and finishes the ceremonies of an application. */
 export interface Ceremonies {
   readonly begin: <Ask, Kept>(
     kind: Beginner<Ask, Kept>,
@@ -165,7 +155,6 @@ export interface Ceremonies {
 
 const unfinished = (reason: UnfinishedReason): E.Either<AuthError, never> => E.left(AuthErrors.unfinished(reason))
 
-/** Makes the ceremonies of an application. */
 export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }: CeremonyHost): Ceremonies => {
   const roots = () => derivedFrom(keys(), 'koa-with-auth/sign-in')
   const reports = ceremonyReports(name)
@@ -334,16 +323,13 @@ const caught = async <A>(f: () => Promise<E.Either<AuthError, A>>): Promise<E.Ei
   }
 }
 
-// -------------------------------------------------------------------------------------
-// reports
-// -------------------------------------------------------------------------------------
+// --- reports
 
 /** What is known of a ceremony. */
 interface Known {
   /** Left out if its handle was never sent. */
   readonly id?: string
   readonly intent: Intent
-  /** The identifier of the user. */
   readonly subject: string | undefined
 }
 

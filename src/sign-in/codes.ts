@@ -55,9 +55,7 @@ const rootsOf = (keys: Keys, purpose: string): ReadonlyArray<Buffer> => {
   return derivedFrom(now, `koa-with-auth/${purpose}`)
 }
 
-// -------------------------------------------------------------------------------------
-// TOTP
-// -------------------------------------------------------------------------------------
+// --- TOTP
 
 const STEP = 30_000
 const WINDOW = 1
@@ -192,9 +190,7 @@ export const totp = (options: TotpOptions): Totp => {
   }
 }
 
-// -------------------------------------------------------------------------------------
-// recovery codes
-// -------------------------------------------------------------------------------------
+// --- recovery codes
 
 const COUNT = 10
 const CHARACTERS = 10
@@ -266,9 +262,7 @@ export const recoveryCodes = (options: RecoveryCodesOptions): RecoveryCodes => {
   }
 }
 
-// -------------------------------------------------------------------------------------
-// the kind
-// -------------------------------------------------------------------------------------
+// --- the kind
 
 /** How codes finish a sign-in. */
 export interface CodesOptions {

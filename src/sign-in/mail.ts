@@ -28,9 +28,7 @@ import { newPassword } from './pages.js'
 import { usualLimiters } from './guessing.js'
 import { routePath, typedDigits, type Incoming, type Kind } from './Kind.js'
 
-// -------------------------------------------------------------------------------------
-// addresses and links
-// -------------------------------------------------------------------------------------
+// --- addresses and links
 
 const MAX_ADDRESS = 254
 
@@ -107,9 +105,7 @@ const partsOf = (value: string): ReadonlyArray<string> =>
     (part) => part.length > 3,
   )
 
-// -------------------------------------------------------------------------------------
-// signing in
-// -------------------------------------------------------------------------------------
+// --- signing in
 
 /** A mail that signs in. */
 export interface SignInMail {
@@ -244,9 +240,7 @@ export const mailed = (
   }
 }
 
-// -------------------------------------------------------------------------------------
-// resetting and verifying
-// -------------------------------------------------------------------------------------
+// --- resetting and verifying
 
 /** A mail with a link. */
 export interface LinkMail {

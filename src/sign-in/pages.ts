@@ -34,10 +34,8 @@ export const filled = (
 
 const MAX_VALUE = 2000
 
-/** A hidden field. */
 export const hidden = (name: string, value: string): PageField => ({ name, type: 'hidden', autocomplete: 'off', value })
 
-/** The field of a new password. */
 export const newPassword = { name: 'password', type: 'password', autocomplete: 'new-password' } as const
 
 /** Answers with a page; the status and the headers are those of its failure. `otherwise` is called if the application makes none. */
@@ -81,11 +79,8 @@ export const respondFailed = (ctx: Context, failure: AuthError, form: Form): Pro
   return respondPage(ctx, { ...form, step: 'failed', failure: { reason } }, defaultErrorMapper(failure, ctx.request))
 }
 
-// -------------------------------------------------------------------------------------
-// plain pages
-// -------------------------------------------------------------------------------------
+// --- plain pages
 
-/** A string as the text or an attribute of HTML. */
 export const escaped = (text: string): string =>
   [...'&<>"\''].reduce((done, one) => done.replaceAll(one, `&#${one.charCodeAt(0)};`), text)
 
@@ -119,7 +114,6 @@ interface PlainPage {
 const hasForm = ({ step, fields, handle }: Page): boolean =>
   step !== 'done' && (fields.length > 0 || handle !== undefined)
 
-/** The HTML of a plain page. */
 export const plainHtml = ({
   page,
   language,

@@ -19,11 +19,8 @@ import type { SessionHost } from '../sessions/SignInList.js'
 import { ceremonies, type Ceremonies } from './ceremony.js'
 import { localPath, type Incoming, type Kind } from './Kind.js'
 
-// -------------------------------------------------------------------------------------
-// the application
-// -------------------------------------------------------------------------------------
+// --- the application
 
-/** An application whose users sign in. */
 export interface Application {
   readonly ceremonies: Ceremonies
   readonly session: RequestSession
@@ -106,9 +103,7 @@ export const usedIn = <K extends { readonly name: string }>({ host }: Applicatio
   return withoutInherited(kind)
 }
 
-// -------------------------------------------------------------------------------------
-// the browser
-// -------------------------------------------------------------------------------------
+// --- the browser
 
 const DAY = 86_400_000
 const HOUR = 3_600_000
@@ -180,15 +175,12 @@ export const finishedHere = (ctx: Context, { session, host: { finished } }: Appl
   },
 })
 
-// -------------------------------------------------------------------------------------
-// what is sent
-// -------------------------------------------------------------------------------------
+// --- what is sent
 
 const MAX_LENGTH = 65_536
 
 type Members = Incoming['body']
 
-/** No members. */
 const nothing: Members = Object.freeze(Object.create(null) as Record<string, unknown>)
 
 /**

@@ -65,9 +65,7 @@ export const respondFinished = async (
   ctx.body = { returnTo }
 }
 
-// -------------------------------------------------------------------------------------
-// popups
-// -------------------------------------------------------------------------------------
+// --- popups
 
 // The same in every answer, so that the policy can name its hash
 const script = `const path = document.querySelector('a').getAttribute('href')
@@ -106,9 +104,7 @@ const respondToOpener = (ctx: Context, end: Page): Promise<void> =>
     )
   })
 
-// -------------------------------------------------------------------------------------
-// links
-// -------------------------------------------------------------------------------------
+// --- links
 
 /** What the page of a link says. */
 export interface LinkPageOptions {

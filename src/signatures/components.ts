@@ -37,13 +37,11 @@ export interface Covered {
 
 /** The public origin of an API. Its parts are written out, because a URL computes them for each reader. */
 export interface PublicOrigin {
-  /** `https`. */
   readonly scheme: string
   readonly host: string
   readonly origin: string
 }
 
-/** The parts of an origin. */
 export const originOf = (text: string): PublicOrigin => {
   const { protocol, host, origin } = new URL(text)
   return { scheme: protocol.slice(0, -1), host, origin }
@@ -76,9 +74,7 @@ export const signatureBase = (request: Request, origin: PublicOrigin, input: Inn
 
 const isPrintable = (value: string): boolean => /^[\t\x20-\x7e]*$/.test(value)
 
-// -------------------------------------------------------------------------------------
-// derived components (RFC 9421 §2.2)
-// -------------------------------------------------------------------------------------
+// --- derived components (RFC 9421 §2.2)
 
 const absoluteForm = /^https?:\/\/[^/?#]*/i
 
@@ -127,9 +123,7 @@ const queryParameter = (query: string, parameters: Parameters): string | undefin
 const encoded = (text: string): string =>
   encodeURIComponent(text).replace(/[!'()~]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`)
 
-// -------------------------------------------------------------------------------------
-// fields (RFC 9421 §2.1)
-// -------------------------------------------------------------------------------------
+// --- fields (RFC 9421 §2.1)
 
 // Fields that are dictionaries. To write a field again as it was parsed, its type must be known
 const dictionaries: ReadonlySet<string> = new Set([

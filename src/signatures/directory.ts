@@ -24,7 +24,6 @@ export interface DirectoryOptions {
   readonly maxLength?: number | undefined
 }
 
-/** The options with their defaults. */
 export interface DirectoryPolicy {
   readonly timeout: number
   readonly maxAge: number
@@ -135,7 +134,6 @@ const keySetIn = (bytes: Buffer): SigningKeySet => {
   return { keys }
 }
 
-/** Finds the keys of agents. */
 export interface Directories {
   /**
    * The keys at a URL that have this id. A Left: they cannot be had now, or the host is not public, or has no such key. It never

@@ -113,7 +113,6 @@ export const publicOrigin: Check = (where, value) => {
   throw new TypeError(`${where} must be an origin without a path, such as "${new URL(given).origin}"`)
 }
 
-/** The checks of the options that both kinds have. */
 export const commonChecks = {
   origin: publicOrigin,
   maxAge: maybe(positive),

@@ -29,7 +29,6 @@ const joseNames: Readonly<Record<SignatureAlgorithm, string>> = {
   ed25519: 'EdDSA',
 }
 
-/** The algorithms of the registry. */
 // Safe: the keys of this table
 export const algorithmNames = Object.keys(joseNames) as ReadonlyArray<SignatureAlgorithm>
 
@@ -44,7 +43,6 @@ export interface SignatureParameters {
   readonly tag: string | undefined
 }
 
-/** One signature of a request. */
 export interface Candidate {
   readonly label: string
   readonly input: InnerList
@@ -52,14 +50,12 @@ export interface Candidate {
   readonly parameters: SignatureParameters
 }
 
-/** A signature that is good. */
 export interface Verified<K> {
   readonly candidate: Candidate
   readonly covered: ReadonlyArray<string>
   readonly key: K
 }
 
-/** What signatures must be. */
 export interface SignatureRules<K> {
   /** For messages: `httpSignature`. */
   readonly caller: string
@@ -90,7 +86,6 @@ const left = (error: AuthError, why: Why): E.Either<AuthError, never> => deepFre
 /** The failure of something that is no signature. */
 export const unreadable = left(malformed, 'syntax')
 
-/** The failure for a cause. */
 export const refusedFor = (why: Why): E.Either<AuthError, never> => left(why === 'expired' ? expired : invalid, why)
 
 /** The lines of the two fields together, as one structured field each. */
@@ -152,9 +147,7 @@ const verifyOne = async <K>(
   return E.right({ candidate, covered: base.covered.map(({ named }) => named), key })
 }
 
-// -------------------------------------------------------------------------------------
-// the fields
-// -------------------------------------------------------------------------------------
+// --- the fields
 
 interface Candidates {
   readonly candidates: ReadonlyArray<Candidate>
@@ -219,9 +212,7 @@ const refusalByTime = ({ created, expires }: SignatureParameters, maxAge: number
   return age > maxAge || (expires !== undefined && expires * 1000 <= now) ? 'expired' : undefined
 }
 
-// -------------------------------------------------------------------------------------
-// the signature
-// -------------------------------------------------------------------------------------
+// --- the signature
 
 const MIN_SECRET_BYTES = 32
 
@@ -277,9 +268,7 @@ const hasSigned = async (
   return worst
 }
 
-// -------------------------------------------------------------------------------------
-// the body
-// -------------------------------------------------------------------------------------
+// --- the body
 
 const digests: ReadonlyMap<string, 'sha256' | 'sha512'> = new Map([
   ['sha-256', 'sha256'],

@@ -60,7 +60,6 @@ const caller = 'webBotAuth'
 
 const directoryChecks = { timeout: maybe(positive), maxAge: maybe(positive), maxLength: maybe(positive) }
 
-/** An agent, and the address of its keys. */
 interface Named {
   readonly agent: string
   readonly url: string

@@ -18,7 +18,6 @@ export interface Signals {
   readonly subscribe: (listener: (message: string) => void) => void | Promise<void>
 }
 
-/** The check of the option. */
 export const signalsLike = withMethods(
   ['publish', 'subscribe'],
   'see Signals, or take redisSignals of koa-with-auth/redis',

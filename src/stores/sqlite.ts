@@ -14,17 +14,14 @@ import type { Check } from '../core/options.js'
 /** A value in a row, or of a question mark. */
 type Value = string | number | bigint | null | Uint8Array | ArrayBuffer
 
-/** A row, by the names of its columns. */
 export interface SqliteRow {
   readonly [column: string]: unknown
 }
 
-/** The rows of a question. */
 interface SqliteRows {
   readonly rows: ReadonlyArray<SqliteRow>
 }
 
-/** A connection to a file. */
 interface SqliteClient {
   readonly execute: (statement: string | { readonly sql: string; readonly args: Value[] }) => Promise<SqliteRows>
   /** Runs several statements. If one fails, what was begun is undone. */
@@ -32,7 +29,6 @@ interface SqliteClient {
   readonly close: () => void
 }
 
-/** The engines, by what they are imported as. */
 export type SqliteEngine = 'node:sqlite' | '@libsql/client'
 
 // The part of node:sqlite that is used here; the types of Node 20 do not have it
@@ -52,7 +48,6 @@ const nodeSqlite = (): NodeSqlite | undefined =>
   // Safe: Node documents this class
   process.getBuiltinModule('node:sqlite') as NodeSqlite | undefined
 
-/** The option `engine` of a store. */
 export const sqliteEngine: Check = (where, value) => {
   if (value === undefined || value === '@libsql/client') return
   if (value !== 'node:sqlite') throw new TypeError(`${where} must be 'node:sqlite' or '@libsql/client'`)
@@ -145,7 +140,6 @@ const nodeClient = ({ DatabaseSync }: NodeSqlite, path: string): SqliteClient =>
   }
 }
 
-/** A file and its tables. */
 interface SqliteFileOptions {
   /** `file:` and the path. The file is created if it is missing. */
   readonly url: string
@@ -157,7 +151,6 @@ interface SqliteFileOptions {
   readonly engine?: SqliteEngine | undefined
 }
 
-/** A connection. */
 interface SqliteConnection {
   /**
    * Asks the file. If `ask` rejects, or if the file cannot be opened, `otherwise` is called with the failure. Without it,

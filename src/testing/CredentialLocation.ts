@@ -8,14 +8,9 @@
 import type { Leaf } from '../core/Description.js'
 import { isCookieField, queryOf, replaceQuery, type HeaderLine, type RequestSpec } from './requests.js'
 
-/** The place of a credential. */
 export type CredentialLocation =
   | { readonly in: 'header' | 'query' | 'cookie'; readonly name: string }
   | { readonly in: 'authorization'; readonly name: string }
-
-// -------------------------------------------------------------------------------------
-// constructors
-// -------------------------------------------------------------------------------------
 
 /** The place of a leaf's credential; `undefined` if it has no scheme, or one that is not in a request. */
 export const locationOf = ({ scheme }: Leaf): CredentialLocation | undefined => {
@@ -53,16 +48,10 @@ export const locationsIn = (spec: RequestSpec): ReadonlyArray<CredentialLocation
 const locationKey = ({ in: location, name }: CredentialLocation): string =>
   `${location} ${location === 'header' || location === 'authorization' ? name.toLowerCase() : name}`
 
-/** Each place once. */
 export const distinct = (locations: ReadonlyArray<CredentialLocation>): ReadonlyArray<CredentialLocation> => [
   ...new Map(locations.map((location) => [locationKey(location), location])).values(),
 ]
 
-// -------------------------------------------------------------------------------------
-// destructors
-// -------------------------------------------------------------------------------------
-
-/** The name of a place in messages. */
 export const inWords = ({ in: where, name }: CredentialLocation): string => {
   switch (where) {
     case 'header':
@@ -107,10 +96,6 @@ export const valuesAt = (location: CredentialLocation, spec: RequestSpec): Reado
         .map(([, value]) => value.slice(location.name.length).replace(/^ +/, ''))
   }
 }
-
-// -------------------------------------------------------------------------------------
-// combinators
-// -------------------------------------------------------------------------------------
 
 /** A request without anything in a place. */
 export const without = (location: CredentialLocation, spec: RequestSpec): RequestSpec => {

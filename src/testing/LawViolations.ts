@@ -49,7 +49,6 @@ export class LawViolations extends Error {
   }
 }
 
-/** Throws the violations, if there are any. */
 export const refuse = (subject: string, violations: ReadonlyArray<Violation>): void => {
   if (violations.length > 0) throw new LawViolations(subject, violations)
 }

@@ -93,7 +93,6 @@ const otherPairs = ({ username, password }: BasicCredentials): ReadonlyArray<str
     { username: password, password: username },
   ].map((credentials) => BasicCredentials.encode(credentials).slice('Basic '.length))
 
-/** A request that must be refused. */
 export interface Attack {
   /** What is wrong with it. */
   readonly what: string
@@ -130,10 +129,6 @@ export const unknownIn = (location: CredentialLocation, secret: string): Attack 
   spec: putting(location, [isBasic(location) ? pair(secret, secret) : secret], {}),
   secrets: [secret],
 })
-
-// -------------------------------------------------------------------------------------
-// constructors
-// -------------------------------------------------------------------------------------
 
 /** Attacks that need no valid credential. */
 export const blindAttacks = (locations: ReadonlyArray<CredentialLocation>): ReadonlyArray<Attack> =>

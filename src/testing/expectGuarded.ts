@@ -162,9 +162,7 @@ export interface CheckedOperation {
   readonly requests: number
 }
 
-// -------------------------------------------------------------------------------------
-// what is sent
-// -------------------------------------------------------------------------------------
+// --- what is sent
 
 /** Whether anyone may call, also anonymously. */
 const isOpen = ({ description }: Tested): boolean => description === undefined || admitsAnonymous(description)

@@ -60,9 +60,7 @@ const checks: Checks<IsolatedOptions> = {
   within: maybe(positive),
 }
 
-// -------------------------------------------------------------------------------------
-// what is asked
-// -------------------------------------------------------------------------------------
+// --- what is asked
 
 /** An operation, and the ids of each of its parameters. */
 interface Asked {
@@ -155,9 +153,7 @@ const spellings: Readonly<Record<string, (value: string) => string>> = {
   'with a dot behind it': (value) => `${encodeURIComponent(value)}.`,
 }
 
-// -------------------------------------------------------------------------------------
-// what is compared
-// -------------------------------------------------------------------------------------
+// --- what is compared
 
 const mayDiffer =
   /^(?:date|connection|keep-alive|traceparent|server-timing|x-response-time|(?:x-)?(?:request|correlation|trace)-id|(?:x-)?ratelimit.*)$/

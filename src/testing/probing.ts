@@ -23,7 +23,6 @@ import type { HeaderLine, RequestSpec } from './requests.js'
 // Routers on which `expectGuarded` is running
 const running = new WeakSet<object>()
 
-/** One operation of a router. */
 export interface Tested {
   readonly layer: Layer
   /** The methods that a client can send, HEAD last. */
@@ -42,7 +41,6 @@ export interface Tested {
   readonly locations: ReadonlyArray<CredentialLocation>
 }
 
-/** How paths are filled. */
 export interface Filling {
   /** Values of path parameters, by name; `1` for the others. */
   readonly params?: Readonly<Record<string, string>> | undefined
@@ -50,7 +48,6 @@ export interface Filling {
   readonly paths?: Readonly<Record<string, string>> | undefined
 }
 
-/** The operations of a router in the order in which it tries them. */
 export const testedOf = (app: Application, router: RouterInstance, filling: Filling): ReadonlyArray<Tested> => {
   const above = guardsAbove(app, router)
   return operationsOf(router).map(({ layer, name, methods, functions, requirement, isAfterItsHandler }) => {
@@ -106,7 +103,6 @@ const filled = (layer: Layer, { params = {} }: Filling): string | undefined => {
 /** The field that identifies a request. */
 const PROBE = 'X-Koa-With-Auth-Probe'
 
-/** What happened to a request inside the router. */
 interface Trace {
   /** The operations whose guards it reached, in order. An operation without a guard is reached itself. */
   readonly reached: Tested[]
@@ -114,7 +110,6 @@ interface Trace {
   ran: { readonly by: Tested; readonly auth: unknown } | undefined
 }
 
-/** Tripwires on a router. */
 interface Tripwires {
   readonly traceOf: (probe: string) => Trace
   readonly remove: () => void
@@ -208,7 +203,6 @@ const countingNone = (app: Application): Pick<Application, 'callback'> => {
 
 const authOf = ({ request }: Pick<Context, 'request'>): unknown => Reflect.get(request, 'auth')
 
-/** A response. */
 export interface HttpResponse {
   readonly status: number
   readonly lines: ReadonlyArray<HeaderLine>
@@ -222,10 +216,8 @@ export interface Application {
   off(event: 'error', listener: (error: unknown, ctx?: Context) => void): unknown
 }
 
-/** A request with its body. */
 export type Sent = RequestSpec & { readonly body?: string | undefined }
 
-/** An application that is served. */
 interface Served {
   /** Sends a request. If there is no response, it resolves to the Error. */
   readonly ask: (probe: string, spec: Sent) => Promise<HttpResponse | Error>
@@ -291,7 +283,6 @@ const ask = (
     }
   })
 
-/** A request, and its result. */
 export interface Probe {
   readonly spec: RequestSpec
   readonly answer: HttpResponse | Error
@@ -300,7 +291,6 @@ export interface Probe {
   readonly error: unknown
 }
 
-/** A served application with tripwires on its router. */
 interface Probing {
   readonly ask: (spec: RequestSpec) => Promise<Probe>
   /** Ends the server, and restores the handlers. */

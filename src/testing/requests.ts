@@ -37,10 +37,6 @@ export interface RequestSpec {
 /** A spec without other properties. TypeScript alone would accept others in a variable. */
 export type ExactSpec<S> = S & { readonly [K in Exclude<keyof S, keyof RequestSpec>]: never }
 
-// -------------------------------------------------------------------------------------
-// constructors
-// -------------------------------------------------------------------------------------
-
 const lines: Check = (where, value) => {
   const isLine = (line: unknown): boolean =>
     Array.isArray(line) && line.length === 2 && line.every((part) => typeof part === 'string')
@@ -117,10 +113,6 @@ export const withQuery = (name: string, value: string): RequestSpec => ({
   url: `/?${encodeURIComponent(name)}=${encodeURIComponent(QueryKey.encode(value))}`,
 })
 
-// -------------------------------------------------------------------------------------
-// destructors
-// -------------------------------------------------------------------------------------
-
 /** The path of a spec, without its query. */
 const pathOf = ({ url = '/' }: RequestSpec): string => url.split('?')[0] ?? '/'
 
@@ -139,10 +131,6 @@ const MAX_PRINTED = 200
 
 const shortened = (text: string): string =>
   text.length > MAX_PRINTED ? `${text.slice(0, 60)}... (${text.length} characters)` : text
-
-// -------------------------------------------------------------------------------------
-// combinators
-// -------------------------------------------------------------------------------------
 
 /** A spec with another query. */
 export const replaceQuery = (query: string, spec: RequestSpec): RequestSpec => ({

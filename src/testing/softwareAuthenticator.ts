@@ -148,9 +148,7 @@ export interface SoftwareAuthenticator {
   readonly passkeys: () => ReadonlyArray<SoftwarePasskey>
 }
 
-// -------------------------------------------------------------------------------------
-// CBOR and COSE
-// -------------------------------------------------------------------------------------
+// --- CBOR and COSE
 
 type Cbor = number | string | Uint8Array | ReadonlyMap<number | string, Cbor>
 
@@ -214,9 +212,7 @@ const coseOf = (spki: Buffer, algorithm: PasskeyAlgorithm): Buffer => {
   return kinds[algorithm].publicKey({ x: member('x'), y: member('y'), n: member('n'), e: member('e') })
 }
 
-// -------------------------------------------------------------------------------------
-// what is signed
-// -------------------------------------------------------------------------------------
+// --- what is signed
 
 const sha256 = (data: string | Uint8Array): Buffer => createHash('sha256').update(data).digest()
 
@@ -287,9 +283,7 @@ const attestationObject = (
   }
 }
 
-// -------------------------------------------------------------------------------------
-// the authenticator
-// -------------------------------------------------------------------------------------
+// --- the authenticator
 
 interface Kept extends Omit<SoftwarePasskey, 'counter'> {
   readonly privateKey: KeyObject

@@ -297,9 +297,7 @@ const SWITCHING_PROTOCOLS = 101
 
 const ignore = (): void => {}
 
-// -------------------------------------------------------------------------------------
-// the response
-// -------------------------------------------------------------------------------------
+// --- the response
 
 // How long a refused client may read the response, in milliseconds
 const LINGER = 2000
@@ -372,9 +370,7 @@ export class UpgradeResponse extends ServerResponse {
   override writeEarlyHints(): void {}
 }
 
-// -------------------------------------------------------------------------------------
-// misuse
-// -------------------------------------------------------------------------------------
+// --- misuse
 
 /** Throws a TypeError for anything but a Koa application. */
 export const checkApp = (caller: string, app: unknown): void => {
@@ -390,7 +386,6 @@ export const guarding = (caller: string, auth: unknown): Authenticator<unknown> 
   return authenticatorOf(caller, auth, `${caller}: a`)
 }
 
-/** What the options mean. */
 export const resolveOptions = (where: string, options: GuardUpgradeOptions) => {
   const checks = { route: maybe(string), bearerProtocol: maybe(nameLike(token)), ...settings }
   const { route, bearerProtocol, ...own } = checkOptions(where, options, checks)

@@ -65,9 +65,7 @@ const declaredIn = (request: Request): number | undefined => {
 const isUntouched = (req: IncomingMessage): boolean =>
   !req.readableDidRead && !req.readableEnded && req.readableEncoding === null
 
-// -------------------------------------------------------------------------------------
-// a body that nothing has read
-// -------------------------------------------------------------------------------------
+// --- a body that nothing has read
 
 const reading = (request: Request, maxLength: number): Promise<Buffer> =>
   new Promise((resolve, reject) => {
@@ -123,9 +121,7 @@ const isOver = (req: IncomingMessage): boolean => {
   return req.complete || (typeof state === 'object' && state !== null && Reflect.get(state, 'ended') === true)
 }
 
-// -------------------------------------------------------------------------------------
-// a body that was read before
-// -------------------------------------------------------------------------------------
+// --- a body that was read before
 
 // Parsers keep a decoded string. It counts only if it can be the bytes that came: an empty one, one of another length, one that was
 // decompressed or that had another charset does not

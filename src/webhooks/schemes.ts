@@ -17,7 +17,6 @@ import { constantTimeEqual } from '../core/data.js'
 import { checkOptions, declareFactory, hook, nameLike, oneOf, token, type Checks } from '../core/options.js'
 import { digestOf } from '../core/functionName.js'
 
-/** What a delivery says about itself. */
 export interface Delivery {
   /** The signatures, as they were sent. One of them must be good. */
   readonly signatures: ReadonlyArray<string>
@@ -98,9 +97,7 @@ const timeIn = (text: string | undefined): Date | undefined =>
 
 const secondsOf = (at: Date | undefined): string => String((at?.getTime() ?? 0) / 1000)
 
-// -------------------------------------------------------------------------------------
-// Standard Webhooks (https://github.com/standard-webhooks/standard-webhooks, specification 1.0)
-// -------------------------------------------------------------------------------------
+// --- Standard Webhooks (https://github.com/standard-webhooks/standard-webhooks, specification 1.0)
 
 const V1 = 'v1,'
 const V1A = 'v1a,'
@@ -178,9 +175,7 @@ export const standardWebhooks: WebhookScheme = standard('standardWebhooks', 'Web
 /** Standard Webhooks with the names of headers that Svix sends: `svix-id`, `svix-timestamp`, `svix-signature`. */
 export const svix: WebhookScheme = standard('svix', 'Svix')
 
-// -------------------------------------------------------------------------------------
-// senders with a scheme of theirs
-// -------------------------------------------------------------------------------------
+// --- senders with a scheme of theirs
 
 /** GitHub: `X-Hub-Signature-256: sha256=` and hexadecimal digits, of the body. It signs no time and no id. */
 export const github: WebhookScheme = {

@@ -20,9 +20,7 @@ import { isSecure, Outage, problemOf, textOf } from '../../jwt/fetching.js'
 import { routePath, type Answered, type Incoming } from '../Kind.js'
 import { openidClient } from './openidClient.js'
 
-// -------------------------------------------------------------------------------------
-// authentication
-// -------------------------------------------------------------------------------------
+// --- authentication
 
 /** How a client authenticates (OpenID Connect Core §9). */
 export type ClientAuthentication = 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt' | 'none'
@@ -118,9 +116,7 @@ export class Refused extends Error {
   override readonly name = 'Refused'
 }
 
-// -------------------------------------------------------------------------------------
-// what a browser takes to a provider
-// -------------------------------------------------------------------------------------
+// --- what a browser takes to a provider
 
 /** What one sign-in asks of the provider (OpenID Connect Core §3.1.2.1). */
 export interface Asking {
@@ -147,7 +143,6 @@ const words: Check = (where, value) => {
   throw new TypeError(`${where} must be an array of strings without blanks, and none of them empty`)
 }
 
-/** The checks of what a sign-in asks. */
 export const askingChecks: Checks<Asking> = {
   prompt: maybe(oneOf('none', 'login', 'consent', 'select_account', 'create')),
   loginHint: maybe(nonEmpty),
@@ -227,9 +222,7 @@ export const scopes: Check = words
 /** The path of a route to which a provider leads back. */
 export const callbackPath: Check = routePath("the callback's route, such as '/sign-in/google/callback'")
 
-// -------------------------------------------------------------------------------------
-// what a browser brings back
-// -------------------------------------------------------------------------------------
+// --- what a browser brings back
 
 /** The parameters that are read. `error_description` is not among them: it could say anything. */
 export const responseFields = ['code', 'state', 'iss', 'error'] as const
@@ -258,9 +251,7 @@ export const readResponse = ({ query }: Incoming): Answered<AuthorizationRespons
   return { handle: state, answer: { parameters, state } }
 }
 
-// -------------------------------------------------------------------------------------
-// asking
-// -------------------------------------------------------------------------------------
+// --- asking
 
 // Bodies have at most 1 MB, no redirect is followed, and addresses can be trusted with a code or a token. Whatever cannot be
 // an answer is an `Outage`, so what openid-client throws afterwards is about an answer

@@ -18,9 +18,7 @@ import { Outage } from '../../jwt/fetching.js'
 import { HookRaised, Refused, type Expected } from './Client.js'
 import { openidClient } from './openidClient.js'
 
-// -------------------------------------------------------------------------------------
-// the proof
-// -------------------------------------------------------------------------------------
+// --- the proof
 
 /** What a sign-in with a provider has shown. */
 export interface OidcProof {
@@ -107,9 +105,7 @@ export const proofIn = (
   }
 }
 
-// -------------------------------------------------------------------------------------
-// claims and tokens
-// -------------------------------------------------------------------------------------
+// --- claims and tokens
 
 /**
  * What a provider answered beside the proof. The hook of `finish` can read it, and nothing keeps it: it is no member of the
@@ -153,9 +149,7 @@ export const providerAnswer = (proof: object): ProviderAnswer | undefined => {
   return typeof key === 'object' && key !== null ? answers.get(key) : undefined
 }
 
-// -------------------------------------------------------------------------------------
-// failures
-// -------------------------------------------------------------------------------------
+// --- failures
 
 /** A failure, and a detail for records, which names no value that was sent. */
 interface ProviderFailure {

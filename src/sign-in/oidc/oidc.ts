@@ -239,11 +239,8 @@ export const oidc = (options: OidcOptions): OidcKind => {
 
 declareFactory('oidc', oidc)
 
-// -------------------------------------------------------------------------------------
-// the provider
-// -------------------------------------------------------------------------------------
+// --- the provider
 
-/** How a provider is asked. */
 interface ProviderOptions {
   /** The URL of the issuer. */
   readonly issuer: string
@@ -253,7 +250,6 @@ interface ProviderOptions {
   readonly clockTolerance: number
 }
 
-/** A provider. */
 interface Provider {
   /** openid-client, set up to send a browser to the provider. It asks nothing that needs keys. */
   readonly configuration: () => Promise<E.Either<AuthError, Configuration>>

@@ -4,5 +4,4 @@
  */
 import * as module from 'openid-client'
 
-/** The exports of openid-client. */
 export const openidClient = (): typeof module => module

@@ -27,9 +27,7 @@ import { callbackPath } from './Client.js'
 import { relyingPartyOf, type OidcKind, type RelyingParty } from './oidc.js'
 import { openidClient } from './openidClient.js'
 
-// -------------------------------------------------------------------------------------
-// the user signs out
-// -------------------------------------------------------------------------------------
+// --- the user signs out
 
 /** How a user signs out at the provider, too. */
 export interface EndSessionOptions {
@@ -126,9 +124,7 @@ export const signedOut = (kind: OidcKind, options: EndSessionOptions): Middlewar
   }
 }
 
-// -------------------------------------------------------------------------------------
-// the provider says that a user signed out
-// -------------------------------------------------------------------------------------
+// --- the provider says that a user signed out
 
 /** Who signed out at the provider. There is a `subject`, a `sid`, or both. */
 export type SignedOutIdentity = Omit<LogoutToken, 'jti'>
@@ -231,7 +227,6 @@ interface LogoutToken {
   readonly subject: string | undefined
   /** The session at the provider; left out if all sessions of the subject are over. */
   readonly sid: string | undefined
-  /** The token's id. */
   readonly jti: string
 }
 

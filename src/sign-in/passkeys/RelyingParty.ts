@@ -16,9 +16,7 @@ import { ownField } from '../../core/data.js'
 import { bare } from '../../core/options.js'
 import { counts, type PasskeyRecord, type PasskeyUse } from './PasskeyStore.js'
 
-// -------------------------------------------------------------------------------------
-// what a browser sends
-// -------------------------------------------------------------------------------------
+// --- what a browser sends
 
 /** The members that both answers have. */
 interface Answer {
@@ -38,13 +36,11 @@ interface ClientData {
   readonly topOrigin: string | undefined
 }
 
-/** A registration. */
 export interface Registration extends Answer {
   readonly attestationObject: string
   readonly transports: ReadonlyArray<string>
 }
 
-/** An assertion. */
 export interface Assertion extends Answer {
   readonly authenticatorData: string
   readonly signature: string
@@ -127,9 +123,7 @@ export const assertionIn = (u: unknown): O.Option<Assertion> => {
   return O.some({ ...common, authenticatorData, signature, userHandle })
 }
 
-// -------------------------------------------------------------------------------------
-// what it must be
-// -------------------------------------------------------------------------------------
+// --- what it must be
 
 /** Who a passkey is for, and what is accepted. */
 export interface RelyingParty {
@@ -151,7 +145,6 @@ interface NewPasskey extends PasskeyUse {
   readonly userVerified: boolean
 }
 
-/** What a use gives. */
 interface UsedPasskey extends PasskeyUse {
   readonly userVerified: boolean
 }

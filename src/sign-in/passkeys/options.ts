@@ -49,7 +49,6 @@ export interface PasskeysOptions<U> {
   readonly timeout?: number | undefined
 }
 
-/** The options with their defaults. */
 export interface ResolvedOptions {
   readonly party: RelyingParty
   readonly store: PasskeyStore
@@ -144,9 +143,7 @@ export const resolveOptions = <U>(options: PasskeysOptions<U>): ResolvedOptions 
   }
 }
 
-// -------------------------------------------------------------------------------------
-// what the routes read and answer: parts of Operation Objects for `operation({ ... })`
-// -------------------------------------------------------------------------------------
+// --- what the routes read and answer: parts of Operation Objects for `operation({ ... })`
 
 type Schema = OpenAPIV3_1.SchemaObject
 type Described = Pick<OpenAPIV3_1.OperationObject, 'requestBody' | 'responses'>

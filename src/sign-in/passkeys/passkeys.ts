@@ -232,9 +232,7 @@ const relatedOrigins =
     ctx.body = JSON.stringify({ origins })
   }
 
-// -------------------------------------------------------------------------------------
-// what browsers get (WebAuthn §5.1.8, §5.1.9)
-// -------------------------------------------------------------------------------------
+// --- what browsers get (WebAuthn §5.1.8, §5.1.9)
 
 /** `PublicKeyCredentialCreationOptionsJSON`. */
 interface CreationOptionsJson {

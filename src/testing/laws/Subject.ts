@@ -24,7 +24,6 @@ export type Verdict =
   | { readonly _tag: 'NoEither'; readonly answer: unknown }
   | { readonly _tag: 'NeverSettled' }
 
-/** Reads the result of an evaluation. */
 const verdictOf = (result: unknown): Verdict => {
   if (typeof result === 'object' && result !== null && '_tag' in result) {
     if (result._tag === 'Right' && 'right' in result) return { _tag: 'Passed', principal: result.right }
@@ -38,7 +37,6 @@ const verdictOf = (result: unknown): Verdict => {
 /** Whether a caller with credentials was let in; `optional` lets anonymous callers in, too. */
 export const letSomebodyIn = (verdict: Verdict): boolean => verdict._tag === 'Passed' && verdict.principal !== undefined
 
-/** A verdict in words. */
 export const inWords = (verdict: Verdict): string => {
   switch (verdict._tag) {
     case 'Passed':
@@ -83,7 +81,6 @@ export interface LawOptions {
   readonly equal?: ((one: unknown, other: unknown) => boolean) | undefined
 }
 
-/** An authenticator under test. */
 export interface Subject {
   readonly description: Description
   readonly valid: ReadonlyArray<RequestSpec>
@@ -190,9 +187,7 @@ const specOf = (
   return withBasic(valid.username, valid.password)
 }
 
-// -------------------------------------------------------------------------------------
-// asking
-// -------------------------------------------------------------------------------------
+// --- asking
 
 const verdictOn = async (
   { evaluate }: Authenticator<unknown>,

@@ -35,10 +35,6 @@ export interface LawTest {
   readonly check: () => Promise<void>
 }
 
-/**
- * Returns the laws of an authenticator, or of any function of the request. Each has a name and a check, so you can make a test of
- * it. Throws a TypeError for options that cannot work.
- */
 export const lawsOf = (authenticator: AuthenticatorLike, options: LawOptions): ReadonlyArray<LawTest> => {
   checkMember('laws.authenticator(a, ...)', authenticator)
   const subject = subjectOf('laws.authenticator(a, options)', authenticator, options)
@@ -51,10 +47,6 @@ export const lawsOf = (authenticator: AuthenticatorLike, options: LawOptions): R
   }))
 }
 
-/**
- * Checks every law of an authenticator. Rejects with `LawViolations`, which lists all that do not hold, and with a
- * TypeError for options that cannot work.
- */
 export const checkAuthenticator = async (authenticator: AuthenticatorLike, options: LawOptions): Promise<void> => {
   checkMember('laws.authenticator(a, ...)', authenticator)
   const subject = subjectOf('laws.authenticator(a, options)', authenticator, options)
@@ -81,9 +73,7 @@ const carries = (spec: RequestSpec) => (location: CredentialLocation) => valuesA
 const placesOf = ({ demands }: Alternative): ReadonlyArray<CredentialLocation | undefined> =>
   demands.map(({ leaf }) => locationOf(leaf))
 
-// -------------------------------------------------------------------------------------
-// what it reads
-// -------------------------------------------------------------------------------------
+// --- what it reads
 
 const UNKNOWN = 'Unkn0wnCredential5b1d'
 
@@ -190,9 +180,7 @@ const describedTruly: Law = lawAbout<LawCase>(
     rest !== undefined && letSomebodyIn(await askOnce(rest)) ? undefined : judge(verdict),
 )
 
-// -------------------------------------------------------------------------------------
-// what it offers
-// -------------------------------------------------------------------------------------
+// --- what it offers
 
 const unauthorized: ReadonlyArray<AuthError['_tag']> = ['absent', 'malformed', 'invalid', 'expired']
 

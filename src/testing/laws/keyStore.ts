@@ -198,12 +198,6 @@ const laws: ReadonlyArray<StoreLaw<KeyStore>> = [
   },
 ]
 
-/**
- * Returns the laws of a store of API keys. Each has a name and a check, so you can make a test of it.
- */
 export const lawsOfKeyStore = (store: KeyStore): ReadonlyArray<LawTest> => testsOf('a store of API keys', laws, store)
 
-/**
- * Checks every law of a store of API keys. Rejects with `LawViolations`, which lists all that do not hold.
- */
 export const checkKeyStore = (store: KeyStore): Promise<void> => checkAll('a store of API keys', laws, store)

@@ -32,7 +32,6 @@ interface Case {
   readonly secret: string
 }
 
-/** A case, and the mapper's response. */
 interface Answered extends Case {
   readonly answer: unknown
   readonly request: Request
@@ -44,9 +43,7 @@ interface MapperLaw {
   readonly judge: (answered: Answered, mapper: ErrorMapper) => string | undefined
 }
 
-// -------------------------------------------------------------------------------------
-// laws
-// -------------------------------------------------------------------------------------
+// --- laws
 
 const isRecord = (u: unknown): u is Readonly<Record<string, unknown>> => typeof u === 'object' && u !== null
 
@@ -142,7 +139,6 @@ const pure: MapperLaw = {
   },
 }
 
-/** All laws. */
 const laws: ReadonlyArray<MapperLaw> = [answersAll, rightStatus, sendable, discreet, pure]
 
 /** What a mapper returns, or throws. */
@@ -202,10 +198,6 @@ const checkArguments = (caller: string, mapper: unknown, options: MapperOptions)
   checkOptions(`${caller}(mapper, options)`, options, { runs: maybe(positive), seed: unchecked })
 }
 
-/**
- * Returns the laws of an error mapper. Each has a name and a check, so you can make a test of it. Throws a TypeError if the
- * argument is not a mapper.
- */
 export const lawsOfErrorMapper = (mapper: ErrorMapper, options: MapperOptions = {}): ReadonlyArray<LawTest> => {
   checkArguments('laws.errorMapper', mapper, options)
   let cached: ReadonlyArray<Answered> | undefined
@@ -216,10 +208,6 @@ export const lawsOfErrorMapper = (mapper: ErrorMapper, options: MapperOptions = 
   }))
 }
 
-/**
- * Checks every law of an error mapper. Rejects with `LawViolations`, which lists all that do not hold, and with a
- * TypeError for anything but a mapper.
- */
 export const checkErrorMapper = (mapper: ErrorMapper, options: MapperOptions = {}): Promise<void> =>
   rejecting(() => {
     checkArguments('laws.errorMapper', mapper, options)

@@ -172,13 +172,7 @@ const laws: ReadonlyArray<StoreLaw<PasskeyStore>> = [
   },
 ]
 
-/**
- * Returns the laws of a store of passkeys. Each has a name and a check, so you can make a test of it.
- */
 export const lawsOfPasskeyStore = (store: PasskeyStore): ReadonlyArray<LawTest> =>
   testsOf('a store of passkeys', laws, store)
 
-/**
- * Checks every law of a store of passkeys. Rejects with `LawViolations`, which lists all that do not hold.
- */
 export const checkPasskeyStore = (store: PasskeyStore): Promise<void> => checkAll('a store of passkeys', laws, store)

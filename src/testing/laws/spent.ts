@@ -156,14 +156,8 @@ const allOf = (caller: string, spent: Spent, options: SpentLawOptions): Readonly
   ]
 }
 
-/**
- * Returns the laws of one-time ids (`spentOver`). Each has a name and a check, so you can make a test of it.
- */
 export const lawsOfSpent = (spent: Spent, options: SpentLawOptions = {}): ReadonlyArray<LawTest> =>
   testsOf('one-time ids', allOf('laws.spent(spent)', spent, options), spent)
 
-/**
- * Checks every law of one-time ids. Rejects with `LawViolations`, which lists all that do not hold.
- */
 export const checkSpent = async (spent: Spent, options: SpentLawOptions = {}): Promise<void> =>
   checkAll('one-time ids', allOf('laws.spent(spent)', spent, options), spent)

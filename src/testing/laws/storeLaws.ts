@@ -5,14 +5,12 @@ import { inspect, isDeepStrictEqual } from 'node:util'
 import { refuse, type Violation } from '../LawViolations.js'
 import type { LawTest } from './authenticator.js'
 
-/** A store on trial. */
 export interface Trial<S> {
   readonly store: S
   /** Compares the result of a call with the expected one. */
   readonly expect: (done: string, actual: unknown, expected: unknown) => void
 }
 
-/** A law of a store. */
 export interface StoreLaw<S> {
   readonly name: string
   readonly fix: string
