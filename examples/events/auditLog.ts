@@ -40,7 +40,7 @@ const severities: Readonly<Record<Outcome, number>> = {
 
 /** A decision as an event of the class Authentication. */
 export const auditDecision = (decision: Decision, service: string, time: number): AuditEvent => {
-  const { outcome, failure = outcome, method, route, status, scheme, subject, durationMs } = decision
+  const { outcome, failure = outcome, method, route, status, scheme, subject, actor, durationMs } = decision
   const isIn = failure === 'accepted' || failure === 'anonymous'
   return {
     ...authentication(OTHER, time),
@@ -52,19 +52,24 @@ export const auditDecision = (decision: Decision, service: string, time: number)
     duration: Math.round(durationMs),
     service: { name: service },
     user: subject === undefined ? { type_id: 0, name: 'unknown' } : { type_id: 1, uid: subject },
+    ...actorOf(actor),
     http_request: { http_method: method, url: { path: route } },
     ...(scheme !== undefined && { auth_protocol_id: OTHER, auth_protocol: scheme }),
   }
 }
 
 /** A sign-in as an event of the class Authentication. */
-export const auditSignedIn = ({ application, user, session }: SignedInEvent, time: number): AuditEvent => ({
+export const auditSignedIn = ({ application, user, session, actor }: SignedInEvent, time: number): AuditEvent => ({
   ...authentication(LOGON, time),
   status_detail: 'signed in',
   service: { name: application },
   user: { type_id: 1, uid: user },
+  ...actorOf(actor),
   session: { uid: session },
 })
+
+// Who acts for the user, such as somebody of support
+const actorOf = (actor: string | undefined) => actor !== undefined && { actor: { user: { type_id: 1, uid: actor } } }
 
 /** The end of a session, or of all sessions of a user, as an event of the class Authentication. */
 export const auditSignedOut = ({ application, user, session, reason }: SignedOutEvent, time: number): AuditEvent => ({

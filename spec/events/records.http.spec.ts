@@ -384,6 +384,7 @@ describe('the subject of a record', () => {
     [{ events: 7 }, /authSettings\({ events }\)/],
     [{ events: { who: () => '' } }, /no option "who"/],
     [{ events: {} }, /authSettings\({ events: { subject } }\) must be a function/],
+    [{ events: { subject: () => '', actor: 'sam' } }, /authSettings\({ events: { actor } }\) must be a function/],
   ])('is a TypeError for the setting %j', (options, expected) => {
     expect(() => authSettings(options as never)).toThrow(expected)
   })

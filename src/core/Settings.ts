@@ -311,7 +311,12 @@ export interface Settings extends CrossOriginPolicy {
   /** The name in `ctx.state` under which handlers find the principal too. */
   readonly state: string | undefined
   /** What records of decisions contain beside the decision. */
-  readonly events?: { readonly subject?: (principal: unknown) => unknown } | undefined
+  readonly events?:
+    | {
+        readonly subject: (principal: unknown) => unknown
+        readonly actor?: ((principal: unknown) => unknown) | undefined
+      }
+    | undefined
   readonly exceptionHandlers: ExceptionHandlers
   /** Which application set them, and the settings outside of it; left out if none did. */
   readonly within?: { readonly application: symbol; readonly outer: Settings } | undefined

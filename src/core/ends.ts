@@ -28,6 +28,8 @@ export class AuthEnded extends Error {
 export interface EndSource {
   /** Its end, for one signal; `undefined` if it has none. */
   readonly endFor: (request: Request) => End | undefined
+  /** What it says about who acts for its subject (RFC 8693 §4.1). */
+  readonly act?: unknown
 }
 
 interface Both {

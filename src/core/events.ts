@@ -99,7 +99,15 @@ export interface Decision {
   readonly cached?: true
   /** Who it is, if `authSettings({ events: { subject } })` says so. */
   readonly subject?: string
+  /**
+   * Who acts for the subject, if that is another and records name the subject: what the setting `actor` returns. Without it, `act` of
+   * the principal or of the token (RFC 8693 §4.1): its `sub` or `client_id`, the outermost one.
+   */
+  readonly actor?: string
 }
+
+/** Whom a record names. */
+export type Names = Pick<Decision, 'subject' | 'actor'>
 
 interface Fetched {
   /** The issuer whose keys they are. */
@@ -141,6 +149,8 @@ export interface SignedInEvent extends SignInDigests {
   readonly application: string
   /** Who it is, if `authSettings({ events: { subject } })` says so. */
   readonly subject?: string
+  /** Who signed in as the subject, as in `Decision`. */
+  readonly actor?: string
 }
 
 /**

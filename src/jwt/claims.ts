@@ -21,6 +21,16 @@ export interface JwtClaims {
   /** The class in which the user authenticated, and when, in seconds since 1970 (RFC 9068 §2.2.1). Checked by `requireAuthentication`. */
   readonly acr?: unknown
   readonly auth_time?: unknown
+  /** Who acts for `sub` now. `act` of an actor is who did before, and grants nothing. Scopes are those of the token, never of an actor. */
+  readonly act?: Actor
+  readonly [claim: string]: unknown
+}
+
+/** Who acts for the subject of a token (RFC 8693 §4.1), by `sub` or `client_id`. */
+export interface Actor {
+  readonly sub?: string
+  readonly client_id?: string
+  readonly act?: unknown
   readonly [claim: string]: unknown
 }
 
@@ -89,6 +99,15 @@ export const isAuthorized = ({ azp, client_id }: Json, parties: ReadonlyArray<st
   const clients = [azp, client_id].filter((one) => one !== undefined)
   return clients.length > 0 && clients.every((one) => typeof one === 'string' && parties.includes(one))
 }
+
+/** Whether `act` names who acts, if it is there: a record must not say that the subject acted alone. */
+export const isActorNamed = ({ act }: Json): boolean => {
+  const { sub, client_id } = objectOf(act) ?? {}
+  return act === undefined || isFilled(sub ?? client_id)
+}
+
+/** Whether a claim is a string that is not empty. */
+export const isFilled = (u: unknown): boolean => typeof u === 'string' && u !== ''
 
 /** The content of a token, unverified. */
 export interface ParsedToken {

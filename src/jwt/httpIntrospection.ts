@@ -15,7 +15,7 @@ import { optionWords } from '../core/functionName.js'
 import { memory } from '../core/memory.js'
 import { checkOptions, declareFactory, maybe, nonEmpty, positive, unchecked } from '../core/options.js'
 import { nonEmptyStrings } from './Provider.js'
-import { areStrings, isAuthorized, isFor, refusalByTime, type Json } from './claims.js'
+import { areStrings, isActorNamed, isAuthorized, isFor, refusalByTime, type Actor, type Json } from './claims.js'
 import { checkUrl, discovery, fetchJson, Outage, type Ask } from './fetching.js'
 import { cachePolicyOf, type CacheOptions } from './keySet.js'
 import { audiencesOf, noteOf, partiesOf, tokenChecks, tokenKind, type TokenOptions } from './tokenKind.js'
@@ -77,6 +77,8 @@ export interface IntrospectionClaims {
   /** The class in which the user authenticated, and when, in seconds since 1970 (RFC 9470 §6.2). */
   readonly acr?: unknown
   readonly auth_time?: unknown
+  /** Who acts for `sub` now (RFC 8693 §4.1). */
+  readonly act?: Actor
   readonly [claim: string]: unknown
 }
 
@@ -146,7 +148,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
     // RFC 7662 §2.2: only `true`. The server says nothing of the cause
     if (claims['active'] !== true) return 'revoked'
     if (!isFor(claims['aud'], audiences)) return 'audience'
-    if (!areStrings(claims, strings)) return 'claims'
+    if (!areStrings(claims, strings) || !isActorNamed(claims)) return 'claims'
     if (parties !== undefined && !isAuthorized(claims, parties)) return 'party'
     if (claims['cnf'] !== undefined || isDPoP(claims['token_type'])) return 'binding'
     return issuer === undefined || isIssuedBy(issuer, claims['iss']) ? undefined : 'issuer'

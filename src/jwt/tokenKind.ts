@@ -50,6 +50,10 @@ class AcceptedToken implements EndSource {
     return JSON.parse(this.#good.payload) as Record<string, unknown>
   }
 
+  get act(): unknown {
+    return ownField(this.claims(), 'act')
+  }
+
   endFor(): End | undefined {
     const exp = ownField(this.claims(), 'exp')
     const { name } = this.#good

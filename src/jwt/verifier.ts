@@ -13,7 +13,9 @@ import { fromNow, type Memory } from '../core/memory.js'
 import type { Provider, Providers } from './Provider.js'
 import {
   areStrings,
+  isActorNamed,
   isAuthorized,
+  isFilled,
   isFor,
   objectOf,
   readCompact,
@@ -148,8 +150,6 @@ export const verifier = (
 // RFC 7519 §4.1, RFC 9068 §2.2: strings if they are present
 const strings = ['sub', 'jti', 'client_id', 'azp']
 
-const isFilled = (u: unknown): boolean => typeof u === 'string' && u !== ''
-
 // RFC 7800: a token is accepted only if everything that it is bound to is checked
 const isConfirmable = (cnf: unknown, { confirmations, isBindingRequired }: ClaimRules): boolean => {
   if (cnf === undefined) return !isBindingRequired
@@ -165,7 +165,7 @@ const refusalByClaims = (claims: Json, audiences: Provider['audiences'], rules: 
   const { cnf, aud, iat, jti, sub, client_id } = claims
   if (!isConfirmable(cnf, rules)) return 'binding'
   if (!isFor(aud, audiences)) return 'audience'
-  if (!areStrings(claims, strings)) return 'claims'
+  if (!areStrings(claims, strings) || !isActorNamed(claims)) return 'claims'
   if (rules.authorizedParties !== undefined && !isAuthorized(claims, rules.authorizedParties)) return 'party'
   if (rules.profile === 'any') return undefined
   // RFC 9068 §2.2

@@ -154,9 +154,15 @@ export interface AuthSettings {
   readonly state?: string | undefined
   /**
    * What records of decisions (`koa-with-auth/events`) say besides the decision: `subject` returns a name for the principal.
-   * Without it no record names one. Default none.
+   * Without it no record names one. Default none. `actor` returns who acts for the subject, if that is another. Default: what `act`
+   * of the principal says, or that of the token, see `Decision.actor`.
    */
-  readonly events?: { readonly subject: (principal: never) => string } | undefined
+  readonly events?:
+    | {
+        readonly subject: (principal: never) => string
+        readonly actor?: ((principal: never) => string | undefined) | undefined
+      }
+    | undefined
   /** What exceptions of authenticators and of operations become; see `onError`. Default: Koa's own 500. */
   readonly onError?: ReadonlyArray<ExceptionHandler> | undefined
 }
@@ -169,7 +175,7 @@ const stateName: Check = (where, value) => {
 
 const events: Check = (where, value) => {
   // Safe: anything but an object is refused
-  checkOptions(where, value as object, { subject: hook(1) })
+  checkOptions(where, value as object, { subject: hook(1), actor: maybe(hook(1)) })
 }
 
 export const settings: Checks<AuthSettings> = {
@@ -212,7 +218,7 @@ export const settingsFrom = ({
     ...others,
     ...(origins !== undefined && { trustedOrigins: trustedOrigins(origins) }),
     // Safe: the author says what the principals of the application are
-    ...(events !== undefined && { events: { subject: events.subject as (principal: unknown) => unknown } }),
+    ...(events !== undefined && { events: events as Settings['events'] }),
   }
   const add: Addition = (outer) => ({
     ...outer,

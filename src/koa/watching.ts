@@ -20,7 +20,9 @@ import {
 import { branchesOf, failures, whyOf, type AuthError } from '../core/AuthError.js'
 import { decideOf, make, mapLeaves, type Authenticator } from '../core/Authenticator.js'
 import { andThen, isAnonymous, type Evaluation } from '../core/Result.js'
-import { decisions, type Decision, type DecisionBranch } from '../core/events.js'
+import { ownFields, ownOrGetter } from '../core/data.js'
+import { sourcesIn, type Accepted } from '../core/ends.js'
+import { decisions, type Decision, type DecisionBranch, type Names } from '../core/events.js'
 import { type Leaf, type Description, leaves, schemeNameOf } from '../core/Description.js'
 import { alternativesOf } from '../core/Alternative.js'
 
@@ -74,8 +76,7 @@ export const decisionRecorder = (
       writeResult(draft, result, attempt.passed ?? [], request)
       if (attempt.isRecalled) draft.cached = true
       if (draft.object !== undefined && attempt.isFound) draft.found = true
-      const subject = E.isRight(result) ? subjectOf(request, result.right) : undefined
-      if (subject !== undefined) draft.subject = subject
+      if (E.isRight(result)) Object.assign(draft, namesOf(request, result.right, attempt.accepted))
       note(ctx, draft)
     },
     refused: (ctx, { at }) => {
@@ -108,15 +109,34 @@ const draftOf = ({ method, routerPath }: Context, level: string, durationMs: num
   durationMs,
 })
 
-/** The name of a principal in records, if the application gives it one. */
-export const subjectOf = (request: Request, principal: unknown): string | undefined => {
-  const subject = settingsOf(request).events?.subject
-  if (subject === undefined || principal === undefined) return undefined
+/** The names of a principal in records, if the application gives it one: who it is, and who acts for it. */
+export const namesOf = (request: Request, principal: unknown, accepted?: Accepted): Names => {
+  const events = settingsOf(request).events
+  if (events === undefined || principal === undefined) return {}
+  const subject = namedBy(events.subject, principal)
+  const actor =
+    events.actor === undefined
+      ? (namedBy(actorOf, principal) ?? sourcesIn(accepted).map(actorOf).findLast(isName))
+      : namedBy(events.actor, principal)
+  return { ...(subject !== undefined && { subject }), ...(actor !== undefined && { actor }) }
+}
+
+const isName = (u: unknown): u is string => typeof u === 'string' && u !== ''
+
+// RFC 8693 §4.1: the outermost `act` is who acts now. A principal of the application may name him by a string
+const actorOf = (one: unknown): string | undefined => {
+  const act: unknown = typeof one === 'object' && one !== null ? ownOrGetter(one, 'act') : undefined
+  if (typeof act !== 'object' || act === null) return isName(act) ? act : undefined
+  const { sub, client_id } = ownFields(act)
+  return [sub, client_id].find(isName)
+}
+
+const namedBy = (name: (principal: unknown) => unknown, principal: unknown): string | undefined => {
   try {
-    const answer: unknown = subject(principal)
+    const answer = name(principal)
     return typeof answer === 'string' ? answer : undefined
   } catch {
-    // an exception must not prevent the response, so the record has no subject
+    // an exception must not prevent the response, so the record has no name
     return undefined
   }
 }

@@ -7,7 +7,7 @@
 import type { Context } from 'koa'
 import { exchangeOf } from '../core/Exchange.js'
 import type { End } from '../core/ends.js'
-import type { SignedOutReason, SignInDigests } from '../core/events.js'
+import type { Names, SignedOutReason, SignInDigests } from '../core/events.js'
 import type { Proof } from '../core/Proof.js'
 import { rightsByFlags, type Rights, type SessionSource } from '../kinds/sessionUser.js'
 import type { SessionHost } from './SignInList.js'
@@ -48,8 +48,8 @@ export interface SessionOwner {
 }
 
 interface NextSignIn extends SignIn {
-  /** The name of the user in records, if the application gives one. */
-  readonly subject: string | undefined
+  /** The names of the user in records, if the application gives them. */
+  readonly names: Names
 }
 
 /** What a sign-in by a session is bound to. */
@@ -131,7 +131,7 @@ export class RequestSession implements SessionSource {
     this.#id = id
     this.#signedIn = undefined
     if (signIn !== undefined) this.#bind(ctx, signIn)
-    if (next !== undefined) this.#reports?.made(id, next.id, next.subject)
+    if (next !== undefined) this.#reports?.made(id, next.id, next.names)
     else if (signIn !== undefined) this.#reports?.reportSignIn(id, signIn.id)
     return id
   }

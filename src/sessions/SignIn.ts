@@ -21,6 +21,7 @@ import {
   signedIn,
   signedOut,
   userDigest,
+  type Names,
   type SignedOutReason,
   type SignInDigests,
 } from '../core/events.js'
@@ -200,7 +201,7 @@ interface Known {
   readonly user: string
   /** Whether it was made in this request, and is not reported yet. */
   readonly isNew: boolean
-  readonly subject: string | undefined
+  readonly names: Names
 }
 
 const REMEMBERED = 1000
@@ -221,13 +222,9 @@ export class SignInReports {
   }
 
   /** A user has signed in. */
-  signedIn(sessionId: string, user: string, subject: string | undefined): void {
+  signedIn(sessionId: string, user: string, names: Names): void {
     const application = this.#application
-    report(signedIn)(() => ({
-      application,
-      ...this.digestsOf(sessionId, user),
-      ...(subject !== undefined && { subject }),
-    }))
+    report(signedIn)(() => ({ application, ...this.digestsOf(sessionId, user), ...names }))
   }
 
   /** A session is over. */
@@ -273,12 +270,12 @@ class RequestReports {
 
   /** A session was read in which a user is signed in. */
   reportSignIn(id: string, user: string): void {
-    this.#known.set(id, { user, isNew: false, subject: undefined })
+    this.#known.set(id, { user, isNew: false, names: {} })
   }
 
   /** A user signed in by a session. It is reported at the end of the request if the session is still kept. */
-  made(id: string, user: string, subject: string | undefined): void {
-    this.#known.set(id, { user, isNew: true, subject })
+  made(id: string, user: string, names: Names): void {
+    this.#known.set(id, { user, isNew: true, names })
   }
 
   /** A session is over. It is reported now, unless its sign-in was not reported. */
@@ -296,7 +293,7 @@ class RequestReports {
 
   /** The request is over, and its changes are saved. */
   kept(): void {
-    for (const [id, { user, isNew, subject }] of this.#known) if (isNew) this.#all.signedIn(id, user, subject)
+    for (const [id, { user, isNew, names }] of this.#known) if (isNew) this.#all.signedIn(id, user, names)
   }
 }
 

@@ -13,7 +13,7 @@ import { addedTo, proofFrom, type Proof, type ProofGiven } from '../core/Proof.j
 import { bare, checkOptions, list, maybe, string, unchecked, type Checks, duration } from '../core/options.js'
 import { hasData, sessionData } from '../kinds/plainSession.js'
 import { sourceOf } from '../kinds/sessionUser.js'
-import { subjectOf } from '../koa/watching.js'
+import { namesOf } from '../koa/watching.js'
 import { lockAge } from './SessionCookie.js'
 import { requestSessionOf, type RequestSession, type SessionOwner } from './RequestSession.js'
 import { sessionOf } from './StoredSession.js'
@@ -140,7 +140,7 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
     }
     const listed: Details =
       list === undefined ? {} : { listed: randomBytes(16).toString('base64url'), ...labelled(label?.(ctx.request)) }
-    const subject = signedIn.hasSubscribers ? subjectOf(ctx.request, user) : undefined
+    const names = signedIn.hasSubscribers ? namesOf(ctx.request, user) : {}
     await changeInStore(session, async () => {
       const mark: unknown = await store.markOf(id)
       if (typeof mark !== 'string') throw new TypeError('the session store: markOf must resolve to a string')
@@ -157,7 +157,7 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
         lockAge(ctx, ownIdle ?? idle)
       }
       const text = textOfDetails({ ...details, ...kept, ...listed })
-      session.signingIn({ id, at: Date.now(), mark, subject, details: text })
+      session.signingIn({ id, at: Date.now(), mark, names, details: text })
       try {
         await sessionOf(ctx)?.regenerate()
       } finally {
