@@ -123,7 +123,7 @@ describe('koa-with-auth:api-key', () => {
 describe('koa-with-auth:store-outage', () => {
   const file = sqliteFile()
   it('a locked SQLite file: `begun` once with the first 503, `over` once with the next 200', async () => {
-    const records = recordsOf('store-outage')
+    const records = recordsOf('store-outage', ({ store }) => store === 'api-keys')
     const url = file()
     const store = sqliteKeyStore({ url })
     const keys = apiKeys({ prefix: 'acme', store, timeout: 150, touch: false })

@@ -15,8 +15,14 @@ export const eventsSchema = JSON.parse(readFileSync(`${repository}src/events/eve
 export const schemaOf = (channel: keyof Events): ValidateFunction =>
   new Ajv2020().addSchema(eventsSchema).compile({ $ref: `${eventsSchema.$id}#/$defs/${channel}` })
 
-/** Collects the records of one channel until the test has finished. */
-export const recordsOf = <C extends keyof Events>(channel: C): Array<Events[C]> => {
+/**
+ * Collects the records of one channel until the test has finished. Files share a process, so a record of another file can come
+ * late; `isOwn` says which records count.
+ */
+export const recordsOf = <C extends keyof Events>(
+  channel: C,
+  isOwn: (record: Events[C]) => boolean = () => true,
+): Array<Events[C]> => {
   const validate = schemaOf(channel)
   const records: Array<Events[C]> = []
   onTestFinished(
@@ -24,7 +30,7 @@ export const recordsOf = <C extends keyof Events>(channel: C): Array<Events[C]> 
       expect(validate(record), JSON.stringify(validate.errors)).toBe(true)
       expect(Object.isFrozen(record)).toBe(true)
       for (const value of Object.values(record)) expect(Object.isFrozen(value)).toBe(true)
-      records.push(record)
+      if (isOwn(record)) records.push(record)
     }),
   )
   return records
