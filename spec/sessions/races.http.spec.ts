@@ -3,16 +3,24 @@
  */
 import fc from 'fast-check'
 import type { SessionStore } from 'koa-with-auth/sessions'
-import { describe, expect, it } from 'vitest'
-import { at, expectAnonymous, expectSignedIn, sessionsApp, setCookies } from '../support/sites/sessionsApp.js'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import {
+  at,
+  expectAnonymous,
+  expectSignedIn,
+  sessionsApp,
+  setCookies,
+  type SessionsAppOptions,
+} from '../support/sites/sessionsApp.js'
 import { describeLastingStores } from '../support/stores/sessionStores.js'
 
 const anna = { username: 'anna', isActive: true }
 
 // An application that asks for a new id, as after a change of rights
-const renewing = async (store: Parameters<typeof sessionsApp>[0]) => {
+const renewing = async (store: Parameters<typeof sessionsApp>[0], options: SessionsAppOptions = {}) => {
   const meanwhile: Array<() => Promise<unknown>> = []
   const made = await sessionsApp(store, {
+    ...options,
     below: (app) =>
       app.use(
         at('/renew', async (ctx) => {
@@ -54,6 +62,60 @@ describeLastingStores((store) => {
       else await expectAnonymous(victim)
     })
   })
+
+  describe.each([{ list: false }, { list: true }])(
+    'a sign-out with the id before, with the list: $list',
+    ({ list }) => {
+      it('ends the session that got another id just before, and its next ones', async () => {
+        const { visitor } = await renewing(store, { list })
+        const browser = visitor()
+        await browser.post('/login')
+        const before = browser.copy()
+        for (const _ of [1, 2]) await browser.post('/renew')
+        await expectSignedIn(browser, anna)
+        // as a page that was open before: the new cookie is on the way
+        expect((await before.post('/logout')).status).toBe(200)
+        await expectAnonymous(browser)
+        // it counts once, and ends no later sign-in
+        await browser.post('/login')
+        await before.post('/logout')
+        await expectSignedIn(browser, anna)
+      })
+
+      it('ends the session also before its new id is written', async () => {
+        const { visitor, store: watched } = await renewing(store, { list })
+        const browser = visitor()
+        await browser.post('/login')
+        const before = browser.copy()
+        watched.instead.insert = async (...written) => {
+          if (written[1].includes('"auth"')) {
+            watched.instead.insert = undefined
+            expect((await before.post('/logout')).status).toBe(200)
+          }
+          return store().insert(...written)
+        }
+        await browser.post('/renew')
+        await expectAnonymous(browser)
+      })
+
+      it('ends nothing a minute later, and is a 503 in an outage', async () => {
+        vi.useFakeTimers({ toFake: ['Date'], now: Date.now() })
+        onTestFinished(() => void vi.useRealTimers())
+        const { visitor, store: watched } = await renewing(store, { list })
+        const browser = visitor()
+        await browser.post('/login')
+        const before = browser.copy()
+        await browser.post('/renew')
+        watched.instead.end = () => Promise.reject(new Error('the store is down'))
+        expect((await before.post('/logout')).status).toBe(503)
+        watched.instead.end = undefined
+        await expectSignedIn(browser, anna)
+        vi.setSystemTime(Date.now() + 61_000)
+        expect((await before.post('/logout')).status).toBe(200)
+        await expectSignedIn(browser, anna)
+      })
+    },
+  )
 
   it("D-S4 a request that ends a session wins against all others at the same time, whatever the order of the store's commands", async () => {
     const delays: number[] = []

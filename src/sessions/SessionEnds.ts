@@ -69,6 +69,9 @@ const REMEMBERED = 10_000
 const RENEWING = 5000
 const SOON = 1000
 
+// How long after a renewal a browser may still send the old id, in milliseconds: its response is on the way
+const JUST_RENEWED = 60_000
+
 const leadKey = (key: string): string => digestOf(`koa-with-auth/renewed\n${key}`)
 
 export const sessionEnds = ({ name, store, idle, absolute, longest, list, tell }: EndsOptions): SignInEnds => {
@@ -76,13 +79,16 @@ export const sessionEnds = ({ name, store, idle, absolute, longest, list, tell }
   const over = memory<string>({ size: REMEMBERED, maxAge: Infinity, dropsFirst: 'oldest' })
   const listedKey = (user: string, listed: string) => JSON.stringify([user, listed])
 
+  const leadFrom = async (key: string) => {
+    const found = await store.read(leadKey(key))
+    return ownFields(found === undefined ? {} : (JSON.parse(found) as object))
+  }
   const lead = async (end: SessionEnd): Promise<{ readonly text?: string; readonly isRenewing: boolean }> => {
     let at = -Infinity
     for (;;) {
       const text = await store.read(end.key)
       if (text !== undefined) return { text, isRenewing: false }
-      const found = await store.read(leadKey(end.key))
-      const { next, since } = ownFields(found === undefined ? {} : (JSON.parse(found) as object))
+      const { next, since } = await leadFrom(end.key)
       if (typeof next !== 'string' || typeof since !== 'number') return { isRenewing: Date.now() - at < RENEWING }
       at = since
       end.id = next
@@ -132,17 +138,25 @@ export const sessionEnds = ({ name, store, idle, absolute, longest, list, tell }
     endOf: (id, signIn, expires = Infinity) =>
       new SessionEnd(looking, userDigest(name, signIn.id), id, signIn, expires),
     leadOn: async (id, next, { id: user, details }) => {
-      const text = JSON.stringify({ next: digestOf(next), since: Date.now() })
-      await store.insert(
-        leadKey(digestOf(id)),
-        text,
-        2 * (detailsOf({ id: user, at: 0, mark: '', details }).idle ?? idle),
-      )
+      const { idle: lasting = idle, listed } = detailsOf({ id: user, at: 0, mark: '', details })
+      const text = JSON.stringify({ next: digestOf(next), since: Date.now(), user, listed })
+      await store.insert(leadKey(digestOf(id)), text, 2 * lasting)
       for (const one of ends().of(userDigest(name, user))) {
         if (one instanceof SessionEnd && one.looking === looking && one.key === digestOf(id)) {
           one.id = next
           one.isDigest = false
         }
+      }
+    },
+    renewedOver: async (id) => {
+      for (let key = digestOf(id); ;) {
+        const { next, since, user, listed } = await leadFrom(key)
+        if (typeof next !== 'string' || typeof user !== 'string' || Date.now() - Number(since) > JUST_RENEWED) return
+        // also if it is not written yet: an ended id cannot be inserted
+        await store.end(next, longest)
+        if (typeof listed === 'string') await list?.endElsewhere(user, listed)
+        end(user, (one) => one.key === next)
+        key = next
       }
     },
     over: (id, user) => {

@@ -188,6 +188,8 @@ export interface SignInEnds {
   readonly endOf: (sessionId: string, signIn: SignIn, expires: number | undefined) => End
   /** A session gets another id. Rejects in an outage. */
   readonly leadOn: (sessionId: string, next: string, signIn: SignIn) => Promise<void>
+  /** Ends what a session became that got another id a moment ago. Rejects in an outage. */
+  readonly renewedOver: (sessionId: string) => Promise<void>
   /** A session was ended. */
   readonly over: (sessionId: string, user: string) => void
   /** All sessions of a user were ended, which do not have this mark. */

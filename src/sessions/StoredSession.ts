@@ -40,6 +40,7 @@ export class StoredSession {
   #isRefused = false
   #changing: Promise<unknown> | undefined
   #unfinished = 0
+  #missed: string | undefined
   readonly #ids = new Map<string, StoredId>()
 
   // -----------------------------------------------------------------------------------
@@ -75,6 +76,11 @@ export class StoredSession {
   /** JSON was read under an id. */
   read(id: string, text: string): void {
     this.#ids.set(id, { textRead: text, isWritten: false, isEnded: false })
+  }
+
+  /** The store has nothing under the id of the cookie. */
+  missed(id: string): void {
+    this.#missed = id
   }
 
   /** JSON was written under an id. */
@@ -143,6 +149,11 @@ export class StoredSession {
   /** Whether a change was refused, even if the operation ignored that. */
   get isRefused(): boolean {
     return this.#isRefused
+  }
+
+  /** The id of the cookie, if the store had nothing under it. */
+  get missedId(): string | undefined {
+    return this.#missed
   }
 
   get isLost(): boolean {

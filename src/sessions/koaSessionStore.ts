@@ -41,8 +41,9 @@ export const koaSessionStore = (store: SessionStore, { idle, lifetime, maxLength
   get: async (id, _maxAge, { ctx = {} }) => {
     const text: unknown = await store.read(digestOf(id))
     const data = typeof text === 'string' ? parsed(text) : undefined
-    if (typeof text !== 'string' || data === undefined) return undefined
     const session = requestSessionOf(ctx)
+    if (text === undefined) session.stored.missed(id)
+    if (typeof text !== 'string' || data === undefined) return undefined
     session.stored.read(id, text)
     const own = idle === undefined ? undefined : detailsOf(session.verifySignIn(id, data)).idle
     if (inTime(data, own ?? idle)) return own === undefined ? data : Object.assign(data, { _maxAge: own })

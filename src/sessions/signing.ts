@@ -175,6 +175,9 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
   logOut: inOperation(owner, async (context) => {
     const { ctx, session } = begin(context, owner)
     await changeInStore(session, async () => {
+      const { missedId } = session.stored
+      // it may have got another id, whose cookie is on the way
+      if (missedId !== undefined) await owner.ends.renewedOver(missedId)
       const now = sessionOf(ctx)
       if (now === null || !hasData(now)) return
       checkSecure(ctx, https)
