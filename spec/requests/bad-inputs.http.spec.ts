@@ -60,8 +60,8 @@ afterAll(() => served.close())
 const ground = (): Ground => ({ port: served.port, macros, calls })
 
 describe('the file of hostile requests', () => {
-  it('holds 335 requests', () => {
-    expect(run.length).toBe(335)
+  it('holds 410 requests', () => {
+    expect(run.length).toBe(410)
   })
 
   it('allows several statuses only where spec/requirements.md decides', () => {

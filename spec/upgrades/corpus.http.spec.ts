@@ -119,5 +119,5 @@ describe('hostile requests as upgrades', () => {
 
 it('some upgrades are accepted, and most are refused', () => {
   expect(server.admitted.length).toBeGreaterThan(20)
-  expect(corpus.cases.length).toBe(335)
+  expect(corpus.cases.length).toBe(410)
 })

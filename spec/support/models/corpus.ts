@@ -2,7 +2,7 @@
  * The requests of `spec/data/bad-inputs.json`: their bytes, the answers that they must get, and what must hold for
  * each.
  */
-import { readFileSync } from 'node:fs'
+import * as runner from '../../data/runner.mjs'
 import { sendRaw, valuesOf, type RawAnswer } from '../servers/rawSocket.js'
 
 type Text =
@@ -28,8 +28,14 @@ export interface CorpusCase {
   readonly id: string
   readonly target: string
   readonly request: CorpusRequest
+  /** The route of the contract, if a server with five routes can be asked. */
+  readonly route?: string
+  /** What any server must do. */
+  readonly must: 'accept' | 'refuse' | 'either'
   readonly expect: string
   readonly why: string
+  /** Where it is written. */
+  readonly rule: string
   readonly tags?: ReadonlyArray<string>
   readonly maxMs?: number
   readonly assert?: {
@@ -43,14 +49,13 @@ interface Corpus {
     readonly basicUsers: Readonly<Record<string, string>>
     readonly extraUsers: Readonly<Record<string, string>>
     readonly session: { readonly keys: ReadonlyArray<string> }
+    readonly jwt: { readonly issuer: string; readonly audience: string; readonly publicKey: string }
   }
   readonly cases: ReadonlyArray<CorpusCase>
 }
 
-// Safe: the file belongs to this repository, and describes its format
-export const corpus = JSON.parse(
-  readFileSync(new URL('../../data/bad-inputs.json', import.meta.url), 'utf8'),
-) as unknown as Corpus
+// Safe: the file belongs to this repository, and a test compares it with its schema
+export const corpus = runner.corpus as Corpus
 
 /** The values of `{{...}}`. */
 export type Macros = Readonly<Record<string, string>>
@@ -66,49 +71,13 @@ export interface Ground {
 // bytes
 // -------------------------------------------------------------------------------------
 
-const expand =
-  (macros: Macros) =>
-  (text: Text): string => {
-    const plain = typeof text === 'string' ? text : text.prefix + text.repeat.repeat(text.times) + text.suffix
-    return plain.replace(/\{\{([a-z.]+)\}\}/g, (_all, name: string) => {
-      const value = macros[name]
-      if (value === undefined) throw new Error(`no macro ${name}`)
-      return value
-    })
-  }
-
 /** A request as it is sent over the socket, one character for each byte. */
-export const bytesOf = (request: CorpusRequest, macros: Macros): string => {
-  const { method, path, rawHeaders, body, httpVersion = '1.1', omitHost = false, repeatHeader } = request
-  const text = expand(macros)
-  if (httpVersion === '0.9') return `${method} ${text(path)}\r\n\r\n`
-  const has = (name: string) => rawHeaders.some(([given]) => given.toLowerCase() === name)
-  const content = body === undefined ? '' : text(body)
-  const sized = body === undefined || has('content-length') || has('transfer-encoding')
-  const fillers = Array.from(
-    { length: repeatHeader?.times ?? 0 },
-    () => `${repeatHeader?.name}: ${repeatHeader?.value}\r\n`,
-  ).join('')
-  return [
-    `${method} ${text(path)} HTTP/${httpVersion}\r\n`,
-    // Host comes before the fillers, because Node itself refuses a request without it
-    has('host') || omitHost ? '' : `Host: ${text('{{host}}')}\r\n`,
-    repeatHeader?.at === 'start' ? fillers : '',
-    ...rawHeaders.map(([name, value]) => `${text(name)}${value === null ? '' : `: ${text(value)}`}\r\n`),
-    repeatHeader?.at === 'start' ? '' : fillers,
-    has('connection') ? '' : 'Connection: close\r\n',
-    sized ? '' : `Content-Length: ${content.length}\r\n`,
-    `\r\n${content}`,
-  ].join('')
-}
-
-// A response on a connection that stays open is complete long before this
-const patience = (bytes: string): number => (/^connection:.*close/im.test(bytes) ? 5000 : 700)
+export const bytesOf: (request: CorpusRequest, macros: Macros) => string = runner.bytesOf
 
 /** Sends a request of the corpus. */
 export const send = ({ port, macros }: Ground, request: CorpusRequest): Promise<RawAnswer> => {
   const bytes = bytesOf(request, macros)
-  return sendRaw(port, bytes, patience(bytes))
+  return sendRaw(port, bytes, runner.patienceFor(bytes))
 }
 
 // -------------------------------------------------------------------------------------
@@ -126,25 +95,8 @@ const isAccepted = ({ status }: RawAnswer): boolean => typeof status === 'number
 
 const isClientError = ({ status }: RawAnswer): boolean => typeof status === 'number' && status >= 400 && status < 500
 
-const harmless = /^(?:host|connection|content-length|content-type|transfer-encoding|trailer|upgrade|range)$/i
-
-// A response may name the fields of a form
-const fieldNames = ['username', 'password']
-
 /** What a client sent in confidence: credentials, keys, cookies, query values, as sent and decoded. */
-export const secretsOf = ({ path, rawHeaders, body = '' }: CorpusRequest, macros: Macros): string[] => {
-  const text = expand(macros)
-  const query = text(path).split('?').slice(1).join('?')
-  const fields = rawHeaders.flatMap(([name, value]) => (harmless.test(name) || value === null ? [] : [text(value)]))
-  const pieces = [...fields, query, text(body)].flatMap((sent) => [sent, ...sent.split(/[\s,;&"]+/)])
-  const values = pieces.flatMap((piece) => [piece, piece.slice(piece.indexOf('=') + 1)])
-  const decoded = values.flatMap((value) => [
-    ...new URLSearchParams(`v=${value}`).getAll('v'),
-    ...Buffer.from(value, 'base64').toString('latin1').split(':'),
-  ])
-  // Shorter ones occur by chance
-  return [...new Set([...values, ...decoded])].filter((secret) => secret.length >= 4 && !fieldNames.includes(secret))
-}
+export const secretsOf: (request: CorpusRequest, macros: Macros) => ReadonlyArray<string> = runner.secretsOf
 
 const everything = ({ headers, body }: RawAnswer): string =>
   [...headers.map(([name, value]) => `${name}: ${value}`), body].join('\n')

@@ -24,6 +24,7 @@ import {
   type AuthenticatorLike,
 } from 'koa-with-auth'
 import { altW, fromFunction, flatMap } from 'koa-with-auth/fp'
+import { httpJwt } from 'koa-with-auth/jwt'
 import { BadForm, readForm, SignInForm } from '../../../examples/api/form.js'
 import { docs } from '../../../src/openapi/docs.js'
 import { corpus, type Macros } from '../models/corpus.js'
@@ -62,6 +63,9 @@ const onAllowList = ({ socket }: Koa.Request) => {
 const session = sessionAuth()
 const queryKey = apiKeyQuery({ authenticate: byKey })
 
+const { issuer, audience, publicKey } = corpus.app.jwt
+const token = httpJwt({ issuer: { issuer, publicKey, algorithms: ['RS256'] }, audience })
+
 type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
 type Auth = AuthenticatorLike | readonly [AuthenticatorLike, ...AuthenticatorLike[]]
 
@@ -75,6 +79,7 @@ export const operations: ReadonlyArray<readonly [Method, path: string, Auth]> = 
   ['get', '/bearer', bearer],
   ['post', '/bearer', bearer],
   ['get', '/basic', basic],
+  ['get', '/jwt', token],
   ['get', '/apikey', apiKeyQuery({ paramName: 'api_key', authenticate: byKey })],
   ['get', '/headerkey', headerKey],
   ['get', '/cookiekey', cookieKey],

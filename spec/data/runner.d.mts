@@ -1,0 +1,20 @@
+/** What specs use of runner.mjs, which is plain JavaScript so that this folder can be copied. */
+import type { CorpusRequest, Macros } from '../support/models/corpus.js'
+
+export declare const corpus: unknown
+export declare const bytesOf: (request: CorpusRequest, macros: Macros) => string
+export declare const patienceFor: (bytes: string) => number
+export declare const secretsOf: (request: CorpusRequest, macros: Macros) => ReadonlyArray<string>
+export declare const runContract: (
+  url: string,
+  report?: (result: ContractResult) => void,
+) => Promise<{ readonly offered: ReadonlyArray<string>; readonly results: ReadonlyArray<ContractResult> }>
+
+/** What happened to a case of the contract. */
+export interface ContractResult {
+  readonly id: string
+  readonly route: string
+  readonly must: 'accept' | 'refuse' | 'either'
+  readonly status: number | 'closed' | 'hang'
+  readonly faults: ReadonlyArray<string>
+}

@@ -1,0 +1,287 @@
+/**
+ * Ten guards of Koa, Express, Fastify and Hono, each set up as its README does, with the routes of the contract of
+ * spec/data/bad-inputs.json that it can guard. `node src/guards.mjs NAME` serves one, and prints its address.
+ *
+ * The functions of an application are the same for all: they look an account up, and compare a token or a key. The
+ * options are those that a README asks for: algorithms, issuer and audience of a JWT.
+ */
+import { timingSafeEqual } from 'node:crypto'
+import { createServer } from 'node:http'
+import { fileURLToPath } from 'node:url'
+import { corpus } from '../../data/runner.mjs'
+
+const { basicUsers, jwt } = corpus.app
+const SECRET = 'supersecret'
+const accounts = new Map(Object.entries(basicUsers))
+
+const isSame = (given, right) => {
+  const [one, other] = [Buffer.from(given), Buffer.from(right)]
+  return one.length === other.length && timingSafeEqual(one, other)
+}
+// basicUsers are bytes, one character for each; a name and a password come as text
+const asText = (bytes) => Buffer.from(bytes, 'latin1').toString()
+const people = new Map([...accounts].map(([name, password]) => [asText(name), asText(password)]))
+const isKnown = (name, password) => {
+  const right = people.get(name)
+  return right !== undefined && isSame(password, right)
+}
+
+let runs = 0
+const ran = () => String(++runs)
+const served = (listener) => createServer(listener).listen(0, '127.0.0.1')
+
+// -------------------------------------------------------------------------------------
+// Koa
+// -------------------------------------------------------------------------------------
+
+const ours = async () => {
+  const { default: Koa } = await import('koa')
+  const { default: Router } = await import('@koa/router')
+  const { apiKeyHeader, constantTimeEqual, httpBasicAuth, httpBearer, withAuth } =
+    await import('../../../dist/index.js')
+  const { httpJwt } = await import('../../../dist/jwt/index.js')
+  const bearer = httpBearer({ authenticate: (_request, token) => constantTimeEqual(token, SECRET) && { token } })
+  const basic = httpBasicAuth({ authenticate: (_request, name, password) => isKnown(name, password) && { name } })
+  const key = apiKeyHeader({
+    paramName: 'X-API-Key',
+    authenticate: (_request, given) => constantTimeEqual(given, SECRET) && { key: given },
+  })
+  const { issuer, audience, publicKey } = jwt
+  const token = httpJwt({ issuer: { issuer, publicKey, algorithms: ['RS256'] }, audience })
+  const handler = (ctx) => void (ctx.body = ran())
+  const router = new Router({ prefix: '/api' })
+  router.get('/basic', withAuth(basic), handler).get('/bearer', withAuth(bearer), handler)
+  router.get('/headerkey', withAuth(key), handler).get('/jwt', withAuth(token), handler)
+  router.get('/protected', withAuth(bearer), handler)
+  return served(new Koa().use(router.routes()).use(router.allowedMethods()).callback())
+}
+
+// https://github.com/koajs/basic-auth: koa-mount for a part of the application
+const koaBasicAuth = async () => {
+  const { default: Koa } = await import('koa')
+  const { default: mount } = await import('koa-mount')
+  const { default: Router } = await import('@koa/router')
+  const { default: auth } = await import('koa-basic-auth')
+  const app = new Koa()
+  app.silent = true
+  // one account, as its README has it: the others of the corpus are wrong ones, and only refused requests have them
+  app.use(mount('/api', auth({ name: 'admin', pass: 'secret' })))
+  const router = new Router({ prefix: '/api' })
+  for (const path of ['/basic', '/protected']) router.get(path, (ctx) => void (ctx.body = ran()))
+  return served(app.use(router.routes()).callback())
+}
+
+// https://github.com/koajs/jwt
+const koaJwt = async () => {
+  const { default: Koa } = await import('koa')
+  const { default: Router } = await import('@koa/router')
+  const { default: guard } = await import('koa-jwt')
+  const { issuer, audience, publicKey } = jwt
+  const app = new Koa()
+  app.silent = true
+  app.use(guard({ secret: publicKey, algorithms: ['RS256'], issuer, audience }))
+  const router = new Router({ prefix: '/api' })
+  for (const path of ['/jwt', '/protected']) router.get(path, (ctx) => void (ctx.body = ran()))
+  return served(app.use(router.routes()).callback())
+}
+
+const strategies = async () => {
+  const { BasicStrategy } = (await import('passport-http')).default
+  const { Strategy: BearerStrategy } = (await import('passport-http-bearer')).default
+  const { Strategy: JwtStrategy, ExtractJwt } = (await import('passport-jwt')).default
+  const { HeaderAPIKeyStrategy } = (await import('passport-headerapikey')).default
+  const { issuer, audience, publicKey } = jwt
+  return {
+    basic: new BasicStrategy((name, password, done) => done(null, isKnown(name, password) && { name })),
+    bearer: new BearerStrategy((token, done) => done(null, isSame(token, SECRET) && { token })),
+    headerkey: new HeaderAPIKeyStrategy({ header: 'X-API-Key', prefix: '' }, false, (key, done) =>
+      done(null, isSame(key, SECRET) && { key }),
+    ),
+    jwt: new JwtStrategy(
+      {
+        jwtFromRequest: ExtractJwt.fromAuthHeaderAsBearerToken(),
+        secretOrKey: publicKey,
+        algorithms: ['RS256'],
+        issuer,
+        audience,
+      },
+      (claims, done) => done(null, claims),
+    ),
+  }
+}
+
+// https://github.com/rkusa/koa-passport
+const koaPassport = async () => {
+  const { default: Koa } = await import('koa')
+  const { default: Router } = await import('@koa/router')
+  const { KoaPassport } = await import('koa-passport')
+  const passport = new KoaPassport()
+  const app = new Koa()
+  app.silent = true
+  app.use(passport.initialize())
+  const router = new Router({ prefix: '/api' })
+  const handler = (ctx) => void (ctx.body = ran())
+  for (const [name, strategy] of Object.entries(await strategies())) {
+    passport.use(name, strategy)
+    router.get(`/${name}`, passport.authenticate(name, { session: false }), handler)
+  }
+  router.get('/protected', passport.authenticate('bearer', { session: false }), handler)
+  return served(app.use(router.routes()).callback())
+}
+
+// -------------------------------------------------------------------------------------
+// Express
+// -------------------------------------------------------------------------------------
+
+const expressApp = async () => {
+  const { default: express } = await import('express')
+  const app = express()
+  // the page of an error, without its stack: what a production service answers
+  app.set('env', 'production')
+  return app
+}
+
+// https://github.com/LionC/express-basic-auth
+const expressBasicAuth = async () => {
+  const app = await expressApp()
+  const { default: basicAuth } = await import('express-basic-auth')
+  app.use(basicAuth({ users: Object.fromEntries(people), challenge: true }))
+  for (const path of ['/api/basic', '/api/protected']) app.get(path, (_req, res) => res.send(ran()))
+  return served(app)
+}
+
+// https://github.com/auth0/express-jwt
+const expressJwt = async () => {
+  const app = await expressApp()
+  const { expressjwt } = await import('express-jwt')
+  const { issuer, audience, publicKey } = jwt
+  const guard = expressjwt({ secret: publicKey, algorithms: ['RS256'], issuer, audience })
+  for (const path of ['/api/jwt', '/api/protected']) app.get(path, guard, (_req, res) => res.send(ran()))
+  app.use((error, _req, res, next) => {
+    if (error.name === 'UnauthorizedError') res.status(401).send('invalid token...')
+    else next(error)
+  })
+  return served(app)
+}
+
+// https://www.passportjs.org/packages/passport-http
+const passport = async () => {
+  const app = await expressApp()
+  const { Passport } = (await import('passport')).default
+  const own = new Passport()
+  for (const [name, strategy] of Object.entries(await strategies())) {
+    own.use(name, strategy)
+    app.get(`/api/${name}`, own.authenticate(name, { session: false }), (_req, res) => res.send(ran()))
+  }
+  app.get('/api/protected', own.authenticate('bearer', { session: false }), (_req, res) => res.send(ran()))
+  return served(app)
+}
+
+// -------------------------------------------------------------------------------------
+// Fastify
+// -------------------------------------------------------------------------------------
+
+// https://github.com/fastify/fastify-auth, with @fastify/basic-auth and @fastify/bearer-auth
+const fastifyAuth = async () => {
+  const { default: fastify } = await import('fastify')
+  const app = fastify()
+  await app.register((await import('@fastify/auth')).default)
+  await app.register((await import('@fastify/basic-auth')).default, {
+    authenticate: true,
+    validate: async (name, password) => {
+      if (!isKnown(name, password)) throw new Error('Winter is coming')
+    },
+  })
+  await app.register((await import('@fastify/bearer-auth')).default, {
+    addHook: false,
+    keys: new Set([SECRET]),
+    verifyErrorLogLevel: 'silent',
+  })
+  const handler = async () => ran()
+  app.get('/api/basic', { onRequest: app.auth([app.basicAuth]) }, handler)
+  app.get('/api/bearer', { onRequest: app.auth([app.verifyBearerAuth]) }, handler)
+  app.get('/api/protected', { onRequest: app.auth([app.verifyBearerAuth, app.basicAuth]) }, handler)
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  return app.server
+}
+
+// https://github.com/fastify/fastify-jwt
+const fastifyJwt = async () => {
+  const { default: fastify } = await import('fastify')
+  const app = fastify()
+  const { issuer, audience, publicKey } = jwt
+  await app.register((await import('@fastify/jwt')).default, {
+    secret: { public: publicKey },
+    // the options are those of fast-jwt, whose README has requiredClaims
+    verify: { algorithms: ['RS256'], allowedIss: issuer, allowedAud: audience, requiredClaims: ['iss', 'aud'] },
+  })
+  const onRequest = async (request, reply) => {
+    try {
+      await request.jwtVerify()
+    } catch (error) {
+      reply.send(error)
+    }
+  }
+  for (const path of ['/api/jwt', '/api/protected']) app.get(path, { onRequest }, async () => ran())
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  return app.server
+}
+
+// -------------------------------------------------------------------------------------
+// Hono
+// -------------------------------------------------------------------------------------
+
+// https://hono.dev/docs/middleware/builtin/basic-auth, bearer-auth, jwt
+const hono = async () => {
+  const { Hono } = await import('hono')
+  const { basicAuth } = await import('hono/basic-auth')
+  const { bearerAuth } = await import('hono/bearer-auth')
+  const { jwt: jwtAuth } = await import('hono/jwt')
+  const { serve } = await import('@hono/node-server')
+  const { issuer, audience, publicKey } = jwt
+  const app = new Hono()
+  app.use('/api/basic', basicAuth({ verifyUser: (name, password) => isKnown(name, password) }))
+  app.use('/api/bearer', bearerAuth({ token: SECRET }))
+  app.use('/api/jwt', jwtAuth({ secret: publicKey, alg: 'RS256', verification: { iss: issuer, aud: audience } }))
+  app.use('/api/protected', bearerAuth({ token: SECRET }))
+  for (const path of ['basic', 'bearer', 'jwt', 'protected']) app.get(`/api/${path}`, (c) => c.text(ran()))
+  return new Promise((resolve) => {
+    const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, () => resolve(server))
+  })
+}
+
+/** The guards: framework, packages whose versions are named, and the page that the set-up follows. */
+export const guards = [
+  { name: 'koa-with-auth', on: 'Koa', packages: [], make: ours },
+  { name: 'koa-basic-auth', on: 'Koa', packages: ['koa-basic-auth'], make: koaBasicAuth },
+  { name: 'koa-jwt', on: 'Koa', packages: ['koa-jwt'], make: koaJwt },
+  {
+    name: 'koa-passport',
+    on: 'Koa',
+    packages: ['koa-passport', 'passport-http', 'passport-http-bearer', 'passport-jwt', 'passport-headerapikey'],
+    make: koaPassport,
+  },
+  { name: 'express-basic-auth', on: 'Express', packages: ['express-basic-auth'], make: expressBasicAuth },
+  { name: 'express-jwt', on: 'Express', packages: ['express-jwt'], make: expressJwt },
+  {
+    name: 'passport',
+    on: 'Express',
+    packages: ['passport', 'passport-http', 'passport-http-bearer', 'passport-jwt', 'passport-headerapikey'],
+    make: passport,
+  },
+  {
+    name: '@fastify/auth',
+    on: 'Fastify',
+    packages: ['@fastify/auth', '@fastify/basic-auth', '@fastify/bearer-auth'],
+    make: fastifyAuth,
+  },
+  { name: '@fastify/jwt', on: 'Fastify', packages: ['@fastify/jwt'], make: fastifyJwt },
+  { name: 'hono', on: 'Hono', packages: ['hono'], make: hono },
+]
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const found = guards.find(({ name }) => name === process.argv[2])
+  const server = await found.make()
+  if (!server.listening) await new Promise((resolve) => server.once('listening', resolve))
+  process.send?.({ port: server.address().port }) ?? console.log(`http://127.0.0.1:${server.address().port}`)
+}
