@@ -8,7 +8,7 @@
 import type { Context, Request } from 'koa'
 import type { Leaf } from './Description.js'
 import { withAccepted, type Accepted, type EndSource } from './ends.js'
-import type { Decode, Decoded } from './Result.js'
+import type { Decode, Decoded, Result } from './Result.js'
 import { defaults, type Settings } from './Settings.js'
 
 export interface Attempt {
@@ -37,6 +37,14 @@ export interface Attempt {
   parameters: PathParameters | undefined
   /** @internal Whether the object was there that `owned` refused last; only for records. */
   isFound: boolean
+  /** @internal What parts of the tree said before any object was looked up, see `core/credentialsFirst.ts`. */
+  ahead: Map<object, AskedAhead> | undefined
+}
+
+/** @internal What a part of the tree said, and what it noted. */
+interface AskedAhead {
+  readonly result: Result<unknown>
+  readonly accepted: Accepted | undefined
 }
 
 /** Objects by the names that `owned` gave them, without a prototype. */
@@ -95,6 +103,7 @@ export const newAttempt = (request: Request): Attempt => ({
   objects: undefined,
   parameters: undefined,
   isFound: false,
+  ahead: undefined,
 })
 
 /**

@@ -15,7 +15,8 @@
  * | inherit   | also b    | also b; without a level above, as under public      |
  */
 import type * as monoid from 'fp-ts/lib/Monoid.js'
-import { allOf, authenticatorOf } from './lists.js'
+import { allOf } from './allOf.js'
+import { authenticatorOf } from './lists.js'
 import {
   isAuthenticator,
   type Authenticator,

@@ -20,15 +20,14 @@ import {
   admitsAnonymous,
   anyOf as anyOfDescriptions,
   constantFailure,
-  withChallenges,
   isSent,
-  type AllOf,
   type AnyOf,
   type Description,
 } from './Description.js'
+import { checkGroup, isList, skipped } from './groups.js'
 import { isAnonymous, withPrincipalOf, type Evaluation, type Result } from './Result.js'
 import { keepingScopes } from './granted.js'
-import { checkMember, declareFactory, typeName } from './options.js'
+import { checkMember, declareFactory } from './options.js'
 
 /**
  * Tries another authenticator if this one fails, and keeps both failures. After an outage or an exception, it does not try the
@@ -181,86 +180,10 @@ const tag = (via: string, self: Authenticator<unknown>): Authenticator<unknown> 
     changed(member, (result) => withPrincipalOf(result, { via, principal: result.right })),
   )
 
-const isList = <A>(group: ReadonlyArray<A> | Readonly<Record<string, A>>): group is ReadonlyArray<A> =>
-  Array.isArray(group)
-
 /** Which member of an object passed, and its principal. */
 export type Tagged<L> = { [K in keyof L]: { readonly via: K; readonly principal: PrincipalOf<L[K]> } }[keyof L]
 
 declareFactory('anyOf', anyOf)
-
-// `& {}` makes editors show the principals instead of this name
-/** The principals of a group: a tuple for a tuple, an object for an object. */
-export type Together<G> = { -readonly [K in keyof G]: PrincipalOf<G[K]> } & {}
-
-/**
- * Requires that all members pass. A tuple gives a tuple of principals, and an object gives an object. A failure offers the
- * challenges of all members that had not passed. Throws a TypeError for an empty group, a list in a list, a member that is not a
- * function of the request, and keys that look like integers.
- *
- * It asks them in order, and stops at the first that does not pass. A group is absent only if none of its credentials
- * was sent. A caller who sends one of two is refused, so `optional(allOf([...]))` does not let that caller in as
- * anonymous. For the same reason `firstPresent([allOf([a, b]), a])` refuses a caller who sends only `a`, and so does
- * `allOf([optional(allOf([a, b])), a])`.
- *
- * @example
- * import { allOf, apiKeyHeader, httpBearer } from 'koa-with-auth'
- *
- * const key = apiKeyHeader({ authenticate: (_request, key) => key === 'k1' && { client: 'Acme' } })
- * const user = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
- *
- * const pair = allOf([key, user]) // Authenticator<[{ client: string }, { user: string }]>
- * const both = allOf({ key, user }) // Authenticator<{ key: { client: string }; user: { user: string } }>
- */
-export function allOf<const L extends readonly [AuthenticatorLike, ...AuthenticatorLike[]]>(
-  list: L,
-): Authenticator<Together<L>>
-export function allOf<const L extends Readonly<Record<string, AuthenticatorLike>>>(
-  record: L,
-): Authenticator<Together<L>>
-export function allOf(
-  group: ReadonlyArray<AuthenticatorLike> | Readonly<Record<string, AuthenticatorLike>>,
-): Authenticator<unknown> {
-  checkGroup('allOf', group)
-  const members = Object.values(group).map((member) => fromFunction(member))
-  const names = isList(group) ? undefined : Object.keys(group)
-  return combined(members, (each) => allPassing(each, names))
-}
-
-const allPassing = (
-  members: ReadonlyArray<Authenticator<unknown>>,
-  names: ReadonlyArray<string> | undefined,
-): Halves => {
-  const decides = members.map((member) => decideOf(member))
-  const description: AllOf = { _tag: 'AllOf', members: members.map((member) => member.description) }
-  const together = (passed: ReadonlyArray<unknown>): unknown =>
-    names === undefined ? passed : Object.fromEntries(names.map((name, at) => [name, passed[at]]))
-
-  const failing = (at: number, error: AuthError, { request }: Attempt): E.Either<AuthError, never> => {
-    if (AuthErrors.stops(error)) return E.left(error)
-    const isPartial = description.members.some((member, other) => other !== at && isSent(member, request))
-    const later = description.members.slice(at + 1).flatMap(skipped)
-    const branches = [...AuthErrors.branchesOf(error), ...later]
-    return E.left({ ...(error._tag === 'absent' && isPartial ? partial : error), branches })
-  }
-  const from = (at: number, passed: ReadonlyArray<unknown>, attempt: Attempt): Evaluation<unknown> => {
-    const decide = decides[at]
-    if (decide === undefined) return E.right(together(passed))
-    const goOn = (result: E.Either<AuthError, unknown>): Evaluation<unknown> =>
-      E.isLeft(result) ? failing(at, result.left, attempt) : from(at + 1, [...passed, result.right], attempt)
-    const evaluation = decide(attempt)
-    return evaluation instanceof Promise ? evaluation.then(goOn) : goOn(evaluation)
-  }
-  return { description, decide: (attempt) => from(0, [], attempt) }
-}
-
-const partial = AuthErrors.because(AuthErrors.invalid, 'partial')
-
-/** The branches of a member that was not asked, because another one had decided. It still offers its challenge. */
-const skipped = (description: AllOf['members'][number]): ReadonlyArray<AuthError> =>
-  AuthErrors.branchesOf(withChallenges(description, AuthErrors.absent)).map((branch) => ({ ...branch, skipped: true }))
-
-declareFactory('allOf', allOf)
 
 /**
  * Tries the alternatives in order. The first one that is not absent decides. Given an object, it also reports which member passed.
@@ -324,37 +247,6 @@ const firstSent = (members: ReadonlyArray<Authenticator<unknown>>): Halves => {
 }
 
 declareFactory('firstPresent', firstPresent)
-
-// Each of these mistakes would let everybody in, or refuse everybody
-
-/** Throws a TypeError for a value that is not a list or an object of members. */
-const checkGroup = (caller: string, group: unknown): void => {
-  if (Array.isArray(group)) {
-    if (group.length === 0) throw new TypeError(`${caller}([]): an empty list; pass at least one authenticator`)
-    // `entries` also visits holes, which `forEach` would skip
-    for (const [at, member] of group.entries()) checkMember(`${caller}([...])[${at}]`, member)
-    return
-  }
-  if (typeof group !== 'object' || group === null) {
-    throw new TypeError(
-      `${caller} takes a list or an object of authenticators, not ${typeName(group)}; write ${caller}([a, b])`,
-    )
-  }
-  const prototype: unknown = Object.getPrototypeOf(group)
-  if (prototype !== Object.prototype && prototype !== null) {
-    throw new TypeError(`${caller} takes a plain object; one with its own prototype (__proto__) hides members`)
-  }
-  const entries = Object.entries(group)
-  if (entries.length === 0) throw new TypeError(`${caller}({}): an empty object; pass at least one authenticator`)
-  for (const [key, member] of entries) {
-    // engines put integer-like keys first, whatever the order written
-    if (/^\d+$/.test(key))
-      throw new TypeError(
-        `${caller}({ ${key}: ... }): the key looks like an integer, and would change the order; use a name`,
-      )
-    checkMember(`${caller}({ ${key} })`, member)
-  }
-}
 
 /** Throws a TypeError if an optional alternative is not the last one: those after it would never be asked. */
 const checkOrder = (caller: string, members: ReadonlyArray<{ readonly description: Description }>): void => {

@@ -2,7 +2,8 @@
  * Authenticators as fast-check arbitraries: the built-in kinds alone and composed, each with requests that it accepts.
  */
 import fc, { type Arbitrary } from 'fast-check'
-import { allOf, anyOf, firstPresent } from '../../../../src/core/lists.js'
+import { allOf } from '../../../../src/core/allOf.js'
+import { anyOf, firstPresent } from '../../../../src/core/lists.js'
 import type { Authenticator } from '../../../../src/core/Authenticator.js'
 import { constantTimeEqual } from '../../../../src/core/data.js'
 import { flatMap } from '../../../../src/core/map.js'

@@ -1,0 +1,209 @@
+/** In `allOf` and `also`, all credentials are checked before any object is looked up, each credential and each object once. */
+import Router from '@koa/router'
+import fc from 'fast-check'
+import { pipe } from 'fp-ts/lib/function.js'
+import {
+  allOf,
+  also,
+  anyOf,
+  apiKeyHeader,
+  authorize,
+  optional,
+  owned,
+  withAuth,
+  type Authenticator,
+} from 'koa-with-auth'
+import { firstPresent, map } from 'koa-with-auth/fp'
+import { mockRequest } from 'koa-with-auth/testing'
+import { describe, expect, it } from 'vitest'
+import { running } from '../support/models/behavior.js'
+
+type Sent = 'good' | 'bad' | 'absent'
+
+/** One member: a credential with objects, and what is around it. */
+interface Member {
+  readonly sent: Sent
+  readonly objects: ReadonlyArray<boolean>
+  readonly around: 'nothing' | 'optional' | 'anyOf' | 'firstPresent' | 'authorize' | 'map' | 'allOf'
+  /** What was sent for the other member of a group. */
+  readonly other: Sent
+  readonly isLate: boolean
+}
+
+const sent = fc.constantFrom<Sent>('good', 'good', 'bad', 'absent')
+const member: fc.Arbitrary<Member> = fc.record({
+  sent,
+  objects: fc.array(fc.boolean(), { maxLength: 2 }),
+  around: fc.constantFrom('nothing', 'optional', 'anyOf', 'firstPresent', 'authorize', 'map', 'allOf'),
+  other: sent,
+  isLate: fc.boolean(),
+})
+
+/** What is asked, in order: `0` is a credential, `0.1` the other one of its group, and `0/1` an object. */
+type Calls = string[]
+
+const made = (at: number, { objects, around, isLate }: Member, calls: Calls): Authenticator<unknown> => {
+  const kind = (name: string) =>
+    apiKeyHeader({
+      paramName: `X-Key-${name}`,
+      authenticate: (_request, key) => {
+        calls.push(name)
+        const answer = key === 'good' && { name }
+        return isLate ? Promise.resolve(answer) : answer
+      },
+    })
+  const own = objects.reduce<Authenticator<{ name: string }>>(
+    (self, isFound, place) =>
+      pipe(
+        self,
+        owned(`o${at}_${place}`, {
+          param: 'id',
+          find: () => {
+            calls.push(`${at}/${place}`)
+            return isLate ? Promise.resolve(isFound) : isFound
+          },
+        }),
+      ),
+    kind(String(at)),
+  )
+  const other = kind(`${at}.1`)
+  switch (around) {
+    case 'nothing':
+      return own
+    case 'optional':
+      return optional(own)
+    case 'anyOf':
+      return anyOf([own, other])
+    case 'firstPresent':
+      return firstPresent([own, other])
+    case 'authorize':
+      return pipe(
+        own,
+        authorize(() => true),
+      )
+    case 'map':
+      return pipe(
+        own,
+        map((one) => one),
+      )
+    case 'allOf':
+      return allOf([own, other])
+  }
+}
+
+/** What the model expects: the calls for credentials, and those for objects, of which the last one may refuse. */
+const expected = (at: number, { sent, objects, around, other }: Member) => {
+  const own = String(at)
+  const asked = (name: string, what: Sent): Calls => (what === 'absent' ? [] : [name])
+  const missing = objects.indexOf(false)
+  const looked = objects.slice(0, missing === -1 ? undefined : missing + 1).map((_, place) => `${at}/${place}`)
+  const [first, second] = [asked(own, sent), asked(`${own}.1`, other)]
+  const isGood = other === 'good'
+  switch (around) {
+    case 'optional':
+      return {
+        credentials: first,
+        isIn: sent !== 'bad',
+        looked: sent === 'good' ? looked : [],
+        isFound: sent !== 'good' || missing === -1,
+      }
+    case 'anyOf':
+    case 'firstPresent': {
+      const goesOn = around === 'anyOf' || sent === 'absent'
+      if (sent === 'good') {
+        const isOther = missing !== -1 && around === 'anyOf'
+        return {
+          credentials: first,
+          isIn: true,
+          looked: isOther ? [...looked, ...second] : looked,
+          isFound: missing === -1 || (isOther && isGood),
+        }
+      }
+      return { credentials: goesOn ? [...first, ...second] : first, isIn: goesOn && isGood, looked: [], isFound: true }
+    }
+    case 'allOf':
+      return {
+        credentials: sent === 'good' ? [...first, ...second] : first,
+        isIn: sent === 'good' && isGood,
+        looked,
+        isFound: missing === -1,
+      }
+    default:
+      return { credentials: first, isIn: sent === 'good', looked, isFound: missing === -1 }
+  }
+}
+
+describe('allOf', () => {
+  it('asks all credentials in order, then all objects in order, each once', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(member, { minLength: 1, maxLength: 4 }), async (members) => {
+        const calls: Calls = []
+        const group = members.map((one, at) => made(at, one, calls))
+        const fields = members.flatMap(({ sent, other }, at) => [
+          [`X-Key-${at}`, sent] as const,
+          [`X-Key-${at}.1`, other] as const,
+        ])
+        const request = mockRequest({ fields: fields.filter(([, value]) => value !== 'absent') })
+        request.ctx['params'] = { id: 'n1' }
+        // Safe: there is one at least
+        const result = await allOf(group as [Authenticator<unknown>]).evaluate(request)
+
+        const all = members.map((one, at) => expected(at, one))
+        const refused = all.findIndex(({ isIn }) => !isIn)
+        const credentials = all.slice(0, refused === -1 ? undefined : refused + 1).flatMap((one) => one.credentials)
+        const missing = all.findIndex(({ isFound }) => !isFound)
+        const looked = all.slice(0, missing === -1 ? undefined : missing + 1).flatMap((one) => one.looked)
+        expect(calls).toStrictEqual(refused === -1 ? [...credentials, ...looked] : credentials)
+        expect(result._tag).toBe(refused === -1 && missing === -1 ? 'Right' : 'Left')
+        if (refused !== -1 && result._tag === 'Left') expect(result.left._tag).not.toBe('notFound')
+      }),
+    )
+  })
+})
+
+describe('also', () => {
+  const user = apiKeyHeader({ paramName: 'X-User', authenticate: (_request, name) => ({ name }) })
+  const device = apiKeyHeader({ paramName: 'X-Device', authenticate: (_request, key) => key === 'phone' && { key } })
+  const all = (request: Readonly<Record<string, string>>) => ({ headers: request })
+
+  it('behind a level with objects: the 401 of the operation comes before any look-up, and objects keep their order', async () => {
+    const asked: string[] = []
+    const team = owned('team', {
+      param: 'team',
+      find: (id, _one: { name: string }) => {
+        asked.push(`team ${id}`)
+        return id === 'red' && { id }
+      },
+    })
+    const note = owned('note', {
+      param: 'id',
+      find: (id, _one: { key: string }, request) => {
+        asked.push(`note ${id} of ${(request.objects as { team?: { id: string } }).team?.id ?? 'none'}`)
+        return { id }
+      },
+    })
+    const seen: unknown[] = []
+    const { ask } = await running((app) => {
+      const inner = withAuth(user, team)(new Router({ prefix: '/teams/:team' }))
+      inner.get('/notes/:id', withAuth(also(pipe(device, note))), (ctx) => {
+        seen.push([ctx.request.auth, { ...ctx.request.objects }])
+        ctx.body = 'ok'
+      })
+      app.use(inner.routes())
+    })
+    expect(await ask('/teams/red/notes/n1', all({ 'x-user': 'anna' }))).toMatchObject({ status: 401 })
+    expect((await ask('/teams/blue/notes/n1', all({ 'x-user': 'anna', 'x-device': 'wrong' }))).status).toBe(401)
+    expect((await ask('/teams/red/notes/n1', all({ 'x-device': 'phone' }))).status).toBe(401)
+    expect(asked).toStrictEqual([])
+    expect((await ask('/teams/red/notes/n1', all({ 'x-user': 'anna', 'x-device': 'phone' }))).status).toBe(200)
+    expect(asked).toStrictEqual(['team red', 'note n1 of red'])
+    expect(seen).toStrictEqual([
+      [
+        { inherited: { name: 'anna' }, own: { key: 'phone' } },
+        { team: { id: 'red' }, note: { id: 'n1' } },
+      ],
+    ])
+    expect((await ask('/teams/blue/notes/n1', all({ 'x-user': 'anna', 'x-device': 'phone' }))).status).toBe(404)
+    expect(asked.slice(2)).toStrictEqual(['team blue'])
+  })
+})

@@ -1,0 +1,160 @@
+/**
+ * `allOf`: all members must pass, their credentials before their objects.
+ *
+ * If members look objects up (`owned`), it decides in two steps, so that a caller without one of the credentials gets no look-up. The
+ * parts of the tree without objects are asked in the first step, once, and what they said is kept for the second.
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import * as AuthErrors from './AuthError.js'
+import type { AuthError } from './AuthError.js'
+import {
+  combined,
+  decideOf,
+  fromFunction,
+  make,
+  nodeOf,
+  type Authenticator,
+  type AuthenticatorLike,
+  type Decide,
+  type Halves,
+  type PrincipalOf,
+} from './Authenticator.js'
+import { isSent, objectsIn, type AllOf } from './Description.js'
+import { withAccepted } from './ends.js'
+import type { Attempt } from './Exchange.js'
+import { checkGroup, isList, skipped } from './groups.js'
+import { declareFactory } from './options.js'
+import { andThen, type Evaluation, type Result } from './Result.js'
+
+// `& {}` makes editors show the principals instead of this name
+/** The principals of a group: a tuple for a tuple, an object for an object. */
+export type Together<G> = { -readonly [K in keyof G]: PrincipalOf<G[K]> } & {}
+
+/**
+ * Requires that all members pass. A tuple gives a tuple of principals, and an object gives an object. A failure offers the
+ * challenges of all members that had not passed. Throws a TypeError for an empty group, a list in a list, a member that is not a
+ * function of the request, and keys that look like integers.
+ *
+ * It asks them in order, and stops at the first that does not pass. All credentials are checked before `owned` looks anything up. A group is absent only if none of its credentials
+ * was sent. A caller who sends one of two is refused, so `optional(allOf([...]))` does not let that caller in as
+ * anonymous. For the same reason `firstPresent([allOf([a, b]), a])` refuses a caller who sends only `a`, and so does
+ * `allOf([optional(allOf([a, b])), a])`.
+ *
+ * @example
+ * import { allOf, apiKeyHeader, httpBearer } from 'koa-with-auth'
+ *
+ * const key = apiKeyHeader({ authenticate: (_request, key) => key === 'k1' && { client: 'Acme' } })
+ * const user = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
+ *
+ * const pair = allOf([key, user]) // Authenticator<[{ client: string }, { user: string }]>
+ * const both = allOf({ key, user }) // Authenticator<{ key: { client: string }; user: { user: string } }>
+ */
+export function allOf<const L extends readonly [AuthenticatorLike, ...AuthenticatorLike[]]>(
+  list: L,
+): Authenticator<Together<L>>
+export function allOf<const L extends Readonly<Record<string, AuthenticatorLike>>>(
+  record: L,
+): Authenticator<Together<L>>
+export function allOf(
+  group: ReadonlyArray<AuthenticatorLike> | Readonly<Record<string, AuthenticatorLike>>,
+): Authenticator<unknown> {
+  checkGroup('allOf', group)
+  const members = Object.values(group).map((member) => fromFunction(member))
+  const names = isList(group) ? undefined : Object.keys(group)
+  return combined(members, (each) => allPassing(each, names))
+}
+
+const allPassing = (
+  members: ReadonlyArray<Authenticator<unknown>>,
+  names: ReadonlyArray<string> | undefined,
+): Halves => {
+  const description: AllOf = { _tag: 'AllOf', members: members.map((member) => member.description) }
+  const together = (passed: ReadonlyArray<unknown>): unknown =>
+    names === undefined ? passed : Object.fromEntries(names.map((name, at) => [name, passed[at]]))
+
+  const failing = (at: number, error: AuthError, { request }: Attempt): E.Either<AuthError, never> => {
+    if (AuthErrors.stops(error)) return E.left(error)
+    const isPartial = description.members.some((member, other) => other !== at && isSent(member, request))
+    const later = description.members.slice(at + 1).flatMap(skipped)
+    const branches = [...AuthErrors.branchesOf(error), ...later]
+    return E.left({ ...(error._tag === 'absent' && isPartial ? partial : error), branches })
+  }
+  const passing = (all: ReadonlyArray<Authenticator<unknown>>): Decide => {
+    const decides = all.map((member) => decideOf(member))
+    const from = (at: number, passed: ReadonlyArray<unknown>, attempt: Attempt): Evaluation<unknown> => {
+      const decide = decides[at]
+      if (decide === undefined) return E.right(together(passed))
+      const goOn = (result: E.Either<AuthError, unknown>): Evaluation<unknown> =>
+        E.isLeft(result) ? failing(at, result.left, attempt) : from(at + 1, [...passed, result.right], attempt)
+      const evaluation = decide(attempt)
+      return evaluation instanceof Promise ? evaluation.then(goOn) : goOn(evaluation)
+    }
+    return (attempt) => from(0, [], attempt)
+  }
+  if (!members.slice(0, -1).some(looksUp)) return { description, decide: passing(members) }
+  const steps = members.map(inSteps)
+  const credentials = passing(steps.map(({ first }) => first))
+  const objects = passing(steps.map(({ rest }) => rest))
+  const decide: Decide = (attempt) =>
+    andThen(credentials(attempt), (result) => (E.isLeft(result) ? result : objects(attempt)))
+  return { description, decide }
+}
+
+const partial = AuthErrors.because(AuthErrors.invalid, 'partial')
+
+declareFactory('allOf', allOf)
+
+/** What an authenticator does before any object is looked up, and all of it after that. */
+interface Steps {
+  /** A Left is the failure. A Right says that the second step may begin. */
+  readonly first: Authenticator<unknown>
+  readonly rest: Authenticator<unknown>
+}
+
+/** Whether an authenticator looks objects up. What a function looks up is unknown. */
+const looksUp = (self: Authenticator<unknown>): boolean =>
+  nodeOf(self)?._tag === 'Combined' && objectsIn(self.description).length > 0
+
+/** Takes an authenticator apart. */
+const inSteps = (self: Authenticator<unknown>): Steps => {
+  const { description } = self
+  const node = nodeOf(self)
+  const members = node?._tag === 'Combined' && looksUp(self) ? node.members.map(inSteps) : []
+  const assembled = (step: keyof Steps): Authenticator<unknown> =>
+    node?._tag === 'Combined' && members.length > 0
+      ? combined(
+          members.map((member) => member[step]),
+          node.assemble,
+        )
+      : self
+  const decide = decideOf(assembled('rest'))
+  const rest: Authenticator<unknown> = make(description, (attempt) => {
+    const known = attempt.ahead?.get(rest)
+    if (known === undefined) return decide(attempt)
+    if (known.accepted !== undefined) attempt.accepted = withAccepted(attempt.accepted, known.accepted)
+    return known.result
+  })
+  const keeping =
+    (ask: Decide, isKept: (result: Result<unknown>) => boolean): Decide =>
+    (attempt) => {
+      const { accepted } = attempt
+      attempt.accepted = undefined
+      return andThen(ask(attempt), (result) => {
+        if (isKept(result)) {
+          attempt.ahead ??= new Map()
+          attempt.ahead.set(rest, { result, accepted: attempt.accepted })
+        }
+        attempt.accepted = accepted
+        return result
+      })
+    }
+  const whole = keeping(decide, () => true)
+  const [only, ...others] = members
+  if (only === undefined) return { first: make(description, whole), rest }
+  if (others.length > 0) return { first: make(description, keeping(decideOf(assembled('first')), E.isLeft)), rest }
+  // what is around one member, such as a condition, may read objects. It decides now only if the member fails
+  const credentials = decideOf(only.first)
+  const first: Decide = (attempt) =>
+    andThen(credentials(attempt), (result) => (E.isLeft(result) ? whole(attempt) : result))
+  return { first: make(description, first), rest }
+}
