@@ -1,6 +1,6 @@
 /** A hook that never reads the credential: a law finds it, because it calls the hook. */
 import { httpBearer } from 'koa-with-auth'
-import { checkAuthenticator } from '../../src/testing/laws/authenticator.js'
+import { laws } from 'koa-with-auth/testing/laws'
 import { describe, expect, it } from 'vitest'
 
 const anna = { user: 'anna' }
@@ -16,15 +16,18 @@ describe('checkAuthenticator finds a hook that does not read the credential', ()
       law: 'lets in',
     },
   ])('$description', async ({ hook, law }) => {
-    const error: unknown = await checkAuthenticator(httpBearer({ authenticate: hook }), {
-      valid: ['supersecret'],
-    }).catch((found: unknown) => found)
+    const error: unknown = await laws
+      .authenticator(httpBearer({ authenticate: hook }), {
+        valid: ['supersecret'],
+      })
+      .check()
+      .catch((found: unknown) => found)
     expect(String(error)).toContain(law)
     expect(String(error)).toMatch(/\(request, credential\)|the second parameter of a hook/)
   })
 
   it('and finds nothing if the hook reads it', async () => {
     const right = httpBearer({ authenticate: (_request, token) => users.get(token) })
-    await checkAuthenticator(right, { valid: ['supersecret'] })
+    await laws.authenticator(right, { valid: ['supersecret'] }).check()
   })
 })

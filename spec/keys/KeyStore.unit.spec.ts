@@ -1,7 +1,7 @@
 /** What every store of API keys must do: its laws, no shared objects, and exact limits of time. */
 import { memoryKeyStore, type KeyStore, apiKeys, type ApiKey } from 'koa-with-auth/keys'
 import { LawViolations, mockRequest } from 'koa-with-auth/testing'
-import { checkKeyStore, lawsOfKeyStore } from '../../src/testing/laws/keyStore.js'
+import { laws } from 'koa-with-auth/testing/laws'
 import { describe, expect, it, afterEach, beforeEach, vi } from 'vitest'
 import { createHash, randomBytes } from 'node:crypto'
 import { either as E } from 'fp-ts'
@@ -11,14 +11,14 @@ import { describeEveryKeyStore, digestOf, recordOf } from '../support/stores/key
 // The suite of `koa-with-auth/testing/laws` for stores of API keys passes on every store, and finds stores that break a law.
 
 describeEveryKeyStore((store) => {
-  it.each(lawsOfKeyStore(memoryKeyStore()).map(({ name }, at) => ({ name, at })))('$name', async ({ at }) => {
-    await lawsOfKeyStore(store())[at]?.check()
+  it.each(laws.keyStore(memoryKeyStore()).tests.map(({ name }, at) => ({ name, at })))('$name', async ({ at }) => {
+    await laws.keyStore(store()).tests[at]?.check()
   })
 })
 
-const [keeps, refuses, lists, rotates, revokes, touches, isAtomic] = lawsOfKeyStore(memoryKeyStore()).map(
-  ({ name }) => name,
-)
+const [keeps, refuses, lists, rotates, revokes, touches, isAtomic] = laws
+  .keyStore(memoryKeyStore())
+  .tests.map(({ name }) => name)
 const pause = () => new Promise((resolve) => setTimeout(resolve, 1))
 
 // Each is a probable mistake
@@ -149,7 +149,10 @@ const broken: ReadonlyArray<
 describe('K-08 a store that breaks a law', () => {
   it.each(broken)('%s: breaks the law "%s"', async (_description, law, make) => {
     const good = memoryKeyStore()
-    const error: unknown = await checkKeyStore({ ...good, ...make(good) }).catch((thrown: unknown) => thrown)
+    const error: unknown = await laws
+      .keyStore({ ...good, ...make(good) })
+      .check()
+      .catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(LawViolations)
     const { violations } = error as LawViolations
     expect(violations.map((breach) => breach.law)).toContain(law)
@@ -159,7 +162,7 @@ describe('K-08 a store that breaks a law', () => {
   it('fails the same laws if they are checked one by one', async () => {
     const store = { ...memoryKeyStore(), revoke: () => Promise.resolve(false) }
     const failed: string[] = []
-    for (const { name, check } of lawsOfKeyStore(store)) await check().catch(() => failed.push(name))
+    for (const { name, check } of laws.keyStore(store).tests) await check().catch(() => failed.push(name))
     expect(failed).toEqual([revokes, isAtomic])
   })
 })

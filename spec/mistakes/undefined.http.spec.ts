@@ -34,8 +34,7 @@ import { redisKeyStore, redisStore } from 'koa-with-auth/redis'
 import { cachedOpenApi, docs, openApi } from 'koa-with-auth/openapi'
 import { sessions } from 'koa-with-auth/sessions'
 import { expectGuarded, mergeRequests, mockRequest, withBasic, withBearer, withCookie, withHeader, withPrincipal, withQuery } from 'koa-with-auth/testing' // prettier-ignore
-import { checkAuthenticator } from '../../src/testing/laws/authenticator.js'
-import { checkErrorMapper } from '../../src/testing/laws/mapper.js'
+import { laws } from 'koa-with-auth/testing/laws'
 import { guardUpgrade } from 'koa-with-auth/upgrades'
 import { expect, it, vi } from 'vitest'
 import { settingsOf } from '../../src/core/Exchange.js'
@@ -270,11 +269,13 @@ const rows: Readonly<Record<string, Row>> = {
   },
   checkAuthenticator: {
     base: { valid: ['good'] },
-    run: async (options: never) => [await checkAuthenticator(bearer, { runs: 3, ...(options as Options) } as never)],
+    run: async (options: never) => [
+      await laws.authenticator(bearer, { runs: 3, ...(options as Options) } as never).check(),
+    ],
   },
   checkErrorMapper: {
     base: ofNothing,
-    run: async (options: never) => [await checkErrorMapper(perFailure({}), options)],
+    run: async (options: never) => [await laws.errorMapper(perFailure({}), options).check()],
   },
   guardUpgrade: { base: ofNothing, run: (options: never) => typeof guardUpgrade(new Koa(), bearer, options) },
 }

@@ -1,7 +1,7 @@
 /** C-03: the laws of one-time ids find each wrong implementation. */
 import { memoryStore, type SessionStore } from 'koa-with-auth/sessions'
 import { spentOver, type Spent } from 'koa-with-auth/sign-in'
-import { checkSpent, lawsOfSpent } from '../../src/testing/laws/spent.js'
+import { laws } from 'koa-with-auth/testing/laws'
 import { LawViolations } from 'koa-with-auth/testing/laws'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 
@@ -16,7 +16,7 @@ afterEach(() => void vi.useRealTimers())
 
 const broken = async (spent: Spent, down?: Spent): Promise<ReadonlyArray<string>> => {
   const failed: string[] = []
-  for (const { name, check } of lawsOfSpent(spent, { down, elapse })) {
+  for (const { name, check } of laws.spent(spent, { down, elapse }).tests) {
     await check().catch((error: unknown) => {
       expect(error).toBeInstanceOf(LawViolations)
       failed.push(name.split(/[: ]/)[0]!)
@@ -54,16 +54,16 @@ const all = (ms: number) => ms
 
 describe('C-03 the laws of one-time ids', () => {
   it('hold for memory', async () => {
-    await checkSpent(good(), { down: failing, elapse })
-    expect(lawsOfSpent(good())).toHaveLength(4)
-    expect(lawsOfSpent(good(), { down: failing })).toHaveLength(5)
-    expect(lawsOfSpent(over(same, all, none))).toHaveLength(3)
+    await laws.spent(good(), { down: failing, elapse }).check()
+    expect(laws.spent(good()).tests).toHaveLength(4)
+    expect(laws.spent(good(), { down: failing }).tests).toHaveLength(5)
+    expect(laws.spent(over(same, all, none)).tests).toHaveLength(3)
     expect(await broken(over(same, all, none))).toEqual([])
   })
 
   it('hold in real time, too', async () => {
     vi.useRealTimers()
-    await checkSpent(good())
+    await laws.spent(good()).check()
   })
 
   it('hold for a store that takes longer than a short lifetime', async () => {
@@ -129,8 +129,8 @@ describe('C-03 the laws of one-time ids', () => {
   })
 
   it('anything else is a TypeError', () => {
-    expect(() => lawsOfSpent(memoryStore as never)).toThrow('laws.spent(spent) has no method spend')
-    expect(() => lawsOfSpent(good(), { down: 7 as never })).toThrow('has no method spend')
-    expect(() => lawsOfSpent(good(), { elapse: 7 as never })).toThrow('elapse')
+    expect(() => laws.spent(memoryStore as never)).toThrow('laws.spent(spent) has no method spend')
+    expect(() => laws.spent(good(), { down: 7 as never })).toThrow('has no method spend')
+    expect(() => laws.spent(good(), { elapse: 7 as never })).toThrow('elapse')
   })
 })

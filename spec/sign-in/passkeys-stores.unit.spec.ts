@@ -6,20 +6,23 @@ import { memoryPasskeyStore, type PasskeyStore } from 'koa-with-auth/sign-in/pas
 import { redisPasskeyStore } from 'koa-with-auth/redis'
 import { sqlitePasskeyStore } from 'koa-with-auth/sqlite'
 import { LawViolations } from 'koa-with-auth/testing'
-import { checkPasskeyStore, lawsOfPasskeyStore } from '../../src/testing/laws/passkeyStore.js'
+import { laws } from 'koa-with-auth/testing/laws'
 import { describe, expect, it } from 'vitest'
 import { describeEveryPasskeyStore } from '../support/stores/passkeyStores.js'
 import { sqliteFile } from '../support/stores/sessionStores.js'
 
 describeEveryPasskeyStore((store) => {
-  it.each(lawsOfPasskeyStore(memoryPasskeyStore()).map(({ name }, at) => ({ name, at })))('$name', async ({ at }) => {
-    await lawsOfPasskeyStore(store())[at]?.check()
-  })
+  it.each(laws.passkeyStore(memoryPasskeyStore()).tests.map(({ name }, at) => ({ name, at })))(
+    '$name',
+    async ({ at }) => {
+      await laws.passkeyStore(store()).tests[at]?.check()
+    },
+  )
 })
 
-const [keeps, refuses, lists, updates, isAtomic, removes] = lawsOfPasskeyStore(memoryPasskeyStore()).map(
-  ({ name }) => name,
-)
+const [keeps, refuses, lists, updates, isAtomic, removes] = laws
+  .passkeyStore(memoryPasskeyStore())
+  .tests.map(({ name }) => name)
 const pause = () => new Promise((resolve) => setTimeout(resolve, 1))
 
 // Each is a probable mistake
@@ -136,7 +139,10 @@ const broken: ReadonlyArray<
 describe('a store of passkeys that breaks a law', () => {
   it.each(broken)('%s: breaks the law "%s"', async (_description, law, make) => {
     const good = memoryPasskeyStore()
-    const error: unknown = await checkPasskeyStore({ ...good, ...make(good) }).catch((thrown: unknown) => thrown)
+    const error: unknown = await laws
+      .passkeyStore({ ...good, ...make(good) })
+      .check()
+      .catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(LawViolations)
     const { violations } = error as LawViolations
     expect(violations.map((breach) => breach.law)).toContain(law)
@@ -146,7 +152,7 @@ describe('a store of passkeys that breaks a law', () => {
   it('fails the same laws if they are checked one by one', async () => {
     const store = { ...memoryPasskeyStore(), remove: () => Promise.resolve(false) }
     const failed: string[] = []
-    for (const { name, check } of lawsOfPasskeyStore(store)) await check().catch(() => failed.push(name))
+    for (const { name, check } of laws.passkeyStore(store).tests) await check().catch(() => failed.push(name))
     expect(failed).toEqual([removes])
   })
 })

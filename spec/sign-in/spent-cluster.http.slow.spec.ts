@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { redisStore } from 'koa-with-auth/redis'
 import { spentOver, type Spent } from 'koa-with-auth/sign-in'
-import { checkSpent } from '../../src/testing/laws/spent.js'
+import { laws } from 'koa-with-auth/testing/laws'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { timedStore } from '../../src/sessions/SessionStore.js'
 import { redisCluster } from '../support/servers/redisCluster.js'
@@ -30,7 +30,7 @@ describeWithRedis('C-03 one-time ids on a cluster of three masters with a replic
   afterAll(() => clients.forEach((client) => void client.disconnect()))
 
   it('the laws hold with each client', async () => {
-    for (const { spent } of spents) await checkSpent(spent)
+    for (const { spent } of spents) await laws.spent(spent).check()
   })
 
   it('a master is killed: what was replicated stays spent, no id is spent twice, and an outage rejects', async () => {

@@ -1,6 +1,6 @@
 /** C-03: one-time ids on every store of sessions. */
 import { spentOver, type Spent } from 'koa-with-auth/sign-in'
-import { checkSpent } from '../../src/testing/laws/spent.js'
+import { laws } from 'koa-with-auth/testing/laws'
 import { expect, it } from 'vitest'
 import { describeEveryStore } from '../support/stores/sessionStores.js'
 
@@ -14,12 +14,12 @@ describeEveryStore((store) => {
 
   it('C-03 the laws hold, with the method of the store', async () => {
     const down: Spent = spentOver({ ...store(), spend: failing })
-    await checkSpent(spentOver(store()), store().spend === undefined ? {} : { down })
+    await laws.spent(spentOver(store()), store().spend === undefined ? {} : { down }).check()
   })
 
   it('C-03 the laws hold without a method of the store, and in an outage of a write or of a read', async () => {
-    await checkSpent(spentOver(plain()), { down: spentOver({ ...plain(), insert: failing }) })
-    await checkSpent(spentOver(plain()), { down: spentOver({ ...plain(), read: failing }) })
+    await laws.spent(spentOver(plain()), { down: spentOver({ ...plain(), insert: failing }) }).check()
+    await laws.spent(spentOver(plain()), { down: spentOver({ ...plain(), read: failing }) }).check()
   })
 
   it('C-03 by one of two implementations', async () => {

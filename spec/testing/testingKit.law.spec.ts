@@ -6,7 +6,7 @@ import Koa from 'koa'
 import { BasicCredentials, BearerToken, CookieKey, HeaderKey, QueryKey } from 'koa-with-auth/fp'
 import { apiKeys, basicCredentials, bearerTokens } from '../support/models/arbitrary/credentials.js'
 import { authenticators } from '../support/models/arbitrary/authenticators.js'
-import { checkAuthenticator } from '../../src/testing/laws/authenticator.js'
+import { laws } from 'koa-with-auth/testing/laws'
 import {
   expectGuarded,
   mockRequest,
@@ -112,7 +112,7 @@ describe('arbitraries of authenticators', () => {
   it('the built-in kinds keep every law, alone and composed', async () => {
     await fc.assert(
       fc.asyncProperty(authenticators(), ({ authenticator, valid }) =>
-        checkAuthenticator(authenticator, { valid, runs: 20, within: 10_000 }),
+        laws.authenticator(authenticator, { valid, runs: 20, within: 10_000 }).check(),
       ),
       { numRuns: 60 },
     )

@@ -3,7 +3,7 @@
  * each.
  */
 import { httpBearer } from 'koa-with-auth'
-import { checkAuthenticator } from '../../src/testing/laws/authenticator.js'
+import { laws } from 'koa-with-auth/testing/laws'
 import { withBearer } from 'koa-with-auth/testing'
 import { expect, test } from 'vitest'
 
@@ -24,7 +24,7 @@ test.each(refusals)('checkAuthenticator finds a hook that returns %s for a wrong
   const careless = httpBearer({
     authenticate: (_request, token) => (token === 'supersecret' ? { user: 'anna' } : make()),
   })
-  await expect(checkAuthenticator(careless, { valid: [withBearer('supersecret')] })).rejects.toThrow(
+  await expect(laws.authenticator(careless, { valid: [withBearer('supersecret')] }).check()).rejects.toThrow(
     /refuses wrong, empty, hostile[^]*let in/,
   )
 })

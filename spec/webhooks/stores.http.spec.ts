@@ -1,5 +1,5 @@
 /** Deliveries over every store, by two sites that share one. H-06. */
-import { checkSpent } from '../../src/testing/laws/spent.js'
+import { laws } from 'koa-with-auth/testing/laws'
 import { spentOver } from 'koa-with-auth/sign-in'
 import { expect, it } from 'vitest'
 import { webhookSite } from '../support/sites/webhookSite.js'
@@ -7,7 +7,7 @@ import { describeEveryStore } from '../support/stores/sessionStores.js'
 
 describeEveryStore((store) => {
   it('a released id can be spent again, at once or after a time, and the laws of one-time ids hold', async () => {
-    await checkSpent(spentOver(store()))
+    await laws.spent(spentOver(store())).check()
   })
 
   it('of ten equal deliveries to two sites, one is handled; after a failure, each may come again', async () => {

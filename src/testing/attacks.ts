@@ -50,7 +50,7 @@ export const notoriousTexts: ReadonlyArray<string> = [
  */
 export const misspellings = (location: CredentialLocation, value: string): ReadonlyArray<string> => {
   const distinct = (texts: ReadonlyArray<string>) => [...new Set(texts)].filter((text) => text !== value)
-  if (location.in === 'authorization' && location.name.toLowerCase() === 'basic') {
+  if (isBasic(location)) {
     const decoded = BasicCredentials.decode(`Basic ${value}`)
     return E.isLeft(decoded) ? [] : distinct(otherPairs(decoded.right))
   }
@@ -111,7 +111,8 @@ export interface Target {
 }
 
 const WRONG = 'Wr0ngCredential7f3a9c'
-const MIN_SECRET = 8
+// A shorter credential can be in a response by chance
+export const MIN_SECRET = 8
 
 const isBasic = ({ in: where, name }: CredentialLocation): boolean =>
   where === 'authorization' && name.toLowerCase() === 'basic'
@@ -123,10 +124,14 @@ const spelled = (location: CredentialLocation, text: string): ReadonlyArray<stri
 const pair = (username: string, password: string): string =>
   BasicCredentials.encode({ username, password }).slice('Basic '.length)
 
+/** A string as the whole credential of a place. */
+export const wholly = (location: CredentialLocation, text: string): string =>
+  isBasic(location) ? pair(text, text) : text
+
 /** An unknown credential in a place. */
 export const unknownIn = (location: CredentialLocation, secret: string): Attack => ({
   what: `an unknown credential in ${inWords(location)}`,
-  spec: putting(location, [isBasic(location) ? pair(secret, secret) : secret], {}),
+  spec: putting(location, [wholly(location, secret)], {}),
   secrets: [secret],
 })
 
@@ -165,7 +170,7 @@ const changed = (
   spec: RequestSpec,
   valid: ReadonlyArray<RequestSpec>,
 ): ReadonlyArray<Attack> => {
-  const wrong = isBasic(location) ? pair(WRONG, WRONG) : WRONG
+  const wrong = wholly(location, WRONG)
   const kept = value.length >= MIN_SECRET ? [value] : []
   const rest = without(location, spec)
   const others = new Set(valid.flatMap((one) => valuesAt(location, one)).map((one) => plain(location, one)))

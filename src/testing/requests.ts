@@ -52,12 +52,6 @@ const specChecks: Checks<RequestSpec> = {
 }
 
 /**
- * Throws a TypeError for a property that a spec does not have, and for a wrong value: with these, a test would test
- * nothing.
- */
-const checkSpec = (where: string, spec: RequestSpec): RequestSpec => checkOptions(where, spec, specChecks)
-
-/**
  * Sends a bearer token (RFC 6750 §2.1).
  *
  * @example
@@ -113,7 +107,6 @@ export const withQuery = (name: string, value: string): RequestSpec => ({
   url: `/?${encodeURIComponent(name)}=${encodeURIComponent(QueryKey.encode(value))}`,
 })
 
-/** The path of a spec, without its query. */
 const pathOf = ({ url = '/' }: RequestSpec): string => url.split('?')[0] ?? '/'
 
 /** The query of a spec, unchanged; `''` if there is none. */
@@ -132,7 +125,6 @@ const MAX_PRINTED = 200
 const shortened = (text: string): string =>
   text.length > MAX_PRINTED ? `${text.slice(0, 60)}... (${text.length} characters)` : text
 
-/** A spec with another query. */
 export const replaceQuery = (query: string, spec: RequestSpec): RequestSpec => ({
   ...spec,
   url: query === '' ? pathOf(spec) : `${pathOf(spec)}?${query}`,
@@ -167,7 +159,6 @@ const joinedCookies = (fields: ReadonlyArray<HeaderLine>): ReadonlyArray<HeaderL
   })
 }
 
-/** Whether a field is `Cookie`. */
 export const isCookieField = (name: string): boolean => name.toLowerCase() === 'cookie'
 
 /** The part of a Koa application that is needed here. It gives requests their settings and signing keys. */
@@ -201,12 +192,9 @@ export const mockRequest = <S extends RequestSpec = RequestSpec>(
   // a new one for each request, so that nothing stays on it
   app: ContextFactory = new Koa(),
 ): Request => {
-  const {
-    method = 'GET',
-    url = '/',
-    fields = [],
-    remoteAddress,
-  } = checkSpec('mockRequest', spec === undefined ? {} : spec)
+  // a spec with a wrong name would test nothing
+  const given: RequestSpec = checkOptions('mockRequest', spec === undefined ? {} : spec, specChecks)
+  const { method = 'GET', url = '/', fields = [], remoteAddress } = given
   const socket = new Socket()
   if (remoteAddress !== undefined) Object.defineProperty(socket, 'remoteAddress', { value: remoteAddress })
   const req = new IncomingMessage(socket)
@@ -251,12 +239,8 @@ export const impostors: ReadonlyArray<RequestSpec> = [
   { method: 'HEAD' },
 ]
 
-/** A write that a page of another site makes a browser send. */
-export const crossSite: RequestSpec = {
-  method: 'POST',
-  fields: [
-    ['Host', HOST],
-    ['Sec-Fetch-Site', 'cross-site'],
-    ['Origin', 'https://other.example'],
-  ],
+/** A write with these credentials that a page of another site makes a browser send. */
+export const fromOtherSite = (spec: RequestSpec): RequestSpec => {
+  const fields = { Host: HOST, 'Sec-Fetch-Site': 'cross-site', Origin: 'https://other.example' }
+  return { ...mergeRequests(spec, { fields: Object.entries(fields) }), method: 'POST' }
 }

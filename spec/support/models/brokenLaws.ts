@@ -1,16 +1,19 @@
 /** The laws that an authenticator breaks, as the testing kit reports them. */
 import { httpBearer, type AuthenticatorLike } from 'koa-with-auth'
 import { LawViolations, type Violation } from 'koa-with-auth/testing'
-import { checkAuthenticator } from '../../../src/testing/laws/authenticator.js'
+import { laws } from 'koa-with-auth/testing/laws'
 import type { LawOptions } from 'koa-with-auth/testing/laws'
 import { expect } from 'vitest'
 
 /** The broken laws, with their counterexamples. */
 export const breachesOf = async (member: AuthenticatorLike, options: LawOptions): Promise<ReadonlyArray<Violation>> => {
-  const error: unknown = await checkAuthenticator(member, options).then(
-    () => undefined,
-    (broken: unknown) => broken,
-  )
+  const error: unknown = await laws
+    .authenticator(member, options)
+    .check()
+    .then(
+      () => undefined,
+      (broken: unknown) => broken,
+    )
   if (error === undefined) return []
   expect(error).toBeInstanceOf(LawViolations)
   expect(error).toBeInstanceOf(Error)

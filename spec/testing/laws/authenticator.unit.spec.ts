@@ -14,7 +14,7 @@ import {
   type Authenticator,
 } from 'koa-with-auth'
 import { flatMap } from 'koa-with-auth/fp'
-import { checkAuthenticator, lawsOf } from '../../../src/testing/laws/authenticator.js'
+import { laws } from 'koa-with-auth/testing/laws'
 import type { LawOptions } from 'koa-with-auth/testing/laws'
 import { withBearer, withCookie, withHeader, mergeRequests } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
@@ -170,14 +170,6 @@ describe('the law "deterministic" finds', () => {
     expect(violations[0]?.counterexample).toMatch(/first: .*\nthen: /)
   })
 
-  it('no difference that the option `equal` allows', async () => {
-    let calls = 0
-    const counting = bearer((token) => isRight(token) && { user: 'anna', calls: ++calls })
-    const equal = (one: unknown, other: unknown) =>
-      Reflect.get(Object(one), 'user') === Reflect.get(Object(other), 'user')
-    expect(await breachesOf(counting, { valid, equal })).toStrictEqual([])
-  })
-
   it('A-38 a principal that one request leaves for another', async () => {
     let current: unknown
     const shared = bearer(async (token) => {
@@ -245,28 +237,26 @@ describe('options of the laws', () => {
   ])('a wrong option is a TypeError that names the place: $expected', async ({ wrong, expected }) => {
     // Safe: a caller without types could pass this
     const options = wrong as unknown as LawOptions
-    expect(() => lawsOf(right, options)).toThrow(TypeError)
-    expect(() => lawsOf(right, options)).toThrow(expected)
-    await expect(checkAuthenticator(right, options)).rejects.toThrow(expected)
+    expect(() => laws.authenticator(right, options)).toThrow(TypeError)
+    expect(() => laws.authenticator(right, options)).toThrow(expected)
   })
 
   it('a bare credential without one clear place is a TypeError that names the fix', () => {
     const bare = (request: Request) => request.get('X') === 'x' && { user: 'anna' }
-    expect(() => lawsOf(bare, { valid: ['x'] })).toThrow(/withHeader/)
-    expect(() => lawsOf(anyOf([right, right]), { valid: ['x'] })).toThrow(/withBearer/)
-    expect(() => lawsOf(httpBearer as never, { valid })).toThrow(/call it/)
+    expect(() => laws.authenticator(bare, { valid: ['x'] })).toThrow(/withHeader/)
+    expect(() => laws.authenticator(anyOf([right, right]), { valid: ['x'] })).toThrow(/withBearer/)
+    expect(() => laws.authenticator(httpBearer as never, { valid })).toThrow(/call it/)
   })
 
-  it('the same seed sends the same requests, and another seed sends others', async () => {
-    const asked = async (seed: number) => {
+  it('sends the same requests each time', async () => {
+    const asked = async () => {
       const seen: string[] = []
       await breachesOf(
         bearer((token) => (seen.push(token), isRight(token))),
-        { valid, seed, runs: 30 },
+        { valid, runs: 30 },
       )
       return seen
     }
-    expect(await asked(7)).toStrictEqual(await asked(7))
-    expect(await asked(7)).not.toStrictEqual(await asked(8))
+    expect(await asked()).toStrictEqual(await asked())
   })
 })

@@ -1,14 +1,17 @@
 /** The laws of an error mapper: the default mapper keeps them, and each mistake breaks its law. */
 import { defaultErrorMapper, perFailure, type AuthResponse, type ErrorMapper } from 'koa-with-auth'
 import { LawViolations } from 'koa-with-auth/testing'
-import { checkErrorMapper, lawsOfErrorMapper } from '../../../src/testing/laws/mapper.js'
+import { laws } from 'koa-with-auth/testing/laws'
 import { describe, expect, it } from 'vitest'
 
 const broken = async (mapper: ErrorMapper): Promise<ReadonlyArray<string>> => {
-  const error: unknown = await checkErrorMapper(mapper).then(
-    () => undefined,
-    (rejected: unknown) => rejected,
-  )
+  const error: unknown = await laws
+    .errorMapper(mapper)
+    .check()
+    .then(
+      () => undefined,
+      (rejected: unknown) => rejected,
+    )
   if (error === undefined) return []
   expect(error).toBeInstanceOf(LawViolations)
   return (error as LawViolations).violations.map(({ law }) => law)
@@ -81,7 +84,7 @@ const written = (response: AuthResponse, { ctx }: Parameters<ErrorMapper>[1]): A
   return response
 }
 
-describe('checkErrorMapper', () => {
+describe('laws.errorMapper', () => {
   it('accepts the default mapper, and a mapper for single failures', async () => {
     expect(await broken(defaultErrorMapper)).toStrictEqual([])
     expect(
@@ -93,21 +96,20 @@ describe('checkErrorMapper', () => {
   })
 
   it.each(mistakes)('finds a mapper that %s', async (_description, mapper, law) => {
-    const laws = await broken(mapper)
-    expect(laws).toContainEqual(expect.stringMatching(law))
+    expect(await broken(mapper)).toContainEqual(expect.stringMatching(law))
   })
 
   it('has a separate test for each law', async () => {
     const leaky: ErrorMapper = (error, request) => ({ ...defaultErrorMapper(error, request), body: request.url })
     const verdicts = await Promise.all(
-      lawsOfErrorMapper(leaky).map(({ name, check }) => check().then(() => [], () => [name])), // prettier-ignore
+      laws.errorMapper(leaky).tests.map(({ name, check }) => check().then(() => [], () => [name])), // prettier-ignore
     )
     expect(verdicts.flat()).toStrictEqual([expect.stringMatching(/^leaks nothing/)])
   })
 
-  it('is a TypeError that names the place for a wrong argument', async () => {
-    expect(() => lawsOfErrorMapper(untyped('x'))).toThrow(TypeError)
-    await expect(checkErrorMapper(defaultErrorMapper, { tries: 1 } as never)).rejects.toThrow(/no option "tries"/)
-    await expect(checkErrorMapper(defaultErrorMapper, { runs: 0 })).rejects.toThrow(/runs/)
+  it('is a TypeError that names the place for a wrong argument', () => {
+    expect(() => laws.errorMapper(untyped('x'))).toThrow(TypeError)
+    expect(() => laws.errorMapper(defaultErrorMapper, { tries: 1 } as never)).toThrow(/no option "tries"/)
+    expect(() => laws.errorMapper(defaultErrorMapper, { runs: 0 })).toThrow(/runs/)
   })
 })

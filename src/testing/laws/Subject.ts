@@ -4,7 +4,7 @@
  * It is called as a guard calls it, after the middleware above. Unlike a guard, this also notices what is thrown, and
  * what never ends.
  */
-import { inspect, isDeepStrictEqual } from 'node:util'
+import { inspect } from 'node:util'
 import type { Context, Middleware, Request } from 'koa'
 import { is as isAuthError, type AuthError } from '../../core/AuthError.js'
 import { fromFunction, type Authenticator, type AuthenticatorLike } from '../../core/Authenticator.js'
@@ -12,7 +12,7 @@ import type { BasicCredentials } from '../../core/Credentials.js'
 import { leaves, type Description } from '../../core/Description.js'
 import type { Settings } from '../../core/Settings.js'
 import { settingsOf } from '../../core/Exchange.js'
-import { checkOptions, hook, list, maybe, positive, unchecked, type Check, type Checks } from '../../core/options.js'
+import { checkOptions, list, maybe, positive, unchecked, type Check, type Checks } from '../../core/options.js'
 import { distinct, locationOf, locationsIn, putting, type CredentialLocation } from '../CredentialLocation.js'
 import { HOST, mockRequest, withBasic, type ContextFactory, type RequestSpec } from '../requests.js'
 
@@ -71,14 +71,10 @@ export interface LawOptions {
   readonly within?: number | undefined
   /** How many random requests each law is checked with, in addition to the fixed ones. Default 100. */
   readonly runs?: number | undefined
-  /** The seed of the random requests. The same seed gives the same requests. Default 1. */
-  readonly seed?: number | undefined
   /** Middleware that runs before the authenticator, such as sessions and `authSettings`. Default: none. */
   readonly above?: ReadonlyArray<Middleware> | undefined
   /** The application whose `keys` and settings the requests have. Default: a new one. */
   readonly app?: ContextFactory | undefined
-  /** Whether two principals of the same request are equal. Default: deeply equal. */
-  readonly equal?: ((one: unknown, other: unknown) => boolean) | undefined
 }
 
 export interface Subject {
@@ -91,8 +87,6 @@ export interface Subject {
   /** Whether every leaf has a place. */
   readonly isDescribed: boolean
   readonly runs: number
-  readonly seed: number
-  readonly equal: (one: unknown, other: unknown) => boolean
   readonly within: number
   /** Calls it with a new request each time. */
   readonly ask: (spec: RequestSpec) => Promise<Verdict>
@@ -117,16 +111,14 @@ const checks: Checks<LawOptions> = {
   valid: atLeastOne,
   within: maybe(positive),
   runs: maybe(positive),
-  seed: unchecked,
   above: maybe(list),
   app: unchecked,
-  equal: maybe(hook(2)),
 }
 
 /** Prepares the subject of the laws. Throws a TypeError for options that cannot work. */
 export const subjectOf = (caller: string, member: AuthenticatorLike, given: LawOptions): Subject => {
   const options = checkOptions(caller, given, checks)
-  const { valid, within = DEFAULT_WITHIN, runs = DEFAULT_RUNS, seed = 1, above = [], app } = options
+  const { valid, within = DEFAULT_WITHIN, runs = DEFAULT_RUNS, above = [], app } = options
   const authenticator = fromFunction(member)
   const { description } = authenticator
   const described = leaves(description).map(locationOf)
@@ -146,8 +138,6 @@ export const subjectOf = (caller: string, member: AuthenticatorLike, given: LawO
     locations: distinct([...described.flatMap((one) => one ?? []), ...(isDescribed ? [] : specs.flatMap(locationsIn))]),
     isDescribed,
     runs,
-    seed,
-    equal: options.equal ?? isDeepStrictEqual,
     within,
     requestOf,
     settingsFor: async (spec) => {

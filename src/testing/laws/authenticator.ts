@@ -18,41 +18,24 @@
  */
 import { checkMember } from '../../core/options.js'
 import type { AuthenticatorLike } from '../../core/Authenticator.js'
-import { refuse } from '../LawViolations.js'
+import { lawsOf, type Laws } from './Law.js'
 import { letSomebodyIn, subjectOf, type LawOptions, type Subject, type Verdict } from './Subject.js'
-import { attacksOn, lawAbout, resultLaws, type Law } from './verdicts.js'
+import { attacksOn, lawAbout, resultLaws, type SubjectLaw } from './verdicts.js'
 import { type AuthError, branchesOf } from '../../core/AuthError.js'
 import { make } from '../../core/Challenge.js'
-import { BasicCredentials } from '../../core/Credentials.js'
 import { leaves, challengesOf, type Leaf } from '../../core/Description.js'
 import { type Alternative, alternativesOf } from '../../core/Alternative.js'
 import { type CredentialLocation, locationOf, valuesAt, inWords, putting, without } from '../CredentialLocation.js'
-import { type RequestSpec, mergeRequests, crossSite } from '../requests.js'
+import { fromOtherSite, type RequestSpec } from '../requests.js'
+import { wholly } from '../attacks.js'
 
-/** A law as a test: its title, and a check that rejects with the counterexample and the fix. */
-export interface LawTest {
-  readonly name: string
-  readonly check: () => Promise<void>
-}
-
-export const lawsOf = (authenticator: AuthenticatorLike, options: LawOptions): ReadonlyArray<LawTest> => {
+export const authenticatorLaws = (authenticator: AuthenticatorLike, options: LawOptions): Laws => {
   checkMember('laws.authenticator(a, ...)', authenticator)
   const subject = subjectOf('laws.authenticator(a, options)', authenticator, options)
-  return laws.map((law) => ({
-    name: law.name,
-    check: async () => {
-      const violation = await law.find(subject)
-      refuse('an authenticator', violation === undefined ? [] : [violation])
-    },
-  }))
-}
-
-export const checkAuthenticator = async (authenticator: AuthenticatorLike, options: LawOptions): Promise<void> => {
-  checkMember('laws.authenticator(a, ...)', authenticator)
-  const subject = subjectOf('laws.authenticator(a, options)', authenticator, options)
-  const violations = []
-  for (const { find } of laws) violations.push((await find(subject)) ?? [])
-  refuse('an authenticator', violations.flat())
+  return lawsOf(
+    'an authenticator',
+    laws.map(({ name, find }) => ({ name, find: () => find(subject) })),
+  )
 }
 
 // OpenAPI, the challenges, `Vary` and the check for CSRF rely on the description of an authenticator
@@ -77,11 +60,6 @@ const placesOf = ({ demands }: Alternative): ReadonlyArray<CredentialLocation | 
 
 const UNKNOWN = 'Unkn0wnCredential5b1d'
 
-const unknownAt = (location: CredentialLocation): string =>
-  location.in === 'authorization' && location.name.toLowerCase() === 'basic'
-    ? BasicCredentials.encode({ username: UNKNOWN, password: UNKNOWN }).slice('Basic '.length)
-    : UNKNOWN
-
 const isAbsent = (verdict: Verdict): boolean =>
   (verdict._tag === 'Failed' && verdict.error._tag === 'absent') ||
   (verdict._tag === 'Passed' && verdict.principal === undefined)
@@ -97,7 +75,7 @@ const carrying = (subject: Subject): ReadonlyArray<LawCase> =>
     .filter((locations) => !subject.valid.some((spec) => locations.every(carries(spec))))
     .map((locations) => ({
       what: `an unknown credential in ${locations.map(inWords).join(' and ')}`,
-      spec: locations.reduce<RequestSpec>((spec, location) => putting(location, [unknownAt(location)], spec), {}),
+      spec: locations.reduce<RequestSpec>((spec, location) => putting(location, [wholly(location, UNKNOWN)], spec), {}),
       judge: (verdict) =>
         isAbsent(verdict)
           ? `it counts as absent, so something else is read: let scheme and extract name the same field, or give a valid request that carries ${locations.map(inWords).join(' and ')}`
@@ -173,7 +151,7 @@ const hidingPlaces = ({ in: where, name }: CredentialLocation): ReadonlyArray<Cr
     : (['query', 'header', 'cookie'] as const).filter((one) => one !== where).map((one) => ({ in: one, name }))
 
 /** It reads what it describes, and nothing else. */
-const describedTruly: Law = lawAbout<LawCase>(
+const describedTruly: SubjectLaw = lawAbout<LawCase>(
   'its description is true: it reads what it says it reads, and nothing else',
   (subject) => [...withoutDescribed(subject), ...carrying(subject), ...elsewhere(subject)],
   async (verdict, { judge, rest }, { askOnce }) =>
@@ -185,7 +163,7 @@ const describedTruly: Law = lawAbout<LawCase>(
 const unauthorized: ReadonlyArray<AuthError['_tag']> = ['absent', 'malformed', 'invalid', 'expired']
 
 /** Every 401 offers a challenge of the described scheme (RFC 9110 §15.5.2). */
-const offersChallenges: Law = lawAbout<{ readonly spec: RequestSpec }>(
+const offersChallenges: SubjectLaw = lawAbout<{ readonly spec: RequestSpec }>(
   'offers a challenge with every 401, of the scheme that it describes',
   (subject) => attacksOn(subject),
   (verdict, { spec }, { description }) => {
@@ -221,7 +199,7 @@ const isSentByBrowsers = (leaf: Leaf): boolean => {
 }
 
 /** Refuses valid credentials that browsers send by themselves, in a write that another site made them send. */
-const refusesOtherSites: Law = lawAbout<{ readonly what: string; readonly spec: RequestSpec }>(
+const refusesOtherSites: SubjectLaw = lawAbout<{ readonly what: string; readonly spec: RequestSpec }>(
   'refuses writes that another site makes a browser send with a valid credential',
   ({ description, valid }) =>
     valid
@@ -235,7 +213,7 @@ const refusesOtherSites: Law = lawAbout<{ readonly what: string; readonly spec: 
       })
       .map((spec) => ({
         what: 'a write from another site',
-        spec: { ...mergeRequests(spec, crossSite), method: 'POST' },
+        spec: fromOtherSite(spec),
       })),
   async (verdict, { spec }, { settingsFor }) =>
     letSomebodyIn(verdict) && (await settingsFor(spec)).csrf
@@ -244,4 +222,4 @@ const refusesOtherSites: Law = lawAbout<{ readonly what: string; readonly spec: 
 )
 
 // last, because it is made of the laws above
-const laws: ReadonlyArray<Law> = [...resultLaws, describedTruly, offersChallenges, refusesOtherSites]
+const laws: ReadonlyArray<SubjectLaw> = [...resultLaws, describedTruly, offersChallenges, refusesOtherSites]

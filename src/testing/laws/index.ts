@@ -6,8 +6,8 @@
  * a law.
  */
 
-export { laws, type Laws } from './laws.js'
-export type { LawTest } from './authenticator.js'
+export { laws } from './laws.js'
+export type { Laws, LawTest } from './Law.js'
 export type { LawOptions, ValidRequest } from './Subject.js'
 export type { MapperOptions } from './mapper.js'
 export type { SpentLawOptions } from './spent.js'

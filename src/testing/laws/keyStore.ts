@@ -15,8 +15,8 @@
  */
 import { createHash, randomUUID } from 'node:crypto'
 import type { KeyRecord, KeyStore } from '../../keys/KeyStore.js'
-import type { LawTest } from './authenticator.js'
-import { checkAll, testsOf, type StoreLaw } from './storeLaws.js'
+import type { Laws } from './Law.js'
+import { storeLaws, type StoreLaw } from './storeLaws.js'
 
 const newDigest = (): string => createHash('sha256').update(randomUUID()).digest('hex')
 const newRecord = (more: Partial<KeyRecord> = {}): KeyRecord => ({
@@ -198,6 +198,4 @@ const laws: ReadonlyArray<StoreLaw<KeyStore>> = [
   },
 ]
 
-export const lawsOfKeyStore = (store: KeyStore): ReadonlyArray<LawTest> => testsOf('a store of API keys', laws, store)
-
-export const checkKeyStore = (store: KeyStore): Promise<void> => checkAll('a store of API keys', laws, store)
+export const keyStoreLaws = (store: KeyStore): Laws => storeLaws('a store of API keys', laws, store)

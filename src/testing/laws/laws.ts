@@ -1,23 +1,9 @@
 /** The laws of all that an application can write itself, under one name. */
-import type { ErrorMapper } from '../../core/Settings.js'
-import type { AuthenticatorLike } from '../../core/Authenticator.js'
-import type { Spent } from '../../core/Spent.js'
-import type { KeyStore } from '../../keys/KeyStore.js'
-import type { PasskeyStore } from '../../sign-in/passkeys/PasskeyStore.js'
-import type { LawOptions } from './Subject.js'
-import { checkAuthenticator, lawsOf, type LawTest } from './authenticator.js'
-import { checkKeyStore, lawsOfKeyStore } from './keyStore.js'
-import { checkErrorMapper, lawsOfErrorMapper, type MapperOptions } from './mapper.js'
-import { checkPasskeyStore, lawsOfPasskeyStore } from './passkeyStore.js'
-import { checkSpent, lawsOfSpent, type SpentLawOptions } from './spent.js'
-
-/** The laws of one thing. */
-export interface Laws {
-  /** A test of each law, for a test runner. */
-  readonly tests: ReadonlyArray<LawTest>
-  /** Checks all of them. Rejects with `LawViolations`, which lists all that do not hold. */
-  readonly check: () => Promise<void>
-}
+import { authenticatorLaws } from './authenticator.js'
+import { keyStoreLaws } from './keyStore.js'
+import { errorMapperLaws } from './mapper.js'
+import { passkeyStoreLaws } from './passkeyStore.js'
+import { spentLaws } from './spent.js'
 
 /**
  * The laws of an authenticator (or any function of the request), an error mapper, one-time ids (`spentOver`), and stores of API keys
@@ -44,21 +30,9 @@ export interface Laws {
  * }
  */
 export const laws = {
-  authenticator: (authenticator: AuthenticatorLike, options: LawOptions): Laws => ({
-    tests: lawsOf(authenticator, options),
-    check: () => checkAuthenticator(authenticator, options),
-  }),
-  errorMapper: (mapper: ErrorMapper, options: MapperOptions = {}): Laws => ({
-    tests: lawsOfErrorMapper(mapper, options),
-    check: () => checkErrorMapper(mapper, options),
-  }),
-  keyStore: (store: KeyStore): Laws => ({ tests: lawsOfKeyStore(store), check: () => checkKeyStore(store) }),
-  passkeyStore: (store: PasskeyStore): Laws => ({
-    tests: lawsOfPasskeyStore(store),
-    check: () => checkPasskeyStore(store),
-  }),
-  spent: (spent: Spent, options: SpentLawOptions = {}): Laws => ({
-    tests: lawsOfSpent(spent, options),
-    check: () => checkSpent(spent, options),
-  }),
+  authenticator: authenticatorLaws,
+  errorMapper: errorMapperLaws,
+  keyStore: keyStoreLaws,
+  passkeyStore: passkeyStoreLaws,
+  spent: spentLaws,
 } as const

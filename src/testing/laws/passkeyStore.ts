@@ -14,8 +14,8 @@
  */
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { PasskeyRecord, PasskeyStore, PasskeyUse } from '../../sign-in/passkeys/PasskeyStore.js'
-import type { LawTest } from './authenticator.js'
-import { checkAll, testsOf, type StoreLaw } from './storeLaws.js'
+import type { Laws } from './Law.js'
+import { storeLaws, type StoreLaw } from './storeLaws.js'
 
 const random = (bytes: number): string => randomBytes(bytes).toString('base64url')
 
@@ -172,7 +172,4 @@ const laws: ReadonlyArray<StoreLaw<PasskeyStore>> = [
   },
 ]
 
-export const lawsOfPasskeyStore = (store: PasskeyStore): ReadonlyArray<LawTest> =>
-  testsOf('a store of passkeys', laws, store)
-
-export const checkPasskeyStore = (store: PasskeyStore): Promise<void> => checkAll('a store of passkeys', laws, store)
+export const passkeyStoreLaws = (store: PasskeyStore): Laws => storeLaws('a store of passkeys', laws, store)

@@ -15,8 +15,8 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Spent } from '../../core/Spent.js'
 import { checkOptions, hook, maybe, withMethods } from '../../core/options.js'
-import type { LawTest } from './authenticator.js'
-import { checkAll, testsOf, type StoreLaw } from './storeLaws.js'
+import type { Laws } from './Law.js'
+import { storeLaws, type StoreLaw } from './storeLaws.js'
 
 const LONG = 60_000
 const SHORT = 50
@@ -145,19 +145,14 @@ const outage = (down: Spent): StoreLaw<Spent> => ({
 
 const spender = withMethods(['spend'], 'pass what spentOver(store) returns')
 
-const allOf = (caller: string, spent: Spent, options: SpentLawOptions): ReadonlyArray<StoreLaw<Spent>> => {
+export const spentLaws = (spent: Spent, options: SpentLawOptions = {}): Laws => {
+  const caller = 'laws.spent(spent)'
   spender(caller, spent)
   const { down, elapse } = checkOptions(`${caller}, options`, options, { down: maybe(spender), elapse: maybe(hook(1)) })
-  const laws = lawsWith(elapse)
-  return [
-    ...laws,
+  const laws = [
+    ...lawsWith(elapse),
     ...(spent.release === undefined ? [] : [releasingWith(elapse)]),
     ...(down === undefined ? [] : [outage(down)]),
   ]
+  return storeLaws('one-time ids', laws, spent)
 }
-
-export const lawsOfSpent = (spent: Spent, options: SpentLawOptions = {}): ReadonlyArray<LawTest> =>
-  testsOf('one-time ids', allOf('laws.spent(spent)', spent, options), spent)
-
-export const checkSpent = async (spent: Spent, options: SpentLawOptions = {}): Promise<void> =>
-  checkAll('one-time ids', allOf('laws.spent(spent)', spent, options), spent)

@@ -2,8 +2,8 @@
  * Laws of stores: a law is a trial of one store, and a violation is the first result that is not the expected one.
  */
 import { inspect, isDeepStrictEqual } from 'node:util'
-import { refuse, type Violation } from '../LawViolations.js'
-import type { LawTest } from './authenticator.js'
+import type { Violation } from '../LawViolations.js'
+import { lawsOf, type Laws } from './Law.js'
 
 export interface Trial<S> {
   readonly store: S
@@ -19,27 +19,23 @@ export interface StoreLaw<S> {
 
 class Broken extends Error {}
 
-const violationOf = async <S>({ name, fix, hold }: StoreLaw<S>, store: S): Promise<ReadonlyArray<Violation>> => {
+const violationOf = async <S>({ name, fix, hold }: StoreLaw<S>, store: S): Promise<Violation | undefined> => {
   const expect: Trial<S>['expect'] = (done, actual, expected) => {
     if (isDeepStrictEqual(actual, expected)) return
     throw new Broken(`${done}: ${inspect(actual, { depth: 5 })}\nit must be: ${inspect(expected, { depth: 5 })}`)
   }
   try {
     await hold({ store, expect })
-    return []
+    return undefined
   } catch (error) {
     const counterexample = error instanceof Broken ? error.message : `it throws: ${inspect(error)}`
-    return [{ law: name, counterexample, fix }]
+    return { law: name, counterexample, fix }
   }
 }
 
-/** The laws of a store as tests. `what` names the store in messages. */
-export const testsOf = <S>(what: string, laws: ReadonlyArray<StoreLaw<S>>, store: S): ReadonlyArray<LawTest> =>
-  laws.map((law) => ({ name: law.name, check: async () => refuse(what, await violationOf(law, store)) }))
-
-/** Checks all laws of a store, one after another. Rejects with `LawViolations`, which lists all that do not hold. */
-export const checkAll = async <S>(what: string, laws: ReadonlyArray<StoreLaw<S>>, store: S): Promise<void> => {
-  const violations = []
-  for (const law of laws) violations.push(await violationOf(law, store))
-  refuse(what, violations.flat())
-}
+/** The laws of a store; `what` names it in messages. */
+export const storeLaws = <S>(what: string, laws: ReadonlyArray<StoreLaw<S>>, store: S): Laws =>
+  lawsOf(
+    what,
+    laws.map((law) => ({ name: law.name, find: () => violationOf(law, store) })),
+  )
