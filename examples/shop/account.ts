@@ -1,7 +1,7 @@
 // Who is signed in, the basket, the list of sessions, and signing out.
 import type { Context } from 'koa'
-import { operation, optional, withAuth } from 'koa-with-auth'
-import { done, fieldsOf, isNavigation, page, refuse } from './answers.js'
+import { operation, optional, unchecked, withAuth } from 'koa-with-auth'
+import { done, fieldsOf, isNavigation, keptIn, page, refuse } from './answers.js'
 import { sessionsPage } from './pages.js'
 import type { Routes, Shop } from './shop.js'
 
@@ -10,15 +10,14 @@ const MAX_ITEMS = 50
 
 /** The items in the session. */
 export const basketOf = (ctx: Context): ReadonlyArray<string> => {
-  const session: unknown = ctx['session']
-  const basket: unknown = typeof session === 'object' && session !== null ? Reflect.get(session, 'basket') : undefined
+  const basket = keptIn(ctx, 'basket')
   return Array.isArray(basket) ? basket.filter((item): item is string => typeof item === 'string') : []
 }
 
 /** Adds the routes. */
 export const accountRoutes = (api: Routes, shop: Shop): void => {
-  const { accounts, endSession, fresh, listSessions, logOut, logOutEverywhere, open, proofsOf, sessionAuth, user } =
-    shop
+  const { accounts, endSession, fresh, listSessions, logOut, logOutEverywhere, open, parser, proofsOf } = shop
+  const { sessionAuth, user } = shop
   const of = (summary: string) => operation({ summary, tags: ['Account'] })
 
   api.get('/me', of('Who is signed in'), user, (ctx) => {
@@ -37,12 +36,12 @@ export const accountRoutes = (api: Routes, shop: Shop): void => {
   api.get('/basket', of('The basket'), withAuth(optional(sessionAuth())), (ctx) => {
     ctx.body = { items: basketOf(ctx) }
   })
-  api.post('/basket', of('Put something into the basket'), open, (ctx) => {
+  api.post('/basket', of('Put something into the basket'), open, parser, (ctx) => {
     const { item } = fieldsOf(ctx)
     if (typeof item !== 'string' || item === '' || item.length > MAX_ITEM) return refuse(ctx, 400, 'malformed')
     const items = [...basketOf(ctx), item]
     if (items.length > MAX_ITEMS) return refuse(ctx, 409, 'full')
-    Object.assign(ctx['session'], { basket: items })
+    ctx.session = { ...ctx.session, basket: items }
     done(ctx)
   })
   api.delete('/password', of('Remove the password'), fresh, async (ctx) => {
@@ -54,9 +53,10 @@ export const accountRoutes = (api: Routes, shop: Shop): void => {
     if (isNavigation(ctx.request)) page(ctx, sessionsPage(list))
     else ctx.body = list
   })
+  const own = withAuth(sessionAuth(), unchecked('id', 'endSession finds it among the sessions of the user'))
   // a form has no DELETE
   for (const method of ['delete', 'post'] as const) {
-    api[method]('/sessions/:id', of('End one of them'), user, async (ctx) => {
+    api[method]('/sessions/:id', of('End one of them'), own, async (ctx) => {
       if (await endSession(ctx.request.auth.username, String(ctx.params['id']))) done(ctx, '/sessions')
       else refuse(ctx, 404, 'notFound')
     })

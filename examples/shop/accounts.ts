@@ -1,24 +1,18 @@
 // The accounts of the shop, in one SQLite file: names, addresses, hashes of passwords, second factors that the library
 // has sealed, and identities of providers. Every change is one statement or one batch, so two processes can share the file.
 import { createClient, type Client, type InStatement, type Row } from '@libsql/client'
-import { hash, needsRehash, verify } from 'koa-with-auth/passwords'
+import { hash } from 'koa-with-auth/passwords'
 
 export interface Account {
   readonly username: string
   /** Where mails go; accounts that a provider made have none. */
   readonly address: string | undefined
   readonly verified: boolean
-  readonly hasPassword: boolean
+  /** The hash of the password. */
+  readonly password: string | undefined
   /** Whether a second factor is set up. */
   readonly hasFactor: boolean
   readonly isActive: true
-}
-
-/** An account whose password was right. */
-export interface Known {
-  readonly account: Account
-  /** Whether it is the password of the account still. */
-  readonly isStill: () => Promise<boolean>
 }
 
 export interface Identity {
@@ -50,7 +44,7 @@ const accountIn = (row: Row | undefined): Account | undefined => {
     username,
     address: text(row, 'address'),
     verified: row['verified'] === 1,
-    hasPassword: row['password'] !== null,
+    password: text(row, 'password'),
     hasFactor: row['totp'] !== null,
     isActive: true,
   }
@@ -85,35 +79,18 @@ export const openAccounts = async (url: string) => {
     byAddress: async (address: string): Promise<Account | undefined> =>
       accountIn(await one('select * from users where address = ?', address)),
 
-    /** The account of a name and a password. Without such an account it does the same work. */
-    async withPassword(username: string, password: string): Promise<Known | undefined> {
-      const row = await rowOf(username)
-      const stored = text(row, 'password')
-      if (!(await verify(stored, password))) return undefined
-      if (stored !== undefined && needsRehash(stored)) {
-        await changed('update users set password = ? where username = ? and password = ?', [
-          await hash(password),
-          username,
-          stored,
-        ])
-      }
-      const account = accountIn(row)
-      const isStill = async (): Promise<boolean> => {
-        const now = text(await rowOf(username), 'password')
-        // another sign-in may have made another hash of the same password
-        return now === stored || verify(now, password)
-      }
-      return account && { account, isStill }
-    },
     /** What a link of a reset changes. */
-    stampOf: async ({ username, address = '' }: Account): Promise<string> =>
-      JSON.stringify([username, address, text(await rowOf(username), 'password') ?? '']),
+    stampOf: ({ username, address = '', password = '' }: Account): string =>
+      JSON.stringify([username, address, password]),
     /** Sets another password, if nothing was changed since the stamp. Of two at once, one does. */
     async setPassword(stamp: string, password: string): Promise<boolean> {
       const [username = '', address = '', stored = ''] = JSON.parse(stamp) as string[]
       const sql = `update users set password = ? where username = ? and coalesce(address, '') = ? and coalesce(password, '') = ?`
       return changed(sql, [await hash(password), username, address, stored])
     },
+    /** Keeps a new hash of the same password. */
+    renew: ({ username, password = '' }: Account, renewed: string): Promise<boolean> =>
+      changed('update users set password = ? where username = ? and password = ?', [renewed, username, password]),
     /** Removes the password, unless nothing else is left. */
     removePassword: (user: string): Promise<boolean> =>
       changed(
@@ -123,8 +100,11 @@ export const openAccounts = async (url: string) => {
     /** Removes a passkey, unless nothing else is left. */
     removePasskey: (user: string, id: string): Promise<boolean> =>
       changed(`delete from auth_passkeys where id = :id and user = :user and ${ways} > 1`, { user, id }),
-    verify: (address: string): Promise<boolean> =>
-      changed('update users set verified = 1 where address = ?', [address]),
+    /** Notes that the address is the user's, unless something was changed since the stamp. */
+    verify: (stamp: string): Promise<boolean> => {
+      const [username = '', address = ''] = JSON.parse(stamp) as string[]
+      return changed('update users set verified = 1 where username = ? and address = ?', [username, address])
+    },
 
     secretOf: async (username: string) => text(await rowOf(username), 'totp'),
     pendingOf: async (username: string) => text(await rowOf(username), 'totp_pending'),

@@ -1,16 +1,15 @@
 // The shop as a Koa application: settings, sessions, routes. server.ts starts it.
-import { bodyParser } from '@koa/bodyparser'
 import * as E from 'fp-ts/lib/Either.js'
-import Koa from 'koa'
+import Koa, { type Middleware } from 'koa'
 import { apiApp, AuthError, authSettings, operation, optional, withAuth } from 'koa-with-auth'
 import { seal } from 'koa-with-auth/audit'
-import { sessions } from 'koa-with-auth/sessions'
+import { sessions, type Page } from 'koa-with-auth/sessions'
 import { localPath } from 'koa-with-auth/sign-in'
 import type { PasskeyStore } from 'koa-with-auth/sign-in/passkeys'
 import { accountRoutes, basketOf } from './account.js'
-import { asksAgain, errorMapper, failures, fromHere, page, pages, refuseBody } from './answers.js'
+import { errorMapper, failures, keptIn, page, pages, refuse } from './answers.js'
 import { factorRoutes } from './factors.js'
-import { assetOf, homePage, signInPage } from './pages.js'
+import { assetOf, ceremonyPage, homePage, signInPage } from './pages.js'
 import { passkeyRoutes } from './passkeys.js'
 import { providerRoutes } from './providers.js'
 import type { ProviderSettings, Settings } from './settings.js'
@@ -30,7 +29,9 @@ const pageRoutes = (api: Routes, { open, settings, sessionAuth }: Shop): void =>
   api.get('/sign-in', undocumented, open, (ctx) => {
     const query = new URLSearchParams(ctx.querystring)
     const [failed, done] = ['failed', 'done'].map((name) => query.get(name) ?? '') as [string, string]
-    if (asksAgain(ctx, failed)) return
+    // a form that `pages` has kept
+    const again = keptIn(ctx, 'again') as Page | undefined
+    if (failed === 'wrong' && again !== undefined) return page(ctx, ceremonyPage(again, failed))
     const returnTo = localPath(query.get('returnTo'))
     const [hasSecond, hasPlain] = [settings.second !== undefined, settings.plain !== undefined]
     page(ctx, signInPage({ failed, done, returnTo, hasSecond, hasPlain }))
@@ -54,38 +55,33 @@ const pageRoutes = (api: Routes, { open, settings, sessionAuth }: Shop): void =>
 
 // What anonymous callers reach. Nothing else is open by mistake
 const publicOperations = ({ second, plain }: Settings): string[] => {
-  const provided = [
-    'provider',
-    'posted',
-    ...(second === undefined ? [] : ['b']),
-    ...(plain === undefined ? [] : ['plain']),
-  ]
+  const get = '/ /sign-in /shop.css /passkeys.js /favicon.ico /basket /.well-known/webauthn /signed-out'
+  const post = '/basket /reset /sign-out /sign-out/backchannel'
+  const signIn = '/password /code /recovery /mail /mail/code /passkey/options /passkey'
+  const links = '/sign-in/mail/link /reset/link /verify/link'
+  const providers = ['provider', 'posted', ...(second ? ['b'] : []), ...(plain ? ['plain'] : [])]
+  const callbacks = providers.map((name) => `/sign-in/${name}/callback`)
+  const both = [...links.split(' '), ...callbacks]
   return [
     'docs',
-    ...[
-      '/',
-      '/sign-in',
-      '/shop.css',
-      '/passkeys.js',
-      '/favicon.ico',
-      '/basket',
-      '/.well-known/webauthn',
-      '/signed-out',
-    ].map(getting),
-    ...['/sign-in/mail/link', '/reset/link', '/verify/link'].flatMap((path) => [getting(path), posting(path)]),
-    ...['/password', '/code', '/recovery', '/mail', '/mail/code', '/passkey/options', '/passkey'].map((path) =>
-      posting(`/sign-in${path}`),
+    ...[...get.split(' '), ...providers.map((name) => `/sign-in/${name}`), ...both].map((path) => `GET ${path}`),
+    ...[...post.split(' '), ...signIn.split(' ').map((path) => `/sign-in${path}`), ...both].map(
+      (path) => `POST ${path}`,
     ),
-    ...['/basket', '/reset', '/sign-out', '/sign-out/backchannel'].map(posting),
-    ...provided.flatMap((name) => [
-      getting(`/sign-in/${name}`),
-      getting(`/sign-in/${name}/callback`),
-      posting(`/sign-in/${name}/callback`),
-    ]),
   ]
 }
-const getting = (path: string): string => `GET ${path}`
-const posting = (path: string): string => `POST ${path}`
+
+// Pages of other sites may fill a basket, and providers post their answers
+const open = /^\/(?:basket|sign-out\/backchannel|sign-in\/[a-z]+\/callback)$/
+
+/** Refuses what another site made a browser send, also where anyone may call. Only the public origin is this site. */
+const fromHere = (origin: string): Middleware =>
+  async function sentFromHere(ctx, next) {
+    const [site, from] = [ctx.get('Sec-Fetch-Site'), ctx.get('Origin')]
+    const isOwn = site === '' ? ['', origin].includes(from) : ['same-origin', 'none'].includes(site)
+    if (isOwn || ['GET', 'HEAD', 'OPTIONS'].includes(ctx.method) || open.test(ctx.path)) return next()
+    refuse(ctx, 403, 'forged')
+  }
 
 /** Makes the application. */
 export const shopApp = ({ passkeyStore, provider, ...parts }: ShopOptions): Koa => {
@@ -96,7 +92,6 @@ export const shopApp = ({ passkeyStore, provider, ...parts }: ShopOptions): Koa 
   app.use(failures)
   app.use(authSettings({ errorMapper, trustedOrigins: [origin] }))
   app.use(fromHere(origin))
-  app.use(bodyParser({ jsonLimit: '64kb', formLimit: '64kb', onError: refuseBody }))
   const signing = sessions(app, {
     name: 'shop',
     loadUser: async (username) => {
@@ -122,7 +117,7 @@ export const shopApp = ({ passkeyStore, provider, ...parts }: ShopOptions): Koa 
   factorRoutes(api, shop)
   passkeyRoutes(api, shop, passkeyStore)
   providerRoutes(api, shop, provider)
-  seal(api, { public: publicOperations(settings) })
+  seal(api, { public: publicOperations(settings), objects: true })
   app.use(api.routes()).use(api.allowedMethods())
   return app
 }

@@ -1,6 +1,7 @@
 // Second factors, fresh proofs, and the operations that ask for them.
 import type { Context } from 'koa'
 import { operation, withAuth } from 'koa-with-auth'
+import { verify } from 'koa-with-auth/passwords'
 import { SignInRefused } from 'koa-with-auth/sessions'
 import { done, fieldsOf, isNavigation, page, refuse } from './answers.js'
 import { enrolPage, recoveryPage } from './pages.js'
@@ -21,7 +22,18 @@ const askAgain = (ctx: Context) => (error: unknown) => {
 
 /** Adds the routes. */
 export const factorRoutes = (api: Routes, shop: Shop): void => {
-  const { accounts, addProof, code: codeKind, authenticatorApp, fresh, guess, recovery, sessionAuth, user } = shop
+  const {
+    accounts,
+    addProof,
+    code: codeKind,
+    authenticatorApp,
+    fresh,
+    guess,
+    parser,
+    recovery,
+    sessionAuth,
+    user,
+  } = shop
   const of = (summary: string) => operation({ summary, tags: ['Second factors and fresh proofs'] })
 
   api.post('/factors/totp', of('A secret for an authenticator app'), fresh, async (ctx) => {
@@ -32,7 +44,7 @@ export const factorRoutes = (api: Routes, shop: Shop): void => {
     if (isNavigation(ctx.request)) page(ctx, enrolPage({ secret, uri }))
     else ctx.body = { secret, uri }
   })
-  api.post('/factors/totp/confirm', of('The first code makes the secret active'), fresh, async (ctx) => {
+  api.post('/factors/totp/confirm', of('The first code makes the secret active'), fresh, parser, async (ctx) => {
     const { username } = ctx.request.auth
     const { code } = fieldsOf(ctx)
     if (typeof code !== 'string') return refuse(ctx, 400, 'malformed')
@@ -63,15 +75,15 @@ export const factorRoutes = (api: Routes, shop: Shop): void => {
     })
   }
 
-  api.post('/prove/password', of('A fresh proof by the password'), user, async (ctx) => {
-    const { username } = ctx.request.auth
+  api.post('/prove/password', of('A fresh proof by the password'), user, parser, async (ctx) => {
+    const { username, password: stored } = ctx.request.auth
     const { password } = fieldsOf(ctx)
     if (typeof password !== 'string') return refuse(ctx, 400, 'malformed')
-    await guess(ctx, username, () => accounts.withPassword(username, password))
+    await guess(ctx, username, () => verify(stored, password))
     await addProof(ctx, { method: 'password' })
     done(ctx, '/?done=proved')
   })
-  api.post('/prove/code', of('A fresh proof by a code'), user, async (ctx) => {
+  api.post('/prove/code', of('A fresh proof by a code'), user, parser, async (ctx) => {
     const { code } = fieldsOf(ctx)
     if (typeof code !== 'string') return refuse(ctx, 400, 'malformed')
     await addProof(ctx, await codeKind.prove(ctx, ctx.request.auth.username, code))

@@ -1,5 +1,7 @@
 // The pages. They work without scripts; /passkeys.js adds passkeys. Nothing is loaded from elsewhere.
 import { existsSync, readFileSync } from 'node:fs'
+import type { ListedSession, Page } from 'koa-with-auth/sessions'
+import type { Account } from './accounts.js'
 
 /** The fields of every page. */
 export const pageFields = {
@@ -75,6 +77,8 @@ const post = (action: string, inner: string): string => `<form method="post" act
 
 const field = (label: string, attributes: string): string => `<label>${label} <input ${attributes} required></label>`
 
+const hidden = (name: string, value: string): string => `<input type="hidden" name="${name}" value="${escaped(value)}">`
+
 export interface WaysIn {
   readonly failed: string
   readonly done: string
@@ -85,7 +89,7 @@ export interface WaysIn {
 
 /** Every way to sign in. */
 export const signInPage = ({ failed, done, returnTo, hasSecond, hasPlain }: WaysIn): string => {
-  const to = `<input type="hidden" name="returnTo" value="${escaped(returnTo)}">`
+  const to = hidden('returnTo', returnTo)
   const query = `?returnTo=${encodeURIComponent(returnTo)}`
   const link = (path: string, name: string) =>
     `<a class="button second" href="${path}${query}">Continue with ${name}</a>`
@@ -117,26 +121,48 @@ ${hasPlain ? link('/sign-in/plain', 'the plain provider') : ''}</section>
   )
 }
 
-/** Asks for a code: of the second factor, or of a mail. */
-export const codePage = (handle: string, isFactor: boolean, failed = ''): string => {
-  const hidden = `<input type="hidden" name="handle" value="${escaped(handle)}">`
-  const form = (action: string, label: string, mode: string, name: string) =>
-    post(
-      action,
-      `${hidden}${field(label, `name="code" autocomplete="one-time-code" inputmode="${mode}" autocapitalize="none" spellcheck="false"`)}<button>${name}</button>`,
-    )
-  const again = '<p><a href="/sign-in">Begin again</a></p>'
-  if (!isFactor) {
-    return layout(
-      'Check your mail',
-      `${alert(failed)}<p>If the address has an account, a mail is on its way. Type its code here, or open its link in this browser.</p>
-${form('/sign-in/mail/code', 'Code of 8 digits', 'numeric', 'Sign in')}${again}`,
-    )
+interface FormTexts {
+  readonly title: string
+  readonly text?: string
+  readonly label?: string
+  readonly button: string
+}
+
+const texts: Readonly<Record<string, FormTexts>> = {
+  code: { title: 'One more step', label: 'Code of your authenticator app, or a recovery code', button: 'Sign in' },
+  mail: {
+    title: 'Check your mail',
+    text: 'If the address has an account, a mail is on its way. Type its code here, or open its link in this browser.',
+    label: 'Code of 8 digits',
+    button: 'Sign in',
+  },
+  'mail link': {
+    title: 'Sign in to the shop',
+    text: 'This signs you in if this is the browser where you asked for the mail.',
+    button: 'Sign in',
+  },
+  'reset link': {
+    title: 'A new password',
+    text: 'It signs you out everywhere. Then sign in with it.',
+    label: 'New password',
+    button: 'Save',
+  },
+  'verify link': { title: 'Your address', text: 'It is yours if this mail came to you.', button: 'Verify it' },
+}
+
+/** A form of the library's data: for a code, and what the link of a mail opens. */
+export const ceremonyPage = ({ kind, handle = '', fields, action }: Page, failed = ''): string => {
+  const name = fields.some((one) => one.name === 'key') ? `${kind} link` : kind
+  const { title, text = '', label = '', button } = texts[name] ?? { title: 'Sign in', button: 'Continue' }
+  const inputs = [hidden('handle', handle)]
+  for (const { name: sent, type, autocomplete, value = '' } of fields) {
+    const input = `name="${sent}" type="${type}" autocomplete="${autocomplete}" autocapitalize="none" spellcheck="false"`
+    inputs.push(type === 'hidden' ? hidden(sent, value) : field(label, `${input} autofocus`))
   }
   return layout(
-    'One more step',
-    `${alert(failed)}${form('/sign-in/code', 'Code of your authenticator app', 'numeric', 'Sign in')}
-<details><summary>No app at hand?</summary>${form('/sign-in/recovery', 'Recovery code', 'text', 'Use the recovery code')}</details>${again}`,
+    title,
+    `${alert(failed)}<p>${text}</p>${post(action, `${inputs.join('')}<button>${button}</button>`)}
+<p><a href="/sign-in">Begin again</a></p>`,
   )
 }
 
@@ -144,15 +170,8 @@ ${form('/sign-in/mail/code', 'Code of 8 digits', 'numeric', 'Sign in')}${again}`
 export const messagePage = (message: string): string =>
   layout('That did not work', `<p role="alert">${message}</p><p><a href="/sign-in">Sign in</a></p>`)
 
-export interface Visitor {
-  readonly username: string
-  readonly address: string | undefined
-  readonly verified: boolean
-  readonly hasFactor: boolean
-}
-
 /** The first page: the basket, and the account of whoever is signed in. */
-export const homePage = (visitor: Visitor | undefined, items: ReadonlyArray<string>, done = ''): string => {
+export const homePage = (visitor: Account | undefined, items: ReadonlyArray<string>, done = ''): string => {
   const basket = `<section><h2>Basket</h2>
 ${items.length === 0 ? '<p>It is empty.</p>' : `<ul>${items.map((item) => `<li>${escaped(item)}</li>`).join('')}</ul>`}
 ${post('/basket', `${field('Item', 'name="item" maxlength="200" autocomplete="off"')}<button>Put it in</button>`)}</section>`
@@ -212,15 +231,6 @@ export const recoveryPage = (codes: ReadonlyArray<string>): string =>
 <ul>${codes.map((code) => `<li><code>${escaped(code)}</code></li>`).join('')}</ul>
 <p>Keep them. They are not shown again.</p><p><a class="button" href="/">Back to the shop</a></p>`,
   )
-
-/** A session of the list. */
-export interface ListedSession {
-  readonly id: string
-  readonly current: boolean
-  readonly signedInAt: number
-  readonly lastSeenAt: number
-  readonly methods: ReadonlyArray<string>
-}
 
 const timeOf = (ms: number): string => {
   const time = new Date(ms).toISOString()

@@ -1,9 +1,9 @@
 // Passkeys: register, sign in, prove, list, remove.
-import { operation } from 'koa-with-auth'
+import { operation, owned, withAuth } from 'koa-with-auth'
 import { begin, finish } from 'koa-with-auth/sign-in'
 import { passkeyOperations, passkeys, type PasskeyStore } from 'koa-with-auth/sign-in/passkeys'
 import type { Account } from './accounts.js'
-import { done, refuse, settled } from './answers.js'
+import { done, refuse } from './answers.js'
 import { keep, type Routes, type Shop } from './shop.js'
 
 // What the OpenAPI document says about the bodies of the shop's own answers
@@ -23,7 +23,7 @@ const origins = members({ origins: { type: 'array', items: { type: 'string' } } 
 
 /** Adds the routes. The store must be in the file of the accounts. */
 export const passkeyRoutes = (api: Routes, shop: Shop, store: PasskeyStore): void => {
-  const { accounts, fresh, open, settings, times, user } = shop
+  const { accounts, open, sessionAuth, settings, signedIn, times, fresh, user } = shop
   const { origin, relatedOrigins, rpId } = settings
   const tags = ['Passkeys']
   const isAddress = /^https?:\/\/(?:[\d.]+|\[.*\])(?::\d+)?$/.test(origin)
@@ -75,12 +75,15 @@ export const passkeyRoutes = (api: Routes, shop: Shop, store: PasskeyStore): voi
       409: refused('It is the last way to sign in'),
     },
   })
-  api.delete('/passkeys/:id', removal, fresh, async (ctx) => {
-    const { username } = ctx.request.auth
-    const id = String(ctx.params['id'])
-    if (await accounts.removePasskey(username, id)) return done(ctx)
-    const isOwn = (await store.ofUser(username)).some((one) => one.id === id)
-    return isOwn ? refuse(ctx, 409, 'lastWay') : refuse(ctx, 404, 'notFound')
+  const own = owned('passkey', {
+    param: 'id',
+    find: async (id, { username }: Account) => (await store.ofUser(username)).find((one) => one.id === id),
+  })
+  const removing = withAuth(sessionAuth({ proof: { maxAge: settings.fresh } }), own)
+  api.delete('/passkeys/:id', removal, removing, async (ctx) => {
+    const { id } = ctx.request.objects.passkey
+    if (await accounts.removePasskey(ctx.request.auth.username, id)) done(ctx)
+    else refuse(ctx, 409, 'lastWay')
   })
 
   const stepUp = operation({ summary: 'Options of a fresh proof', tags, ...passkeyOperations.begin })
@@ -94,7 +97,7 @@ export const passkeyRoutes = (api: Routes, shop: Shop, store: PasskeyStore): voi
       responses: { 204: { description: 'Proved' }, 400: refused('The answer is wrong, or late') },
     }),
     user,
-    settled(finish(passkey.stepUp, (_ctx, { proof }) => accounts.find(proof.subject))),
+    finish(passkey.stepUp, signedIn),
   )
   const related = operation({ summary: 'Related origins', tags, responses: { 200: json('For browsers', origins) } })
   api.get('/.well-known/webauthn', related, open, (ctx) => {

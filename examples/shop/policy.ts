@@ -9,8 +9,8 @@ import { memoryPasskeyStore } from 'koa-with-auth/sign-in/passkeys'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { openAccounts } from './accounts.js'
 import { shopApp } from './app.js'
-import { limitersOf } from './limits.js'
 import { settingsIn } from './settings.js'
+import { limitersOf } from './shop.js'
 
 const provider = { issuer: 'https://provider.example', id: 'shop', secret: 'a secret that no provider knows' }
 

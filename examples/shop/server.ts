@@ -3,16 +3,17 @@
  */
 import { createServer } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
+import Database from 'libsql'
 import { redisStore } from 'koa-with-auth/redis'
 import { sqlitePasskeyStore, sqliteStore } from 'koa-with-auth/sqlite'
-import { RateLimiterRedis } from 'rate-limiter-flexible'
+import { RateLimiterRedis, RateLimiterSQLite } from 'rate-limiter-flexible'
 import { createClient } from 'redis'
 import { openAccounts } from './accounts.js'
 import { shopApp } from './app.js'
-import { limitersOf, sqliteLimiters } from './limits.js'
 import { mailer } from './mail.js'
 import { startProvider } from './provider.js'
 import { settingsIn, type Settings } from './settings.js'
+import { limitersOf } from './shop.js'
 
 const fail = (message: string): never => {
   console.error(message)
@@ -51,10 +52,11 @@ const store =
   redisUrl === ''
     ? sqliteStore({ url: databaseUrl, engine: '@libsql/client' })
     : redisStore({ command: (args: string[]) => redis.sendCommand(args) })
-const limiters = limitersOf(
+const guesses = new Database(databaseUrl, { timeout: 1000 })
+const limiters = limitersOf((limit) =>
   redisUrl === ''
-    ? await sqliteLimiters(accounts.database)
-    : (limit) => new RateLimiterRedis({ ...limit, storeClient: redis, useRedisPackage: true }),
+    ? new RateLimiterSQLite({ ...limit, storeClient: guesses, storeType: 'better-sqlite3', tableName: 'guesses' })
+    : new RateLimiterRedis({ ...limit, storeClient: redis, useRedisPackage: true }),
 )
 const own = settings.provider === undefined ? await startProvider(origin, port === 0 ? 0 : port + 1) : undefined
 const provider = settings.provider ?? own ?? fail('set ISSUER')
@@ -86,6 +88,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
     server.closeAllConnections()
     server.close(() => {
       accounts.close()
+      guesses.close()
       passkeyStore.close()
       if (redis.isOpen) redis.destroy()
     })

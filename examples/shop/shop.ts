@@ -1,9 +1,11 @@
 // What every route needs: guards, accounts, second factors, and what counts guesses.
+import { bodyParser } from '@koa/bodyparser'
 import type Koa from 'koa'
-import { withAuth, type ApiApp, type Limiters } from 'koa-with-auth'
+import { withAuth, type ApiApp, type Limiter, type Limiters } from 'koa-with-auth'
 import type { Sessions, SessionStore } from 'koa-with-auth/sessions'
-import { codes, guessing, recoveryCodes, totp } from 'koa-with-auth/sign-in'
+import { codes, guessing, recoveryCodes, totp, type FinishHook } from 'koa-with-auth/sign-in'
 import type { Account, Accounts } from './accounts.js'
+import { done } from './answers.js'
 import type { Mailer } from './mail.js'
 import type { Settings } from './settings.js'
 
@@ -19,6 +21,16 @@ export interface Parts {
 /** The router of the shop. */
 export type Routes = ApiApp<undefined>
 
+const MINUTES = 60
+
+/** What counts wrong passwords and codes, and what asks for mails. Times are in seconds. */
+export const limitersOf = (
+  limiterOf: (limit: { readonly keyPrefix: string; readonly points: number; readonly duration: number }) => Limiter,
+): Limiters => ({
+  accountAndAddress: limiterOf({ keyPrefix: 'account-address', points: 10, duration: 15 * MINUTES }),
+  account: limiterOf({ keyPrefix: 'account', points: 3000, duration: 24 * 60 * MINUTES }),
+})
+
 /** Makes what the routes share. */
 export const shopOf = (app: Koa, parts: Parts, signing: Sessions<Account>) => {
   const { settings, accounts, limiters, store } = parts
@@ -27,7 +39,12 @@ export const shopOf = (app: Koa, parts: Parts, signing: Sessions<Account>) => {
   const authenticatorApp = totp({ issuer: 'Shop', keys, secretOf: accounts.secretOf, store })
   const recovery = recoveryCodes({ keys, use: accounts.useRecovery })
   // one kind for both, so a handle has five tries together
-  const code = codes({ ...times, factors: [authenticatorApp, recovery], limiter: limiters })
+  const code = codes({ ...times, factors: [authenticatorApp, recovery], limiter: limiters, path: '/sign-in/code' })
+  const signedIn: FinishHook<{ method: string; subject: string }> = async (ctx, { proof, returnTo }) => {
+    const account = await accounts.find(proof.subject)
+    if (account !== undefined) done(ctx, returnTo)
+    return account
+  }
   return {
     ...parts,
     ...signing,
@@ -36,6 +53,14 @@ export const shopOf = (app: Koa, parts: Parts, signing: Sessions<Account>) => {
     recovery,
     code,
     guess: guessing(limiters),
+    /** Signs in the user whom a proof names: the hook of `finish`. */
+    signedIn,
+    /** Reads the body, for handlers of the shop. The library reads what is its own. */
+    parser: bodyParser({
+      jsonLimit: '64kb',
+      formLimit: '64kb',
+      onError: (error, ctx) => ctx.throw('status' in error && error.status === 413 ? 413 : 400),
+    }),
     /** The guard of routes for everybody. */
     open: withAuth(null),
     /** The guard of routes for users who are signed in. */

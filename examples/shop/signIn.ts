@@ -6,51 +6,34 @@ import {
   linkPage,
   mailAddress,
   mailed,
+  passwordSignIn,
   resetLink,
   secondly,
   verifyLink,
-  type LinkAccount,
 } from 'koa-with-auth/sign-in'
 import type { Account } from './accounts.js'
-import { done, fieldsOf, refuse, settled } from './answers.js'
+import { done, fieldsOf, refuse } from './answers.js'
 import { keep, type Routes, type Shop } from './shop.js'
-
-/** The account of an address, as links by mail know it. */
-const linkAccounts =
-  ({ accounts }: Shop, stampOf: (account: Account) => Promise<string>) =>
-  async (address: string): Promise<LinkAccount | undefined> => {
-    const account = await accounts.byAddress(address)
-    return account && { id: account.username, stamp: await stampOf(account) }
-  }
 
 /** Adds the routes. */
 export const signInRoutes = (api: Routes, shop: Shop): void => {
-  const { accounts, code, guess, logIn, logOutEverywhere, open, user, send, limiters, times } = shop
+  const { accounts, code, logOutEverywhere, open, parser, signedIn, user, send, limiters, times } = shop
   const of = (summary: string) => operation({ summary, tags: ['Sign in'] })
 
-  api.post(
-    '/sign-in/password',
-    of('Sign in with a password'),
-    open,
-    settled(async (ctx) => {
-      const { username, password, returnTo } = fieldsOf(ctx)
-      if (typeof username !== 'string' || typeof password !== 'string') return refuse(ctx, 400, 'malformed')
-      // no account has a longer name
-      if (username.length > 320) return refuse(ctx, 403, 'wrong')
-      const known = await guess(ctx, username, () => accounts.withPassword(username, password))
-      const { account, isStill } = known
-      const proof = { method: 'password' }
-      const half = account.hasFactor ? await secondly(ctx, code, { user: account, proof }) : undefined
-      if (half === undefined) await logIn(ctx, account, { proof, keep })
-      // a reset meanwhile has ended the sessions before this one. What throws undoes the sign-in
-      if (!(await isStill())) ctx.throw(403)
-      if (half === undefined) done(ctx, returnTo ?? ctx.query['returnTo'])
-      else ctx.body = { next: 'code', ...half }
-    }),
-  )
-  const second = finish(code, (_ctx, { proof }) => accounts.find(proof.subject), { keep })
+  const signIn = passwordSignIn<Account>({
+    accountOf: async (username) => {
+      const account = await accounts.find(username)
+      return account && { user: account, hash: account.password }
+    },
+    factors: code,
+    limiter: limiters,
+    save: accounts.renew,
+    keep,
+  })
+  api.post('/sign-in/password', of('Sign in with a password'), open, signIn)
+  const second = finish(code, signedIn, { keep })
   for (const path of ['/sign-in/code', '/sign-in/recovery']) {
-    api.post(path, of('The second factor'), open, settled(second))
+    api.post(path, of('The second factor'), open, second)
   }
 
   const mail = mailed({
@@ -63,97 +46,68 @@ export const signInRoutes = (api: Routes, shop: Shop): void => {
       await send({ to: address, subject: 'Sign in to the shop', text, link, code: typed })
     },
   })
-  const byMail = settled(
-    finish(
-      mail,
-      async (ctx, { proof, returnTo }) => {
-        const account = await accounts.byAddress(proof.subject)
-        if (account?.hasFactor !== true) return account
-        ctx.body = { next: 'code', ...(await secondly(ctx, code, { user: account, proof, returnTo })) }
-        return undefined
-      },
-      { keep },
-    ),
+  const byMail = finish(
+    mail,
+    async (ctx, { proof, returnTo }) => {
+      const account = await accounts.byAddress(proof.subject)
+      if (account?.hasFactor === true) await secondly(ctx, code, { user: account, proof, returnTo })
+      else if (account !== undefined) done(ctx, returnTo)
+      return account?.hasFactor === true ? undefined : account
+    },
+    { keep },
   )
-  const beginMail = settled(begin(mail))
-  api.post('/sign-in/mail', of('Ask for a mail with a link and a code'), open, (ctx, next) =>
-    mailAddress(fieldsOf(ctx)['address']) === undefined ? refuse(ctx, 400, 'address') : beginMail(ctx, next),
-  )
+  api.post('/sign-in/mail', of('Ask for a mail with a link and a code'), open, begin(mail))
   api.post('/sign-in/mail/code', of('Sign in with the code of the mail'), open, byMail)
-  const signInPage = linkPage({
-    title: 'Sign in to the shop',
-    text: 'This signs you in if this is the browser where you asked for the mail.',
-    button: 'Sign in',
-  })
-  api.get('/sign-in/mail/link', of('The page of the link'), open, signInPage)
+  api.get('/sign-in/mail/link', of('The page of the link'), open, linkPage(mail))
   api.post('/sign-in/mail/link', of('Sign in with the link'), open, byMail)
 
+  const accountOf = async (address: string) => {
+    const account = await accounts.byAddress(address)
+    return account && { id: account.username, stamp: accounts.stampOf(account) }
+  }
   const reset = resetLink({
     ...times,
     path: '/reset/link',
     limiter: limiters,
-    accountOf: linkAccounts(shop, accounts.stampOf),
+    isGood: () => true,
+    accountOf,
     send: ({ address, link }) =>
       send({ to: address, subject: 'A new password', text: `Set a new password: ${link}`, link }),
   })
   const beginReset = begin(reset)
-  api.post('/reset', of('Ask for a mail that sets a new password'), open, async (ctx, next) => {
+  api.post('/reset', of('Ask for a mail that sets a new password'), open, parser, (ctx, next) => {
     const { address } = fieldsOf(ctx)
     // the same answer for what is no address
     if (typeof address === 'string' && mailAddress(address) === undefined) return done(ctx, '/sign-in?done=reset')
-    await beginReset(ctx, next)
-    if (ctx.status === 204) done(ctx, '/sign-in?done=reset')
+    return beginReset(ctx, next)
   })
-  const resetPage = linkPage({
-    title: 'A new password',
-    text: 'It signs you out everywhere. Then sign in with it.',
-    button: 'Save',
-    password: 'New password',
-  })
-  api.get('/reset/link', of('The page of the link'), open, resetPage)
+  api.get('/reset/link', of('The page of the link'), open, linkPage(reset))
   const setPassword = finish(reset, async (ctx, { proof, body: { password } }) => {
     // another link was pressed at the same time
-    if (typeof password !== 'string' || !(await accounts.setPassword(proof.stamp, password))) {
-      return refuse(ctx, 400, 'unknown')
-    }
+    if (!(await accounts.setPassword(proof.stamp, String(password)))) return refuse(ctx, 400, 'unknown')
     await logOutEverywhere(proof.subject)
     done(ctx, '/sign-in?done=password')
     return true
   })
-  api.post('/reset/link', of('Set a new password'), open, async (ctx, next) => {
-    const { password } = fieldsOf(ctx)
-    // before the link is used up
-    if (typeof password !== 'string' || password === '') return refuse(ctx, 400, 'malformed')
-    await setPassword(ctx, next)
-  })
+  api.post('/reset/link', of('Set a new password'), open, setPassword)
 
   const verify = verifyLink({
     ...times,
     path: '/verify/link',
     limiter: limiters,
-    accountOf: linkAccounts(shop, async ({ username, address, verified }) =>
-      JSON.stringify([username, address, verified]),
-    ),
+    accountOf,
     send: ({ address, link }) =>
       send({ to: address, subject: 'Your address', text: `Verify your address: ${link}`, link }),
   })
   const beginVerify = begin(verify, { ask: ({ request }) => addressIn(request) })
-  api.post('/verify', of('Ask for a mail that verifies the address'), user, async (ctx, next) => {
-    if (ctx.request.auth.address === undefined) return refuse(ctx, 409, 'noAddress')
-    await beginVerify(ctx, next)
-    if (ctx.status === 204) done(ctx, '/?done=verify')
-  })
-  const verifyPage = linkPage({
-    title: 'Your address',
-    text: 'It is yours if this mail came to you.',
-    button: 'Verify it',
-  })
-  api.get('/verify/link', of('The page of the link'), open, verifyPage)
+  api.post('/verify', of('Ask for a mail that verifies the address'), user, (ctx, next) =>
+    ctx.request.auth.address === undefined ? refuse(ctx, 409, 'noAddress') : beginVerify(ctx, next),
+  )
+  api.get('/verify/link', of('The page of the link'), open, linkPage(verify))
   const verifyAddress = finish(verify, async (ctx, { proof }) => {
-    const account = await accounts.find(proof.subject)
-    if (account?.address === undefined) return false
-    done(ctx, '/?done=verified')
-    return accounts.verify(account.address)
+    const isVerified = await accounts.verify(proof.stamp)
+    if (isVerified) done(ctx, '/?done=verified')
+    return isVerified
   })
   api.post('/verify/link', of('Verify the address'), open, verifyAddress)
 }

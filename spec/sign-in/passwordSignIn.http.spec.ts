@@ -237,7 +237,6 @@ describe('a password', () => {
 })
 
 describe('what cannot be read', () => {
-  const long = 'x'.repeat(8192)
   it.each<[string, string, string]>([
     ['garbage', 'application/json', '{"username":'],
     ['an array', 'application/json', '["anna","anna-secret"]'],
@@ -248,7 +247,6 @@ describe('what cannot be read', () => {
       '--b\r\nContent-Disposition: form-data; name="username"\r\n\r\nanna\r\n--b--',
     ],
     ['plain text', 'text/plain', 'username=anna&password=anna-secret'],
-    ['a long name', 'application/x-www-form-urlencoded', `username=${long}&password=anna-secret`],
     ['a name twice', 'application/x-www-form-urlencoded', 'username=anna&username=anna&password=anna-secret'],
     [
       'a password twice',
@@ -256,7 +254,6 @@ describe('what cannot be read', () => {
       'username=anna&password=anna-secret&password=anna-secret',
     ],
     ['no password', 'application/x-www-form-urlencoded', 'username=anna'],
-    ['NUL', 'application/x-www-form-urlencoded', 'username=anna%00&password=anna-secret'],
     ['other types', 'application/json', '{"username":{"a":1},"password":["anna-secret"]}'],
     ['nothing', 'application/json', ''],
   ])('is a 4xx, and a page with the form for a browser: %s', async (_name, type, body) => {
@@ -276,6 +273,20 @@ describe('what cannot be read', () => {
     }
     expect([asked, errors]).toEqual([[], []])
   })
+
+  it.each(['x'.repeat(8192), 'anna\0', '\ud800', 'anna\n'])(
+    'a name that no user can have is like an unknown one: %j',
+    async (username) => {
+      const { site, asked } = await start()
+      const visitor = site.visitor()
+      for (let at = 0; at < 10; at++) {
+        expect((await send(visitor, { username, password: 'anna-secret' })).status).toBe(403)
+      }
+      expect((await send(visitor, { username, password: 'anna-secret' })).status).toBe(429)
+      await expectAnonymous(visitor)
+      expect(asked).toEqual([])
+    },
+  )
 
   it('is a 403 if another site sent it, and nothing is asked or counted', async () => {
     const { site, asked } = await start()

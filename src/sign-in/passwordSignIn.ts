@@ -107,13 +107,11 @@ const checks: Checks<PasswordSignInOptions<never>> = {
 }
 
 const MAX_NAME = 1024
-const MAX_PASSWORD = 4096
 
 // Databases refuse some strings that no user has as a name
-const isName = (u: unknown): u is string =>
-  typeof u === 'string' && u !== '' && u.length <= MAX_NAME && u.isWellFormed() && !/\p{Cc}/u.test(u)
+const canBeName = (name: string): boolean => name.length <= MAX_NAME && name.isWellFormed() && !/\p{Cc}/u.test(name)
 
-const isPassword = (u: unknown): u is string => typeof u === 'string' && u !== '' && u.length <= MAX_PASSWORD
+const isFilled = (u: unknown): u is string => typeof u === 'string' && u !== ''
 
 // What a checkbox sends, and what JSON can say
 const isChosen = (u: unknown): boolean =>
@@ -178,6 +176,7 @@ export const passwordSignIn = <U extends object>(options: PasswordSignInOptions<
   })
 
   const accountFor = async (name: string): Promise<E.Either<AuthError, PasswordAccount<U> | undefined>> => {
+    if (!canBeName(name)) return E.right(undefined)
     const answer = await fromAnswer(accountOf(name))
     if (E.isLeft(answer)) return answer.left._tag === 'invalid' ? E.right(undefined) : answer
     // Safe: what is no account is refused
@@ -285,9 +284,9 @@ export const passwordSignIn = <U extends object>(options: PasswordSignInOptions<
     if (incoming === undefined) return
     const { body, address } = incoming
     const [name, password] = [body[named.username], body[named.password]]
-    if (!isName(name)) return refuse(AuthErrors.unfinished('malformed'), body)
+    if (!isFilled(name)) return refuse(AuthErrors.unfinished('malformed'), body)
     if (factors !== undefined && typeof body['handle'] === 'string') return second(ctx, application, incoming, name)
-    if (!isPassword(password)) return refuse(AuthErrors.unfinished('malformed'), body)
+    if (!isFilled(password)) return refuse(AuthErrors.unfinished('malformed'), body)
     try {
       const known = await count(name, address, () => caught(() => check(application, name, password)))
       if (E.isLeft(known)) return await refuse(known.left, body)

@@ -53,7 +53,9 @@ describe('what is no request of a client', () => {
         [JSON.stringify({ username: large }), json],
         [`username=${large}`, form],
       ] as const) {
-        expect([path, (await site.client().send('POST', path, body, headers)).status]).toEqual([path, 413])
+        const { status } = await site.client().send('POST', path, body, headers)
+        // an answer that cannot be read is as wrong as any other
+        expect([path, status]).toEqual([path, ['/sign-in/code', '/reset/link'].includes(path) ? 400 : 413])
       }
     }
     const bomb = await fetch(`${site.origin}/sign-in/password`, {
@@ -61,7 +63,7 @@ describe('what is no request of a client', () => {
       headers: { ...json, 'content-encoding': 'gzip' },
       body: gzipSync(JSON.stringify({ username: large })),
     })
-    expect([bomb.status, site.exceptions]).toEqual([413, []])
+    expect([bomb.status, site.exceptions]).toEqual([400, []])
   })
 
   it('a name of a prototype or with strange characters is a wrong name', async () => {

@@ -7,12 +7,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { memoryStore, type SessionStore } from 'koa-with-auth/sessions'
 import { sqlitePasskeyStore } from 'koa-with-auth/sqlite'
+import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { onTestFinished } from 'vitest'
 import { openAccounts, type Accounts } from '../../../examples/shop/accounts.js'
 import { shopApp } from '../../../examples/shop/app.js'
-import { limitersOf, sqliteLimiters } from '../../../examples/shop/limits.js'
 import type { Mail } from '../../../examples/shop/mail.js'
 import { settingsIn } from '../../../examples/shop/settings.js'
+import { limitersOf } from '../../../examples/shop/shop.js'
 import { jsonClient, type JsonClient } from '../servers/jsonClient.js'
 import { openIdProvider, SECRET, type OpenIdProvider } from '../servers/openIdProvider.js'
 
@@ -58,7 +59,7 @@ export const shopSite = async (options: ShopSiteOptions = {}): Promise<ShopSite>
     settings: settingsIn({ ORIGIN: origin, KEYS: 'a key of the shop that is long enough', ...options.env }),
     accounts,
     store: options.store ?? memoryStore(),
-    limiters: limitersOf(await sqliteLimiters(accounts.database)),
+    limiters: limitersOf((limit) => new RateLimiterMemory(limit)),
     send: async (mail) => void mails.push(mail),
     passkeyStore,
     provider: { issuer, id: 'shop', secret: SECRET },
