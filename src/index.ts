@@ -81,6 +81,7 @@ export {
 } from './kinds/clientCertificate.js'
 export { httpBasicAuth, type HttpBasicAuthOptions } from './kinds/http.js'
 export { httpBearer, type HttpBearerOptions } from './kinds/http.js'
+export { signedLinks, type SignedLink, type SignedLinks, type SignedLinksOptions } from './kinds/signedLinks.js'
 export {
   sessionAuth,
   sessionAuthIsStaff,

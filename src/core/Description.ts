@@ -79,7 +79,7 @@ export type Description = Leaf | AnyOf | AllOf | Optional | Scoped
  * Notes for the audit. They are not enumerable: two authenticators that demand the same have equal descriptions, so `flatMap` of
  * identity is identity. A copy of a node is made with `wrappedBy`, which keeps them.
  */
-interface LeafNotes {
+export interface LeafNotes {
   /** What else decides about it, in words, the innermost first: `throttled 5/900 s`, `recoverUnavailable fromCache`. */
   readonly wrappers?: ReadonlyArray<string>
   /**

@@ -154,6 +154,9 @@ export const constantTimeEqual = (a: string, b: string): boolean => {
   return a.length === b.length && isEqual
 }
 
+/** Whether a path has what URL resolves and a router does not: one path would stand for another. */
+export const hasDots = (path: string): boolean => /\\|(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i.test(path)
+
 /*
  * Each mark is a `Symbol.for`, so that two copies of the package in one process (at two paths, of two versions)
  * recognize each other's, and so that a debugger shows it. A mark that a single file reads is defined there.

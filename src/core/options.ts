@@ -168,6 +168,16 @@ export const oneOf =
     throw new TypeError(`${where} must be ${values.map((one) => `'${one}'`).join(' or ')}`)
   }
 
+const MIN_SECRET_BYTES = 32
+
+export const secrets: Check = (where, value) => {
+  const keys: ReadonlyArray<unknown> = Array.isArray(value) ? value : []
+  const isKey = (key: unknown) =>
+    (typeof key === 'string' || key instanceof Uint8Array) && Buffer.byteLength(key) >= MIN_SECRET_BYTES
+  if (keys.length > 0 && keys.every(isKey)) return
+  throw new TypeError(`${where} must be an array of secrets, each of ${MIN_SECRET_BYTES} bytes or more`)
+}
+
 export const flag: Check = (where, value) => {
   if (typeof value !== 'boolean') throw new TypeError(`${where} must be true or false`)
 }

@@ -21,9 +21,18 @@ import { make } from '../core/Challenge.js'
 import { fromHeader } from '../core/RequestFields.js'
 import type { Evaluation } from '../core/Result.js'
 import { spentFor, type Spent } from '../core/Spent.js'
-import { deepFreeze } from '../core/data.js'
+import { deepFreeze, hasDots } from '../core/data.js'
 import { optionWords } from '../core/functionName.js'
-import { checkOptions, maybe, milliseconds, unchecked, withMethods, type Check, type Checks } from '../core/options.js'
+import {
+  checkOptions,
+  maybe,
+  milliseconds,
+  secrets,
+  unchecked,
+  withMethods,
+  type Check,
+  type Checks,
+} from '../core/options.js'
 import { algorithmsFor, type AsymmetricAlgorithm } from './Provider.js'
 import { objectOf, readCompact, refusalByTime, type ParsedToken } from './claims.js'
 import { checkUrl } from './fetching.js'
@@ -200,9 +209,6 @@ const normalized = (path: string): string =>
 
 const uriOfUrl = ({ origin, pathname }: URL): string => origin + normalized(pathname)
 
-// URL resolves them, and a router does not: a proof for one path would be good for another
-const withDots = /\\|(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i
-
 const absoluteForm = /^https?:\/\/[^/?#]*/i
 
 /** The URI that a proof must name (RFC 9449 §4.3): the origin, and the path as it was sent; `undefined` if no client sends such a path. */
@@ -211,7 +217,7 @@ const uriUnder =
   ({ originalUrl }: Request): string | undefined => {
     const [path = ''] = originalUrl.replace(absoluteForm, '').split(/[?#]/, 1)
     const uri = origin + (path === '' ? '/' : path)
-    const isPath = uri.startsWith(`${origin}/`) && !withDots.test(path) && URL.canParse(uri)
+    const isPath = uri.startsWith(`${origin}/`) && !hasDots(path) && URL.canParse(uri)
     return isPath ? uriOfUrl(new URL(uri)) : undefined
   }
 
@@ -223,16 +229,7 @@ const isSameUri = (htu: unknown, uri: string | undefined): boolean => {
 
 // --- nonces
 
-const MIN_KEY_BYTES = 32
 const LIFETIME = 300_000
-
-const nonceKeys: Check = (where, value) => {
-  const keys: ReadonlyArray<unknown> = Array.isArray(value) ? value : []
-  const isKey = (key: unknown) =>
-    (typeof key === 'string' || key instanceof Uint8Array) && Buffer.byteLength(key) >= MIN_KEY_BYTES
-  if (keys.length > 0 && keys.every(isKey)) return
-  throw new TypeError(`${where} must be an array of secrets, each of ${MIN_KEY_BYTES} bytes or more`)
-}
 
 /** The nonces of this time, and whether one of them was sent. */
 interface Nonces {
@@ -242,7 +239,7 @@ interface Nonces {
 
 const noncesOf = (given: DpopNonceOptions): Nonces => {
   const where = 'httpJwt({ bound: { dpop: { nonce: { ... } } } })'
-  const { keys, lifetime = LIFETIME } = checkOptions(where, given, { keys: nonceKeys, lifetime: maybe(milliseconds) })
+  const { keys, lifetime = LIFETIME } = checkOptions(where, given, { keys: secrets, lifetime: maybe(milliseconds) })
   const copies = keys.map((key) => Buffer.from(key))
   const nonceOf = (key: Buffer, slice: number): string =>
     createHmac('sha256', key).update(`koa-with-auth/dpop-nonce ${slice}`).digest('base64url')

@@ -5,18 +5,16 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Request } from 'koa'
 import { noting } from '../core/accepted.js'
 import { because, forged, invalid, type AuthError } from '../core/AuthError.js'
-import { authenticator, decideOf, make, readerOf, type Authenticator } from '../core/Authenticator.js'
+import { authenticator, decideOf, saying, type Authenticator } from '../core/Authenticator.js'
 import { bareToken, tokenOf as tokenAfter } from '../core/Credentials.js'
 import {
   documentation,
   documented,
   withChallenges,
-  leaves,
   type ApiKeyScheme,
   type HttpScheme,
   type Leaf,
   type OpenIdConnectScheme,
-  noted,
 } from '../core/Description.js'
 import { fromAuthorization, type Reader, type Sent } from '../core/RequestFields.js'
 import { isThenable, toPromise, type Evaluation, type Decoded } from '../core/Result.js'
@@ -255,33 +253,24 @@ export const tokenKind = <C, R>(
     },
   })
   const isAllowed = resource?.isAllowedOrigin
-  const [leaf = bearer.description] = leaves(bearer.description)
-  const description = noted(
-    {
-      ...leaf,
-      ...(discovery !== undefined && from === undefined && { discovery }),
-      ...(isAllowed !== undefined && { exposesChallenges: isAllowed }),
-      ...(reads !== undefined && { reads }),
-      ...(responseFields !== undefined && { responseFields }),
-    },
-    {
-      wrappers: [
-        ...notes,
-        ...(revoked === undefined ? [] : [`unless revoked by ${functionName(revoked)}`]),
-        ...noteOf('claims', schema && schemaName(schema as Schema<never>)),
-        ...noteOf('origins', resource?.origins),
-      ],
-    },
-  )
-  const fromElsewhere = E.left(withChallenges(description, forged))
+  const properties = {
+    ...(discovery !== undefined && from === undefined && { discovery }),
+    ...(isAllowed !== undefined && { exposesChallenges: isAllowed }),
+    ...(reads !== undefined && { reads }),
+    ...(responseFields !== undefined && { responseFields }),
+  }
+  const wrappers = [
+    ...notes,
+    ...(revoked === undefined ? [] : [`unless revoked by ${functionName(revoked)}`]),
+    ...noteOf('claims', schema && schemaName(schema as Schema<never>)),
+    ...noteOf('origins', resource?.origins),
+  ]
   // Safe: a token that lets in is noted there before
   const decide = noting(decideOf(bearer), ({ ctx }) => exchangeOf(ctx).verified as AcceptedToken)
-  const reading = readerOf(bearer)
-  const made = make(
-    description,
-    (attempt) => (isAllowed?.(attempt.request) === false ? fromElsewhere : decide(attempt)),
-    reading && { ...reading, notRemembered },
+  const made = saying(bearer, properties, { wrappers }, { notRemembered }, (attempt) =>
+    isAllowed?.(attempt.request) === false ? fromElsewhere : decide(attempt),
   )
+  const fromElsewhere: E.Either<AuthError, never> = E.left(withChallenges(made.description, forged))
   if (authenticate !== undefined) return made
   // Safe: without a hook, the principal is what was decoded
   return sayingScopes(made, raw === undefined ? scopesOfClaims : (claims) => scopesOfClaims(raw.get(claims as object)))

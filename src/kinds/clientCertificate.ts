@@ -21,9 +21,9 @@ import * as t from 'io-ts'
 import type { Request } from 'koa'
 import { noting } from '../core/accepted.js'
 import { because, expired, invalid, type AuthError } from '../core/AuthError.js'
-import { authenticator, decideOf, make, readerOf, type Authenticator } from '../core/Authenticator.js'
+import { authenticator, decideOf, saying, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
-import { documentation, documented, leaves, noted, type MutualTlsScheme } from '../core/Description.js'
+import { documentation, documented, type MutualTlsScheme } from '../core/Description.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
 import { End, type EndSource } from '../core/ends.js'
 import { fromNow, memory } from '../core/memory.js'
@@ -133,9 +133,6 @@ export const clientCertificate = <R = CertificateOwner>(
       return refusal === undefined ? ask(request, certificate) : E.left(refusal)
     },
   })
-  const [leaf = kind.description] = leaves(kind.description)
-  const described = noted({ ...leaf }, { wrappers: [accepting.words, words] })
-  const reading = readerOf(kind)
   const endsAt = (sent: unknown) => Date.parse(decode(sent)?.validTo ?? '')
   const expiring: EndSource = {
     endFor: (request) => {
@@ -144,10 +141,12 @@ export const clientCertificate = <R = CertificateOwner>(
     },
   }
   // Safe: it lets in what the hook returns; without a hook, `R` is the owner
-  return make(
-    described,
+  return saying(
+    kind,
+    {},
+    { wrappers: [accepting.words, words] },
+    { endsAt },
     noting(decideOf(kind), () => expiring),
-    reading && { ...reading, endsAt },
   ) as Authenticator<PrincipalFromAnswer<R>>
 }
 

@@ -20,16 +20,9 @@ import type { Context, Request } from 'koa'
 import { noting } from '../core/accepted.js'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
-import { authenticator, decideOf, make, readerOf, type Authenticator } from '../core/Authenticator.js'
+import { authenticator, decideOf, saying, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
-import {
-  constantFailure,
-  documentation,
-  documented,
-  noted,
-  withChallenges,
-  type ApiKeyScheme,
-} from '../core/Description.js'
+import { constantFailure, documentation, documented, withChallenges, type ApiKeyScheme } from '../core/Description.js'
 import { failureOf, type PrincipalFromAnswer } from '../core/Result.js'
 import { authorize } from '../core/authorize.js'
 import { ageInWords, isProven, neededBy, type ProofDemand } from '../core/Proof.js'
@@ -169,13 +162,14 @@ const sessionKind = (
   })
   const { loadUser = applications } = users
   const needed = proof === undefined ? {} : { proof: neededBy(proof) }
-  const description = noted({ ...kind.description, ...needed }, { by: loadUser })
-  const reading = readerOf(kind)
-  const session = make(
-    description,
+  const session = saying(
+    kind,
+    needed,
+    { by: loadUser },
+    proof?.maxAge === undefined ? {} : { notRemembered },
     noting(decideOf(kind), () => ofSession),
-    proof?.maxAge === undefined ? reading : reading && { ...reading, notRemembered },
   )
+  const { description } = session
   const gone = constantFailure(description, AuthErrors.because(AuthErrors.invalid, 'user'))
   const invalid = constantFailure(description, AuthErrors.because(AuthErrors.invalid, 'right'))
   const unproven =

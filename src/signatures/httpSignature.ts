@@ -2,9 +2,9 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { KeyObject } from 'node:crypto'
 import type { Request } from 'koa'
-import { authenticator, decideOf, make, readerOf, type Authenticator } from '../core/Authenticator.js'
+import { authenticator, saying, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
-import { documentation, documented, leaves, noted, type Description } from '../core/Description.js'
+import { documentation, documented } from '../core/Description.js'
 import type { Spent } from '../core/Spent.js'
 import { nameAndDigest } from '../core/functionName.js'
 import {
@@ -244,24 +244,17 @@ export const signatureKind = <K, P>(
       return E.isLeft(verified) ? verified : principalOf(verified.right)
     },
   })
-  const [leaf = kind.description] = leaves(kind.description)
   const fields = ['signature-input', ...reads]
-  const description: Description = noted(
-    { ...leaf, reads: [...new Set(fields)], headers: fields.filter((name) => name !== 'content-digest') },
-    {
-      wrappers: [
-        `signed for ${rules.origin.origin}`,
-        ...words,
-        `maxAge ${rules.maxAge} ms`,
-        `maxLength ${rules.maxLength}`,
-        ...(rules.spent === undefined ? [] : ['nonce spent']),
-      ],
-      functions,
-    },
-  )
-  const reading = readerOf(kind)
+  const properties = { reads: [...new Set(fields)], headers: fields.filter((name) => name !== 'content-digest') }
+  const wrappers = [
+    `signed for ${rules.origin.origin}`,
+    ...words,
+    `maxAge ${rules.maxAge} ms`,
+    `maxLength ${rules.maxLength}`,
+    ...(rules.spent === undefined ? [] : ['nonce spent']),
+  ]
   // Safe: it lets in what `principalOf` makes
-  return make(description, decideOf(kind), reading && { ...reading, notRemembered }) as Authenticator<P>
+  return saying(kind, properties, { wrappers, functions }, { notRemembered }) as Authenticator<P>
 }
 
 const notRemembered = 'a signature is about one request, so it must be verified for each'

@@ -15,9 +15,9 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from 'koa'
 import { because, invalid, malformed, type AuthError } from '../core/AuthError.js'
-import { authenticator, decideOf, make, readerOf, type Authenticator } from '../core/Authenticator.js'
+import { authenticator, saying, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
-import { documentation, documented, leaves, noted } from '../core/Description.js'
+import { documentation, documented } from '../core/Description.js'
 import { fromHeader } from '../core/RequestFields.js'
 import type { ReleasableSpent } from '../core/Spent.js'
 import { deepFreeze } from '../core/data.js'
@@ -176,25 +176,21 @@ export const webhook = (options: WebhookOptions): Authenticator<Webhook> => {
     extract: fromHeader(scheme.header),
     authenticate: judge,
   })
-  const [leaf = kind.description] = leaves(kind.description)
-  const description = noted(
-    { ...leaf, reads: scheme.reads, headers: scheme.reads, sender: scheme.sender },
-    {
-      wrappers: [
-        `webhook ${scheme.name}`,
-        typeof secrets === 'function'
-          ? `secrets by ${nameAndDigest(secrets)}`
-          : `${secretsIn('', secrets).length} secrets`,
-        ...(scheme.isTimed === false ? [] : [`tolerance ${tolerance} ms`]),
-        `maxLength ${maxLength}`,
-        ...(spent === undefined ? [] : ['counted once']),
-      ],
-      ...(typeof secrets === 'function' && { functions: [[nameAndDigest(secrets), secrets]] }),
-    },
-  )
-  const reading = readerOf(kind)
+  const notes = {
+    wrappers: [
+      `webhook ${scheme.name}`,
+      typeof secrets === 'function'
+        ? `secrets by ${nameAndDigest(secrets)}`
+        : `${secretsIn('', secrets).length} secrets`,
+      ...(scheme.isTimed === false ? [] : [`tolerance ${tolerance} ms`]),
+      `maxLength ${maxLength}`,
+      ...(spent === undefined ? [] : ['counted once']),
+    ],
+    ...(typeof secrets === 'function' && { functions: [[nameAndDigest(secrets), secrets] as const] }),
+  }
+  const properties = { reads: scheme.reads, headers: scheme.reads, sender: scheme.sender }
   // Safe: it lets in what `principalOf` makes
-  return make(description, decideOf(kind), reading && { ...reading, notRemembered }) as Authenticator<Webhook>
+  return saying(kind, properties, notes, { notRemembered }) as Authenticator<Webhook>
 }
 
 declareFactory(caller, webhook)

@@ -1,0 +1,166 @@
+/**
+ * Links that carry their own permission, and expire: downloads, invitations, unsubscribing by one click. What is signed is the method,
+ * the path, the whole query, the subject and the end. So a link is good for one address, as it was written.
+ *
+ * | the link                                                          | failure     | why         | status |
+ * |-------------------------------------------------------------------|-------------|-------------|--------|
+ * | has no signature                                                  | `absent`    |             | 401    |
+ * | has one twice, or one that cannot be read                         | `malformed` | `twice`, `syntax` | 401 |
+ * | is for another method, path, query or subject; of another secret  | `invalid`   | `signature` | 401    |
+ * | was good, and is over                                             | `expired`   | `expired`   | 401    |
+ */
+import { createHmac } from 'node:crypto'
+import * as E from 'fp-ts/lib/Either.js'
+import type { Request } from 'koa'
+import { because, expired, invalid, malformed, type AuthError } from '../core/AuthError.js'
+import { authenticator, saying, type Authenticator } from '../core/Authenticator.js'
+import * as Challenge from '../core/Challenge.js'
+import { documentation, documented } from '../core/Description.js'
+import { ageInWords } from '../core/Proof.js'
+import { fromQuery, type Sent } from '../core/RequestFields.js'
+import { constantTimeEqual, hasDots } from '../core/data.js'
+import {
+  checkOptions,
+  credential,
+  declareFactory,
+  maybe,
+  milliseconds,
+  nameLike,
+  secrets,
+  token,
+  type Checks,
+} from '../core/options.js'
+
+/** Whom a link was made for, and until when it is good. */
+export interface SignedLink {
+  readonly subject: string
+  readonly expiresAt: Date
+}
+
+/** The options of `signedLinks`. */
+export interface SignedLinksOptions {
+  /** A secret of 32 random bytes or more, or several while one replaces another: the first one signs, each is accepted. */
+  readonly secret: string | Uint8Array | ReadonlyArray<string | Uint8Array>
+  /** How long a link is good, in milliseconds. */
+  readonly maxAge: number
+  /** The name of the query parameter. Default `signed`. */
+  readonly paramName?: string | undefined
+  /** The protection space; default: the application's. */
+  readonly realm?: string | undefined
+  /** The longest signature with its subject, in characters. Default 8192. */
+  readonly maxLength?: number | undefined
+  /** What OpenAPI calls it; without it a name is derived. */
+  readonly schemeName?: string | undefined
+  /** The description in OpenAPI, such as how to get a link; CommonMark. */
+  readonly description?: string | undefined
+}
+
+/** An authenticator of links that also makes them. */
+export interface SignedLinks extends Authenticator<SignedLink> {
+  /**
+   * Makes a link: the path as clients send it, prefixes of routers included, and its query with the signature at the end. Write the
+   * origin before it. `method` is the one that the link is for; default GET, which is HEAD, too. Throws a TypeError for a path that
+   * a client would change, such as one with `..` or a blank: encode what you put into it.
+   */
+  readonly url: (path: string, about: { readonly subject: string; readonly method?: string | undefined }) => string
+}
+
+const caller = 'signedLinks'
+
+const checks: Checks<SignedLinksOptions> = {
+  secret: (where, value) => secrets(where, [value].flat()),
+  maxAge: milliseconds,
+  paramName: maybe(nameLike(/^[\w-]+$/)),
+  ...credential,
+  ...documentation,
+}
+
+/**
+ * Makes links that are signed and expire, and lets in who has one. The principal is the subject of the link. A link is no proof that
+ * its holder is the subject: mails are forwarded. Addresses of links are written into logs, so a link should be short-lived, or do little.
+ * A link that was changed in any way is a 401, also by another order of its query. Throws a TypeError for options that cannot work.
+ *
+ * @example
+ * import Router from '@koa/router'
+ * import { signedLinks, withAuth } from 'koa-with-auth'
+ *
+ * const links = signedLinks({ secret: 'a secret of at least 32 random bytes', maxAge: 600_000 })
+ * const router = new Router()
+ * router.get('/files/:id', withAuth(links), (ctx) => {
+ *   ctx.body = `for ${ctx.request.auth.subject}`
+ * })
+ * const url = links.url('/files/7', { subject: 'anna' })
+ * assert.match(url, /^\/files\/7\?signed=[\w.-]+$/)
+ */
+export const signedLinks = (options: SignedLinksOptions): SignedLinks => {
+  const given = checkOptions(caller, options, checks)
+  const { maxAge, paramName = 'signed', realm, maxLength } = given
+  const keys = [given.secret].flat().map((one) => Buffer.from(one))
+  const challenge = { ...(realm !== undefined && { realm }), in: 'query', name: paramName }
+  const kind = authenticator<Sent, unknown, string>({
+    ...documented({ type: 'apiKey', in: 'query', name: paramName }, given),
+    challenge: Challenge.make('ApiKey', challenge),
+    ambient: false,
+    extract: fromQuery(paramName),
+    maxLength,
+    authenticate: (request, value) => judged(keys, request, paramName, value),
+  })
+  // Safe: it lets in what `judged` returns
+  const made = saying(
+    kind,
+    {},
+    { wrappers: [`links for ${ageInWords(maxAge)}`] },
+    { notRemembered },
+  ) as Authenticator<SignedLink>
+  const url: SignedLinks['url'] = (path, { subject, method = 'GET' }) => {
+    const where = `${caller}(...).url(path, { subject, method })`
+    if (typeof subject !== 'string' || subject === '') throw new TypeError(`${where}: subject must name whom it is for`)
+    if (typeof method !== 'string' || !token.test(method)) throw new TypeError(`${where}: method must be one, as GET`)
+    const target = targetOf(where, path, paramName)
+    const head = `${Date.now() + Math.ceil(maxAge)}.${Buffer.from(subject).toString('base64url')}`
+    const [newest = Buffer.alloc(0)] = keys
+    return `${target}${paramName}=${head}.${signature(newest, method.toUpperCase(), target, head)}`
+  }
+  return Object.assign(made, { url })
+}
+
+declareFactory(caller, signedLinks)
+
+const notRemembered = 'a signature is about one address, so it must be verified for each request'
+
+// A JSON array, so that different parts never make the same string
+const signature = (key: Buffer, method: string, target: string, head: string): string =>
+  createHmac('sha256', key)
+    .update(JSON.stringify(['koa-with-auth/signed-link', method, target, head]))
+    .digest('base64url')
+
+// The path and the query as a client sends them, up to where the signature begins
+const targetOf = (where: string, path: string, paramName: string): string => {
+  const isPath = typeof path === 'string' && /^\/(?!\/)[^\s\\#]*$/.test(path) && !hasDots(path)
+  if (!isPath) throw new TypeError(`${where}: path must be one of this site as clients send it, such as "/files/7"`)
+  const { pathname, search, searchParams } = new URL(path, 'http://localhost')
+  if (searchParams.has(paramName)) throw new TypeError(`${where}: path must have no parameter ${paramName}`)
+  return `${pathname}${search}${search === '' ? '?' : '&'}`
+}
+
+const form = /^((\d{1,16})\.([\w-]+))\.([\w-]{43})$/
+
+const left = (error: AuthError, why: 'syntax' | 'signature' | 'expired') => E.left(because(error, why))
+
+const unreadable = left(malformed, 'syntax')
+const notSigned = left(invalid, 'signature')
+const over = left(expired, 'expired')
+
+const judged = (keys: ReadonlyArray<Buffer>, { originalUrl, method }: Request, paramName: string, value: string) => {
+  const [, head = '', end, subject = '', sent = ''] = form.exec(value) ?? []
+  if (end === undefined) return unreadable
+  const asSent = `${paramName}=${value}`
+  if (!originalUrl.endsWith(asSent)) return notSigned
+  const target = originalUrl.slice(0, -asSent.length)
+  const about = method === 'HEAD' ? 'GET' : method
+  // all of them, so that the time does not say which one it was
+  const isGood = keys.map((key) => constantTimeEqual(signature(key, about, target, head), sent)).includes(true)
+  if (!isGood) return notSigned
+  if (Date.now() >= Number(end)) return over
+  return { subject: Buffer.from(subject, 'base64url').toString('utf8'), expiresAt: new Date(Number(end)) }
+}
