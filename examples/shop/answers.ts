@@ -67,7 +67,7 @@ export const page = (ctx: Context, html: string): void => {
 export const pages = (given: Page, ctx: Context): void => {
   const { failure, fields, handle, kind } = given
   if (failure !== undefined) {
-    const isAddress = failure.reason === 'unknown' && fields.some(({ name }) => name === 'address')
+    const isAddress = failure.reason === 'malformed' && fields.some(({ name }) => name === 'address')
     if (keptIn(ctx, 'again') !== undefined || handle !== undefined) {
       ctx.session = { ...ctx.session, again: handle && given }
     }

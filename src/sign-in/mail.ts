@@ -54,7 +54,7 @@ export const mailAddress = (given: unknown): string | undefined => {
 
 // Says only what the client itself sent
 const noAddress: E.Either<AuthErrors.AuthError, never> = deepFreeze(
-  E.left({ ...AuthErrors.unfinished('unknown'), detail: 'One mail address is needed, as "address" in the body.' }),
+  E.left({ ...AuthErrors.unfinished('malformed'), detail: 'One mail address is needed, as "address" in the body.' }),
 )
 
 const mailField = { name: 'address', type: 'email', autocomplete: 'email' } as const

@@ -76,6 +76,9 @@ export const hasPage = (ctx: Context): boolean =>
 /** Answers a failure with a page, which has a form if the same may be tried again. */
 export const respondFailed = (ctx: Context, failure: AuthError, form: Form): Promise<void> => {
   const reason = failure._tag === 'raised' ? 'malformed' : (failure.reason ?? failure._tag)
+  // what a hook wrote for a success is none
+  ctx.remove('Location')
+  ctx.body = null
   return respondPage(ctx, { ...form, step: 'failed', failure: { reason } }, defaultErrorMapper(failure, ctx.request))
 }
 
