@@ -40,10 +40,14 @@ const heard = new WeakSet<Signals>()
 export const connected = (signals: Signals | undefined): Tell => {
   if (signals === undefined) return () => {}
   const publishing = within('signals', TIMEOUT)
-  const subscribe = (): void => {
-    within('signals', TIMEOUT)(async () => signals.subscribe(hear)).catch(() => setTimeout(subscribe, AGAIN).unref())
+  // One outage, however often it is tried again
+  const subscribing = within('signals', TIMEOUT)
+  const subscribe = (onSuccess: () => void): void => {
+    // What is said until the next success is missed
+    const again = () => subscribe(() => ends().askAboutAll())
+    subscribing(async () => signals.subscribe(hear)).then(onSuccess, () => setTimeout(again, AGAIN).unref())
   }
-  if (!heard.has(signals)) subscribe()
+  if (!heard.has(signals)) subscribe(() => {})
   heard.add(signals)
   return (name) => {
     const message = JSON.stringify({ v: 1, about: name, at: Date.now() })

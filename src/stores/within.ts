@@ -24,6 +24,11 @@ const names: Readonly<Record<StoreContent, string>> = {
   signals: 'the channel of signals',
 }
 
+const consequenceOf = (store: StoreContent): string =>
+  store === 'signals'
+    ? 'Other processes notice an end when the credential is used again or its time is over'
+    : 'Requests that need it are answered with 503'
+
 /** Asks a store. Rejects with `StoreUnavailable` if it fails, or after `timeout` milliseconds. */
 export const within = (store: StoreContent, timeout: number): (<A>(ask: () => Promise<A>) => Promise<A>) => {
   const what = names[store]
@@ -33,7 +38,7 @@ export const within = (store: StoreContent, timeout: number): (<A>(ask: () => Pr
   const warn = (problem: string): void => {
     if (isReported) return
     isReported = true
-    process.emitWarning(`${what} ${problem}. Requests that need it are answered with 503`, 'StoreWarning')
+    process.emitWarning(`${what} ${problem}. ${consequenceOf(store)}`, 'StoreWarning')
   }
   return (ask) =>
     new Promise((resolve, reject) => {
