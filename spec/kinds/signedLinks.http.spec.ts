@@ -37,7 +37,7 @@ const site = async (
   onTestFinished(close)
   const send = async (target: string, init: RequestInit = {}) => {
     const before = calls
-    const answer = await ask(url + target, init as never)
+    const answer = await ask(url + target, init)
     return { ...answer, ran: calls - before }
   }
   const outcome = async (target: string, init: RequestInit = {}) => {
@@ -203,7 +203,7 @@ describe('K-14 a signed link in an application', () => {
     expect(() => seal(app)).not.toThrow()
   })
 
-  it('stands beside other conditions, at every level', async () => {
+  it('works beside other conditions, at every level', async () => {
     const key = apiKeyHeader({ paramName: 'X-Key', authenticate: (_request, value) => value === 'k' })
     const { outcome } = await site(
       withAuth(

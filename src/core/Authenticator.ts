@@ -285,24 +285,6 @@ export const readerOf = (self: Authenticator<unknown>): CredentialReader | undef
   return only !== undefined && others.length === 0 && self.description._tag === 'Leaf' ? readerOf(only) : undefined
 }
 
-/**
- * @internal A kind that says more: properties and notes of its description, and what `remembered` must know of its credential. `decide`
- * replaces how it decides.
- */
-export const saying = <P>(
-  kind: Authenticator<P>,
-  properties: Partial<Descriptions.Leaf>,
-  notes: Descriptions.LeafNotes,
-  about: Partial<CredentialReader> = {},
-  decide: Decide<P> = decideOf(kind),
-): Authenticator<P> => {
-  const reading = readerOf(kind)
-  // Safe: the description of a kind
-  const leaf = kind.description as Descriptions.Leaf
-  const description = Descriptions.noted({ ...leaf, ...properties }, notes)
-  return make(description, decide, reading && { ...reading, ...about })
-}
-
 /** @internal The same tree with other leaves: `f` is called with each authenticator that is made of no others. */
 export const mapLeaves = (
   self: Authenticator<unknown>,

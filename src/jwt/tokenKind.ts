@@ -5,7 +5,8 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Request } from 'koa'
 import { noting } from '../core/accepted.js'
 import { because, forged, invalid, type AuthError } from '../core/AuthError.js'
-import { authenticator, decideOf, saying, type Authenticator } from '../core/Authenticator.js'
+import { authenticator, decideOf, type Authenticator } from '../core/Authenticator.js'
+import { saying } from '../core/map.js'
 import { bareToken, tokenOf as tokenAfter } from '../core/Credentials.js'
 import {
   documentation,
