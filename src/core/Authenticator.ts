@@ -53,7 +53,7 @@ import { keepingScopes } from './granted.js'
 import {
   checkMember,
   checkOptions,
-  credential,
+  positive,
   declareFactory,
   hook,
   maybe,
@@ -136,7 +136,7 @@ const checks: Checks<AuthenticatorOptions<unknown, unknown, unknown>> = {
   authenticate: hook(2),
   challenge: challengeCheck,
   credentials: maybe(schemaLike('HeaderKey')),
-  maxLength: credential.maxLength,
+  maxLength: maybe(positive),
 }
 
 /** Checks the options, and returns them without those that are `undefined`. */

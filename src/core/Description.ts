@@ -8,7 +8,7 @@ import type { Request } from 'koa'
 import { absent, branchesOf, raised, type AuthError, type NeededAuthentication, type NeededProof } from './AuthError.js'
 import { frozen, type Challenge } from './Challenge.js'
 import { deepFreeze } from './data.js'
-import { maybe, schemeName, string } from './options.js'
+import { maybe, realm, schemeName, string, type Checks } from './options.js'
 
 /**
  * OpenAPI 3.1's Security Scheme Object. The schemes also say which request fields an authenticator reads, so that
@@ -384,12 +384,25 @@ const derivedName = (scheme: SecurityScheme): string => {
 const allowed = (name: string): string =>
   name.replaceAll(/[^A-Za-z0-9._-]/gu, (character) => `_${character.codePointAt(0)!.toString(16)}`)
 
-/** The checks of the options of every kind that only OpenAPI reads. */
-export const documentation = { schemeName: maybe(schemeName), description: maybe(string) }
+/** What every kind of credential may be given. */
+export interface KindOptions {
+  /** The protection space; default: the application's. */
+  readonly realm?: string | undefined
+  /** What OpenAPI calls it; without it a name is derived. */
+  readonly schemeName?: string | undefined
+  /** The description in OpenAPI, such as how to get one; CommonMark. */
+  readonly description?: string | undefined
+}
+
+export const kindChecks: Checks<KindOptions> = {
+  realm: maybe(realm),
+  schemeName: maybe(schemeName),
+  description: maybe(string),
+}
 
 export const documented = <S extends SecurityScheme>(
   scheme: S,
-  { schemeName, description }: { readonly schemeName?: string | undefined; readonly description?: string | undefined },
+  { schemeName, description }: KindOptions,
 ): { readonly scheme: S; readonly schemeName: string | undefined } => ({
   scheme: { ...scheme, ...(description !== undefined && { description }) },
   schemeName,

@@ -371,34 +371,16 @@ export interface EventChannel<R> extends Channel {
 // Safe: only this package publishes on it, and only this type
 const eventChannel = <R>(name: string): EventChannel<R> => channel(`koa-with-auth:${name}`)
 
-/** Each decision, when the response has ended. */
+// When each is published is in `events/index.ts`
 export const decisions = eventChannel<Decision>('decision')
-
-/** Each fetch of a provider's keys. */
 export const providerKeys = eventChannel<ProviderKeysEvent>('provider-keys')
-
-/** Each change of an API key. */
 export const apiKeyChanges = eventChannel<ApiKeyEvent>('api-key')
-
-/** Each registration of a passkey, and each answer whose counter did not grow. */
 export const passkeyEvents = eventChannel<PasskeyEvent>('passkey')
-
-/** Each ceremony that was begun, finished or refused. */
 export const ceremonyEvents = eventChannel<CeremonyEvent>('ceremony')
-
-/** Each answer of a provider that was refused. */
 export const providerAnswers = eventChannel<ProviderAnswerEvent>('provider-answer')
-
-/** Each sign-in by a session, when the request is over. */
 export const signedIn = eventChannel<SignedInEvent>('signed-in')
-
-/** Each end of a session, when the store has it. */
 export const signedOut = eventChannel<SignedOutEvent>('signed-out')
-
-/** Each outage of introspection, when it begins and when it is over. */
 export const introspectionOutages = eventChannel<IntrospectionOutageEvent>('introspection-outage')
-
-/** Each outage of a store, when it begins and when it is over. */
 export const storeOutages = eventChannel<StoreOutageEvent>('store-outage')
 
 /** Publishes a frozen record. It is made only if there is a subscriber. */

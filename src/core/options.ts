@@ -210,7 +210,7 @@ export const nameLike =
     throw new TypeError(`${where} must be a name without blanks, separators or control characters`)
   }
 
-const realm: Check = (where, value) => {
+export const realm: Check = (where, value) => {
   if (!isQuotable(value)) throw new TypeError(`${where} must be printable ASCII on one line`)
 }
 
@@ -253,5 +253,3 @@ export const schemeName: Check = (where, value) => {
   if (typeof value === 'string' && /^[A-Za-z0-9._-]+$/.test(value)) return
   throw new TypeError(`${where} must consist of letters, digits, ".", "-" and "_", as OpenAPI demands of names`)
 }
-
-export const credential = { realm: maybe(realm), maxLength: maybe(positive) }

@@ -5,29 +5,7 @@
  * Reading guide: this file is the API. `core/events.ts` has the records and the channels.
  * `koa/watching.ts` publishes decisions.
  */
-import {
-  apiKeyChanges,
-  ceremonyEvents,
-  decisions,
-  introspectionOutages,
-  passkeyEvents,
-  providerAnswers,
-  providerKeys,
-  signedIn,
-  signedOut,
-  storeOutages,
-  type ApiKeyEvent,
-  type CeremonyEvent,
-  type Decision,
-  type EventChannel,
-  type IntrospectionOutageEvent,
-  type PasskeyEvent,
-  type ProviderAnswerEvent,
-  type ProviderKeysEvent,
-  type SignedInEvent,
-  type SignedOutEvent,
-  type StoreOutageEvent,
-} from '../core/events.js'
+import * as records from '../core/events.js'
 import { checkHook, declareFactory } from '../core/options.js'
 
 export { endsSignIn } from '../core/events.js'
@@ -52,42 +30,42 @@ export type {
 /** The record of each channel. The channel of `node:diagnostics_channel` has `koa-with-auth:` before its name. */
 export interface Events {
   /** A decision about a request, when the response has ended: once for each request that a guard decided about. */
-  readonly decision: Decision
+  readonly decision: records.Decision
   /** A sign-in by `logIn`, when the request is over and the store has saved it. */
-  readonly 'signed-in': SignedInEvent
+  readonly 'signed-in': records.SignedInEvent
   /**
    * The end of a session that the store knows: by `logOut`, by `logOutEverywhere`, by a new sign-in, or by expiry, when a request
    * shows it. `endsSignIn` compares it with the sign-in of a socket or a stream. It is published only in the process that ended
    * the session. If there are several processes, send it to the others as JSON.
    */
-  readonly 'signed-out': SignedOutEvent
+  readonly 'signed-out': records.SignedOutEvent
   /** A ceremony that was begun, finished or refused, by `begin`, `secondly` and `finish`. Users and ceremonies are digests. */
-  readonly ceremony: CeremonyEvent
+  readonly ceremony: records.CeremonyEvent
   /** An API key that was `issued`, `adopted`, `rotated` or `revoked`, after the store has saved it. */
-  readonly 'api-key': ApiKeyEvent
+  readonly 'api-key': records.ApiKeyEvent
   /** A passkey that was `registered`, or an answer whose signature was right and whose counter did not grow (`copied`). */
-  readonly passkey: PasskeyEvent
+  readonly passkey: records.PasskeyEvent
   /** A fetch of a provider's keys: `refreshed`, or `failed` with the problem. */
-  readonly 'provider-keys': ProviderKeysEvent
+  readonly 'provider-keys': records.ProviderKeysEvent
   /** An answer of a provider that was refused: what was wrong, in words of this package. */
-  readonly 'provider-answer': ProviderAnswerEvent
+  readonly 'provider-answer': records.ProviderAnswerEvent
   /** An outage of introspection that begins, or that is over, as requests to the server show it. */
-  readonly 'introspection-outage': IntrospectionOutageEvent
+  readonly 'introspection-outage': records.IntrospectionOutageEvent
   /** An outage of a store that begins, or that is over, as requests to the store show it. */
-  readonly 'store-outage': StoreOutageEvent
+  readonly 'store-outage': records.StoreOutageEvent
 }
 
-const channels: { readonly [C in keyof Events]: EventChannel<Events[C]> } = {
-  decision: decisions,
-  'signed-in': signedIn,
-  'signed-out': signedOut,
-  ceremony: ceremonyEvents,
-  'api-key': apiKeyChanges,
-  passkey: passkeyEvents,
-  'provider-keys': providerKeys,
-  'provider-answer': providerAnswers,
-  'introspection-outage': introspectionOutages,
-  'store-outage': storeOutages,
+const channels: { readonly [C in keyof Events]: records.EventChannel<Events[C]> } = {
+  decision: records.decisions,
+  'signed-in': records.signedIn,
+  'signed-out': records.signedOut,
+  ceremony: records.ceremonyEvents,
+  'api-key': records.apiKeyChanges,
+  passkey: records.passkeyEvents,
+  'provider-keys': records.providerKeys,
+  'provider-answer': records.providerAnswers,
+  'introspection-outage': records.introspectionOutages,
+  'store-outage': records.storeOutages,
 }
 
 /**

@@ -9,7 +9,8 @@ import { authenticator, decideOf, type Authenticator } from '../core/Authenticat
 import { saying } from '../core/map.js'
 import { bareToken, tokenOf as tokenAfter } from '../core/Credentials.js'
 import {
-  documentation,
+  kindChecks,
+  type KindOptions,
   documented,
   withChallenges,
   type ApiKeyScheme,
@@ -25,7 +26,7 @@ import { ownField, ownOrGetter } from '../core/data.js'
 import { End, sourcesIn, type Accepted, type EndSource } from '../core/ends.js'
 import { sayingScopes } from '../core/granted.js'
 import { functionName } from '../core/functionName.js'
-import { credential, flag, hook, maybe, unchecked, type Checks, type Check as OptionCheck } from '../core/options.js'
+import { flag, hook, maybe, positive, unchecked, type Checks, type Check as OptionCheck } from '../core/options.js'
 import { bearerChallenge } from '../kinds/http.js'
 import type { ProtectedResource } from '../mcp/protectedResource.js'
 import { nonEmptyStrings, type StringOrStrings } from './Provider.js'
@@ -72,7 +73,7 @@ export const tokenIn = (accepted: Accepted | undefined): AcceptedToken | undefin
 export const tokenOf = (ctx: Context): AcceptedToken | undefined => tokenIn(knownExchange(ctx)?.accepted)
 
 /** The options of every token kind. */
-export interface TokenOptions<C, R> {
+export interface TokenOptions<C, R> extends KindOptions {
   /**
    * The audience of tokens: one of these must be in `aud`. Default: the protected resource. `false`: `aud` is not looked at, for access
    * tokens that have none (Cognito, Clerk, Hydra); then `authorizedParties` must name the clients whose tokens are for this API.
@@ -104,14 +105,8 @@ export interface TokenOptions<C, R> {
   readonly authenticate?: ((request: Request, claims: C) => R) | undefined
   /** The resource that it protects: its audience, the document in every challenge, and its origins. */
   readonly protectedResource?: ProtectedResource | undefined
-  /** The protection space; default: the application's. */
-  readonly realm?: string | undefined
   /** The longest credentials, scheme included, in characters. Default 8192. */
   readonly maxLength?: number | undefined
-  /** What OpenAPI calls it; without it a name is derived. */
-  readonly schemeName?: string | undefined
-  /** The description in OpenAPI, such as how to get one; CommonMark. */
-  readonly description?: string | undefined
 }
 
 const resource: OptionCheck = (where, value) => {
@@ -135,8 +130,8 @@ export const tokenChecks: Checks<TokenOptions<unknown, unknown>> = {
   claims: maybe(schemaLike('t.type({ sub: t.string })')),
   authenticate: maybe(hook(2)),
   protectedResource: maybe(resource),
-  ...credential,
-  ...documentation,
+  maxLength: maybe(positive),
+  ...kindChecks,
 }
 
 type Check = (token: string, request: Request) => Evaluation<ValidToken>

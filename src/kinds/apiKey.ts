@@ -11,25 +11,19 @@ import type { Request } from 'koa'
 import { authenticator, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { CookieKey, HeaderKey, QueryKey } from '../core/Credentials.js'
-import { documentation, documented } from '../core/Description.js'
+import { documented, kindChecks, type KindOptions } from '../core/Description.js'
 import { fromCookie, fromHeader, fromQuery, type Sent } from '../core/RequestFields.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
-import { hook, checkOptions, credential, declareFactory, maybe, nameLike, token, type Checks } from '../core/options.js'
+import { hook, checkOptions, declareFactory, maybe, nameLike, positive, token, type Checks } from '../core/options.js'
 
 /** The options of an API key authenticator. */
-export interface ApiKeyOptions<R> {
+export interface ApiKeyOptions<R> extends KindOptions {
   /** The name of the query parameter, header or cookie. Default `key`. */
   readonly paramName?: string | undefined
   /** Decides about a key. */
   readonly authenticate: (request: Request, key: string) => R
-  /** The protection space; default: the application's. */
-  readonly realm?: string | undefined
   /** The longest key, in characters. Default 8192. */
   readonly maxLength?: number | undefined
-  /** What OpenAPI calls it; without it a name is derived. */
-  readonly schemeName?: string | undefined
-  /** The description in OpenAPI, such as how to get one; CommonMark. */
-  readonly description?: string | undefined
 }
 
 interface KeyLocation {
@@ -44,8 +38,8 @@ const apiKey = (factory: string, location: KeyLocation) => {
   const checks: Checks<ApiKeyOptions<unknown>> = {
     paramName: maybe(nameLike(location.allowed)),
     authenticate: hook(2),
-    ...credential,
-    ...documentation,
+    maxLength: maybe(positive),
+    ...kindChecks,
   }
   const make = <R>(options: ApiKeyOptions<R>): Authenticator<PrincipalFromAnswer<R>> => {
     const { paramName: name = 'key', authenticate, realm, maxLength, ...rest } = checkOptions(factory, options, checks)

@@ -24,12 +24,12 @@ import { because, expired, invalid, type AuthError } from '../core/AuthError.js'
 import { authenticator, decideOf, type Authenticator } from '../core/Authenticator.js'
 import { saying } from '../core/map.js'
 import * as Challenge from '../core/Challenge.js'
-import { documentation, documented, type MutualTlsScheme } from '../core/Description.js'
+import { documented, kindChecks, type KindOptions, type MutualTlsScheme } from '../core/Description.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
 import { End, type EndSource } from '../core/ends.js'
 import { fromNow, memory } from '../core/memory.js'
 import { fromHeader, type Sent } from '../core/RequestFields.js'
-import { checkOptions, credential, declareFactory, hook, maybe, nameLike, token, unchecked } from '../core/options.js'
+import { checkOptions, declareFactory, hook, maybe, nameLike, token, unchecked } from '../core/options.js'
 
 /** Where the certificate of a client comes from. */
 export type CertificateSource = 'socket' | CertificateHeader
@@ -54,17 +54,11 @@ export interface CertificateOwner {
   readonly fingerprint: string
 }
 
-interface Common<R> {
+interface Common<R> extends KindOptions {
   /** The TLS socket of this process, or a header of proxies that are named by their addresses. */
   readonly from: CertificateSource
   /** Decides about a good certificate, for each request. Default: returns its owner. */
   readonly authenticate?: ((request: Request, certificate: X509Certificate) => R) | undefined
-  /** The protection space; default: the application's. */
-  readonly realm?: string | undefined
-  /** What OpenAPI calls it; without it a name is derived. */
-  readonly schemeName?: string | undefined
-  /** The description in OpenAPI, such as how to get one; CommonMark. */
-  readonly description?: string | undefined
 }
 
 /** The options of `clientCertificate`: whose certificates are accepted, and where they come from. */
@@ -88,8 +82,7 @@ const checks = {
   authorities: unchecked,
   fingerprints: unchecked,
   authenticate: maybe(hook(2)),
-  realm: credential.realm,
-  ...documentation,
+  ...kindChecks,
 }
 
 const caller = 'clientCertificate'

@@ -25,7 +25,7 @@ import { settingsOf } from '../core/Exchange.js'
 import { deepFreeze, ownField, ownOrGetter } from '../core/data.js'
 import {
   checkOptions,
-  credential,
+  realm,
   hook,
   declareFactory,
   maybe,
@@ -69,7 +69,7 @@ const checkFields: Check = (where, fields) => {
 const checks: Checks<FormAuthOptions<ReadonlyArray<string>, unknown>> = {
   fields: checkFields,
   authenticate: hook(2),
-  realm: credential.realm,
+  realm: maybe(realm),
   schemeName: maybe(schemeName),
 }
 

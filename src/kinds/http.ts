@@ -11,14 +11,14 @@ import { authenticator, type Authenticator } from '../core/Authenticator.js'
 import * as Challenges from '../core/Challenge.js'
 import { make, type Challenge } from '../core/Challenge.js'
 import { BasicCredentials, tokenLike, tokenOf } from '../core/Credentials.js'
-import { documentation, documented, type HttpScheme } from '../core/Description.js'
+import { documented, kindChecks, type KindOptions, type HttpScheme } from '../core/Description.js'
 import { fromAuthorization } from '../core/RequestFields.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
 import { alt } from '../core/lists.js'
 import {
   hook,
   checkOptions,
-  credential,
+  positive,
   declareFactory,
   maybe,
   string,
@@ -79,11 +79,9 @@ export const bearerChallenge = (
 }
 
 /** The options of a bearer authenticator. */
-export interface HttpBearerOptions<R> {
+export interface HttpBearerOptions<R> extends KindOptions {
   /** Decides about a token. */
   readonly authenticate: (request: Request, token: string) => R
-  /** The protection space; default: the application's. */
-  readonly realm?: string | undefined
   /** Further parameters of every challenge, such as `resource_metadata` (RFC 9728 §5.1). */
   readonly challenge?: Readonly<Record<string, string>> | undefined
   /**
@@ -100,10 +98,6 @@ export interface HttpBearerOptions<R> {
   readonly bearerFormat?: string | undefined
   /** The longest credentials, scheme included, in characters. Default 8192. */
   readonly maxLength?: number | undefined
-  /** What OpenAPI calls it; without it a name is derived. */
-  readonly schemeName?: string | undefined
-  /** The description in OpenAPI, such as how to get one; CommonMark. */
-  readonly description?: string | undefined
 }
 
 /**
@@ -166,35 +160,28 @@ const regExp: Check = (where, value) => {
 
 const bearerChecks: Checks<HttpBearerOptions<unknown>> = {
   authenticate: hook(2),
-  realm: credential.realm,
   challenge: maybe(checkChallengeParameters),
   schemes: maybe(checkSchemes),
   bearerFormat: maybe(string),
   syntax: maybe(regExp),
-  maxLength: credential.maxLength,
-  ...documentation,
+  maxLength: maybe(positive),
+  ...kindChecks,
 }
 
 declareFactory('httpBearer', httpBearer)
 
 /** The options of a Basic authenticator. */
-export interface HttpBasicAuthOptions<R> {
+export interface HttpBasicAuthOptions<R> extends KindOptions {
   /** Decides about a pair; either part may be empty. Do the same work for an unknown user as for a wrong password. */
   readonly authenticate: (request: Request, username: string, password: string) => R
-  /** The protection space that a browser's prompt names; default: the application's. */
-  readonly realm?: string | undefined
   /** The longest credentials, scheme included, in characters. Default 8192. */
   readonly maxLength?: number | undefined
-  /** What OpenAPI calls it; without it a name is derived. */
-  readonly schemeName?: string | undefined
-  /** The description in OpenAPI, such as how to get one; CommonMark. */
-  readonly description?: string | undefined
 }
 
 const basicChecks: Checks<HttpBasicAuthOptions<unknown>> = {
   authenticate: hook(3),
-  ...credential,
-  ...documentation,
+  maxLength: maybe(positive),
+  ...kindChecks,
 }
 
 /**

@@ -23,7 +23,14 @@ import type { AuthError } from '../core/AuthError.js'
 import { authenticator, decideOf, type Authenticator } from '../core/Authenticator.js'
 import { saying } from '../core/map.js'
 import * as Challenge from '../core/Challenge.js'
-import { constantFailure, documentation, documented, withChallenges, type ApiKeyScheme } from '../core/Description.js'
+import {
+  constantFailure,
+  documented,
+  kindChecks,
+  type KindOptions,
+  withChallenges,
+  type ApiKeyScheme,
+} from '../core/Description.js'
 import { failureOf, type PrincipalFromAnswer } from '../core/Result.js'
 import { authorize } from '../core/authorize.js'
 import { ageInWords, isProven, neededBy, type ProofDemand } from '../core/Proof.js'
@@ -33,7 +40,6 @@ import { onSuccess } from '../core/map.js'
 import {
   bare,
   checkOptions,
-  credential,
   declareFactory,
   hook,
   maybe,
@@ -48,13 +54,7 @@ import { cookieNameOf, sessionData, sessionField, sessionOf } from './plainSessi
 import { declaredSessionCookie, DEFAULT_COOKIE, rightsByFlags, sourceOf, type Rights } from './sessionUser.js'
 
 /** The options of every session kind. */
-export interface SessionKindOptions {
-  /** The protection space; default: the application's. */
-  readonly realm?: string | undefined
-  /** What OpenAPI calls it. Without it, a name is derived. */
-  readonly schemeName?: string | undefined
-  /** The description in OpenAPI, such as how to get one; CommonMark. */
-  readonly description?: string | undefined
+export interface SessionKindOptions extends KindOptions {
   /**
    * What the user must have proved in this session, besides being signed in: by one of `methods`, at most `maxAge`
    * milliseconds ago. Otherwise the request is refused with 403 and says which proof is needed. Needs
@@ -85,8 +85,7 @@ const proof: Check = (where, value) => {
 }
 
 const checks: Checks<SessionKindOptions> = {
-  realm: maybe(credential.realm),
-  ...documentation,
+  ...kindChecks,
   proof: maybe(proof),
 }
 const checksWithRefuse = { ...checks, refuse: maybe(oneOf('invalid', 'insufficient')) }

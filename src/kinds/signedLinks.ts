@@ -16,17 +16,17 @@ import { because, expired, invalid, malformed, type AuthError } from '../core/Au
 import { authenticator, type Authenticator } from '../core/Authenticator.js'
 import { saying } from '../core/map.js'
 import * as Challenge from '../core/Challenge.js'
-import { documentation, documented } from '../core/Description.js'
+import { documented, kindChecks, type KindOptions } from '../core/Description.js'
 import { ageInWords } from '../core/Proof.js'
 import { fromQuery, type Sent } from '../core/RequestFields.js'
 import { constantTimeEqual, hasDots } from '../core/data.js'
 import {
   checkOptions,
-  credential,
   declareFactory,
   maybe,
   milliseconds,
   nameLike,
+  positive,
   secrets,
   token,
   type Checks,
@@ -39,21 +39,15 @@ export interface SignedLink {
 }
 
 /** The options of `signedLinks`. */
-export interface SignedLinksOptions {
+export interface SignedLinksOptions extends KindOptions {
   /** A secret of 32 random bytes or more, or several while one replaces another: the first one signs, each is accepted. */
   readonly secret: string | Uint8Array | ReadonlyArray<string | Uint8Array>
   /** How long a link is good, in milliseconds. */
   readonly maxAge: number
   /** The name of the query parameter. Default `signed`. */
   readonly paramName?: string | undefined
-  /** The protection space; default: the application's. */
-  readonly realm?: string | undefined
   /** The longest signature with its subject, in characters. Default 8192. */
   readonly maxLength?: number | undefined
-  /** What OpenAPI calls it; without it a name is derived. */
-  readonly schemeName?: string | undefined
-  /** The description in OpenAPI, such as how to get a link; CommonMark. */
-  readonly description?: string | undefined
 }
 
 /** An authenticator of links that also makes them. */
@@ -72,8 +66,8 @@ const checks: Checks<SignedLinksOptions> = {
   secret: (where, value) => secrets(where, [value].flat()),
   maxAge: milliseconds,
   paramName: maybe(nameLike(/^[\w-]+$/)),
-  ...credential,
-  ...documentation,
+  maxLength: maybe(positive),
+  ...kindChecks,
 }
 
 /**

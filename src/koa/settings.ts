@@ -18,7 +18,7 @@ import { carry, exchangeOf, settingsOf } from '../core/Exchange.js'
 import { notWrapped, upgradeMark } from '../core/data.js'
 import {
   checkOptions,
-  credential,
+  realm,
   declareFactory,
   flag,
   hook,
@@ -182,7 +182,7 @@ export const settings: Checks<AuthSettings> = {
   csrf: maybe(flag),
   forwarded: maybe(flag),
   trustedOrigins: maybe((where, value) => (typeof value === 'function' ? hook(1) : list)(where, value)),
-  realm: credential.realm,
+  realm: maybe(realm),
   timeout: maybe(positive),
   errorMapper: maybe(hook(2)),
   explain: maybe(flag),

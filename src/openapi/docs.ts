@@ -360,15 +360,10 @@ export interface DocsOptions extends OpenApiOptions, DocsPageOptions {}
  * @example
  * import Koa from 'koa'
  * import Router from '@koa/router'
- * import { httpBasicAuth, httpBearer, withAuth } from 'koa-with-auth'
+ * import { httpBasicAuth } from 'koa-with-auth'
  * import { docs } from 'koa-with-auth/openapi'
  *
- * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
  * const router = new Router()
- * router.get('/me', withAuth(bearer), (ctx) => {
- *   ctx.body = ctx.request.auth.user
- * })
- *
  * const developers = httpBasicAuth({ authenticate: (_request, user, password) => user === 'dev' && password === 's3cret' })
  * const app = new Koa()
  * app.use(docs(router, { title: 'Users', version: '1.0.0', auth: developers }))

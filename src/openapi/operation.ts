@@ -120,20 +120,15 @@ const checks: Checks<OperationOptions> = {
  * @example
  * import Router from '@koa/router'
  * import * as t from 'io-ts'
- * import { httpBearer, operation, withAuth } from 'koa-with-auth'
+ * import { operation, withAuth } from 'koa-with-auth'
  *
- * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
- * const router = new Router()
- *
- * router.get('/me', operation({ summary: 'Who is signed in', tags: ['users'] }), withAuth(bearer), (ctx) => {
+ * const router = withAuth(() => ({ user: 'anna' }))(new Router())
+ * router.get('/me', operation({ summary: 'Who is signed in', tags: ['users'] }), (ctx) => {
  *   ctx.body = ctx.request.auth.user
  * })
  * const Pet = t.type({ name: t.string })
- * router.post('/pets', operation({ requestBody: Pet }), withAuth(bearer), (ctx) => {
+ * router.post('/pets', operation({ requestBody: Pet }), (ctx) => {
  *   ctx.status = 201
- * })
- * router.get('/internal', operation({ undocumented: true }), withAuth(bearer), (ctx) => {
- *   ctx.body = 'not in the document'
  * })
  */
 export const operation = (description: OperationOptions): Described => {

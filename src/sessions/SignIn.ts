@@ -394,15 +394,13 @@ export interface Signing<U> {
  * guide "Sessions" shows how to hear of it.
  *
  * @example
- * import type { Middleware } from 'koa'
+ * import type { Context } from 'koa'
  * import { endsSignIn, on } from 'koa-with-auth/events'
  * import { signInDigests } from 'koa-with-auth/sessions'
  *
- * const events: Middleware = (ctx) => {
+ * const endWithSession = (ctx: Context) => {
  *   const signIn = signInDigests(ctx)
- *   const end = on('signed-out', (record) => {
- *     if (signIn !== undefined && endsSignIn(record, signIn)) ctx.res.end()
- *   })
+ *   const end = on('signed-out', (record) => signIn && endsSignIn(record, signIn) && ctx.res.end())
  *   ctx.res.once('close', end)
  * }
  */

@@ -269,32 +269,18 @@ export interface Sessions<U> extends Signing<U>, SessionKinds<U> {}
  * import { withAuth } from 'koa-with-auth'
  * import { sessions } from 'koa-with-auth/sessions'
  *
- * interface User {
- *   readonly id: number
- *   readonly role: 'admin' | 'editor'
- * }
- * const users = new Map<string, User>([['7', { id: 7, role: 'editor' }]])
- *
+ * const users = new Map([['anna', { username: 'anna' }]])
  * const app = new Koa({ keys: [randomBytes(32).toString('hex')] })
- * const { sessionAuth, sessionAuthSuperUser, logIn, logOut } = sessions(app, {
- *   loadUser: (id) => users.get(id),
- *   identify: (user) => String(user.id),
- *   isSuperuser: (user) => user.role === 'admin',
- * })
+ * const { sessionAuth, logIn } = sessions(app, { loadUser: (id) => users.get(id) })
  *
  * const router = new Router()
  * router.post('/login', withAuth(null), async (ctx) => {
- *   await logIn(ctx, { id: 7, role: 'editor' }) // once the password is verified
- *   ctx.status = 204
- * })
- * router.post('/logout', withAuth(null), async (ctx) => {
- *   await logOut(ctx)
+ *   await logIn(ctx, { username: 'anna' }) // once the password is verified
  *   ctx.status = 204
  * })
  * router.get('/me', withAuth(sessionAuth()), (ctx) => {
- *   ctx.body = ctx.request.auth.role // the type is that of a user
+ *   ctx.body = ctx.request.auth.username // the type is that of a user
  * })
- * router.delete('/users', withAuth(sessionAuthSuperUser({ refuse: 'insufficient' })), () => {})
  * app.use(router.routes())
  */
 export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>): Sessions<PrincipalFromAnswer<R>> => {

@@ -164,25 +164,14 @@ type MailAnswer = { readonly by: 'link' } | { readonly by: 'code'; readonly code
  * nothing is spent. Throws a TypeError for options that cannot work.
  *
  * @example
- * import Router from '@koa/router'
  * import { RateLimiterMemory } from 'rate-limiter-flexible'
- * import { withAuth } from 'koa-with-auth'
- * import { begin, finish, linkPage, mailed } from 'koa-with-auth/sign-in'
+ * import { mailed } from 'koa-with-auth/sign-in'
  *
- * const users = new Map([['anna@shop.example', { username: 'anna' }]])
  * const mail = mailed({
  *   path: '/sign-in/mail/link',
  *   limiter: new RateLimiterMemory({ points: 10, duration: 15 * 60 }),
- *   send: async ({ address, link, code }) => {
- *     if (users.has(address)) console.log(address, link, code) // your mailer
- *   },
+ *   send: ({ address, link, code }) => console.log(address, link, code), // your mailer, if the address has an account
  * })
- * const signIn = finish(mail, (_ctx, { proof }) => users.get(proof.subject))
- * const router = new Router()
- * router.post('/sign-in/mail', withAuth(null), begin(mail))
- * router.post('/sign-in/mail/code', withAuth(null), signIn)
- * router.get('/sign-in/mail/link', withAuth(null), linkPage({ title: 'Sign in', button: 'Sign in' }))
- * router.post('/sign-in/mail/link', withAuth(null), signIn)
  */
 export const mailed = (
   options: MailedOptions,
@@ -391,21 +380,6 @@ export const resetLink = (options: ResetOptions): LinkKind => linkKind('reset', 
  * A kind that verifies the address of a user by a link. `begin(verify, { ask: (ctx) => address })`, behind `sessionAuth()`;
  * it answers 204. The hook of `finish` gets the user's identifier as `proof.subject`. No user is signed in. Throws a
  * TypeError for options that cannot work.
- *
- * @example
- * import { RateLimiterMemory } from 'rate-limiter-flexible'
- * import { verifyLink } from 'koa-with-auth/sign-in'
- *
- * const users = new Map([['anna@shop.example', { id: 'anna', isVerified: false }]])
- * const verify = verifyLink({
- *   path: '/verify/link',
- *   limiter: new RateLimiterMemory({ points: 5, duration: 15 * 60 }),
- *   accountOf: (address) => {
- *     const user = users.get(address)
- *     return user && { id: user.id, stamp: `${user.id} ${address} ${user.isVerified}` }
- *   },
- *   send: ({ address, link }) => console.log(address, link), // your mailer
- * })
  */
 export const verifyLink = (options: LinkOptions): LinkKind => linkKind('verify', options)
 

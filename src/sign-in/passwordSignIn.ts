@@ -136,8 +136,6 @@ interface Known<U> {
  * `absolute: ({ remember }) => remember && 30 * DAY`. Throws a TypeError for options that cannot work.
  *
  * @example
- * import Router from '@koa/router'
- * import { withAuth } from 'koa-with-auth'
  * import { hash } from 'koa-with-auth/passwords'
  * import { passwordSignIn } from 'koa-with-auth/sign-in'
  *
@@ -147,10 +145,7 @@ interface Known<U> {
  *     const user = users.get(name)
  *     return user && { user, hash: user.hash }
  *   },
- * })
- * const router = new Router()
- * router.get('/sign-in', withAuth(null), signIn)
- * router.post('/sign-in', withAuth(null), signIn)
+ * }) // for GET and POST /sign-in
  */
 export const passwordSignIn = <U extends object>(options: PasswordSignInOptions<U>): Middleware => {
   const given = checkOptions<PasswordSignInOptions<U>>('passwordSignIn', options, checks)

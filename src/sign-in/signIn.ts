@@ -79,18 +79,11 @@ export interface FinishOptions<P extends ProofGiven = ProofGiven> extends Lifeti
  * `anotherBrowser`, `noAccount`, 503 in an outage.
  *
  * @example
- * import Router from '@koa/router'
- * import { withAuth } from 'koa-with-auth'
  * import { finish, type Kind } from 'koa-with-auth/sign-in'
  *
  * declare const google: Kind<unknown, unknown, unknown> // such as oidc({ ... })
  * declare const accounts: { of: (issuer?: string, subject?: string) => { username: string } | undefined }
- * const routes = (router: Router) =>
- *   router.get(
- *     '/sign-in/google/callback',
- *     withAuth(null),
- *     finish(google, { signIn: (_ctx, { proof }) => accounts.of(proof.issuer, proof.subject) }),
- *   )
+ * const make = () => finish(google, { signIn: (_ctx, { proof }) => accounts.of(proof.issuer, proof.subject) })
  */
 export function finish<Kept, Answer, P extends ProofGiven>(
   given: Kind<never, Kept, Answer, P> & { readonly needsHook: false },

@@ -5,12 +5,11 @@ import type { Request } from 'koa'
 import { authenticator, type Authenticator } from '../core/Authenticator.js'
 import { saying } from '../core/map.js'
 import * as Challenge from '../core/Challenge.js'
-import { documentation, documented } from '../core/Description.js'
+import { documented, kindChecks, type KindOptions } from '../core/Description.js'
 import type { Spent } from '../core/Spent.js'
 import { nameAndDigest } from '../core/functionName.js'
 import {
   checkOptions,
-  credential,
   declareFactory,
   hook,
   maybe,
@@ -56,7 +55,7 @@ export interface SignatureKey<O> {
 type Nothing = undefined | null | false
 
 /** The options of `httpSignature`. */
-export interface HttpSignatureOptions<O> {
+export interface HttpSignatureOptions<O> extends KindOptions {
   /** Finds the key with this id; nothing for a key that is not known. */
   readonly keyOf: (keyid: string, request: Request) => SignatureKey<O> | Nothing | Promise<SignatureKey<O> | Nothing>
   /** The origin of the API as its clients call it, such as `https://api.example`. It is never read from Host. */
@@ -76,12 +75,6 @@ export interface HttpSignatureOptions<O> {
   readonly spent?: Spent | undefined
   /** The longest body whose digest is checked, in bytes. Default 1 MB (1 048 576). */
   readonly maxLength?: number | undefined
-  /** The protection space; default: the application's. */
-  readonly realm?: string | undefined
-  /** What OpenAPI calls it; without it a name is derived. */
-  readonly schemeName?: string | undefined
-  /** The description in OpenAPI; CommonMark. */
-  readonly description?: string | undefined
 }
 
 const caller = 'httpSignature'
@@ -119,8 +112,7 @@ export const commonChecks = {
   maxAge: maybe(positive),
   maxLength: maybe(positive),
   spent: maybe(withMethods(['spend'], 'pass spentOver(store) of koa-with-auth/sign-in')),
-  realm: credential.realm,
-  ...documentation,
+  ...kindChecks,
 }
 
 const checks = {
@@ -145,9 +137,7 @@ const usual = ['@method', '@target-uri']
  * @example
  * import { httpSignature } from 'koa-with-auth/signatures'
  *
- * const keys = new Map([
- *   ['partner-1', { kty: 'OKP', crv: 'Ed25519', x: 'JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs' }],
- * ])
+ * const keys = new Map([['partner-1', { kty: 'OKP', crv: 'Ed25519', x: 'JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs' }]])
  * const partner = httpSignature({
  *   origin: 'https://api.example',
  *   keyOf: (keyid) => {

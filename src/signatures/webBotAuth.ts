@@ -10,6 +10,7 @@ import { isInnerList, parseDictionary, parseItem } from 'structured-headers'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Authenticator } from '../core/Authenticator.js'
 import { fromHeader } from '../core/RequestFields.js'
+import type { KindOptions } from '../core/Description.js'
 import type { Spent } from '../core/Spent.js'
 import { nameAndDigest } from '../core/functionName.js'
 import { checkHook, checkOptions, declareFactory, maybe, positive, unchecked } from '../core/options.js'
@@ -29,7 +30,7 @@ export interface SignedAgent {
 }
 
 /** The options of `webBotAuth`. */
-export interface WebBotAuthOptions {
+export interface WebBotAuthOptions extends KindOptions {
   /**
    * The agents that are let in: https origins, or a function. For keys that are at another path of an origin, the whole address counts,
    * because a path says nothing about the owner of a host. The directory of an agent that is refused is never fetched.
@@ -48,12 +49,6 @@ export interface WebBotAuthOptions {
   readonly maxAge?: number | undefined
   /** The longest body whose digest is checked, in bytes. Default 1 MB (1 048 576). */
   readonly maxLength?: number | undefined
-  /** The protection space; default: the application's. */
-  readonly realm?: string | undefined
-  /** What OpenAPI calls it; without it a name is derived. */
-  readonly schemeName?: string | undefined
-  /** The description in OpenAPI; CommonMark. */
-  readonly description?: string | undefined
 }
 
 const caller = 'webBotAuth'

@@ -49,12 +49,9 @@ const caller = 'guardRequest(app, a)'
  * @example
  * import type { IncomingMessage } from 'node:http'
  * import Koa from 'koa'
- * import { httpBearer } from 'koa-with-auth'
  * import { guardRequest } from 'koa-with-auth/upgrades'
  *
- * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
- * const app = new Koa()
- * const guard = guardRequest(app, bearer)
+ * const guard = guardRequest(new Koa(), () => ({ user: 'anna' }))
  *
  * // of Socket.IO: new Server(server, { allowRequest })
  * const allowRequest = async (request: IncomingMessage, allow: (error: string | undefined, isAllowed: boolean) => void) => {

@@ -210,15 +210,12 @@ const caller = 'guardUpgrade(app, a)'
  * @example
  * import { createServer } from 'node:http'
  * import Koa from 'koa'
- * import { httpBearer } from 'koa-with-auth'
  * import { guardUpgrade } from 'koa-with-auth/upgrades'
  * import { WebSocketServer } from 'ws'
  *
- * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
- *
  * const app = new Koa()
  * const sockets = new WebSocketServer({ noServer: true })
- * const guard = guardUpgrade(app, bearer)
+ * const guard = guardUpgrade(app, () => ({ user: 'anna' }))
  *
  * const server = createServer(app.callback())
  * server.on('upgrade', async (request, socket, head) => {

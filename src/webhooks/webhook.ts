@@ -18,21 +18,12 @@ import { because, invalid, malformed, type AuthError } from '../core/AuthError.j
 import { authenticator, type Authenticator } from '../core/Authenticator.js'
 import { saying } from '../core/map.js'
 import * as Challenge from '../core/Challenge.js'
-import { documentation, documented } from '../core/Description.js'
+import { documented, kindChecks, type KindOptions } from '../core/Description.js'
 import { fromHeader } from '../core/RequestFields.js'
 import type { ReleasableSpent } from '../core/Spent.js'
 import { deepFreeze } from '../core/data.js'
 import { nameAndDigest } from '../core/functionName.js'
-import {
-  checkHook,
-  checkOptions,
-  credential,
-  declareFactory,
-  maybe,
-  positive,
-  unchecked,
-  withMethods,
-} from '../core/options.js'
+import { checkHook, checkOptions, declareFactory, maybe, positive, unchecked, withMethods } from '../core/options.js'
 import { takingOver } from './deliveries.js'
 import { httpError, MAX_BODY, rawBody } from './rawBody.js'
 import type { Delivery, WebhookKey, WebhookScheme } from './schemes.js'
@@ -55,7 +46,7 @@ export interface Webhook {
 export type WebhookSecrets = string | ReadonlyArray<string>
 
 /** The options of `webhook`. */
-export interface WebhookOptions {
+export interface WebhookOptions extends KindOptions {
   /** How the sender signs: `standardWebhooks`, `github`, `stripe`, `slack`, `shopify`, or what `webhookScheme` returns. */
   readonly scheme: WebhookScheme
   /** The secrets, or a function that finds those of a request. If it finds none, the answer is 401. */
@@ -68,12 +59,6 @@ export interface WebhookOptions {
   readonly maxLength?: number | undefined
   /** Where deliveries are taken, so that each counts once, such as `spentOver(store)` of `koa-with-auth/sign-in`. */
   readonly spent?: ReleasableSpent | undefined
-  /** The protection space; default: the application's. */
-  readonly realm?: string | undefined
-  /** What OpenAPI calls it; without it a name is derived. */
-  readonly schemeName?: string | undefined
-  /** The description in OpenAPI; CommonMark. */
-  readonly description?: string | undefined
 }
 
 const caller = 'webhook'
@@ -90,8 +75,7 @@ const checks = {
   tolerance: maybe(positive),
   maxLength: maybe(positive),
   spent: maybe(withMethods(['spend', 'release'], 'pass spentOver(store) of koa-with-auth/sign-in')),
-  realm: credential.realm,
-  ...documentation,
+  ...kindChecks,
 }
 
 const TOLERANCE = 300_000
@@ -123,18 +107,12 @@ const keysFrom = ({ keyOf }: WebhookScheme, given: unknown): Keys => {
  * 409. Throws a TypeError for options that cannot work.
  *
  * @example
- * import Router from '@koa/router'
- * import { withAuth } from 'koa-with-auth'
  * import { memoryStore } from 'koa-with-auth/sessions'
  * import { spentOver } from 'koa-with-auth/sign-in'
  * import { stripe, webhook } from 'koa-with-auth/webhooks'
  *
+ * // behind withAuth(hook), `ctx.request.auth.json()` is made of the bytes that Stripe has signed
  * const hook = webhook({ scheme: stripe, secrets: 'whsec_example', spent: spentOver(memoryStore()) })
- * const router = new Router()
- * router.post('/hooks/stripe', withAuth(hook), (ctx) => {
- *   const event = ctx.request.auth.json() // of the bytes that Stripe has signed
- *   ctx.status = 204
- * })
  */
 export const webhook = (options: WebhookOptions): Authenticator<Webhook> => {
   const given = checkOptions(caller, options, checks)

@@ -117,11 +117,9 @@ const MAX_SUBJECT = 255
  *   subject: async ({ access_token }, signal) => {
  *     const headers = { Authorization: `Bearer ${access_token}` }
  *     const response = await fetch('https://api.github.com/user', { headers, signal })
- *     const user: unknown = await response.json()
- *     return typeof user === 'object' && user !== null && 'id' in user ? Number(user.id) : ''
+ *     return String(Object(await response.json()).id ?? '')
  *   },
  * })
- * assert.strictEqual(github.name, 'oauth2:github /sign-in/github/callback')
  */
 export const oauth2 = (options: OAuth2Options): OAuth2Kind => {
   const given = checkOptions('oauth2', options, checks)

@@ -86,16 +86,10 @@ const wayOut = (caller: string, kind: OidcKind, options: EndSessionOptions): Way
  * @example
  * import Router from '@koa/router'
  * import { withAuth } from 'koa-with-auth'
- * import { endSession, oidc, signedOut } from 'koa-with-auth/sign-in/oidc'
+ * import { endSession, type OidcKind } from 'koa-with-auth/sign-in/oidc'
  *
- * const google = oidc({
- *   issuer: 'https://provider.example',
- *   client: { id: 'shop', secret: 'a secret of the client' },
- *   callback: '/sign-in/callback',
- * })
- * const router = new Router()
- * router.post('/sign-out', withAuth(null), endSession(google, { callback: '/signed-out' }))
- * router.get('/signed-out', withAuth(null), signedOut(google, { callback: '/signed-out' }))
+ * const routes = (router: Router, google: OidcKind) =>
+ *   router.post('/sign-out', withAuth(null), endSession(google, { callback: '/signed-out' }))
  */
 export const endSession = (kind: OidcKind, options: EndSessionOptions): Middleware => {
   const leave = begin(wayOut('endSession(kind, options)', kind, options))
@@ -156,18 +150,11 @@ const refuse = (ctx: Context): void => {
  * The request comes from the provider, not from a browser. No cookie counts, and it is no request of another site.
  *
  * @example
- * import Router from '@koa/router'
- * import { withAuth } from 'koa-with-auth'
  * import { backChannel, type OidcKind } from 'koa-with-auth/sign-in/oidc'
  *
  * declare const provider: OidcKind
  * declare const accounts: { of: (issuer: string, subject?: string) => string | undefined }
- * const routes = (router: Router) =>
- *   router.post(
- *     '/sign-out/backchannel',
- *     withAuth(null),
- *     backChannel(provider, { user: ({ issuer, subject }) => accounts.of(issuer, subject) }),
- *   )
+ * const make = () => backChannel(provider, { user: ({ issuer, subject }) => accounts.of(issuer, subject) })
  */
 export const backChannel = (kind: OidcKind, options: BackChannelOptions): Middleware => {
   const party = relyingPartyOf('backChannel(kind, options)', kind)

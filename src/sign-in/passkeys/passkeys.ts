@@ -175,15 +175,11 @@ const answered = <A extends Assertion | Registration>(read: O.Option<A>) =>
  *
  * @example
  * import Router from '@koa/router'
- * import Koa from 'koa'
  * import { withAuth } from 'koa-with-auth'
- * import { sessions } from 'koa-with-auth/sessions'
  * import { begin, finish } from 'koa-with-auth/sign-in'
  * import { memoryPasskeyStore, passkeys } from 'koa-with-auth/sign-in/passkeys'
  *
- * const users = new Map([['anna', { username: 'anna', isActive: true }]])
- * const app = new Koa({ keys: ['a secret of 32 characters or more'] })
- * const { sessionAuth } = sessions(app, { loadUser: (id) => users.get(id), origin: 'https://shop.example' })
+ * const users = new Map([['anna', { username: 'anna' }]])
  * const passkey = passkeys({
  *   rp: { id: 'shop.example', name: 'Shop' },
  *   origins: ['https://shop.example'],
@@ -191,11 +187,8 @@ const answered = <A extends Assertion | Registration>(read: O.Option<A>) =>
  *   nameOf: (user: { username: string }) => user.username,
  * })
  * const router = new Router()
- * router.post('/passkeys/options', withAuth(sessionAuth({ proof: { maxAge: 300_000 } })), begin(passkey.register))
- * router.post('/passkeys', withAuth(sessionAuth()), finish(passkey.register, () => true))
  * router.post('/sign-in/passkey/options', withAuth(null), begin(passkey))
  * router.post('/sign-in/passkey', withAuth(null), finish(passkey, (_ctx, { proof }) => users.get(proof.subject)))
- * app.use(passkey.related).use(router.routes())
  */
 export const passkeys = <U = NamedUser>(options: PasskeysOptions<U>): Passkeys => {
   const setting = resolveOptions(options)
