@@ -127,6 +127,9 @@ export const plainHtml = ({
   labelOf = () => password,
 }: PlainPage) => {
   const { action, failure, handle } = page
+  const role = failure === undefined ? '' : ' role="alert"'
+  // a screen reader says it at the field, too
+  const described = failure === undefined ? '' : ' aria-describedby="said" aria-invalid="true"'
   const inputOf = (field: PageField): string => {
     const { name, type, autocomplete, value } = field
     const given = value === undefined ? '' : type === 'checkbox' ? ' checked' : ` value="${escaped(value)}"`
@@ -134,18 +137,17 @@ export const plainHtml = ({
     if (type === 'hidden') return `${input}>`
     if (type === 'checkbox') return `<p><label>${input}>${escaped(labelOf(field))}</label></p>`
     const typing = type === 'password' ? '' : ' autocapitalize="none" spellcheck="false"'
-    return `<p><label>${escaped(labelOf(field))} ${input}${typing} required></label></p>`
+    return `<p><label>${escaped(labelOf(field))} ${input}${typing}${described} required></label></p>`
   }
   const fields = handle === undefined ? page.fields : [hidden('handle', handle), ...page.fields]
   const rest = hasForm(page)
     ? `<form method="post" action="${escaped(action)}">${fields.map(inputOf).join('')}<button>${escaped(button)}</button></form>`
     : `<p><a href="${escaped(action)}">${escaped(button)}</a></p>`
-  const role = failure === undefined ? '' : ' role="alert"'
   return `<!doctype html>
 <html lang="${escaped(language)}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escaped(title)}</title>
 <style>${style}</style>
-</head><body><main><h1>${escaped(title)}</h1>${text === undefined ? '' : `<p${role}>${escaped(text)}</p>`}
+</head><body><main><h1>${escaped(title)}</h1>${text === undefined ? '' : `<div id="said"><p${role}>${escaped(text)}</p></div>`}
 ${rest}
 </main></body></html>
 `

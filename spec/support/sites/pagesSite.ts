@@ -1,0 +1,82 @@
+/** One application with a page for each way to sign in by the library's forms, for one test. Mails go into a list. */
+import { randomBytes } from 'node:crypto'
+import Router from '@koa/router'
+import type { Context } from 'koa'
+import { withAuth } from 'koa-with-auth'
+import { hash } from 'koa-with-auth/passwords'
+import type { SessionsOptions } from 'koa-with-auth/sessions'
+import {
+  begin,
+  codes,
+  finish,
+  linkPage,
+  mailed,
+  passwordSignIn,
+  resetLink,
+  verifyLink,
+  type CodeFactor,
+  type LinkMail,
+} from 'koa-with-auth/sign-in'
+import { sessionsApp, strongKey, type User, type Visitor } from './sessionsApp.js'
+
+let stored: Promise<string> | undefined
+
+/** anna has a password, and the code of her second factor is always 1. `?redirects` lets a hook answer by itself. */
+export const pagesSite = async (options: Pick<SessionsOptions<User | undefined>, 'pages' | 'texts'> = {}) => {
+  const own = await (stored ??= hash('anna-secret'))
+  const mails: Array<LinkMail & { readonly code?: string }> = []
+  const errors: unknown[] = []
+  let hooks = 0
+  const factor: CodeFactor = { method: 'own', verify: async (_user, typed) => typed === '1' }
+  const site = await sessionsApp(undefined, {
+    keys: [strongKey, randomBytes(32).toString('hex')],
+    origin: 'https://shop.example',
+    ...options,
+    below: (app) => {
+      app.on('error', (error: { expose?: boolean }) => error.expose !== true && errors.push(error))
+      const user = { username: 'anna', isActive: true }
+      const code = codes({ factors: [factor], path: '/code' })
+      const hook = (ctx: Context) => {
+        hooks++
+        if (ctx.querystring === 'redirects') ctx.redirect('/account')
+        return user
+      }
+      const send = (mail: LinkMail) => void mails.push(mail)
+      const accountOf = () => ({ id: 'anna', stamp: '' })
+      const mail = mailed({ path: '/mail/link', send })
+      const reset = resetLink({ path: '/reset/link', isGood: (typed) => typed.length >= 8, accountOf, send })
+      const verify = verifyLink({ path: '/verify/link', accountOf, send })
+      const password = passwordSignIn({
+        accountOf: (name) => name === 'anna' && { user, hash: own },
+        factors: () => code,
+        idle: ({ remember }) => remember && 30 * 86_400_000,
+      })
+      const router = new Router()
+      const open = withAuth(null)
+      for (const [path, run] of [
+        ['/password', password],
+        ['/mail', begin(mail)],
+        ['/popup', begin(mail, { display: 'popup' })],
+        ['/reset', begin(reset)],
+        ['/verify', begin(verify)],
+      ] as const) {
+        router.get(path, open, run)
+        router.post(path, open, run)
+      }
+      router.post('/code', open, finish(code, hook))
+      for (const kind of [mail, reset, verify] as const) {
+        const path = `/${kind.name}/link`
+        router.get(path, open, linkPage(kind))
+        router.post(path, open, kind === mail ? finish(mail, hook) : finish(kind === reset ? reset : verify, hook))
+      }
+      app.use(router.routes())
+    },
+  })
+  const mail = async () => {
+    for (let at = 0; at < 1000 && mails.length === 0; at++) await new Promise((resolve) => setImmediate(resolve))
+    return mails.shift()
+  }
+  const send = (visitor: Visitor, path: string, type: string, body: string, accept: string) =>
+    visitor.ask(path, { method: 'POST', headers: { 'Content-Type': type, Accept: accept }, body })
+  return { site, mails, errors, mail, send, hooks: () => hooks }
+}
