@@ -64,15 +64,16 @@ const levels = [
   ...facts,
   ...levelSpecs('levels.http.slow', 'methods.http', 'params.http', 'putput.http.slow', 'behind.http'),
 ]
+const model = levelSpecs('model.http', 'model.http.slow')
 const again = [
   // the number of cases that a law has, and not a part
   suite('all cases', ['spec/**/*.law.spec.ts', 'spec/**/*{SessionStore,KeyStore,stores}.unit.spec.ts'], {
     CASES: 'all',
   }),
-  // both ends of the peer range whole, those between by the facts that the layer rests on
-  on('koa-router-12', 'koa-2', levels),
-  on('koa-router-13', 'koa-2', facts),
-  on('koa-router-14', 'koa', facts),
+  // both ends of the peer range whole, those between by the facts that the layer rests on, and by the model of levels
+  on('koa-router-12', 'koa-2', [...levels, ...model]),
+  on('koa-router-13', 'koa-2', [...facts, ...model]),
+  on('koa-router-14', 'koa', [...facts, ...model]),
   on('@koa/router', 'koa-2', facts),
   on('koa-router-oldest', 'koa', levels),
 ]

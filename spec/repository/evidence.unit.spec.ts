@@ -1,6 +1,7 @@
 /** What the guides "Advisories" and "What it was tested with" say of specs is in these specs. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { countsUpTo } from '../support/models/levelModel.js'
 import { repository } from '../support/projects/typecheck.js'
 
 const read = (path: string) => readFileSync(repository + path, 'utf8')
@@ -26,4 +27,23 @@ describe('the guide "Advisories"', () => {
     expect(specs.length).toBeGreaterThan(0)
     expect(specs.filter(({ title, path }) => !read(path).includes(title))).toStrictEqual([])
   })
+})
+
+describe('the guide "What it was tested with"', () => {
+  const guide = read('examples/guides/tested-with.md')
+
+  it('has the bound and the counts of the model of levels', () => {
+    const { programs, applications, requests } = countsUpTo(3)
+    const counted = [programs, applications, requests].map((count) => count.toLocaleString('en'))
+    expect(guide).toContain(`${counted[0]} programs`)
+    expect(guide).toContain(`${counted[1]} applications`)
+    expect(guide).toContain(`${counted[2]} requests`)
+  })
+})
+
+it('the program of the guide "better-auth on Koa" is the one that is run', () => {
+  const [, shownProgram] =
+    /^```js program=better-auth\n([\s\S]*?)^```$/m.exec(read('examples/guides/better-auth.md')) ?? []
+  const run = read('spec/peers/src/betterAuthOnKoa.mjs').replace('../../../dist/index.js', 'koa-with-auth')
+  expect(shownProgram).toBe(run)
 })

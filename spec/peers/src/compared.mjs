@@ -1,0 +1,150 @@
+/** `npm run compare`: asks each library of features.mjs the same, and writes the table into the guide "Guards, compared". */
+import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { libraries } from './features.mjs'
+import { typeOf } from './types.mjs'
+
+const here = (path) => fileURLToPath(new URL(path, import.meta.url))
+const modules = here('../node_modules')
+const manifestOf = (name) => JSON.parse(readFileSync(join(modules, name, 'package.json'), 'utf8'))
+const own = createRequire(import.meta.url)('../../../package.json')
+
+// What libraries report about the outages that the rows make
+for (const name of ['error', 'warn', 'info', 'debug']) console[name] = () => {}
+
+// -------------------------------------------------------------------------------------
+// weight
+// -------------------------------------------------------------------------------------
+
+// The framework itself is there without the library
+const frameworks = ['koa', '@koa/router', 'express', 'fastify']
+
+/** The packages that are installed with these, as npm finds them. */
+const closureOf = (names, found = new Map(), from = modules) => {
+  for (const name of names) {
+    const nested = join(from, 'node_modules', name)
+    const folder = statSync(nested, { throwIfNoEntry: false }) ? nested : join(modules, name)
+    if (frameworks.includes(name) || found.has(folder) || !statSync(folder, { throwIfNoEntry: false })) continue
+    found.set(folder, true)
+    const { dependencies = {} } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+    closureOf(Object.keys(dependencies), found, folder)
+  }
+  return [...found.keys()]
+}
+const sizeOf = (folder) =>
+  readdirSync(folder, { withFileTypes: true, recursive: true })
+    .filter(
+      (entry) => entry.isFile() && !join(entry.parentPath, entry.name).slice(folder.length).includes('/node_modules/'),
+    )
+    .reduce((sum, entry) => sum + statSync(join(entry.parentPath, entry.name)).size, 0)
+const kB = (bytes) => `${Math.round(bytes / 1000).toLocaleString('en')} kB`
+
+const weightOf = ({ packages }) => {
+  if (packages.length === 0) {
+    const root = here('../../..')
+    const packed = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
+      cwd: root,
+      encoding: 'utf8',
+    })
+    const peers = ['fp-ts', 'io-ts'].map((name) => join(root, 'node_modules', name))
+    const bytes = peers.reduce((sum, folder) => sum + sizeOf(folder), JSON.parse(packed)[0].unpackedSize)
+    return `${1 + peers.length}, ${kB(bytes)}`
+  }
+  const closure = closureOf(packages)
+  return `${closure.length}, ${kB(closure.reduce((sum, folder) => sum + sizeOf(folder), 0))}`
+}
+
+// -------------------------------------------------------------------------------------
+// rows
+// -------------------------------------------------------------------------------------
+
+const challengesOf = (response) => {
+  const given = response.headers.get('www-authenticate')
+  return given === null
+    ? 'no challenge'
+    : [...given.matchAll(/(?:^|, )([A-Z]\w+)(?= |,|$)/gi)].map(([, name]) => name).join(', ')
+}
+const none = 'has none'
+const form = {
+  'Content-Type': 'application/x-www-form-urlencoded',
+  Origin: 'https://evil.example',
+  'Sec-Fetch-Site': 'cross-site',
+}
+
+const rows = [
+  ['no credential', async ({ ask }) => ask('me').then((it) => `${it.status}, ${challengesOf(it)}`)],
+  [
+    'one of two kinds: the second one',
+    async ({ ask, right }) => right.either && `${(await ask('either', right.either)).status}`,
+  ],
+  [
+    'one of two kinds: the 401 without any',
+    async ({ ask, right }) => right.either && ask('either').then((it) => `${it.status}, ${challengesOf(it)}`),
+  ],
+  [
+    'a role that the user lacks, declared at the route',
+    async ({ ask, right, hasRoles }) => hasRoles && `${(await ask('admin', right.admin)).status}`,
+  ],
+  [
+    'the look-up throws, because the database is down',
+    async ({ ask, right }) => {
+      const it = await ask('down', right.down)
+      return `${it.status}${it.headers.has('retry-after') ? ', Retry-After' : ''}`
+    },
+  ],
+  [
+    'a form of another site, with what the browser sends by itself',
+    async ({ ask, right }) => right.write && `${(await ask('write', { ...right.write, ...form }, 'POST')).status}`,
+  ],
+  [
+    '`Cache-Control` of what only this user may see',
+    async ({ ask, right }) => (await ask('me', right.me)).headers.get('cache-control') ?? 'not set',
+  ],
+  ['a list of all routes with their guards', async ({ lists }) => lists],
+  ['the OpenAPI security of the routes, made of their guards', async ({ documents }) => documents],
+  ['the type of the user in the handler', async ({ library }) => typeOf(library.name)],
+  ['packages beside the framework, unpacked', async ({ library }) => weightOf(library)],
+]
+
+const columns = []
+for (const library of libraries) {
+  const { server, right, lists, documents } = await library.make()
+  if (!server.listening) await new Promise((resolve) => server.once('listening', resolve))
+  const ask = (route, headers = {}, method = 'GET') =>
+    fetch(`http://localhost:${server.address().port}/${route}`, {
+      method,
+      headers,
+      ...(method === 'POST' && { body: 'a=1' }),
+    })
+  const hasRoles = (await ask('admin', right.admin)).status !== 404
+  const cells = []
+  for (const [, run] of rows) cells.push((await run({ ask, right, lists, documents, hasRoles, library })) || none)
+  columns.push({ name: library.name, packages: library.packages, cells })
+  process.stdout.write(`${library.name}: ${cells.join(' · ')}\n`)
+}
+
+const line = (cells) => `| ${cells.join(' | ')} |`
+const versions = columns.map(({ name, packages }) => {
+  const its = packages.map((one) => `${one} ${manifestOf(one).version}`).join(', ')
+  return `- ${name}: ${its || own.version}`
+})
+const text = [
+  `Run on ${new Date().toISOString().slice(0, 10)} with Node.js ${process.versions.node}:`,
+  '',
+  ...versions,
+  '',
+  line(['', ...columns.map(({ name }) => name)]),
+  line(['--', ...columns.map(() => '--')]),
+  ...rows.map(([name], at) => line([name, ...columns.map(({ cells }) => cells[at].replaceAll('|', '\\|'))])),
+].join('\n')
+
+if (!process.argv.includes('--dry')) {
+  const guide = here('../../../examples/guides/compared.md')
+  const [before, rest] = readFileSync(guide, 'utf8').split('<!-- matrix -->')
+  const [, after] = rest.split('<!-- end of matrix -->')
+  writeFileSync(guide, `${before}<!-- matrix -->\n\n${text}\n\n<!-- end of matrix -->${after}`)
+}
+process.exit(0)

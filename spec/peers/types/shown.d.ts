@@ -1,0 +1,3 @@
+/** A type that nothing has. */
+declare const shown: unique symbol
+type Shown = { readonly [shown]: never }
