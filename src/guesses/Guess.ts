@@ -296,14 +296,18 @@ const guessed = { account: maybe(string), address: maybe(string) }
 
 /**
  * Counts one, and runs `f` if that is not too many. Otherwise it is throttled. What was counted is taken back unless
- * `f` resolves to a failure with the reason `wrong`, or `stays`.
+ * `stays` says of the result that it counts. Default: a failure with the reason `wrong`.
  */
 type Counting = <A>(
   account: string,
   address: string,
   f: () => Promise<E.Either<AuthError, A>> | E.Either<AuthError, A>,
-  stays?: boolean,
+  stays?: (result: E.Either<AuthError, A>) => boolean,
 ) => Promise<E.Either<AuthError, A>>
+
+/** Whether a guess was wrong. */
+export const isWrong = (result: E.Either<AuthError, unknown>): boolean =>
+  E.isLeft(result) && result.left.reason === 'wrong'
 
 /**
  * Counts guesses at codes, and what asks for mails, by an account and an address: both by the same limiter, so that asking
@@ -311,7 +315,7 @@ type Counting = <A>(
  */
 export const counting = (limiter: Limiter | Limiters): Counting => {
   const countsOf = countsIn(checkLimiters(limiter))
-  return async (account, address, f, stays = false) => {
+  return async (account, address, f, stays = isWrong) => {
     const counted: Counted[] = []
     for (const count of countsOf(account, { address, isCrossSite: false })) {
       const one = await countOne(count.limiter, count.key, (result) => result)
@@ -321,9 +325,13 @@ export const counting = (limiter: Limiter | Limiters): Counting => {
       counted.forEach(takeBack)
       return E.left(one._tag === 'Failed' ? AuthErrors.unavailable() : AuthErrors.throttled(one.retryAfter))
     }
-    const result = await f()
-    const isWrong = E.isLeft(result) && result.left.reason === 'wrong'
-    if (!isWrong && !stays) counted.forEach(takeBack)
-    return result
+    let isCounted = false
+    try {
+      const result = await f()
+      isCounted = stays(result)
+      return result
+    } finally {
+      if (!isCounted) counted.forEach(takeBack)
+    }
   }
 }

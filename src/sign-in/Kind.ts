@@ -7,6 +7,7 @@ import type { AuthError } from '../core/AuthError.js'
 import type { UnfinishedReason } from '../core/UnfinishedReason.js'
 import type { Check } from '../core/options.js'
 import type { Proof, ProofGiven } from '../core/Proof.js'
+import type { Spent } from '../core/Spent.js'
 import type { PageField } from '../sessions/Page.js'
 import type { Lifetimes } from './Lifetimes.js'
 
@@ -48,6 +49,8 @@ export interface Ceremony {
    * the same at the beginning and at the end. No other ceremony has them.
    */
   readonly secret: (purpose: string) => string
+  /** One-time ids of the application, in all its processes. */
+  readonly spent?: Spent | undefined
 }
 
 /** What goes out at the beginning: a redirect (303), or a body that is answered as JSON; `null`: 204. */

@@ -23,6 +23,7 @@ import {
   type Intent,
   type Sent,
 } from './Kind.js'
+import { thrownFor } from './guessing.js'
 import { familyOf, filled, hasPage, hidden, isNavigation, respondFailed, respondPage, type Form } from './pages.js'
 import {
   applicationOf,
@@ -272,7 +273,7 @@ export const sealFirst = async <Ask, Kept, U extends object>(
     returnTo,
     lasting: { ...lastingIn.get(ctx), ...lifetimesFor('secondly', first, first) },
   })
-  if (E.isLeft(sent)) throw sent.left._tag === 'raised' ? sent.left.error : new SignInRefused(sent.left)
+  if (E.isLeft(sent)) throw thrownFor(sent.left)
   const made = leads(sent.right) ? sent.right : (sent.right.body ?? {})
   const own = kindForm(kind)
   const form = own?.path === undefined ? known?.form : own

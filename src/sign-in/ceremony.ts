@@ -16,6 +16,8 @@ import { ceremonyDigest, ceremonyEvents, report, userDigest, type CeremonyEvent 
 import type { Proof, ProofGiven } from '../core/Proof.js'
 import { failureOf } from '../core/Result.js'
 import { constantTimeEqual } from '../core/data.js'
+import { counting } from '../guesses/Guess.js'
+import { memoryLimiter } from '../guesses/memoryLimiter.js'
 import { derivedFrom, sealed, unsealed } from '../kinds/plainSession.js'
 import type { Spent } from '../core/Spent.js'
 import type { Lifetimes } from './Lifetimes.js'
@@ -137,6 +139,10 @@ const bytesOf = (handle: unknown): Buffer | undefined => {
 
 // --- ceremonies
 
+// Anybody gets handles, so of answers that are checked once, so many may be wrong: each keeps its id in the store, and may ask a provider
+const WRONG = { ofBrowser: 20, ofAddress: 200 }
+const QUARTER = 15 * 60
+
 // An id is remembered longer than its handle can be opened, also if the clocks of two machines differ a little
 const MARGIN = 60_000
 
@@ -186,7 +192,17 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
   }
   const ceremonyOf = (content: Content, secret: Ceremony['secret']): Ceremony => {
     const { intent, subject, returnTo, display, until } = content
-    return { intent, subject, origin, returnTo, display, until, secret }
+    return { intent, subject, origin, returnTo, display, until, secret, spent }
+  }
+  const ofBrowser = counting(memoryLimiter(WRONG.ofBrowser, QUARTER))
+  const ofAddress = counting(memoryLimiter(WRONG.ofAddress, QUARTER))
+  const limited = (
+    browser: string,
+    address: string,
+    run: () => Promise<E.Either<AuthError, Ended>>,
+  ): Promise<E.Either<AuthError, Ended>> => {
+    const there = () => ofAddress(address, '', run, isWrongAnswer)
+    return browser === '' ? there() : ofBrowser(browser, '', there, isWrongAnswer)
   }
   // whether there was a free try
   const spendTry = async (id: string, tries: number, lifetime: number): Promise<boolean> => {
@@ -287,7 +303,9 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
           return unfinished('anotherUser')
         }
         if (!(await finishing.isGoingOn(content))) return unfinished('unknown') // it uses no code up
-        const run = () => attempt(kind, opened, { answer, browser, id }, finishing)
+        const check = () => attempt(kind, opened, { answer, browser, id }, finishing)
+        const { address } = finishing.incoming
+        const run = () => ((kind.tries ?? 1) > 1 ? check() : limited(browser, address, check))
         return kind.leadsAgain === true ? once(id, run, content) : run()
       })
       if (E.isLeft(ended)) reports.refused(kind.name, 'finish', ended.left, about)
@@ -301,6 +319,10 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
     refused: reports.refused,
   }
 }
+
+// An outage is none, and neither is one that came before
+const isWrongAnswer = (ended: E.Either<AuthError, Ended>): boolean =>
+  E.isLeft(ended) && ended.left !== spentBefore && !AuthErrors.stops(ended.left)
 
 const tryOf = (id: string, at: number): string => `${id}.${at}`
 

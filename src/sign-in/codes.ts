@@ -8,6 +8,7 @@ import type { Request } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
 import { constantTimeEqual, ownOrGetter } from '../core/data.js'
+import { placeOf, type Spent } from '../core/Spent.js'
 import {
   checkOptions,
   declareFactory,
@@ -25,12 +26,14 @@ import {
 } from '../core/options.js'
 import type { Limiter, Limiters } from '../guesses/Limiter.js'
 import { memoryLimiter } from '../guesses/memoryLimiter.js'
-import { clientAddress, counting } from '../guesses/Guess.js'
+import { clientAddress, counting, isWrong } from '../guesses/Guess.js'
 import { derivedFrom, keysFix, sealed, strengthOf, unsealed } from '../kinds/plainSession.js'
 import { digestOf, spentOver, type SessionStore } from '../sessions/SessionStore.js'
-import { contextOf, SignInRefused, type WithRequest } from '../sessions/SignIn.js'
-import { usualLimiters } from './guessing.js'
+import { requestSessionOf } from '../sessions/RequestSession.js'
+import { contextOf, type WithRequest } from '../sessions/SignIn.js'
+import { caught, thrownFor, usualLimiters } from './guessing.js'
 import { routePath, typedDigits, type Kind } from './Kind.js'
+import { spentOf } from './request.js'
 
 /** One way to give a second factor by a code. */
 export interface CodeFactor {
@@ -270,7 +273,7 @@ export interface CodesOptions {
   readonly factors: ReadonlyArray<CodeFactor>
   /**
    * Counts wrong codes, by user and address of the client. Default: as `passwordSignIn` counts. Whatever it is, this kind checks at most 100 wrong codes of a user in a day,
-   * from all addresses; each process counts for itself, so let `account` of a shared limiter count for several.
+   * from all addresses, in all processes that share the store of the sessions.
    */
   readonly limiter?: Limiter | Limiters | undefined
   /** What distinguishes these codes from others with the same factors, such as `staff`. It is a part of the kind's name. */
@@ -300,6 +303,26 @@ export interface Codes extends Kind<unknown, null, CodesAnswer, { method: string
   readonly prove: (ctx: WithRequest, user: string, code: unknown) => Promise<{ method: string; subject: string }>
   /** Whether a user has set up one of the factors; one that is only spare does not count beside others. */
   readonly has: (user: string) => Promise<boolean>
+}
+
+// Counts a wrong code where all processes see it
+const inAllProcesses = async <A>(
+  spent: Spent | undefined,
+  user: string,
+  run: () => Promise<E.Either<AuthError, A>>,
+): Promise<E.Either<AuthError, A>> => {
+  if (spent === undefined) return run()
+  const place = await placeOf(spent, `wrong codes of ${user}`, WRONG, DAY * 1000)
+  if (place === undefined) return E.left(AuthErrors.throttled(DAY))
+  let isCounted = false
+  try {
+    const result = await run()
+    isCounted = isWrong(result)
+    return result
+  } finally {
+    // if the store fails now, it stays counted
+    if (!isCounted) await spent.release?.(place).catch(() => undefined)
+  }
 }
 
 const TRIES = 5
@@ -343,14 +366,21 @@ export const codes = (options: CodesOptions): Codes => {
   // whoever knows the password has as many addresses as they like
   const ofAccount = counting(memoryLimiter(WRONG, DAY))
   type Proven = { method: string; subject: string }
-  const check = (user: string, code: unknown, from: string): Promise<E.Either<AuthError, Proven>> =>
+  const check = (
+    user: string,
+    code: unknown,
+    from: string,
+    spent: Spent | undefined,
+  ): Promise<E.Either<AuthError, Proven>> =>
     ofAccount(user, '', () =>
-      count(user, from, async () => {
-        for (const { method, verify } of factors) {
-          if ((await verify(user, code)) === true) return E.right({ method, subject: user })
-        }
-        return E.left(AuthErrors.unfinished('wrong'))
-      }),
+      count(user, from, () =>
+        inAllProcesses(spent, user, async () => {
+          for (const { method, verify } of factors) {
+            if ((await verify(user, code)) === true) return E.right({ method, subject: user })
+          }
+          return E.left(AuthErrors.unfinished('wrong'))
+        }),
+      ),
     )
   return {
     name: ['code', name, factors.map(({ method }) => method).join()].filter((part) => part !== undefined).join(':'),
@@ -371,11 +401,12 @@ export const codes = (options: CodesOptions): Codes => {
       method === 'POST' && typeof body['handle'] === 'string'
         ? { handle: body['handle'], answer: { code: body['code'], from: address } }
         : undefined,
-    check: (_kept, { code, from }, { subject = '' }) => check(subject, code, from),
+    check: (_kept, { code, from }, { subject = '', spent }) => check(subject, code, from, spent),
     prove: async (given, user, code) => {
       const { request }: { readonly request: Request } = contextOf('prove(ctx, user, code)', given)
-      const proven = await check(user, code, clientAddress(request))
-      if (E.isLeft(proven)) throw new SignInRefused(proven.left)
+      const { host } = requestSessionOf(request.ctx)
+      const proven = await caught(() => check(user, code, clientAddress(request), host && spentOf(host)))
+      if (E.isLeft(proven)) throw thrownFor(proven.left)
       return proven.right
     },
   }

@@ -46,10 +46,14 @@ export const guessing = (limiter: Limiter | Limiters = usualLimiters()) => {
       return answer ? E.right(answer) : E.left(AuthErrors.unfinished('wrong'))
     }
     const counted = await count(account, clientAddress(request), () => caught(found))
-    if (E.isLeft(counted)) throw counted.left._tag === 'raised' ? counted.left.error : new SignInRefused(counted.left)
+    if (E.isLeft(counted)) throw thrownFor(counted.left)
     return counted.right
   }
 }
+
+/** What is thrown for a failure: the exception of a hook as it was, otherwise `SignInRefused`. */
+export const thrownFor = (failure: AuthError): unknown =>
+  failure._tag === 'raised' ? failure.error : new SignInRefused(failure)
 
 /** What throws is a failure, and no wrong guess. */
 export const caught = async <A>(run: () => Promise<E.Either<AuthError, A>>): Promise<E.Either<AuthError, A>> => {

@@ -206,7 +206,7 @@ export const mailed = (
           return { body: { handle } }
         },
       }
-      return count(address, incoming.address, () => E.right(begun), true)
+      return count(address, incoming.address, () => E.right(begun), E.isRight)
     },
     read: (incoming, signer) => {
       const members = membersOf(incoming)
@@ -335,7 +335,7 @@ const linkKind = (intent: 'reset' | 'verify', options: ResetOptions): LinkKind =
           return { body: null }
         },
       }
-      return count(address, incoming.address, () => E.right(begun), true)
+      return count(address, incoming.address, () => E.right(begun), E.isRight)
     },
     read: (incoming, signer) => {
       const members = membersOf(incoming)

@@ -12,6 +12,7 @@ import { ownField, ownOrGetter } from '../core/data.js'
 import { settingsOf } from '../core/Exchange.js'
 import { isGiven } from '../core/options.js'
 import { fromCookie } from '../core/RequestFields.js'
+import type { ReleasableSpent } from '../core/Spent.js'
 import { clientAddress } from '../guesses/Guess.js'
 import { requestSessionOf, type RequestSession } from '../sessions/RequestSession.js'
 import { spentOver } from '../sessions/SessionStore.js'
@@ -27,7 +28,7 @@ export interface Application {
   readonly host: SessionHost
 }
 
-const ceremoniesOf = new WeakMap<SessionHost, Ceremonies>()
+const ceremoniesOf = new WeakMap<SessionHost, { readonly origin: string; readonly made: Ceremonies }>()
 
 const isLoopback = (host: string): boolean =>
   /^(?:(?:[a-z0-9-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/.test(host)
@@ -40,6 +41,15 @@ const originOf = ({ origin, isProduction }: SessionHost, { request }: Context): 
   )
 }
 
+/** The one-time ids of an application. */
+export const spentOf = ({ name, store }: SessionHost): ReleasableSpent => {
+  const { spend, release } = spentOver(store)
+  return {
+    spend: (id, lifetime) => spend(`${name}\n${id}`, lifetime),
+    release: (id, lifetime) => release(`${name}\n${id}`, lifetime),
+  }
+}
+
 /** The application of a request. Throws if it has no sessions, or no origin. */
 export const applicationOf = (caller: string, ctx: Context): Application => {
   const session = requestSessionOf(ctx)
@@ -49,15 +59,11 @@ export const applicationOf = (caller: string, ctx: Context): Application => {
       `${caller}: call sessions(app, { origin, ... }) of koa-with-auth/sessions before the routers are mounted`,
     )
   }
-  const { keys, name, store } = host
   const origin = originOf(host, ctx)
-  const { spend } = spentOver(store)
-  const make = () =>
-    ceremonies({ keys, name, origin, spent: { spend: (id, lifetime) => spend(`${name}\n${id}`, lifetime) } })
+  const known = ceremoniesOf.get(host)
   // without a configured origin, it is that of the request
-  if (host.origin === undefined) return { ceremonies: make(), session, host }
-  const made = ceremoniesOf.get(host) ?? make()
-  ceremoniesOf.set(host, made)
+  const made = known?.origin === origin ? known.made : ceremonies({ ...host, origin, spent: spentOf(host) })
+  ceremoniesOf.set(host, { origin, made })
   return { ceremonies: made, session, host }
 }
 
