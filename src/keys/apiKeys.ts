@@ -11,7 +11,7 @@
  *
  * It counts no guesses: `throttled` of `koa-with-auth` does.
  */
-import { createSecretKey, randomUUID, type KeyObject } from 'node:crypto'
+import { createSecretKey, randomUUID } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import * as t from 'io-ts'
 import type { Request } from 'koa'
@@ -201,16 +201,6 @@ export interface ApiKeysOptions<O> {
   readonly timeout?: number | undefined
 }
 
-interface ResolvedOptions {
-  readonly prefix: string
-  readonly store: KeyStore
-  readonly owners: Owners
-  readonly peppers: ReadonlyArray<KeyObject>
-  readonly adopted: RegExp | undefined
-  readonly touch: number | false
-  readonly timeout: number
-}
-
 const MIN_PEPPER = 32
 
 const prefix: Check = (where, value) => {
@@ -258,7 +248,7 @@ const checks: Checks<ApiKeysOptions<unknown>> = {
 }
 
 /** Checks the options, and adds the defaults. Throws a TypeError for what is weak, or cannot work. */
-const resolveOptions = <O>(options: ApiKeysOptions<O>): ResolvedOptions => {
+const resolveOptions = <O>(options: ApiKeysOptions<O>) => {
   const given = checkOptions('apiKeys', options, checks)
   const { owner = t.string, pepper: peppers = [], touch = 60_000, timeout = 2000 } = given
   return {

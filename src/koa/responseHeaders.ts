@@ -112,14 +112,7 @@ export interface GuardHeaders {
   readonly responseFields: (() => Readonly<Record<string, string>>) | undefined
 }
 
-interface BothHeaders {
-  /** Of answers whose handler runs. */
-  readonly whenAdmitted: GuardHeaders
-  /** Of refusals. */
-  readonly whenRefused: GuardHeaders
-}
-
-export const guardHeadersOf = (description: Description): BothHeaders => {
+export const guardHeadersOf = (description: Description) => {
   // A key in the URL must not be passed on in Referer
   const always: ReadonlyArray<HeaderLine> = readsQuery(description)
     ? [{ name: 'referrer-policy', value: 'same-origin' }]

@@ -62,17 +62,11 @@ const pageChecks: Checks<DocsPageOptions> = {
   auth: unchecked,
 }
 
-interface PageSettings {
-  readonly path: string
-  readonly documentPath: string
-  readonly persistAuthorization: boolean
-}
-
 /** Checked options with the defaults. Throws a TypeError for two equal paths. */
 const pageSettings = (
   where: string,
   { path = '/docs', documentPath = '/openapi.json', persistAuthorization = false }: DocsPageOptions,
-): PageSettings => {
+) => {
   // the router ignores the case of letters
   if (path.toLowerCase() === documentPath.toLowerCase()) {
     throw new TypeError(`${where}({ path, documentPath }) are the same; the page and the document need different paths`)

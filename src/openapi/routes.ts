@@ -137,13 +137,8 @@ interface Placed extends RouteOperation {
   readonly names: ReadonlyArray<string>
 }
 
-interface Places {
-  readonly placed: ReadonlyArray<Placed>
-  readonly shadowed: ReadonlyArray<UndescribedPart>
-}
-
 /** Places operations, one for each path and method. If the router has several, it is the one that runs first. */
-const placesOf = ({ operations, lastAnswers }: Routes): Places => {
+const placesOf = ({ operations, lastAnswers }: Routes) => {
   // OpenAPI 3.1, Paths Object: templates that differ only in names are one path. The first gives the names
   const paths = new Map<string, Pick<Placed, 'path' | 'names'>>()
   const placedByKey = new Map<string, Placed>()
@@ -190,14 +185,8 @@ export interface DocumentedOperation extends Placed {
   readonly hasId: boolean
 }
 
-interface Documented {
-  readonly operations: ReadonlyArray<DocumentedOperation>
-  readonly undescribed: ReadonlyArray<Undescribed>
-  readonly routes: ReadonlyArray<Route>
-}
-
 /** Reads a router. Throws a TypeError for a route with two descriptions, and for two routes with one `operationId`. */
-export const documentedIn = <S, C>(router: Routed<S, C>, request?: Request): Documented => {
+export const documentedIn = <S, C>(router: Routed<S, C>, request?: Request) => {
   const read = routesOf(router, request)
   const { placed, shadowed } = placesOf(read)
   const undescribed = [...read.undescribed, ...shadowed]
@@ -209,14 +198,8 @@ export const documentedIn = <S, C>(router: Routed<S, C>, request?: Request): Doc
   }
 }
 
-interface Methods {
-  readonly listed: ReadonlyArray<ListedMethod>
-  /** Those that OpenAPI has no field for, as they are sent. */
-  readonly others: ReadonlyArray<string>
-}
-
-/** Sorts the methods of a layer. The HEAD that the router adds to every GET is left out. */
-export const methodsOf = (methods: ReadonlyArray<string>): Methods => {
+/** The methods that OpenAPI has fields for, and the others. The HEAD that the router adds to every GET is left out. */
+export const methodsOf = (methods: ReadonlyArray<string>) => {
   const times = (method: string): number => methods.filter((one) => one === method).length
   const own = new Set(times('HEAD') > times('GET') ? methods : methods.filter((one) => one !== 'HEAD'))
   // Safe: which of them it is does not matter to `includes`

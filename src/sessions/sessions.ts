@@ -32,7 +32,6 @@ import {
   declareSessions,
   rightsChecks,
   rightsFrom,
-  type Rights,
   type RightsOptions,
   type SessionSource,
 } from '../kinds/sessionUser.js'
@@ -49,7 +48,6 @@ import {
   unpolluted,
   warnOfHttp,
   sessionCookieOf,
-  type SessionCookie,
 } from './SessionCookie.js'
 import { defaultStore, timedStore, type SessionStore } from './SessionStore.js'
 import { sessionIds, SignInRefused, SignInReports, type Signing } from './SignIn.js'
@@ -133,31 +131,6 @@ export interface SessionsOptions<R> extends RightsOptions<PrincipalFromAnswer<R>
   readonly texts?: Readonly<Record<string, PageTexts>> | undefined
 }
 
-interface ResolvedOptions {
-  readonly loadUser: (id: string) => unknown
-  readonly identify: (user: never) => unknown
-  /** Whether users are identified by their `username`. */
-  readonly needsUsername: boolean
-  readonly rights: Rights
-  readonly name: string
-  readonly store: SessionStore
-  readonly idle: number
-  readonly absolute: number
-  readonly timeout: number
-  readonly https: boolean | undefined
-  readonly cookie: SessionCookie
-  readonly sameSite: 'lax' | 'strict' | 'none'
-  readonly partitioned: boolean
-  readonly maxLength: number
-  readonly origin: string | undefined
-  readonly isProduction: boolean
-  readonly list: boolean
-  readonly signals: Signals | undefined
-  readonly label: ((request: Request) => string | undefined) | undefined
-  readonly pages: Pages | undefined
-  readonly texts: Readonly<Record<string, PageTexts>>
-}
-
 const HOUR = 3_600_000
 
 const listed: Check = (where, value) => {
@@ -194,7 +167,7 @@ const usernameOf = (user: unknown): unknown =>
   typeof user === 'object' && user !== null ? ownOrGetter(user, 'username') : undefined
 
 /** Checks the application and the options. Throws a TypeError for what is weak, or cannot work. */
-const resolveOptions = <R>(app: Koa, options: SessionsOptions<R>): ResolvedOptions => {
+const resolveOptions = <R>(app: Koa, options: SessionsOptions<R>) => {
   if (typeof app !== 'object' || app === null || typeof app.callback !== 'function') {
     throw new TypeError('sessions(app, options): app must be a Koa application, not a router or an apiApp')
   }
@@ -214,6 +187,7 @@ const resolveOptions = <R>(app: Koa, options: SessionsOptions<R>): ResolvedOptio
   return {
     loadUser,
     identify,
+    // users without `identify` are known by their `username`
     needsUsername: given.identify === undefined,
     rights: rightsFrom('sessions(app, { ... })', given),
     name: name ?? programName(isProduction),

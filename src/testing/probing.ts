@@ -291,25 +291,19 @@ export interface Probe {
   readonly error: unknown
 }
 
-interface Probing {
-  readonly ask: (spec: RequestSpec) => Promise<Probe>
-  /** Ends the server, and restores the handlers. */
-  readonly close: () => Promise<void>
-}
-
 /** Serves an application, and lays tripwires on its router. Rejects with an Error if the router has tripwires already. */
 export const probing = async (
   app: Application,
   router: RouterInstance,
   operations: ReadonlyArray<Tested>,
   within: number,
-): Promise<Probing> => {
+) => {
   const wires = layTripwires(router, operations)
   try {
     const served = await serve(app, within)
     let sent = 0
     return {
-      ask: async (spec) => {
+      ask: async (spec: RequestSpec): Promise<Probe> => {
         const probe = String(++sent)
         return {
           spec,

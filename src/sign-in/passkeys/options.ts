@@ -5,7 +5,6 @@ import type { OpenAPIV3_1 } from 'openapi-types'
 import { deepFreeze } from '../../core/data.js'
 import { checkOptions, hook, maybe, oneOf, positive, withMethods, type Check, type Checks } from '../../core/options.js'
 import type { PasskeyStore } from './PasskeyStore.js'
-import type { RelyingParty } from './RelyingParty.js'
 
 /** A user whose type is not given, as in `passkeys({ nameOf: (user) => user.email })`. `passkeys<User>` names another type. */
 export interface NamedUser {
@@ -47,16 +46,6 @@ export interface PasskeysOptions<U> {
   readonly lifetime?: number | undefined
   /** The time limit of the store. Beyond it, the store counts as unavailable. Default 2 seconds. */
   readonly timeout?: number | undefined
-}
-
-export interface ResolvedOptions {
-  readonly party: RelyingParty
-  readonly store: PasskeyStore
-  readonly nameOf: (user: never) => unknown
-  readonly lifetime: number
-  readonly timeout: number
-  /** The origins that are not of the RP id's domain. */
-  readonly related: ReadonlyArray<string>
 }
 
 const isLocal = (host: string): boolean => host === 'localhost' || host.endsWith('.localhost')
@@ -124,7 +113,7 @@ const isDomainOf = (id: string, origin: string): boolean => {
 }
 
 /** Checks the options, and adds the defaults. Throws a TypeError for what cannot work. */
-export const resolveOptions = <U>(options: PasskeysOptions<U>): ResolvedOptions => {
+export const resolveOptions = <U>(options: PasskeysOptions<U>) => {
   const given = checkOptions('passkeys', options, checks)
   const { rp, store, nameOf, userVerification = 'required', lifetime = 300_000, timeout = 2000 } = given
   const [origins, topOrigins] = [[...given.origins], [...(given.topOrigins ?? [])]]
@@ -139,6 +128,7 @@ export const resolveOptions = <U>(options: PasskeysOptions<U>): ResolvedOptions 
     nameOf,
     lifetime,
     timeout,
+    // those that are not of the domain of the RP id
     related: origins.filter((one) => one.startsWith('http') && !isDomainOf(rp.id, one)),
   }
 }

@@ -14,7 +14,7 @@ import type { ProofGiven } from '../../core/Proof.js'
 import { declareFactory } from '../../core/options.js'
 import { within } from '../../stores/within.js'
 import type { Ceremony, Intent, Kind } from '../Kind.js'
-import { resolveOptions, type NamedUser, type PasskeysOptions, type ResolvedOptions } from './options.js'
+import { resolveOptions, type NamedUser, type PasskeysOptions } from './options.js'
 import type { PasskeyRecord, PasskeyStore, PasskeyUse } from './PasskeyStore.js'
 import {
   algorithms,
@@ -68,6 +68,8 @@ const refused: E.Either<AuthError, never> = E.left(unfinished('unknown'))
 const newUserHandle = (): string => randomBytes(32).toString('base64url')
 
 // Each question has the time limit, and a failure is an outage
+type ResolvedOptions = ReturnType<typeof resolveOptions<never>>
+
 const timedStore = ({ store, timeout }: ResolvedOptions): PasskeyStore => {
   const ask = within('passkeys', timeout)
   return {
