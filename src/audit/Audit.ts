@@ -1,8 +1,4 @@
-/**
- * What protects each operation of a router, as plain data to store and compare, and as a table.
- *
- * `router.ts` reads it from a router.
- */
+/** What protects each operation of a router, as plain data to store and compare, and as a table. */
 import type { UncheckedParameter } from '../core/Description.js'
 import type { AccessPath } from './Way.js'
 

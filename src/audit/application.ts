@@ -1,9 +1,8 @@
 /**
- * `audit`: what protects each operation of a router or of a Koa application.
+ * What protects each operation of a router or of a Koa application.
  *
- * Of an application, it is about the routers that it mounts with `app.use`, in this order, below the guards of the application
- * (`guardApp`). Its other middleware is listed as functions. The audit cannot see what such a function mounts inside itself
- * (koa-mount).
+ * Of an application, it is about the routers that it mounts with `app.use`, in this order, below its guards (`guardApp`). It cannot see
+ * what a function of `app.use` mounts inside itself (koa-mount).
  */
 import type { Authenticator } from '../core/Authenticator.js'
 import type { CrossOriginPolicy } from '../core/CrossOrigin.js'

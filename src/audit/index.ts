@@ -1,9 +1,6 @@
 /**
- * koa-with-auth/audit: what protects each operation of a router, and `seal`, which refuses a router with an unlisted
- * open one.
- *
- * Reading guide: `router.ts` reads a router, `application.ts` an application. `Way.ts` says in words what protects it. `RoutedPath.ts` finds what
- * answers first. `findings.ts` is what `seal` refuses and the command prints. `policy.ts` is the policy file.
+ * koa-with-auth/audit: what protects each operation of a router, and `seal`, which refuses a router with an unlisted open
+ * one.
  */
 export { audit } from './application.js'
 export type { Access, Audit, AuditedMiddleware, AuditedOperation, Protection, Shadow } from './Audit.js'

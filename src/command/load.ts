@@ -1,8 +1,4 @@
-/**
- * Loads a module and audits what it exports, or returns in one line why that is impossible.
- *
- * It runs the code of the module in this process, as a test of the application would.
- */
+/** Loads a module, and audits what it exports. The code of the module runs in this process, as in a test of the application. */
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'

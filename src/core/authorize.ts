@@ -1,9 +1,4 @@
-/**
- * `authorize` and `requireScopes`: what an authenticated principal must be, or must have been granted. Otherwise it is
- * a 403. `requireAuthentication` of `koa-with-auth/jwt` is another such condition.
- *
- * They never decide about anonymous callers. If `a` is optional, write `optional(authorize(f)(a))`.
- */
+/** Conditions about a principal. They never decide about anonymous callers: if `a` is optional, write `optional(authorize(f)(a))`. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
 import { andThen, toPromise, isThenable, failureOf } from './Result.js'

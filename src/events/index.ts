@@ -1,9 +1,6 @@
 /**
  * koa-with-auth/events publishes records on channels of `node:diagnostics_channel`: decisions, and changes of keys, sessions and
  * stores that affect them.
- *
- * Reading guide: this file is the API. `core/events.ts` has the records and the channels.
- * `koa/watching.ts` publishes decisions.
  */
 import * as records from '../core/events.js'
 import { checkHook, declareFactory } from '../core/options.js'

@@ -1,8 +1,4 @@
-/**
- * koa-with-auth/sqlite: every store in an SQLite file, for one machine with nothing to install.
- *
- * Reading guide: each store is a file in its room. `stores/sqlite.ts` reads and writes the file.
- */
+/** koa-with-auth/sqlite: every store in an SQLite file, for one machine with nothing to install. */
 export { sqliteKeyStore, type SqliteKeyStore, type SqliteKeyStoreOptions } from '../keys/sqliteKeyStore.js'
 export { sqliteStore, type SqliteStore, type SqliteStoreOptions } from '../sessions/sqliteStore.js'
 export {

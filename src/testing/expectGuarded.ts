@@ -1,10 +1,4 @@
-/**
- * `expectGuarded` checks that every operation of a served application refuses callers who are not authenticated.
- *
- * It starts the application on a free port. It sends each operation requests without a credential, with hostile and
- * wrong ones in all places that its description names, and with repeated ones. No handler runs meanwhile. It does not
- * check operations that no router has, or what `use` middleware answers itself.
- */
+/** The check of a served application: every operation of a router refuses callers who are not authenticated. */
 import { admitsAnonymous, challengesOf } from '../core/Description.js'
 import { checkOptions, list, maybe, positive, unchecked, type Checks } from '../core/options.js'
 import { isEntryOf, listedName, whyMissing } from '../koa/operations.js'
@@ -295,7 +289,9 @@ const checks: Checks<GuardedOptions> = {
 const DEFAULT_WITHIN = 5000
 
 /**
- * Sends requests without a credential, and with wrong ones, to every operation of a router that is mounted in `app`. It resolves to
+ * Sends requests without a credential, and with hostile, wrong and repeated ones in all places that its description names, to every
+ * operation of a router that is mounted in `app`. It starts the application on a free port, and no handler runs. What `use` middleware
+ * answers itself is not checked. It resolves to
  * a list of what was checked. It rejects with `LawViolations`, which lists every violation: a wrong status, a missing challenge, a
  * handler that would have run, a credential in an answer, an operation that is public and not listed. Rejects with a TypeError for
  * options that cannot work.

@@ -1,8 +1,4 @@
-/**
- * koa-with-auth/upgrades: WebSocket handshakes and other upgrades, with the same authenticators as operations.
- *
- * Reading guide: `guardUpgrade.ts` is the guard, and sends refusals.
- */
+/** koa-with-auth/upgrades: WebSocket handshakes and other upgrades, with the same authenticators as operations. */
 // NODE_DEBUG prints decisions in a program that guards nothing else
 import '../koa/development.js'
 export { guardUpgrade, type Admitted, type GuardUpgradeOptions, type UpgradeGuard } from './guardUpgrade.js'

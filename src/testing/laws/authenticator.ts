@@ -1,20 +1,8 @@
 /**
- * The laws of an authenticator. Check your own with them: each law in a separate test, or all together.
+ * The laws of an authenticator, or of any function of the request.
  *
- * It is called with requests without a socket, as a guard would call it. A hook that asks a store asks it many times.
- * Only what can be seen from outside is checked, not whether secrets are compared in constant time.
- *
- * | law            | a violation is, for example                                                |
- * |----------------|-------------------------------------------------------------------------|
- * | total          | a hook that throws at a missing header, a promise that never settles     |
- * | fails closed   | an absent key that equals an unset one                                   |
- * | refuses others | `'supersecret'.startsWith(token)`, `==`, the first of two credentials    |
- * | lets in        | a principal that is `''`, or holds a promise                             |
- * | deterministic  | a counter, a regular expression with the flag `g`                        |
- * | leaks nothing  | `throw new Error(token)`                                                 |
- * | description    | a scheme that names another header than `extract` reads                  |
- * | challenges     | a scheme that no 401 offers                                              |
- * | other sites    | a cookie that is said not to be ambient                                  |
+ * It is called with requests without a socket, as a guard would call it. A hook that asks a store asks it many times. Only what can be
+ * seen from outside is checked, not whether secrets are compared in constant time.
  */
 import { checkMember } from '../../core/options.js'
 import type { AuthenticatorLike } from '../../core/Authenticator.js'

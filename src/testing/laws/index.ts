@@ -2,8 +2,7 @@
  * koa-with-auth/testing/laws: the laws of authenticators, error mappers, one-time ids, and stores of API keys and of passkeys, checked
  * with fixed and random requests. It needs fast-check, and works in every test runner.
  *
- * Reading guide: `laws.ts` is the API. `authenticator.ts` is the list of laws. `Subject.ts` calls the authenticator. `verdicts.ts` checks
- * a law.
+ * Reading guide: `laws.ts` is the API, `authenticator.ts` has the longest list. `Subject.ts` calls an authenticator.
  */
 
 export { laws } from './laws.js'

@@ -1,18 +1,4 @@
-/**
- * The laws of a store of API keys. Check your own with them: each law in a separate test, or all together.
- *
- * They write to the store, with random ids and owners. Give them a database for tests.
- *
- * | law       | a violation is, for example                                            |
- * |-----------|---------------------------------------------------------------------|
- * | keeps     | a column that is too short, an `expiresAt` that comes back as `null`  |
- * | refuses   | `insert or replace`: a second key under the digest of another         |
- * | lists     | an owner `a%` who sees the keys of `ab`, a list without revoked keys  |
- * | rotates   | a key that was revoked and has a new secret, a secret without an end   |
- * | revokes   | a revocation that a later one, or a rotation, undoes                  |
- * | touches   | a slow request that sets the last use back                            |
- * | is atomic | a rotation at the same time that outlives a revocation                |
- */
+/** The laws of a store of API keys. They write to the store, with random ids and owners. */
 import { createHash, randomUUID } from 'node:crypto'
 import type { KeyRecord, KeyStore } from '../../keys/KeyStore.js'
 import type { Laws } from './Law.js'

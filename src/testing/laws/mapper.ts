@@ -1,7 +1,4 @@
-/**
- * The laws of an error mapper. Check your own with them: it answers every failure, answers 401 where it must, and
- * reveals nothing that was sent.
- */
+/** The laws of an error mapper: it answers every failure, answers 401 where it must, and reveals nothing that was sent. */
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { inspect, isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'

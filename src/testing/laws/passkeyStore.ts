@@ -1,17 +1,4 @@
-/**
- * The laws of a store of passkeys. Check your own with them: each law in a separate test, or all together.
- *
- * They write to the store, with random ids and users. Give them a database for tests.
- *
- * | law       | a violation is, for example                                                |
- * |-----------|----------------------------------------------------------------------------|
- * | keeps     | a column that is too short, flags that come back as 0 and 1                |
- * | refuses   | `insert or replace`: the passkey of another user gets a new public key     |
- * | lists     | a user `a%` who sees the passkeys of `ab`                                  |
- * | updates   | a counter that moves back, a use that also changes another record          |
- * | is atomic | two answers with one counter at the same time, and both are stored         |
- * | removes   | a passkey of another user that is removed, or one that works after it      |
- */
+/** The laws of a store of passkeys. They write to the store, with random ids and users. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { PasskeyRecord, PasskeyStore, PasskeyUse } from '../../sign-in/passkeys/PasskeyStore.js'
 import type { Laws } from './Law.js'

@@ -1,16 +1,4 @@
-/**
- * The laws of one-time ids. Check your own with them: each law in a separate test, or all together.
- *
- * They write to the store, with random ids. Give them a database for tests.
- *
- * | law     | a violation is, for example                                                     |
- * |---------|---------------------------------------------------------------------------------|
- * | once    | reading, and then writing: two callers at the same time both get `true`          |
- * | lasts   | a lifetime that is read as seconds, or a cache that drops ids earlier            |
- * | apart   | ids that differ in letter case or in a blank count as one                        |
- * | release | an id that was released stays spent, or the release of one also releases another    |
- * | outage  | a store that is down, and still the answer is `true`, or `false` without a store |
- */
+/** The laws of one-time ids. They write to the store, with random ids. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Spent } from '../../core/Spent.js'
