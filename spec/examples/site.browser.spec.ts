@@ -82,6 +82,9 @@ const signUp = async (page: Page, { origin, link }: Awaited<ReturnType<typeof se
   await page.getByLabel('Password').fill('wrong')
   await page.keyboard.press('Enter')
   expect(await page.getByRole('alert').textContent()).toBe('That was not right. Try again.')
+  // a screen reader says it at the field
+  const said = await page.getByLabel('Password').getAttribute('aria-describedby')
+  expect(await page.locator(`#${said}`).getAttribute('role')).toBe('alert')
   await pictureOf(page, '4-wrong')
   await page.getByLabel('Password').fill(password)
   await page.getByLabel('Stay signed in').check()
@@ -143,6 +146,8 @@ describeUnless(missing, 'the template "site"', () => {
     await page.goto(`${served.origin}/admin`)
     expect(await page.getByRole('alert').textContent()).toBe('This page is not for you.')
     await pictureOf(page, '9-forbidden')
+    expect((await page.goto(`${served.origin}/nowhere`))?.status()).toBe(404)
+    expect(await page.getByRole('alert').textContent()).toBe('There is no such page.')
   })
 
   it('signs in by a passkey, and speaks German', async () => {

@@ -13,9 +13,7 @@ export interface Account {
 export const openAccounts = async (url: string) => {
   const database = createClient({ url })
   const run = (sql: string, ...args: Array<string | null>) => database.execute({ sql, args })
-  await run(
-    'create table if not exists accounts (email text primary key, hash text, role text, totp text, pending text)',
-  )
+  await run('create table if not exists accounts (email text primary key, hash, role, totp, pending)')
   await run('create table if not exists recovery (email text, digest text, primary key (email, digest))')
   return {
     find: async (email: string) => {
@@ -29,7 +27,8 @@ export const openAccounts = async (url: string) => {
         on conflict (email) do update set hash = excluded.hash where hash = ?2`
       return (await run(sql, email, before, hash, role)).rowsAffected > 0
     },
-    setHash: (email: string, hash: string) => run('update accounts set hash = ? where email = ?', hash, email),
+    renew: ({ email, hash }: Account, made: string) =>
+      run('update accounts set hash = ? where email = ? and hash = ?', made, email, hash),
     setPending: (email: string, text: string) => run('update accounts set pending = ? where email = ?', text, email),
     setTotp: async (email: string, sealed: string | null, digests: ReadonlyArray<string>) => {
       await run('update accounts set totp = ?, pending = null where email = ?', sealed, email)

@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { bodyParser } from '@koa/bodyparser'
 import Router from '@koa/router'
 import Koa, { type Context } from 'koa'
-import { authSettings, authorize, defaultErrorMapper, optional, withAuth } from 'koa-with-auth'
+import { authSettings, authorize, defaultErrorMapper, optional, unchecked, withAuth } from 'koa-with-auth'
 import { seal } from 'koa-with-auth/audit'
 import { hash } from 'koa-with-auth/passwords'
 import { redisStore } from 'koa-with-auth/redis'
@@ -35,6 +35,7 @@ const { PROXY = NODE_ENV === 'production' ? '1' : '0' } = process.env
 // Only on this machine there are keys that a restart forgets
 const isTrial = ['development', 'test'].includes(NODE_ENV) && ['127.0.0.1', '::1', 'localhost'].includes(HOST)
 const DAY = 86_400_000
+const devices = [/Firefox|Edg|Chrome|Safari/, /Android|iPhone|iPad|Windows|Mac OS|Linux/]
 /** Replace this with your mailer. */
 const print = async (to: string, text: string): Promise<void> => console.log(`Mail to ${to}: ${text}`)
 
@@ -50,7 +51,11 @@ export const site = async (databaseUrl = DATABASE_URL, send = print, origin = OR
     store,
     origin,
     pages: pageOf,
-    list: { label: (request) => request.get('User-Agent').slice(0, 200) },
+    list: { label: (request) => devices.map((one) => one.exec(request.get('User-Agent'))?.[0]).join(' ') },
+  })
+  app.use(async function notFound(ctx, next) {
+    await next()
+    if (ctx.status === 404 && !ctx.body) Object.assign(ctx, { body: errorPage(ctx, 'notFound'), status: 404 })
   })
   // 401 leads to the sign-in page and back; other failures are pages
   app.use(
@@ -61,25 +66,21 @@ export const site = async (databaseUrl = DATABASE_URL, send = print, origin = OR
         const isToSignIn = error._tag === 'absent' || (error._tag === 'insufficient' && error.proof !== undefined)
         const Location = `/sign-in?returnTo=${encodeURIComponent(request.method === 'GET' ? request.originalUrl : '/account')}`
         if (isToSignIn) return { status: 303, headers: { Location } }
-        return { status: response.status, headers: response.headers, body: errorPage(request.ctx, response.status) }
+        return { status: response.status, headers: response.headers, body: errorPage(request.ctx, error._tag) }
       },
     }),
   )
-  const authenticatorApp = totp({
-    issuer: new URL(origin).host,
-    keys: () => app.keys,
-    secretOf: async (email) => (await accounts.find(email))?.totp ?? undefined,
-    store,
-  })
+  const secretOf = async (email: string) => (await accounts.find(email))?.totp ?? undefined
+  const authenticatorApp = totp({ issuer: new URL(origin).host, keys: () => app.keys, secretOf, store })
   const recovery = recoveryCodes({ keys: () => app.keys, use: accounts.useRecovery })
   const signIn = passwordSignIn<Account>({
-    accountOf: async (email) => {
-      const user = await accounts.find(email.trim().toLowerCase())
+    accountOf: async (typed) => {
+      const user = await accounts.find(typed.trim().toLowerCase())
       return user && { user, hash: user.hash }
     },
     fields: { username: 'email' },
     factors: codes({ factors: [authenticatorApp, recovery] }),
-    save: ({ email }, made) => accounts.setHash(email, made),
+    save: accounts.renew,
     idle: ({ remember }) => remember && 30 * DAY,
     absolute: ({ remember }) => remember && 60 * DAY,
   })
@@ -133,7 +134,8 @@ export const site = async (databaseUrl = DATABASE_URL, send = print, origin = OR
     delete ctx.session?.['flash']
     ctx.body = accountPage(ctx, ctx.request.auth, await listSessions(ctx), flash)
   })
-  router.post('/account/sessions/:id', user, async (ctx) => {
+  const own = withAuth(sessionAuth(), unchecked('id', 'endSession finds it among the sessions of the user'))
+  router.post('/account/sessions/:id', own, async (ctx) => {
     await endSession(ctx.request.auth.email, String(ctx.params['id']))
     toAccount(ctx, 'ended')
   })
@@ -161,9 +163,9 @@ export const site = async (databaseUrl = DATABASE_URL, send = print, origin = OR
   const admin = withAuth(authorize((one: Account) => one.role === 'admin')(sessionAuth()))
   router.get('/admin', admin, async (ctx) => (ctx.body = listPage(ctx, 'admin', await accounts.all())))
 
-  const pages = ['/', '/style.css', '/passkeys.js', '/sign-in', '/sign-up', '/password']
+  const pages = ['/', '/style.css', '/passkeys.js', '/sign-in', '/sign-up', '/password'].map((path) => `GET ${path}`)
   const forms = ['/sign-in', '/sign-up', '/password', '/sign-out', '/passkey/options', '/passkey']
-  seal(router, { public: [...pages.map((path) => `GET ${path}`), ...forms.map((path) => `POST ${path}`)] })
+  seal(router, { public: [...pages, ...forms.map((path) => `POST ${path}`)], objects: true })
   app.use(router.routes()).use(router.allowedMethods())
   return app
 }

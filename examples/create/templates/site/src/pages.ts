@@ -5,10 +5,8 @@ import { renderSVG } from 'uqr'
 import type { Account } from './accounts.js'
 
 const texts: Record<string, readonly [en: string, de: string]> = {
-  'password.failed': ['Sign in', 'Anmelden'],
   'code.answer': ['One more step', 'Noch ein Schritt'],
-  'code.failed': ['One more step', 'Noch ein Schritt'],
-  'reset.begin': ['Your address', 'Ihre Adresse'],
+  'reset.begin': ['Sign up, or set a new password', 'Registrieren oder Passwort neu setzen'],
   'reset.answer': ['Check your mail', 'Sehen Sie in Ihre Post'],
   'reset.link': ['Set your password', 'Passwort setzen'],
   'reset.done': ['The password is set', 'Das Passwort ist gesetzt'],
@@ -33,10 +31,8 @@ const texts: Record<string, readonly [en: string, de: string]> = {
   addApp: ['Set up an authenticator app', 'Authenticator-App einrichten'],
   removeApp: ['Remove the authenticator app', 'Authenticator-App entfernen'],
   scan: ['Scan this with your app, then type its code.', 'Scannen Sie das mit Ihrer App und geben Sie deren Code ein.'],
-  recovery: [
-    'Keep these codes. Each signs you in once, without the app.',
-    'Bewahren Sie diese Codes auf. Jeder gilt einmal, ohne die App.',
-  ],
+  recovery: ['Recovery codes', 'Wiederherstellungscodes'],
+  recoveryText: ['Keep them. Each signs you in once, without the app.', 'Bewahren Sie sie auf. Jeder gilt einmal.'],
   removed: ['The app is removed.', 'Die App ist entfernt.'],
   ended: ['That device is signed out.', 'Dieses Gerät ist abgemeldet.'],
   wrong: ['That was not right. Try again.', 'Das stimmte nicht. Versuchen Sie es noch einmal.'],
@@ -44,8 +40,9 @@ const texts: Record<string, readonly [en: string, de: string]> = {
   throttled: ['Too many attempts. Try again later.', 'Zu viele Versuche. Versuchen Sie es später noch einmal.'],
   failed: ['That did not work', 'Das ging nicht'],
   other: ['Begin again.', 'Beginnen Sie von vorn.'],
-  403: ['This page is not for you.', 'Diese Seite ist nicht für Sie.'],
-  404: ['There is no such page.', 'Diese Seite gibt es nicht.'],
+  insufficient: ['This page is not for you.', 'Diese Seite ist nicht für Sie.'],
+  notFound: ['There is no such page.', 'Diese Seite gibt es nicht.'],
+  unavailable: ['Try again in a few seconds.', 'Versuchen Sie es in einigen Sekunden noch einmal.'],
 }
 
 const escaped = (text: string): string => text.replace(/[&<>"']/g, (one) => `&#${one.charCodeAt(0)};`)
@@ -53,7 +50,7 @@ const escaped = (text: string): string => text.replace(/[&<>"']/g, (one) => `&#$
 const languageOf = (ctx: Context): 'en' | 'de' => (ctx.acceptsLanguages('en', 'de') === 'de' ? 'de' : 'en')
 
 /** The first of these texts that exists, in the language of the request. */
-const say = (ctx: Context, ...names: ReadonlyArray<string | number>): string => {
+const say = (ctx: Context, ...names: ReadonlyArray<string>): string => {
   const found = names.map((name) => texts[name]).find((text) => text !== undefined)
   return escaped(found?.[languageOf(ctx) === 'de' ? 1 : 0] ?? '')
 }
@@ -73,9 +70,9 @@ const layout = (ctx: Context, name: string, main: string): string => {
 const button = (ctx: Context, action: string, name: string): string =>
   `<form method="post" action="${escaped(action)}"><button class="second">${say(ctx, name)}</button></form>`
 
-const input = (ctx: Context, { name, type, autocomplete, value }: PageField): string => {
+const input = (ctx: Context, { name, type, autocomplete, value }: PageField, more = ''): string => {
   const given = value === undefined ? '' : type === 'checkbox' ? 'checked' : `value="${escaped(value)}"`
-  const field = `<input name="${name}" type="${type}" autocomplete="${autocomplete}" ${given} ${type === 'checkbox' ? '' : 'required'}>`
+  const field = `<input name="${name}" type="${type}" autocomplete="${autocomplete}" ${given} ${type === 'checkbox' ? '' : `required ${more}`}>`
   if (type === 'hidden') return field
   const label = say(ctx, autocomplete, name)
   return type === 'checkbox' ? `<label class="choice">${field} ${label}</label>` : `<label>${label}${field}</label>`
@@ -84,10 +81,12 @@ const input = (ctx: Context, { name, type, autocomplete, value }: PageField): st
 export const pageOf = (page: Page, ctx: Context): string => {
   const { kind, step, handle, failure, fields, action } = page
   const isLink = fields.some(({ name }) => name === 'key')
-  const alert = failure ? `<p role="alert">${say(ctx, failure.reason, 'other')}</p>` : ''
+  // a screen reader says it at the field, too
+  const described = failure && 'aria-describedby="failure" aria-invalid="true"'
+  const alert = failure ? `<p role="alert" id="failure">${say(ctx, failure.reason, 'other')}</p>` : ''
   const hidden = handle === undefined ? '' : `<input type="hidden" name="handle" value="${escaped(handle)}">`
   const hasForm = step !== 'done' && (fields.length > 0 || handle !== undefined)
-  const form = `<form method="post" action="${action}">${hidden}${fields.map((one) => input(ctx, one)).join('')}<button>${say(ctx, 'send')}</button></form>`
+  const form = `<form method="post" action="${action}">${hidden}${fields.map((one) => input(ctx, one, described)).join('')}<button>${say(ctx, 'send')}</button></form>`
   const other = `<button id="passkey" class="second" hidden>${say(ctx, 'passkey')}</button><p><a href="/sign-up">${say(ctx, 'signUp')}</a></p>`
   const rest = hasForm
     ? form
@@ -99,8 +98,8 @@ export const pageOf = (page: Page, ctx: Context): string => {
   )
 }
 
-export const errorPage = (ctx: Context, status: number): string =>
-  layout(ctx, 'failed', `<p role="alert">${say(ctx, status, 'other')}</p>`)
+export const errorPage = (ctx: Context, reason: string): string =>
+  layout(ctx, 'failed', `<p role="alert">${say(ctx, reason, 'other')}</p>`)
 
 export const homePage = (ctx: Context, user: Account | undefined): string =>
   layout(
