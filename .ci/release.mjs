@@ -1,7 +1,7 @@
 /**
- * `npm run release -- 0.2.0`: gives both packages the version, keeps the figures of the benchmark, and makes the commit and
- * the tag. Pushing the tag starts .github/workflows/release.yml, which publishes. It stops while something that a release
- * needs is missing.
+ * `npm run release -- 0.2.0`: checks the package (types, both module systems, size, what would be published), gives both
+ * packages the version, keeps the figures of the benchmark, and makes the commit and the tag. Pushing the tag starts
+ * .github/workflows/release.yml, which publishes with provenance. It stops while something that a release needs is missing.
  */
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -16,12 +16,16 @@ const stops = []
 if (!/^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(version ?? '')) stops.push('name the version: npm run release -- 0.2.0')
 for (const path of manifests) {
   const manifest = read(path)
-  for (const field of ['repository', 'bugs', 'homepage']) {
-    if (!manifest[field]) stops.push(`${path}: set "${field}"; npm shows it, and provenance compares "repository"`)
+  for (const field of ['repository', 'bugs', 'homepage', 'license', 'description', 'publishConfig']) {
+    if (!manifest[field])
+      stops.push(`${path}: set "${field}"; npm shows it or publishes by it, and provenance compares "repository"`)
   }
 }
-if (!readFileSync('CHANGELOG.md', 'utf8').includes(`\n## ${version}\n`)) {
-  stops.push(`CHANGELOG.md: write a section "## ${version}"`)
+const changelog = readFileSync('CHANGELOG.md', 'utf8')
+const [, section] = changelog.split(`\n## ${version}\n`)
+if (section === undefined) stops.push(`CHANGELOG.md: write a section "## ${version}"`)
+else if (section.split('\n## ')[0].includes('Not released yet')) {
+  stops.push(`CHANGELOG.md: say when ${version} was released, instead of "Not released yet"`)
 }
 const { machine, date, quick, sections } = read('spec/bench/figures.json')
 if (quick) stops.push('spec/bench/figures.json: keep the figures of a whole run, npm run bench -- --save')
@@ -30,6 +34,11 @@ if (git('status', '--porcelain') !== '') stops.push('commit or remove your chang
 if (stops.length > 0) {
   console.error(['no release:', ...stops.map((stop) => `- ${stop}`)].join('\n'))
   process.exit(1)
+}
+
+// what package.json has as `release:check`, without an account: nothing is published
+if (read('package.json').scripts?.['release:check'] !== undefined) {
+  execFileSync('npm', ['run', '--silent', 'release:check'], { stdio: 'inherit' })
 }
 
 for (const path of manifests) writeFileSync(path, `${JSON.stringify({ ...read(path), version }, undefined, 2)}\n`)

@@ -44,7 +44,8 @@ describe('npm run release', () => {
     writeFileSync(path, JSON.stringify({ name: 'p', version: '0.0.0' }))
     const { status, stderr } = release('9.9.9')
     expect(status).toBe(1)
-    for (const field of ['repository', 'bugs', 'homepage']) expect(stderr).toContain(`- package.json: set "${field}"`)
+    for (const field of ['repository', 'bugs', 'homepage', 'license', 'description', 'publishConfig'])
+      expect(stderr).toContain(`- package.json: set "${field}"`)
     writeFileSync(path, read('package.json'))
   })
 
@@ -53,9 +54,12 @@ describe('npm run release', () => {
     const git = (...args: ReadonlyArray<string>) => execFileSync('git', args, { cwd: folder, encoding: 'utf8' }).trim()
     // without dependencies, so that npm asks no registry
     for (const path of manifests) {
-      write(path, JSON.stringify({ name: 'p', version: '0.0.0', repository: 'r', bugs: 'b', homepage: 'h' }))
+      const shown = { repository: 'r', bugs: 'b', homepage: 'h', license: 'MIT', description: 'd' }
+      write(path, JSON.stringify({ name: 'p', version: '0.0.0', ...shown, publishConfig: { access: 'public' } }))
     }
-    write('CHANGELOG.md', '\n## 9.9.9\n')
+    write('CHANGELOG.md', '\n## 9.9.9\n\nNot released yet.\n\n## 9.9.8\n')
+    expect(release('9.9.9').stderr).toContain('say when 9.9.9 was released')
+    write('CHANGELOG.md', '\n## 9.9.9\n\n2026-01-31\n\n## 9.9.8\n')
     git('config', 'user.name', 'a')
     git('config', 'user.email', 'a@b.example')
     git('add', '-A')
@@ -68,6 +72,27 @@ describe('npm run release', () => {
     const title = 'Beside the check written by hand, all kinds in one application'
     expect(releases.at(-1)).toMatchObject({ version: '9.9.9', commit, figures: { [title]: expect.anything() } })
     expect([git('status', '--porcelain'), git('tag')]).toEqual(['', 'v9.9.9'])
+  })
+})
+
+describe('both packages', () => {
+  it.each(manifests)('%s is public, has provenance, and names its licence and engine', (path) => {
+    // Safe: they are the manifests of this repository
+    const manifest = JSON.parse(read(path)) as Readonly<Record<string, unknown>>
+    expect(manifest['publishConfig']).toStrictEqual({ access: 'public', provenance: true })
+    expect(manifest).toMatchObject({ license: 'MIT', engines: { node: '>=20.19' } })
+  })
+
+  it('are checked before a release: types, both module systems, size, and what would be published', () => {
+    const { scripts } = JSON.parse(read('package.json')) as { readonly scripts: Readonly<Record<string, string>> }
+    const steps = (scripts['release:check'] ?? '').split(' && ')
+    expect(steps.map((step) => step.replace(/--silent |--ignore-scripts/g, '').trim())).toStrictEqual([
+      'npm run typecheck',
+      'npm run check:package',
+      'npm run size',
+      'npm publish --dry-run',
+      'npm publish --dry-run ./examples/create',
+    ])
   })
 })
 
