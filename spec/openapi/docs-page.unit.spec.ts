@@ -17,7 +17,6 @@ const page: Content = {
   title: 'Pets',
   path: '/docs',
   documentPath: '/openapi.json',
-  persistAuthorization: false,
   servers: [],
 }
 
@@ -58,10 +57,8 @@ describe('the HTML of the docs page', () => {
   })
 
   it('gives its script the settings as data attributes', () => {
-    expect(htmlOf(page)).toContain('data-document="./openapi.json" data-persist-authorization="false"')
-    expect(htmlOf({ ...page, path: '/a/b', documentPath: '/c.json', persistAuthorization: true })).toContain(
-      'data-document="../c.json" data-persist-authorization="true"',
-    )
+    expect(htmlOf(page)).toContain('data-document="./openapi.json"')
+    expect(htmlOf({ ...page, path: '/a/b', documentPath: '/c.json' })).toContain('data-document="../c.json"')
   })
 })
 

@@ -4,7 +4,7 @@ import mount from 'koa-mount'
 import { apiApp, apiKeyCookie, httpBasicAuth, httpBearer, operation, withAuth, type ApiAppOptions } from 'koa-with-auth'
 import { afterEach, expect, it } from 'vitest'
 import { browsing, missingBrowser } from '../support/servers/browser.js'
-import { authorize, logOut, openDocs, tryOut } from '../support/sites/docsPage.js'
+import { authorize, openDocs, tryOut } from '../support/sites/docsPage.js'
 import { listen } from '../support/servers/server.js'
 import { describeUnless } from '../support/projects/programs.js'
 
@@ -75,44 +75,30 @@ describeUnless(missing, 'the docs page in a browser', () => {
     expect(await page.title()).toContain('</title></script><script>')
   })
 
-  it('forgets credentials when it is left, unless persistAuthorization keeps them', async () => {
-    const after = async (persistAuthorization: boolean) => {
-      const { url } = await site({ title: 'Mine', docs: { persistAuthorization } })
-      const { page } = await open()
-      await openDocs(page, `${url}/api/docs`)
-      await authorize(page, 'token', 'supersecret')
-      await authorize(page, 'pass', 'c00kie')
-      expect([
-        (await tryOut(page, 'get', '/api/bearer')).status,
-        (await tryOut(page, 'get', '/api/cookie')).status,
-      ]).toEqual([200, 200])
-      const set = (await page.context().cookies()).map(({ name, value, path, sameSite }) => ({
-        name,
-        value,
-        path,
-        sameSite,
-      }))
-      expect(set).toEqual([{ name: 'pass', value: 'c00kie', path: '/', sameSite: 'Strict' }])
-      await page.goto('about:blank')
-      // The browser reports a deleted cookie a moment later
-      const kept = persistAuthorization ? 1 : 0
-      await expect.poll(async () => (await page.context().cookies()).length).toBe(kept)
-      await openDocs(page, `${url}/api/docs`)
-      const statuses = [
-        (await tryOut(page, 'get', '/api/bearer')).status,
-        (await tryOut(page, 'get', '/api/cookie')).status,
-      ]
-      if (persistAuthorization) {
-        await logOut(page, 'pass')
-        expect(await page.context().cookies()).toEqual([])
-      }
-      return {
-        statuses,
-        stored: await page.evaluate(() => JSON.stringify(Reflect.get(globalThis, 'localStorage'))),
-      }
-    }
-    expect(await after(false)).toEqual({ statuses: [401, 401], stored: '{}' })
-    expect(await after(true)).toMatchObject({ statuses: [200, 200] })
+  it('forgets credentials when it is left', async () => {
+    const { url } = await site({ title: 'Mine' })
+    const { page } = await open()
+    await openDocs(page, `${url}/api/docs`)
+    await authorize(page, 'token', 'supersecret')
+    await authorize(page, 'pass', 'c00kie')
+    const statuses = async () => [
+      (await tryOut(page, 'get', '/api/bearer')).status,
+      (await tryOut(page, 'get', '/api/cookie')).status,
+    ]
+    expect(await statuses()).toEqual([200, 200])
+    const set = (await page.context().cookies()).map(({ name, value, path, sameSite }) => ({
+      name,
+      value,
+      path,
+      sameSite,
+    }))
+    expect(set).toEqual([{ name: 'pass', value: 'c00kie', path: '/', sameSite: 'Strict' }])
+    await page.goto('about:blank')
+    // The browser reports a deleted cookie a moment later
+    await expect.poll(async () => (await page.context().cookies()).length).toBe(0)
+    await openDocs(page, `${url}/api/docs`)
+    expect(await statuses()).toEqual([401, 401])
+    expect(await page.evaluate(() => JSON.stringify(Reflect.get(globalThis, 'localStorage')))).toBe('{}')
   })
 
   it('opens with the right password of docs: { auth: basic }, with all its files', async () => {

@@ -17,7 +17,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import type { Context, Next } from 'koa'
 import type { AuthenticatorLike } from '../core/Authenticator.js'
-import { checkOptions, declareFactory, flag, maybe, unchecked, type Check, type Checks } from '../core/options.js'
+import { checkOptions, declareFactory, maybe, unchecked, type Check, type Checks } from '../core/options.js'
 import type { OperationNote, Part } from '../koa/layer.js'
 import { newRouter } from '../koa/newRouter.js'
 import { checkRouter, type RouterInstance } from '../koa/router.js'
@@ -34,11 +34,6 @@ export interface DocsPageOptions {
   readonly path?: string | undefined
   /** The path of the document in its router. Default `/openapi.json`. */
   readonly documentPath?: string | undefined
-  /**
-   * Whether the browser keeps the entered credentials when the user leaves the page. Then the next user of the browser
-   * has them, too. Default `false`.
-   */
-  readonly persistAuthorization?: boolean | undefined
   /**
    * What guards the page, its document and its files, as for `withAuth`. Browsers must send the credential by
    * themselves: Basic, a session, or a key in a cookie.
@@ -57,21 +52,17 @@ const plainPath: Check = (where, value) => {
 const pageChecks: Checks<DocsPageOptions> = {
   path: maybe(plainPath),
   documentPath: maybe(plainPath),
-  persistAuthorization: maybe(flag),
   // `withAuth` checks it
   auth: unchecked,
 }
 
 /** Checked options with the defaults. Throws a TypeError for two equal paths. */
-const pageSettings = (
-  where: string,
-  { path = '/docs', documentPath = '/openapi.json', persistAuthorization = false }: DocsPageOptions,
-) => {
+const pageSettings = (where: string, { path = '/docs', documentPath = '/openapi.json' }: DocsPageOptions) => {
   // the router ignores the case of letters
   if (path.toLowerCase() === documentPath.toLowerCase()) {
     throw new TypeError(`${where}({ path, documentPath }) are the same; the page and the document need different paths`)
   }
-  return { path, documentPath, persistAuthorization }
+  return { path, documentPath }
 }
 
 // --- the page
@@ -83,7 +74,6 @@ interface PageContent {
   readonly path: string
   /** The path of the document, such as `/openapi.json`. */
   readonly documentPath: string
-  readonly persistAuthorization: boolean
   /** The servers that the document names, which test calls go to. */
   readonly servers: ReadonlyArray<{ readonly url: string }>
 }
@@ -98,7 +88,7 @@ export const relativeReference = (from: string, to: string): string => {
   return `${up === '' ? './' : up}${to.slice(1)}`
 }
 
-const htmlOf = ({ title, description, path, documentPath, persistAuthorization }: PageContent): string => {
+const htmlOf = ({ title, description, path, documentPath }: PageContent): string => {
   const asset = (name: string) => escapeHtml(relativeReference(path, `${path}/${name}`))
   const document = escapeHtml(relativeReference(path, documentPath))
   const meta = description === undefined ? '' : `\n    <meta name="description" content="${escapeHtml(description)}">`
@@ -117,7 +107,7 @@ const htmlOf = ({ title, description, path, documentPath, persistAuthorization }
     <script defer src="${asset('page.js')}"></script>
   </head>
   <body>
-    <div id="docs" data-document="${document}" data-persist-authorization="${persistAuthorization}"></div>
+    <div id="docs" data-document="${document}"></div>
     <noscript>This page needs JavaScript. The description itself: <a href="${document}">${document}</a></noscript>
   </body>
 </html>

@@ -74,13 +74,14 @@ const membersOf = ({ method, body, query }: Incoming): Readonly<Record<string, u
     ? undefined
     : { handle: body['handle'] ?? query.get('handle'), key: body['key'] ?? query.get('key'), code: body['code'] }
 
+// After which time, in milliseconds, a mail is reported as too slow
 const TIMEOUT = 30_000
 
 type Calling = <A extends object>(hook: string, given: A) => A
 
 // What became of a mail must change no answer, neither by its content nor by its time. So nothing waits for it. `send` says
 // which hook it calls, and with what, because a warning must not have that
-const sendLater = (where: string, timeout: number, send: (calling: Calling) => unknown): void => {
+const sendLater = (where: string, send: (calling: Calling) => unknown): void => {
   let hook = 'send'
   let secrets: ReadonlyArray<string> = []
   const failed = (why: string) => process.emitWarning(`${where}: ${hook} ${why}`, 'SignInWarning')
@@ -90,7 +91,7 @@ const sendLater = (where: string, timeout: number, send: (calling: Calling) => u
     return given
   }
   setImmediate(() => {
-    const timer = setTimeout(() => failed(`did not end within ${timeout} ms`), timeout)
+    const timer = setTimeout(() => failed(`did not end within ${TIMEOUT} ms`), TIMEOUT)
     timer.unref()
     Promise.resolve()
       .then(() => send(calling))
@@ -116,23 +117,24 @@ export interface SignInMail {
   readonly code: string
 }
 
+interface MailOptions {
+  /** The path of the link: a GET shows `linkPage`, a POST is `finish` of the kind. The prefix of koa-mount is added. */
+  readonly path: string
+  /** Counts what asks for mails, and wrong codes, by address of the mail and of the client. Default: as `passwordSignIn` counts. */
+  readonly limiter?: Limiter | Limiters | undefined
+  /** What distinguishes this kind from another of its function, such as `staff`. It is a part of the kind's name. */
+  readonly name?: string | undefined
+  /** How long a mail is good, in milliseconds. Default 10 minutes; 1 hour if it has only a link. */
+  readonly lifetime?: number | undefined
+}
+
 /** How mails sign in. */
-export interface MailedOptions {
+export interface MailedOptions extends MailOptions {
   /**
    * Sends the mail if the address has an account, and does nothing otherwise. It runs after the response, so neither its
    * time nor its failure shows which addresses exist. A failure is a process warning, without what was passed to it.
    */
   readonly send: (mail: SignInMail) => unknown
-  /** The path of the link: a GET shows `linkPage`, a POST is `finish(mail, ...)`. The prefix of koa-mount is added. */
-  readonly path: string
-  /** Counts what asks for mails, and wrong codes, by address of the mail and of the client. Default: as `passwordSignIn` counts. */
-  readonly limiter?: Limiter | Limiters | undefined
-  /** What distinguishes this kind from another `mailed`, such as `staff`. It is a part of the kind's name. */
-  readonly name?: string | undefined
-  /** How long a mail is good, in milliseconds. Default 10 minutes. */
-  readonly lifetime?: number | undefined
-  /** After which time `send` is reported as too slow, in milliseconds. Default 30 seconds. */
-  readonly timeout?: number | undefined
 }
 
 const MINUTE = 60_000
@@ -147,7 +149,6 @@ const mailChecks: Checks<MailedOptions> = {
   limiter: unchecked,
   name: maybe(nameLike(token)),
   lifetime: maybe(positive),
-  timeout: maybe(positive),
 }
 
 // 48 bits of a secret: the remainder favours no code noticeably
@@ -176,14 +177,7 @@ type MailAnswer = { readonly by: 'link' } | { readonly by: 'code'; readonly code
 export const mailed = (
   options: MailedOptions,
 ): Kind<string, { readonly address: string }, MailAnswer, { method: string; subject: string }> => {
-  const {
-    send,
-    path,
-    limiter,
-    name,
-    lifetime = 10 * MINUTE,
-    timeout = TIMEOUT,
-  } = checkOptions('mailed', options, mailChecks)
+  const { send, path, limiter, name, lifetime = 10 * MINUTE } = checkOptions('mailed', options, mailChecks)
   const count = counting(limiter ?? usualLimiters())
   // a code and a link are good for their own path, as a route of another `mailed` has another one
   const purpose = `code ${path}`
@@ -202,7 +196,7 @@ export const mailed = (
         send: (handle: string) => {
           const link = linkTo(origin, mounted(incoming, path), handle, signer.sign(linked(handle)))
           const code = codeFrom(secret(purpose))
-          sendLater('mailed', timeout, (calling) => send(calling('send', { address, link, code })))
+          sendLater('mailed', (calling) => send(calling('send', { address, link, code })))
           return { body: { handle } }
         },
       }
@@ -246,21 +240,11 @@ export interface LinkAccount {
 }
 
 /** How links by mail work. */
-export interface LinkOptions {
+export interface LinkOptions extends MailOptions {
   /** The account of an address; `undefined` if there is none, so that no mail is sent. */
   readonly accountOf: (address: string) => LinkAccount | undefined | Promise<LinkAccount | undefined>
   /** Sends the mail. It runs after the response; see `mailed`. */
   readonly send: (mail: LinkMail) => unknown
-  /** The path of the link: a GET shows `linkPage`, a POST is `finish(link, ...)`. The prefix of koa-mount is added. */
-  readonly path: string
-  /** Counts what asks for mails, by address of the mail and of the client. Default: as `passwordSignIn` counts. */
-  readonly limiter?: Limiter | Limiters | undefined
-  /** What distinguishes this kind from another of its function, such as `staff`. It is a part of the kind's name. */
-  readonly name?: string | undefined
-  /** How long a link is good, in milliseconds. Default 1 hour. */
-  readonly lifetime?: number | undefined
-  /** After which time `send` is reported as too slow, in milliseconds. Default 30 seconds. */
-  readonly timeout?: number | undefined
 }
 
 /** How links set a new password. */
@@ -304,7 +288,7 @@ const asksFor =
 const linkKind = (intent: 'reset' | 'verify', options: ResetOptions): LinkKind => {
   const where = `${intent}Link`
   const given = checkOptions(where, options, linkChecks)
-  const { accountOf, isGood, send, path, limiter, name, lifetime = 60 * MINUTE, timeout = TIMEOUT } = given
+  const { accountOf, isGood, send, path, limiter, name, lifetime = 60 * MINUTE } = given
   const count = counting(limiter ?? usualLimiters())
   const found = asksFor(where, accountOf)
   // a link is good for its own path, as a route of another kind has another one
@@ -325,7 +309,7 @@ const linkKind = (intent: 'reset' | 'verify', options: ResetOptions): LinkKind =
       const begun = {
         kept: { address },
         send: (handle: string) => {
-          sendLater(where, timeout, async (calling) => {
+          sendLater(where, async (calling) => {
             calling('accountOf', { address })
             const account = await found(address)
             if (account === undefined) return

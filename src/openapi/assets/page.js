@@ -9,8 +9,7 @@
 'use strict'
 ;(() => {
   const element = document.getElementById('docs')
-  const { document: url, persistAuthorization } = element.dataset
-  const persist = persistAuthorization === 'true'
+  const { document: url } = element.dataset
 
   const dark = window.matchMedia('(prefers-color-scheme: dark)')
   const follow = () => document.documentElement.classList.toggle('dark-mode', dark.matches)
@@ -31,8 +30,6 @@
       const schema = entry.get('schema')
       if (!isCookie(schema)) return
       given.add(schema.get('name'))
-      // Swagger UI has set a cookie itself if authorization persists: other sites could make browsers send that one
-      if (persist) document.cookie = schema.get('name') + '=; SameSite=None; Secure; Max-Age=0'
       // characters that end the value could add attributes to the cookie
       setCookie(schema.get('name'), String(entry.get('value')).replace(/[;\r\n]/g, ''), '')
     })
@@ -76,7 +73,7 @@
       },
     },
   })
-  if (!persist) window.addEventListener('pagehide', () => [...given].forEach(forget))
+  window.addEventListener('pagehide', () => [...given].forEach(forget))
 
   window.SwaggerUIBundle({
     url,
@@ -87,7 +84,7 @@
     deepLinking: true,
     defaultModelsExpandDepth: 0,
     displayRequestDuration: true,
-    persistAuthorization: persist,
+    persistAuthorization: false,
     queryConfigEnabled: false,
     validatorUrl: null,
   })
