@@ -67,6 +67,11 @@ export class PrincipalSource implements EndSource {
   }
 }
 
+/** What is ended: an AbortController, or the like. */
+interface Ending {
+  abort(reason: AuthEnded): void
+}
+
 // What an end is doing, see `Ends`
 const RESTING = 0
 const ASKING = 1
@@ -77,18 +82,20 @@ const TRYING_AGAIN = 3
 export class End {
   /** When it comes, in milliseconds since 1970; `Infinity`: not by itself. */
   at: number
-  /** Under which name it can come before its time: a digest, see `core/events.ts`. */
-  readonly name: string | undefined
-  controller: AbortController | undefined
+  target: Ending | undefined
   // places in the lists of `Ends`
   index = -1
   next: End | undefined
   previous: End | undefined
   state = RESTING
 
-  constructor(at: number, name?: string) {
+  constructor(at: number) {
     this.at = at
-    this.name = name
+  }
+
+  /** Under which name it can come before its time: a digest, see `core/events.ts`. It is made when it is needed, and not kept. */
+  named(): string | undefined {
+    return undefined
   }
 
   /** Why it comes at its time. */
@@ -103,6 +110,18 @@ export class End {
 
   /** Looks the credential up: when it ends now, or why it has ended. Rejects in an outage. `isHint`: not at its time. */
   ask?(isHint: boolean): Promise<EndCause | number>
+}
+
+/** @internal An end that keeps its name. */
+export class NamedEnd extends End {
+  readonly #name: string
+  constructor(at: number, name: string) {
+    super(at)
+    this.#name = name
+  }
+  override named(): string {
+    return this.#name
+  }
 }
 
 /** The longest time between two looks at the clocks, in milliseconds. */
@@ -182,8 +201,16 @@ class Heap {
   }
 }
 
+// A small integer takes no memory in a Map, and a string would be kept for each user. Names that share a place are compared
+const placeOf = (name: string): number => {
+  let place = 0
+  for (let at = 0; at < name.length; at++) place = (Math.imul(place, 31) + name.charCodeAt(at)) | 0
+  return place
+}
+
 class Ends {
-  readonly #named = new Map<string, End>()
+  // By the place of their name, the first one of each list
+  readonly #named = new Map<number, End>()
   #heaps: Heap[] = []
   #timer: ReturnType<typeof setTimeout> | undefined
   #firesAt = Infinity
@@ -191,35 +218,43 @@ class Ends {
   #isMissing = false
 
   /** Waits for an end, and looks now whether it has come already. */
-  open(end: End, controller: AbortController): void {
-    end.controller = controller
+  open(end: End, target: Ending): void {
+    end.target = target
     const { before } = end
     if (before !== undefined) return this.#abort(end, before)
-    if (end.name !== undefined) {
-      const next = this.#named.get(end.name)
+    const name = end.named()
+    if (name !== undefined) {
+      const place = placeOf(name)
+      const next = this.#named.get(place)
       end.next = next
       if (next !== undefined) next.previous = end
-      this.#named.set(end.name, end)
+      this.#named.set(place, end)
     }
     this.#moved(end, end.at)
-    if (end.ask !== undefined && end.controller !== undefined) void this.#ask(end, true)
+    if (end.ask !== undefined && end.target !== undefined) void this.#ask(end, true)
   }
 
   close(end: End): void {
-    if (end.controller === undefined) return
-    end.controller = undefined
+    if (end.target === undefined) return
+    end.target = undefined
     this.#unscheduled(end)
-    const { name, next, previous } = end
+    const { next, previous } = end
+    const name = previous === undefined ? end.named() : undefined
+    const place = name === undefined ? undefined : placeOf(name)
     if (next !== undefined) next.previous = previous
     if (previous !== undefined) previous.next = next
-    else if (name !== undefined && next !== undefined) this.#named.set(name, next)
-    else if (name !== undefined && this.#named.get(name) === end) this.#named.delete(name)
+    else if (place !== undefined && next !== undefined) this.#named.set(place, next)
+    else if (place !== undefined && this.#named.get(place) === end) this.#named.delete(place)
     end.next = end.previous = undefined
   }
 
   of(name: string): ReadonlyArray<End> {
+    return this.#at(placeOf(name)).filter((end) => end.named() === name)
+  }
+
+  #at(place: number): ReadonlyArray<End> {
     const found: End[] = []
-    for (let end = this.#named.get(name); end !== undefined; end = end.next) found.push(end)
+    for (let end = this.#named.get(place); end !== undefined; end = end.next) found.push(end)
     return found
   }
 
@@ -253,22 +288,22 @@ class Ends {
   async #sweepAll(): Promise<void> {
     while (this.#isMissing) {
       this.#isMissing = false
-      const names = this.#named.keys()
+      const places = this.#named.keys()
       const work = async (): Promise<void> => {
-        for (const name of names) for (const end of this.of(name)) await this.#ask(end, true)
+        for (const place of places) for (const end of this.#at(place)) await this.#ask(end, true)
       }
       await Promise.all(Array.from({ length: PARALLEL }, work))
     }
   }
 
   #abort(end: End, cause: EndCause): void {
-    const { controller } = end
+    const { target } = end
     this.close(end)
-    controller?.abort(new AuthEnded(cause))
+    target?.abort(new AuthEnded(cause))
   }
 
   async #ask(end: End, isHint: boolean): Promise<void> {
-    if (end.ask === undefined || end.controller === undefined) return
+    if (end.ask === undefined || end.target === undefined) return
     if (end.state === ASKING || end.state === ASKING_AGAIN) {
       // what is under way may have been read before the change
       end.state = ASKING_AGAIN
@@ -280,7 +315,7 @@ class Ends {
     const isAskedAgain = end.state === ASKING_AGAIN
     end.state = RESTING
     // Safe: it may have been closed meanwhile
-    if ((end.controller as AbortController | undefined) === undefined) return
+    if ((end.target as Ending | undefined) === undefined) return
     if (typeof found === 'string') return this.#abort(end, found)
     if (found === undefined) {
       // a message is no proof. But at its own time, an end that cannot be looked up has come

@@ -23,7 +23,7 @@ import { isThenable, toPromise, type Evaluation, type Decoded } from '../core/Re
 import { decoderOf, schemaLike, schemaName, type Schema } from '../core/Schema.js'
 import { exchangeOf, knownExchange } from '../core/Exchange.js'
 import { ownField, ownOrGetter } from '../core/data.js'
-import { End, sourcesIn, type Accepted, type EndSource } from '../core/ends.js'
+import { End, NamedEnd, sourcesIn, type Accepted, type EndSource } from '../core/ends.js'
 import { sayingScopes } from '../core/granted.js'
 import { functionName } from '../core/functionName.js'
 import { flag, hook, maybe, positive, unchecked, type Checks, type Check as OptionCheck } from '../core/options.js'
@@ -57,11 +57,9 @@ class AcceptedToken implements EndSource {
   endFor(): End | undefined {
     const exp = ownField(this.claims(), 'exp')
     const { name } = this.#good
-    return typeof exp === 'number'
-      ? new End(exp * 1000, name)
-      : name === undefined
-        ? undefined
-        : new End(Infinity, name)
+    const at = typeof exp === 'number' ? exp * 1000 : Infinity
+    if (name !== undefined) return new NamedEnd(at, name)
+    return at === Infinity ? undefined : new End(at)
   }
 }
 

@@ -20,13 +20,19 @@ export class KeySource implements EndSource {
 }
 
 class KeyEnd extends End {
+  readonly #id: string
   readonly #find: FindKey
   #isReplaced: boolean
 
   constructor(found: FoundKey, find: FindKey) {
-    super(timeOf(found), keyDigest(found.record.id))
+    super(timeOf(found))
+    this.#id = found.record.id
     this.#find = find
     this.#isReplaced = isReplaced(found)
+  }
+
+  override named(): string {
+    return keyDigest(this.#id)
   }
 
   override get cause(): EndCause {

@@ -6,14 +6,54 @@
 import type { OutgoingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import type { Request } from 'koa'
-import { ends, PrincipalSource, sourcesIn, type Accepted, type End } from '../core/ends.js'
+import { ends, PrincipalSource, sourcesIn, type Accepted, type AuthEnded, type End } from '../core/ends.js'
 import { exchangeOfResponse, knownExchange } from '../core/Exchange.js'
 import { declareFactory } from '../core/options.js'
 
-interface Opened {
+/** What a request waits for. A signal is made only for who asks for one, because it takes more memory than all the rest. */
+class Opened {
   readonly accepted: Accepted | undefined
-  readonly signal: AbortSignal
   readonly ends: ReadonlyArray<End>
+  readonly before: Opened | undefined
+  reason: AuthEnded | undefined
+  #controller: AbortController | undefined
+  #stop: (() => void) | undefined
+
+  constructor(accepted: Accepted | undefined, waiting: ReadonlyArray<End>, before: Opened | undefined) {
+    this.accepted = accepted
+    this.ends = waiting
+    this.before = before
+  }
+
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController()
+    if (this.reason !== undefined) this.#controller.abort(this.reason)
+    return this.#controller.signal
+  }
+
+  /** Calls `stop` at the end. */
+  stopping(stop: () => void): void {
+    const before = this.#stop
+    this.#stop =
+      before === undefined
+        ? stop
+        : () => {
+            before()
+            stop()
+          }
+  }
+
+  abort(reason: AuthEnded): void {
+    this.reason = reason
+    for (const end of this.ends) ends().close(end)
+    this.#stop?.()
+    this.#controller?.abort(reason)
+  }
+
+  release(): void {
+    for (const end of this.ends) ends().close(end)
+    this.before?.release()
+  }
 }
 
 interface WithRequest {
@@ -41,11 +81,11 @@ interface WithRequest {
  *   ctx.body = await fetch('https://reports.example', { signal: endOf(ctx) }).then((answer) => answer.text())
  * })
  */
-export const endOf = (ctx: WithRequest): AbortSignal => signalOf('endOf(ctx)', ctx)
+export const endOf = (ctx: WithRequest): AbortSignal => openedBy('endOf(ctx)', ctx).signal
 
 declareFactory('endOf', endOf)
 
-const signalOf = (caller: string, given: WithRequest): AbortSignal => {
+const openedBy = (caller: string, given: WithRequest): Opened => {
   const request = given?.request
   const ctx = request?.ctx
   if (ctx === undefined) throw new TypeError(`${caller}: ctx must be the context of a request`)
@@ -54,13 +94,13 @@ const signalOf = (caller: string, given: WithRequest): AbortSignal => {
   const exchange = exchangeOfResponse(ctx)
   // Safe: it is written here alone
   const before = exchange.opened as Opened | undefined
-  if (before !== undefined && before.accepted === accepted) return before.signal
-  const controller = new AbortController()
-  const waiting = endsOf(request, accepted)
-  exchange.opened = { accepted, signal: controller.signal, ends: [...(before?.ends ?? []), ...waiting] }
+  if (before !== undefined && before.accepted === accepted) return before
+  const opened = new Opened(accepted, endsOf(request, accepted), before)
+  exchange.opened = opened
   if (before === undefined) ctx.res.on('close', release)
-  if (!ctx.res.destroyed) wait(waiting, controller)
-  return controller.signal
+  if (ctx.res.destroyed) return opened
+  for (const end of opened.ends) if (opened.reason === undefined) ends().open(end, opened)
+  return opened
 }
 
 type Authenticated = Request & { readonly auth?: unknown }
@@ -70,21 +110,16 @@ const endsOf = (request: Authenticated, accepted: Accepted | undefined): Readonl
   const own = request.auth === undefined ? undefined : new PrincipalSource(request.auth)
   const sources = [...sourcesIn(accepted), ...(own === undefined ? [] : [own])]
   const found = sources.flatMap((source) => source.endFor(request) ?? [])
-  // the same time again says nothing more, but perhaps not why
-  return found.filter(({ at, name }, place) => name !== undefined || found.findIndex((one) => one.at === at) === place)
-}
-
-const wait = (waiting: ReadonlyArray<End>, controller: AbortController): void => {
-  const { signal } = controller
-  if (waiting.length > 1) signal.addEventListener('abort', () => waiting.forEach((end) => ends().close(end)))
-  for (const end of waiting) if (!signal.aborted) ends().open(end, controller)
+  // the same time again says nothing more, but perhaps not why. A copy, because the other array has room for more
+  if (found.length < 2) return found.slice()
+  return found.filter((end, at) => end.named() !== undefined || found.findIndex((one) => one.at === end.at) === at)
 }
 
 // One function for all responses, because a closure for each would take more than what it releases
 function release(this: OutgoingMessage): void {
-  // Safe, here and below: `endOf` alone writes it
+  // Safe: `endOf` alone writes it
   const opened = knownExchange(this)?.opened as Opened | undefined
-  for (const end of opened?.ends ?? []) ends().close(end)
+  opened?.release()
 }
 
 /**
@@ -108,7 +143,7 @@ function release(this: OutgoingMessage): void {
  * })
  */
 export const untilEnd = (ctx: WithRequest, source: Readable): Readable => {
-  const signal = signalOf('untilEnd(ctx, stream)', ctx)
+  const opened = openedBy('untilEnd(ctx, stream)', ctx)
   if (typeof source?.pipe !== 'function' || typeof source.destroy !== 'function') {
     throw new TypeError('untilEnd(ctx, stream): stream must be a readable stream of node:stream')
   }
@@ -117,7 +152,6 @@ export const untilEnd = (ctx: WithRequest, source: Readable): Readable => {
     highWaterMark: 0,
     read: () => void source.resume(),
     destroy: (error, done) => {
-      signal.removeEventListener('abort', end)
       source.destroy()
       done(error)
     },
@@ -125,7 +159,8 @@ export const untilEnd = (ctx: WithRequest, source: Readable): Readable => {
   const end = (): void => {
     source.off('data', push)
     source.destroy()
-    if (!body.readableEnded && !body.destroyed) body.push(null)
+    if (body.destroyed) return
+    if (!body.readableEnded) body.push(null)
     if (ctx.request.ctx.res.hasHeader('Content-Length')) ctx.request.ctx.res.destroy()
   }
   const push = (chunk: unknown): void => {
@@ -133,18 +168,18 @@ export const untilEnd = (ctx: WithRequest, source: Readable): Readable => {
   }
   // a source that is destroyed by us may still fail
   source.on('error', (error) => {
-    if (!signal.aborted) body.destroy(error)
+    if (opened.reason === undefined) body.destroy(error)
   })
-  if (signal.aborted) {
+  if (opened.reason !== undefined) {
     end()
     return body
   }
   source.on('data', push)
   source.once('end', () => body.push(null))
   source.once('close', () => {
-    if (!source.readableEnded && !signal.aborted) body.destroy()
+    if (!source.readableEnded && opened.reason === undefined) body.destroy()
   })
-  signal.addEventListener('abort', end, { once: true })
+  opened.stopping(end)
   return body
 }
 

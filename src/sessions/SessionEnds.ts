@@ -27,6 +27,8 @@ interface EndsOptions {
 
 /** How an end of an application is looked up. */
 interface Looking {
+  /** The application's name. */
+  readonly name: string
   readonly lastOf: (signIn: SignIn) => number
   readonly isOver: (end: SessionEnd) => boolean
   readonly look: (end: SessionEnd, gone: EndCause) => Promise<EndCause | number>
@@ -39,8 +41,8 @@ class SessionEnd extends End {
   id: string
   isDigest = false
 
-  constructor(looking: Looking, name: string, id: string, signIn: SignIn, expires: number) {
-    super(Math.min(expires, looking.lastOf(signIn)), name)
+  constructor(looking: Looking, id: string, signIn: SignIn, expires: number) {
+    super(Math.min(expires, looking.lastOf(signIn)))
     this.looking = looking
     this.signIn = signIn
     this.id = id
@@ -48,6 +50,10 @@ class SessionEnd extends End {
 
   get key(): string {
     return this.isDigest ? this.id : digestOf(this.id)
+  }
+
+  override named(): string {
+    return userDigest(this.looking.name, this.signIn.id)
   }
 
   override get cause(): EndCause {
@@ -97,6 +103,7 @@ export const sessionEnds = ({ name, store, idle, absolute, longest, list, tell }
   }
 
   const looking: Looking = {
+    name,
     lastOf: (signIn) => signIn.at + Math.min(detailsOf(signIn).absolute ?? absolute, longest),
     isOver: ({ id, signIn }) => {
       const { listed } = detailsOf(signIn)
@@ -135,8 +142,7 @@ export const sessionEnds = ({ name, store, idle, absolute, longest, list, tell }
   }
 
   return {
-    endOf: (id, signIn, expires = Infinity) =>
-      new SessionEnd(looking, userDigest(name, signIn.id), id, signIn, expires),
+    endOf: (id, signIn, expires = Infinity) => new SessionEnd(looking, id, signIn, expires),
     leadOn: async (id, next, { id: user, details }) => {
       const { idle: lasting = idle, listed } = detailsOf({ id: user, at: 0, mark: '', details })
       const text = JSON.stringify({ next: digestOf(next), since: Date.now(), user, listed })
