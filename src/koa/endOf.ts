@@ -10,19 +10,28 @@ import { ends, PrincipalSource, sourcesIn, type Accepted, type AuthEnded, type E
 import { exchangeOfResponse, knownExchange } from '../core/Exchange.js'
 import { declareFactory } from '../core/options.js'
 
+const none: ReadonlyArray<never> = []
+
 /** What a request waits for. A signal is made only for who asks for one, because it takes more memory than all the rest. */
 class Opened {
   readonly accepted: Accepted | undefined
-  readonly ends: ReadonlyArray<End>
   readonly before: Opened | undefined
+  // most have one, and an array of it would take half as much again
+  readonly #first: End | undefined
+  readonly #others: ReadonlyArray<End>
   reason: AuthEnded | undefined
   #controller: AbortController | undefined
   #stop: (() => void) | undefined
 
   constructor(accepted: Accepted | undefined, waiting: ReadonlyArray<End>, before: Opened | undefined) {
     this.accepted = accepted
-    this.ends = waiting
     this.before = before
+    this.#first = waiting[0]
+    this.#others = waiting.length < 2 ? none : waiting.slice(1)
+  }
+
+  get ends(): ReadonlyArray<End> {
+    return this.#first === undefined ? none : [this.#first, ...this.#others]
   }
 
   get signal(): AbortSignal {
@@ -110,8 +119,8 @@ const endsOf = (request: Authenticated, accepted: Accepted | undefined): Readonl
   const own = request.auth === undefined ? undefined : new PrincipalSource(request.auth)
   const sources = [...sourcesIn(accepted), ...(own === undefined ? [] : [own])]
   const found = sources.flatMap((source) => source.endFor(request) ?? [])
-  // the same time again says nothing more, but perhaps not why. A copy, because the other array has room for more
-  if (found.length < 2) return found.slice()
+  // the same time again says nothing more, but perhaps not why
+  if (found.length < 2) return found
   return found.filter((end, at) => end.named() !== undefined || found.findIndex((one) => one.at === end.at) === at)
 }
 

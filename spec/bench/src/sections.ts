@@ -5,10 +5,12 @@ import { footprint } from './footprint.js'
 import { keys } from './keys.js'
 import { koa } from './koa.js'
 import { growth, others, peers } from './measurements.js'
+import { objects } from './objects.js'
 import { secrets } from './secrets.js'
 import { sockets } from './sockets.js'
 import { start } from './start.js'
 import type { Section } from './Section.js'
+import { streams } from './streams.js'
 import { timing } from './timing.js'
 import { tokens } from './tokens.js'
 
@@ -24,10 +26,12 @@ export const sections: Readonly<Record<string, Measure>> = {
   tokens: (quick) => tokens(quick ? { rounds: 12, batch: 4 } : { rounds: 80, batch: 12 }),
   secrets: async (quick) => [await secrets(quick ? { rounds: 9, batch: 40 } : { rounds: 180, batch: 100 })],
   events: async (quick) => [await events(pace(quick, 150, 100))],
+  objects: async (quick) => [await objects(pace(quick, 150, 100))],
   growth: (quick) => growth(pace(quick, 100, 100), quick ? [10, 100] : [10, 100, 1000, 10_000]),
   keys: async (quick) => [await keys(pace(quick, 100, 100), quick ? 20_000 : 1_000_000)],
   routes: async (quick) => [footprint(quick ? 2 : 6)],
   allocations: async (quick) => [quick ? allocations(3, 8) : allocations(5, 30)],
+  streams: async (quick) => [streams(quick ? 3 : 9)],
   start: async (quick) => [start(quick ? 3 : 20)],
   timing: async (quick) => [timing(quick ? 200_000 : 1_000_000)],
   sockets: async (quick) => [

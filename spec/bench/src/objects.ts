@@ -1,0 +1,61 @@
+/** What `owned` costs: the same look-up in the handler, and as a condition. An operation without one runs the same code as before. */
+import Router from '@koa/router'
+import { httpBearer, owned, withAuth } from '../../../dist/index.js'
+import { listenerOf } from './koaApps.js'
+import { added, race, ratio, type Contestant, type Pace } from './paired.js'
+import type { Section } from './Section.js'
+import { ask, headersOf } from './stub.js'
+
+interface User {
+  readonly name: string
+}
+
+const anna: User = { name: 'anna' }
+const user = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && anna })
+const notes = new Map([['n1', { owner: 'anna', text: 'milk' }]])
+const find = (id: string) => notes.get(id)
+const isOf = ({ owner }: { readonly owner: string }, { name }: User): boolean => owner === name
+
+const byHand = () =>
+  listenerOf(
+    new Router().get('/notes/:id', withAuth(user), (ctx) => {
+      const note = find(String(ctx.params['id']))
+      if (note === undefined || !isOf(note, ctx.request.auth)) ctx.status = 404
+      else ctx.body = note.text
+    }),
+  )
+const ours = () =>
+  listenerOf(
+    new Router().get('/notes/:id', withAuth(user, owned('note', { param: 'id', find, allow: isOf })), (ctx) => {
+      ctx.body = ctx.request.objects.note.text
+    }),
+  )
+const late = () => {
+  const note = owned('note', { param: 'id', find: async (id, _user: User) => find(id), allow: isOf })
+  return listenerOf(
+    new Router().get('/notes/:id', withAuth(user, note), (ctx) => {
+      ctx.body = ctx.request.objects.note.text
+    }),
+  )
+}
+
+const headers = headersOf({ Authorization: 'Bearer supersecret' })
+
+export const objects = async (pace: Pace): Promise<Section> => {
+  const asking = (name: string, listener: ReturnType<typeof byHand>): Contestant => ({
+    name,
+    run: () => ask(listener, '/notes/n1', headers),
+  })
+  const times = await race(
+    [asking('by hand', byHand()), asking('again', byHand()), asking('sync', ours()), asking('async', late())],
+    pace,
+  )
+  return {
+    title: 'An object of the path: owned beside the same look-up in the handler',
+    rows: [
+      { name: 'control: by hand twice', value: ratio(times, 'again', 'by hand'), unit: 'times' },
+      { name: 'owned adds', value: added(times, 'sync', 'by hand'), unit: 'us', target: 1 },
+      { name: 'owned adds, with an asynchronous find', value: added(times, 'async', 'by hand'), unit: 'us' },
+    ],
+  }
+}

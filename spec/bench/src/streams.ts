@@ -1,0 +1,131 @@
+/**
+ * Open streams whose credential ends: what waiting for the end takes. `node --expose-gc dist/streams.js <kind> <how>` prints the bytes
+ * of one stream.
+ *
+ * A stream takes memory of its own, and so does `untilEnd` where nothing can end. Both are taken off.
+ */
+import { execFileSync } from 'node:child_process'
+import type { RequestListener } from 'node:http'
+import { PassThrough } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import Router from '@koa/router'
+import Koa from 'koa'
+import { httpBearer, sessionAuth, untilEnd, withAuth, type Authenticator } from '../../../dist/index.js'
+import { sessions } from '../../../dist/sessions/index.js'
+import type { Section } from './Section.js'
+import { estimate, median } from './statistics.js'
+import { ask, headersOf, type Headers } from './stub.js'
+
+const STREAMS = 10_000
+
+/** An application, and the headers of each of its users. */
+interface Site {
+  readonly listener: RequestListener
+  readonly headers: ReadonlyArray<Headers>
+  readonly kept: Array<unknown>
+}
+
+const served = (app: Koa, auth: Authenticator<unknown> | null, isWaiting: boolean, headers: Site['headers']): Site => {
+  const kept: unknown[] = []
+  const guard = auth === null ? withAuth(null) : withAuth(auth)
+  const router = new Router().get('/events', guard, (ctx) => {
+    const stream = new PassThrough()
+    kept.push(ctx, isWaiting ? untilEnd(ctx, stream) : stream)
+    ctx.body = 'ok'
+  })
+  app.use(router.routes())
+  return { listener: app.callback(), headers, kept }
+}
+
+const users = Array.from({ length: STREAMS }, (_, at) => `user-${at}`)
+
+const cookieOf = (response: { getHeader: (name: string) => unknown }): string =>
+  [response.getHeader('set-cookie')]
+    .flat()
+    .map((line) => String(line).split(';')[0])
+    .join('; ')
+
+const sites: Readonly<Record<string, (isWaiting: boolean) => Promise<Site>>> = {
+  public: async (isWaiting) =>
+    served(
+      new Koa(),
+      null,
+      isWaiting,
+      users.map(() => headersOf({})),
+    ),
+  token: async (isWaiting) => {
+    const authenticate = (_request: unknown, name: string) => ({ name, expiresAt: Date.now() + 3_600_000 })
+    return served(
+      new Koa(),
+      httpBearer({ authenticate }),
+      isWaiting,
+      users.map((name) => headersOf({ Authorization: `Bearer ${name}` })),
+    )
+  },
+  session: async (isWaiting) => {
+    const app = new Koa({ keys: ['bench-bench-bench-bench-bench-bench'] })
+    const { logIn } = sessions(app, { loadUser: (name) => ({ username: name }) })
+    const router = new Router().get('/in/:name', withAuth(null), async (ctx) => {
+      await logIn(ctx, { username: String(ctx.params['name']) })
+      ctx.body = 'ok'
+    })
+    app.use(router.routes())
+    const site = served(app, sessionAuth(), isWaiting, [])
+    const headers: Headers[] = []
+    for (const name of users) {
+      const response = await ask(site.listener, `/in/${name}`, headersOf({}))
+      headers.push(headersOf({ Cookie: cookieOf(response) }))
+    }
+    return { ...site, headers }
+  },
+}
+
+const bytes = async (kind: string, isWaiting: boolean): Promise<number> => {
+  const { gc } = globalThis
+  const site = await sites[kind]?.(isWaiting)
+  if (gc === undefined || site === undefined) throw new Error('start it with --expose-gc and a kind')
+  const open = async (): Promise<void> => {
+    for (const headers of site.headers) await ask(site.listener, '/events', headers)
+    // a session is looked up once, in this time
+    await new Promise((resolve) => setTimeout(resolve, 2000))
+  }
+  const heap = async (): Promise<number> => {
+    for (let at = 0; at < 3; at++) {
+      gc()
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+    return process.memoryUsage().heapUsed
+  }
+  // what is compiled and filled once
+  await ask(site.listener, '/events', site.headers[0] ?? {})
+  const before = await heap()
+  await open()
+  const after = await heap()
+  if (site.kept.length !== 2 * STREAMS + 2) throw new Error(`${site.kept.length / 2} streams of ${kind} are open`)
+  return (after - before) / STREAMS
+}
+
+const self = fileURLToPath(import.meta.url)
+
+const inProcess = (kind: string, how: 'waiting' | 'plain'): number =>
+  Number(execFileSync(process.execPath, ['--expose-gc', self, kind, how], { encoding: 'utf8' }))
+
+/** Over so many processes of each. */
+export const streams = (rounds: number): Section => {
+  const added = (kind: string) =>
+    Array.from({ length: rounds }, () => inProcess(kind, 'waiting') - inProcess(kind, 'plain'))
+  const without = median(added('public'))
+  return {
+    title: `${STREAMS} open streams, each of another user`,
+    rows: ['token', 'session'].map((kind) => {
+      const all = added(kind).map((one) => one - without)
+      const value = estimate(all.length, (some) => median(some.map((at) => all[at] ?? Number.NaN)))
+      return { name: `waiting for the end of a ${kind} takes`, value, unit: 'bytes', target: 200 }
+    }),
+  }
+}
+
+if (process.argv[1] === self) {
+  console.log(await bytes(process.argv[2] ?? '', process.argv[3] === 'waiting'))
+  process.exit(0)
+}
