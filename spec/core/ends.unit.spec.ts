@@ -1,0 +1,70 @@
+/** The ends that a process waits for: one timer for all, and the ends of one name without a look at the others. */
+import { afterEach, expect, it, vi } from 'vitest'
+import { AuthEnded, End, ends, NamedEnd } from '../../src/core/ends.js'
+
+afterEach(() => void vi.useRealTimers())
+
+const USERS = 1000
+const EACH = 10
+
+/** Counts how often its name is asked. */
+class Counted extends NamedEnd {
+  static asked = 0
+  override named(): string {
+    Counted.asked++
+    return super.named()
+  }
+}
+
+const opened = (one: End): { end: End; reasons: unknown[] } => {
+  const reasons: unknown[] = []
+  ends().open(one, { abort: (reason) => void reasons.push(reason) })
+  return { end: one, reasons }
+}
+
+it('one timer serves all ends, and there is none when nothing waits', () => {
+  vi.useFakeTimers({ toFake: ['Date', 'performance', 'setTimeout', 'clearTimeout'] })
+  const all = Array.from({ length: USERS }, (_, at) => opened(new End(Date.now() + 1000 + at)))
+  expect(vi.getTimerCount()).toBe(1)
+  vi.advanceTimersByTime(1499)
+  expect(all.filter(({ reasons }) => reasons.length > 0).length).toBe(500)
+  for (const { end } of all) ends().close(end)
+  vi.advanceTimersByTime(2000)
+  expect(vi.getTimerCount()).toBe(0)
+})
+
+it('ending one name looks at its own ends alone, however many others there are', () => {
+  const all = Array.from({ length: USERS * EACH }, (_, at) =>
+    opened(new Counted(Date.now() + 3_600_000, `user ${at % USERS}`)),
+  )
+  Counted.asked = 0
+  ends().end('user 7', () => 'revoked')
+  // one of two look-ups finds it, the other takes it out of the list
+  expect(Counted.asked).toBeLessThanOrEqual(2 * EACH)
+  const over = all.filter(({ reasons }) => reasons.length > 0)
+  expect(over.length).toBe(EACH)
+  expect(over.flatMap(({ reasons }) => reasons)).toStrictEqual(over.map(() => new AuthEnded('revoked')))
+  Counted.asked = 0
+  for (const { end } of all) ends().close(end)
+  expect(Counted.asked).toBeLessThanOrEqual(USERS * EACH)
+})
+
+it('two names that share a place are not confused', () => {
+  // the same hash: 31 * 'A' + 'a' is 31 * 'B' + 'B'
+  const [one, other] = [opened(new NamedEnd(Infinity, 'Aa')), opened(new NamedEnd(Infinity, 'BB'))]
+  ends().end('BB', () => 'revoked')
+  expect([one.reasons.length, other.reasons.length]).toStrictEqual([0, 1])
+  ends().close(one.end)
+})
+
+it('a timer that a test took away is replaced', () => {
+  vi.useFakeTimers({ toFake: ['Date', 'performance', 'setTimeout', 'clearTimeout'], now: 0 })
+  const lost = opened(new End(Date.now() + 60_000))
+  vi.useRealTimers()
+  ends().close(lost.end)
+  vi.useFakeTimers({ toFake: ['Date', 'performance', 'setTimeout', 'clearTimeout'] })
+  vi.advanceTimersByTime(5000)
+  const next = opened(new End(Date.now() + 60_000))
+  vi.advanceTimersByTime(60_000)
+  expect(next.reasons).toStrictEqual([new AuthEnded('expired')])
+})

@@ -1,0 +1,309 @@
+/**
+ * Laws of ends, over random programs of sign-ins, renewed ids, sign-outs, keys, rotations, revocations and clock steps: no byte is sent after
+ * the end of a credential and one tick, no stream of another credential ends, and nothing waits afterwards.
+ */
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import { PassThrough } from 'node:stream'
+import Router from '@koa/router'
+import fc from 'fast-check'
+import Koa, { type Context } from 'koa'
+import { apiKeyHeader, AuthEnded, endOf, httpBearer, sessionAuth, untilEnd, withAuth } from 'koa-with-auth'
+import { apiKeys, memoryKeyStore } from 'koa-with-auth/keys'
+import { memoryStore, sessions } from 'koa-with-auth/sessions'
+import { afterEach, expect, it, vi } from 'vitest'
+import { ends, type EndCause } from '../../src/core/ends.js'
+import { samples } from '../support/runs/samples.js'
+import { strongKey } from '../support/sites/sessionsApp.js'
+
+afterEach(() => void vi.useRealTimers())
+
+const HOUR = 3_600_000
+const TICK = 1000
+// Clocks that drift apart by less count as one
+const DRIFT = 50
+
+/** What a credential is in the model. */
+interface Credential {
+  /** When it ends by the system's clock. */
+  at: number
+  /** Why it has ended. */
+  gone: EndCause | undefined
+  /** Why it ends at its time. */
+  cause: EndCause
+}
+
+interface Stream {
+  readonly credential: Credential
+  /** The system's clock and the other one when it was opened, or its credential looked up last. */
+  readonly opened: readonly [system: number, other: number]
+  readonly source: PassThrough
+  readonly signal: AbortSignal
+  readonly response: ServerResponse
+  sent: number
+  mayHaveEnded: boolean
+}
+
+interface Answered {
+  readonly response: ServerResponse
+  readonly status: number
+  readonly body: unknown
+}
+
+/** A request without a socket. It resolves when the response has ended, or when a stream is sent. */
+const request = (app: Koa, method: string, url: string, headers: Record<string, string>): Promise<Answered> =>
+  new Promise((resolve) => {
+    const asked = new IncomingMessage(new Socket())
+    Object.assign(asked, { method, url, httpVersion: '1.1', httpVersionMajor: 1, httpVersionMinor: 1 })
+    for (const [name, value] of Object.entries({ host: 'api.example', ...headers })) {
+      asked.rawHeaders.push(name, value)
+      asked.headers[name] = value
+    }
+    const response = new ServerResponse(asked)
+    const answered = (body?: unknown) => resolve({ response, status: response.statusCode, body })
+    Object.assign(response, { end: answered, write: () => true })
+    response.once('pipe', () => answered())
+    void app.callback()(asked, response)
+  })
+
+const site = () => {
+  const app = new Koa({ keys: [strongKey] })
+  app.silent = true
+  const { logIn, logOut, logOutEverywhere, addProof, listSessions, endSession } = sessions(app, {
+    loadUser: (username) => ({ username }),
+    store: memoryStore(),
+    list: true,
+    idle: 3 * HOUR,
+    absolute: 3 * HOUR,
+  })
+  const keys = apiKeys({ prefix: 'acme', store: memoryKeyStore() })
+  const opened: Array<{ ctx: Context; source: PassThrough; signal: AbortSignal }> = []
+  const router = new Router()
+  const events = (ctx: Context): void => {
+    const source = new PassThrough()
+    ctx.type = 'text/event-stream'
+    ctx.body = untilEnd(ctx, source)
+    opened.push({ ctx, source, signal: endOf(ctx) })
+  }
+  const token = httpBearer({
+    authenticate: (_request, at) => ({ username: 'token', expiresAt: new Date(Number(at)) }),
+  })
+  router.get('/session', withAuth(sessionAuth()), events)
+  router.get('/key', withAuth(apiKeyHeader({ paramName: 'X-Key', authenticate: keys.authenticate })), events)
+  router.get('/token', withAuth(token), events)
+  router.post('/in/:name', withAuth(null), async (ctx) => {
+    await logIn(ctx, { username: String(ctx.params.name) })
+    ctx.status = 204
+  })
+  router.post('/out', withAuth(null), async (ctx) => {
+    await logOut(ctx)
+    ctx.status = 204
+  })
+  router.post('/renew', withAuth(null), async (ctx) => {
+    await addProof(ctx, { method: 'totp' })
+    ctx.status = 204
+  })
+  router.get('/list', withAuth(sessionAuth()), async (ctx) => {
+    ctx.body = await listSessions(ctx)
+  })
+  router.post('/end/:name/:id', withAuth(null), async (ctx) => {
+    ctx.status = (await endSession(String(ctx.params.name), String(ctx.params.id))) ? 204 : 404
+  })
+  app.use(router.routes())
+  return { app, keys, opened, logOutEverywhere }
+}
+
+/** The client has gone away: what Node emits then. */
+const leave = ({ response }: Stream): void => {
+  response.emit('finish')
+  response.emit('close')
+}
+
+/** A browser with its cookies. */
+class Browser {
+  readonly #cookies = new Map<string, string>()
+  user = ''
+  session: Credential | undefined
+  async ask(app: Koa, method: string, url: string): Promise<Answered> {
+    const cookie = [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const answered = await request(app, method, url, cookie === '' ? {} : { cookie })
+    for (const line of [answered.response.getHeader('set-cookie') ?? []].flat()) {
+      const [pair = ''] = String(line).split(';')
+      const at = pair.indexOf('=')
+      this.#cookies.set(pair.slice(0, at), pair.slice(at + 1))
+    }
+    return answered
+  }
+}
+
+const small = fc.nat({ max: 2 })
+const time = fc.integer({ min: 1, max: 2 * HOUR })
+type Step = readonly [what: string, ...numbers: number[]]
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.tuple(fc.constant('sign in'), small, fc.nat({ max: 1 })),
+  fc.tuple(fc.constantFrom('sign out', 'renew', 'open a session', 'open a session', 'end a session'), small),
+  fc.tuple(fc.constant('sign out everywhere'), fc.nat({ max: 1 })),
+  fc.tuple(fc.constantFrom('issue', 'rotate'), small, time),
+  fc.tuple(fc.constantFrom('revoke', 'open a key', 'open a key'), small),
+  fc.tuple(fc.constant('open a token'), time),
+  fc.tuple(fc.constantFrom('pass', 'pass', 'set the clock forward', 'set the clock back'), time),
+  fc.tuple(fc.constant('client goes'), fc.nat({ max: 5 })),
+)
+
+it('no byte after the end, no other stream ends, and nothing waits afterwards', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), async (program) => {
+      const before = ends().size
+      vi.useFakeTimers({ toFake: ['Date', 'performance', 'setTimeout', 'clearTimeout'] })
+      const { app, keys, opened, logOutEverywhere } = site()
+      const browsers = [new Browser(), new Browser(), new Browser()]
+      const users = ['anna', 'bert']
+      const issued: Array<{ id: string; key: string; credential: Credential } | undefined> = []
+      const streams: Stream[] = []
+      const settle = async (): Promise<void> => {
+        for (let at = 0; at < 3; at++) await new Promise((resolve) => setImmediate(resolve))
+      }
+      const open = (answered: Answered, credential: Credential | undefined): void => {
+        const made = opened.pop()
+        expect(made !== undefined).toBe(answered.status === 200)
+        if (made === undefined) return
+        // Safe: only who is let in opens a stream
+        const stream: Stream = {
+          ...made,
+          credential: credential!,
+          opened: [Date.now(), performance.now()],
+          response: answered.response,
+          sent: 0,
+          mayHaveEnded: false,
+        }
+        Object.assign(answered.response, { write: () => ++stream.sent > 0 })
+        streams.push(stream)
+      }
+      const over = (isMeant: (browser: Browser) => boolean): void => {
+        for (const browser of browsers) {
+          if (browser.session !== undefined && isMeant(browser)) {
+            browser.session.gone ??= 'signed out'
+            browser.session = undefined
+          }
+        }
+      }
+      /** What has happened to the streams. A byte is written to each source. */
+      const check = async (): Promise<void> => {
+        await settle()
+        for (const stream of streams) {
+          const { credential, opened, source, signal, sent } = stream
+          source.write('x')
+          await settle()
+          const [system, other] = opened
+          const late = Math.max(Date.now(), system + performance.now() - other)
+          const isOver = credential.gone !== undefined || Date.now() >= credential.at
+          const isLive = credential.gone === undefined && late + DRIFT < credential.at
+          // a clock that is set back does not open it again
+          if (!isLive) stream.mayHaveEnded = true
+          if (isOver) {
+            expect(stream.sent).toBe(sent)
+            expect(signal.reason).toBeInstanceOf(AuthEnded)
+            expect(source.destroyed).toBe(true)
+          }
+          if (!stream.mayHaveEnded) {
+            expect(signal.aborted).toBe(false)
+            expect(stream.sent).toBe(sent + 1)
+          }
+        }
+      }
+      const run = async ([what, one = 0, other = 0]: Step): Promise<void> => {
+        const browser = browsers[one % browsers.length]!
+        const key = issued[one]
+        switch (what) {
+          case 'sign in': {
+            over((each) => each === browser)
+            browser.user = users[other] ?? ''
+            await browser.ask(app, 'POST', `/in/${browser.user}`)
+            browser.session = { at: Date.now() + 3 * HOUR, gone: undefined, cause: 'expired' }
+            return
+          }
+          case 'sign out':
+            await browser.ask(app, 'POST', '/out')
+            return over((each) => each === browser)
+          case 'renew':
+            return void (await browser.ask(app, 'POST', '/renew'))
+          case 'end a session': {
+            const { status, body } = await browser.ask(app, 'GET', '/list')
+            if (status !== 200) return
+            const list = JSON.parse(String(body)) as Array<{
+              id: string
+              current: boolean
+            }>
+            const mine = list.find(({ current }) => current)
+            if (mine === undefined) return
+            await new Browser().ask(app, 'POST', `/end/${browser.user}/${mine.id}`)
+            return over((each) => each === browser)
+          }
+          case 'sign out everywhere':
+            await logOutEverywhere(users[one] ?? '')
+            return over(({ user }) => user === users[one])
+          case 'open a session':
+            return open(await browser.ask(app, 'GET', '/session'), browser.session)
+          case 'issue': {
+            const at = Date.now() + other
+            const { id, key } = await keys.issue({ owner: 'anna', expiresAt: new Date(at) })
+            issued[one] = { id, key, credential: { at, gone: undefined, cause: 'expired' } }
+            return
+          }
+          case 'rotate': {
+            if (key === undefined) return
+            const next = await keys.rotate(key.id, { overlap: other }).catch(() => undefined)
+            if (next === undefined) return
+            const { at } = key.credential
+            Object.assign(key.credential, { at: Math.min(at, Date.now() + other), cause: 'revoked' })
+            issued[one] = { id: key.id, key: next.key, credential: { at, gone: undefined, cause: 'expired' } }
+            // all secrets of an id end together
+            siblings.push([key.credential, key.id])
+            return
+          }
+          case 'revoke': {
+            if (key === undefined) return
+            await keys.revoke(key.id)
+            for (const [credential, id] of siblings) if (id === key.id) credential.gone ??= 'revoked'
+            key.credential.gone ??= 'revoked'
+            return
+          }
+          case 'open a key':
+            if (key !== undefined) open(await request(app, 'GET', '/key', { 'x-key': key.key }), key.credential)
+            return
+          case 'open a token': {
+            const at = Date.now() + one
+            const answered = await request(app, 'GET', '/token', { authorization: `Bearer ${at}` })
+            return open(answered, { at, gone: undefined, cause: 'expired' })
+          }
+          case 'pass':
+            return void (await vi.advanceTimersByTimeAsync(one))
+          case 'set the clock forward':
+            vi.setSystemTime(Date.now() + one)
+            return void (await vi.advanceTimersByTimeAsync(TICK))
+          case 'set the clock back':
+            vi.setSystemTime(Date.now() - one)
+            return void (await vi.advanceTimersByTimeAsync(TICK))
+          default: {
+            const [gone] = streams.splice(one % Math.max(1, streams.length), 1)
+            if (gone !== undefined) leave(gone)
+          }
+        }
+      }
+      const siblings: Array<readonly [Credential, string]> = []
+      for (const one of program) {
+        await run(one)
+        await check()
+      }
+      streams.forEach(leave)
+      await settle()
+      expect(ends().size).toBe(before)
+      for (const { source } of streams) expect(source.destroyed).toBe(true)
+      // the timer of the process is one of this clock
+      await vi.advanceTimersByTimeAsync(2 * TICK)
+      expect(vi.getTimerCount()).toBe(0)
+      vi.useRealTimers()
+    }),
+    { numRuns: samples(300, 40), includeErrorInReport: true },
+  )
+})
