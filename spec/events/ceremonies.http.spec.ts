@@ -115,7 +115,7 @@ describe('C-10 records of ceremonies', () => {
     expect(records.slice(1)).toMatchObject([
       { event: 'refused', step: 'begin', kind: 'mail', failure: 'forged' },
       { event: 'refused', step: 'finish', kind: 'mail', failure: 'forged' },
-      { event: 'refused', step: 'begin', kind: 'mail', failure: 'invalid', reason: 'unknown' },
+      { event: 'refused', step: 'begin', kind: 'mail', failure: 'invalid', reason: 'malformed' },
       { event: 'begun' },
       { event: 'refused', step: 'begin', kind: 'mail', failure: 'throttled' },
     ])

@@ -11,6 +11,7 @@ import { httpJwt } from 'koa-with-auth/jwt'
 import { apiKeys, memoryKeyStore, NoLiveKey } from 'koa-with-auth/keys'
 import { sqliteKeyStore } from 'koa-with-auth/sqlite'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { unfinishedReasons } from '../../src/core/UnfinishedReason.js'
 import { stoppedClock } from '../support/runs/clock.js'
 import { eventsSchema, recordsOf, schemaOf } from '../support/runs/eventRecords.js'
 import { API, identityProvider, processWarnings, signingKey } from '../support/servers/identityProvider.js'
@@ -180,6 +181,19 @@ describe('every channel', () => {
     expect(Object.keys(eventsSchema.$defs)).toStrictEqual(names)
     for (const name of names) expect(schemaOf(name)({})).toBe(false)
   })
+
+  it.each(Object.keys(unfinishedReasons))(
+    'a sign-in that was not finished has its reason in the schema: %s',
+    (reason) => {
+      const record = { event: 'refused', application: 'api', kind: 'mail', step: 'begin', failure: 'invalid' }
+      const allows = schemaOf('ceremony')
+      expect([allows({ ...record, reason }), allows({ ...record, reason: 'x' })]).toStrictEqual([true, false])
+      expect(eventsSchema.$defs['provider-answer']).toHaveProperty(
+        'properties.reason.enum',
+        expect.arrayContaining([reason]),
+      )
+    },
+  )
 
   it.each(['decisions', 'toString', '__proto__', undefined, null, Symbol('x')])('%s is none: a TypeError', (name) => {
     expect(() => on(name as never, () => {})).toThrow(TypeError)
