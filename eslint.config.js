@@ -16,6 +16,7 @@ export default tseslint.config(
       // programs of plain JavaScript that specs start
       'spec/support/sites/traced/',
       'spec/support/sites/*.mjs',
+      'spec/data/*.mjs',
       '.ci/',
       // scripts of pages
       'examples/shop/public/',

@@ -4,12 +4,13 @@
  * - `protectedResource` publishes who issues tokens for this server (RFC 9728), and the 401 of the guard names this
  *   document.
  * - A token must be for exactly this server: its `aud` is the resource.
- * - The tool `save_note` needs more scopes than the others, which only the message shows: `insufficientScope` asks for
- *   them.
+ * - The tool `save_note` needs more scopes than the others, and `insufficientScope` asks for them. The message shows the tool, also to
+ *   clients of 2025, which send no `Mcp-Name`. A server for clients of 2026-07-28 alone writes `mcpScopes` instead.
+ * - `createMcpHandler` of the SDK refuses a message that says something else than its fields.
  */
 import Router from '@koa/router'
-import { McpServer } from '@modelcontextprotocol/server'
-import { NodeStreamableHTTPServerTransport } from '@modelcontextprotocol/node'
+import { createMcpHandler, McpServer } from '@modelcontextprotocol/server'
+import { toNodeHandler } from '@modelcontextprotocol/node'
 import { json } from 'co-body'
 import * as t from 'io-ts'
 import Koa from 'koa'
@@ -38,21 +39,19 @@ export const application = ({ issuer, resource: identifier, origins = [] }: McpO
   })
   const jwt = httpJwt({ issuer, protectedResource: resource })
   const notes: string[] = []
+  const handle = toNodeHandler(createMcpHandler(() => serverOf(notes)))
 
   const router = new Router()
   router.all(new URL(identifier).pathname, withAuth(jwt, requireScopes(['notes:read'])), async (ctx) => {
     const message: unknown = ctx.method === 'POST' ? await json(ctx.req) : undefined
-    if (SaveNote.is(message) && !scopesOf(ctx.request.auth).includes('notes:write')) {
+    // clients of 2025 may send several messages at once
+    if ([message].flat().some(SaveNote.is) && !scopesOf(ctx.request.auth).includes('notes:write')) {
       return insufficientScope(ctx, ['notes:write'])
     }
     // The protocol writes the response itself, event streams included
-    const server = serverOf(notes)
-    const transport = new NodeStreamableHTTPServerTransport({ sessionIdGenerator: undefined })
-    ctx.res.on('close', () => void server.close())
-    await server.connect(transport)
     ctx.respond = false
     const auth = mcpAuth(ctx)
-    await transport.handleRequest(Object.assign(ctx.req, auth && { auth }), ctx.res, message)
+    await handle(Object.assign(ctx.req, { method: ctx.method, url: ctx.url, ...(auth && { auth }) }), ctx.res, message)
   })
   const app = new Koa()
   app.use(resource.metadata)

@@ -120,9 +120,9 @@ it('the record and explain say that it is the user', async () => {
   await one.ask('/public')
   users.set('anna', { username: 'anna' })
   await one.ask('/staff')
-  const told = () => records.filter(({ route }) => route === '/me' || route === '/public' || route === '/staff')
-  await expect.poll(() => told().length).toBe(3)
-  expect(told().map(({ outcome, failure, why }) => [outcome, failure, why])).toEqual([
+  const about = () => records.filter(({ route }) => route === '/me' || route === '/public' || route === '/staff')
+  await expect.poll(() => about().length).toBe(3)
+  expect(about().map(({ outcome, failure, why }) => [outcome, failure, why])).toEqual([
     ['refused', 'invalid', 'user'],
     ['anonymous', undefined, undefined],
     ['refused', 'invalid', 'right'],

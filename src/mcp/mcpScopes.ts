@@ -1,6 +1,6 @@
 /**
  * Scopes for each tool of an MCP server, before the body is read: MCP 2026-07-28 puts the method and the name of the tool into header
- * fields, and its SDK refuses a body that says something else.
+ * fields, and a server of this revision refuses a body that says something else.
  */
 import { isUtf8 } from 'node:buffer'
 import * as E from 'fp-ts/lib/Either.js'
@@ -40,7 +40,8 @@ const checkScopes = (scopes: McpScopes): McpScopes => {
 /**
  * A condition on the tool that a request calls. All missing scopes are in one challenge, a 403 `insufficient_scope`. A method that is no
  * key passes. A name that is not listed is a 403, unless `'*'` is. A POST without `Mcp-Method`, without the `Mcp-Name` that is asked
- * for, or with a field twice is a 400. Throws a TypeError for scopes that cannot be any.
+ * for, or with a field twice is a 400. The fields are no proof of what the body says: behind it must be what compares them, such as the
+ * SDK's `createMcpHandler(server, { legacy: 'reject' })`. Throws a TypeError for scopes that cannot be any.
  *
  * @example
  * import { withAuth } from 'koa-with-auth'
