@@ -170,6 +170,16 @@ const kinds: Readonly<Record<string, Kind>> = {
     guard: make(root.apiKeyQuery, { authenticate: hook }),
     options: { ...shown, paramName: byName, schemeName: named },
   },
+  'root.signedLinks': {
+    guard: make(root.signedLinks, { secret: 'k'.repeat(32), maxAge: 60_000 }),
+    options: {
+      ...shown,
+      schemeName: named,
+      secret: 'a secret is never in the file',
+      maxAge: [{}, { maxAge: 120_000 }],
+      paramName: byName,
+    },
+  },
   'root.formAuth': {
     guard: make(root.formAuth, { fields: ['a', 'b'], authenticate: hook }),
     options: { ...shown, schemeName: named, fields: [{ fields: ['a', 'b'] }, { fields: ['a', 'c'] }] },

@@ -3,7 +3,7 @@
  * parallel.
  */
 import { request } from 'node:http'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { exampleApp } from '../../examples/api/app.js'
 import { openDatabase } from '../../examples/api/database.js'
 import { listen } from '../support/servers/server.js'
@@ -19,6 +19,9 @@ const HOME = '127.0.0.1'
 const ELSEWHERE = '127.0.0.2'
 
 const started = async () => {
+  // Forty passwords at once may take longer than the queue of passwords and the guard wait
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  onTestFinished(() => void vi.useRealTimers())
   const database = await openDatabase(':memory:')
   const served = await listen(exampleApp({ database, keys: ['k'.repeat(32)], allowedAddresses: HOME }))
   onTestFinished(async () => {
