@@ -42,7 +42,7 @@ describe('imports of the sources', () => {
     { folder: 'jwt', allowed: ['jwt', 'core', 'kinds', 'mcp'] },
     { folder: 'mcp', allowed: ['mcp', 'core', 'koa', 'jwt'] },
     { folder: 'redis', allowed: ['keys', 'sessions', 'sign-in', 'stores'] },
-    { folder: 'sqlite', allowed: ['keys', 'sessions', 'sign-in'] },
+    { folder: 'sqlite', allowed: ['keys', 'sessions', 'sign-in', 'stores'] },
     { folder: 'audit', allowed: ['audit', 'core', 'koa'] },
     { folder: 'command', allowed: ['command', 'audit', 'koa', 'openapi'] },
     { folder: 'signatures', allowed: ['signatures', 'core', 'jwt', 'webhooks'] },

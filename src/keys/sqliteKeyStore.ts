@@ -4,25 +4,12 @@
  * `stores/sqlite.ts` reads and writes the file. A power failure can undo the last moments, such as a revocation.
  * The end of a process undoes nothing.
  */
-import { declareFactory, checkOptions } from '../core/options.js'
-import { fileUrl, sqliteEngine, sqliteFile, type SqliteEngine, type SqliteRow } from '../stores/sqlite.js'
+import { declareFactory } from '../core/options.js'
+import { recordIn, sqliteFile, type Closable, type SqliteOptions } from '../stores/sqlite.js'
 import { isKeyRecord, type KeyRecord, type KeyStore } from './KeyStore.js'
 
-/** Which file. */
-export interface SqliteKeyStoreOptions {
-  /** `file:` and the path. The file is created if it is missing. The tables' names begin with `auth_key`. */
-  readonly url: string
-  /**
-   * What reads and writes the file. Default: `node:sqlite` if this Node has it (22.13 and later), otherwise
-   * `@libsql/client`. One process must open one file with one engine only, because each has locks of its own.
-   */
-  readonly engine?: SqliteEngine | undefined
-}
-
 /** A store that can be closed. */
-export interface SqliteKeyStore extends KeyStore {
-  readonly close: () => void
-}
+export type SqliteKeyStore = KeyStore & Closable
 
 // A record is one JSON text, because a few columns would take the client as long as the look-up takes SQLite
 const tables = `
@@ -57,12 +44,7 @@ const revoking = `update auth_keys set record = json_set(record, '$.revokedAt', 
 const touched = `update auth_keys set record = json_set(record, '$.lastUsedAt', ?)
   where id = ? and coalesce(${field('lastUsedAt')}, -1) < ?`
 
-const recordIn = (row: SqliteRow): KeyRecord => {
-  const text = row['record']
-  const record: unknown = typeof text === 'string' ? JSON.parse(text) : undefined
-  if (typeof record === 'object' && record !== null && isKeyRecord(record)) return record
-  throw new TypeError('sqliteKeyStore: a row of auth_keys is not a record of this store')
-}
+const keyIn = recordIn('sqliteKeyStore: a row of auth_keys', (u): u is KeyRecord => isKeyRecord(Object(u)))
 
 /**
  * A store in an SQLite file, by `@libsql/client`, or by `node:sqlite` from Node 22.13 on. Several processes of one machine can share it. It can be the file of
@@ -75,12 +57,12 @@ const recordIn = (row: SqliteRow): KeyRecord => {
  *
  * const keys = apiKeys({ prefix: 'acme', store: sqliteKeyStore({ url: 'file::memory:' }) })
  */
-export const sqliteKeyStore = (options: SqliteKeyStoreOptions): SqliteKeyStore => {
-  const { url, engine } = checkOptions('sqliteKeyStore', options, {
-    url: fileUrl('several machines share keys by redisKeyStore'),
-    engine: sqliteEngine,
+export const sqliteKeyStore = (options: SqliteOptions): SqliteKeyStore => {
+  const file = sqliteFile('sqliteKeyStore', options, {
+    tables,
+    check,
+    elsewhere: 'several machines share keys by redisKeyStore',
   })
-  const file = sqliteFile({ url, tables, check, engine })
   return {
     insert: async (digest, record) => {
       const { id, owner } = record
@@ -92,10 +74,9 @@ export const sqliteKeyStore = (options: SqliteKeyStoreOptions): SqliteKeyStore =
       const row = rows[0]
       if (row === undefined) return undefined
       const until = row['until']
-      return { record: recordIn(row), ...(typeof until === 'number' && { until }) }
+      return { record: keyIn(row), ...(typeof until === 'number' && { until }) }
     },
-    list: async (owner) =>
-      (await file.read('select record from auth_keys where owner = ?', [owner])).rows.map(recordIn),
+    list: async (owner) => (await file.read('select record from auth_keys where owner = ?', [owner])).rows.map(keyIn),
     rotate: async (id, { digest, prefix, last4, at, until }) => {
       const live = [id, at, digest]
       const values = [

@@ -1,7 +1,8 @@
 /** koa-with-auth/redis: every store in Redis or Valkey, for several processes. */
-export { redisKeyStore, type RedisKeyStoreOptions } from '../keys/redisKeyStore.js'
+export { redisKeyStore } from '../keys/redisKeyStore.js'
 export { redisStore, type RedisStoreOptions } from '../sessions/redisStore.js'
-export { redisPasskeyStore, type RedisPasskeyStoreOptions } from '../sign-in/passkeys/redisPasskeyStore.js'
+export { redisPasskeyStore } from '../sign-in/passkeys/redisPasskeyStore.js'
+export type { RedisScriptOptions } from '../stores/redis.js'
 export {
   redisSignals,
   type RedisPublisher,

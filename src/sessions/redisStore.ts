@@ -1,18 +1,17 @@
 /**
  * Sessions in Redis or Valkey, for several processes: entry point `koa-with-auth/redis`.
  *
- * It needs one function that sends a command, so any client fits. Every command uses one key, so a cluster fits, too. The guide
+ * Every command uses one key, so a cluster fits, too. The guide
  * "How far it goes" shows how to configure its clients. Redis deletes expired keys by itself. It must not evict others
  * (`maxmemory-policy noeviction`). Data that Redis loses at a restart is gone. Without persistence, everybody is signed out. With
  * snapshots only, users who signed out since the last snapshot are signed in again. So let Redis write a log (`appendonly yes`).
  */
-import { declareFactory, checkOptions, hook, maybe, string } from '../core/options.js'
+import { declareFactory } from '../core/options.js'
+import { redisOptionsOf, type RedisOptions } from '../stores/redis.js'
 import type { SessionStore } from './SessionStore.js'
 
 /** How commands are sent. */
-export interface RedisStoreOptions {
-  /** Sends a command and its arguments. `key` is the key of the command, which clients of a cluster need. */
-  readonly command: (args: string[], key: string) => Promise<unknown>
+export interface RedisStoreOptions extends RedisOptions {
   /**
    * The prefix of all keys. For a cluster, it must not contain braces, because they would put all sessions into one slot. Default
    * `koa-with-auth:`.
@@ -34,8 +33,6 @@ if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[4]) then redis.call('PEXPIRE', KE
 return 1`
 
 const milliseconds = (lifetime: number): string => String(Math.max(1, Math.ceil(lifetime)))
-
-const checks = { command: hook(2), prefix: maybe(string) }
 
 /**
  * A store in Redis. Rejects if `command` rejects. Throws a TypeError for options that cannot work.
@@ -63,7 +60,7 @@ const checks = { command: hook(2), prefix: maybe(string) }
  * const ioredis = () => redisStore({ command: ([name = '', ...rest]) => io.call(name, ...rest) })
  */
 export const redisStore = (options: RedisStoreOptions): SessionStore => {
-  const { command, prefix = 'koa-with-auth:' } = checkOptions('redisStore', options, checks)
+  const { command, prefix } = redisOptionsOf('redisStore', options, 'koa-with-auth:')
   const sessionKey = (id: string) => `${prefix}session:${id}`
   const listKey = (user: string) => `${prefix}list:${user}`
   const userKey = (user: string) => `${prefix}user:${user}`

@@ -5,8 +5,8 @@
  * end of a process undoes nothing.
  */
 import { steadyClock } from '../core/data.js'
-import { checkOptions, declareFactory } from '../core/options.js'
-import { fileUrl, sqliteEngine, sqliteFile, type SqliteEngine, type SqlValue } from '../stores/sqlite.js'
+import { declareFactory } from '../core/options.js'
+import { sqliteFile, type Closable, type SqliteOptions, type SqlValue } from '../stores/sqlite.js'
 import type { SessionStore } from './SessionStore.js'
 
 // Each deleted row is on another page, which is read and written on the event loop. A write adds at most one row, so
@@ -52,21 +52,8 @@ export const statements = {
 /** Whether a sweep deleted as many rows as it may, so there may be more. */
 export const isFull = (deleted: number): boolean => deleted === SWEPT_AT_ONCE
 
-/** Which file. */
-export interface SqliteStoreOptions {
-  /** `file:` and the path. The file is created if it is missing. The tables' names begin with `auth_`. */
-  readonly url: string
-  /**
-   * What reads and writes the file. Default: `node:sqlite` if this Node has it (22.13 and later), otherwise
-   * `@libsql/client`. One process must open one file with one engine only, because each has locks of its own.
-   */
-  readonly engine?: SqliteEngine | undefined
-}
-
 /** A store that can be closed. */
-export interface SqliteStore extends SessionStore {
-  readonly close: () => void
-}
+export type SqliteStore = SessionStore & Closable
 
 const SWEEP_EVERY = 60_000
 
@@ -79,12 +66,12 @@ const SWEEP_EVERY = 60_000
  *
  * const store = sqliteStore({ url: 'file::memory:' })
  */
-export const sqliteStore = (options: SqliteStoreOptions): SqliteStore => {
-  const { url, engine } = checkOptions('sqliteStore', options, {
-    url: fileUrl('several machines share sessions by redisStore'),
-    engine: sqliteEngine,
+export const sqliteStore = (options: SqliteOptions): SqliteStore => {
+  const file = sqliteFile('sqliteStore', options, {
+    tables,
+    check,
+    elsewhere: 'several machines share sessions by redisStore',
   })
-  const file = sqliteFile({ url, tables, check, engine })
   const overBy = steadyClock()
   let swept = 0
   // if sweeping fails, the write before it is still good

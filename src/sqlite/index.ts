@@ -1,8 +1,5 @@
 /** koa-with-auth/sqlite: every store in an SQLite file, for one machine with nothing to install. */
-export { sqliteKeyStore, type SqliteKeyStore, type SqliteKeyStoreOptions } from '../keys/sqliteKeyStore.js'
-export { sqliteStore, type SqliteStore, type SqliteStoreOptions } from '../sessions/sqliteStore.js'
-export {
-  sqlitePasskeyStore,
-  type SqlitePasskeyStore,
-  type SqlitePasskeyStoreOptions,
-} from '../sign-in/passkeys/sqlitePasskeyStore.js'
+export { sqliteKeyStore, type SqliteKeyStore } from '../keys/sqliteKeyStore.js'
+export { sqliteStore, type SqliteStore } from '../sessions/sqliteStore.js'
+export { sqlitePasskeyStore, type SqlitePasskeyStore } from '../sign-in/passkeys/sqlitePasskeyStore.js'
+export type { SqliteOptions } from '../stores/sqlite.js'

@@ -9,7 +9,7 @@
  */
 import type { createClient } from '@libsql/client'
 import { singleFlight } from '../core/memory.js'
-import type { Check } from '../core/options.js'
+import { checkOptions, type Check } from '../core/options.js'
 
 /** A value in a row, or of a question mark. */
 type Value = string | number | bigint | null | Uint8Array | ArrayBuffer
@@ -48,7 +48,7 @@ const nodeSqlite = (): NodeSqlite | undefined =>
   // Safe: Node documents this class
   process.getBuiltinModule('node:sqlite') as NodeSqlite | undefined
 
-export const sqliteEngine: Check = (where, value) => {
+const sqliteEngine: Check = (where, value) => {
   if (value === undefined || value === '@libsql/client') return
   if (value !== 'node:sqlite') throw new TypeError(`${where} must be 'node:sqlite' or '@libsql/client'`)
   if (nodeSqlite() === undefined) throw new TypeError(`${where}: this Node has no node:sqlite; use '@libsql/client'`)
@@ -140,15 +140,27 @@ const nodeClient = ({ DatabaseSync }: NodeSqlite, path: string): SqliteClient =>
   }
 }
 
-interface SqliteFileOptions {
-  /** `file:` and the path. The file is created if it is missing. */
+/** Which file. */
+export interface SqliteOptions {
+  /** `file:` and the path. The file is created if it is missing. The names of the tables begin with `auth_`. */
   readonly url: string
+  /**
+   * What reads and writes the file. Default: `node:sqlite` if this Node has it (22.13 and later), otherwise `@libsql/client`. One
+   * process must open one file with one engine only, because each has locks of its own.
+   */
+  readonly engine?: SqliteEngine | undefined
+}
+
+/** What has a file open. */
+export interface Closable {
+  readonly close: () => void
+}
+
+interface Tables {
   /** Statements that create the missing tables. */
   readonly tables: string
   /** Statements that fail if a table is missing. */
   readonly check: string
-  /** Default: the one that this Node has. */
-  readonly engine?: SqliteEngine | undefined
 }
 
 interface SqliteConnection {
@@ -191,7 +203,7 @@ const rethrow = (failure: unknown): never => {
 }
 
 /** Makes a connection; several processes of one machine can have one to the same file. */
-const sqliteConnection = ({ url, tables, check, engine }: SqliteFileOptions): SqliteConnection => {
+const sqliteConnection = ({ url, engine }: SqliteOptions, { tables, check }: Tables): SqliteConnection => {
   let client: SqliteClient | undefined
   let openedAt = 0
   let refused: { readonly error: unknown; readonly until: number } | undefined
@@ -311,7 +323,7 @@ export const withValues = (sql: string, values: ReadonlyArray<SqlValue>): string
 }
 
 /** The option `url` of a store. `elsewhere` says what to use on several machines. */
-export const fileUrl =
+const fileUrl =
   (elsewhere: string): Check =>
   (where, value) => {
     if (typeof value === 'string' && value.startsWith('file:')) return
@@ -319,21 +331,24 @@ export const fileUrl =
   }
 
 /** A file. Every method rejects when the file cannot be read or written, or stays locked. */
-interface SqliteFile {
+interface SqliteFile extends Closable {
   readonly read: (sql: string, args: ReadonlyArray<SqlValue>) => Promise<SqliteRows>
   /** Runs statements as one transaction; resolves to how many rows the last one changed. */
   readonly write: (sql: string, args: ReadonlyArray<SqlValue>) => Promise<number>
   /** The same, but rejects immediately if the file is locked. */
   readonly tryWrite: (sql: string, args: ReadonlyArray<SqlValue>) => Promise<number>
-  /** Closes it; the next question opens it again. */
-  readonly close: () => void
 }
 
 const changedBy = ({ rows }: SqliteRows): number => Number(rows[0]?.['changed'])
 
 /** A file that is opened when it is first used. Several processes of one machine can share it. */
-export const sqliteFile = (options: SqliteFileOptions): SqliteFile => {
-  const connection = sqliteConnection(options)
+export const sqliteFile = (
+  caller: string,
+  options: SqliteOptions,
+  { elsewhere, ...tables }: Tables & { readonly elsewhere: string },
+): SqliteFile => {
+  const given = checkOptions(caller, options, { url: fileUrl(elsewhere), engine: sqliteEngine })
+  const connection = sqliteConnection(given, tables)
   const retry = sqliteRetry(connection)
   const writing =
     (sql: string, args: ReadonlyArray<SqlValue>) =>
@@ -354,3 +369,13 @@ export const sqliteFile = (options: SqliteFileOptions): SqliteFile => {
     close: () => connection.close(),
   }
 }
+
+/** Reads the record of a row. Throws a TypeError for what the store never wrote. */
+export const recordIn =
+  <R>(where: string, isRecord: (u: unknown) => u is R) =>
+  (row: SqliteRow): R => {
+    const text = row['record']
+    const record: unknown = typeof text === 'string' ? JSON.parse(text) : undefined
+    if (isRecord(record)) return record
+    throw new TypeError(`${where} is not a record of this store`)
+  }

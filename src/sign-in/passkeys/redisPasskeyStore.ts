@@ -1,21 +1,12 @@
 /**
  * Passkeys in Redis or Valkey, for several processes: entry point `koa-with-auth/redis`.
  *
- * It needs one function that sends a command, so any client fits. `redisStore` of `koa-with-auth/redis` says how to set up
- * clients. Every change is one script, so it happens as a whole or not at all. For that, all keys are in one slot of a cluster. Redis
- * must not evict keys (`maxmemory-policy noeviction`), and should write a log (`appendonly yes`): a passkey that it loses signs in no
+ * `redisStore` of `koa-with-auth/redis` says how to set up clients. Redis must not evict keys (`maxmemory-policy noeviction`), and should write a log (`appendonly yes`): a passkey that it loses signs in no
  * more.
  */
-import { checkOptions, declareFactory, hook, maybe, string } from '../../core/options.js'
+import { declareFactory } from '../../core/options.js'
+import { redisAnswers, redisOptionsOf, redisScripts, type RedisScriptOptions } from '../../stores/redis.js'
 import { isPasskeyRecord, type PasskeyRecord, type PasskeyStore } from './PasskeyStore.js'
-
-/** How commands are sent. */
-export interface RedisPasskeyStoreOptions {
-  /** Sends a command and its arguments. `key` is the key of the command, which clients of a cluster need. */
-  readonly command: (args: string[], key: string) => Promise<unknown>
-  /** The prefix of all keys. For a cluster, it must contain a part in braces. Default `{koa-with-auth:passkeys}:`. */
-  readonly prefix?: string | undefined
-}
 
 // A passkey is a hash. `made` is the JSON that never changes, `user` finds its set, and the other fields are those of a use
 const fields = `'made', 'counter', 'backupEligible', 'backedUp', 'lastUsedAt'`
@@ -43,14 +34,7 @@ return redis.call('DEL', KEYS[1])`,
 
 const names = fields.replaceAll(`'`, '').split(', ')
 
-const wrong = (): never => {
-  throw new TypeError('redisPasskeyStore({ command }): it resolved to a value that this store never wrote')
-}
-// clients can be set up to return buffers
-const asString = (value: unknown): string =>
-  typeof value === 'string' ? value : Buffer.isBuffer(value) ? value.toString() : wrong()
-const isNothing = (value: unknown): value is null | undefined | false =>
-  value === null || value === undefined || value === false
+const { wrong, asString, isNothing } = redisAnswers('redisPasskeyStore')
 
 const recordOf = (answer: unknown): PasskeyRecord | undefined => {
   if (!Array.isArray(answer) || answer.length !== names.length) return wrong()
@@ -63,34 +47,27 @@ const recordOf = (answer: unknown): PasskeyRecord | undefined => {
   return isPasskeyRecord(record) ? record : wrong()
 }
 
-const checks = { command: hook(2), prefix: maybe(string) }
-
 /**
  * A store in Redis. Rejects if `command` rejects. Throws a TypeError for options that cannot work.
  *
  * @example
  * import { redisPasskeyStore } from 'koa-with-auth/redis'
  *
- * declare const client: { sendCommand: (args: string[]) => Promise<unknown> } // createClient() of redis
- * declare const cluster: { sendCommand: (key: string, isReadonly: boolean, args: string[]) => Promise<unknown> } // createCluster()
- * declare const io: { call: (name: string, ...args: string[]) => Promise<unknown> } // new Redis() or new Cluster() of ioredis
- * const official = () => redisPasskeyStore({ command: (args) => client.sendCommand(args) })
- * const officialCluster = () => redisPasskeyStore({ command: (args, key) => cluster.sendCommand(key, false, args) })
- * const ioredis = () => redisPasskeyStore({ command: ([name = '', ...rest]) => io.call(name, ...rest) })
+ * declare const client: { sendCommand: (args: string[]) => Promise<unknown> } // of redis; see redisStore for others
+ * const make = () => redisPasskeyStore({ command: (args) => client.sendCommand(args) })
  */
-export const redisPasskeyStore = (options: RedisPasskeyStoreOptions): PasskeyStore => {
-  const { command, prefix = '{koa-with-auth:passkeys}:' } = checkOptions('redisPasskeyStore', options, checks)
+export const redisPasskeyStore = (options: RedisScriptOptions): PasskeyStore => {
+  const given = redisOptionsOf('redisPasskeyStore', options, '{koa-with-auth:passkeys}:')
+  const { command, prefix } = given
+  const { run, change } = redisScripts(scripts, given)
   const passkeyKey = (id: string) => `${prefix}passkey:${id}`
   const userKey = (user: string) => `${prefix}user:${user}`
-  const run = (name: keyof typeof scripts, keys: readonly [string, ...string[]], ...args: string[]): Promise<unknown> =>
-    command(['EVAL', scripts[name], String(keys.length), ...keys, ...args], keys[0])
-  const changed = async (answer: Promise<unknown>): Promise<boolean> => Number(await answer) === 1
   return {
     add: ({ counter, backupEligible, backedUp, lastUsedAt, ...made }) => {
       const kept = { made, counter, backupEligible, backedUp, ...(lastUsedAt !== undefined && { lastUsedAt }) }
       const hash = Object.entries(kept).flatMap(([name, value]) => [name, JSON.stringify(value)])
       const { id, user } = made
-      return changed(run('add', [passkeyKey(id), userKey(user)], id, 'user', user, ...hash))
+      return change('add', [passkeyKey(id), userKey(user)], id, 'user', user, ...hash)
     },
     byId: async (id) => {
       const record = recordOf(await command(['HMGET', passkeyKey(id), ...names], passkeyKey(id)))
@@ -103,8 +80,8 @@ export const redisPasskeyStore = (options: RedisPasskeyStoreOptions): PasskeySto
       return records.every((one) => one.user === user) ? records : wrong()
     },
     update: (id, { counter, backupEligible, backedUp }, at) =>
-      changed(run('update', [passkeyKey(id)], String(counter), String(backupEligible), String(backedUp), String(at))),
-    remove: (id, user) => changed(run('remove', [passkeyKey(id), userKey(user)], id, user)),
+      change('update', [passkeyKey(id)], String(counter), String(backupEligible), String(backedUp), String(at)),
+    remove: (id, user) => change('remove', [passkeyKey(id), userKey(user)], id, user),
   }
 }
 

@@ -4,25 +4,12 @@
  * `stores/sqlite.ts` reads and writes the file. A power failure can undo the last moments, such as a registration. The end of a
  * process undoes nothing.
  */
-import { fileUrl, sqliteEngine, sqliteFile, type SqliteEngine, type SqliteRow } from '../../stores/sqlite.js'
-import { checkOptions, declareFactory } from '../../core/options.js'
-import { isPasskeyRecord, type PasskeyRecord, type PasskeyStore } from './PasskeyStore.js'
-
-/** Which file. */
-export interface SqlitePasskeyStoreOptions {
-  /** `file:` and the path. The file is created if it is missing. The table's name is `auth_passkeys`. */
-  readonly url: string
-  /**
-   * What reads and writes the file. Default: `node:sqlite` if this Node has it (22.13 and later), otherwise
-   * `@libsql/client`. One process must open one file with one engine only, because each has locks of its own.
-   */
-  readonly engine?: SqliteEngine | undefined
-}
+import { recordIn, sqliteFile, type Closable, type SqliteOptions } from '../../stores/sqlite.js'
+import { declareFactory } from '../../core/options.js'
+import { isPasskeyRecord, type PasskeyStore } from './PasskeyStore.js'
 
 /** A store that can be closed. */
-export interface SqlitePasskeyStore extends PasskeyStore {
-  readonly close: () => void
-}
+export type SqlitePasskeyStore = PasskeyStore & Closable
 
 const tables = `
   create table if not exists auth_passkeys (id text primary key, user text not null, record text not null) without rowid;
@@ -37,12 +24,7 @@ const updating = `update auth_passkeys
   where id = ? and (${field('counter')} < ? or (${field('counter')} = 0 and ? = 0))`
 const removing = 'delete from auth_passkeys where id = ? and user = ?'
 
-const recordIn = (row: SqliteRow): PasskeyRecord => {
-  const text = row['record']
-  const record: unknown = typeof text === 'string' ? JSON.parse(text) : undefined
-  if (isPasskeyRecord(record)) return record
-  throw new TypeError('sqlitePasskeyStore: a row of auth_passkeys is not a record of this store')
-}
+const passkeyIn = recordIn('sqlitePasskeyStore: a row of auth_passkeys', isPasskeyRecord)
 
 /**
  * A store in an SQLite file, by `@libsql/client`. Several processes of one machine can share it. It can be the file of
@@ -55,20 +37,20 @@ const recordIn = (row: SqliteRow): PasskeyRecord => {
  * const store = sqlitePasskeyStore({ url: 'file::memory:' })
  * assert.deepStrictEqual(await store.ofUser('anna'), [])
  */
-export const sqlitePasskeyStore = (options: SqlitePasskeyStoreOptions): SqlitePasskeyStore => {
-  const { url, engine } = checkOptions('sqlitePasskeyStore', options, {
-    url: fileUrl('several machines share passkeys by redisPasskeyStore'),
-    engine: sqliteEngine,
+export const sqlitePasskeyStore = (options: SqliteOptions): SqlitePasskeyStore => {
+  const file = sqliteFile('sqlitePasskeyStore', options, {
+    tables,
+    check,
+    elsewhere: 'several machines share passkeys by redisPasskeyStore',
   })
-  const file = sqliteFile({ url, tables, check, engine })
   return {
     add: async (record) => (await file.write(adding, [record.id, record.user, JSON.stringify(record)])) === 1,
     byId: async (id) => {
       const { rows } = await file.read('select record from auth_passkeys where id = ?', [id])
-      return rows[0] && recordIn(rows[0])
+      return rows[0] && passkeyIn(rows[0])
     },
     ofUser: async (user) =>
-      (await file.read('select record from auth_passkeys where user = ?', [user])).rows.map(recordIn),
+      (await file.read('select record from auth_passkeys where user = ?', [user])).rows.map(passkeyIn),
     update: async (id, { counter, backupEligible, backedUp }, at) => {
       const use = JSON.stringify({ counter, backupEligible, backedUp })
       return (await file.write(updating, [use, at, id, counter, counter])) === 1
