@@ -22,6 +22,7 @@ export default {
   ],
   router: 'guides',
   customCss: 'website.css',
+  customJs: 'websiteSearch.js',
   favicon: 'website.svg',
   navigation: { includeGroups: true },
   groupOrder: [...new Set(guides.map(({ group }) => group)), 'Other papers', 'Modules'],

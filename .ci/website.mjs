@@ -42,11 +42,41 @@ const headingsOf = (parts) => {
   return [...prose.matchAll(/^#+ (.+)$/gm)].map(([, heading]) => heading.replace(/[`[]|\]\([^)]*\)/g, ''))
 }
 
+// The text of a page by its headings, as the search shows it. Without what is only markup
+const plain = (markdown) =>
+  markdown
+    .replace(/^\s*\|?[-| :]+\|?$/gm, '')
+    .replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replace(/^\s*(?:[-*>]|\d+\.)\s+/gm, '')
+    .replace(/[`|]|\*\*/g, ' ')
+    .replace(/\s+/g, ' ')
+    .trim()
+
+const sectionsOf = (parts) => {
+  const sections = []
+  let isCode = false
+  for (const line of parts
+    .flatMap((part) => part.text)
+    .join('')
+    .split('\n')) {
+    if (line.startsWith('```')) isCode = !isCode
+    else if (!isCode && /^#+ /.test(line)) sections.push({ text: [], code: [] })
+    else sections.at(-1)?.[isCode ? 'code' : 'text'].push(line)
+  }
+  const short = (code) =>
+    code
+      .filter((line) => !line.startsWith('import '))
+      .join(' ')
+      .replace(/\s+/g, ' ')
+  return sections.map(({ text, code }) => ({ text: plain(text.join('\n')), code: short(code) }))
+}
+
 const programs = /\.(?:ts|mjs|lock|json|md)$/
 
 export const load = (app) => {
   const order = contents()
   const nameOf = new Map()
+  const passages = {}
 
   app.converter.on(Converter.EVENT_CREATE_DOCUMENT, (_context, document) => {
     // examples/guides/levels, examples/README
@@ -81,6 +111,10 @@ export const load = (app) => {
     event.searchResults.forEach((found, index) => {
       const name = nameOf.get(found)
       if (name !== undefined) event.searchFields[index] = { ...event.searchFields[index], words: wordsOf(name) }
+      // of an exported name, the first line of its docstring
+      const { summary } = (found.signatures?.[0] ?? found).comment ?? {}
+      const text = summary && plain(summary.map((part) => part.text).join(''))
+      if (name === undefined && text) passages[app.renderer.router.getFullUrl(found)] = [{ text }]
     })
   })
 
@@ -89,7 +123,16 @@ export const load = (app) => {
     const parts = page.url === 'index.html' ? page.project.readme : nameOf.has(page.model) && page.model.content
     const headings = parts ? headingsOf(parts) : []
     const listed = page.pageSections.flatMap((section) => section.headings)
-    if (headings.length === listed.length) listed.forEach((one, index) => (one.text = headings[index]))
+    if (headings.length === listed.length) {
+      listed.forEach((one, index) => (one.text = headings[index]))
+      const sections = parts ? sectionsOf(parts) : []
+      const found = sections.map((section, index) => ({
+        anchor: listed[index]?.link.slice(1),
+        heading: headings[index],
+        ...section,
+      }))
+      if (found.length > 0) passages[page.url] = found.filter(({ text, code }) => text + code !== '')
+    }
     return JSX.createElement(JSX.Fragment, null)
   })
 
@@ -110,6 +153,7 @@ export const load = (app) => {
 
   // Programs that guides link to: hosts serve .ts as a video, and .txt as a page
   app.renderer.on(RendererEvent.END, ({ outputDirectory }) => {
+    writeFileSync(join(outputDirectory, 'assets', 'passages.js'), `window.passages = ${JSON.stringify(passages)}`)
     const files = readdirSync(outputDirectory, { recursive: true }).map((path) => join(outputDirectory, path))
     const media = files.filter((path) => basename(join(path, '..')) === 'media' && programs.test(path))
     for (const path of media) renameSync(path, `${path}.txt`)

@@ -48,7 +48,7 @@ const failuresOf: Readonly<Record<string, string>> = {
   wrong: 'That was not right. Check what you typed, and try again.',
   throttled: 'That was wrong too often. Try again in a quarter of an hour.',
   late: 'That took too long. Begin again.',
-  unknown: 'This sign-in was used already, or began in another browser. Begin again.',
+  unknown: 'This link or sign-in was used already, or began in another browser. Begin again.',
   declined: 'You cancelled at the provider.',
   provider: 'The provider’s answer was not good. Try again.',
   anotherUser: 'That belongs to another account.',
@@ -168,7 +168,7 @@ export const ceremonyPage = ({ kind, handle = '', fields, action }: Page, failed
 
 /** Says one sentence. */
 export const messagePage = (message: string): string =>
-  layout('That did not work', `<p role="alert">${message}</p><p><a href="/sign-in">Sign in</a></p>`)
+  layout('That did not work', `<p role="alert">${message}</p><p><a href="/">Back to the shop</a></p>`)
 
 /** The first page: the basket, and the account of whoever is signed in. */
 export const homePage = (visitor: Account | undefined, items: ReadonlyArray<string>, done = ''): string => {
@@ -184,23 +184,26 @@ ${post('/basket', `${field('Item', 'name="item" maxlength="200" autocomplete="of
     'Shop',
     `${notice(done)}<p>You are signed in as <b>${escaped(username)}</b>.</p>
 ${basket}
-<section><h2>Account</h2>
-${address === undefined ? '' : `<p>${escaped(address)}${verified ? ', verified' : ''}</p>${verified ? '' : verify}`}
+${address === undefined ? '' : `<section><h2>E-mail address</h2><p>${escaped(address)}${verified ? ', verified' : ''}</p>${verified ? '' : verify}</section>`}
+<section><h2>Ways to sign in</h2>
 <button id="register" type="button" class="second" hidden>Add a passkey</button>
 <p id="passkey-failed" role="status"></p>
+${post('/accounts/provider', '<button class="second">Link your provider</button>')}
 ${
   hasFactor
     ? `<p>Signing in asks for a code of your authenticator app.</p>
 ${post('/factors/recovery', '<button class="second">New recovery codes</button>')}
 ${post('/factors/totp/remove', '<button class="second">Remove the authenticator app</button>')}`
     : post('/factors/totp', '<button class="second">Set up an authenticator app</button>')
-}
-${post('/prove/password', `${field('Password', 'name="password" type="password" autocomplete="current-password"')}<button class="second">Prove again that it is you</button>`)}
-${post('/accounts/provider', '<button class="second">Link your provider</button>')}
-<p><a href="/sessions">Where you are signed in</a> · <a href="/docs">All operations</a></p></section>
-<section>${post('/sign-out', '<button>Sign out</button>')}
+}</section>
+<section><h2>A fresh proof</h2>
+${post('/prove/password', `${field('Password', 'name="password" type="password" autocomplete="current-password"')}<button class="second">Prove again that it is you</button>`)}</section>
+<section><h2>Sessions</h2>
+<p><a href="/sessions">Where you are signed in</a></p>
+${post('/sign-out', '<button>Sign out</button>')}
 ${post('/sign-out/everywhere', '<button class="second">Sign out everywhere</button>')}
-${post('/sign-out/provider', '<button class="second">Sign out at the provider, too</button>')}</section>`,
+${post('/sign-out/provider', '<button class="second">Sign out at the provider, too</button>')}</section>
+<p><a href="/docs">All operations</a></p>`,
     '<script type="module" src="/passkeys.js"></script>\n',
   )
 }

@@ -90,4 +90,28 @@ describeUnless(missingBrowser(), 'the website', () => {
     await page.fill('#tsd-search-input', word)
     await page.locator('#tsd-search-results li', { hasText: guide }).first().waitFor({ timeout: 10_000 })
   })
+
+  it.each([
+    ['webhook', 'guides/webhooks.html', 'webhook'],
+    ['role', 'guides/combining.html', 'role'],
+    ['constantTimeEqual', 'functions/koa-with-auth.constantTimeEqual.html', undefined],
+  ])('shows of %s the heading and a line of text, and leads there', async (word, path, marked) => {
+    const { page } = await open()
+    await page.goto(`${url}/guides/levels.html`)
+    await page.click('#tsd-search-trigger')
+    await page.fill('#tsd-search-input', word)
+    const results = page.locator('#tsd-search-results li')
+    await results.locator('.passage').first().waitFor()
+    // each of them has a line
+    expect(await results.locator('.passage span').count()).toBe(await results.count())
+    const link = results.locator(`a[href*="${path}"]`).first()
+    expect((await link.locator('.passage span').textContent())?.length).toBeGreaterThan(15)
+    if (marked === undefined) return
+    expect((await link.locator('.passage mark').first().textContent())?.toLowerCase()).toBe(marked)
+    const heading = await link.locator('.passage strong').textContent()
+    await link.click()
+    await page.waitForURL(/#/)
+    const target = decodeURIComponent(new URL(page.url()).hash.slice(1))
+    expect((await page.locator(`[id="${target}"]`).textContent())?.trim()).toBe(heading)
+  })
 })

@@ -337,3 +337,21 @@ describe('an https origin', () => {
     expect((await site.mail()).link).toMatch(/^https:\/\/shop\.example\//)
   })
 })
+
+it('an unknown page is a page of its own for whoever asks, and titles name the shop once', async () => {
+  const site = await shopSite()
+  const [signedIn, stranger] = [await site.signedIn(), site.client()]
+  for (const visitor of [signedIn, stranger]) {
+    const lost = await visitor.send('GET', '/nowhere', undefined, html)
+    expect(lost.status).toBe(404)
+    expect(String(lost.body)).toMatch(
+      /<title>That did not work · Shop<\/title>.*There is no such page\..*<a href="\/">/s,
+    )
+    expect(String(lost.body)).not.toContain('action="/sign-in/password"')
+    expect(String((await visitor.send('GET', '/', undefined, html)).body)).toContain('<title>Shop</title>')
+  }
+  const headings = [...String((await signedIn.send('GET', '/', undefined, html)).body).matchAll(/<h2>([^<]*)/g)].map(
+    ([, heading]) => heading,
+  )
+  expect(headings).toEqual(['Basket', 'E-mail address', 'Ways to sign in', 'A fresh proof', 'Sessions'])
+})
