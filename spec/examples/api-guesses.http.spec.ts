@@ -3,9 +3,10 @@
  * parallel.
  */
 import { request } from 'node:http'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { exampleApp } from '../../examples/api/app.js'
 import { openDatabase } from '../../examples/api/database.js'
+import { untimedPasswords } from '../support/runs/untimedPasswords.js'
 import { listen } from '../support/servers/server.js'
 
 interface Answer {
@@ -20,8 +21,7 @@ const ELSEWHERE = '127.0.0.2'
 
 const started = async () => {
   // Forty passwords at once may take longer than the queue of passwords and the guard wait
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
-  onTestFinished(() => void vi.useRealTimers())
+  untimedPasswords('setTimeout', 'clearTimeout')
   const database = await openDatabase(':memory:')
   const served = await listen(exampleApp({ database, keys: ['k'.repeat(32)], allowedAddresses: HOME }))
   onTestFinished(async () => {

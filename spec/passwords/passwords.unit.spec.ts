@@ -10,6 +10,7 @@ import { UnavailableError } from 'koa-with-auth'
 import { argon2OfNode, argon2OfPackage, makeQueue } from '../../src/passwords/passwords.js'
 import { isEnough, parse, print } from '../../src/passwords/StoredPassword.js'
 import { derivations } from '../support/models/derivations.js'
+import { untimedPasswords } from '../support/runs/untimedPasswords.js'
 
 // Passwords: what is stored, what is verified, what is refused, and the work for an unknown user.
 
@@ -310,6 +311,7 @@ describe('P-08 a stored hash with very high costs', () => {
 
   it('only one hash with much memory is verified at a time, and others do not wait for it', async ({ skip }) => {
     skip(availableParallelism() < 2, 'one core is not enough to see it')
+    untimedPasswords()
     const usual = await hash('anna-secret')
     const large = `$argon2id$v=19$m=163840,t=1,p=1$${SALT}$${KEY}`
     const round = async (): Promise<string[]> => {
