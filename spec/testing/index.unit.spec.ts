@@ -37,7 +37,7 @@ describe('koa-with-auth/testing', () => {
     ])
   })
 
-  it.each(exported)('$name has a docstring', (symbol) => {
+  it.each(exported.filter(({ name }) => !name.endsWith('Options')))('$name has a docstring', (symbol) => {
     expect(ts.displayPartsToString(symbol.getDocumentationComment(checker))).not.toBe('')
   })
 

@@ -83,7 +83,6 @@ export const finishingHookResult = (
   }
 }
 
-/** The options of a kind of authenticator. The built-in kinds are made with the same options. */
 export interface AuthenticatorOptions<X, C, R> {
   /** How OpenAPI lists it. */
   readonly scheme?: Descriptions.SecurityScheme | undefined

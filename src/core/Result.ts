@@ -19,7 +19,7 @@ import { types } from 'node:util'
 import * as E from 'fp-ts/lib/Either.js'
 import type * as O from 'fp-ts/lib/Option.js'
 import { hasExactKeys, invalid, is as isAuthError, raised, unavailable, type AuthError } from './AuthError.js'
-import { deepFreeze } from './data.js'
+import { deepFreeze, type ErrorCode } from './data.js'
 import { positive } from './options.js'
 
 /** On a Right: no credential was sent for it. */
@@ -158,7 +158,7 @@ const mark = Symbol.for('koa-with-auth/unavailable')
  */
 export class UnavailableError extends Error {
   override readonly name: string = 'UnavailableError'
-  readonly code = 'ERR_AUTH_UNAVAILABLE'
+  readonly code = 'ERR_AUTH_UNAVAILABLE' satisfies ErrorCode
   /** What Koa answers if a handler throws it. */
   readonly status = 503
   readonly retryAfter?: number | undefined

@@ -51,8 +51,20 @@ export const ownOrGetter = (object: object, name: string): unknown => {
   return undefined
 }
 
-/** An error with a code, by which a program can tell it apart. The codes are part of the public interface. */
-export const withCode = <E extends Error>(error: E, code: `ERR_${string}`): E => Object.assign(error, { code })
+/** The codes of this package's errors, by which a program can tell them apart. Messages may change, codes do not. */
+export type ErrorCode =
+  | 'ERR_AUTH_ENDED'
+  | 'ERR_AUTH_UNAVAILABLE'
+  | 'ERR_BODY_WAS_READ'
+  | 'ERR_GUARD_MISPLACED'
+  | 'ERR_GUARD_REPLACED'
+  | 'ERR_INSECURE_REQUEST'
+  | 'ERR_LAW_VIOLATIONS'
+  | 'ERR_NOT_SEALED'
+  | 'ERR_NO_LIVE_KEY'
+  | 'ERR_SIGN_IN_REFUSED'
+
+export const withCode = <E extends Error>(error: E, code: ErrorCode): E => Object.assign(error, { code })
 
 /**
  * An error for a process warning. In production without its message, which can contain what the error is about: an address, a

@@ -6,6 +6,7 @@
  * noticed, and an end that is further away than a timer can count.
  */
 import type { Request } from 'koa'
+import type { ErrorCode } from './data.js'
 
 /** Why a credential has ended. */
 export type EndCause = 'expired' | 'signed out' | 'revoked' | 'idle'
@@ -16,7 +17,7 @@ export type EndCause = 'expired' | 'signed out' | 'revoked' | 'idle'
  */
 export class AuthEnded extends Error {
   override readonly name = 'AuthEnded'
-  readonly code = 'ERR_AUTH_ENDED'
+  readonly code = 'ERR_AUTH_ENDED' satisfies ErrorCode
   override readonly cause: EndCause
   constructor(cause: EndCause) {
     super(`the credential of the request has ended: ${cause}`)

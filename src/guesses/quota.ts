@@ -33,7 +33,6 @@ export interface QuotaLimiter {
   readonly duration?: number | undefined
 }
 
-/** The options of `quota`. */
 export interface QuotaOptions<P> {
   /** What counts, or a function of the principal that returns it, such as one limiter for each plan. */
   readonly limiter: QuotaLimiter | ((principal: P, request: Request) => QuotaLimiter)

@@ -82,7 +82,6 @@ export interface IntrospectionClaims {
   readonly [claim: string]: unknown
 }
 
-/** The options of an authenticator of opaque tokens. */
 export type HttpIntrospectionOptions<C, R> = TokenOptions<C, R> & {
   /** The resource server's own credentials, sent as Basic. */
   readonly client: IntrospectionClient

@@ -65,7 +65,6 @@ export interface BoundCertificateOptions {
   readonly from: CertificateSource
 }
 
-/** The options of an authenticator of JSON Web Tokens. */
 export interface HttpJwtOptions<C, R> extends TokenOptions<C, R> {
   /**
    * Who issues the tokens. A URL means discovery (RFC 8414, then OpenID Connect). An object has exactly one of `jwksUri`, `jwks`,

@@ -70,7 +70,6 @@ export const tokenIn = (accepted: Accepted | undefined): AcceptedToken | undefin
 
 export const tokenOf = (ctx: Context): AcceptedToken | undefined => tokenIn(knownExchange(ctx)?.accepted)
 
-/** The options of every token kind. */
 export interface TokenOptions<C, R> extends KindOptions {
   /**
    * The audience of tokens: one of these must be in `aud`. Default: the protected resource. `false`: `aud` is not looked at, for access

@@ -18,6 +18,7 @@ import type { Request } from 'koa'
 import { because, expired, invalid, malformed } from '../core/AuthError.js'
 import type { Evaluation } from '../core/Result.js'
 import type { StandardSchema } from '../core/Schema.js'
+import type { ErrorCode } from '../core/data.js'
 import { apiKeyChanges, keyDigest, report, type ApiKeyEvent } from '../core/events.js'
 import { sayingScopes } from '../core/granted.js'
 import {
@@ -273,7 +274,7 @@ export interface IssuedKey {
 /** The key cannot get a new secret: the id is unknown, or the key is revoked or expired. */
 export class NoLiveKey extends Error {
   override readonly name = 'NoLiveKey'
-  readonly code = 'ERR_NO_LIVE_KEY'
+  readonly code = 'ERR_NO_LIVE_KEY' satisfies ErrorCode
 }
 
 /** The API keys of an application. In an outage, methods that ask the store reject with an `UnavailableError`, a 503. */

@@ -16,7 +16,6 @@ import { fromCookie, fromHeader, fromQuery, type Sent } from '../core/RequestFie
 import type { PrincipalFromAnswer } from '../core/Result.js'
 import { hook, checkOptions, declareFactory, maybe, nameLike, positive, token, type Checks } from '../core/options.js'
 
-/** The options of an API key authenticator. */
 export interface ApiKeyOptions<R> extends KindOptions {
   /** The name of the query parameter, header or cookie. Default `key`. */
   readonly paramName?: string | undefined

@@ -37,7 +37,6 @@ import {
 /** The fields of a form: each a string that is not empty, of at most 8192 characters. */
 export type FormFields<F extends ReadonlyArray<string>> = { readonly [Name in F[number]]: string }
 
-/** The options of a form authenticator. */
 export interface FormAuthOptions<F extends ReadonlyArray<string>, R> {
   /** The names of the fields; all are required. */
   readonly fields: F

@@ -78,7 +78,6 @@ export const bearerChallenge = (
   }
 }
 
-/** The options of a bearer authenticator. */
 export interface HttpBearerOptions<R> extends KindOptions {
   /** Decides about a token. */
   readonly authenticate: (request: Request, token: string) => R
@@ -170,7 +169,6 @@ const bearerChecks: Checks<HttpBearerOptions<unknown>> = {
 
 declareFactory('httpBearer', httpBearer)
 
-/** The options of a Basic authenticator. */
 export interface HttpBasicAuthOptions<R> extends KindOptions {
   /** Decides about a pair; either part may be empty. Do the same work for an unknown user as for a wrong password. */
   readonly authenticate: (request: Request, username: string, password: string) => R

@@ -53,7 +53,6 @@ import {
 import { cookieNameOf, sessionData, sessionField, sessionOf } from './plainSession.js'
 import { declaredSessionCookie, DEFAULT_COOKIE, rightsByFlags, sourceOf, type Rights } from './sessionUser.js'
 
-/** The options of every session kind. */
 export interface SessionKindOptions extends KindOptions {
   /**
    * What the user must have proved in this session, besides being signed in: by one of `methods`, at most `maxAge`
@@ -63,7 +62,6 @@ export interface SessionKindOptions extends KindOptions {
   readonly proof?: ProofDemand | undefined
 }
 
-/** The options of a kind that demands a right. */
 export interface RefuseOptions {
   /**
    * The failure of a user who is signed in and lacks the right: `invalid` (the default) is a 401, as for an anonymous caller;

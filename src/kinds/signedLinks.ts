@@ -38,7 +38,6 @@ export interface SignedLink {
   readonly expiresAt: Date
 }
 
-/** The options of `signedLinks`. */
 export interface SignedLinksOptions extends KindOptions {
   /** A secret of 32 random bytes or more, or several while one replaces another: the first one signs, each is accepted. */
   readonly secret: string | Uint8Array | ReadonlyArray<string | Uint8Array>

@@ -16,7 +16,6 @@ import { applicationGuard } from './guard.js'
 import { isApplication, isGuard } from './layer.js'
 import { requirementOf } from './withAuth.js'
 
-/** The options of `guardApp`. */
 export interface GuardAppOptions {
   /**
    * The functions that `app.use` was given before, and that may answer without the guard, such as CORS, which answers

@@ -201,7 +201,6 @@ const guardable = (u: unknown): RouterInstance<never, never> => {
 /** Middleware that runs after a guard, so it knows the principal. */
 export type AfterGuard<P, O = unknown> = (ctx: AuthContext<P, DefaultState, DefaultContext, O>, next: Next) => unknown
 
-/** The options of `withAuth`. */
 export interface GuardOptions<P, O = unknown> {
   /** Middleware that runs after the guard, in this order, before the handler. Default: none. */
   readonly then?: ReadonlyArray<AfterGuard<P, O>> | undefined

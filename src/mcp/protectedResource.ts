@@ -53,7 +53,6 @@ const originCheck = (
   }
 }
 
-/** The options of a protected resource. */
 export interface ProtectedResourceOptions {
   /** Its identifier, an https URL. Tokens must name it in `aud`. */
   readonly resource: string

@@ -28,7 +28,6 @@ import { docsOperation, withoutExtensions } from './operation.js'
 import { pageScript, pageStyle } from './pageFiles.js'
 import { viewFrom } from './view.js'
 
-/** The options of a docs page. */
 export interface DocsPageOptions {
   /** The path of the page in its router. Default `/docs`. */
   readonly path?: string | undefined
@@ -331,7 +330,6 @@ const describing = ({ described }: ReturnType<typeof viewFrom>, options: OpenApi
   }
 }
 
-/** The options of a docs page and of its document. */
 export interface DocsOptions extends OpenApiOptions, DocsPageOptions {}
 
 /**

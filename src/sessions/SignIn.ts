@@ -12,7 +12,7 @@ import type { Request } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
 import type { Proof, ProofGiven } from '../core/Proof.js'
-import { ownFields } from '../core/data.js'
+import { ownFields, type ErrorCode } from '../core/data.js'
 import type { End } from '../core/ends.js'
 import { fromNow, memory } from '../core/memory.js'
 import {
@@ -412,7 +412,7 @@ export const signInDigests = ({ request }: WithRequest): SignInDigests | undefin
  */
 export class SignInRefused extends Error {
   override readonly name = 'SignInRefused'
-  readonly code = 'ERR_SIGN_IN_REFUSED'
+  readonly code = 'ERR_SIGN_IN_REFUSED' satisfies ErrorCode
   readonly failure: AuthError
   constructor(failure: AuthError, options?: { readonly cause?: unknown }) {
     super(`the session could not be changed: ${failure._tag}`, options)

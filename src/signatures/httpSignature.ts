@@ -54,7 +54,6 @@ export interface SignatureKey<O> {
 
 type Nothing = undefined | null | false
 
-/** The options of `httpSignature`. */
 export interface HttpSignatureOptions<O> extends KindOptions {
   /** Finds the key with this id; nothing for a key that is not known. */
   readonly keyOf: (keyid: string, request: Request) => SignatureKey<O> | Nothing | Promise<SignatureKey<O> | Nothing>

@@ -29,7 +29,6 @@ export interface SignedAgent {
   readonly created: Date
 }
 
-/** The options of `webBotAuth`. */
 export interface WebBotAuthOptions extends KindOptions {
   /**
    * The agents that are let in: https origins, or a function. For keys that are at another path of an origin, the whole address counts,

@@ -3,6 +3,7 @@
  *
  * It is only an Error, so every test runner shows it: vitest, jest, mocha, node:test.
  */
+import type { ErrorCode } from '../core/data.js'
 
 /** One law that does not hold. */
 export interface Violation {
@@ -35,7 +36,7 @@ const inWords = ({ law, counterexample, fix }: Violation, at: number): string =>
  */
 export class LawViolations extends Error {
   override readonly name = 'LawViolations'
-  readonly code = 'ERR_LAW_VIOLATIONS'
+  readonly code = 'ERR_LAW_VIOLATIONS' satisfies ErrorCode
   readonly violations: ReadonlyArray<Violation>
 
   constructor(subject: string, violations: ReadonlyArray<Violation>) {

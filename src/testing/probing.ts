@@ -209,7 +209,7 @@ export interface HttpResponse {
   readonly body: string
 }
 
-/** The part of a Koa application that is needed here. */
+/** A Koa application. */
 export interface Application {
   callback(): RequestListener
   on(event: 'error', listener: (error: unknown, ctx?: Context) => void): unknown

@@ -6,7 +6,6 @@ import type { Middleware, Request } from 'koa'
 import { fromHeader, withoutBlanks, type Sent } from '../core/RequestFields.js'
 import { checkOptions, declareFactory, nameLike, token } from '../core/options.js'
 
-/** The options of `fromWebSocketProtocol`. */
 export interface FromWebSocketProtocolOptions {
   /** The prefix of the token, such as `bearer.`, in exactly this letter case. */
   readonly prefix: string

@@ -45,7 +45,6 @@ export interface Webhook {
 /** One secret, or several while one replaces another: each of them is accepted. */
 export type WebhookSecrets = string | ReadonlyArray<string>
 
-/** The options of `webhook`. */
 export interface WebhookOptions extends KindOptions {
   /** How the sender signs: `standardWebhooks`, `github`, `stripe`, `slack`, `shopify`, or what `webhookScheme` returns. */
   readonly scheme: WebhookScheme
