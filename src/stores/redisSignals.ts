@@ -28,6 +28,15 @@ interface Subscriber {
   readonly on: (event: string, listener: (...args: string[]) => void) => unknown
 }
 
+/** What is used of a `Cluster` of ioredis. It says nothing when the connection that it listens with is lost. */
+interface Cluster extends Subscriber {
+  readonly nodes: () => ReadonlyArray<{ readonly duplicate: (options: object) => Connection }>
+}
+
+interface Connection extends Subscriber {
+  readonly disconnect: () => void
+}
+
 const checks = {
   publisher: withMethods(['publish'], 'pass a client of redis or ioredis'),
   subscriber: withMethods(['subscribe', 'on'], 'pass a second client, such as client.duplicate()'),
@@ -37,10 +46,13 @@ const checks = {
 // When a connection is there again: of one server, and of a cluster by redis
 const BACK = ['ready', 'node-ready']
 
+// How long after it has lost its connection a cluster of ioredis is asked for another one, in milliseconds
+const AGAIN = 500
+
 /**
  * Signals for `sessions(app, { signals })` and `apiKeys({ signals })`, which may share them, over one channel of Redis. The clients must
  * be connected, and connect again by themselves. When the subscriber comes back, every open end is looked up, because it may have
- * missed messages. A `Cluster` of ioredis does not say that it is back: what was missed ends at its own time. Throws a TypeError for clients that cannot work.
+ * missed messages. Throws a TypeError for clients that cannot work.
  *
  * @example
  * import { redisSignals, type RedisPublisher, type RedisSubscriber } from 'koa-with-auth/redis'
@@ -55,6 +67,7 @@ export const redisSignals = (options: RedisSignalsOptions): Signals => {
   const subscriber = given as object as Subscriber
   // ioredis takes no listener at `subscribe`: there it is the callback of the command
   const isOfficial = 'pSubscribe' in subscriber
+  const isCluster = (one: Subscriber): one is Cluster => !isOfficial && 'nodes' in one
   let isListening = false
   return {
     publish: async (message) => {
@@ -70,6 +83,7 @@ export const redisSignals = (options: RedisSignalsOptions): Signals => {
       const back = (): void => {
         if (isListening) again().catch(() => {})
       }
+      if (isCluster(subscriber)) return listenIn(subscriber, channel, hear, () => listener(MISSED))
       if (isOfficial) await subscriber.subscribe(channel, hear)
       else {
         subscriber.on('message', (to, message) => {
@@ -81,6 +95,32 @@ export const redisSignals = (options: RedisSignalsOptions): Signals => {
       for (const event of BACK) subscriber.on(event, back)
     },
   }
+}
+
+/** Listens with a connection to any node of a cluster, and with another one when that is lost. */
+const listenIn = async (cluster: Cluster, channel: string, hear: (message: string) => void, back: () => void) => {
+  let connection: Connection | undefined
+  let isOver = false
+  const connect = async (): Promise<void> => {
+    const nodes = cluster.nodes()
+    const node = nodes[Math.floor(Math.random() * nodes.length)]
+    if (node === undefined) throw new Error('the cluster has no node')
+    const made = node.duplicate({ lazyConnect: false, enableOfflineQueue: true, retryStrategy: null })
+    connection = made
+    made.on('error', () => {})
+    made.on('message', (_channel, message) => hear(message))
+    await made.subscribe(channel)
+    made.on('end', again)
+    if (isOver) made.disconnect()
+  }
+  const again = (): void => {
+    if (!isOver) setTimeout(() => void connect().then(back, again), AGAIN).unref()
+  }
+  cluster.on('end', () => {
+    isOver = true
+    connection?.disconnect()
+  })
+  await connect()
 }
 
 declareFactory('redisSignals', redisSignals)

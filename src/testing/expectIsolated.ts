@@ -4,12 +4,24 @@
  *
  * It starts the application on a free port, and handlers run: use it with data of a test. Reading comes first, deleting last.
  */
-import { compile } from 'path-to-regexp'
 import { objectConditionsIn } from '../core/Description.js'
 import { effective } from '../core/Requirement.js'
 import { checkOptions, list, maybe, positive, type Check, type Checks } from '../core/options.js'
-import { isApplication, type RouterLayer } from '../koa/layer.js'
+import { isApplication } from '../koa/layer.js'
 import { isAssetAmong, operationsOf, partAmong, routersOf, type RoutedOperation } from '../koa/operations.js'
+import {
+  comparable,
+  curl,
+  encoded,
+  hasWord,
+  inWords,
+  mayDiffer,
+  otherCase,
+  paramsOf,
+  spellings,
+  targetOf,
+  type Values,
+} from './comparison.js'
 import { refuse, type Violation } from './LawViolations.js'
 import { serve, type Application, type HttpResponse, type Sent } from './probing.js'
 import { mergeRequests, type RequestSpec } from './requests.js'
@@ -71,16 +83,8 @@ interface Asked {
   hasLeak: boolean
 }
 
-type Values = Readonly<Record<string, string>>
-
 // Of each user, so that the number of requests is bounded
 const MAX_IDS = 3
-
-const paramsOf = ({ layer }: { readonly layer: RouterLayer }): ReadonlyArray<string> =>
-  layer.paramNames.flatMap((one) => {
-    const name: unknown = typeof one === 'object' && one !== null ? Reflect.get(one, 'name') : undefined
-    return typeof name === 'string' ? [name] : []
-  })
 
 const uncheckedIn = ({ requirement }: RoutedOperation): ReadonlyMap<string, string> => {
   const description = effective(requirement)?.description
@@ -113,86 +117,6 @@ const orderOf = ({ operation: { method, path } }: Asked): number =>
     : method === 'DELETE' || method === 'ALL'
       ? 1e6 - String(path).split('/').length
       : 1
-
-const token = (at: number): string => `koa-with-auth-${at}-`
-
-/** The target of a request: `spell` writes each value as it is sent. */
-const targetOf = (
-  { layer }: RoutedOperation,
-  values: Values,
-  spell: (param: string, value: string) => string,
-): string | undefined => {
-  if (typeof layer.path !== 'string' || layer.opts.pathAsRegExp === true) return undefined
-  const names = paramsOf({ layer })
-  const isWildcard = (name: string): boolean =>
-    layer.paramNames.some(
-      (one) => Reflect.get(one as object, 'name') === name && Reflect.get(one as object, 'type') === 'wildcard',
-    )
-  try {
-    const written = Object.fromEntries(names.map((name, at) => [name, isWildcard(name) ? [token(at)] : token(at)]))
-    return names.reduce(
-      (target, name, at) => target.replaceAll(token(at), () => spell(name, values[name] ?? '1')),
-      compile(layer.path)(written),
-    )
-  } catch {
-    return undefined
-  }
-}
-
-const encoded = (value: string): string =>
-  [...Buffer.from(value)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('')
-const otherCase = (value: string): string => (value === value.toUpperCase() ? value.toLowerCase() : value.toUpperCase())
-
-/** How an id can be written so that a careless look-up still finds it. */
-const spellings: Readonly<Record<string, (value: string) => string>> = {
-  'as it is': encodeURIComponent,
-  'percent-encoded': encoded,
-  'percent-encoded twice': (value) => encodeURIComponent(encoded(value)),
-  'in the other case': (value) => encodeURIComponent(otherCase(value)),
-  'with a blank behind it': (value) => `${encodeURIComponent(value)}%20`,
-  'with a dot behind it': (value) => `${encodeURIComponent(value)}.`,
-}
-
-// --- what is compared
-
-const mayDiffer =
-  /^(?:date|connection|keep-alive|traceparent|server-timing|x-response-time|(?:x-)?(?:request|correlation|trace)-id|(?:x-)?ratelimit.*)$/
-
-// What was asked for may be repeated. Of cookies, the names count, because a session that is prolonged has another time
-const comparable = (
-  answer: HttpResponse,
-  asked: ReadonlyArray<string>,
-  isIgnored: (name: string) => boolean,
-  hasLength: boolean,
-): object => {
-  const plain = (text: string): string =>
-    asked.reduce((before, id) => (id === '' ? before : before.replaceAll(id, '<id>')), text)
-  return {
-    status: answer.status,
-    headers: answer.lines
-      .map(([name, value]) => [
-        name.toLowerCase(),
-        name.toLowerCase() === 'set-cookie' ? (value.split('=')[0] ?? '') : plain(value),
-      ])
-      .filter(([name = '']) => !isIgnored(name) && (hasLength || name !== 'content-length'))
-      .sort(([one = ''], [other = '']) => (one < other ? -1 : one > other ? 1 : 0)),
-    body: plain(answer.body),
-  }
-}
-
-const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`
-
-/** A request as a command. */
-const curl = ({ method = 'GET', url = '/', fields = [], body }: Sent): string =>
-  [
-    method === 'HEAD' ? 'curl -I' : `curl -i -X ${method}`,
-    `"$URL"${quoted(url)}`,
-    ...fields.map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
-    ...(body === undefined ? [] : [`-d ${quoted(body)}`]),
-  ].join(' ')
-
-const inWords = (answer: HttpResponse | Error): string =>
-  answer instanceof Error ? `no answer: ${answer.message}` : `${answer.status} ${answer.body.slice(0, 120)}`
 
 /**
  * Asks every operation of an application that has path parameters, as each user, for the objects of the others. It resolves to what
@@ -425,11 +349,3 @@ export const expectIsolated = async (
 }
 
 const cyclic = (ids: ReadonlyArray<string>, at: number): string => ids[at % Math.max(1, ids.length)] ?? ''
-
-// `order-1` is not in `order-10`
-const hasWord = (text: string, word: string): boolean => {
-  for (let at = text.indexOf(word); at !== -1; at = text.indexOf(word, at + 1)) {
-    if (!/\w/.test(text[at - 1] ?? ' ') && !/\w/.test(text[at + word.length] ?? ' ')) return true
-  }
-  return false
-}

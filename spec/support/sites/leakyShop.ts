@@ -31,6 +31,7 @@ export const leaks = [
   'the other case is another way to it',
   'it is decoded twice',
   'blanks and dots are cut off',
+  'the owner is looked up by the path as it was sent',
 ] as const
 
 /** A leak, or none. */
@@ -110,6 +111,13 @@ export const shop = (leak?: Leak): Koa => {
       break
     case 'it is decoded twice':
       hand((id) => decodeURIComponent(id))
+      break
+    case 'the owner is looked up by the path as it was sent':
+      router.get('/orders/:id', (ctx) => {
+        // `%6F` is an `o`, and the list of owners does not know it
+        const owner = orders.get(ctx.path.replace(/^.*\//, ''))?.owner ?? ctx.request.auth.name
+        if (owner === ctx.request.auth.name) answer(ctx)
+      })
       break
     case 'blanks and dots are cut off':
       hand((id) => id.replace(/[ .]+$/, ''))

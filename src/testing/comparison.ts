@@ -1,0 +1,104 @@
+/**
+ * Requests that differ in one id, and their answers: how an id is written in a path, what of an answer counts, and a command that repeats
+ * a request. `expectIsolated` compares them.
+ */
+import { compile } from 'path-to-regexp'
+import type { RouterLayer } from '../koa/layer.js'
+import type { RoutedOperation } from '../koa/operations.js'
+import type { HttpResponse, Sent } from './probing.js'
+
+/** An id or more, by the name of the parameter. */
+export type Values = Readonly<Record<string, string>>
+
+export const paramsOf = ({ layer }: { readonly layer: RouterLayer }): ReadonlyArray<string> =>
+  layer.paramNames.flatMap((one) => {
+    const name: unknown = typeof one === 'object' && one !== null ? Reflect.get(one, 'name') : undefined
+    return typeof name === 'string' ? [name] : []
+  })
+
+const token = (at: number): string => `koa-with-auth-${at}-`
+
+/** The target of a request: `spell` writes each value as it is sent. */
+export const targetOf = (
+  { layer }: RoutedOperation,
+  values: Values,
+  spell: (param: string, value: string) => string,
+): string | undefined => {
+  if (typeof layer.path !== 'string' || layer.opts.pathAsRegExp === true) return undefined
+  const names = paramsOf({ layer })
+  const isWildcard = (name: string): boolean =>
+    layer.paramNames.some(
+      (one) => Reflect.get(one as object, 'name') === name && Reflect.get(one as object, 'type') === 'wildcard',
+    )
+  try {
+    const written = Object.fromEntries(names.map((name, at) => [name, isWildcard(name) ? [token(at)] : token(at)]))
+    return names.reduce(
+      (target, name, at) => target.replaceAll(token(at), () => spell(name, values[name] ?? '1')),
+      compile(layer.path)(written),
+    )
+  } catch {
+    return undefined
+  }
+}
+
+export const encoded = (value: string): string =>
+  [...Buffer.from(value)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('')
+export const otherCase = (value: string): string =>
+  value === value.toUpperCase() ? value.toLowerCase() : value.toUpperCase()
+
+/** How an id can be written so that a careless look-up still finds it. */
+export const spellings: Readonly<Record<string, (value: string) => string>> = {
+  'as it is': encodeURIComponent,
+  'percent-encoded': encoded,
+  'percent-encoded twice': (value) => encodeURIComponent(encoded(value)),
+  'in the other case': (value) => encodeURIComponent(otherCase(value)),
+  'with a blank behind it': (value) => `${encodeURIComponent(value)}%20`,
+  'with a dot behind it': (value) => `${encodeURIComponent(value)}.`,
+}
+
+export const mayDiffer =
+  /^(?:date|connection|keep-alive|traceparent|server-timing|x-response-time|(?:x-)?(?:request|correlation|trace)-id|(?:x-)?ratelimit.*)$/
+
+// What was asked for may be repeated. Of cookies, the names count, because a session that is prolonged has another time
+export const comparable = (
+  answer: HttpResponse,
+  asked: ReadonlyArray<string>,
+  isIgnored: (name: string) => boolean,
+  hasLength: boolean,
+): object => {
+  const plain = (text: string): string =>
+    asked.reduce((before, id) => (id === '' ? before : before.replaceAll(id, '<id>')), text)
+  return {
+    status: answer.status,
+    headers: answer.lines
+      .map(([name, value]) => [
+        name.toLowerCase(),
+        name.toLowerCase() === 'set-cookie' ? (value.split('=')[0] ?? '') : plain(value),
+      ])
+      .filter(([name = '']) => !isIgnored(name) && (hasLength || name !== 'content-length'))
+      .sort(([one = ''], [other = '']) => (one < other ? -1 : one > other ? 1 : 0)),
+    body: plain(answer.body),
+  }
+}
+
+const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`
+
+/** A request as a command. */
+export const curl = ({ method = 'GET', url = '/', fields = [], body }: Sent): string =>
+  [
+    method === 'HEAD' ? 'curl -I' : `curl -i -X ${method}`,
+    `"$URL"${quoted(url)}`,
+    ...fields.map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
+    ...(body === undefined ? [] : [`-d ${quoted(body)}`]),
+  ].join(' ')
+
+export const inWords = (answer: HttpResponse | Error): string =>
+  answer instanceof Error ? `no answer: ${answer.message}` : `${answer.status} ${answer.body.slice(0, 120)}`
+
+// `order-1` is not in `order-10`
+export const hasWord = (text: string, word: string): boolean => {
+  for (let at = text.indexOf(word); at !== -1; at = text.indexOf(word, at + 1)) {
+    if (!/\w/.test(text[at - 1] ?? ' ') && !/\w/.test(text[at + word.length] ?? ' ')) return true
+  }
+  return false
+}
