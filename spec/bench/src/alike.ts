@@ -3,10 +3,10 @@
  * not compared.
  */
 import type { RequestListener } from 'node:http'
-import { answerOf, type Answered, type Headers } from './stub.js'
+import { answerOf, type Answered, type Asked, type Headers } from './stub.js'
 
 /** One request that all contestants are asked. */
-export interface Question {
+export interface Question extends Asked {
   readonly name: string
   readonly url: string
   readonly headers: Headers
@@ -26,12 +26,15 @@ const inWords = ({ status, headers, body }: Answered): string =>
 
 /** Throws an error that shows both responses if they differ, or if their status is not the expected one. */
 export const expectAlike = async (
-  { name, url, headers, status }: Question,
+  { name, url, headers, status, method, body }: Question,
   listeners: Readonly<Record<string, RequestListener>>,
 ): Promise<void> => {
   let first: string | undefined
   for (const [who, listener] of Object.entries(listeners)) {
-    const answered = await answerOf(listener, url, headers)
+    const answered = await answerOf(listener, url, headers, {
+      ...(method !== undefined && { method }),
+      ...(body !== undefined && { body }),
+    })
     const text = inWords(answered)
     first ??= text
     if (answered.status === status && text === first) continue

@@ -1,5 +1,6 @@
 /** The sections by name, and how long each one measures, in full or with `--quick`. */
 import { allocations } from './allocations.js'
+import { credentials } from './credentials.js'
 import { events } from './events.js'
 import { footprint } from './footprint.js'
 import { keys } from './keys.js'
@@ -21,6 +22,9 @@ const pace = (quick: boolean, rounds: number, batch: number) => (quick ? short :
 
 export const sections: Readonly<Record<string, Measure>> = {
   koa: async (quick) => [await koa(quick ? 2 : 6, { rounds: quick ? 60 : 120, batch: 50, clock: 'processor' })],
+  credentials: async (quick) => [
+    await credentials(quick ? 2 : 6, { rounds: quick ? 60 : 120, batch: 50, clock: 'processor' }),
+  ],
   others: async (quick) => [await others({ ...pace(quick, 200, 50), clock: 'processor' })],
   peers: async (quick) => [await peers({ ...pace(quick, 200, 50), clock: 'processor' })],
   tokens: (quick) => tokens(quick ? { rounds: 12, batch: 4 } : { rounds: 80, batch: 12 }),

@@ -27,9 +27,17 @@ export interface Answered {
   readonly body: string
 }
 
-const requestOf = (url: string, headers: Headers): IncomingMessage => {
+/** What a request is, beside its address and its headers. */
+export interface Asked {
+  /** Default `GET`. */
+  readonly method?: string
+  /** The bytes that have come, all of them. */
+  readonly body?: string
+}
+
+const requestOf = (url: string, headers: Headers, { method = 'GET', body }: Asked): IncomingMessage => {
   const request = new IncomingMessage(socket)
-  Object.assign(request, { method: 'GET', url, httpVersion: '1.1', httpVersionMajor: 1, httpVersionMinor: 1 })
+  Object.assign(request, { method, url, httpVersion: '1.1', httpVersionMajor: 1, httpVersionMinor: 1 })
   for (const [name, value] of Object.entries(headers)) {
     if (typeof value === 'string') {
       request.rawHeaders.push(name, value)
@@ -40,13 +48,23 @@ const requestOf = (url: string, headers: Headers): IncomingMessage => {
       request.headers[name.toLowerCase()] = name === 'Authorization' ? value[0] : value.join(', ')
     }
   }
+  if (body !== undefined) {
+    request.push(body)
+    request.push(null)
+    request.complete = true
+  }
   return request
 }
 
 /** One request through a listener; resolves when it has answered. */
-export const ask = (listener: RequestListener, url: string, headers: Headers): Promise<ServerResponse> =>
+export const ask = (
+  listener: RequestListener,
+  url: string,
+  headers: Headers,
+  asked: Asked = {},
+): Promise<ServerResponse> =>
   new Promise((resolve) => {
-    const request = requestOf(url, headers)
+    const request = requestOf(url, headers, asked)
     const response = new ServerResponse(request)
     Reflect.set(response, 'end', function end(this: ServerResponse & { sent?: unknown }, body: unknown) {
       this.sent = body
@@ -58,10 +76,15 @@ export const ask = (listener: RequestListener, url: string, headers: Headers): P
   })
 
 /** The same, with everything that can be compared. */
-export const answerOf = async (listener: RequestListener, url: string, headers: Headers): Promise<Answered> => {
+export const answerOf = async (
+  listener: RequestListener,
+  url: string,
+  headers: Headers,
+  asked: Asked = {},
+): Promise<Answered> => {
   // No socket keeps the process alive here, and a limit of time does not
   const alive = setInterval(() => {}, 1000)
-  const response = await ask(listener, url, headers).finally(() => clearInterval(alive))
+  const response = await ask(listener, url, headers, asked).finally(() => clearInterval(alive))
   return {
     status: response.statusCode,
     headers: { ...response.getHeaders() },
