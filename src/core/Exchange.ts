@@ -89,22 +89,39 @@ export interface DecodedAhead {
   readonly credentials: Decoded
 }
 
-export const newAttempt = (request: Request): Attempt => ({
-  request,
+// What few decisions and requests write is on a prototype, so that the others allocate nothing for it
+const unwritten = <U extends object>(made: { readonly prototype: object }, fields: U): void =>
+  void Object.assign(made.prototype, fields)
+
+class NewAttempt {
+  readonly request: Request
+  accepted: Accepted | undefined
+  acceptedAhead: Accepted | undefined
+  parameters: PathParameters | undefined
+  constructor(request: Request) {
+    this.request = request
+    this.accepted = undefined
+    this.acceptedAhead = undefined
+    this.parameters = undefined
+  }
+}
+
+unwritten<Omit<Attempt, keyof NewAttempt>>(NewAttempt, {
   passed: undefined,
   guesses: undefined,
   decoded: undefined,
   isRecalled: false,
   isUncounted: false,
   isRecovered: false,
-  accepted: undefined,
-  acceptedAhead: undefined,
   letIn: undefined,
   objects: undefined,
-  parameters: undefined,
   isFound: false,
   ahead: undefined,
 })
+
+/** Begins a decision about a request. */
+// Safe: the other fields are on the prototype
+export const newAttempt = (request: Request): Attempt => new NewAttempt(request) as Attempt
 
 /**
  * What is known of one request, in one place that a debugger shows: `ctx[Symbol.for('koa-with-auth/exchange')]`. A
@@ -162,27 +179,41 @@ interface Carrying {
 /** The record of a request. The first call makes it. */
 export const exchangeOf = (ctx: object): Exchange => {
   const carrying: Carrying = ctx
-  return (carrying[exchangeMark] ??= {
-    settings: defaults,
-    captures: undefined,
-    operations: 0,
-    isSigning: false,
-    hasThrown: false,
-    misplaced: undefined,
-    head: undefined,
-    decision: undefined,
-    visits: undefined,
-    source: undefined,
-    session: undefined,
-    attempt: undefined,
-    verified: undefined,
-    accepted: undefined,
-    opened: undefined,
-    fields: undefined,
-    outcomes: undefined,
-    objects: undefined,
-  })
+  // Safe: the other fields are on the prototype
+  return (carrying[exchangeMark] ??= new NewExchange() as Exchange)
 }
+
+class NewExchange {
+  settings: Settings
+  captures: unknown
+  head: unknown
+  attempt: Attempt | undefined
+  accepted: Accepted | undefined
+  objects: Objects | undefined
+  constructor() {
+    this.settings = defaults
+    this.captures = undefined
+    this.head = undefined
+    this.attempt = undefined
+    this.accepted = undefined
+    this.objects = undefined
+  }
+}
+
+unwritten<Omit<Exchange, keyof NewExchange>>(NewExchange, {
+  operations: 0,
+  isSigning: false,
+  hasThrown: false,
+  misplaced: undefined,
+  decision: undefined,
+  visits: undefined,
+  source: undefined,
+  session: undefined,
+  verified: undefined,
+  opened: undefined,
+  fields: undefined,
+  outcomes: undefined,
+})
 
 /** The record of a request, or of the request of a response; `undefined` if there is none yet. */
 export const knownExchange = (carrying: object): Exchange | undefined => {

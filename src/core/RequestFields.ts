@@ -28,11 +28,12 @@ const TAB = 0x09
 export const withoutBlanks = (value: string): string => {
   let start = 0
   let end = value.length
-  const blank = (at: number) => value.charCodeAt(at) === SPACE || value.charCodeAt(at) === TAB
-  while (blank(start)) start++
-  while (blank(end - 1)) end--
+  while (isBlank(value.charCodeAt(start))) start++
+  while (isBlank(value.charCodeAt(end - 1))) end--
   return value.slice(start, end)
 }
+
+const isBlank = (code: number): boolean => code === SPACE || code === TAB
 
 /** A function that reads a credential, and says where. */
 export interface Reader {
@@ -146,7 +147,7 @@ export const fromCookie = (name: string): Reader =>
       if (!field.startsWith(start, pair)) continue
       const value = field.slice(pair + start.length, end)
       // with blanks around the name or `=`, it is not this cookie
-      if (value.charCodeAt(0) !== SPACE && value.charCodeAt(0) !== TAB) values.push(value)
+      if (!isBlank(value.charCodeAt(0))) values.push(value)
     }
     return sent(values)
   })

@@ -214,14 +214,31 @@ export const deciding = (
     isNested: boolean,
     result: Result,
     attempt: Attempt,
+    before: ReturnType<typeof take>,
+    begun: ReturnType<typeof recorder.begin> | undefined,
   ) => {
+    if (begun !== undefined) recorder.settled(ctx, begun, result)
+    restore(ctx.response, before)
     if (E.isLeft(result)) return refuse(ctx, exchange, isNested, result.left, attempt)
     if (!E.isRight(result)) throw new TypeError('an authenticator must return an Either')
     applyHeaders(ctx, exchange, whenAdmitted)
     return runAs(ctx, exchange, result.right, attempt, isNested, concluding(ctx, exchange, next))
   }
 
-  // apart, so that an admitted request makes nothing for it
+  // These two apart: a function whose parameters a closure reads keeps them on the heap, also if it makes no closure
+  const proceedLater = (
+    ctx: Context,
+    exchange: Exchange,
+    next: Next,
+    isNested: boolean,
+    result: Promise<Result>,
+    attempt: Attempt,
+    ...rest: readonly [before: ReturnType<typeof take>, begun: ReturnType<typeof recorder.begin> | undefined]
+  ) =>
+    concludedInTime(result, exchange.settings.timeout, (late) =>
+      proceed(ctx, exchange, next, isNested, late, attempt, ...rest),
+    )
+
   const refuse = (ctx: Context, exchange: Exchange, isNested: boolean, error: AuthError, attempt: Attempt) => {
     applyHeaders(ctx, exchange, whenRefused)
     // a refused request has none, also if some were found
@@ -243,22 +260,20 @@ export const deciding = (
     attempt.parameters = parameters
     exchange.attempt = attempt
     const result = begun === undefined ? authenticator.evaluate(ctx.request, attempt) : recorder.evaluate(begun)
-    if (!(result instanceof Promise)) {
-      if (begun !== undefined) recorder.settled(ctx, begun, result)
-      restore(ctx.response, before)
-      return proceed(ctx, exchange, next, isNested, result, attempt)
-    }
-    return concludedInTime(result, exchange.settings.timeout, (late) => {
-      if (begun !== undefined) recorder.settled(ctx, begun, late)
-      restore(ctx.response, before)
-      return proceed(ctx, exchange, next, isNested, late, attempt)
-    })
+    return result instanceof Promise
+      ? proceedLater(ctx, exchange, next, isNested, result, attempt, before, begun)
+      : proceed(ctx, exchange, next, isNested, result, attempt, before, begun)
   }
 }
 
 // A part of the authenticator waits for what becomes of the request. It must know before the client does, who may send it again
 const concluding = <A extends Promise<unknown> | void>(ctx: Context, exchange: Exchange, run: () => A) =>
-  exchange.outcomes === undefined ? run : () => withOutcome(ctx, exchange, run)
+  exchange.outcomes === undefined ? run : outcomeOf(ctx, exchange, run)
+
+const outcomeOf =
+  <A>(ctx: Context, exchange: Exchange, run: () => A) =>
+  () =>
+    withOutcome(ctx, exchange, run)
 
 const withOutcome = async <A>(ctx: Context, exchange: Exchange, run: () => A): Promise<Awaited<A>> => {
   let isDone = false
@@ -300,19 +315,21 @@ const answerFailure = (
 // What runs in an operation. Signing in and out is possible only there, because middleware above may answer an exception
 // before the sessions see it, so it is noted here for them
 const asOperation = (ctx: Context, exchange: Exchange, next: Next): Next =>
-  exchange.source === undefined
-    ? next
-    : async () => {
-        exchange.operations++
-        try {
-          return await next()
-        } catch (error) {
-          markThrown(ctx)
-          throw error
-        } finally {
-          exchange.operations--
-        }
-      }
+  exchange.source === undefined ? next : operationOf(ctx, exchange, next)
+
+const operationOf =
+  (ctx: Context, exchange: Exchange, next: Next): Next =>
+  async () => {
+    exchange.operations++
+    try {
+      return await next()
+    } catch (error) {
+      markThrown(ctx)
+      throw error
+    } finally {
+      exchange.operations--
+    }
+  }
 
 type Guarded = Context['request'] & { auth?: unknown; objects?: Objects | undefined }
 

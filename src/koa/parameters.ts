@@ -43,7 +43,11 @@ export const matchedLayers = (ctx: Context): ReadonlyArray<Layer> =>
 /** The layer that runs; one without methods is `use` middleware. */
 export const runningLayer = (ctx: Context): Layer | undefined => {
   const path: unknown = ctx['routerPath']
-  for (const layer of matchedLayers(ctx)) if (layer.path === path && layer.methods.length > 0) return layer
+  const matched = matchedLayers(ctx)
+  for (let at = 0; at < matched.length; at++) {
+    const layer = matched[at]
+    if (layer !== undefined && layer.path === path && layer.methods.length > 0) return layer
+  }
   return undefined
 }
 

@@ -93,19 +93,15 @@ const setHeaders = (response: ServerResponse, headers: object): boolean => {
   return true
 }
 
-/** A header. Its name is in lower case: Node keeps names so, and else makes a lower-case copy at each call. */
-interface HeaderLine {
-  readonly name: string
-  readonly value: string
-}
-
 /** The headers of one kind of answer of an operation, settled when the operation is registered. */
 export interface GuardHeaders {
   /** Its challenges are those of a 401. */
   readonly description: Description
   /** What authentication reads, for Vary (RFC 9110 §12.5.5). */
   readonly vary: string
-  readonly lines: ReadonlyArray<HeaderLine>
+  readonly cacheControl: string
+  /** For Referrer-Policy; `undefined` if no credential is in the URL. */
+  readonly referrerPolicy: string | undefined
   /** Whether a page of the request's origin may read the challenges; `undefined`: CORS middleware decides. */
   readonly exposesChallenges: ((request: Request) => boolean) | undefined
   /** Further fields; `undefined` if there are none. */
@@ -113,14 +109,12 @@ export interface GuardHeaders {
 }
 
 export const guardHeadersOf = (description: Description) => {
-  // A key in the URL must not be passed on in Referer (A-28)
-  const always: ReadonlyArray<HeaderLine> = readsQuery(description)
-    ? [{ name: 'referrer-policy', value: 'same-origin' }]
-    : []
-  const withCacheControl = (value: string): GuardHeaders => ({
+  const withCacheControl = (cacheControl: string): GuardHeaders => ({
     description,
+    cacheControl,
+    // A key in the URL must not be passed on in Referer (A-28)
+    referrerPolicy: readsQuery(description) ? 'same-origin' : undefined,
     vary: fieldsOf(description).join(', '),
-    lines: [{ name: 'cache-control', value }, ...always],
     exposesChallenges: exposingOf(description),
     responseFields: responseFieldsOf(description),
   })
@@ -152,7 +146,9 @@ export const applyHeaders = (ctx: Context, exchange: Exchange, headers: GuardHea
   const { res } = ctx
   const { realm } = exchange.settings
   addVary(res, headers.vary)
-  for (const { name, value } of headers.lines) res.setHeader(name, value)
+  // in lower case, as Node keeps names: otherwise it makes a lower-case copy at each call
+  res.setHeader('cache-control', headers.cacheControl)
+  if (headers.referrerPolicy !== undefined) res.setHeader('referrer-policy', headers.referrerPolicy)
   const carried = exchangeOfResponse(ctx, exchange)
   const before = appliedTo(carried)
   if (before === undefined) {
@@ -188,9 +184,10 @@ function writeCompleteHead(this: ServerResponse, status: number, message?: unkno
 }
 
 const complete = (response: ServerResponse, status: number, { ctx, headers, realm }: Applied): void => {
-  const { description, vary, lines, exposesChallenges, responseFields } = headers
-  for (const { name, value } of lines) {
-    if (!response.hasHeader(name)) response.setHeader(name, value)
+  const { description, vary, cacheControl, referrerPolicy, exposesChallenges, responseFields } = headers
+  if (!response.hasHeader('cache-control')) response.setHeader('cache-control', cacheControl)
+  if (referrerPolicy !== undefined && !response.hasHeader('referrer-policy')) {
+    response.setHeader('referrer-policy', referrerPolicy)
   }
   addVary(response, vary)
   const decided = knownExchange(response)?.fields
