@@ -36,7 +36,7 @@ import { isForged } from './CrossOrigin.js'
 import * as Descriptions from './Description.js'
 import {
   andThen,
-  finishedResult,
+  finisherOf,
   failureOf,
   isAnonymous,
   refused,
@@ -342,6 +342,7 @@ const ofKind = <X, C, R>(kind: AuthenticatorOptions<X, C, R>, f?: Function): Aut
   if (f !== undefined) Descriptions.noted(leaf, { decidedBy: functionName(f), functions: [[functionName(f), f]] })
   const reading = extract === anything ? undefined : { extract, decode }
   const finishHookResult = finishingHookResult(leaf)
+  const finished = finisherOf(authenticate)
   const finishResult = (answer: Result<unknown>, attempt: Attempt): Result<unknown> => {
     const result = finishHookResult(answer, attempt.request)
     if (E.isRight(result)) noteExpiry(attempt, result.right)
@@ -361,18 +362,22 @@ const ofKind = <X, C, R>(kind: AuthenticatorOptions<X, C, R>, f?: Function): Aut
         ahead !== undefined && ahead.decode === decode && ahead.sent === sent.value
           ? (ahead.credentials as Decoded<C>)
           : decode(sent.value)
-      if (decoded instanceof Promise) return decoded.then((late) => admitLate(attempt, sent.value, late)).catch(failed)
+      if (decoded instanceof Promise) return admitLate(attempt, sent.value, decoded)
       if (E.isLeft(decoded)) return malformed(sent.value, decoded.left)
-      return finishedResult(authenticate(request, decoded.right), finishResult, attempt)
+      return finished(authenticate(request, decoded.right), finishResult, attempt)
     } catch (error) {
       return failed(error)
     }
   }
   const failed = (error: unknown) => E.left(Descriptions.withChallenges(leaf, failureOf(error)))
-  const admitLate = (attempt: Attempt, sent: unknown, decoded: Decoded<C>): Evaluation<unknown> =>
-    E.isLeft(decoded)
-      ? malformed(sent, decoded.left)
-      : finishedResult(authenticate(attempt.request, decoded.right), finishResult, attempt)
+  const admitLate = (attempt: Attempt, sent: unknown, decoded: Promise<Decoded<C>>): Promise<Result<unknown>> =>
+    decoded
+      .then((late) =>
+        E.isLeft(late)
+          ? malformed(sent, late.left)
+          : finished(authenticate(attempt.request, late.right), finishResult, attempt),
+      )
+      .catch(failed)
   // Safe: `fromAnswer` lets through exactly what `PrincipalFromAnswer` computes
   return keepingScopes(make(leaf, decide, reading), authenticate) as Authenticator<PrincipalFromAnswer<R>>
 }

@@ -232,11 +232,36 @@ export const finishedResult = <A>(
     const evaluation = fromAnswer(answer)
     return evaluation instanceof Promise ? concludedLate(evaluation, finish, about) : finish(evaluation, about)
   }
-  return toPromise(answer).then(
+  return finishedLate(answer, finish, about)
+}
+
+// Hooks of this package that return results, or promises of them
+const exactHooks = new WeakSet<Function>()
+
+/** @internal Marks a hook that returns results, or promises of them, so that `finisherOf` judges none again. */
+export const returningResults = <F extends Function>(hook: F): F => {
+  exactHooks.add(hook)
+  return hook
+}
+
+/** @internal How the answers of a hook become results. */
+export const finisherOf = (hook: Function): typeof finishedResult =>
+  exactHooks.has(hook) ? finishedExactly : finishedResult
+
+const finishedExactly: typeof finishedResult = (answer, finish, about) =>
+  // Safe: the hook is marked
+  answer instanceof Promise ? finishedLate(answer, finish, about) : finish(answer as Result<unknown>, about)
+
+// apart: a function whose parameters a closure reads keeps them on the heap, also if it makes no closure
+const finishedLate = <A>(
+  answer: PromiseLike<unknown>,
+  finish: (result: Result<unknown>, about: A) => Result<unknown>,
+  about: A,
+): Evaluation<unknown> =>
+  toPromise(answer).then(
     (late) => andThen(fromAnswer(late), (result) => finish(result, about)),
     (error: unknown) => finish(failed(error), about),
   )
-}
 
 /** @internal The same for an anonymous caller: `undefined` is no refusal, the caller stays anonymous. */
 export const fromAnswerToAnonymous = (answer: unknown): Evaluation<unknown> => {

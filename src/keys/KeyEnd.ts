@@ -3,30 +3,35 @@ import { keyDigest } from '../core/events.js'
 import { End, type EndCause, type EndSource } from '../core/ends.js'
 import type { FoundKey } from './KeyStore.js'
 
-export type FindKey = () => Promise<FoundKey | undefined>
+/** Finds the record that has one of these digests. */
+export type FindKey = (digests: ReadonlyArray<string>) => Promise<FoundKey | undefined> | FoundKey | undefined
 
 export class KeySource implements EndSource {
   readonly #found: FoundKey
+  readonly #digests: ReadonlyArray<string>
   readonly #find: FindKey
 
-  constructor(found: FoundKey, find: FindKey) {
+  constructor(found: FoundKey, digests: ReadonlyArray<string>, find: FindKey) {
     this.#found = found
+    this.#digests = digests
     this.#find = find
   }
 
   endFor(): End {
-    return new KeyEnd(this.#found, this.#find)
+    return new KeyEnd(this.#found, this.#digests, this.#find)
   }
 }
 
 class KeyEnd extends End {
   readonly #id: string
+  readonly #digests: ReadonlyArray<string>
   readonly #find: FindKey
   #isReplaced: boolean
 
-  constructor(found: FoundKey, find: FindKey) {
+  constructor(found: FoundKey, digests: ReadonlyArray<string>, find: FindKey) {
     super(timeOf(found))
     this.#id = found.record.id
+    this.#digests = digests
     this.#find = find
     this.#isReplaced = isReplaced(found)
   }
@@ -40,7 +45,7 @@ class KeyEnd extends End {
   }
 
   override async ask(): Promise<EndCause | number> {
-    const found = await this.#find()
+    const found = await this.#find(this.#digests)
     if (found === undefined || found.record.revokedAt !== undefined) return 'revoked'
     this.#isReplaced = isReplaced(found)
     const at = timeOf(found)

@@ -49,8 +49,11 @@ export interface Rotation {
 export interface KeyStore {
   /** Adds a record under a digest, and returns `true`. Returns `false`, and changes nothing, if the digest or the id exists. */
   readonly insert: (digest: string, record: KeyRecord) => Promise<boolean>
-  /** Finds the record that has one of these digests, expired or not. At most one of the digests exists. */
-  readonly find: (digests: ReadonlyArray<string>) => Promise<FoundKey | undefined>
+  /**
+   * Finds the record that has one of these digests, expired or not. At most one of the digests exists. A store in memory may return it
+   * without a promise.
+   */
+  readonly find: (digests: ReadonlyArray<string>) => Promise<FoundKey | undefined> | FoundKey | undefined
   /** Returns all records of an owner in any order, including revoked and expired ones. */
   readonly list: (owner: string) => Promise<ReadonlyArray<KeyRecord>>
   /**

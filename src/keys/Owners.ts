@@ -5,6 +5,7 @@
  * gets them.
  */
 import * as E from 'fp-ts/lib/Either.js'
+import { identity } from 'fp-ts/lib/function.js'
 import * as t from 'io-ts'
 import { decoderOf, isStandard, standardOf, type StandardSchema } from '../core/Schema.js'
 import type { Decoded } from '../core/Result.js'
@@ -38,10 +39,20 @@ export const ownerSchema: Check = (where, value) => {
   )
 }
 
-export const ownersOf = (owner: t.Type<unknown, string, unknown> | StandardSchema): Owners =>
-  isStandard(owner) ? ofSchema(owner) : ofCodec(owner)
+/** The owners of a codec or a schema; without one, they are strings. */
+export const ownersOf = (owner: t.Type<unknown, string, unknown> | StandardSchema | undefined): Owners =>
+  owner === undefined ? strings : isStandard(owner) ? ofSchema(owner) : ofCodec(owner)
 
 const refusedAt = (where: string): TypeError => new TypeError(`${where} is refused by the schema of apiKeys({ owner })`)
+
+// A record's owner is a string already
+const strings: Owners = {
+  encode: (where, owner) => {
+    if (typeof owner === 'string') return owner
+    throw refusedAt(where)
+  },
+  decode: identity,
+}
 
 const stored = 'apiKeys({ owner }): the owner of a stored key'
 

@@ -54,8 +54,8 @@ export const memoryKeyStore = (): KeyStore => {
     for (const one of sought) {
       const found = digests.get(one)
       if (found === undefined) continue
-      const { kept, until } = found
-      return { record: kept.record, ...(until !== undefined && { until }) }
+      const { record } = found.kept
+      return found.until === undefined ? { record } : { record, until: found.until }
     }
     return undefined
   }
@@ -81,7 +81,7 @@ export const memoryKeyStore = (): KeyStore => {
   }
   return {
     insert: (digest, record) => Promise.resolve(insert(digest, record)),
-    find: (sought) => Promise.resolve(find(sought)),
+    find,
     list: (owner) => Promise.resolve((owners.get(owner) ?? []).map(({ record }) => record)),
     rotate: (id, rotation) => Promise.resolve(rotate(id, rotation)),
     revoke: (id, at) => Promise.resolve(revoke(id, at)),

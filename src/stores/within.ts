@@ -1,7 +1,7 @@
 /**
  * Adds a time limit to the questions of a store. A failure is an outage, and so is silence.
  */
-import { UnavailableError } from '../core/Result.js'
+import { isThenable, UnavailableError } from '../core/Result.js'
 import { errorInWords } from '../core/data.js'
 import { report, storeOutages, watchOutages, type Outages, type StoreContent } from '../core/events.js'
 
@@ -29,8 +29,16 @@ const consequenceOf = (store: StoreContent): string =>
     ? 'Other processes notice an end when the credential is used again or its time is over'
     : 'Requests that need it are answered with 503'
 
-/** Asks a store. Rejects with `StoreUnavailable` if it fails, or after `timeout` milliseconds. */
-export const within = (store: StoreContent, timeout: number): (<A>(ask: () => Promise<A>) => Promise<A>) => {
+/** Asks a store. */
+export interface Timed {
+  /** Rejects with `StoreUnavailable` if the store fails, or after `timeout` milliseconds. */
+  <A>(ask: () => Promise<A>): Promise<A>
+  /** The same for a question about something. What a store returns without a promise is returned without one, and it may throw. */
+  readonly about: <A, B>(ask: (about: B) => A | Promise<A>, about: B) => A | Promise<A>
+}
+
+/** Adds a time limit to the questions of a store. */
+export const within = (store: StoreContent, timeout: number): Timed => {
   const what = names[store]
   const outages = outagesOf(store)
   let isReported = false
@@ -40,9 +48,13 @@ export const within = (store: StoreContent, timeout: number): (<A>(ask: () => Pr
     isReported = true
     process.emitWarning(`${what} ${problem}. ${consequenceOf(store)}`, 'StoreWarning')
   }
-  return (ask) =>
+  const failed = (question: number, cause: unknown): StoreUnavailable => {
+    outages.failed(question, 'failed')
+    warn(`failed: ${errorInWords(cause)}`)
+    return new StoreUnavailable(`${what} failed`, { cause })
+  }
+  const later = <A>(question: number, answer: PromiseLike<A>): Promise<A> =>
     new Promise((resolve, reject) => {
-      const question = outages.ask()
       let isOver = false
       const giveUp = (): void => {
         if (isOver) return
@@ -58,24 +70,40 @@ export const within = (store: StoreContent, timeout: number): (<A>(ask: () => Pr
         if (isOver) return
         isOver = true
         clearTimeout(timer)
-        outages.failed(question, 'failed')
-        warn(`failed: ${errorInWords(cause)}`)
-        reject(new StoreUnavailable(`${what} failed`, { cause }))
+        reject(failed(question, cause))
       }
-      try {
-        Promise.resolve(ask()).then((answer) => {
-          // an answer that comes too late is ignored
-          if (isOver) return
-          // some clients resolve to an Error instead of rejecting
-          if (answer instanceof Error) return fail(answer)
-          isOver = true
-          clearTimeout(timer)
-          outages.answered(question)
-          resolve(answer)
-        }, fail)
-      } catch (error) {
-        // a store may throw instead of rejecting
-        fail(error)
-      }
+      Promise.resolve(answer).then((answered) => {
+        // an answer that comes too late is ignored
+        if (isOver) return
+        // some clients resolve to an Error instead of rejecting
+        if (answered instanceof Error) return fail(answered)
+        isOver = true
+        clearTimeout(timer)
+        outages.answered(question)
+        resolve(answered)
+      }, fail)
     })
+  const about: Timed['about'] = (ask, one) => {
+    const question = outages.ask()
+    let answer
+    try {
+      answer = ask(one)
+    } catch (error) {
+      // a store may throw instead of rejecting
+      throw failed(question, error)
+    }
+    if (isThenable(answer)) return later(question, answer)
+    if (answer instanceof Error) throw failed(question, answer)
+    outages.answered(question)
+    return answer
+  }
+  const timed = <A>(ask: () => Promise<A>): Promise<A> => {
+    try {
+      return Promise.resolve(about(ask, undefined))
+    } catch (error) {
+      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- as it was thrown
+      return Promise.reject(error)
+    }
+  }
+  return Object.assign(timed, { about })
 }
