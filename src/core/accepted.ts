@@ -3,7 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
 import { PrincipalSource, withAccepted, type EndSource } from './ends.js'
 import type { Attempt } from './Exchange.js'
-import { andThen, type Evaluation } from './Result.js'
+import { andThen, type Evaluation, type Result } from './Result.js'
 
 /** @internal A principal that says when it expires ends then. */
 export const noteExpiry = (attempt: Attempt, principal: unknown): void => {
@@ -15,15 +15,33 @@ export const noteExpiry = (attempt: Attempt, principal: unknown): void => {
 export const noting =
   (decide: (attempt: Attempt) => Evaluation<unknown>, source: (request: Request) => EndSource) =>
   (attempt: Attempt): Evaluation<unknown> => {
-    const { request, isRecovered } = attempt
-    return andThen(decide(attempt), (result) => {
-      // after a time limit, `recoverUnavailable` may have decided without it
-      if (E.isRight(result) && attempt.isRecovered === isRecovered) {
-        attempt.accepted = withAccepted(attempt.accepted, source(request))
-      }
-      return result
-    })
+    const { isRecovered } = attempt
+    const result = decide(attempt)
+    return result instanceof Promise
+      ? notedLate(result, attempt, source, isRecovered)
+      : noted(result, attempt, source, isRecovered)
   }
+
+const noted = (
+  result: Result<unknown>,
+  attempt: Attempt,
+  source: (request: Request) => EndSource,
+  isRecovered: boolean,
+): Result<unknown> => {
+  // after a time limit, `recoverUnavailable` may have decided without it
+  if (E.isRight(result) && attempt.isRecovered === isRecovered) {
+    attempt.accepted = withAccepted(attempt.accepted, source(attempt.request))
+  }
+  return result
+}
+
+// apart: a function whose parameters a closure reads keeps them on the heap, also if it makes no closure
+const notedLate = (
+  result: Promise<Result<unknown>>,
+  attempt: Attempt,
+  source: (request: Request) => EndSource,
+  isRecovered: boolean,
+): Evaluation<unknown> => result.then((late) => noted(late, attempt, source, isRecovered))
 
 /** @internal Decides as `decide`, a function, does. It may call an authenticator, and let somebody else in. */
 export const askingFunction =

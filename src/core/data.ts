@@ -107,8 +107,8 @@ export const thisMoment = (): Moment => ({ monotonic: performance.now(), system:
  * long. Somebody can set the system clock back. The monotonic clock (`performance.now()`) can stop while a machine
  * sleeps, or while a function that a cloud runs is frozen.
  */
-export const ageOf = ({ monotonic, system }: Moment): number =>
-  Math.max(performance.now() - monotonic, Date.now() - system)
+export const ageOf = ({ monotonic, system }: Moment, now = Date.now()): number =>
+  Math.max(performance.now() - monotonic, now - system)
 
 /**
  * Makes a clock of what is over for good, in milliseconds since 1970. It does not follow a system clock that is set ahead: what is

@@ -40,22 +40,28 @@ export interface MemoryOptions {
 export const memory = <V>({ size, maxAge, dropsFirst }: MemoryOptions): Memory<V> => {
   const entries = new Map<string, Kept<V>>()
   // a value that never ages is read without a clock
-  const isGood = ({ since, expiresAt }: Kept<V>): boolean =>
-    (maxAge === Infinity || ageOf(since) < maxAge) && (expiresAt === Infinity || Date.now() < expiresAt)
+  const isGood = ({ since, expiresAt }: Kept<V>): boolean => {
+    if (maxAge === Infinity && expiresAt === Infinity) return true
+    const now = Date.now()
+    return (maxAge === Infinity || ageOf(since, now) < maxAge) && now < expiresAt
+  }
+  // a value that is used again and again stays where it is
+  let latest: string | undefined
   return {
     get: (key) => {
       const entry = entries.get(key)
       if (entry === undefined) return undefined
       const good = isGood(entry)
-      if (!good || dropsFirst === 'least recently used') entries.delete(key)
+      const moves = dropsFirst === 'least recently used' && key !== latest
+      if (!good || moves) entries.delete(key)
       if (!good) return undefined
-      if (dropsFirst === 'least recently used') entries.set(key, entry)
+      if (moves) entries.set((latest = key), entry)
       return entry.value
     },
     set: (key, kept) => {
       if (!isGood(kept)) return
       entries.delete(key)
-      entries.set(key, kept)
+      entries.set((latest = key), kept)
       for (const oldest of entries.keys()) {
         if (entries.size <= size) return
         entries.delete(oldest)

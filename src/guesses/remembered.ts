@@ -15,7 +15,7 @@
  * Law (spec/guesses/remembered.law.spec.ts): within its window `remembered(options)(a)` decides as `a` did; after it, as
  * `a` does.
  */
-import { createHmac, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { settingsOf, type Attempt } from '../core/Exchange.js'
@@ -57,8 +57,10 @@ const ofObject = (value: object): string => {
   const prototype: unknown = Object.getPrototypeOf(value)
   // it is unknown which part of a Map, a stream or a request is the credential
   if (prototype !== Object.prototype && prototype !== null) throw unreadable()
-  const entries = Object.entries(value)
-  return `o${entries.length}:${entries.map(([name, one]) => written(name) + written(one)).join('')}`
+  const names = Object.keys(value)
+  let text = `o${names.length}:`
+  for (const name of names) text += written(name) + written(Reflect.get(value, name))
+  return text
 }
 
 const unreadable = (): TypeError =>
@@ -73,12 +75,13 @@ const isCredential = (sent: unknown): boolean => typeof sent !== 'boolean' && se
  * The digest of a credential of a kind. Throws a TypeError for a value that is not plain data. It recognizes the
  * credential without keeping it.
  */
-export const credentialKey = (secret: Buffer, kind: string, sent: unknown): string => {
+export const credentialKey = (secret: string, kind: string, sent: unknown): string => {
   if (!isCredential(sent)) throw unreadable()
+  const text = kind + written(sent)
   // UTF-16 keeps lone surrogates apart, which UTF-8 would make one character
-  return createHmac('sha256', secret)
-    .update(kind + written(sent), 'utf16le')
-    .digest('base64')
+  const digested = text.isWellFormed() ? `8${secret}${text}` : Buffer.from(`16${secret}${text}`, 'utf16le')
+  // No HMAC: it takes four times as long, and no digest is shown to anybody who could extend one
+  return hash('sha256', digested, 'base64')
 }
 
 type VerificationResult = E.Either<AuthError, unknown>
@@ -95,8 +98,10 @@ interface Pending {
  * never keeps a failure, or the result of `optional` without a credential.
  */
 interface Verifications {
+  /** A result that is kept. */
+  readonly kept: (key: string) => E.Right<unknown> | undefined
   /**
-   * Returns a kept result, or one under way that is younger than `patience`, or else the result of `verify`. If `isPrivate` then
+   * Returns a result that is under way and younger than `patience`, or else the result of `verify`. If `isPrivate` then
    * returns `true`, that result is for its own request only: it is not kept and not shared. It is kept until `endsAt` at most.
    */
   readonly getOrVerify: (
@@ -120,8 +125,6 @@ const verifications = (maxAge: number, size: number): Verifications => {
   }
 
   const getOrVerify: Verifications['getOrVerify'] = (key, verify, patience, isPrivate, endsAt) => {
-    const found = passed.get(key)
-    if (found !== undefined) return found
     const other = pending.get(key)
     // A pending verification is joined only if it is younger than the time limit and `maxAge`
     if (other !== undefined && ageOf(other.since) < Math.min(patience, maxAge)) {
@@ -156,7 +159,7 @@ const verifications = (maxAge: number, size: number): Verifications => {
     pending.clear()
     return passed.drop((result) => predicate(result.right))
   }
-  return { getOrVerify, forget }
+  return { kept: passed.get, getOrVerify, forget }
 }
 
 /** When a principal expires. NaN for an `expiresAt` of another type: then the result is not kept. */
@@ -211,7 +214,7 @@ export interface Remembered<P> {
 export const remembered = <P = unknown>(options: RememberedOptions): Remembered<P> => {
   const { maxAge, size = 1000 } = checkOptions('remembered', options, { maxAge: positive, size: maybe(positive) })
   const words = `remembered ${maxAge / 1000} s`
-  const secret = randomBytes(32)
+  const secret = randomBytes(32).toString('base64')
   const kept = verifications(maxAge, size)
   const kinds = new WeakMap<Authenticator<unknown>, number>()
   // What ends of what a result let in, for `endOf`
@@ -224,6 +227,11 @@ export const remembered = <P = unknown>(options: RememberedOptions): Remembered<
     const kind = kinds.get(self) ?? made++
     kinds.set(self, kind)
     const verify = decideOf(self)
+    const recalled = (attempt: Attempt, result: Result<unknown>): Result<unknown> => {
+      const own = ends.get(result)
+      if (own !== undefined) attempt.accepted = withAccepted(attempt.accepted, own)
+      return result
+    }
     const getOrVerify = (attempt: Attempt, key: string, sent: unknown): Evaluation<unknown> => {
       const { timeout } = settingsOf(attempt.request)
       const isPrivate = mayRecover && (() => attempt.isRecovered)
@@ -242,11 +250,7 @@ export const remembered = <P = unknown>(options: RememberedOptions): Remembered<
       const evaluation = kept.getOrVerify(key, ask, timeout, isPrivate, endsAt && (() => endsAt(sent)))
       if (isAsked) return evaluation
       attempt.isRecalled = true
-      return andThen(evaluation, (result) => {
-        const own = ends.get(result)
-        if (own !== undefined && !isAsked) attempt.accepted = withAccepted(attempt.accepted, own)
-        return result
-      })
+      return andThen(evaluation, (result) => (isAsked ? result : recalled(attempt, result)))
     }
     const failed = (error: unknown) => E.left(withChallenges(leaf, failureOf(error)))
     const recalledFrom = (attempt: Attempt, sent: unknown, from: string | undefined): Evaluation<unknown> => {
@@ -254,11 +258,16 @@ export const remembered = <P = unknown>(options: RememberedOptions): Remembered<
       const { request } = attempt
       // a forged request never gets the result of another request, or the other way round
       const site = leaf.ambient && isForged(request, settingsOf(request)) ? 'x' : 'o'
-      const evaluation = getOrVerify(attempt, credentialKey(secret, `${kind}${site}${from.length}:${from}`, sent), sent)
-      return attempt.guesses === undefined
-        ? evaluation
-        : andThen(evaluation, (result) => forgiven(attempt, sent, result))
+      const key = credentialKey(secret, `${kind}${site}${from.length}:${from}`, sent)
+      const found = kept.kept(key)
+      if (found !== undefined) attempt.isRecalled = true
+      const evaluation = found === undefined ? getOrVerify(attempt, key, sent) : recalled(attempt, found)
+      return attempt.guesses === undefined ? evaluation : forgivenBy(attempt, sent, evaluation)
     }
+    const forgivenBy = (attempt: Attempt, sent: unknown, evaluation: Evaluation<unknown>) =>
+      andThen(evaluation, (result) => forgiven(attempt, sent, result))
+    const recalledLate = (attempt: Attempt, sent: unknown, from: Promise<string | undefined>) =>
+      from.then((late) => recalledFrom(attempt, sent, late)).catch(failed)
     const decide: Decide = (attempt) => {
       try {
         const sent = extract(attempt.request)
@@ -266,7 +275,7 @@ export const remembered = <P = unknown>(options: RememberedOptions): Remembered<
         // with `throttled`, a verification is valid only for its address, and only within the limit
         const from = origin === undefined ? '' : origin(attempt, sent.value)
         return from instanceof Promise
-          ? from.then((late) => recalledFrom(attempt, sent.value, late)).catch(failed)
+          ? recalledLate(attempt, sent.value, from)
           : recalledFrom(attempt, sent.value, from)
       } catch (error) {
         return failed(error)

@@ -13,6 +13,7 @@ import { fromNow, type Memory } from '../core/memory.js'
 import type { Provider, Providers } from './Provider.js'
 import {
   areStrings,
+  copierOf,
   isActorNamed,
   isAuthorized,
   isFilled,
@@ -30,10 +31,12 @@ import { checkSignature, type Keys, type Signature } from './signature.js'
 export const cacheKey = (token: string): string => hash('sha256', token, 'base64')
 
 export interface CachedToken {
-  /** Its claims, as JSON: each reader parses its own copy. */
+  /** Its claims, as JSON. */
   readonly payload: string
-  /** The same claims. No reader gets them. */
-  readonly claims: Json
+  /** A copy of its claims, for one reader. */
+  readonly copy: () => object
+  /** Those of its claims that depend on the time. */
+  readonly times: Json
   readonly provider: Provider
   /** The keys that it was verified with. */
   readonly keys: Keys
@@ -63,11 +66,10 @@ export const verifier = (
   cache: Memory<CachedToken> | undefined,
 ): ((token: string, request: Request) => Evaluation<ValidToken>) => {
   // A remembered token is good while its keys are the current ones and its times are valid
-  const isStillValid = ({ payload, claims, keys }: CachedToken, current: Keys): Result | undefined => {
-    if (keys !== current || refusalByTime(claims, rules, Date.now() / 1000) !== undefined) return undefined
-    // Safe: only a JSON object is verified
-    return E.right({ payload, claims: JSON.parse(payload) as object })
-  }
+  const isStillValid = ({ payload, copy, times, keys }: CachedToken, current: Keys): Result | undefined =>
+    keys === current && refusalByTime(times, rules, Date.now() / 1000) === undefined
+      ? E.right({ payload, claims: copy() })
+      : undefined
 
   const verify = (token: string, key: string, request: Request): Evaluation<ValidToken> => {
     const compact = readCompact(token)
@@ -126,7 +128,8 @@ export const verifier = (
     if (refusal !== undefined) return refusal === 'expired' ? over : E.left(because(invalid, refusal))
     // Safe: `refusalByTime` refuses an `exp` that is not a number
     const expiresAt = (claims['exp'] as number) * 1000
-    cache?.set(key, fromNow({ payload, claims, provider, keys }, expiresAt))
+    const { exp, nbf, iat } = claims
+    cache?.set(key, fromNow({ payload, copy: copierOf(payload), times: { exp, nbf, iat }, provider, keys }, expiresAt))
     return E.right({ payload, claims: given })
   }
 
