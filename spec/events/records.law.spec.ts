@@ -3,7 +3,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import fc from 'fast-check'
 import { AuthError } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { newAttempt } from '../../src/core/Exchange.js'
+import { Attempt } from '../../src/core/Exchange.js'
 import { leaves } from '../../src/core/Description.js'
 import { resultWriter, recordingLeaves, type Draft } from '../../src/koa/watching.js'
 import { build, tree } from '../support/models/trees.js'
@@ -27,7 +27,7 @@ describe('a record', () => {
       fc.asyncProperty(tree, async (of) => {
         const a = recordingLeaves(build(of))
         const request = requestOf([of])
-        const attempt = newAttempt(request)
+        const attempt = new Attempt(request)
         const result = await a.evaluate(request, attempt)
         const record: Partial<Draft> = {}
         resultWriter(a.description)(record as Draft, result, attempt.passed ?? [], request)

@@ -27,7 +27,7 @@ import type * as RTE from 'fp-ts/lib/ReaderTaskEither.js'
 import type { Request } from 'koa'
 import { askingFunction, noteExpiry } from './accepted.js'
 import { withAccepted } from './ends.js'
-import { newAttempt, knownExchange, settingsOf, showObjects, type Attempt } from './Exchange.js'
+import { knownExchange, settingsOf, showObjects, Attempt } from './Exchange.js'
 import * as AuthErrors from './AuthError.js'
 import { absent, forged as forgedError, invalid as invalidError, type AuthError } from './AuthError.js'
 import { make as challengeOf, type Challenge } from './Challenge.js'
@@ -224,7 +224,7 @@ const node: unique symbol = Symbol.for('koa-with-auth/node')
 const withNode = <P>({ description, decide }: Halves<P>, own: Node): Authenticator<P> => {
   // An attempt is about one request. `requests.map(a.evaluate)` passes something else
   const evaluate = (request: Request, attempt?: Attempt): Evaluation<P> =>
-    attempt?.request === request ? decide(attempt) : decideApart(decide, newAttempt(request))
+    attempt?.request === request ? decide(attempt) : decideApart(decide, new Attempt(request))
   return Object.assign((request: Request) => async () => evaluate(request), {
     description: deepFreeze(description),
     evaluate,

@@ -11,34 +11,38 @@ import { withAccepted, type Accepted, type EndSource } from './ends.js'
 import type { Decode, Decoded, Result } from './Result.js'
 import { defaults, type Settings } from './Settings.js'
 
-export interface Attempt {
+export class Attempt {
   readonly request: Request
   /** @internal The kinds that let in, in order; only if a record of the decision needs them. */
-  passed: Leaf[] | undefined
+  declare passed: Leaf[] | undefined
   /** @internal The guesses that stay counted, see `guesses/throttled.ts`. */
-  guesses: ReadonlyArray<PendingGuess> | undefined
+  declare guesses: ReadonlyArray<PendingGuess> | undefined
   /** @internal The credentials that were decoded before their kind was asked. */
-  decoded: DecodedAhead | undefined
+  declare decoded: DecodedAhead | undefined
   /** @internal Whether a remembered verification answered. */
-  isRecalled: boolean
+  declare isRecalled: boolean
   /** @internal Whether no guess is counted, nor refused by a count: `expectGuarded` sends wrong credentials on purpose. */
-  isUncounted: boolean
+  declare isUncounted: boolean
   /** @internal Whether something else than a credential decided (`recoverUnavailable`). */
-  isRecovered: boolean
+  declare isRecovered: boolean
   /** @internal What let in so far: tokens, and what can end. A part of the tree that goes on without it restores what was before. */
-  accepted: Accepted | undefined
+  accepted: Accepted | undefined = undefined
   /** @internal What was accepted before a function was asked that may call authenticators itself. */
-  acceptedAhead: Accepted | undefined
+  acceptedAhead: Accepted | undefined = undefined
   /** @internal The principal of the last authenticator that such a function called. */
-  letIn: unknown
+  declare letIn: unknown
   /** @internal What `owned` has found, by name. A part of the tree that goes on without it restores what was there. */
-  objects: Objects | undefined
+  declare objects: Objects | undefined
   /** @internal The parameters of the route that runs; `undefined` outside of a guard, where those of the context count. */
-  parameters: PathParameters | undefined
+  parameters: PathParameters | undefined = undefined
   /** @internal Whether the object was there that `owned` refused last; only for records. */
-  isFound: boolean
+  declare isFound: boolean
   /** @internal What parts of the tree said before any object was looked up, see `core/credentialsFirst.ts`. */
-  ahead: Map<object, AskedAhead> | undefined
+  declare ahead: Map<object, AskedAhead> | undefined
+
+  constructor(request: Request) {
+    this.request = request
+  }
 }
 
 /** @internal What a part of the tree said, and what it noted. */
@@ -89,82 +93,55 @@ export interface DecodedAhead {
   readonly credentials: Decoded
 }
 
-// What few decisions and requests write is on a prototype, so that the others allocate nothing for it
-const unwritten = <U extends object>(made: { readonly prototype: object }, fields: U): void =>
-  void Object.assign(made.prototype, fields)
-
-class NewAttempt {
-  readonly request: Request
-  accepted: Accepted | undefined
-  acceptedAhead: Accepted | undefined
-  parameters: PathParameters | undefined
-  constructor(request: Request) {
-    this.request = request
-    this.accepted = undefined
-    this.acceptedAhead = undefined
-    this.parameters = undefined
-  }
-}
-
-unwritten<Omit<Attempt, keyof NewAttempt>>(NewAttempt, {
-  passed: undefined,
-  guesses: undefined,
-  decoded: undefined,
-  isRecalled: false,
-  isUncounted: false,
-  isRecovered: false,
-  letIn: undefined,
-  objects: undefined,
-  isFound: false,
-  ahead: undefined,
-})
-
-/** Begins a decision about a request. */
-// Safe: the other fields are on the prototype
-export const newAttempt = (request: Request): Attempt => new NewAttempt(request) as Attempt
+// What few decisions write is no property until then. Nothing is behind the prototype, whose properties would count
+Object.setPrototypeOf(Attempt.prototype, null)
 
 /**
  * What is known of one request, in one place that a debugger shows: `ctx[Symbol.for('koa-with-auth/exchange')]`. A
  * field whose type is above this folder belongs to the module that its comment names.
  */
-export interface Exchange {
+export class Exchange {
   /** The settings in force where the request is now. */
-  settings: Settings
+  settings: Settings = defaults
   /** The captures of the layer whose guard ran last: the router makes new ones for each layer, see `koa/guard.ts`. */
-  captures: unknown
+  captures: unknown = undefined
   /** How many guarded operations are running, each inside of the one before, see `koa/guard.ts`. */
-  operations: number
+  declare operations: number
   /** Whether signing in or out has begun, see `sessions/signing.ts`. */
-  isSigning: boolean
+  declare isSigning: boolean
   /** Whether the operation threw, see `koa/settings.ts`. */
-  hasThrown: boolean
+  declare hasThrown: boolean
   /** Why signing in or out was refused outside of a guarded operation, see `sessions/signing.ts`. */
-  misplaced: Error | undefined
+  declare misplaced: Error | undefined
   /** What completes the head of the response, see `koa/responseHeaders.ts`. */
-  head: unknown
+  head: unknown = undefined
   /** What was decided, if there is a subscriber, see `koa/watching.ts`. */
-  decision: unknown
+  declare decision: unknown
   /** The applications that the request is in, see `apiApp.ts`. */
-  visits: unknown
+  declare visits: unknown
   /** Who is signed in, see `kinds/sessionUser.ts`. */
-  source: unknown
+  declare source: unknown
   /** The session and its changes, see `sessions/RequestSession.ts`. */
-  session: unknown
+  declare session: unknown
   /** The decision that a guard makes, or made last. */
-  attempt: Attempt | undefined
+  attempt: Attempt | undefined = undefined
   /** The access token that was verified last, see `jwt/tokenKind.ts`. */
-  verified: unknown
+  declare verified: unknown
   /** What let the request in: tokens, and what can end. */
-  accepted: Accepted | undefined
+  accepted: Accepted | undefined = undefined
   /** What waits for the end of that, see `koa/endOf.ts`. */
-  opened: unknown
+  declare opened: unknown
   /** Fields that the decision adds to the response, see `guesses/quota.ts`. */
-  fields: Readonly<Record<string, string>> | undefined
+  declare fields: Readonly<Record<string, string>> | undefined
   /** What is called, before the response is sent, with whether the operation did its work, see `webhooks/deliveries.ts`. */
-  outcomes: Array<Outcome> | undefined
+  declare outcomes: Array<Outcome> | undefined
   /** The objects that the operation runs with. */
-  objects: Objects | undefined
+  objects: Objects | undefined = undefined
 }
+
+// The same for a request
+Object.setPrototypeOf(Exchange.prototype, null)
+Exchange.prototype.operations = 0
 
 /** @internal Is called with whether the operation ran, and answered with a 2xx. It never rejects. */
 export type Outcome = (isDone: boolean) => Promise<void>
@@ -179,41 +156,8 @@ interface Carrying {
 /** The record of a request. The first call makes it. */
 export const exchangeOf = (ctx: object): Exchange => {
   const carrying: Carrying = ctx
-  // Safe: the other fields are on the prototype
-  return (carrying[exchangeMark] ??= new NewExchange() as Exchange)
+  return (carrying[exchangeMark] ??= new Exchange())
 }
-
-class NewExchange {
-  settings: Settings
-  captures: unknown
-  head: unknown
-  attempt: Attempt | undefined
-  accepted: Accepted | undefined
-  objects: Objects | undefined
-  constructor() {
-    this.settings = defaults
-    this.captures = undefined
-    this.head = undefined
-    this.attempt = undefined
-    this.accepted = undefined
-    this.objects = undefined
-  }
-}
-
-unwritten<Omit<Exchange, keyof NewExchange>>(NewExchange, {
-  operations: 0,
-  isSigning: false,
-  hasThrown: false,
-  misplaced: undefined,
-  decision: undefined,
-  visits: undefined,
-  source: undefined,
-  session: undefined,
-  verified: undefined,
-  opened: undefined,
-  fields: undefined,
-  outcomes: undefined,
-})
 
 /** The record of a request, or of the request of a response; `undefined` if there is none yet. */
 export const knownExchange = (carrying: object): Exchange | undefined => {

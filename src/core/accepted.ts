@@ -12,36 +12,25 @@ export const noteExpiry = (attempt: Attempt, principal: unknown): void => {
 }
 
 /** @internal Decides as `decide` does, and notes what can end of what let in. */
-export const noting =
-  (decide: (attempt: Attempt) => Evaluation<unknown>, source: (request: Request) => EndSource) =>
-  (attempt: Attempt): Evaluation<unknown> => {
+export const noting = (
+  decide: (attempt: Attempt) => Evaluation<unknown>,
+  source: (request: Request) => EndSource,
+): ((attempt: Attempt) => Evaluation<unknown>) => {
+  const noted = (result: Result<unknown>, attempt: Attempt, isRecovered: boolean): Result<unknown> => {
+    // after a time limit, `recoverUnavailable` may have decided without it
+    if (E.isRight(result) && attempt.isRecovered === isRecovered) {
+      attempt.accepted = withAccepted(attempt.accepted, source(attempt.request))
+    }
+    return result
+  }
+  return (attempt) => {
     const { isRecovered } = attempt
     const result = decide(attempt)
     return result instanceof Promise
-      ? notedLate(result, attempt, source, isRecovered)
-      : noted(result, attempt, source, isRecovered)
+      ? result.then((late) => noted(late, attempt, isRecovered))
+      : noted(result, attempt, isRecovered)
   }
-
-const noted = (
-  result: Result<unknown>,
-  attempt: Attempt,
-  source: (request: Request) => EndSource,
-  isRecovered: boolean,
-): Result<unknown> => {
-  // after a time limit, `recoverUnavailable` may have decided without it
-  if (E.isRight(result) && attempt.isRecovered === isRecovered) {
-    attempt.accepted = withAccepted(attempt.accepted, source(attempt.request))
-  }
-  return result
 }
-
-// apart: a function whose parameters a closure reads keeps them on the heap, also if it makes no closure
-const notedLate = (
-  result: Promise<Result<unknown>>,
-  attempt: Attempt,
-  source: (request: Request) => EndSource,
-  isRecovered: boolean,
-): Evaluation<unknown> => result.then((late) => noted(late, attempt, source, isRecovered))
 
 /** @internal Decides as `decide`, a function, does. It may call an authenticator, and let somebody else in. */
 export const askingFunction =

@@ -21,7 +21,16 @@ import type { StandardSchema } from '../core/Schema.js'
 import type { ErrorCode } from '../core/data.js'
 import { apiKeyChanges, keyDigest, report, type ApiKeyEvent } from '../core/events.js'
 import { sayingScopes } from '../core/granted.js'
-import { checkOptions, declareFactory, maybe, positive, withMethods, type Check, type Checks } from '../core/options.js'
+import {
+  checkOptions,
+  declareFactory,
+  maybe,
+  positive,
+  unchecked,
+  withMethods,
+  type Check,
+  type Checks,
+} from '../core/options.js'
 import { noteAccepted } from '../core/Exchange.js'
 import { ends } from '../core/ends.js'
 import { connected, signalsLike, type Signals } from '../stores/signals.js'
@@ -36,9 +45,115 @@ import {
   type KeyRecord,
   type KeyStore,
 } from './KeyStore.js'
-import { checkAdopted, checkIssued, ownerText, type AdoptedKey, type NewKey } from './NewKey.js'
-import { ownersOf, ownerSchema, type Owners } from './Owners.js'
 import { digestsWith, isPrefix, keyForm } from './form.js'
+import { ownersOf, ownerSchema, type Owners } from './Owners.js'
+
+/** A new key. */
+export interface NewKey<O = string> {
+  /** Whose it is. */
+  readonly owner: O
+  /** What its owner calls it. Default none. */
+  readonly name?: string | undefined
+  /** What it may do (RFC 6749 §3.3): printable ASCII without blanks. Default none. */
+  readonly scopes?: ReadonlyArray<string> | undefined
+  /** When it expires. Default never. */
+  readonly expiresAt?: Date | undefined
+}
+
+/** A key that exists, of which only a digest is known. */
+export interface AdoptedKey<O = string> extends NewKey<O> {
+  /** When it was made. Default now. */
+  readonly createdAt?: Date | undefined
+  /** Its last four characters, if they are known. */
+  readonly last4?: string | undefined
+}
+
+type Checked = Pick<KeyRecord, 'owner' | 'name' | 'scopes' | 'expiresAt'>
+
+// Databases cut a string at NUL, and replace a lone surrogate. Then two owners could become one
+const isKeepable = (u: unknown): u is string => typeof u === 'string' && !u.includes('\0') && u.isWellFormed()
+
+const checkKeepable: Check = (where, u) => {
+  if (!isKeepable(u)) throw new TypeError(`${where} must be a string of well-formed Unicode without NUL`)
+}
+
+/** The string for an owner in a store. */
+const ownerText = (where: string, owners: Owners, owner: unknown): string | Promise<string> => {
+  const text = owners.encode(where, owner)
+  const checked = (given: string): string => {
+    checkKeepable(where, given)
+    if (given === '') throw new TypeError(`${where} must not be empty`)
+    return given
+  }
+  return text instanceof Promise ? text.then(checked) : checked(text)
+}
+
+const date: Check = (where, value) => {
+  if (value instanceof Date && Number.isFinite(value.getTime())) return
+  throw new TypeError(`${where} must be a valid Date`)
+}
+
+const scope = /^[\x21\x23-\x5b\x5d-\x7e]+$/
+
+const scopeList: Check = (where, value) => {
+  if (Array.isArray(value) && value.every((one) => typeof one === 'string' && scope.test(one))) return
+  throw new TypeError(`${where} must be an array of strings of printable ASCII without blanks, quotes and "\\"`)
+}
+
+const lastFour: Check = (where, value) => {
+  if (!isKeepable(value) || value.length > 4)
+    throw new TypeError(`${where} must be a string of at most four characters`)
+}
+
+const newKey: Checks<NewKey<unknown>> = {
+  // the codec checks it
+  owner: unchecked,
+  name: maybe(checkKeepable),
+  scopes: maybe(scopeList),
+  expiresAt: maybe(date),
+}
+
+const recordOf = async (where: string, owners: Owners, given: NewKey<unknown>): Promise<Checked> => {
+  const { owner, name = '', scopes = [], expiresAt } = given
+  return {
+    owner: await ownerText(`${where}({ owner })`, owners, owner),
+    name,
+    scopes: Object.freeze([...scopes]),
+    ...(expiresAt !== undefined && { expiresAt: expiresAt.getTime() }),
+  }
+}
+
+/** Checks the argument of `issue`. Throws a TypeError for a value that cannot be stored. */
+const checkIssued = async (owners: Owners, given: NewKey<unknown>): Promise<Checked> => {
+  const record = await recordOf('keys.issue', owners, checkOptions('keys.issue', given, newKey))
+  if ((record.expiresAt ?? Infinity) <= Date.now())
+    throw new TypeError('keys.issue({ expiresAt }) must not be in the past')
+  return record
+}
+
+/** Checks the arguments of `adopt`. Throws a TypeError for a value that cannot be stored. */
+const checkAdopted = async (
+  owners: Owners,
+  digest: unknown,
+  given: AdoptedKey<unknown>,
+): Promise<Checked & Partial<Pick<KeyRecord, 'createdAt' | 'last4'>>> => {
+  if (typeof digest !== 'string' || !/^[0-9a-f]{64}$/i.test(digest)) {
+    throw new TypeError(
+      'keys.adopt(digest, key): digest must be the SHA-256 of the whole key, in 64 hexadecimal digits',
+    )
+  }
+  const where = 'keys.adopt(digest, options)'
+  const { createdAt, last4, ...key } = checkOptions(where, given, {
+    ...newKey,
+    createdAt: maybe(date),
+    last4: maybe(lastFour),
+  })
+  return {
+    ...(await recordOf('keys.adopt(digest, ...)', owners, key)),
+    ...(createdAt !== undefined && { createdAt: createdAt.getTime() }),
+    ...(last4 !== undefined && { last4 }),
+  }
+}
 
 const DAY = 86_400_000
 const MAX_DAYS = 400
@@ -249,16 +364,12 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
     const key = seen(record, until)
     touch(record.id, now, record.lastUsedAt)
     const source = new KeySource(found, sought, find)
-    return key instanceof Promise ? letInLater(request, source, key) : letIn(request, source, key)
+    return key instanceof Promise ? key.then((late) => letIn(request, source, late)) : letIn(request, source, key)
   }
   const letIn = (request: Request, source: KeySource, principal: ApiKey<O>): E.Either<never, ApiKey<O>> => {
     noteAccepted(request, source, principal)
     return E.right(principal)
   }
-  const letInLater = (request: Request, source: KeySource, key: Promise<ApiKey<O>>) =>
-    key.then((late) => letIn(request, source, late))
-  const verdictLater = (request: Request, found: Promise<FoundKey | undefined>, sought: ReadonlyArray<string>) =>
-    found.then((late) => verdict(request, late, sought))
   const insert = async (digest: string, record: KeyRecord): Promise<void> => {
     if (!(await timed(() => store.insert(digest, record)))) throw isThere()
   }
@@ -269,7 +380,9 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
     const sought = digests.all(key)
     try {
       const found = find(sought)
-      return found instanceof Promise ? verdictLater(request, found, sought) : verdict(request, found, sought)
+      return found instanceof Promise
+        ? found.then((late) => verdict(request, late, sought))
+        : verdict(request, found, sought)
     } catch (error) {
       // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- as it was thrown
       return Promise.reject(error)
@@ -324,13 +437,11 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
       report(apiKeyChanges)(() => made('adopted', record))
       return { id: record.id }
     },
-    authenticate: sayingScopes(returningResults(authenticate), scopesOfKey),
+    // Safe: it is called with what `verdict` lets in
+    authenticate: sayingScopes(returningResults(authenticate), (key) => (key as ApiKey).scopes),
     pattern: form.pattern,
   }
 }
-
-// Safe: it is called with what `verdict` lets in
-const scopesOfKey = (key: unknown) => (key as ApiKey).scopes
 
 declareFactory('apiKeys', apiKeys)
 

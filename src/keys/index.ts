@@ -7,7 +7,7 @@
  */
 export type { ApiKey } from './KeyStore.js'
 export { apiKeys, NoLiveKey, type ApiKeys, type IssuedKey } from './apiKeys.js'
-export type { AdoptedKey, NewKey } from './NewKey.js'
+export type { AdoptedKey, NewKey } from './apiKeys.js'
 export type { FoundKey, KeyRecord, KeyStore, Rotation } from './KeyStore.js'
 export { memoryKeyStore } from './memoryKeyStore.js'
 export type { ApiKeysOptions } from './apiKeys.js'

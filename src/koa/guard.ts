@@ -16,10 +16,9 @@ import type { AuthError } from '../core/AuthError.js'
 import type { Authenticator } from '../core/Authenticator.js'
 import { effective, type Requirement } from '../core/Requirement.js'
 import {
-  newAttempt,
   exchangeOf,
   showObjects,
-  type Attempt,
+  Attempt,
   type Exchange,
   type Objects,
   type PathParameters,
@@ -256,7 +255,7 @@ export const deciding = (
       return Promise.resolve(respondEarly(ctx, status))
     }
     const before = take(ctx.response)
-    const attempt = begun?.attempt ?? newAttempt(ctx.request)
+    const attempt = begun?.attempt ?? new Attempt(ctx.request)
     attempt.parameters = parameters
     exchange.attempt = attempt
     const result = begun === undefined ? authenticator.evaluate(ctx.request, attempt) : recorder.evaluate(begun)

@@ -10,11 +10,10 @@ import type { ServerResponse } from 'node:http'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Request } from 'koa'
 import {
-  newAttempt,
   exchangeOfResponse,
   knownExchange,
   settingsOf,
-  type Attempt,
+  Attempt,
   type Exchange,
 } from '../core/Exchange.js'
 import { branchesOf, failures, whyOf, type AuthError } from '../core/AuthError.js'
@@ -66,7 +65,7 @@ export const decisionRecorder = (
   return {
     begin: (ctx) => {
       beginRecord(ctx)
-      return { attempt: newAttempt(ctx.request), at: performance.now() }
+      return { attempt: new Attempt(ctx.request), at: performance.now() }
     },
     evaluate: ({ attempt }) => (witness ??= recordingLeaves(authenticator)).evaluate(attempt.request, attempt),
     settled: (ctx, { attempt, at }, result) => {

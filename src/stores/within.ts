@@ -29,15 +29,13 @@ const consequenceOf = (store: StoreContent): string =>
     ? 'Other processes notice an end when the credential is used again or its time is over'
     : 'Requests that need it are answered with 503'
 
-/** Asks a store. */
-export interface Timed {
-  /** Rejects with `StoreUnavailable` if the store fails, or after `timeout` milliseconds. */
+/** Asks a store. Rejects with `StoreUnavailable` if it fails, or after `timeout` milliseconds. */
+interface Timed {
   <A>(ask: () => Promise<A>): Promise<A>
-  /** The same for a question about something. What a store returns without a promise is returned without one, and it may throw. */
+  /** The same for a question about something. What the store returns without a promise is returned without one. */
   readonly about: <A, B>(ask: (about: B) => A | Promise<A>, about: B) => A | Promise<A>
 }
 
-/** Adds a time limit to the questions of a store. */
 export const within = (store: StoreContent, timeout: number): Timed => {
   const what = names[store]
   const outages = outagesOf(store)
@@ -48,10 +46,10 @@ export const within = (store: StoreContent, timeout: number): Timed => {
     isReported = true
     process.emitWarning(`${what} ${problem}. ${consequenceOf(store)}`, 'StoreWarning')
   }
-  const failed = (question: number, cause: unknown): StoreUnavailable => {
+  const failed = (question: number, cause: unknown): Promise<never> => {
     outages.failed(question, 'failed')
     warn(`failed: ${errorInWords(cause)}`)
-    return new StoreUnavailable(`${what} failed`, { cause })
+    return Promise.reject(new StoreUnavailable(`${what} failed`, { cause }))
   }
   const later = <A>(question: number, answer: PromiseLike<A>): Promise<A> =>
     new Promise((resolve, reject) => {
@@ -70,7 +68,7 @@ export const within = (store: StoreContent, timeout: number): Timed => {
         if (isOver) return
         isOver = true
         clearTimeout(timer)
-        reject(failed(question, cause))
+        resolve(failed(question, cause))
       }
       Promise.resolve(answer).then((answered) => {
         // an answer that comes too late is ignored
@@ -85,25 +83,17 @@ export const within = (store: StoreContent, timeout: number): Timed => {
     })
   const about: Timed['about'] = (ask, one) => {
     const question = outages.ask()
-    let answer
     try {
-      answer = ask(one)
+      const answer = ask(one)
+      if (isThenable(answer)) return later(question, answer)
+      if (answer instanceof Error) return failed(question, answer)
+      outages.answered(question)
+      return answer
     } catch (error) {
       // a store may throw instead of rejecting
-      throw failed(question, error)
-    }
-    if (isThenable(answer)) return later(question, answer)
-    if (answer instanceof Error) throw failed(question, answer)
-    outages.answered(question)
-    return answer
-  }
-  const timed = <A>(ask: () => Promise<A>): Promise<A> => {
-    try {
-      return Promise.resolve(about(ask, undefined))
-    } catch (error) {
-      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- as it was thrown
-      return Promise.reject(error)
+      return failed(question, error)
     }
   }
+  const timed = <A>(ask: () => Promise<A>): Promise<A> => Promise.resolve(about(ask, undefined))
   return Object.assign(timed, { about })
 }
