@@ -15,14 +15,7 @@ import type { Context, Middleware, Next } from 'koa'
 import type { AuthError } from '../core/AuthError.js'
 import type { Authenticator } from '../core/Authenticator.js'
 import { effective, type Requirement } from '../core/Requirement.js'
-import {
-  exchangeOf,
-  showObjects,
-  Attempt,
-  type Exchange,
-  type Objects,
-  type PathParameters,
-} from '../core/Exchange.js'
+import { exchangeOf, showObjects, Attempt, type Exchange, type Objects, type PathParameters } from '../core/Exchange.js'
 import { likeAnyOther, withCode } from '../core/data.js'
 import { handlerOf, httpStatusOf, type Settings } from '../core/Settings.js'
 import { decisions } from '../core/events.js'

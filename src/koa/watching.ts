@@ -9,13 +9,7 @@ import { channel } from 'node:diagnostics_channel'
 import type { ServerResponse } from 'node:http'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Request } from 'koa'
-import {
-  exchangeOfResponse,
-  knownExchange,
-  settingsOf,
-  Attempt,
-  type Exchange,
-} from '../core/Exchange.js'
+import { exchangeOfResponse, knownExchange, settingsOf, Attempt, type Exchange } from '../core/Exchange.js'
 import { branchesOf, failures, whyOf, type AuthError } from '../core/AuthError.js'
 import { decideOf, make, mapLeaves, type Authenticator } from '../core/Authenticator.js'
 import { andThen, isAnonymous, type Evaluation } from '../core/Result.js'
