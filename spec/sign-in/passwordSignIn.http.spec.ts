@@ -1,7 +1,8 @@
 /** A password form: right by itself, whatever is sent, for machines and for browsers. */
 import { randomBytes, scryptSync } from 'node:crypto'
 import Router from '@koa/router'
-import { withAuth } from 'koa-with-auth'
+import type { Middleware } from 'koa'
+import { authSettings, defaultErrorMapper, withAuth, type ErrorMapper } from 'koa-with-auth'
 import { hash, verify } from 'koa-with-auth/passwords'
 import type { Page, SessionsOptions } from 'koa-with-auth/sessions'
 import { codes, finish, passwordSignIn, type CodeFactor, type PasswordSignInOptions } from 'koa-with-auth/sign-in'
@@ -32,10 +33,10 @@ beforeAll(async () => {
 })
 
 type Given = Partial<PasswordSignInOptions<User>>
-type Pages = Pick<SessionsOptions<User | undefined>, 'pages' | 'texts'>
+type Pages = Pick<SessionsOptions<User | undefined>, 'pages' | 'texts'> & { readonly above?: Middleware }
 
 /** anna has a password, bert has none; the second factor of sam is always 1. */
-const start = async (options: Given = {}, { pages, texts }: Pages = {}) => {
+const start = async (options: Given = {}, { pages, texts, above }: Pages = {}) => {
   const asked: string[] = []
   const hashes = new Map<string, string | undefined>([
     ['anna', stored],
@@ -56,6 +57,7 @@ const start = async (options: Given = {}, { pages, texts }: Pages = {}) => {
     ...(texts !== undefined && { texts }),
     below: (app) => {
       app.on('error', (error: { expose?: boolean }) => error.expose !== true && errors.push(error))
+      if (above !== undefined) app.use(above)
       const form = passwordSignIn<User>({
         accountOf: (name) => {
           asked.push(name)
@@ -402,6 +404,23 @@ describe('a page', () => {
       expect((await post(visitor, { ...right, password: 'no' })).status).toBe(500)
       await expectAnonymous(visitor)
     }
+  })
+
+  it('is made by an error mapper that makes pages; one that leaves it to others changes nothing', async () => {
+    const mapped = async (errorMapper: ErrorMapper) => {
+      const { site } = await start({}, { above: authSettings({ errorMapper }) })
+      const visitor = site.visitor()
+      return [await post(visitor, { ...right, password: 'no' }), await send(visitor, { ...right, password: 'no' })]
+    }
+    const [own] = await mapped(() => ({ status: 403, headers: { 'Content-Type': 'text/html' }, body: '<i>mine</i>' }))
+    expect([own?.status, own?.body]).toEqual([403, '<i>mine</i>'])
+    const [again, data] = await mapped((error, request) =>
+      error._tag === 'absent' ? { status: 303 } : defaultErrorMapper(error, request),
+    )
+    expect([again?.status, again && formOf(again).action]).toEqual([403, PATH])
+    expect([data?.status, data?.body]).toMatchObject([403, { reason: 'wrong' }])
+    const [asked] = await mapped(defaultErrorMapper)
+    expect([asked?.status, asked?.body]).toMatchObject([403, { reason: 'wrong' }])
   })
 
   it('is in the language of the request, if there are texts', async () => {

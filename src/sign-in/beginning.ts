@@ -135,7 +135,7 @@ export const begin = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOption
     if (isForm && ctx.method === 'GET' && isNavigation(ctx)) return respondPage(ctx, { ...formNow(), step: 'begin' })
     // Safe: a function is called, anything else is what is asked
     const askGiven = typeof ask === 'function' ? (ask as (ctx: Context) => Ask)(ctx) : (ask as Ask | undefined)
-    const incoming = await unreadable(ctx, () => incomingOf(ctx, 'begin'), formNow)
+    const incoming = await readable(ctx, formNow)
     if (incoming === undefined) return
     typed = incoming.body
     const sent = await start(ctx, application, kind, incoming, {
@@ -173,14 +173,10 @@ const answerPage = (ctx: Context, kind: string, { answer = [], path }: KindForm,
     : { kind, step: 'answer', fields: [], action: '/' }
 }
 
-/** Reads a body; a navigation whose body cannot be read is answered with a page, and gets `undefined`. */
-export const unreadable = async <A>(
-  ctx: Context,
-  read: () => Promise<A>,
-  formNow: () => Form,
-): Promise<A | undefined> => {
+/** Reads a request; a navigation whose body cannot be read is answered with a page, and gets `undefined`. */
+export const readable = async (ctx: Context, formNow: () => Form): Promise<Incoming | undefined> => {
   try {
-    return await read()
+    return await incomingOf(ctx, 'begin')
   } catch (error) {
     if (httpStatusOf(error) === undefined || !hasPage(ctx)) throw error
     await respondFailed(ctx, AuthErrors.raised(error), formNow())

@@ -14,12 +14,12 @@ import type { AuthError } from '../core/AuthError.js'
 import type { UnfinishedReason } from '../core/UnfinishedReason.js'
 import { ceremonyDigest, ceremonyEvents, report, userDigest, type CeremonyEvent } from '../core/events.js'
 import type { Proof, ProofGiven } from '../core/Proof.js'
-import { failureOf } from '../core/Result.js'
 import { constantTimeEqual } from '../core/data.js'
 import { counting } from '../guesses/Guess.js'
 import { memoryLimiter } from '../guesses/memoryLimiter.js'
 import { derivedFrom, sealed, unsealed } from '../kinds/plainSession.js'
 import type { Spent } from '../core/Spent.js'
+import { caught } from './guessing.js'
 import type { Lifetimes } from './Lifetimes.js'
 import {
   intentsOf,
@@ -334,15 +334,6 @@ const firstOf = (roots: ReadonlyArray<Buffer>): Buffer => {
   const [first] = roots
   if (first === undefined) throw new TypeError('app.keys holds no key')
   return first
-}
-
-// An exception is a failure: of a store, an outage
-const caught = async <A>(f: () => Promise<E.Either<AuthError, A>>): Promise<E.Either<AuthError, A>> => {
-  try {
-    return await f()
-  } catch (error) {
-    return E.left(failureOf(error))
-  }
 }
 
 // --- reports

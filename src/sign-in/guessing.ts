@@ -55,7 +55,7 @@ export const guessing = (limiter: Limiter | Limiters = usualLimiters()) => {
 export const thrownFor = (failure: AuthError): unknown =>
   failure._tag === 'raised' ? failure.error : new SignInRefused(failure)
 
-/** What throws is a failure, and no wrong guess. */
+/** An exception is a failure: of a store an outage, of `logIn` what it refused. It is no wrong guess. */
 export const caught = async <A>(run: () => Promise<E.Either<AuthError, A>>): Promise<E.Either<AuthError, A>> => {
   try {
     return await run()

@@ -251,7 +251,7 @@ export interface LinkOptions extends MailOptions {
 export interface ResetOptions extends LinkOptions {
   /**
    * Whether a new password will do, such as one of at least 15 characters that is not on a list of those that leaked (NIST SP 800-63B).
-   * Otherwise it is a 400 `weak`, and the link stays good. Default: any string that is not empty.
+   * Otherwise, as for an empty one, it is a 400 `weak`, and the link stays good. Default: the hook of `finish` decides.
    */
   readonly isGood?: ((password: string) => boolean | Promise<boolean>) | undefined
 }

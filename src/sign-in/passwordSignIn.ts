@@ -26,13 +26,13 @@ import type { Limiter, Limiters } from '../guesses/Limiter.js'
 import { hash as hashed, needsRehash, verify } from '../passwords/passwords.js'
 import type { PageField } from '../sessions/Page.js'
 import { SignInRefused, type OwnLogInOptions } from '../sessions/SignIn.js'
-import { checkKind, markOf, respondSecond, sealFirst, unreadable } from './beginning.js'
+import { checkKind, markOf, respondSecond, readable, sealFirst } from './beginning.js'
 import type { Codes } from './codes.js'
 import { caught, usualLimiters } from './guessing.js'
 import { localPath, type Incoming } from './Kind.js'
 import { lifetimeChecks, lifetimesFor, type LifetimeOptions } from './Lifetimes.js'
 import { familyOf, filled, hidden, isNavigation, respondPage, type Form } from './pages.js'
-import { applicationOf, incomingOf, isRefused, sentPath, usedIn, type Application, returnToIn } from './request.js'
+import { applicationOf, isRefused, sentPath, usedIn, type Application, returnToIn } from './request.js'
 import { leadTo, respondUnfinished } from './response.js'
 import { finishing } from './signIn.js'
 
@@ -271,11 +271,7 @@ export const passwordSignIn = <U extends object>(options: PasswordSignInOptions<
       return respondUnfinished(ctx, failure, formNow(ctx, body))
     }
     if (isRefused(ctx)) return refuse(AuthErrors.forged)
-    const incoming = await unreadable(
-      ctx,
-      () => incomingOf(ctx, 'begin'),
-      () => formNow(ctx),
-    )
+    const incoming = await readable(ctx, () => formNow(ctx))
     if (incoming === undefined) return
     const { body, address } = incoming
     const [name, password] = [body[named.username], body[named.password]]

@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import type { Context, Middleware } from 'koa'
 import type { AuthError } from '../core/AuthError.js'
 import { settingsOf } from '../core/Exchange.js'
+import { defaultErrorMapper } from '../core/Settings.js'
 import { checkHook, checkOptions, declareFactory, isGiven, maybe, nonEmpty, type Checks } from '../core/options.js'
 import { respondFailure } from '../koa/respond.js'
 import { guardHeadersOf } from '../koa/responseHeaders.js'
@@ -34,8 +35,12 @@ const anonymous = guardHeadersOf({ _tag: 'AnyOf', members: [] }).whenRefused
 export const respondUnfinished = async (ctx: Context, failure: AuthError, form?: Form): Promise<void> => {
   if (failure._tag === 'raised') throw failure.error
   if (form !== undefined && hasPage(ctx)) return respondFailed(ctx, failure, form)
-  await respondFailure(ctx, failure, settingsOf(ctx.request), anonymous)
+  const settings = settingsOf(ctx.request)
+  await respondFailure(ctx, failure, settings, anonymous)
   ctx.set('Cache-Control', 'no-store')
+  // a mapper for other pages, such as one that leads a 401 to the sign-in page, knows nothing of this one
+  const isOwn = settings.errorMapper === defaultErrorMapper || ctx.response.is('json', '+json') === false
+  if (form !== undefined && isNavigation(ctx) && !isOwn) await respondFailed(ctx, failure, form)
 }
 
 /** Answers with a redirect to a path of this origin, or to a provider (303). */

@@ -18,9 +18,8 @@ import {
   maybe,
   type Checks,
 } from '../core/options.js'
-import { proofsIn, SignInRefused, type SignIn, type LogInOptions, type OwnLogInOptions } from '../sessions/SignIn.js'
+import { proofsIn, type SignIn, type LogInOptions, type OwnLogInOptions } from '../sessions/SignIn.js'
 import { checkKind, lastingIn, respondSecond, seconds } from './beginning.js'
-import type { Finishing } from './ceremony.js'
 import { lifetimeChecks, lifetimesFor, type LifetimeOptions } from './Lifetimes.js'
 import { intentsOf, type Finished, type Incoming, type Intent, type Kind } from './Kind.js'
 import { familyOf, hidden, type Form } from './pages.js'
@@ -151,7 +150,7 @@ export const finishing = async <Kept, Answer, P extends ProofGiven>(
       mark === undefined || about === undefined || (await host.store.markOf(about)) === mark,
     isAwaited: (intent) => hookOf(intent) !== undefined,
     isFinishedHere: here.has,
-    complete: unrefused(async (finished) => {
+    complete: async (finished) => {
       const { intent, subject: about, id } = finished
       const done = { ...finished, body: incoming.body }
       const lasting = { ...finished.lasting, ...(intent === 'signIn' && lifetimesFor('finish', lifetimes, done)) }
@@ -172,7 +171,7 @@ export const finishing = async <Kept, Answer, P extends ProofGiven>(
       await completed(ctx, application, finished, user, { keep, ...lasting })
       if (kind.leadsAgain === true) here.add(id, who ?? about)
       return E.right({ user: who, isAccepted: true })
-    }),
+    },
   })
   if (E.isLeft(ended)) return ended.left
   await (respondSecond(ctx) ?? respondFinished(ctx, kind, ended.right))
@@ -231,18 +230,6 @@ const bounce = async (
   ctx.set('Cache-Control', 'no-store')
   leadTo(ctx, address)
 }
-
-// What `logIn` refuses is no exception
-const unrefused =
-  <P extends ProofGiven>(complete: Finishing<P>['complete']): Finishing<P>['complete'] =>
-  async (finished) => {
-    try {
-      return await complete(finished)
-    } catch (error) {
-      if (error instanceof SignInRefused) return E.left(error.failure)
-      throw error
-    }
-  }
 
 const completed = async (
   ctx: Context,

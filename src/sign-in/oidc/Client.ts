@@ -11,6 +11,7 @@ import {
   nonEmpty,
   oneOf,
   positive,
+  unchecked,
   typeName,
   type Check,
   type Checks,
@@ -118,6 +119,23 @@ export class Refused extends Error {
 
 // --- what a browser takes to a provider
 
+/** How the application and a provider know each other. */
+export interface ProviderOptions {
+  /** What the application is registered as. */
+  readonly client: Client
+  /**
+   * The path of the route that has `finish(...)`. With the application's `origin` it is the redirect URI to register.
+   * Each provider has its own. It is the path that browsers see: with the prefixes of routers and mounted applications.
+   */
+  readonly callback: string
+  /** What is asked for. Default `['openid']`, which must be among them; nothing for `oauth2`. */
+  readonly scope?: ReadonlyArray<string> | undefined
+  /** Parameters of the provider's own, such as `{ hd: 'shop.example' }`. */
+  readonly parameters?: Readonly<Record<string, string>> | undefined
+  /** How long a sign-in may take, in milliseconds. Default 15 minutes. */
+  readonly lifetime?: number | undefined
+}
+
 /** What one sign-in asks of the provider (OpenID Connect Core §3.1.2.1). */
 export interface Asking {
   /** `login` asks for the password again, `none` for no page at all. */
@@ -204,8 +222,8 @@ const own: ReadonlySet<string> = new Set([
   ),
 ])
 
-/** Parameters of a provider's own, such as `access_type` of Google's. */
-export const furtherParameters: Check = (where, value) => {
+// Parameters of a provider's own, such as `access_type` of Google's
+const furtherParameters: Check = (where, value) => {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new TypeError(`${where} must be an object of strings, not ${typeName(value)}`)
   }
@@ -216,11 +234,19 @@ export const furtherParameters: Check = (where, value) => {
   }
 }
 
-/** Scopes, without blanks. */
-export const scopes: Check = words
-
 /** The path of a route to which a provider leads back. */
 export const callbackPath: Check = routePath("the callback's route, such as '/sign-in/google/callback'")
+
+export const providerChecks: Checks<ProviderOptions> = {
+  client: unchecked,
+  callback: callbackPath,
+  scope: maybe(words),
+  parameters: maybe(furtherParameters),
+  lifetime: maybe(positive),
+}
+
+/** How long a sign-in may take, in milliseconds. */
+export const LIFETIME = 15 * 60_000
 
 // --- what a browser brings back
 
@@ -320,26 +346,34 @@ const kidOf = (token: string): string | undefined => {
   return typeof kid === 'string' ? kid : undefined
 }
 
+// An answer to openid-client that is no failure of the server
+const answerTo: (...asked: Parameters<CustomFetch>) => Promise<Received> = async (url, asked) => {
+  const { body, headers, method, signal } = asked
+  // Safe: openid-client's own types of a request are narrower
+  const init = { body, headers, method, ...(signal !== undefined && { signal }) } as RequestInit
+  const answered = await responseTo(url, init)
+  if (answered.status >= 500 || answered.status === 429) throw new Outage(`answered ${answered.status}`, true)
+  return answered
+}
+
 /**
  * Asks a provider for openid-client. An answer of success must hold a JSON object, or a signed one; a failure of the
  * server, and too many requests, are an `Outage`. `seen` is called with the `kid` of each JSON Web Token that must be verified.
  */
 export const askedFor =
   (seen: (kid: string | undefined) => void = () => {}): CustomFetch =>
-  async (url, { body, headers, method, signal }) => {
-    // Safe: openid-client's own types of a request are narrower
-    const init = { body, headers, method, ...(signal !== undefined && { signal }) } as RequestInit
-    const answered = await responseTo(url, init)
+  async (url, request) => {
+    const answered = await answerTo(url, request)
     const { status, headers: sent, text } = answered
-    if (status >= 500 || status === 429) throw new Outage(`answered ${status}`, true)
     if (isGood(status)) {
       if (typeOf(sent) === 'application/jwt') seen(kidOf(text))
       else {
         const json = jsonOf(text)
         if (json === undefined) throw new Outage('answered no JSON object', true)
         const { access_token, id_token: token, error } = json
-        if (isTokenRequest(body) && hasError(error)) return errorResponse(error, 400)
-        if (isTokenRequest(body) && access_token === undefined) throw new Outage('answered no access token', true)
+        if (isTokenRequest(request.body) && hasError(error)) return errorResponse(error, 400)
+        if (isTokenRequest(request.body) && access_token === undefined)
+          throw new Outage('answered no access token', true)
         if (typeof token === 'string') seen(kidOf(token))
       }
     }
@@ -349,12 +383,9 @@ export const askedFor =
 const OK = 200
 
 /** Asks a provider without OpenID Connect for openid-client, and turns what such providers answer into what RFC 6749 §5 demands. */
-export const plainly: CustomFetch = async (url, { body, headers, method, signal }) => {
-  // Safe: openid-client's own types of a request are narrower
-  const init = { body, headers, method, ...(signal !== undefined && { signal }) } as RequestInit
-  const answered = await responseTo(url, init)
+export const plainly: CustomFetch = async (url, request) => {
+  const answered = await answerTo(url, request)
   const { status } = answered
-  if (status >= 500 || status === 429) throw new Outage(`answered ${status}`, true)
   const json = fieldsOf(answered)
   // GitHub reports errors with status 200
   if (json !== undefined && hasError(json['error'])) {

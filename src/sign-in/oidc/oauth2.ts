@@ -13,22 +13,20 @@ import {
   positive,
   token,
   typeName,
-  unchecked,
   type Checks,
 } from '../../core/options.js'
 import { checkUrl, Outage } from '../../jwt/fetching.js'
 import type { Kind } from '../Kind.js'
 import {
-  callbackPath,
   clientOf,
-  furtherParameters,
   HookRaised,
+  LIFETIME,
   plainly,
+  providerChecks,
   readResponse,
   Refused,
-  scopes,
   type AuthorizationResponse,
-  type Client,
+  type ProviderOptions,
 } from './Client.js'
 import { openidClient } from './openidClient.js'
 import { carrying, refused } from './ProviderAnswer.js'
@@ -45,7 +43,7 @@ export interface OAuth2Proof {
 }
 
 /** How users sign in with a provider without OpenID Connect. */
-export interface OAuth2Options {
+export interface OAuth2Options extends ProviderOptions {
   /** What the provider is called, such as `github`; it is `proof.issuer`, if there is no `issuer`. */
   readonly name: string
   /** The address of its authorization endpoint. */
@@ -54,22 +52,12 @@ export interface OAuth2Options {
   readonly token: string
   /** The identifier that the provider sends as `iss` (RFC 9207). If it is given, it must come. */
   readonly issuer?: string | undefined
-  /** What the application is registered as. */
-  readonly client: Client
-  /** The path of the route that has `finish(...)`; see `oidc`. Each provider has its own. */
-  readonly callback: string
-  /** What is asked for. Default nothing. */
-  readonly scope?: ReadonlyArray<string> | undefined
   /**
    * Asks the provider who the user is. It returns an id that never changes and is never given to another user: a
    * number, not a name and not an e-mail address. What it throws is a 500, but an `UnavailableError` or a network
    * problem of `fetch` is a 503.
    */
   readonly subject: (tokens: TokenEndpointResponse, signal: AbortSignal) => SubjectAnswer | Promise<SubjectAnswer>
-  /** Parameters of the provider's own. */
-  readonly parameters?: Readonly<Record<string, string>> | undefined
-  /** How long a sign-in may take, in milliseconds. Default 15 minutes. */
-  readonly lifetime?: number | undefined
   /** The time limit of each request to the provider, in milliseconds. Default 5000. */
   readonly timeout?: number | undefined
 }
@@ -85,16 +73,11 @@ const checks: Checks<OAuth2Options> = {
   authorize: (where, value) => checkUrl(where, value, true),
   token: (where, value) => checkUrl(where, value, true),
   issuer: maybe((where, value) => checkUrl(where, value)),
-  client: unchecked,
-  callback: callbackPath,
-  scope: maybe(scopes),
+  ...providerChecks,
   subject: hook(2),
-  parameters: maybe(furtherParameters),
-  lifetime: maybe(positive),
   timeout: maybe(positive),
 }
 
-const LIFETIME = 15 * 60_000
 const TIMEOUT = 5000
 const MAX_SUBJECT = 255
 

@@ -18,7 +18,6 @@ import {
   millisecondsOrNone,
   nonEmpty,
   oneOf,
-  positive,
   unchecked,
   type Checks,
 } from '../../core/options.js'
@@ -30,47 +29,33 @@ import type { Kind } from '../Kind.js'
 import {
   askedFor,
   askingChecks,
-  callbackPath,
   clientOf,
-  furtherParameters,
   jsonOf,
   jsonResponse,
+  LIFETIME,
+  providerChecks,
   questionsOf,
   readResponse,
   responseFields,
   responseTo,
-  scopes,
   type Asking,
   type AuthorizationResponse,
-  type Client,
   type Expected,
+  type ProviderOptions,
 } from './Client.js'
 import { openidClient } from './openidClient.js'
 import { carrying, proofIn, refused, thrownFor, type OidcProof } from './ProviderAnswer.js'
 
 /** How users sign in with an OpenID provider. */
-export interface OidcOptions extends Asking {
+export interface OidcOptions extends Asking, ProviderOptions {
   /** The URL of the issuer. Discovery finds everything else, at first use. */
   readonly issuer: string
-  /** What the application is registered as. */
-  readonly client: Client
-  /**
-   * The path of the route that has `finish(...)`. With the application's `origin` it is the redirect URI to register.
-   * Each provider has its own. It is the path that browsers see: with the prefixes of routers and mounted applications.
-   */
-  readonly callback: string
-  /** What is asked for. Default `['openid']`, which must be among them. */
-  readonly scope?: ReadonlyArray<string> | undefined
   /** How the provider answers. `form_post` is a POST of another site; it is answered with a redirect. Default `query`. */
   readonly responseMode?: 'query' | 'form_post' | undefined
   /** Whether the claims of userinfo are fetched. Default `false`. */
   readonly userinfo?: boolean | undefined
   /** Whether authorization requests are pushed (RFC 9126). Default: as the provider's metadata demand. */
   readonly pushed?: boolean | undefined
-  /** Parameters of the provider's own, such as `{ hd: 'shop.example' }`. */
-  readonly parameters?: Readonly<Record<string, string>> | undefined
-  /** How long a sign-in may take, in milliseconds. Default 15 minutes. */
-  readonly lifetime?: number | undefined
   /** How far the clocks may differ, in milliseconds. Default 30,000. */
   readonly clockTolerance?: number | undefined
   /** How metadata and keys are kept, and the time limit of each request to the provider (`timeout`, 5 seconds). */
@@ -87,19 +72,14 @@ export interface OidcKind extends Kind<Asking, Expected, AuthorizationResponse, 
 const checks: Checks<OidcOptions> = {
   ...askingChecks,
   issuer: nonEmpty,
-  client: unchecked,
-  callback: callbackPath,
-  scope: maybe(scopes),
+  ...providerChecks,
   responseMode: maybe(oneOf('query', 'form_post')),
   userinfo: maybe(flag),
   pushed: maybe(flag),
-  parameters: maybe(furtherParameters),
-  lifetime: maybe(positive),
   clockTolerance: maybe(millisecondsOrNone),
   keys: unchecked,
 }
 
-const LIFETIME = 15 * 60_000
 const TOLERANCE = 30_000
 
 const parties = new WeakMap<object, RelyingParty>()
@@ -241,7 +221,7 @@ declareFactory('oidc', oidc)
 
 // --- the provider
 
-interface ProviderOptions {
+interface FoundBy {
   /** The URL of the issuer. */
   readonly issuer: string
   readonly client: { readonly id: string; readonly auth: () => ClientAuth }
@@ -268,7 +248,7 @@ interface Document {
 }
 
 /** Makes a provider. Nothing is asked before it is used. Throws a TypeError for an issuer that is not an https URL. */
-const providerOf = ({ issuer, client, policy, clockTolerance }: ProviderOptions): Provider => {
+const providerOf = ({ issuer, client, policy, clockTolerance }: FoundBy): Provider => {
   checkUrl('oidc({ issuer })', issuer)
   const server = new URL(issuer)
   const seconds = policy.timeout / 1000

@@ -23,7 +23,7 @@ import type { Kind } from '../Kind.js'
 import { bodyOf } from '../request.js'
 import { leadTo, respondUnfinished } from '../response.js'
 import { finish } from '../signIn.js'
-import { callbackPath } from './Client.js'
+import { callbackPath, LIFETIME } from './Client.js'
 import { relyingPartyOf, type OidcKind, type RelyingParty } from './oidc.js'
 import { openidClient } from './openidClient.js'
 
@@ -39,8 +39,6 @@ export interface EndSessionOptions {
 }
 
 type WayOut = Kind<never, null, null>
-
-const LIFETIME = 15 * 60_000
 
 const wayOutAt = ({ provider, issuer }: RelyingParty, callback: string): WayOut => ({
   name: `endSession:${issuer} ${callback}`,
@@ -266,11 +264,7 @@ const logoutTokenIn = async (
 
 const claimsIn = (
   claims: Json,
-  {
-    issuer,
-    clientId,
-    clockTolerance,
-  }: { readonly issuer: string; readonly clientId: string; readonly clockTolerance: number },
+  { issuer, clientId, clockTolerance }: Omit<RelyingParty, 'provider'>,
 ): LogoutToken | undefined => {
   const now = Date.now() / 1000
   const { iss, aud, iat, exp, nbf, events } = claims

@@ -229,36 +229,6 @@ const relatedOrigins =
 
 // --- what browsers get (WebAuthn §5.1.8, §5.1.9)
 
-/** `PublicKeyCredentialCreationOptionsJSON`. */
-interface CreationOptionsJson {
-  readonly challenge: string
-  readonly rp: { readonly id: string; readonly name: string }
-  readonly user: { readonly id: string; readonly name: string; readonly displayName: string }
-  readonly pubKeyCredParams: ReadonlyArray<{ readonly type: 'public-key'; readonly alg: number }>
-  readonly timeout: number
-  readonly excludeCredentials: ReadonlyArray<PasskeyDescriptorJson>
-  readonly authenticatorSelection: {
-    readonly residentKey: 'required'
-    readonly requireResidentKey: true
-    readonly userVerification: 'required' | 'preferred'
-  }
-  readonly attestation: 'none'
-}
-
-/** `PublicKeyCredentialRequestOptionsJSON`, without `allowCredentials`: it would say which names have accounts. */
-interface RequestOptionsJson {
-  readonly challenge: string
-  readonly rpId: string
-  readonly timeout: number
-  readonly userVerification: 'required' | 'preferred'
-}
-
-interface PasskeyDescriptorJson {
-  readonly id: string
-  readonly type: 'public-key'
-  readonly transports: ReadonlyArray<string>
-}
-
 /** Whom a registration is for, and which passkeys they have. */
 interface Registered {
   readonly challenge: string
@@ -267,8 +237,8 @@ interface Registered {
   readonly registered: ReadonlyArray<PasskeyRecord>
 }
 
-/** The options of `navigator.credentials.create`. */
-const creationOptions = ({ party, lifetime }: ResolvedOptions, registering: Registered): CreationOptionsJson => {
+/** The options of `navigator.credentials.create`: `PublicKeyCredentialCreationOptionsJSON`. */
+const creationOptions = ({ party, lifetime }: ResolvedOptions, registering: Registered) => {
   const { challenge, userHandle, name, registered } = registering
   return {
     challenge,
@@ -286,8 +256,11 @@ const creationOptions = ({ party, lifetime }: ResolvedOptions, registering: Regi
   }
 }
 
-/** The options of `navigator.credentials.get`. */
-const requestOptions = ({ party, lifetime }: ResolvedOptions, challenge: string): RequestOptionsJson => ({
+/**
+ * The options of `navigator.credentials.get`: `PublicKeyCredentialRequestOptionsJSON`, without `allowCredentials`, which would say which
+ * names have accounts.
+ */
+const requestOptions = ({ party, lifetime }: ResolvedOptions, challenge: string) => ({
   challenge,
   rpId: party.id,
   timeout: lifetime,
