@@ -272,3 +272,51 @@ describe('R02 responses to exceptions', () => {
     expect((await one.ask('/read')).body).toEqual({ tries: 1 })
   })
 })
+
+describe('R02 the exception of a sign-in is answered by a function of the operation that runs before it', () => {
+  const answering = async (...given: unknown[]) => {
+    const [ctx, next] = given.slice(-2) as [Context, () => Promise<unknown>]
+    try {
+      await next()
+    } catch {
+      ctx.status = 401
+    }
+  }
+  type Routes = (router: Router, signIn: Middleware) => { readonly routes: () => unknown }
+  const ways: Readonly<Record<string, Routes>> = {
+    'a function between the guard and the handler': (router, signIn) =>
+      router.post('/in/:id', withAuth(null), answering as Middleware, signIn),
+    'a param hook that was there before': (router, signIn) =>
+      router.param('id', answering).post('/in/:id', withAuth(null), signIn),
+    'a param hook that came afterwards': (router, signIn) =>
+      router.post('/in/:id', withAuth(null), signIn).param('id', answering),
+    'a param hook of a router with a level, before': (router, signIn) =>
+      withAuth(null)(router).param('id', answering).post('/in/:id', signIn),
+    'a param hook of a router with a level, afterwards': (router, signIn) =>
+      withAuth(null)(router).post('/in/:id', signIn).param('id', answering),
+    'a param hook of two': (router, signIn) =>
+      router
+        .param('id', answering)
+        .post('/in/:id', withAuth(null), signIn)
+        .param('id', (_id, _ctx, next) => next()),
+    'a param hook of a router in a guarded one': (router, signIn) =>
+      withAuth(null)(new Router().use(router.param('id', answering).post('/in/:id', signIn).routes())),
+  }
+  it.each(Object.entries(ways))('%s', async (_name, routes) => {
+    let calls = 0
+    const { visitor } = await sessionsApp(undefined, {
+      below: (app, { logIn }) => {
+        const made = routes(new Router(), async (ctx) => {
+          calls++
+          await logIn(ctx, anna)
+          throw new BadCode()
+        })
+        app.use(made.routes() as Middleware)
+      },
+    })
+    const one = visitor()
+    const answer = await one.post('/in/7')
+    expect([answer.status, calls, setCookies(answer)]).toEqual([401, 1, []])
+    await expectAnonymous(one)
+  })
+})

@@ -65,12 +65,12 @@ const observe = (ctx: Context, next: Next): Promise<unknown> => {
 // The property shows it to another copy of the package
 const observer = notWrapped(Object.assign(observe, { observes: 'koa-with-auth' }))
 
-/** The functions behind a guard, with an observer before each but the first, which the guard observes. */
+/** The functions behind a guard, with an observer before each but the first, which the guard observes, and `param` hooks. */
 export const observed = (after: ReadonlyArray<Function>): ReadonlyArray<Function> => {
   if (after.length < 2) return after
   // the router sorts `param` hooks in front of the first function without `param`
-  const first = after.findIndex((f) => !(operationMark in f) && !isParamHook(f))
-  return after.flatMap((f, at) => (first === -1 || at <= first ? [f] : [observer, f]))
+  const first = after.findIndex((f) => !(operationMark in f))
+  return after.flatMap((f, at) => (first === -1 || at <= first || isParamHook(f) ? [f] : [observer, f]))
 }
 
 export const isParamHook = (f: object): boolean => 'param' in f && typeof f.param === 'string'

@@ -230,7 +230,9 @@ export const refuseLateGuards = (type: unknown): void => {
   if (typeof register !== 'function' || refusing.has(register)) return
   const value: Register = function (this: unknown, path, methods, functions, ...rest) {
     checkOrder(path, methods, functions)
+    const { length } = isRouter(this) ? this.stack : []
     const registered = Reflect.apply(register, this, [path, methods, withObservers(functions), ...rest])
+    observeHooks(this, length)
     if (isRouter(this) && inApplications.has(this))
       for (const layer of this.stack) checkParameters(layer, planOf(layer).guard?.requirement)
     return registered
@@ -239,6 +241,22 @@ export const refuseLateGuards = (type: unknown): void => {
   // a frozen class is left as it is
   Reflect.defineProperty(prototype, 'register', { value, writable: true, configurable: true, enumerable: false })
   for (const name of ['routes', 'middleware']) checkWhereUsed(prototype, name)
+  const param: unknown = Reflect.get(prototype, 'param')
+  if (typeof param !== 'function') return
+  const added = function (this: unknown, ...given: unknown[]): unknown {
+    const result: unknown = Reflect.apply(param, this, given)
+    observeHooks(this, 0)
+    return result
+  }
+  Reflect.defineProperty(prototype, 'param', { value: added, writable: true, configurable: true, enumerable: false })
+}
+
+// A `param` hook comes between a guard and the functions that it observes, and may answer their exceptions
+const observeHooks = (router: unknown, from: number): void => {
+  if (!isRouter(router)) return
+  for (const layer of router.stack.slice(from)) {
+    if (layer.stack.some(isGuard) && layer.stack.some(isParamHook)) write(layer, planOf(layer))
+  }
 }
 
 // The routers that an application mounts: no prefix can bring them another parameter
