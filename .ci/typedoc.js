@@ -14,10 +14,12 @@ export default {
   out: '../docs',
   tsconfig: 'tsconfig.build.json',
   name: 'koa-with-auth',
-  readme: '../README.md',
+  readme: 'frontPage.md',
   projectDocuments: [
     ...guides.map(({ name }) => `../examples/guides/${name}.md`),
-    ...['../examples/guides/README', '../examples/README', '../examples/create/README'].map((path) => `${path}.md`),
+    ...['../README', '../examples/guides/README', '../examples/README', '../examples/create/README'].map(
+      (path) => `${path}.md`,
+    ),
     ...['../CHANGELOG', '../.github/SECURITY', '../.github/CONTRIBUTING'].map((path) => `${path}.md`),
   ],
   router: 'guides',

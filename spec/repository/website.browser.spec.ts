@@ -114,4 +114,23 @@ describeUnless(missingBrowser(), 'the website', () => {
     const target = decodeURIComponent(new URL(page.url()).hash.slice(1))
     expect((await page.locator(`[id="${target}"]`).textContent())?.trim()).toBe(heading)
   })
+
+  it('says on one screen what this is, for whom, and the three ways in', async () => {
+    for (const viewport of [
+      { width: 1280, height: 800 },
+      { width: 390, height: 844 },
+    ]) {
+      for (const colorScheme of ['light', 'dark'] as const) {
+        const { page } = await open({ viewport, colorScheme })
+        await page.goto(`${url}/index.html`)
+        const ways = await page.locator('.ways > div').all()
+        const main = await Promise.all(ways.map((way) => way.locator('a').first().textContent()))
+        expect(main).toStrictEqual(['Guard it', 'Build it', 'Audit it'])
+        for (const one of [page.locator('.tsd-typography > p').first(), ...ways]) {
+          const box = await one.boundingBox()
+          expect((box?.y ?? Infinity) + (box?.height ?? Infinity)).toBeLessThan(viewport.height)
+        }
+      }
+    }
+  })
 })

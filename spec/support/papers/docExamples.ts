@@ -38,9 +38,10 @@ export const examplesOf = (path: string): DocExample[] => {
 
 const fence = /^```ts([^\n]*)\n([\s\S]*?)^```$/gm
 
-/** The Markdown files whose `ts` blocks are typechecked and run: the README and the guides. */
+/** The Markdown files whose `ts` blocks are typechecked and run: README, front page of the website, and guides. */
 export const documents = (): string[] => [
   'README.md',
+  '.ci/frontPage.md',
   ...readdirSync(`${repository}examples/guides`)
     .filter((name) => name.endsWith('.md'))
     .map((name) => `examples/guides/${name}`)
