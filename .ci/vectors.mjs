@@ -1,12 +1,15 @@
 // Runs Project Wycheproof's vectors: `npm run vectors -- FOLDER`, where FOLDER has the JSON files of its testvectors_v1
-// (https://github.com/C2SP/wycheproof). They are not in this repository.
+// (https://github.com/C2SP/wycheproof). They are not in this repository. `--save` also writes the table of the guide "What
+// it was tested with". A FOLDER of httpwg/structured-field-tests runs those.
 //
 // Keys go through httpJwt of the built package, whose TypeError refuses them. No payload of a vector is a JSON object, so
 // httpJwt would refuse every token: the form and the signature go to the functions that it uses.
 import { createPublicKey } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { runStructuredFields } from './structuredFields.mjs'
 
 const folder = process.argv[2]
 const require = createRequire(import.meta.url)
@@ -109,10 +112,32 @@ const files = {
   hmac_sha256_test: codes,
 }
 
+const guide = fileURLToPath(new URL('../examples/guides/tested-with.md', import.meta.url))
+/** Writes what a run has counted between two comments of the guide. */
+const save = (name, lines) => {
+  if (!process.argv.includes('--save')) return
+  const [before, rest] = readFileSync(guide, 'utf8').split(`<!-- ${name} -->`)
+  const [, after] = rest.split(`<!-- end of ${name} -->`)
+  const text = [`On ${new Date().toISOString().slice(0, 10)}:`, '', ...lines].join('\n')
+  writeFileSync(guide, `${before}<!-- ${name} -->\n\n${text}\n\n<!-- end of ${name} -->${after}`)
+}
+
+if (existsSync(join(folder, 'dictionary.json'))) {
+  const { cases, right, explained, files: count } = runStructuredFields(folder)
+  save('structured fields', [
+    '| Files | Cases | As the file says | Decimals such as 1.0, written as 1 |',
+    '| -- | -- | -- | -- |',
+    `| ${count} | ${cases} | ${right} | ${explained} |`,
+  ])
+  process.exit(right + explained === cases ? 0 : 1)
+}
+
 const others = []
+const rows = []
 for (const [name, of] of Object.entries(files)) {
   const { testGroups } = JSON.parse(readFileSync(join(folder, `${name}.json`), 'utf8'))
   let [cases, asSaid, either, skipped] = [0, 0, 0, 0]
+  const before = others.length
   for (const group of testGroups) {
     const check = of(group)
     for (const test of group.tests) {
@@ -135,5 +160,14 @@ for (const [name, of] of Object.entries(files)) {
   }
   const more = [either > 0 && `${either} may be either`, skipped > 0 && `${skipped} not of a JSON Web Signature`]
   console.log([`${name}: ${asSaid} of ${cases}`, ...more.filter(Boolean)].join('; '))
+  const differing = others.length - before
+  rows.push(
+    `| \`${name.replace(/_test$/, '')}\` | ${asSaid} of ${cases} | ${differing === 0 ? 0 : `${differing}, explained below`} | ${skipped} |`,
+  )
 }
+save('wycheproof', [
+  '| File | As the file says | Cases of another result | Cases of another form |',
+  '| -- | -- | -- | -- |',
+  ...rows,
+])
 process.exitCode = others.every(Boolean) ? 0 : 1

@@ -105,7 +105,10 @@ describe.each(vectors)('W-03 $name', (vector) => {
 })
 
 interface MoreVector extends Omit<Vector, 'flags'> {
-  /** Not with an algorithm that is not offered, nor in a frame whose page is not named. */
+  /**
+   * Not with an algorithm that is not offered, nor in a frame whose page is not named. Attestations by certificates of a
+   * test are not asked for, and are refused if they come.
+   */
   readonly isAccepted: boolean
 }
 const more = JSON.parse(readFileSync(`${repository}spec/data/webauthn-more-vectors.json`, 'utf8')) as MoreVector[]
