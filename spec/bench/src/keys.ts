@@ -43,7 +43,8 @@ const ours = (store: KeyStore): RequestListener => {
   return listenerOf(new Router().get('/x', guard as unknown as RouterMiddleware, answer))
 }
 
-const startRedis = async () => {
+/** A server on a free port, and a client of it. */
+export const startRedis = async () => {
   const port = await new Promise<number>((resolve) => {
     const probe = createServer().listen(0, '127.0.0.1', () => {
       const { port } = probe.address() as AddressInfo

@@ -8,6 +8,7 @@ import { koa } from './koa.js'
 import { growth, others, peers } from './measurements.js'
 import { objects } from './objects.js'
 import { secrets } from './secrets.js'
+import { sessions } from './sessions.js'
 import { sockets } from './sockets.js'
 import { start } from './start.js'
 import type { Section } from './Section.js'
@@ -32,6 +33,7 @@ export const sections: Readonly<Record<string, Measure>> = {
   events: async (quick) => [await events(pace(quick, 150, 100))],
   objects: async (quick) => [await objects(pace(quick, 150, 100))],
   growth: (quick) => growth(pace(quick, 100, 100), quick ? [10, 100] : [10, 100, 1000, 10_000]),
+  sessions: async (quick) => [await sessions(pace(quick, 200, 50), quick ? 3 : 5)],
   keys: async (quick) => [await keys(pace(quick, 100, 100), quick ? 20_000 : 1_000_000)],
   routes: async (quick) => [footprint(quick ? 2 : 6)],
   allocations: async (quick) => [quick ? allocations(3, 8) : allocations(5, 30)],

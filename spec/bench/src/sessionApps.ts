@@ -1,0 +1,245 @@
+/**
+ * The session of a signed-in user: what users of this library run, beside koa-session with the same work by hand, and beside what others
+ * run, each on its own framework. `/in` signs in, `/out` signs out, `/me` answers with the user, and `/open` answers everybody.
+ */
+import type { RequestListener } from 'node:http'
+import fastifyCookie from '@fastify/cookie'
+import fastifySession from '@fastify/session'
+import Router, { type RouterMiddleware } from '@koa/router'
+import type { Client } from '@libsql/client'
+import express from 'express'
+import expressSession from 'express-session'
+import fastify from 'fastify'
+import Koa, { type Context, type Middleware, type Next } from 'koa'
+import passport from 'koa-passport'
+import session from 'koa-session'
+import * as built from '../../../dist/index.js'
+import * as builtSessions from '../../../dist/sessions/index.js'
+import type { SessionStore } from '../../../dist/sessions/index.js'
+import { accept, deny } from './byHand.js'
+import { answerOf, headersOf, type Headers } from './stub.js'
+
+const DAY = 86_400_000
+const keys = ['a signing key of at least 32 characters']
+
+interface User {
+  readonly username: string
+  readonly isActive: boolean
+}
+const anna: User = { username: 'anna', isActive: true }
+const users = new Map([['anna', anna]])
+
+/** What this part of the library exports, in each release. */
+export interface SessionLibrary {
+  readonly root: Pick<typeof built, 'withAuth'>
+  readonly parts: Pick<typeof builtSessions, 'memoryStore' | 'sessions'>
+}
+
+const here: SessionLibrary = { root: built, parts: builtSessions }
+
+const answer = (ctx: Context): void => {
+  ctx.body = Reflect.get(ctx.request, 'auth')
+}
+const open = (ctx: Context): void => {
+  ctx.body = anna
+}
+
+const listenerOf = (app: Koa, router: Router): RequestListener => {
+  app.silent = true
+  return app.use(router.get('/open', open).routes()).callback()
+}
+
+/** With this library. Default: in memory, by the build that is here. */
+export const ours = (store?: SessionStore, { root, parts }: SessionLibrary = here): RequestListener => {
+  const app = new Koa({ keys })
+  const options = { loadUser: (id: string) => users.get(id), store: store ?? parts.memoryStore(), name: 'bench' }
+  const { logIn, logOut, sessionAuth } = parts.sessions(app, options)
+  const router = new Router()
+  // Safe: the router here knows no principals
+  const guard = (auth: Parameters<typeof built.withAuth>[0]) => root.withAuth(auth) as unknown as RouterMiddleware
+  const changing =
+    (change: (ctx: Context) => Promise<void>): RouterMiddleware =>
+    async (ctx) => {
+      await change(ctx)
+      ctx.status = 204
+    }
+  // Safe: null is what `withAuth` takes for anybody
+  router.get(
+    '/in',
+    guard(null as never),
+    changing((ctx) => logIn(ctx, anna)),
+  )
+  router.get(
+    '/out',
+    guard(null as never),
+    changing((ctx) => logOut(ctx)),
+  )
+  router.get('/me', guard(sessionAuth()), answer as RouterMiddleware)
+  return listenerOf(app, router)
+}
+
+/** koa-session's interface of a store. */
+export interface KoaStore {
+  readonly get: (id: string) => Promise<unknown>
+  readonly set: (id: string, data: unknown, maxAge: number) => Promise<void>
+  readonly destroy: (id: string) => Promise<void>
+}
+
+/** In memory, as JSON, with an end. */
+export const inMemory = (): KoaStore => {
+  const kept = new Map<string, { readonly text: string; readonly until: number }>()
+  return {
+    get: async (id) => {
+      const found = kept.get(id)
+      return found !== undefined && found.until > Date.now() ? JSON.parse(found.text) : undefined
+    },
+    set: async (id, data, maxAge) => void kept.set(id, { text: JSON.stringify(data), until: Date.now() + maxAge }),
+    destroy: async (id) => void kept.delete(id),
+  }
+}
+
+/** In an SQLite file, by the client that this library uses. */
+export const inSqlite = async (client: Client): Promise<KoaStore> => {
+  await client.executeMultiple('create table by_hand (id text primary key, text text, until integer) without rowid')
+  const run = async (sql: string, ...args: (string | number)[]) => (await client.execute({ sql, args })).rows[0]
+  return {
+    get: async (id) => {
+      const row = await run('select text from by_hand where id = ? and until > ?', id, Date.now())
+      return row === undefined ? undefined : JSON.parse(String(row['text']))
+    },
+    set: async (id, data, maxAge) =>
+      void (await run(
+        'insert or replace into by_hand values (?, ?, ?)',
+        id,
+        JSON.stringify(data),
+        Date.now() + maxAge,
+      )),
+    destroy: async (id) => void (await run('delete from by_hand where id = ?', id)),
+  }
+}
+
+/** In Redis. */
+export const inRedis = (command: (args: string[]) => Promise<unknown>): KoaStore => ({
+  get: async (id) => {
+    const text = await command(['GET', `by-hand:${id}`])
+    return typeof text === 'string' ? JSON.parse(text) : undefined
+  },
+  set: async (id, data, maxAge) =>
+    void (await command(['SET', `by-hand:${id}`, JSON.stringify(data), 'PX', String(maxAge)])),
+  destroy: async (id) => void (await command(['DEL', `by-hand:${id}`])),
+})
+
+const checkByHand = (ctx: Context, next: Next): unknown => {
+  const id: unknown = ctx['session']?.user
+  const user = typeof id === 'string' ? users.get(id) : undefined
+  if (user === undefined || !user.isActive) return deny(ctx, 'Session realm="api"', 'Cookie')
+  accept(ctx, user, 'Cookie')
+  return next()
+}
+
+const koaWith = (store: KoaStore, ...above: ReadonlyArray<Middleware>) => {
+  const app = new Koa({ keys })
+  app.use(session({ sameSite: 'lax', maxAge: DAY, store } as never, app))
+  for (const one of above) app.use(one)
+  return app
+}
+
+/** koa-session, a look-up of the user, and a check. */
+export const byHand = (store = inMemory()): RequestListener => {
+  const router = new Router()
+  const changing =
+    (data: unknown): RouterMiddleware =>
+    (ctx) => {
+      ctx['session'] = data
+      ctx.status = 204
+    }
+  router.get('/in', changing({ user: 'anna' })).get('/out', changing(null))
+  return listenerOf(koaWith(store), router.get('/me', checkByHand, answer))
+}
+
+passport.serializeUser((user, done) => done(null, (user as User).username))
+passport.deserializeUser((id: string, done) => done(null, users.get(id) ?? false))
+
+/** koa-passport with koa-session. */
+const withPassport = (): RequestListener => {
+  // Safe: koa-passport adds these to the context, and is older than Koa's types
+  const given = (ctx: object) => ctx as { login: (user: User) => Promise<void>; isAuthenticated: () => boolean }
+  const app = koaWith(inMemory(), passport.initialize() as never, passport.session() as never)
+  const router = new Router()
+  router.get('/in', async (ctx) => {
+    await given(ctx).login(anna)
+    ctx.status = 204
+  })
+  router.get('/me', (ctx) => {
+    if (!given(ctx).isAuthenticated()) return deny(ctx, 'Session realm="api"', 'Cookie')
+    accept(ctx, ctx.state['user'], 'Cookie')
+    return answer(ctx)
+  })
+  return listenerOf(app, router)
+}
+
+/** express-session, which keeps sessions in memory as JSON. */
+const withExpress = (): RequestListener => {
+  const app = express()
+  app.use(expressSession({ secret: keys, resave: false, saveUninitialized: false, cookie: { maxAge: DAY } }))
+  app.get('/in', (request, response) => {
+    Object.assign(request.session, { user: 'anna' })
+    response.sendStatus(204)
+  })
+  app.get('/me', (request, response) => {
+    const user = users.get(String(Reflect.get(request.session, 'user')))
+    if (user === undefined || !user.isActive) response.status(401)
+    else response.set('Cache-Control', 'private, no-store').vary('Cookie').json(user)
+  })
+  // Safe: an application of Express is a listener
+  return app as unknown as RequestListener
+}
+
+/** @fastify/session, which keeps sessions in memory as objects. */
+const withFastify = async (): Promise<RequestListener> => {
+  const app = fastify()
+  await app.register(fastifyCookie)
+  await app.register(fastifySession, { secret: keys, saveUninitialized: false, cookie: { maxAge: DAY, secure: false } })
+  app.get('/in', (request, reply) => {
+    Object.assign(request.session, { user: 'anna' })
+    return reply.code(204).send()
+  })
+  app.get('/me', (request, reply) => {
+    const user = users.get(String(Reflect.get(request.session, 'user')))
+    if (user === undefined || !user.isActive) return reply.code(401).send()
+    return reply.header('Cache-Control', 'private, no-store').header('Vary', 'Cookie').send(user)
+  })
+  await app.ready()
+  return (request, response) => app.routing(request, response)
+}
+
+/** Made by name, all in memory. */
+export const sessionApps = {
+  'by hand': async () => byHand(),
+  ours: async () => ours(),
+  'koa-passport': async () => withPassport(),
+  'express-session': async () => withExpress(),
+  '@fastify/session': withFastify,
+} satisfies Readonly<Record<string, () => Promise<RequestListener>>>
+
+// Fastify hands all headers to `writeHead`, which does not keep them
+const keepingHead =
+  (listener: RequestListener): RequestListener =>
+  (request, response) => {
+    const writeHead = response.writeHead.bind(response) as (status: number) => typeof response
+    Reflect.set(response, 'writeHead', (status: number, given: object = {}) => {
+      for (const [name, value] of Object.entries(given)) response.setHeader(name, value)
+      return writeHead(status)
+    })
+    listener(request, response)
+  }
+
+/** The header lines of a visitor who has signed in, and perhaps out again elsewhere. */
+export const visitorOf = async (listener: RequestListener, isOver = false): Promise<Headers> => {
+  const { headers } = await answerOf(keepingHead(listener), '/in', headersOf({}))
+  const lines = [headers['set-cookie'] ?? []].flat().map(String)
+  if (lines.length === 0) throw new Error('nobody was signed in')
+  const visitor = headersOf({ Cookie: lines.map((line) => line.slice(0, line.indexOf(';'))).join('; ') })
+  if (isOver) await answerOf(listener, '/out', visitor)
+  return visitor
+}

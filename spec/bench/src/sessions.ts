@@ -1,0 +1,195 @@
+/** What the session of a signed-in user costs: beside koa-session by hand, on each store, and beside other libraries. */
+import { execFileSync } from 'node:child_process'
+import type { RequestListener } from 'node:http'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { createClient as createSqlite } from '@libsql/client'
+import { redisStore } from '../../../dist/redis/index.js'
+import { sqliteStore } from '../../../dist/sqlite/index.js'
+import { startRedis } from './keys.js'
+import { microseconds, race, ratio, type Contestant, type Pace } from './paired.js'
+import type { Row, Section } from './Section.js'
+import { byHand, inRedis, inSqlite, ours, sessionApps, visitorOf } from './sessionApps.js'
+import { estimate, median } from './statistics.js'
+import { answerOf, ask, headersOf, type Headers } from './stub.js'
+
+interface Asked {
+  readonly name: string
+  readonly listener: RequestListener
+  readonly url: string
+  readonly headers: Headers
+}
+
+// Throws where a contestant does not do its work
+const contestant = async ({ name, listener, url, headers }: Asked): Promise<Contestant> => {
+  const { status, body } = await answerOf(listener, url, headers)
+  // express-session writes the last character alone
+  if (status !== 200 || !body.endsWith('}')) throw new Error(`${name}: ${status} ${body}`)
+  return { name, run: () => ask(listener, url, headers) }
+}
+
+const AGAIN = ', again'
+
+interface Pair {
+  readonly name: string
+  readonly hand: RequestListener
+  readonly mine: RequestListener
+  readonly url: string
+  readonly target: number
+  readonly visitor: (listener: RequestListener) => Promise<Headers>
+}
+
+const pairRows = async (pairs: ReadonlyArray<Pair>, pace: Pace): Promise<ReadonlyArray<Row>> => {
+  const contestants: Contestant[] = []
+  for (const { name, hand, mine, url, visitor } of pairs) {
+    const [theirs, own] = [await visitor(hand), await visitor(mine)]
+    for (const again of ['', AGAIN]) {
+      contestants.push(await contestant({ name: `${name} by hand${again}`, listener: hand, url, headers: theirs }))
+    }
+    contestants.push(await contestant({ name, listener: mine, url, headers: own }))
+  }
+  const times = await race(contestants, pace)
+  return pairs.map(({ name, target }) => ({
+    name,
+    value: ratio(times, name, `${name} by hand`),
+    unit: 'times',
+    target,
+    control: ratio(times, `${name} by hand${AGAIN}`, `${name} by hand`),
+    note: `by hand ${microseconds(times, `${name} by hand`).toFixed(1)} us`,
+  }))
+}
+
+const signedIn = { url: '/me', target: 1, visitor: (listener: RequestListener) => visitorOf(listener) }
+const without = { url: '/open', target: 1.05 }
+
+const inMemory = (pace: Pace): Promise<ReadonlyArray<Row>> => {
+  const [hand, mine] = [byHand(), ours()]
+  const over = (listener: RequestListener) => visitorOf(listener, true)
+  const nobody = () => Promise.resolve(headersOf({}))
+  return pairRows(
+    [
+      { name: 'in memory', hand, mine, ...signedIn },
+      { name: 'without a session', hand, mine, ...without, visitor: nobody },
+      { name: 'whose session is over', hand, mine, ...without, visitor: over },
+    ],
+    pace,
+  )
+}
+
+// A store waits for its driver, so the processor time of all threads counts
+const lasting = async (pace: Pace): Promise<ReadonlyArray<Row>> => {
+  const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-bench-'))
+  const redis = await startRedis()
+  const url = `file:${join(folder, 'sessions.db')}`
+  const client = createSqlite({ url, concurrency: 1 })
+  const sqlite = sqliteStore({ url })
+  try {
+    const inFile = byHand(await inSqlite(client))
+    return await pairRows(
+      [
+        { name: 'on SQLite', hand: inFile, mine: ours(sqlite), ...signedIn },
+        {
+          name: 'on Redis',
+          hand: byHand(inRedis(redis.command)),
+          mine: ours(redisStore({ command: redis.command })),
+          ...signedIn,
+        },
+      ],
+      pace,
+    )
+  } finally {
+    sqlite.close()
+    client.close()
+    redis.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+type Name = keyof typeof sessionApps
+// Safe: these are its keys
+const names = Object.keys(sessionApps) as ReadonlyArray<Name>
+
+const beside = async (pace: Pace): Promise<ReadonlyArray<Row>> => {
+  const contestants: Contestant[] = []
+  for (const name of names) {
+    const listener = await sessionApps[name]()
+    contestants.push(await contestant({ name, listener, url: '/me', headers: await visitorOf(listener) }))
+  }
+  const times = await race(contestants, pace)
+  return names
+    .filter((name) => name !== 'ours')
+    .map((name) => ({
+      name: `ours beside ${name}`,
+      value: ratio(times, 'ours', name),
+      unit: 'times',
+      note: `${name} ${microseconds(times, name).toFixed(1)} us`,
+    }))
+}
+
+const REQUESTS = 400
+const WARM_UP = 15_000
+
+// See allocations.ts
+const looks = async (name: Name, count: number): Promise<ReadonlyArray<number>> => {
+  const { gc } = globalThis
+  if (gc === undefined) throw new Error('start it with --expose-gc')
+  const listener = await sessionApps[name]()
+  const headers = await visitorOf(listener)
+  const bytes: number[] = []
+  for (let at = 0; at < WARM_UP; at++) await ask(listener, '/me', headers)
+  for (let look = 0; look < count; look++) {
+    gc()
+    const before = process.memoryUsage().heapUsed
+    for (let at = 0; at < REQUESTS; at++) await ask(listener, '/me', headers)
+    bytes.push((process.memoryUsage().heapUsed - before) / REQUESTS)
+  }
+  return bytes
+}
+
+const self = fileURLToPath(import.meta.url)
+const flags = ['--expose-gc', '--min-semi-space-size=64', '--max-semi-space-size=64', '--single-threaded-gc']
+const allocatedBy = (name: Name, count: number): number =>
+  // Safe: it is printed below
+  median(
+    JSON.parse(execFileSync(process.execPath, [...flags, self, name, String(count)], { encoding: 'utf8' })) as number[],
+  )
+
+const allocated = (processes: number, count: number): ReadonlyArray<Row> => {
+  const rounds = Array.from({ length: processes }, () => ({
+    hand: allocatedBy('by hand', count),
+    again: allocatedBy('by hand', count),
+    mine: allocatedBy('ours', count),
+  }))
+  const of = (figure: (round: (typeof rounds)[number]) => number) =>
+    estimate(rounds.length, (some) => median(some.flatMap((at) => rounds.slice(at, at + 1)).map(figure)))
+  return [
+    { name: 'allocated by hand', value: of(({ hand }) => hand), unit: 'bytes' },
+    {
+      name: 'allocated more by ours',
+      value: of(({ mine, hand }) => mine - hand),
+      unit: 'bytes',
+      target: 2000,
+      control: of(({ again, hand }) => again - hand),
+    },
+  ]
+}
+
+/** The section. */
+export const sessions = async (pace: Pace, processes: number): Promise<Section> => ({
+  title: 'A request with a session, beside koa-session by hand',
+  rows: [
+    ...(await inMemory({ ...pace, clock: 'processor' })),
+    ...(await lasting({ ...pace, clock: 'processor' })),
+    ...(await beside({ ...pace, clock: 'processor' })),
+    ...allocated(processes, 15),
+  ],
+})
+
+if (process.argv[1] === self) {
+  const name = names.find((one) => one === process.argv[2])
+  if (name === undefined) throw new Error(`no contestant is called ${process.argv[2]}`)
+  console.log(JSON.stringify(await looks(name, Number(process.argv[3]))))
+  process.exit(0)
+}
