@@ -1,5 +1,5 @@
 /** What a session authenticator reads from the context, as koa-session or a replacement has left it. */
-import { either as E } from 'fp-ts'
+import { either as E, option as O } from 'fp-ts'
 import Koa from 'koa'
 import { sessionAuth, sessionAuthIsStaff, sessionAuthSuperUser } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
@@ -35,6 +35,8 @@ const evaluated = async (kind: ReturnType<typeof sessionAuth>, left: Left) => {
 const source = (reported: Partial<SessionSource> = {}): SessionSource => ({
   owner: app,
   rights: rightsByFlags,
+  sessionOf: (ctx) => ctx['session'] as unknown,
+  sent: () => O.none,
   isUnavailable: () => false,
   digests: () => undefined,
   isSignedIn: () => true,

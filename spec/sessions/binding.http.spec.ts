@@ -11,6 +11,7 @@ import {
   expectSignedIn,
   sessionsApp,
   setCookies,
+  idIn,
   strongKey,
   type Visitor,
 } from '../support/sites/sessionsApp.js'
@@ -20,7 +21,7 @@ const anna = { username: 'anna', isActive: true }
 const root = { username: 'root', isSuperuser: true }
 const digestOf = ({ cookies }: Visitor, name = 'session'): string =>
   createHash('sha256')
-    .update(cookies.get(name) ?? '')
+    .update(idIn(cookies.get(name)))
     .digest('base64url')
 
 type Data = Record<string, unknown>

@@ -1,4 +1,4 @@
-/** D-S8, D-S9, D-S11, D-S12, D-S14: the cookie of a session, its signature, and what does not count as this cookie. */
+/** D-S8, D-S9, D-S11, D-S12, D-S14: the cookie of a session, its seal, and what does not count as this cookie. */
 import Router from '@koa/router'
 import Keygrip from 'keygrip'
 import Koa from 'koa'
@@ -11,10 +11,13 @@ import {
   at,
   expectAnonymous,
   expectSignedIn,
+  idIn,
   sessionsApp,
   setCookies,
   strongKey,
+  type Visitor,
 } from '../support/sites/sessionsApp.js'
+import { sealedBy } from '../support/sites/sealedBy.js'
 import { describeLastingStores } from '../support/stores/sessionStores.js'
 import { stoppedClock } from '../support/runs/clock.js'
 
@@ -23,15 +26,15 @@ const otherKey = 'another signing key that is long enough'
 const DAY = 86_400_000
 
 describe('D-S12 the cookie', () => {
-  it('is HttpOnly, SameSite=Lax and Path=/ over http, lasts as long as the idle time, and so does its signature', async () => {
+  it('is HttpOnly, SameSite=Lax and Path=/ over http, and lasts as long as the idle time', async () => {
     const { visitor } = await sessionsApp()
     stoppedClock()
     const lines = setCookies(await visitor().post('/login'))
-    expect(lines).toHaveLength(2)
+    expect(lines).toHaveLength(1)
+    // an id, and 12 + 4 + 16 bytes that seal it for anna
     expect(lines[0]).toMatch(
-      /^session=[A-Za-z0-9_-]{43}\.[A-Za-z0-9_-]{6}; path=\/; expires=[^;]+; samesite=lax; httponly$/,
+      /^session=[A-Za-z0-9_-]{43}~[A-Za-z0-9_-]{43}; path=\/; expires=[^;]+; samesite=lax; httponly$/,
     )
-    expect(lines[1]).toMatch(/^session\.sig=[A-Za-z0-9_-]{27}; path=\/; expires=[^;]+; samesite=lax; httponly$/)
     for (const line of lines) {
       const expires = Date.parse(/expires=([^;]+)/.exec(line)?.[1] ?? '')
       // whole seconds
@@ -43,21 +46,18 @@ describe('D-S12 the cookie', () => {
     const { visitor } = await sessionsApp(undefined, { sameSite: 'strict', cookieName: 'sid' })
     const one = visitor()
     const lines = setCookies(await one.post('/login'))
-    expect(lines.map((line) => /^(sid|sid\.sig)=.*; samesite=strict; httponly$/.exec(line)?.[1])).toEqual([
-      'sid',
-      'sid.sig',
-    ])
+    expect(lines.map((line) => /^(sid)=.*; samesite=strict; httponly$/.exec(line)?.[1])).toEqual(['sid'])
     await expectSignedIn(one, anna)
   })
 
-  it('is deleted at sign-out, with its signature', async () => {
+  it('is deleted at sign-out', async () => {
     const { visitor } = await sessionsApp()
     const one = visitor()
     await one.post('/login')
-    for (const line of setCookies(await one.post('/logout'))) {
-      expect(line).toMatch(/^session(?:=|\.sig=[^;]*).*expires=Thu, 01 Jan 1970 00:00:00 GMT/)
-    }
-    expect(one.cookies.has('session')).toBe(false)
+    const lines = setCookies(await one.post('/logout'))
+    expect(lines).toHaveLength(1)
+    expect(lines[0]).toMatch(/^session=; .*expires=Thu, 01 Jan 1970 00:00:00 GMT/)
+    expect(one.cookies.size).toBe(0)
   })
 
   it('is another one if the page after a sign-out has something to say', async () => {
@@ -114,45 +114,106 @@ describe('D-S12 the cookie', () => {
   })
 })
 
+const sign = (text: string, key = strongKey) => new Keygrip([key]).sign(text)
+
+/** What the cookie of an older release was: the id, and a signature of the cookie library in a second cookie. */
+const olderOf = ({ cookies }: Visitor): Map<string, string> => {
+  const id = idIn(cookies.get('session'))
+  return new Map([
+    ['session', id],
+    ['session.sig', sign(`session=${id}`)],
+  ])
+}
+
+const other = 'A'.repeat(43)
+// With an attacker's own session beside it, both are genuine
+type Forge = (id: string, seal: string, own: string) => string
+
+const forgedSeals: ReadonlyArray<readonly [string, Forge]> = [
+  ['no seal', (id) => `session=${id}`],
+  ['an empty seal', (id) => `session=${id}~`],
+  ['only the seal', (_id, seal) => `session=~${seal}`],
+  ['a seal by another key', (id) => `session=${sealedBy(otherKey, 'shop', id)}`],
+  ['a seal of another application with the same keys', (id) => `session=${sealedBy(strongKey, 'admin', id)}`],
+  ['the seal of another id', (_id, seal) => `session=${other}~${seal}`],
+  ["the seal of an attacker's session", (id, _seal, own) => `session=${id}~${own.split('~')[1]}`],
+  ['a longer seal', (id, seal) => `session=${id}~${seal}A`],
+  ['a shorter seal', (id, seal) => `session=${id}~${seal.slice(0, -1)}`],
+  ['another spelling of the seal', (id, seal) => `session=${id}~${seal}=`],
+  ['another last letter of the seal', (id, seal) => `session=${id}~${seal.slice(0, -1)}${next(seal.at(-1))}`],
+  ['another first letter of the seal', (id, seal) => `session=${id}~${next(seal[0])}${seal.slice(1)}`],
+  ['another letter', (id, seal) => `session=${id.slice(0, -1)}${next(id.at(-1))}~${seal}`],
+  ['a seal before a seal', (id, seal) => `session=${id}~${seal}~${seal}`],
+  ['a signature in place of the seal', (id) => `session=${id}; session.sig=${sign('session=other')}`],
+  ['a name in capitals', (id, seal) => `SESSION=${id}~${seal}`],
+  ['a name after a no-break space', (id, seal) => `\u00a0session=${id}~${seal}`],
+  ['a __Host- prefix that was not set', (id, seal) => `__Host-session=${id}~${seal}`],
+  ['the forged one first', (id, seal) => `session=forged; session=${id}~${seal}`],
+  ['the forged one last', (id, seal) => `session=${id}~${seal}; session=forged`],
+  ['a session of the attacker first', (id, seal, own) => `session=${own}; session=${id}~${seal}`],
+  ['a session of the attacker last', (id, seal, own) => `session=${id}~${seal}; session=${own}`],
+]
+
+const next = (letter = ''): string => (letter === 'A' ? 'B' : 'A')
+
+const forgedSignatures: ReadonlyArray<readonly [string, (id: string, sig: string) => string]> = [
+  ['no signature', (id) => `session=${id}`],
+  ['only the signature', (_id, sig) => `session.sig=${sig}`],
+  ['an empty signature', (id) => `session=${id}; session.sig=`],
+  ['another key', (id) => `session=${id}; session.sig=${sign(`session=${id}`, otherKey)}`],
+  ['a signature of another name', (id) => `session=${id}; session.sig=${sign(`other=${id}`)}`],
+  ['a signature of another value', (id) => `session=${id}; session.sig=${sign('session=other')}`],
+  ['a longer signature', (id, sig) => `session=${id}; session.sig=${sig}A`],
+  ['a shorter signature', (id, sig) => `session=${id}; session.sig=${sig.slice(0, -1)}`],
+  ['another letter', (id, sig) => `session=${id.slice(0, -1)}${id.endsWith('A') ? 'B' : 'A'}; session.sig=${sig}`],
+  ['an empty value', () => `session=; session.sig=${sign('session=')}`],
+  ['a name in capitals', (id, sig) => `SESSION=${id}; SESSION.sig=${sig}`],
+  ['a name after a no-break space', (id, sig) => `\u00a0session=${id}; \u00a0session.sig=${sig}`],
+  ['a __Host- prefix that was not set', (id, sig) => `__Host-session=${id}; __Host-session.sig=${sig}`],
+  [
+    'a value with a plus for a blank',
+    (id, sig) => `session=${id.slice(1)}%${id.charCodeAt(0).toString(16)}; session.sig=${sig}`,
+  ],
+  ['the forged one first', (id, sig) => `session=forged; session=${id}; session.sig=${sig}`],
+  ['the forged one last', (id, sig) => `session=${id}; session=forged; session.sig=${sig}`],
+  ['the forged one last, signature between', (id, sig) => `session=${id}; session.sig=${sig}; session=forged`],
+  [
+    'a session of the attacker first',
+    (id, sig) => `session=x; session.sig=${sign('session=x')}; session=${id}; session.sig=${sig}`,
+  ],
+  [
+    'a session of the attacker last',
+    (id, sig) => `session=${id}; session.sig=${sig}; session=x; session.sig=${sign('session=x')}`,
+  ],
+  ['a forged signature first', (id, sig) => `session.sig=forged; session=${id}; session.sig=${sig}`],
+]
+
 describeLastingStores((store) => {
   describe('D-S9, D-S14 forged and tossed cookies', () => {
-    const sign = (text: string, key = strongKey) => new Keygrip([key]).sign(text)
-    const cases: ReadonlyArray<readonly [string, (id: string, sig: string) => string]> = [
-      ['no signature', (id) => `session=${id}`],
-      ['only the signature', (_id, sig) => `session.sig=${sig}`],
-      ['an empty signature', (id) => `session=${id}; session.sig=`],
-      ['another key', (id) => `session=${id}; session.sig=${sign(`session=${id}`, otherKey)}`],
-      ['a signature of another name', (id) => `session=${id}; session.sig=${sign(`other=${id}`)}`],
-      ['a signature of another value', (id) => `session=${id}; session.sig=${sign('session=other')}`],
-      ['a longer signature', (id, sig) => `session=${id}; session.sig=${sig}A`],
-      ['a shorter signature', (id, sig) => `session=${id}; session.sig=${sig.slice(0, -1)}`],
-      ['another letter', (id, sig) => `session=${id.slice(0, -1)}${id.endsWith('A') ? 'B' : 'A'}; session.sig=${sig}`],
-      ['an empty value', () => `session=; session.sig=${sign('session=')}`],
-      ['a name in capitals', (id, sig) => `SESSION=${id}; SESSION.sig=${sig}`],
-      ['a name after a no-break space', (id, sig) => `\u00a0session=${id}; \u00a0session.sig=${sig}`],
-      ['a __Host- prefix that was not set', (id, sig) => `__Host-session=${id}; __Host-session.sig=${sig}`],
-      [
-        'a value with a plus for a blank',
-        (id, sig) => `session=${id.slice(1)}%${id.charCodeAt(0).toString(16)}; session.sig=${sig}`,
-      ],
-      ['the forged one first', (id, sig) => `session=forged; session=${id}; session.sig=${sig}`],
-      ['the forged one last', (id, sig) => `session=${id}; session=forged; session.sig=${sig}`],
-      ['the forged one last, signature between', (id, sig) => `session=${id}; session.sig=${sig}; session=forged`],
-      [
-        'a session of the attacker first',
-        (id, sig) => `session=x; session.sig=${sign('session=x')}; session=${id}; session.sig=${sig}`,
-      ],
-      [
-        'a session of the attacker last',
-        (id, sig) => `session=${id}; session.sig=${sig}; session=x; session.sig=${sign('session=x')}`,
-      ],
-      ['a forged signature first', (id, sig) => `session.sig=forged; session=${id}; session.sig=${sig}`],
-    ]
-    it.each(cases)('%s: 401', async (_what, forge) => {
+    it.each(forgedSeals)('%s: 401', async (_what, forge) => {
+      const { visitor, ask, store: watched } = await sessionsApp(store, { name: 'shop' })
+      const [victim, attacker] = [visitor(), visitor()]
+      await victim.post('/login')
+      await attacker.post('/login?user=sam')
+      const [id = '', seal = ''] = victim.cookies.get('session')!.split('~')
+      watched.ids.clear()
+      const Cookie = forge(id, seal, attacker.cookies.get('session')!)
+      const answer = await ask('/me', { headers: { Cookie } })
+      expectDenied(answer, 401, [challenge.session])
+      // A bad signature may be deleted; no session is made
+      expect(setCookies(answer).filter((line) => !/^session\.sig=; .*expires=Thu, 01 Jan 1970/.test(line))).toEqual([])
+      // What the application did not give out does not reach the store
+      const isGenuine = /^session=[^;]+~[^;]+; session=/.test(Cookie)
+      expect(watched.ids.size).toBe(isGenuine ? 1 : 0)
+      await expectSignedIn(victim, anna)
+    })
+
+    it.each(forgedSignatures)('of an older release, %s: 401', async (_what, forge) => {
       const { visitor, ask } = await sessionsApp(store)
       const victim = visitor()
       await victim.post('/login')
-      const Cookie = forge(victim.cookies.get('session')!, victim.cookies.get('session.sig')!)
+      const older = olderOf(victim)
+      const Cookie = forge(older.get('session')!, older.get('session.sig')!)
       const answer = await ask('/me', { headers: { Cookie } })
       expectDenied(answer, 401, [challenge.session])
       // A bad signature may be deleted; no session is made
@@ -172,6 +233,11 @@ describeLastingStores((store) => {
       Buffer.from('{"auth":{"id":"root","at":9e15,"mark":""}}').toString('base64url'),
     ])('a cookie that is signed and contains %s is not a session', async (value) => {
       const { ask } = await sessionsApp(store)
+      const sealedOne = await sessionsApp(store, { name: 'shop' })
+      const sealed = await sealedOne.ask('/me', {
+        headers: { Cookie: `session=${sealedBy(strongKey, 'shop', value)}` },
+      })
+      expectDenied(sealed, 401, [challenge.session])
       const Cookie = `session=${value}; session.sig=${sign(`session=${value}`)}`
       expectDenied(await ask('/me', { headers: { Cookie } }), 401, [challenge.session])
       expect((await ask('/read', { headers: { Cookie } })).body).toEqual({})
@@ -207,6 +273,80 @@ describeLastingStores((store) => {
       expect(one.cookies.get('session.sig')).toHaveLength(43)
       await expectSignedIn(one, anna)
     })
+
+    it('in a Keygrip are rotated in place: what an older one signed is given out anew', async () => {
+      const keys = [otherKey]
+      // Safe: Koa takes a Keygrip
+      const { visitor } = await sessionsApp(store, { keys: new Keygrip(keys) as unknown as string[] })
+      const one = visitor()
+      await one.post('/login')
+      const before = one.copy()
+      keys.unshift(strongKey)
+      await expectSignedIn(one, anna)
+      expect(one.cookies.get('session')).not.toBe(before.cookies.get('session'))
+      keys.pop()
+      await expectSignedIn(one, anna)
+      await expectAnonymous(before)
+    })
+  })
+
+  describe('a cookie that an older release signed', () => {
+    it('signs in, and is given out anew, sealed and without a signature', async () => {
+      const { visitor, store: watched } = await sessionsApp(store)
+      const now = visitor()
+      await now.post('/login')
+      const one = visitor(olderOf(now))
+      watched.asked.length = 0
+      const answer = await one.ask('/me')
+      expectPassed(answer, anna)
+      expect(setCookies(answer).map((line) => line.split('~')[0])).toEqual([
+        `session=${idIn(now.cookies.get('session'))}`,
+        expect.stringMatching(
+          /^session\.sig=; path=\/; expires=Thu, 01 Jan 1970 00:00:00 GMT; samesite=lax; httponly$/,
+        ),
+      ])
+      expect([...one.cookies.keys()]).toEqual(['session'])
+      expect(watched.asked).toEqual(['read', 'markOf', 'update'])
+      watched.asked.length = 0
+      await expectSignedIn(one, anna)
+      expect(watched.asked).toEqual(['read', 'markOf'])
+      await expectSignedIn(now, anna)
+    })
+
+    it('keeps the data of a visitor who is not signed in', async () => {
+      const { visitor } = await sessionsApp(store)
+      const now = visitor()
+      await now.post('/set?basket=pear')
+      const one = visitor(olderOf(now))
+      expect((await one.ask('/read')).body).toEqual({ basket: 'pear' })
+      expect([...one.cookies.keys()]).toEqual(['session'])
+      expect((await one.ask('/read')).body).toEqual({ basket: 'pear' })
+    })
+
+    it('gets another id at a sign-in and is over after a sign-out, and so is its copy', async () => {
+      const { visitor } = await sessionsApp(store)
+      const now = visitor()
+      await now.post('/login')
+      const [fixed, leaving] = [visitor(olderOf(now)), visitor(olderOf(now))]
+      await fixed.post('/login?user=sam')
+      expect(idIn(fixed.cookies.get('session'))).not.toBe(idIn(now.cookies.get('session')))
+      expect([...fixed.cookies.keys()]).toEqual(['session'])
+      await expectAnonymous(now)
+      await expectAnonymous(leaving)
+      const again = visitor(olderOf(fixed))
+      await again.post('/logout')
+      expect([...again.cookies.keys()]).toEqual([])
+      await expectAnonymous(fixed)
+    })
+
+    it('is not given out anew by a request that is refused', async () => {
+      const { visitor } = await sessionsApp(store)
+      const now = visitor()
+      await now.post('/login')
+      const one = visitor(olderOf(now))
+      const answer = await one.ask('/staff')
+      expect([answer.status, setCookies(answer)]).toEqual([401, []])
+    })
   })
 })
 
@@ -236,10 +376,7 @@ describe('D-S11 one call of sessions for an application', () => {
     const [a, b] = [one.visitor(), two.visitor()]
     await a.post('/login')
     await b.post('/login')
-    expect([[...a.cookies.keys()], [...b.cookies.keys()]]).toEqual([
-      ['one', 'one.sig'],
-      ['two', 'two.sig'],
-    ])
+    expect([[...a.cookies.keys()], [...b.cookies.keys()]]).toEqual([['one'], ['two']])
     await expectAnonymous(two.visitor(a.cookies))
   })
 

@@ -10,6 +10,7 @@ import {
   at,
   expectAnonymous,
   expectSignedIn,
+  idIn,
   sessionsApp,
   setCookies,
   type SessionsApp,
@@ -76,7 +77,7 @@ describeLastingStores((store) => {
       breaking(site, everything, fault)
       await expectAnonymous(site.visitor())
       const forger = user.copy()
-      forger.cookies.set('session.sig', 'A'.repeat(27))
+      forger.cookies.set('session', `${idIn(user.cookies.get('session'))}~${'A'.repeat(43)}`)
       await expectAnonymous(forger)
     })
 

@@ -11,6 +11,7 @@ import {
   expectAnonymous,
   expectSignedIn,
   sessionsApp,
+  idIn,
   setCookies,
   type Visitor,
 } from '../support/sites/sessionsApp.js'
@@ -19,7 +20,7 @@ import { describeLastingStores } from '../support/stores/sessionStores.js'
 const anna = { username: 'anna', isActive: true }
 const digest = ({ cookies }: Visitor): string =>
   createHash('sha256')
-    .update(cookies.get('session') ?? '')
+    .update(idIn(cookies.get('session')))
     .digest('base64url')
 
 const now = Date.now()

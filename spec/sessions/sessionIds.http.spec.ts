@@ -1,52 +1,97 @@
-/** What the id of a session says, who can read it, and that only speed depends on it. */
+/** What the cookie of a session says, who can read it, and that only speed depends on it. */
 import fc from 'fast-check'
 import Keygrip from 'keygrip'
+import type { Context } from 'koa'
 import { memoryStore } from 'koa-with-auth/sessions'
 import { describe, expect, it } from 'vitest'
+import { sealedCookie } from '../../src/sessions/SessionCookie.js'
 import { digestOf } from '../../src/sessions/SessionStore.js'
-import { sessionIds, bind } from '../../src/sessions/SignIn.js'
+import { bind, randomId } from '../../src/sessions/SignIn.js'
+import { sealedBy } from '../support/sites/sealedBy.js'
 import { expectAnonymous, expectSignedIn, sessionsApp, strongKey } from '../support/sites/sessionsApp.js'
 
 const anna = { username: 'anna', isActive: true }
 const HOUR = 3_600_000
-const ids = sessionIds(() => [strongKey])
 
-describe('an id that was made at a sign-in', () => {
-  it('says who signed in, if the first key is known', () => {
+// What an application reads in a cookie
+const readBy = (keys: unknown, value: string, application = 'shop') => {
+  const headers = { cookie: `session=${value}` }
+  // Safe: nothing else is used of a context
+  const ctx = { req: { headers }, request: { req: { headers } } } as unknown as Context
+  const { id, user } = sealedCookie('session', application, () => keys).read(ctx)
+  return { id, user }
+}
+
+describe('the cookie of a session', () => {
+  it('says the id and who signed in, if the key is known', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 }), (user) => {
-        const id = ids.made(user)
-        expect(id).toMatch(/^[A-Za-z0-9_-]{43}\.[A-Za-z0-9_-]+$/)
-        expect(ids.userOf(id)).toBe(user)
+        const id = randomId()
+        const value = sealedBy(strongKey, 'shop', id, user)
+        expect(value).toMatch(/^[A-Za-z0-9_-]{43}~[A-Za-z0-9_-]+$/)
+        expect(readBy([strongKey], value)).toEqual({ id, user })
+        expect(readBy(['n'.repeat(40), strongKey], value)).toEqual({ id, user })
       }),
     )
   })
 
-  it('says nothing right to others', () => {
-    // With another key the result is random, so a name of one letter would be read by chance
+  it('says nothing to others, and to another application', () => {
     fc.assert(
-      fc.property(fc.string({ minLength: 12, maxLength: 20 }), (user) => {
-        expect(sessionIds(() => new Keygrip(['k'.repeat(40)])).userOf(ids.made(user))).not.toBe(user)
+      fc.property(fc.string({ minLength: 1, maxLength: 20 }), (user) => {
+        const value = sealedBy(strongKey, 'shop', randomId(), user)
+        const nothing = { id: '', user: undefined }
+        for (const keys of [['k'.repeat(40)], new Keygrip(['k'.repeat(40)]), [], undefined, [undefined]]) {
+          expect(readBy(keys, value)).toEqual(nothing)
+        }
+        expect(readBy([strongKey], value, 'shops')).toEqual(nothing)
+        expect(Buffer.from(value.split('~')[1] ?? '', 'base64url').includes(user) && user.length > 3).toBe(false)
       }),
     )
   })
 
-  it('has nothing in common with other ids of the same user', () => {
-    const made = Array.from({ length: 100 }, () => ids.made('a user who signs in often'))
-    for (const at of [0, 1]) expect(new Set(made.map((id) => id.split('.')[at])).size).toBe(100)
+  it('is not what it was if any of it is changed', () => {
+    const value = sealedBy(strongKey, 'shop', randomId(), 'anna')
+    fc.assert(
+      fc.property(fc.nat(value.length - 1), fc.constantFrom(...'ABab01-_~.='), (at, letter) => {
+        const changed = value.slice(0, at) + letter + value.slice(at + 1)
+        if (changed !== value) expect(readBy([strongKey], changed)).toEqual({ id: '', user: undefined })
+      }),
+    )
+  })
+
+  it('has nothing in common with other ones of the same user', () => {
+    const made = Array.from({ length: 100 }, () => sealedBy(strongKey, 'shop', randomId(), 'who signs in often'))
+    for (const at of [0, 1]) expect(new Set(made.map((value) => value.split('~')[at])).size).toBe(100)
+  })
+
+  it('is the same whenever it is given out, and another one for another user', () => {
+    const id = randomId()
+    expect(sealedBy(strongKey, 'shop', id, 'anna')).toBe(sealedBy(strongKey, 'shop', id, 'anna'))
+    const nonces = ['anna', 'bert', undefined].map((user) => sealedBy(strongKey, 'shop', id, user).slice(44, 60))
+    expect(new Set(nonces).size).toBe(3)
   })
 
   it.each([
     ['without a user', undefined],
     ['with a name that is too long for a cookie', 'é'.repeat(65)],
-  ])('%s says nothing', (_how, user) => {
-    const id = ids.made(user)
-    expect(id).toMatch(/^[A-Za-z0-9_-]{43}$/)
-    expect(ids.userOf(id)).toBeUndefined()
+  ])('%s says the id alone', (_how, user) => {
+    const id = randomId()
+    expect(readBy([strongKey], sealedBy(strongKey, 'shop', id, user))).toEqual({ id, user: undefined })
   })
 
-  it.each(['', '.', 'short.AAAA', `${'A'.repeat(43)}.`, `${'A'.repeat(43)}.%%%%`])('%j says nothing', (id) => {
-    expect(ids.userOf(id)).toBeUndefined()
+  it.each(['', '~', '~~', 'short~AAAA', `${'A'.repeat(43)}~`, `${'A'.repeat(43)}~%%%%`, `~${'A'.repeat(43)}`])(
+    '%j says nothing',
+    (value) => {
+      expect(readBy([strongKey], value)).toEqual({ id: '', user: undefined })
+    },
+  )
+})
+
+describe('an id', () => {
+  it('is made of 32 random bytes, and is no other one', () => {
+    const made = Array.from({ length: 1000 }, randomId)
+    for (const id of made) expect(Buffer.from(id, 'base64url')).toHaveLength(32)
+    expect(new Set(made).size).toBe(1000)
   })
 })
 
@@ -74,7 +119,7 @@ describe('a request of a signed-in user', () => {
     expect(store.asked).toEqual(['read', 'markOf'])
   })
 
-  it('is served with an id of an older key, and logOutEverywhere ends its session', async () => {
+  it('is served with a cookie of an older key, and logOutEverywhere ends its session', async () => {
     const { app, visitor, store } = await sessionsApp()
     const one = visitor()
     await one.post('/login')
@@ -90,12 +135,11 @@ describe('a request of a signed-in user', () => {
   it('belongs to the user in the session, whatever the id says', async () => {
     const kept = memoryStore()
     const { visitor, signing } = await sessionsApp(() => kept, { name: 'shop' })
-    const id = ids.made('root')
+    const id = randomId()
     const auth = bind({ id: 'anna', at: Date.now(), mark: '' }, { keys: [strongKey], name: 'shop', sessionId: id })
     await kept.insert(digestOf(id), JSON.stringify({ auth, _expire: Date.now() + HOUR, _maxAge: HOUR }), HOUR)
     const one = visitor()
-    one.cookies.set('session', id)
-    one.cookies.set('session.sig', new Keygrip([strongKey]).sign(`session=${id}`))
+    one.cookies.set('session', sealedBy(strongKey, 'shop', id, 'root'))
     await expectSignedIn(one, anna)
     await signing.logOutEverywhere('root')
     await expectSignedIn(one, anna)

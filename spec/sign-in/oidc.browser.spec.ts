@@ -62,7 +62,6 @@ describeUnless(missing, 'signing in with a provider, in Chromium', () => {
     expect(cookies.map(({ name, sameSite, httpOnly }) => [name, sameSite, httpOnly]).sort()).toEqual([
       ['browser', 'Lax', true],
       ['session', 'Lax', true],
-      ['session.sig', 'Lax', true],
     ])
   })
 

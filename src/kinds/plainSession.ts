@@ -92,7 +92,8 @@ interface Signer {
   readonly verify: (text: string, signature: string) => boolean
 }
 
-const isSigner = (keys: unknown): keys is Signer =>
+/** Whether keys are a Keygrip, which does not show them. */
+export const isSigner = (keys: unknown): keys is Signer =>
   typeof keys === 'object' &&
   keys !== null &&
   'sign' in keys &&
@@ -141,14 +142,39 @@ export const derivedFrom = (keys: unknown, purpose: string): ReadonlyArray<Buffe
   return each.map((key) => createHash('sha256').update(signed(key, purpose)).digest())
 }
 
+/**
+ * The same, derived once while the keys are the same strings: `undefined` for what is no string. A Keygrip may change inside, so its key
+ * is derived at each call.
+ */
+export const derivedOnce = (keys: () => unknown, purpose: string): (() => ReadonlyArray<Buffer | undefined>) => {
+  let from: ReadonlyArray<unknown> = []
+  let derived: ReadonlyArray<Buffer | undefined> = []
+  return () => {
+    const now = keys()
+    if (!Array.isArray(now)) return isSigner(now) ? derivedFrom(now, purpose) : []
+    if (now.length !== from.length || now.some((key, at) => key !== from[at])) {
+      from = [...now]
+      derived = from.map((key) => (typeof key === 'string' ? derivedFrom([key], purpose)[0] : undefined))
+    }
+    return derived
+  }
+}
+
 const NONCE = 12
 const TAG = 16
 
 /** Seals content under a derived key (AES-256-GCM): the nonce, what is encrypted, the tag. `owner` is whose it is. */
-export const sealed = (key: Buffer, content: string | Buffer, owner = ''): Buffer => {
-  const nonce = randomBytes(NONCE)
+export const sealed = (key: Buffer, content: string | Buffer, owner = '', nonce = randomBytes(NONCE)): Buffer => {
   const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(owner))
   return Buffer.concat([nonce, cipher.update(content), cipher.final(), cipher.getAuthTag()])
+}
+
+/** The same, but what is sealed twice is the same both times: the nonce is a MAC of owner and content (as in RFC 5297). */
+export const sealedAlike = (key: Buffer, content: string, owner: string): Buffer => {
+  const mac = createHmac('sha256', key)
+    .update(JSON.stringify([owner, content]))
+    .digest()
+  return sealed(key, content, owner, mac.subarray(0, NONCE))
 }
 
 /** What was sealed under this key for this owner; `undefined` for anything else. */
@@ -156,7 +182,10 @@ export const unsealed = (key: Buffer, raw: Buffer, owner = ''): Buffer | undefin
   try {
     const decipher = createDecipheriv('aes-256-gcm', key, raw.subarray(0, NONCE), { authTagLength: TAG })
     decipher.setAAD(Buffer.from(owner)).setAuthTag(raw.subarray(-TAG))
-    return Buffer.concat([decipher.update(raw.subarray(NONCE, -TAG)), decipher.final()])
+    const content = decipher.update(raw.subarray(NONCE, -TAG))
+    // it has nothing more to give, and throws if the tag is wrong
+    decipher.final()
+    return content
   } catch {
     return undefined // another key made it, or none
   }
@@ -183,19 +212,18 @@ export const signedBy = (keys: unknown, text: string, signature: string): 'first
  */
 export const sessionOf = (factory: string, ctx: Context, isUserInSession: boolean): O.Option<unknown> => {
   if ('session' in ctx) checkKeys(factory, ctx.app)
-  const session: unknown = ctx['session']
+  const source = sourceOf(ctx)
+  const session: unknown = source === undefined ? ctx['session'] : source.sessionOf(ctx)
   if (session === undefined) throw new Error(`${factory}: ${noSession}`)
   if (typeof session !== 'object' || session === null) return O.none
-  const sent = fromCookie(cookieNameOf(ctx))(ctx.request)
+  const sent = source === undefined ? fromCookie(cookieNameOf(ctx))(ctx.request) : source.sent(ctx)
   if (O.isSome(sent) && typeof sent.value !== 'string') return sent
-  warnOnce(ctx)
-  const source = sourceOf(ctx)
-  if (source?.isUnavailable() === true) return O.some(session)
+  if (source === undefined) warnOnce(ctx)
+  else if (source.isUnavailable()) return O.some(session)
+  else if (isUserInSession) return source.isSignedIn(session) ? O.some(session) : O.none
   if ('populated' in session && (session.populated === false || !hasData(session))) return O.none
   if (!isUserInSession) return O.some(session)
-  const isSignedIn =
-    source === undefined ? (sessionField(session, 'user') ?? undefined) !== undefined : source.isSignedIn(session)
-  return isSignedIn ? O.some(session) : O.none
+  return (sessionField(session, 'user') ?? undefined) === undefined ? O.none : O.some(session)
 }
 
 const noSession =
@@ -224,7 +252,7 @@ export const warnOfShortKey = (app: Koa): void => {
 // Only a warning, so that a koa-session that was set up by hand keeps working
 const warnOnce = (ctx: Context): void => {
   const options: unknown = ctx['sessionOptions']
-  if (sourceOf(ctx) !== undefined || !isFirstWarning(ctx.app, 'ofOptions')) return
+  if (!isFirstWarning(ctx.app, 'ofOptions')) return
   if (typeof options !== 'object' || options === null) return
   for (const weakness of weaknessesOf({ ...options }, ctx.app.env === 'production')) {
     process.emitWarning(`koa-session: ${weakness}; or set it up with koa-with-auth/sessions`, 'SessionWarning')

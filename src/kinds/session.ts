@@ -214,11 +214,12 @@ const demandsOf = (right: string | undefined, proof: ProofDemand | undefined): s
 }
 
 const isProvenIn = (factory: string, ctx: Context, demand: ProofDemand): boolean => {
-  const proofsOf = sourceOf(ctx)?.proofs
-  if (proofsOf === undefined) {
+  const source = sourceOf(ctx)
+  if (source?.proofs === undefined) {
     throw new Error(`${factory}({ proof }): only sessions(app, ...) of koa-with-auth/sessions keep proofs`)
   }
-  return isProven(proofsOf(ctx['session'] as object), demand, Date.now())
+  // Safe: a user was let in by it
+  return isProven(source.proofs(source.sessionOf(ctx) as object), demand, Date.now())
 }
 
 const unavailable = AuthErrors.unavailable()
@@ -227,7 +228,8 @@ const userOf = (ctx: Context, data: Readonly<Record<string, unknown>>, { loadUse
   const source = sourceOf(ctx)
   // during an outage, no caller counts as anonymous
   if (source?.isUnavailable() === true) return unavailable
-  if (loadUser !== undefined) return loadUser(sessionData(data))
+  // what the hook gets, it may change
+  if (loadUser !== undefined) return loadUser(sessionData(source === undefined ? data : (ctx['session'] as object)))
   if (source !== undefined) return source.load(data)
   // this is data of a session, not the result of a program: if it is no user, the caller is not signed in
   const user = sessionField(data, 'user')

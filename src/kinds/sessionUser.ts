@@ -5,12 +5,14 @@
  * Only `true` grants a right. A function that returns another truthy value is a mistake: a promise is truthy, whatever it resolves
  * to.
  */
+import type * as O from 'fp-ts/lib/Option.js'
 import type { Context } from 'koa'
 import type { Proof } from '../core/Proof.js'
 import { knownExchange } from '../core/Exchange.js'
 import { ownOrGetter } from '../core/data.js'
 import type { End } from '../core/ends.js'
 import type { SignInDigests } from '../core/events.js'
+import type { Sent } from '../core/RequestFields.js'
 import { hook, isAsync, maybe, type Check } from '../core/options.js'
 
 /** Functions of the user that replace its flags. They are sync, because `loadUser` loads what they need. */
@@ -88,6 +90,10 @@ export interface SessionSource {
   /** Identifies the call of `sessions` that it belongs to. */
   readonly owner: object
   readonly rights: Rights
+  /** What is at `ctx.session`. Here it is only looked at; whoever reads `ctx.session` may change what is in it. */
+  readonly sessionOf: (ctx: Context) => unknown
+  /** What the client sent as the cookie. */
+  readonly sent: (ctx: Context) => O.Option<Sent>
   /** Whether the store failed, or did not answer in time. */
   readonly isUnavailable: () => boolean
   readonly isSignedIn: (session: object) => boolean
@@ -117,8 +123,9 @@ export const declareSessions = (
 
 /** Who is signed in by the session of a context, as records of signing in and out name it. */
 export const signInDigestsOf = (ctx: Context): SignInDigests | undefined => {
-  const session: unknown = ctx['session']
-  return typeof session === 'object' && session !== null ? sourceOf(ctx)?.digests(session) : undefined
+  const source = sourceOf(ctx)
+  const session = source?.sessionOf(ctx)
+  return typeof session === 'object' && session !== null ? source?.digests(session) : undefined
 }
 
 /** The source of a request; `undefined` if its application has none. */

@@ -4,12 +4,16 @@
  * Its fields are private, and change only by the named transitions. It is on the context under a symbol, where the
  * session authenticators read it.
  */
+import type { SetOption } from 'cookies'
+import * as O from 'fp-ts/lib/Option.js'
 import type { Context } from 'koa'
 import { exchangeOf } from '../core/Exchange.js'
 import type { End } from '../core/ends.js'
 import type { Names, SignedOutReason, SignInDigests } from '../core/events.js'
 import type { Proof } from '../core/Proof.js'
+import type { Sent } from '../core/RequestFields.js'
 import { rightsByFlags, type Rights, type SessionSource } from '../kinds/sessionUser.js'
+import { lockAge, type CookieRead, type SealedCookie } from './SessionCookie.js'
 import type { SessionHost } from './SignInList.js'
 import { sessionOf, StoredSession, type KoaSession } from './StoredSession.js'
 import {
@@ -24,21 +28,20 @@ import {
   type Details,
   type SignInEnds,
   type SignInReports,
-  type SessionIds,
   type SignedIn,
   type SignIn,
   type Signing,
 } from './SignIn.js'
-
-/** Whether the operation ended the session. */
-const isDropped = (ctx: object): boolean => 'session' in ctx && ctx.session === null
 
 /** The call of `sessions`, as a request sees it. */
 export interface SessionOwner {
   /** The signing keys, as they are now. */
   readonly keys: () => unknown
   readonly name: string
-  readonly ids: SessionIds
+  readonly cookie: SealedCookie
+  /** What koa-session has at `ctx.session` and `ctx.sessionOptions`, without noting that somebody reads it. */
+  readonly koaSessionOf: (ctx: object) => KoaSession | null
+  readonly optionsOf: (ctx: object) => SetOption
   readonly loadUser: (id: string) => unknown
   readonly rights: Rights
   readonly signing: () => Signing<never>
@@ -62,7 +65,10 @@ const bindingOf = ({ keys, name }: SessionOwner, sessionId: string) => ({
 export class RequestSession implements SessionSource {
   readonly stored = new StoredSession()
   #owner: SessionOwner | undefined
+  #cookie: CookieRead | undefined
   #koaSession: KoaSession | undefined
+  #isRead = false
+  #isSettled = false
   #id: string | undefined
   #signingIn: NextSignIn | undefined
   #signedIn: SignedIn | undefined
@@ -85,10 +91,39 @@ export class RequestSession implements SessionSource {
     this.#reports = owner.reports.ofRequest()
   }
 
+  /** The id in the cookie of the request; `''` without one that the application gave out. */
+  readCookie(ctx: Context): string {
+    this.#cookie = this.#owner?.cookie.read(ctx)
+    return this.#cookie?.id ?? ''
+  }
+
+  /** Sends the id under which the session is kept. */
+  giveCookie(ctx: Context, id: string): void {
+    const user = this.#id === id ? this.#signedIn?.id : undefined
+    this.#owner?.cookie.give(ctx, id, user, this.#owner.optionsOf(ctx))
+  }
+
+  /** koa-session deletes the cookie. */
+  dropSignature(ctx: Context): void {
+    this.#owner?.cookie.dropSignature(ctx, this.#owner.optionsOf(ctx))
+  }
+
+  /** Somebody reads `ctx.session` or its options, and may change what is there. */
+  noteReading(ctx: Context): void {
+    if (this.#isRead || this.#koaSession === undefined) return
+    this.#isRead = true
+    this.stored.kept(ctx)
+    lockAge(ctx)
+  }
+
+  /** From now on, no head is completed with its cookie. */
+  settle(): void {
+    this.#isSettled = true
+  }
+
   /** koa-session has made or loaded the session. */
   open(ctx: Context): void {
-    this.#koaSession = sessionOf(ctx) ?? undefined
-    this.stored.kept(ctx)
+    this.#koaSession = this.#owner?.koaSessionOf(ctx) ?? undefined
     const { error } = this.stored
     if (error === undefined || this.#koaSession === undefined) return
     // koa-session would do nothing, because nothing has changed
@@ -126,7 +161,7 @@ export class RequestSession implements SessionSource {
     const goesOn = isOpen && this.stored.text !== null && !this.stored.isLost
     const signIn = next ?? (goesOn ? this.#changedOf(this.#present(ctx)) : undefined)
     const lead = next === undefined ? this.#nextId : undefined
-    const id = lead ?? this.#owner?.ids.made(signIn?.id) ?? randomId()
+    const id = lead ?? randomId()
     this.#nextId = undefined
     this.#id = id
     this.#signedIn = undefined
@@ -175,7 +210,7 @@ export class RequestSession implements SessionSource {
   /** An id was ended in the store. */
   ended(id: string, ctx: object): void {
     this.stored.ended(id)
-    this.#reports?.over(id, isDropped(ctx) ? 'logOut' : 'renewed')
+    this.#reports?.over(id, this.#isDropped(ctx) ? 'logOut' : 'renewed')
     this.#over(id)
   }
 
@@ -183,7 +218,7 @@ export class RequestSession implements SessionSource {
   async leadOn(id: string): Promise<void> {
     const came = this.#came
     if (this.#owner === undefined || came?.id !== id) return
-    const next = this.#owner.ids.made(came.signIn.id)
+    const next = randomId()
     await this.#owner.ends.leadOn(id, next, came.signIn)
     this.#nextId = next
     this.#came = { id: next, signIn: came.signIn }
@@ -221,9 +256,14 @@ export class RequestSession implements SessionSource {
       : { ...signIn, details: textOfDetails(this.#changed) }
   }
 
+  /** Whether the operation ended the session. */
+  #isDropped(ctx: object): boolean {
+    return this.sessionOf(ctx) === null
+  }
+
   #present(ctx: Context): SignedIn | undefined {
-    const session = sessionOf(ctx)
-    return session !== null && this.isSignedIn(session) ? this.#signedIn : undefined
+    const session = this.sessionOf(ctx)
+    return session && this.isSignedIn(session) ? this.#signedIn : undefined
   }
 
   #bind(ctx: Context, signIn: SignIn): void {
@@ -244,7 +284,7 @@ export class RequestSession implements SessionSource {
 
   /** Whether a session that is being ended continues under another id. */
   goesOn(ctx: object): boolean {
-    return this.#signingIn === undefined && !isDropped(ctx)
+    return this.#signingIn === undefined && !this.#isDropped(ctx)
   }
 
   /** koa-session's session, also after `ctx.session` was set to `null`. */
@@ -252,9 +292,38 @@ export class RequestSession implements SessionSource {
     return this.#koaSession
   }
 
-  /** Whether an older key bound the record of the user who is signed in. */
-  get isSignedByOlderKey(): boolean {
-    return this.#isSignedByOlderKey
+  /** Whether an older key bound the record of the user who is signed in, or sealed the cookie of a session that was found. */
+  get isOfOlderKey(): boolean {
+    return this.#isSignedByOlderKey || (this.#cookie?.isOld === true && this.stored.ids.has(this.#cookie.id))
+  }
+
+  /** Whether somebody has read `ctx.session`. What nobody has read has not changed. */
+  get isRead(): boolean {
+    return this.#isRead
+  }
+
+  get isSettled(): boolean {
+    return this.#isSettled
+  }
+
+  /** Who was signed in when the cookie was given out. */
+  get likelyUser(): string | undefined {
+    return this.#cookie?.user
+  }
+
+  /** Who is signed in by data that were read. */
+  get recognized(): SignedIn | undefined {
+    return this.#signedIn
+  }
+
+  sent(): O.Option<Sent> {
+    return this.#cookie?.sent ?? O.none
+  }
+
+  sessionOf(ctx: object): KoaSession | null | undefined {
+    if (!this.#isRead && this.#koaSession !== undefined) return this.#koaSession
+    // Safe: without an owner, this is any context, with or without a session
+    return this.#owner === undefined ? sessionOf(ctx as Context) : this.#owner.koaSessionOf(ctx)
   }
 
   get isGivenAtHead(): boolean {
@@ -290,31 +359,36 @@ export class RequestSession implements SessionSource {
     return detailsOf(this.#present(ctx))
   }
 
-  readonly proofs = (session: object): ReadonlyArray<Proof> =>
-    this.isSignedIn(session) && this.#signedIn !== undefined ? proofsIn(this.#signedIn) : []
+  proofs(session: object): ReadonlyArray<Proof> {
+    return this.#signedIn !== undefined && this.isSignedIn(session) ? proofsIn(this.#signedIn) : []
+  }
 
-  readonly isUnavailable = (): boolean => this.stored.error !== undefined
+  isUnavailable(): boolean {
+    return this.stored.error !== undefined
+  }
 
   /** Whether a session holds the same record that was recognized or made in this request. */
-  readonly isSignedIn = (session: object): boolean => this.#signedIn !== undefined && holds(session, this.#signedIn)
+  isSignedIn(session: object): boolean {
+    if (this.#signedIn === undefined) return false
+    return (!this.#isRead && session === this.#koaSession) || holds(session, this.#signedIn)
+  }
 
-  readonly load = (session: object): unknown =>
-    this.isSignedIn(session) && this.#signedIn !== undefined && this.#owner?.loadUser(this.#signedIn.id)
+  load(session: object): unknown {
+    return this.#signedIn !== undefined && this.isSignedIn(session) && this.#owner?.loadUser(this.#signedIn.id)
+  }
 
-  readonly endFor = (): End | undefined => {
+  endFor(): End | undefined {
     const came = this.#came ?? (this.#id !== undefined && this.#signedIn && { id: this.#id, signIn: this.#signedIn })
     if (!came || this.isUnavailable()) return undefined
     return this.#owner?.ends.endOf(came.id, came.signIn, this.#koaSession?._expire)
   }
 
-  readonly digests = (session: object): SignInDigests | undefined =>
-    this.isSignedIn(session) &&
-    this.#signedIn !== undefined &&
-    this.#id !== undefined &&
-    this.#owner !== undefined &&
-    !this.isUnavailable()
+  digests(session: object): SignInDigests | undefined {
+    if (this.#owner === undefined || this.#id === undefined || this.#signedIn === undefined) return undefined
+    return this.isSignedIn(session) && !this.isUnavailable()
       ? this.#owner.reports.digestsOf(this.#id, this.#signedIn.id)
       : undefined
+  }
 }
 
 /** The session of a request. The first call makes it. */
@@ -323,4 +397,32 @@ export const requestSessionOf = (ctx: object): RequestSession => {
   exchange.session ??= new RequestSession()
   // Safe: it is written here alone
   return exchange.session as RequestSession
+}
+
+/**
+ * Puts the accessors of koa-session on the context of an application, so that each use of `ctx.session` and of `ctx.sessionOptions` is
+ * noted. Returns how to read both unnoted.
+ */
+export const noteReadings = (koaSession: object, context: object): ((name: string) => (ctx: object) => unknown) => {
+  const accessors: Readonly<Record<PropertyKey, PropertyDescriptor>> = Object.getOwnPropertyDescriptors(koaSession)
+  const note = (ctx: Context): Context => {
+    requestSessionOf(ctx).noteReading(ctx)
+    return ctx
+  }
+  const noting = ({ get, set }: PropertyDescriptor): PropertyDescriptor => ({
+    configurable: true,
+    get(this: Context): unknown {
+      return get?.call(note(this))
+    },
+    set(this: Context, value: unknown) {
+      set?.call(note(this), value)
+    },
+  })
+  for (const key of Reflect.ownKeys(accessors)) {
+    const accessor = accessors[key]
+    if (accessor !== undefined) {
+      Object.defineProperty(context, key, typeof key === 'string' ? noting(accessor) : accessor)
+    }
+  }
+  return (name) => (ctx) => Reflect.get(koaSession, name, ctx)
 }

@@ -1,14 +1,18 @@
 /**
- * The cookie of the sessions: its name and its domain, and what must not change how long it lasts.
+ * The cookie of the sessions: its name and its domain, how the id is sealed in it, and what must not change how long it lasts.
  *
- * koa-session writes it, with koa's cookie library. That library forgets the domain when it deletes a signature that is
- * wrong, and when it signs anew with a newer key. So the domain is added when the head is written (`commit.ts`).
+ * Koa's cookie library writes it. That library forgets the domain when it deletes a signature that is wrong. So the domain is added when
+ * the head is written (`commit.ts`).
  */
 import { domainToUnicode } from 'node:url'
+import type { SetOption } from 'cookies'
+import * as O from 'fp-ts/lib/Option.js'
 import type Koa from 'koa'
 import type { Context } from 'koa'
+import { fromCookie, type Sent } from '../core/RequestFields.js'
 import { defaults } from '../core/Settings.js'
 import type { Check } from '../core/options.js'
+import { derivedOnce, isSigner, keysFix, sealedAlike, unsealed } from '../kinds/plainSession.js'
 import { additionOf } from '../koa/settings.js'
 
 export interface SessionCookie {
@@ -56,6 +60,92 @@ export const sessionCookieOf = (
     throw new TypeError(`sessions(app, { cookieName }): browsers take ${name} only over https; set https: true`)
   }
   return { name, domain }
+}
+
+/** What a request has as the cookie. */
+export interface CookieRead {
+  /** What the client sent, genuine or not. */
+  readonly sent: O.Option<Sent>
+  /** The id of a session, which this application gave out; `''` without one. */
+  readonly id: string
+  /** Who was signed in when it was given out. The record in the session decides who is. */
+  readonly user: string | undefined
+  /** Whether it is to be given out anew: it is of an older key, or of an older release. */
+  readonly isOld: boolean
+}
+
+/** Puts ids into the cookie, and reads them. */
+export interface SealedCookie {
+  readonly read: (ctx: Context) => CookieRead
+  /** Sends an id. Throws a TypeError without a signing key. */
+  readonly give: (ctx: Context, id: string, user: string | undefined, options: SetOption) => void
+  /** Deletes the signature that an older release sent. */
+  readonly dropSignature: (ctx: Context, options: SetOption) => void
+}
+
+const noCookie: CookieRead = { sent: O.none, id: '', user: undefined, isOld: false }
+
+// Between the id and the seal. No id has it
+const SEAL = '~'
+// A longer name would make the cookie too long, so its mark is read after the session
+const MAX_BYTES = 128
+
+/**
+ * The cookie is an id, and a seal of it (AES-256-GCM, by a key that is derived from a signing key). So an id that the application did not
+ * give out never reaches the store, and the user in the seal tells whose mark to read together with the session.
+ *
+ * Older releases had the cookie library sign it. Such a cookie is read, and given out anew. A Keygrip does not show its older keys. So
+ * there the library signs, too, and what an older key signed is read by that.
+ */
+export const sealedCookie = (cookieName: string, application: string, keys: () => unknown): SealedCookie => {
+  const roots = derivedOnce(keys, 'koa-with-auth/sessions/cookie')
+  const inRequest = fromCookie(cookieName)
+  const signature = `${cookieName}.sig`
+  const ownerOf = (id: string): string => `${application}\n${id}`
+  const isSigned = ({ req }: Context): boolean => req.headers.cookie?.includes(`${signature}=`) === true
+
+  const opened = (sent: CookieRead['sent'], value: string): CookieRead | undefined => {
+    const at = value.lastIndexOf(SEAL)
+    if (at < 0) return undefined
+    const id = value.slice(0, at)
+    const raw = Buffer.from(value.slice(at + 1), 'base64url')
+    // one spelling
+    if (!value.endsWith(SEAL + raw.toString('base64url'))) return undefined
+    const all = roots()
+    for (let key = 0; key < all.length; key++) {
+      const root = all[key]
+      const user = root && unsealed(root, raw, ownerOf(id))
+      if (user !== undefined) return { sent, id, user: user.toString() || undefined, isOld: key > 0 }
+    }
+    return undefined
+  }
+  const signedBefore = (sent: CookieRead['sent'], ctx: Context): CookieRead => {
+    const value = isSigned(ctx) ? ctx.cookies.get(cookieName, { signed: true }) : undefined
+    if (value === undefined) return { ...noCookie, sent }
+    const at = value.lastIndexOf(SEAL)
+    return { sent, id: at < 0 ? value : value.slice(0, at), user: undefined, isOld: true }
+  }
+  const dropSignature: SealedCookie['dropSignature'] = (ctx, options) => {
+    if (isSigned(ctx) && !ctx.headerSent) ctx.cookies.set(signature, '', { ...options, signed: false })
+  }
+  return {
+    read: (ctx) => {
+      const sent = inRequest(ctx.request)
+      if (O.isNone(sent)) return noCookie
+      // of several, session authenticators accept none
+      const [first = ''] = typeof sent.value === 'string' ? [sent.value] : sent.value
+      return opened(sent, first.startsWith('"') ? first.slice(1, -1) : first) ?? signedBefore(sent, ctx)
+    },
+    give: (ctx, id, user = '', options) => {
+      const [root] = roots()
+      if (root === undefined) throw new TypeError(keysFix)
+      const seal = sealedAlike(root, Buffer.byteLength(user) > MAX_BYTES ? '' : user, ownerOf(id))
+      const signed = isSigner(keys())
+      ctx.cookies.set(cookieName, `${id}${SEAL}${seal.toString('base64url')}`, { ...options, signed })
+      if (!signed) dropSignature(ctx, options)
+    },
+    dropSignature,
+  }
 }
 
 /** What the application says about the sites that may use its sessions. */
@@ -142,7 +232,6 @@ export const publicOrigin: Check = (where, value) => {
 
 /** koa-session and its cookies read these even if they are not given: then from a polluted prototype (D-S12). */
 export const unpolluted = {
-  externalKey: undefined,
   ContextStore: undefined,
   valid: undefined,
   beforeSave: undefined,

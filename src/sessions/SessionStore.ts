@@ -5,7 +5,7 @@
  *
  * Backends get a digest of the id, never the id. So somebody who reads the database cannot take a session over.
  */
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ReleasableSpent } from '../core/Spent.js'
 import { steadyClock } from '../core/data.js'
@@ -32,6 +32,43 @@ export interface SessionStore {
   readonly enlist?: ((user: string, entry: string, lifetime: number) => Promise<void>) | undefined
   /** The entries in the set of a user that have not expired, in any order. */
   readonly listed?: ((user: string) => Promise<ReadonlyArray<string>>) | undefined
+}
+
+/** What a look-up finds. */
+export interface Looked {
+  /** What is stored under the id of a session. */
+  readonly text: unknown
+  /** The mark of the user, if one was asked for. */
+  readonly mark: string | Promise<string> | undefined
+}
+
+/** Looks a session up by the digest of its id, and the mark of its user. */
+type LookUp = (id: string, user: string | undefined) => Looked | Promise<Looked>
+
+// The stores of this package that know both in one question, by their own `read`. A store that was made of one, with another `read` or
+// `markOf`, is asked by these
+const inOneQuestion = new WeakMap<
+  SessionStore['read'],
+  { readonly markOf: SessionStore['markOf']; readonly look: LookUp }
+>()
+
+/** A store that answers both in one question. */
+export const answeringBoth = <S extends SessionStore>(store: S, look: LookUp): S => {
+  inOneQuestion.set(store.read, { markOf: store.markOf, look })
+  return store
+}
+
+/** How to look both up in a store, in one question if it can, else at the same time. */
+export const lookIn = (store: SessionStore): LookUp => {
+  const known = inOneQuestion.get(store.read)
+  if (known !== undefined && known.markOf === store.markOf) return known.look
+  return (id, user) => {
+    const reading = store.read(id)
+    const mark = user === undefined ? undefined : store.markOf(user)
+    // if the session is gone, the mark is not needed, and its failure does not matter
+    mark?.catch(() => undefined)
+    return reading.then((text) => ({ text, mark }))
+  }
 }
 
 /**
@@ -63,7 +100,7 @@ export const spentOver = (store: SessionStore): ReleasableSpent => ({
 })
 
 /** The digest of an id, which a backend gets instead of the id. */
-export const digestOf = (id: string): string => createHash('sha256').update(id).digest('base64url')
+export const digestOf = (id: string): string => hash('sha256', id, 'base64url')
 
 /** A store that rejects with `StoreUnavailable` when it fails, and after `timeout` milliseconds. */
 export const timedStore = (store: SessionStore, timeout: number): SessionStore => {
@@ -71,7 +108,8 @@ export const timedStore = (store: SessionStore, timeout: number): SessionStore =
   const spend = store.spend?.bind(store)
   const enlist = store.enlist?.bind(store)
   const listed = store.listed?.bind(store)
-  return {
+  const look = lookIn(store)
+  const limited: SessionStore = {
     read: (id) => timed(() => store.read(id)),
     insert: (id, text, lifetime) => timed(() => store.insert(id, text, lifetime)),
     update: (id, text, lifetime) => timed(() => store.update(id, text, lifetime)),
@@ -82,6 +120,12 @@ export const timedStore = (store: SessionStore, timeout: number): SessionStore =
     ...(enlist !== undefined && { enlist: (user, entry, lifetime) => timed(() => enlist(user, entry, lifetime)) }),
     ...(listed !== undefined && { listed: (user) => timed(() => listed(user)) }),
   }
+  const isInOne = inOneQuestion.get(store.read)?.look === look
+  if (!isInOne) return limited
+  return answeringBoth(limited, (id, user) => {
+    const looked = look(id, user)
+    return looked instanceof Promise ? timed(() => looked) : looked
+  })
 }
 
 interface Kept {
@@ -126,8 +170,10 @@ export const memoryStore = (): SessionStore => {
     return [...(entries ?? [])].flatMap(([entry, until]) => (until > Date.now() ? [entry] : []))
   }
   const done = Promise.resolve()
-  return {
-    read: (id) => Promise.resolve(live(sessions, id)?.text),
+  const textOf = (id: string) => live(sessions, id)?.text
+  const markFor = (user: string) => live(marks, user)?.text ?? ''
+  const store: SessionStore = {
+    read: (id) => Promise.resolve(textOf(id)),
     insert: (id, text, lifetime) => {
       if (live(sessions, id) === undefined) keep(sessions, id, text, lifetime)
       return done
@@ -141,7 +187,7 @@ export const memoryStore = (): SessionStore => {
       keep(sessions, id, undefined, lifetime)
       return done
     },
-    markOf: (user) => Promise.resolve(live(marks, user)?.text ?? ''),
+    markOf: (user) => Promise.resolve(markFor(user)),
     mark: (user, mark, lifetime) => {
       keep(marks, user, mark, lifetime)
       return done
@@ -152,6 +198,10 @@ export const memoryStore = (): SessionStore => {
     },
     listed: (user) => Promise.resolve(liveEntries(user)),
   }
+  return answeringBoth(store, (id, user) => ({
+    text: textOf(id),
+    mark: user === undefined ? undefined : markFor(user),
+  }))
 }
 
 declareFactory('memoryStore', memoryStore)

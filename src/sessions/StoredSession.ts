@@ -28,6 +28,8 @@ interface StoredId {
   isEnded: boolean
 }
 
+const noIds: ReadonlyMap<string, StoredId> = new Map()
+
 /**
  * What the store knows of the session. Its fields are private, and change only by the named transitions. It does not
  * know who is signed in.
@@ -41,7 +43,7 @@ export class StoredSession {
   #changing: Promise<unknown> | undefined
   #unfinished = 0
   #missed: string | undefined
-  readonly #ids = new Map<string, StoredId>()
+  #ids: Map<string, StoredId> | undefined
 
   // -----------------------------------------------------------------------------------
   // transitions
@@ -75,7 +77,7 @@ export class StoredSession {
 
   /** JSON was read under an id. */
   read(id: string, text: string): void {
-    this.#ids.set(id, { textRead: text, isWritten: false, isEnded: false })
+    ;(this.#ids ??= new Map()).set(id, { textRead: text, isWritten: false, isEnded: false })
   }
 
   /** The store has nothing under the id of the cookie. */
@@ -85,14 +87,15 @@ export class StoredSession {
 
   /** JSON was written under an id. */
   wrote(id: string): void {
-    const entry = this.#ids.get(id)
-    if (entry === undefined) this.#ids.set(id, { textRead: undefined, isWritten: true, isEnded: false })
+    const ids = (this.#ids ??= new Map<string, StoredId>())
+    const entry = ids.get(id)
+    if (entry === undefined) ids.set(id, { textRead: undefined, isWritten: true, isEnded: false })
     else entry.isWritten = true
   }
 
   /** An id was ended. */
   ended(id: string): void {
-    const entry = this.#ids.get(id)
+    const entry = this.#ids?.get(id)
     if (entry !== undefined) entry.isEnded = true
   }
 
@@ -133,6 +136,11 @@ export class StoredSession {
     return this.#unfinished > 0
   }
 
+  /** Whether the operation began such work, or a change, and perhaps did not await it. */
+  get isChanging(): boolean {
+    return this.#changing !== undefined
+  }
+
   /** Resolves when the last change has ended, even if the operation forgot to await it. */
   async settled(): Promise<void> {
     await this.#changing
@@ -162,6 +170,6 @@ export class StoredSession {
 
   /** The ids that this request read or wrote. */
   get ids(): ReadonlyMap<string, Readonly<StoredId>> {
-    return this.#ids
+    return this.#ids ?? noIds
   }
 }

@@ -3,14 +3,13 @@
  * request that was refused prolongs nothing (koa-session's `rolling` would).
  */
 import type { ServerResponse } from 'node:http'
-import type { SetOption } from 'cookies'
 import type { Context } from 'koa'
 import { withCode } from '../core/data.js'
 import { hasData } from '../kinds/plainSession.js'
 import { setGiven, type WriteHead } from '../koa/responseHeaders.js'
 import { StoreUnavailable } from '../stores/within.js'
 import type { RequestSession } from './RequestSession.js'
-import { sessionOf, textOf, type KoaSession } from './StoredSession.js'
+import { textOf, type KoaSession } from './StoredSession.js'
 import type { SessionCookie } from './SessionCookie.js'
 import { digestOf, type SessionStore } from './SessionStore.js'
 import { unavailable } from './SignIn.js'
@@ -91,6 +90,10 @@ export const changeInStore = async (session: RequestSession, change: () => Promi
   }
 }
 
+/** Whether a session was only looked at, and is young enough: there is nothing to save. */
+export const isKept = (ctx: Context, session: RequestSession, { idle }: CommitOptions): boolean =>
+  !session.isRead && !session.stored.isChanging && !session.isOfOlderKey && !isAgingIn(ctx, session, idle)
+
 /** Saves a session that changed, and prolongs one that was used. */
 export const commit = async (ctx: Context, session: RequestSession, options: CommitOptions): Promise<void> => {
   await keep(ctx, session, options)
@@ -104,7 +107,7 @@ const keep = async (ctx: Context, session: RequestSession, { https, idle }: Comm
   await session.stored.settled()
   // its result is in no response
   if (isUnfinished) throw new Error('secondly(ctx, kind, first) is not awaited; write await secondly(...)')
-  const now = sessionOf(ctx)
+  const now = session.sessionOf(ctx) ?? null
   const { koaSession, stored } = session
   if (koaSession === undefined) return
   if (stored.error !== undefined) {
@@ -114,7 +117,7 @@ const keep = async (ctx: Context, session: RequestSession, { https, idle }: Comm
   }
   // one that a sign-out left, and nothing was written into
   if (stored.text === null && now !== null && !hasData(now)) return
-  if (textOf(now) !== stored.text) {
+  if (session.isRead && textOf(now) !== stored.text) {
     checkSecure(ctx, https)
     return changeInStore(session, () => {
       if (now === null) return koaSession.manuallyCommit()
@@ -123,7 +126,7 @@ const keep = async (ctx: Context, session: RequestSession, { https, idle }: Comm
     })
   }
   if (now === null || ctx.status >= 400) return
-  if (!isAging(now._expire, session.details(ctx).idle ?? idle) && !session.isSignedByOlderKey) return
+  if (!isAgingIn(ctx, session, idle) && !session.isOfOlderKey) return
   checkSecure(ctx, https)
   session.signedAnew(ctx)
   // if it cannot be prolonged now, the next request does it
@@ -149,23 +152,24 @@ const lostSession =
  * Gives the browser the cookie of a session that must be saved, when a handler sends the head by itself (`ctx.respond = false`,
  * `flushHeaders`). The session is saved when the request ends.
  */
-export const giveAtHead = (ctx: Context, session: RequestSession, status: number, options: CommitOptions): void => {
-  const now = sessionOf(ctx)
+const giveAtHead = (ctx: Context, session: RequestSession, status: number, options: CommitOptions): void => {
+  const now = session.sessionOf(ctx)
   const { koaSession, stored } = session
-  if (now === null || koaSession === undefined || stored.error !== undefined || stored.isLost) return
-  const isNew = stored.ids.size === 0 && hasData(now)
-  const isOlder = status < 400 && isAging(now._expire, session.details(ctx).idle ?? options.idle)
+  if (!now || koaSession === undefined || stored.error !== undefined || stored.isLost) return
+  const isNew = session.isRead && stored.ids.size === 0 && hasData(now)
+  const isOlder = status < 400 && isAgingIn(ctx, session, options.idle)
   if (!(isNew || isOlder) || stored.text === null || (options.https && !ctx.secure)) return
-  // Safe: koa-session makes them for each request, and its sessions have their id
-  const cookieOptions = ctx['sessionOptions'] as SetOption
-  ctx.cookies.set(options.cookieName, koaSession.externalKey ?? '', cookieOptions)
+  session.giveCookie(ctx, koaSession.externalKey ?? '')
   session.givenAtHead()
 }
 
-const isAging = (expire: unknown, idle: number): boolean => typeof expire === 'number' && expire - Date.now() < idle / 2
+const isAgingIn = (ctx: Context, session: RequestSession, idle: number): boolean => {
+  const { _expire: expire } = session.sessionOf(ctx) ?? {}
+  return typeof expire === 'number' && expire - Date.now() < (session.details(ctx).idle ?? idle) / 2
+}
 
 /**
- * Watches the head of a response. It also adds the cookie's domain where the cookie library forgets it.
+ * Makes a function that watches the head of a response. It also adds the cookie's domain where the cookie library forgets it.
  *
  * A shared cache would send the session to the next visitor, because it may store all fields of a response (RFC 9111
  * §3). So a response that sets the session's cookie is kept out of it.
@@ -173,43 +177,35 @@ const isAging = (expire: unknown, idle: number): boolean => typeof expire === 'n
  * This happens when the head is written, so no later `Cache-Control` of a handler or of middleware can undo it.
  * Middleware above that replaced `writeHead` itself is called after it, and what it writes there is its own decision.
  */
-export const keepUncached = (
-  response: ServerResponse,
-  cookie: SessionCookie,
-  beforeHead: (status: number) => void,
-): void => {
-  // Safe: it is called in the same way
-  const writeHead = response.writeHead as WriteHead
-  const names = lineStarts(cookie)
-  const writeOwnHead: WriteHead = function (status, ...rest) {
-    const left = setGiven(this, rest)
-    beforeHead(status)
-    addDomain(this, cookie)
-    if (setsCookie(this, names)) forbidCaching(this)
-    return writeHead.call(this, status, ...left)
+export const headWatcher = ({ name, domain }: SessionCookie, options: CommitOptions) => {
+  const starts = [`${name}=`, `${name}.sig=`]
+  const isOurs = (line: unknown) => starts.some((start) => String(line).startsWith(start))
+  return (ctx: Context, session: RequestSession): void => {
+    // Safe: it is called in the same way
+    const writeHead = ctx.res.writeHead as WriteHead
+    const writeOwnHead: WriteHead = function (status, message, headers) {
+      const left = message === undefined && headers === undefined ? [] : setGiven(this, [message, headers])
+      if (!session.isSettled) giveAtHead(ctx, session, status, options)
+      const lines = [this.getHeader('set-cookie') ?? []].flat()
+      if (lines.some(isOurs)) {
+        if (domain !== undefined) addDomain(this, lines.map(String), domain, isOurs)
+        forbidCaching(this)
+      }
+      return writeHead.call(this, status, ...left)
+    }
+    ctx.res.writeHead = writeOwnHead
   }
-  response.writeHead = writeOwnHead
 }
 
-/** What the lines of `Set-Cookie` begin with that are about the cookie. */
-const lineStarts = ({ name }: SessionCookie): ReadonlyArray<string> => [`${name}=`, `${name}.sig=`]
-
-/** Adds the domain to the lines that lack it. */
-const addDomain = (response: ServerResponse, cookie: SessionCookie): void => {
-  const { domain } = cookie
-  const given = response.getHeader('Set-Cookie')
-  if (domain === undefined || given === undefined) return
-  const starts = lineStarts(cookie)
-  const isOurs = (line: string) => starts.some((start) => line.startsWith(start))
-  const lines = [given].flat().map(String)
+// To the lines that lack it
+const addDomain = (
+  response: ServerResponse,
+  lines: ReadonlyArray<string>,
+  domain: string,
+  isOurs: (line: string) => boolean,
+): void => {
   const inDomain = lines.map((line) => (isOurs(line) && !/; *domain=/i.test(line) ? `${line}; domain=${domain}` : line))
-  response.setHeader('Set-Cookie', inDomain)
-}
-
-const setsCookie = (response: ServerResponse, names: ReadonlyArray<string>): boolean => {
-  const lines = response.getHeader('Set-Cookie')
-  if (lines === undefined) return false
-  return [lines].flat().some((line) => names.some((name) => String(line).startsWith(name)))
+  response.setHeader('set-cookie', inDomain)
 }
 
 const forbidCaching = (response: ServerResponse): void => {

@@ -8,7 +8,7 @@
  */
 export { addProof, logIn, logOut, proofsOf } from './signing.js'
 export { memoryStore } from './SessionStore.js'
-export type { SessionsOptions } from './sessions.js'
+export type { SessionsOptions } from './SessionsOptions.js'
 export { sessions, type Sessions } from './sessions.js'
 export type { Page, PageField, Pages, PageTexts } from './Page.js'
 export type { SessionStore } from './SessionStore.js'

@@ -5,11 +5,12 @@
  * only updated, any other only inserted. Then a slow request that read a session before it was ended can neither bring
  * it back (D-S4), nor continue it under another id.
  */
-import { sessionDigest } from '../core/events.js'
+import type { Context } from 'koa'
+import { sessionDigest, type SignedOutReason } from '../core/events.js'
 import { sessionField } from '../kinds/plainSession.js'
-import { requestSessionOf } from './RequestSession.js'
-import { digestOf, type SessionStore } from './SessionStore.js'
-import { detailsOf, unavailable, type SessionIds } from './SignIn.js'
+import { requestSessionOf, type RequestSession } from './RequestSession.js'
+import { digestOf, lookIn, type Looked, type SessionStore } from './SessionStore.js'
+import { detailsOf, unavailable } from './SignIn.js'
 import type { SignInList } from './SignInList.js'
 
 /** koa-session's option `store`. `ctx` is the request's context, which koa-session always passes. */
@@ -38,18 +39,7 @@ interface StoreLimits {
  * resolves to `undefined` for a string that is not a session, and for a session that was not used for too long.
  */
 export const koaSessionStore = (store: SessionStore, { idle, lifetime, maxLength }: StoreLimits): KoaSessionStore => ({
-  get: async (id, _maxAge, { ctx = {} }) => {
-    const text: unknown = await store.read(digestOf(id))
-    const data = typeof text === 'string' ? parsed(text) : undefined
-    const session = requestSessionOf(ctx)
-    if (text === undefined) session.stored.missed(id)
-    if (typeof text !== 'string' || data === undefined) return undefined
-    session.stored.read(id, text)
-    const own = idle === undefined ? undefined : detailsOf(session.verifySignIn(id, data)).idle
-    if (inTime(data, own ?? idle)) return own === undefined ? data : Object.assign(data, { _maxAge: own })
-    session.reportExpiry(id, data, 'idle')
-    return undefined
-  },
+  get: async (id, _maxAge, { ctx = {} }) => found(await store.read(digestOf(id)), id, requestSessionOf(ctx), idle),
   set: async (id, data, maxAge, { ctx = {} }) => {
     const text = JSON.stringify(unpolluted(data))
     if (text.length > maxLength) {
@@ -78,6 +68,23 @@ export const koaSessionStore = (store: SessionStore, { idle, lifetime, maxLength
 })
 
 type SessionData = Record<string, unknown>
+
+// The data in what the store has, if they are in time
+const found = (
+  text: unknown,
+  id: string,
+  session: RequestSession,
+  idle: number | undefined,
+): SessionData | undefined => {
+  if (text === undefined) session.stored.missed(id)
+  const data = typeof text === 'string' ? parsed(text) : undefined
+  if (typeof text !== 'string' || data === undefined) return undefined
+  session.stored.read(id, text)
+  const own = idle === undefined ? undefined : detailsOf(session.verifySignIn(id, data)).idle
+  if (inTime(data, own ?? idle)) return own === undefined ? data : Object.assign(data, { _maxAge: own })
+  session.reportExpiry(id, data, 'idle')
+  return undefined
+}
 
 // koa-session assigns every key to an object that has methods and accessors (D-S9)
 const reserved = new Set(
@@ -128,73 +135,87 @@ const fieldIn = (data: object, key: string): ReadonlyArray<readonly [string, unk
   return value === undefined ? [] : [[key, value]]
 }
 
+/** The limits of a sign-in, in milliseconds. */
+interface SignInLimits {
+  readonly idle: number
+  readonly absolute: number
+  /** The longest time for which any session can last. */
+  readonly longest: number
+}
+
 /**
- * A store for koa-session. `get` resolves to `undefined` in an outage and for a session that is over, and removes
- * forged sign-ins. If the id says who is probably signed in, the session and the mark of its user are read at the same
- * time.
+ * A store for koa-session. `get` gives `undefined` in an outage and for a session that is over, and removes forged sign-ins. If the
+ * cookie says who was signed in, the session and the mark of its user are read at the same time. What a store knows at once takes no
+ * promise.
  */
 export const recognizing = (
   kept: KoaSessionStore,
   store: SessionStore,
-  { absolute, longest }: { readonly absolute: number; readonly longest: number },
-  ids: SessionIds,
+  limits: SignInLimits,
   list?: SignInList,
-): KoaSessionStore => ({
-  // what could not be read must not be changed: the old id would stay alive
-  set: async (id, data, maxAge, options) => {
-    checkRead(options.ctx)
-    return kept.set(id, data, maxAge, options)
-  },
-  destroy: async (id, options) => {
-    checkRead(options.ctx)
-    return kept.destroy(id, options)
-  },
-  get: async (id, maxAge, options) => {
-    const session = requestSessionOf(options.ctx ?? {})
-    try {
-      const likely = ids.userOf(id)
-      const reading = kept.get(id, maxAge, options)
-      const markOf = markedAsLikely(store, likely)
-      const data = await reading
-      if (typeof data !== 'object' || data === null) return undefined
-      const auth = session.verifySignIn(id, data)
-      if (auth === undefined) Reflect.deleteProperty(data, 'auth')
-      else {
-        // A sign-in of the future is over, too: the clock was wrong when the user signed in
-        // no longer than `logOutEverywhere` is remembered, also if a time of the application is shorter now
-        const lasts = Math.min(detailsOf(auth).absolute ?? absolute, longest)
-        const isOld = Math.abs(Date.now() - auth.at) >= lasts
-        const isListed = list === undefined || isOld ? true : list.isLive(auth, sessionDigest(id))
-        if (isOld || (await markOf(auth.id)) !== auth.mark) {
-          session.reportExpiry(id, data, isOld ? 'absolute' : 'logOutEverywhere')
-          Promise.resolve(isListed).catch(() => undefined)
-          return undefined
-        }
-        if (!(await isListed)) {
-          session.reportExpiry(id, data, 'logOut')
-          return undefined
-        }
-      }
+): KoaSessionStore => {
+  const look = lookIn(store)
+  // Safe: koa-session awaits what it gets, whatever its types say
+  const atOnce = (data: unknown) => data as Promise<unknown>
+  const recognized = ({ text, mark: likelyMark }: Looked, id: string, session: RequestSession): unknown => {
+    const data = found(text, id, session, limits.idle)
+    if (data === undefined) return undefined
+    const auth = session.recognized
+    if (auth === undefined) {
+      Reflect.deleteProperty(data, 'auth')
       return data
-    } catch (error) {
-      session.stored.failed(error)
+    }
+    const over = (reason: SignedOutReason): undefined => {
+      session.reportExpiry(id, data, reason)
       return undefined
     }
-  },
-})
+    // A sign-in of the future is over, too: the clock was wrong when the user signed in
+    // no longer than `logOutEverywhere` is remembered, also if a time of the application is shorter now
+    const lasts = Math.min(detailsOf(auth).absolute ?? limits.absolute, limits.longest)
+    if (Math.abs(Date.now() - auth.at) >= lasts) return over('absolute')
+    const mark = auth.id === session.likelyUser ? likelyMark : store.markOf(auth.id)
+    const listed = list?.isLive(auth, sessionDigest(id))
+    if (listed === undefined && typeof mark === 'string') return mark === auth.mark ? data : over('logOutEverywhere')
+    listed?.catch(() => undefined)
+    const late = async () => {
+      if ((await mark) !== auth.mark) return over('logOutEverywhere')
+      return (await listed) === false ? over('logOut') : data
+    }
+    return late()
+  }
+  return {
+    // what could not be read must not be changed: the old id would stay alive
+    set: async (id, data, maxAge, options) => {
+      checkRead(options.ctx)
+      return kept.set(id, data, maxAge, options)
+    },
+    destroy: async (id, options) => {
+      checkRead(options.ctx)
+      await kept.destroy(id, options)
+      // Safe: koa-session passes the context
+      requestSessionOf(options.ctx ?? {}).dropSignature(options.ctx as Context)
+    },
+    get: (id, _maxAge, { ctx = {} }) => {
+      const session = requestSessionOf(ctx)
+      const failed = (error: unknown): undefined => {
+        session.stored.failed(error)
+        return undefined
+      }
+      try {
+        const looked = look(digestOf(id), session.likelyUser)
+        return looked instanceof Promise
+          ? looked.then((late) => recognized(late, id, session)).catch(failed)
+          : atOnce(recognized(looked, id, session))
+      } catch (error) {
+        return atOnce(failed(error))
+      }
+    },
+  }
+}
 
 const checkRead = (ctx: object = {}): void => {
   const { stored } = requestSessionOf(ctx)
   if (stored.error === undefined) return
   stored.refused()
   throw unavailable(stored.error.error)
-}
-
-// Reads the mark of the user who is probably signed in while the session is read: both take one round trip
-const markedAsLikely = (store: SessionStore, likely: string | undefined): ((user: string) => Promise<string>) => {
-  if (likely === undefined) return (user) => store.markOf(user)
-  const mark = store.markOf(likely)
-  // if the session is gone, the mark is not needed, and its failure does not matter
-  mark.catch(() => undefined)
-  return (user) => (user === likely ? mark : store.markOf(user))
 }

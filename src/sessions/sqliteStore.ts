@@ -7,7 +7,7 @@
 import { steadyClock } from '../core/data.js'
 import { declareFactory } from '../core/options.js'
 import { sqliteFile, type Closable, type SqliteOptions, type SqlValue } from '../stores/sqlite.js'
-import type { SessionStore } from './SessionStore.js'
+import { answeringBoth, type SessionStore } from './SessionStore.js'
 
 // Each deleted row is on another page, which is read and written on the event loop. A write adds at most one row, so
 // deleting a few keeps up.
@@ -41,6 +41,8 @@ export const statements = {
   update: 'update auth_sessions set text = ?, until = ? where id = ? and text is not null and until > ?',
   end: 'insert into auth_sessions values (?, null, ?) on conflict do update set text = null, until = excluded.until',
   markOf: 'select mark from auth_marks where user = ? and until > ?',
+  readBoth:
+    'select text, (select mark from auth_marks where user = ? and until > ?) as mark from auth_sessions where id = ? and until > ?',
   mark: 'insert into auth_marks values (?, ?, ?) on conflict do update set mark = excluded.mark, until = excluded.until',
   sweepSessions: sweep('auth_sessions', 'id'),
   enlist: 'insert into auth_lists values (?, ?, ?) on conflict do update set until = excluded.until',
@@ -90,7 +92,7 @@ export const sqliteStore = (options: SqliteOptions): SqliteStore => {
     return changed
   }
   const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
-  return {
+  const store: SqliteStore = {
     read: async (id) => {
       const { rows } = await file.read(statements.read, [id, Date.now()])
       return text(rows[0]?.['text'])
@@ -121,6 +123,12 @@ export const sqliteStore = (options: SqliteOptions): SqliteStore => {
     },
     close: () => file.close(),
   }
+  return answeringBoth(store, async (id, user) => {
+    if (user === undefined) return { text: await store.read(id), mark: undefined }
+    const now = Date.now()
+    const { rows } = await file.read(statements.readBoth, [user, now, id, now])
+    return { text: text(rows[0]?.['text']), mark: text(rows[0]?.['mark']) ?? '' }
+  })
 }
 
 declareFactory('sqliteStore', sqliteStore)

@@ -55,8 +55,8 @@ const wrongCookies = async (port: number): Promise<string[]> => {
   return [
     cookies,
     cookies.replace(/session=./, (one) => (one.endsWith('A') ? 'session=B' : 'session=A')),
-    cookies.replace(/sig=.*/, `sig=${'A'.repeat(27)}`),
-    cookies.replace(/;.*/, ''),
+    cookies.replace(/~.*/, `~${'A'.repeat(43)}`),
+    cookies.replace(/~.*/, `; session.sig=${'A'.repeat(27)}`),
   ]
 }
 

@@ -17,6 +17,9 @@ import {
   type Sending,
 } from '../models/behavior.js'
 
+/** The id in the cookie of a session, and in the signed cookie of older releases. */
+export const idIn = (cookie: string | undefined): string => cookie?.split('~')[0] ?? ''
+
 /** Long enough to be accepted. */
 export const strongKey = 'a signing key that is long enough, for tests'
 

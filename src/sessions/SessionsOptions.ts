@@ -1,0 +1,178 @@
+/** The options of `sessions(app, options)`, and what becomes of them. Wrong ones are a TypeError. */
+import type Koa from 'koa'
+import type { Request } from 'koa'
+import type { PrincipalFromAnswer } from '../core/Result.js'
+import { ownOrGetter } from '../core/data.js'
+import {
+  checkOptions,
+  duration,
+  flag,
+  hook,
+  maybe,
+  nameLike,
+  nonEmpty,
+  oneOf,
+  positive,
+  token,
+  withMethods,
+  type Check,
+  type Checks,
+} from '../core/options.js'
+import { keysFix, strengthOf, warnOfShortKey } from '../kinds/plainSession.js'
+import { rightsChecks, rightsFrom, type RightsOptions } from '../kinds/sessionUser.js'
+import { signalsLike, type Signals } from '../stores/signals.js'
+import { textsByLanguage, type Pages, type PageTexts } from './Page.js'
+import { checkSameSite, domainName, publicOrigin, sessionCookieOf, warnOfHttp } from './SessionCookie.js'
+import { defaultStore, type SessionStore } from './SessionStore.js'
+import { programName } from './programName.js'
+
+/** How an application keeps its sessions. All times are in milliseconds. */
+export interface SessionsOptions<R> extends RightsOptions<PrincipalFromAnswer<R>> {
+  /**
+   * Loads a user by the identifier in the session, at each request that needs to know who is signed in. It returns a value, a
+   * promise, an Option, an Either or a TaskEither. The result is the principal; `undefined` refuses. A user that can never sign in
+   * (no `username` and no `identify`, or an `isActive` that is not a boolean and no option `isActive`) does not compile, and is a
+   * 500 that names the field.
+   */
+  readonly loadUser: (id: string) => R
+  /** Returns the identifier of a user, which the session holds and `loadUser` gets. Default: the user's `username`. */
+  readonly identify?: ((user: PrincipalFromAnswer<R>) => string) | undefined
+  /**
+   * The name of the application. Its sessions do not work in an application with another name, even with the same signing keys and
+   * the same store. If you change it, every user is signed out. Default: the name in the package.json of the program that runs. So
+   * if one package has applications with different users, give each a name.
+   */
+  readonly name?: string | undefined
+  /** Where sessions are kept. Default: in memory. If NODE_ENV is `production`, there is no default. */
+  readonly store?: SessionStore | undefined
+  /** How long an unused session lasts. Default 24 hours. */
+  readonly idle?: number | undefined
+  /** How long a session lasts after signing in, used or not. Default 7 days. */
+  readonly absolute?: number | undefined
+  /** The time limit of the store. Beyond it, the store counts as unavailable. Default 2 seconds. */
+  readonly timeout?: number | undefined
+  /**
+   * Whether browsers use only https. `true`: the cookie is always `Secure`, its name begins with `__Host-`, and a session over http
+   * is a 500. `false`: the cookie is never `Secure`, and there is a warning. Default: `true` if NODE_ENV is `production`; otherwise
+   * the cookie is `Secure` if the request is.
+   */
+  readonly https?: boolean | undefined
+  /** The cookie's name. Default `session`; with `https: true` `__Host-session`, and `__Secure-session` if there is a `domain`. */
+  readonly cookieName?: string | undefined
+  /**
+   * The host name, such as `shop.example`, whose subdomains get the cookie, too. Leave it out if one host serves all. Its price: each
+   * subdomain can read the cookie, and so act as the user. Each can write one, and so sign a visitor in as somebody else, or lock him
+   * out (cookie tossing). So no subdomain may be run by others. If you change it, change `cookieName`, because browsers keep both.
+   */
+  readonly domain?: string | undefined
+  /**
+   * Whether the cookie is sent when a link on another site is followed (`lax`, the default) or not (`strict`). `none`: also in frames
+   * and for front ends of other sites. It needs `https: true`, and `authSettings({ trustedOrigins })` mounted before.
+   */
+  readonly sameSite?: 'lax' | 'strict' | 'none' | undefined
+  /** Whether browsers keep it apart for each site that frames the application (CHIPS), with `sameSite: 'none'`. Default `false`. */
+  readonly partitioned?: boolean | undefined
+  /** The longest session, in characters of its JSON. Default 16384. */
+  readonly maxLength?: number | undefined
+  /**
+   * The public origin of the application, such as `https://shop.example`, for links in mails and redirects of
+   * `koa-with-auth/sign-in`. It is never read from the Host field. Without it, signing in by `begin` is a 500, except on
+   * loopback in development.
+   */
+  readonly origin?: string | undefined
+  /**
+   * Whether the sessions of a user can be listed and ended one by one (`listSessions`, `endSession`). It costs a read of
+   * the store at each request of a user who is signed in. `label` says what the list calls a session; by default it has no
+   * label, because user agent and address are personal data. Default `false`.
+   */
+  readonly list?: boolean | { readonly label: (request: Request) => string | undefined } | undefined
+  /** Sends sign-outs to other processes, so that what a session has open ends there at once, too (`endOf`). Default: only here. */
+  readonly signals?: Signals | undefined
+  /**
+   * Makes the pages of `koa-with-auth/sign-in`, for browsers that ask for one. It is called with a page as data, and returns the HTML,
+   * a promise of it, or `undefined` after `ctx.render`. Default: plain pages of the library, which work without scripts; failures
+   * are then those of your `errorMapper`, if there is one.
+   */
+  readonly pages?: Pages | undefined
+  /** What the library's own pages say, by language: `{ de: { begin: 'Anmelden' } }`. The request chooses. Default: English. */
+  readonly texts?: Readonly<Record<string, PageTexts>> | undefined
+}
+
+const HOUR = 3_600_000
+
+const listed: Check = (where, value) => {
+  if (typeof value === 'boolean') return
+  // Safe: anything but an object is refused
+  checkOptions(where, value as object, { label: hook(1) })
+}
+
+const sessionStore = withMethods(['read', 'insert', 'update', 'end', 'markOf', 'mark'], 'see SessionStore')
+
+const checks: Checks<SessionsOptions<unknown>> = {
+  loadUser: hook(1),
+  identify: maybe(hook(1)),
+  ...rightsChecks,
+  name: maybe(nonEmpty),
+  store: maybe(sessionStore),
+  idle: maybe(duration),
+  absolute: maybe(duration),
+  timeout: maybe(positive),
+  https: maybe(flag),
+  cookieName: maybe(nameLike(token)),
+  domain: maybe(domainName),
+  sameSite: maybe(oneOf('lax', 'strict', 'none')),
+  partitioned: maybe(flag),
+  maxLength: maybe(positive),
+  origin: maybe(publicOrigin),
+  list: maybe(listed),
+  signals: maybe(signalsLike),
+  pages: maybe(hook(2)),
+  texts: maybe(textsByLanguage),
+}
+
+const usernameOf = (user: unknown): unknown =>
+  typeof user === 'object' && user !== null ? ownOrGetter(user, 'username') : undefined
+
+/** Checks the application and the options. Throws a TypeError for what is weak, or cannot work. */
+export const resolveOptions = <R>(app: Koa, options: SessionsOptions<R>) => {
+  if (typeof app !== 'object' || app === null || typeof app.callback !== 'function') {
+    throw new TypeError('sessions(app, options): app must be a Koa application, not a router or an apiApp')
+  }
+  const given = checkOptions('sessions(app, options)', options, checks)
+  const isProduction = app.env === 'production'
+  const { loadUser, identify = usernameOf, name, https = isProduction || undefined } = given
+  const cookie = sessionCookieOf(given.cookieName, given.domain, https)
+  const { idle = 24 * HOUR, absolute = 7 * 24 * HOUR, timeout = 2000, maxLength = 16_384 } = given
+  if (idle > absolute) throw new TypeError('sessions(app, { idle, absolute }): idle must not be longer than absolute')
+  const { sameSite = 'lax', partitioned = false } = given
+  checkSameSite(app, { sameSite, partitioned, https, origin: given.origin })
+  const strength = strengthOf(app.keys)
+  if (strength === 'weak') throw new TypeError(`sessions(app): ${keysFix}`)
+  if (strength === 'older short') warnOfShortKey(app)
+  const store = given.store ?? defaultStore(isProduction)
+  if (https === false) warnOfHttp()
+  return {
+    loadUser,
+    identify,
+    // users without `identify` are known by their `username`
+    needsUsername: given.identify === undefined,
+    rights: rightsFrom('sessions(app, { ... })', given),
+    name: name ?? programName(isProduction),
+    store,
+    idle,
+    absolute,
+    timeout,
+    https,
+    cookie,
+    sameSite,
+    partitioned,
+    maxLength,
+    origin: given.origin,
+    isProduction,
+    list: given.list !== undefined && given.list !== false,
+    signals: given.signals,
+    label: typeof given.list === 'object' ? given.list.label : undefined,
+    pages: given.pages,
+    texts: { ...given.texts },
+  }
+}
