@@ -114,8 +114,8 @@ describe('S04 what is around an authenticator is in its line', () => {
     [
       'what a guess counts under, and when it does not',
       throttled({ limiter: limiterOf(5) })(basic),
-      throttled({ limiter: limiterOf(5), networkPrefix: 56, onStoreError: 'unthrottled', keys: byName })(basic),
-      '[basic throttled 5/900 s network /56 or unthrottled keys byName]',
+      throttled({ limiter: limiterOf(5), onStoreError: 'unthrottled', keys: byName })(basic),
+      '[basic throttled 5/900 s or unthrottled keys byName]',
     ],
     ["fp-ts's own combinators", admin, describedAs(admin)((request) => admin(request)), '[bearer describedAs]'],
     ['another audience', jwt({ audience: 'b' }), jwt({}), '[bearer issuer https://login.example audience api]'],

@@ -146,7 +146,6 @@ const kinds: Readonly<Record<string, Kind>> = {
       limiter: [{ limiter: limiter(5) }, { limiter: limiter(50) }],
       keys: [{}, { keys: function byAddress() { return {} } }], // prettier-ignore
       onStoreError: [{}, { onStoreError: 'unthrottled' }],
-      networkPrefix: [{}, { networkPrefix: 56 }],
     },
   },
   'root.quota': {

@@ -161,21 +161,14 @@ const ofGroups = (six: IPv6Address): string => {
   return `${parts.slice(0, 4).map((group) => group.toString(16)).join(':')}::/64` // prettier-ignore
 }
 
-// Providers give a household a /56 or a /48 (RFC 6177), and a rented server often a /48
-const DEFAULT_PREFIX = 48
-
-/** @internal The wider network of a /64 network; `undefined` for anything else, such as an IPv4 address. */
-export const widerNetwork = (address: string, prefix: number): string | undefined => {
-  const groups = network64
-    .exec(address)
-    ?.slice(1)
-    .map((group) => parseInt(group, 16))
-  if (groups === undefined) return undefined
-  const masked = groups.map((group, at) => group & (0xffff << Math.min(16, Math.max(0, 16 * (at + 1) - prefix))))
-  return `${masked.map((group) => group.toString(16)).join(':')}::/${prefix}`
+/**
+ * @internal The /48 network around a /64 network; `undefined` for anything else, such as an IPv4 address. Providers give a household a
+ * /56 or a /48 (RFC 6177), and a rented server often a /48.
+ */
+export const widerNetwork = (address: string): string | undefined => {
+  const [, start] = /^((?:[0-9a-f]{1,4}:){3})[0-9a-f]{1,4}::\/64$/.exec(address) ?? []
+  return start === undefined ? undefined : `${start}:/48`
 }
-
-const network64 = /^([0-9a-f]{1,4}):([0-9a-f]{1,4}):([0-9a-f]{1,4}):([0-9a-f]{1,4})::\/64$/
 
 /** The account that a credential is a guess at, and where it comes from. */
 export interface Guess {
@@ -209,7 +202,7 @@ export interface Count {
  * @internal The counts of a guess, the narrow ones first. A guess that a narrow one refuses must not count under the
  * others.
  */
-export const countsIn = (limiters: Limiters, prefix: number = DEFAULT_PREFIX) => {
+export const countsIn = (limiters: Limiters) => {
   const { accountAndAddress, account: everywhere, address: anyAccount } = limiters
   const { ofAddress, ofNetwork } = sharesOf(limiters)
   return (account: string | undefined, { address, isCrossSite }: GuessOrigin): readonly [Count, ...Count[]] => {
@@ -225,7 +218,7 @@ export const countsIn = (limiters: Limiters, prefix: number = DEFAULT_PREFIX) =>
     const counts: [Count, ...Count[]] = [pair(whose), ...others.map(pair)]
     if (anyAccount !== undefined) counts.push(from)
     if (everywhere === undefined) return counts
-    const network = ofNetwork === undefined ? undefined : widerNetwork(address, prefix)
+    const network = ofNetwork === undefined ? undefined : widerNetwork(address)
     const [part, atMost] = network === undefined ? [address, ofAddress] : [network, ofNetwork]
     const names = [whose, ...others]
     // every share is asked before any account, so that what one share refuses counts under no account

@@ -49,7 +49,6 @@ import {
   maybe,
   oneOf,
   unchecked,
-  type Check,
   type Checks,
 } from '../core/options.js'
 import { clientAddress, countingBy, countsIn, type Count, type Guess } from './Guess.js'
@@ -175,25 +174,14 @@ export interface ThrottledOptions<C> {
    * have. Credentials that are an object without any of them need `keys`: otherwise the failure is `raised`. Strings need none.
    */
   readonly keys?: ((request: Request, credentials: C) => Guess) | undefined
-  /**
-   * The length of the prefix that one IPv6 network has, from 16 to 64. All addresses of a network together get less than half of the
-   * guesses that the limiter `account` allows. Default 48.
-   */
-  readonly networkPrefix?: number | undefined
   /** If a limiter fails: `unavailable` (the default) answers 503; `unthrottled` calls the hook without a limit. */
   readonly onStoreError?: 'unavailable' | 'unthrottled' | undefined
-}
-
-const prefixLength: Check = (where, value) => {
-  if (typeof value === 'number' && Number.isInteger(value) && value >= 16 && value <= 64) return
-  throw new TypeError(`${where} must be the length of an IPv6 prefix: a whole number from 16 to 64, such as 48`)
 }
 
 const checks: Checks<ThrottledOptions<unknown>> = {
   limiter: unchecked,
   keys: maybe(hook(2)),
   onStoreError: maybe(oneOf('unavailable', 'unthrottled')),
-  networkPrefix: maybe(prefixLength),
 }
 
 /**
@@ -215,12 +203,11 @@ const checks: Checks<ThrottledOptions<unknown>> = {
 export const throttled = <C = unknown>(
   options: ThrottledOptions<C>,
 ): (<A>(self: Authenticator<A>) => Authenticator<A>) => {
-  const { limiter, keys, onStoreError, networkPrefix } = checkOptions('throttled', options, checks)
+  const { limiter, keys, onStoreError } = checkOptions('throttled', options, checks)
   const limiters = checkLimiters(limiter)
-  const countsOf = countsIn(limiters, networkPrefix)
+  const countsOf = countsIn(limiters)
   const words = [
     `throttled${limitsOf(limiters)}`,
-    ...(networkPrefix === undefined ? [] : [`network /${networkPrefix}`]),
     ...(onStoreError === 'unthrottled' ? ['or unthrottled'] : []),
     ...(keys === undefined ? [] : [`keys ${functionName(keys)}`]),
   ].join(' ')
