@@ -7,11 +7,11 @@ import { blocksOf } from '../support/papers/docExamples.js'
 import { ask, listen } from '../support/servers/server.js'
 import { repository } from '../support/projects/typecheck.js'
 
-const application = async (guide: string): Promise<Koa> => {
+const application = async (guide: string, block: number): Promise<Koa> => {
   const folder = `${repository}spec/.generated/guide-${process.pid}`
   mkdirSync(folder, { recursive: true })
-  const file = `${folder}/${guide}.ts`
-  writeFileSync(file, blocksOf(`examples/guides/${guide}.md`)[0]?.code ?? '')
+  const file = `${folder}/${guide}-${block}.ts`
+  writeFileSync(file, blocksOf(`examples/guides/${guide}.md`)[block]?.code ?? '')
   // Safe: the block exports it
   const { app } = (await import(/* @vite-ignore */ pathToFileURL(file).href)) as { readonly app: Koa }
   rmSync(folder, { recursive: true })
@@ -19,10 +19,12 @@ const application = async (guide: string): Promise<Koa> => {
 }
 
 let served: Awaited<ReturnType<typeof listen>>
+let short: Awaited<ReturnType<typeof listen>>
 beforeAll(async () => {
-  served = await listen(await application('sign-in-page'))
+  short = await listen(await application('sign-in-page', 0))
+  served = await listen(await application('sign-in-page', 1))
 })
-afterAll(() => served.close())
+afterAll(() => Promise.all([short.close(), served.close()]))
 
 const browser = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 const post = (path: string, body: string, headers: Record<string, string> = {}) =>
@@ -34,7 +36,27 @@ const post = (path: string, body: string, headers: Record<string, string> = {}) 
 const good = 'username=anna&password=anna-secret'
 
 describe('the guide "A sign-in page"', () => {
-  it('sends a browser to the sign-in page, and back after the sign-in', async () => {
+  it('sends a browser to the form, which says what was wrong, and leads back', async () => {
+    const refused = await ask(`${short.url}/account?tab=2`, { headers: browser })
+    const location = refused.headers.get('location') ?? ''
+    expect([refused.status, location]).toEqual([303, '/sign-in?returnTo=%2Faccount%3Ftab%3D2'])
+    expect((await ask(`${short.url}/account`)).status).toBe(401)
+    const { text } = await ask(short.url + location, { headers: browser })
+    const [, returnTo = ''] = /name="returnTo" value="([^"]*)"/.exec(text) ?? []
+    const send = (password: string) =>
+      ask(`${short.url}/sign-in`, {
+        method: 'POST',
+        headers: { ...browser, 'Content-Type': 'application/x-www-form-urlencoded' },
+        body: new URLSearchParams({ username: 'anna', password, returnTo }).toString(),
+      })
+    const wrong = await send('bad')
+    expect([wrong.status, wrong.headers.get('content-type')]).toEqual([403, 'text/html; charset=utf-8'])
+    expect(wrong.text).toContain('role="alert"')
+    const signedIn = await send('anna-secret')
+    expect([signedIn.status, signedIn.headers.get('location')]).toEqual([303, '/account?tab=2'])
+  })
+
+  it('does the same with a form that does more', async () => {
     const refused = await ask(`${served.url}/account?tab=2`, { headers: browser })
     expect(refused.status).toBe(303)
     const location = refused.headers.get('location') ?? ''
