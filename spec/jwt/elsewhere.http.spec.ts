@@ -4,8 +4,11 @@
  */
 import { fromCookie, fromHeader, fromQuery, UnavailableError } from 'koa-with-auth'
 import { httpIntrospection, httpJwt, type FindIssuer } from 'koa-with-auth/jwt'
-import { describe, expect, it } from 'vitest'
+import { createClient } from 'redis'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { API, identityProvider, seconds, signedWith, signingKey } from '../support/servers/identityProvider.js'
+import { redisDatabase } from '../support/servers/redisDatabase.js'
+import { describeWithRedis } from '../support/servers/redisServer.js'
 import { restartable } from '../support/servers/server.js'
 import { tokenSite } from '../support/sites/tokenSite.js'
 
@@ -254,5 +257,81 @@ describe('revoked', () => {
     const before = asked.length
     expect((await site.get(`${token.slice(0, -4)}AAAA`)).status).toBe(401)
     expect(asked.length).toBe(before)
+  })
+})
+
+describeWithRedis('revoked, by a store of keys', () => {
+  const redis = redisDatabase()
+
+  it('one token by its jti, or all of a user until now; an outage of the store is a 503', async () => {
+    const provider = await identityProvider()
+    const client = createClient({ url: redis().url })
+    client.on('error', () => {})
+    await client.connect()
+    onTestFinished(() => client.destroy())
+    const site = await tokenSite(
+      httpJwt({
+        issuer: provider.issuer,
+        audience: API,
+        revoked: async ({ jti = '', sub = '', iat = 0 }) => {
+          const asked = client.mGet([`revoked:${jti}`, `since:${sub}`]).catch(() => {
+            throw new UnavailableError('the store of revoked tokens')
+          })
+          const [id, since] = await asked
+          return id !== null || (since !== null && iat <= Number(since))
+        },
+      }),
+    )
+    const now = seconds()
+    const [one, two, other] = await Promise.all([
+      provider.token({ jti: 'j1', sub: 'anna', iat: now - 10 }),
+      provider.token({ jti: 'j2', sub: 'anna', iat: now - 10 }),
+      provider.token({ sub: 'bert', iat: now - 10 }),
+    ])
+    const statuses = async () =>
+      Promise.all([one, two, other].map((token) => site.get(token).then(({ status }) => status)))
+    expect(await statuses()).toEqual([200, 200, 200])
+    await client.set('revoked:j1', '1', { EX: 3600 })
+    expect(await statuses()).toEqual([401, 200, 200])
+    await client.set('since:anna', String(now - 5), { EX: 3600 })
+    expect(await statuses()).toEqual([401, 401, 200])
+    expect((await site.get(await provider.token({ sub: 'anna', iat: now }))).status).toBe(200)
+    client.destroy()
+    expect(await statuses()).toEqual([503, 503, 503])
+  })
+})
+
+describe('Entra, for all tenants', () => {
+  it('a known tenant whose tid is that of iss gets in; another tid, none, or an unknown tenant does not', async () => {
+    const key = await signingKey('RS256', 'shared')
+    let fetched = 0
+    const server = await restartable((_req, res) => {
+      fetched += 1
+      res.end(JSON.stringify({ keys: [key.jwk] }))
+    })
+    const [ours, others] = ['9188040d-6c67-4c5b-b112-36a304b66dad', '72f988bf-86f1-41af-91ab-2d7cd011db47']
+    const entra = /^https:\/\/login\.microsoftonline\.com\/([0-9a-f-]{36})\/v2\.0$/
+    const site = await tokenSite(
+      httpJwt({
+        issuer: (iss) => {
+          const tenant = entra.exec(iss)?.[1]
+          return tenant === ours ? { issuer: iss, jwksUri: `${server.origin}/keys` } : undefined
+        },
+        audience: API,
+        authenticate: (_request, claims) => entra.exec(claims.iss)?.[1] === claims['tid'] && claims,
+      }),
+    )
+    const of = async (tenant: string, tid: string | undefined) => {
+      const iss = `https://login.microsoftonline.com/${tenant}/v2.0`
+      const times = { iat: seconds(), exp: seconds() + 300 }
+      return site.get(await signedWith(key, { iss, aud: API, sub: 'x', ...times, ...(tid !== undefined && { tid }) }))
+    }
+    expect(await of(others, others).then(({ status, ran }) => [status, ran])).toEqual([401, 0])
+    expect(fetched).toBe(0)
+    expect(await of(ours, ours).then(({ status, ran }) => [status, ran])).toEqual([200, 1])
+    for (const tid of [others, undefined]) {
+      expect(await of(ours, tid).then(({ status, ran }) => [status, ran])).toEqual([401, 0])
+    }
+    expect(fetched).toBe(1)
   })
 })

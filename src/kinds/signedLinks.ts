@@ -103,7 +103,7 @@ export const signedLinks = (options: SignedLinksOptions): SignedLinks => {
   const made = saying(
     kind,
     {},
-    { wrappers: [`links for ${ageInWords(maxAge)}`] },
+    { wrappers: [`links for ${ageInWords(maxAge)}`, `${keys.length} secrets`] },
     { notRemembered },
   ) as Authenticator<SignedLink>
   const url: SignedLinks['url'] = (path, { subject, method = 'GET' }) => {

@@ -12,10 +12,10 @@ const { ISSUER, AUDIENCE = 'my-api', HOST = '127.0.0.1', NODE_ENV = 'development
 // Only on this machine it makes tokens itself
 const isTrial = ['development', 'test'].includes(NODE_ENV) && ['127.0.0.1', '::1', 'localhost'].includes(HOST)
 
-export const service = async () => {
-  if (ISSUER === undefined && !isTrial) throw new TypeError('set ISSUER to the URL of your provider')
+export const service = async (issuer = ISSUER) => {
+  if (issuer === undefined && !isTrial) throw new TypeError('set ISSUER to the URL of your provider')
   const { publicKey, privateKey } = generateKeyPairSync('ed25519')
-  const jwt = httpJwt({ issuer: ISSUER ?? { issuer: 'demonstration', publicKey }, audience: AUDIENCE })
+  const jwt = httpJwt({ issuer: issuer ?? { issuer: 'demonstration', publicKey }, audience: AUDIENCE })
 
   const api = apiApp({ title: 'Notes', version: '1.0.0', prefix: '/api', auth: jwt })
   const notes: { by: string | undefined; at: Date }[] = []
@@ -37,12 +37,10 @@ export const service = async () => {
   const sealed = seal(api, { public: ['GET /api/health', 'docs'] })
   const app = new Koa().use(sealed.routes()).use(sealed.allowedMethods())
 
-  const tokenOf = (scope: string) =>
-    new SignJWT({ iss: 'demonstration', aud: AUDIENCE, sub: 'anna', scope, exp: Date.now() / 1000 + 8 * 3600 })
-      .setProtectedHeader({ alg: 'EdDSA' })
-      .sign(privateKey)
-  const token = ISSUER === undefined ? await tokenOf('write') : '$TOKEN'
-  return { app, tokenOf, toTry: (url: string) => [`curl -i -H 'Authorization: Bearer ${token}' ${url}/notes`] }
+  const claims = { iss: 'demonstration', aud: AUDIENCE, sub: 'anna', scope: 'write', exp: Date.now() / 1000 + 8 * 3600 }
+  const made = new SignJWT(claims).setProtectedHeader({ alg: 'EdDSA' })
+  const token = issuer === undefined ? await made.sign(privateKey) : '$TOKEN'
+  return { app, toTry: (url: string) => [`curl -i -H 'Authorization: Bearer ${token}' ${url}/notes`] }
 }
 
 /** The application, for `koa-with-auth audit`. */

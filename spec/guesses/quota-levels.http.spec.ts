@@ -1,0 +1,184 @@
+/** Quotas at each level, in one process and in several: what counts, what the fields say, and what a store that fails does. */
+import Router from '@koa/router'
+import { Redis } from 'ioredis'
+import Koa from 'koa'
+import { apiApp, apiKeyHeader, authSettings, guardApp, httpBearer, optional, quota, withAuth } from 'koa-with-auth'
+import { audit } from 'koa-with-auth/audit'
+import { openApi } from 'koa-with-auth/openapi'
+import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { linesOf, textOf } from '../../src/audit/policy.js'
+import { recordsOf } from '../support/runs/eventRecords.js'
+import { describeWithRedis, redisServer } from '../support/servers/redisServer.js'
+import { ask, listen } from '../support/servers/server.js'
+
+interface User {
+  readonly name: string
+}
+const users = new Map(['anna', 'bert'].map((name) => [name, { name }]))
+const user = httpBearer({ authenticate: (_request, token) => users.get(token) })
+const by = ({ name }: User) => name
+
+type Make = (points: number) => RateLimiterMemory | RateLimiterRedis
+let prefix = 0
+const inMemory: Make = (points) => new RateLimiterMemory({ points, duration: 60, keyPrefix: `m${prefix++}` })
+
+const served = async <S, C>(app: Koa<S, C>) => {
+  const { url, close } = await listen(app)
+  onTestFinished(close)
+  return async (path: string, token?: string) => {
+    const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
+    const { status, headers: fields, text } = await ask(url + path, { headers })
+    return { status, text, left: /r=(\d+)/.exec(fields.get('ratelimit') ?? '')?.[1], after: fields.get('retry-after') }
+  }
+}
+const ok = (ctx: { body: unknown }) => void (ctx.body = 'ok')
+
+const holds = (make: Make): void => {
+  it('of an application, a router and an operation: the nearest level counts, and each counts its own', async () => {
+    const [whole, team, report] = [make(10), make(3), make(1)]
+    const api = apiApp({ title: 'x', version: '1', auth: quota<User>({ limiter: whole, by })(user) })
+    api.get('/a', ok).get('/b', ok)
+    const router = withAuth(user, quota({ limiter: team, by }))(new Router({ prefix: '/team' }))
+    router.get('/c', ok).get('/d', ok)
+    router.get('/e', withAuth(user, quota({ limiter: report, by })), ok)
+    router.get('/public', withAuth(null), ok)
+    api.use(router.routes())
+    const get = await served(new Koa().use(api.routes()))
+    const asked: ReadonlyArray<readonly [string, number, string | undefined]> = [
+      ['/a', 200, '9'],
+      ['/b', 200, '8'],
+      ['/team/c', 200, '2'],
+      ['/team/d', 200, '1'],
+      ['/team/e', 200, '0'],
+      ['/team/e', 429, '0'],
+      ['/team/public', 200, undefined],
+      ['/team/c', 200, '0'],
+      ['/team/d', 429, '0'],
+      ['/a', 200, '7'],
+    ]
+    for (const [path, status, left] of asked) {
+      const answer = await get(path, 'anna')
+      expect([path, answer.status, answer.left]).toEqual([path, status, left])
+    }
+    expect((await get('/team/d', 'bert')).left).toBe('2')
+  })
+
+  it('of guardApp: of parallel requests exactly the quota is served', async () => {
+    let ran = 0
+    const app = guardApp(user, quota({ limiter: make(5), by }))(new Koa())
+    app.use((ctx) => {
+      ran += 1
+      ok(ctx)
+    })
+    const get = await served(app)
+    const answers = await Promise.all(Array.from({ length: 20 }, () => get('/x', 'anna')))
+    const statuses = answers.map(({ status }) => status).sort()
+    expect(statuses).toEqual([...Array<number>(5).fill(200), ...Array<number>(15).fill(429)])
+    expect(ran).toBe(5)
+    for (const { status, after } of answers) expect(after !== null).toBe(status === 429)
+  })
+
+  it('strangers count nothing, and guests behind optional have no quota', async () => {
+    const router = new Router()
+    router.get('/x', withAuth(optional(quota<User>({ limiter: make(1), by })(user))), ok)
+    const get = await served(new Koa().use(router.routes()))
+    for (let n = 0; n < 3; n++) expect(await get('/x')).toMatchObject({ status: 200, left: undefined })
+    for (let n = 0; n < 3; n++) expect(await get('/x', 'nobody')).toMatchObject({ status: 401, left: undefined })
+    expect(await get('/x', 'anna')).toMatchObject({ status: 200, left: '0' })
+    expect(await get('/x', 'anna')).toMatchObject({ status: 429, left: '0' })
+  })
+}
+
+describe('quotas in memory', () => {
+  holds(inMemory)
+
+  it('are in the document, the audit, the policy file and the records', async () => {
+    const guards = [5, 6].map((points) => withAuth(user, quota({ limiter: inMemory(points), by })))
+    const lines = guards.map((guard) => textOf(linesOf(audit(new Router().get('/x', guard, ok)))[0]!))
+    expect(lines[0]).toContain('quota 5/60 s by by')
+    expect(lines[0]).not.toBe(lines[1])
+    const router = new Router().get('/x', withAuth(user, quota({ limiter: inMemory(1), by })), ok)
+    const document = openApi(router, { title: 'x', version: '1' })
+    expect(document.paths?.['/x']?.get?.responses).toMatchObject({
+      429: { $ref: '#/components/responses/TooManyRequests' },
+    })
+    expect(JSON.stringify(document.components?.responses)).toContain('Retry-After')
+    const records = recordsOf('decision')
+    const get = await served(new Koa().use(router.routes()))
+    await get('/x', 'anna')
+    await get('/x', 'anna')
+    expect(records.map(({ outcome, status, failure }) => [outcome, status, failure])).toEqual([
+      ['accepted', 200, undefined],
+      ['throttled', 429, 'throttled'],
+    ])
+    expect(JSON.stringify(records)).not.toContain('anna')
+  })
+
+  it('a limiter that never answers is a 503 after the time limit', async () => {
+    const limiter = { points: 5, duration: 60, consume: () => new Promise(() => {}) }
+    const router = new Router().get('/x', withAuth(user, quota({ limiter, by })), ok)
+    const get = await served(new Koa().use(authSettings({ timeout: 20 })).use(router.routes()))
+    expect((await get('/x', 'anna')).status).toBe(503)
+  })
+
+  it('keys of a tenant share one, also in a list of kinds', async () => {
+    const keys = new Map([
+      ['k1', { tenant: 'acme' }],
+      ['k2', { tenant: 'acme' }],
+      ['k3', { tenant: 'other' }],
+    ])
+    const key = apiKeyHeader({ paramName: 'X-Key', authenticate: (_request, value) => keys.get(value) })
+    const router = new Router()
+    router.get('/x', withAuth(key, quota({ limiter: inMemory(2), by: ({ tenant }) => tenant })), ok)
+    const { url, close } = await listen(new Koa().use(router.routes()))
+    onTestFinished(close)
+    const statuses: number[] = []
+    for (const one of ['k1', 'k2', 'k1', 'k3']) {
+      statuses.push((await ask(`${url}/x`, { headers: { 'x-key': one } })).status)
+    }
+    expect(statuses).toEqual([200, 200, 429, 200])
+  })
+})
+
+describeWithRedis('quotas in Redis', () => {
+  const redis = redisServer()
+  const connected = async () => {
+    const client = new Redis(redis().url, {
+      maxRetriesPerRequest: 1,
+      enableOfflineQueue: false,
+      retryStrategy: () => 50,
+    })
+    client.on('error', () => {})
+    await new Promise((resolve) => client.once('ready', resolve))
+    onTestFinished(() => client.disconnect())
+    return client
+  }
+  const late: { client?: Redis } = {}
+  const make: Make = (points) =>
+    new RateLimiterRedis({ storeClient: late.client, points, duration: 60, keyPrefix: `r${prefix++}` })
+  describe('as in memory', () => {
+    holds((points) => {
+      // the client connects when the first command is sent
+      late.client ??= new Redis(redis().url)
+      return make(points)
+    })
+    afterAll(() => late.client?.disconnect())
+  })
+
+  it('two processes count together; while Redis is down it is a 503, or as the application says', async () => {
+    const [one, two] = await Promise.all([connected(), connected()])
+    const of = (storeClient: Redis) => new RateLimiterRedis({ storeClient, points: 3, duration: 60, keyPrefix: 'both' })
+    const site = async (client: Redis, options: { onStoreError?: 'unthrottled' } = {}) => {
+      const guard = withAuth(user, quota({ limiter: of(client), by, ...options }))
+      return served(new Koa().use(new Router().get('/x', guard, ok).routes()))
+    }
+    const [first, second, loose] = await Promise.all([site(one), site(two), site(one, { onStoreError: 'unthrottled' })])
+    expect([(await first('/x', 'anna')).left, (await second('/x', 'anna')).left]).toEqual(['2', '1'])
+    one.disconnect()
+    expect(await first('/x', 'anna')).toMatchObject({ status: 503, left: undefined })
+    expect(await loose('/x', 'anna')).toMatchObject({ status: 200, left: undefined })
+    expect((await second('/x', 'anna')).left).toBe('0')
+    expect((await second('/x', 'anna')).status).toBe(429)
+  })
+})

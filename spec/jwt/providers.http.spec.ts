@@ -1,0 +1,319 @@
+/**
+ * The eight providers of the guide, each with its settings: a token of the claims that the provider documents is good, and what the same
+ * provider issues for others is refused. The keys come by HTTP, in the form in which the provider publishes them.
+ */
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { once } from 'node:events'
+import * as t from 'io-ts'
+import { authorize, fromHeader, requireScopes } from 'koa-with-auth'
+import { httpJwt, type HttpJwt, type JwtClaims } from 'koa-with-auth/jwt'
+import type { JWTPayload } from 'jose'
+import { expect, describe, it, onTestFinished } from 'vitest'
+import { repository } from '../support/projects/typecheck.js'
+import { seconds, signedWith, signingKey, type SigningKey } from '../support/servers/identityProvider.js'
+import { tokenSite } from '../support/sites/tokenSite.js'
+
+const keysOf = new Map<string, Promise<SigningKey>>()
+const keyOf = (alg: string) => {
+  const key = keysOf.get(alg) ?? signingKey(alg, 'k1')
+  keysOf.set(alg, key)
+  return key
+}
+
+interface Row {
+  readonly alg?: string
+  readonly iss: string
+  /** The settings of the guide. The keys of `iss` are at `jwksUri`. */
+  readonly settings: (jwksUri: string) => HttpJwt<JwtClaims>
+  /** What the provider documents, beside iss, iat and exp. */
+  readonly claims: JWTPayload
+  readonly header?: Readonly<Record<string, unknown>>
+  /** The field of the request. Default: Authorization. */
+  readonly field?: string
+  /** The key set of the provider has this beside the keys. */
+  readonly beside?: object
+  readonly scope?: string
+  /** What the same provider issues, and what is not for this API. */
+  readonly others: Readonly<Record<string, JWTPayload>>
+}
+
+const TENANT = '9188040d-6c67-4c5b-b112-36a304b66dad'
+const CLIENT = '7example23clientid'
+const API = 'https://api.example'
+
+const rows: Readonly<Record<string, Row>> = {
+  Auth0: {
+    iss: 'https://my-domain.eu.auth0.com/',
+    settings: (jwksUri) => httpJwt({ issuer: { issuer: 'https://my-domain.eu.auth0.com/', jwksUri }, audience: API }),
+    claims: {
+      sub: 'auth0|123456',
+      aud: [API, 'https://my-domain.eu.auth0.com/userinfo'],
+      azp: CLIENT,
+      scope: 'openid profile read:patients',
+      gty: 'password',
+    },
+    header: { typ: 'JWT' },
+    scope: 'read:patients',
+    others: {
+      'an ID token': { aud: CLIENT, nonce: 'n', azp: undefined },
+      'a token for userinfo alone': { aud: 'https://my-domain.eu.auth0.com/userinfo' },
+      'the issuer without its slash': { iss: 'https://my-domain.eu.auth0.com' },
+    },
+  },
+  'Cloudflare Access': {
+    iss: 'https://team.cloudflareaccess.com',
+    settings: (jwksUri) =>
+      httpJwt({
+        issuer: { issuer: 'https://team.cloudflareaccess.com', jwksUri },
+        audience: 'aud-tag',
+        from: fromHeader('Cf-Access-Jwt-Assertion'),
+        ambient: true,
+      }),
+    claims: {
+      aud: ['aud-tag'],
+      email: 'anna@example.com',
+      nbf: seconds(),
+      type: 'app',
+      identity_nonce: '6ei69kawdKzMIAPF',
+      sub: '7335d417-61da-459d-899c-0a01c76a2f94',
+      country: 'US',
+    },
+    field: 'cf-access-jwt-assertion',
+    beside: { public_cert: { kid: 'k1', cert: 'x' }, public_certs: [{ kid: 'k1', cert: 'x' }] },
+    others: { 'a token of another application of the team': { aud: ['other-tag'] } },
+  },
+  Clerk: {
+    iss: 'https://name.clerk.accounts.dev',
+    settings: (jwksUri) =>
+      httpJwt({
+        issuer: { issuer: 'https://name.clerk.accounts.dev', jwksUri },
+        audience: false,
+        authorizedParties: ['https://your.site'],
+      }),
+    claims: {
+      azp: 'https://your.site',
+      fva: [15, -1],
+      jti: 'b7d4',
+      nbf: seconds() - 10,
+      sid: 'sess_2',
+      sts: 'active',
+      sub: 'user_2',
+      v: 2,
+      pla: 'u:free',
+      o: { id: 'org_2', rol: 'admin', slg: 'org' },
+    },
+    header: { typ: 'JWT', cat: 'cl_B7d4PD111AAA' },
+    others: {
+      'a token of another site': { azp: 'https://evil.example' },
+      'a token that names no site': { azp: undefined },
+    },
+  },
+  Cognito: {
+    iss: 'https://cognito-idp.eu-central-1.amazonaws.com/eu-central-1_abc',
+    settings: (jwksUri) =>
+      httpJwt({
+        issuer: { issuer: 'https://cognito-idp.eu-central-1.amazonaws.com/eu-central-1_abc', jwksUri },
+        audience: false,
+        authorizedParties: [CLIENT],
+      }),
+    claims: {
+      sub: 'aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee',
+      'cognito:groups': ['testgroup'],
+      version: 2,
+      client_id: CLIENT,
+      origin_jti: 'o',
+      event_id: 'e',
+      token_use: 'access',
+      scope: 'phone openid profile email',
+      auth_time: seconds(),
+      jti: 'j',
+      username: 'my-test-user',
+    },
+    scope: 'profile',
+    others: {
+      'an ID token': { client_id: undefined, aud: CLIENT, token_use: 'id', at_hash: 'x' },
+      'a token of another client of the pool': { client_id: 'other' },
+      'a token of another pool': { iss: 'https://cognito-idp.eu-central-1.amazonaws.com/eu-central-1_xyz' },
+    },
+  },
+  Entra: {
+    iss: `https://login.microsoftonline.com/${TENANT}/v2.0`,
+    settings: (jwksUri) =>
+      httpJwt({
+        issuer: { issuer: `https://login.microsoftonline.com/${TENANT}/v2.0`, jwksUri },
+        audience: '6e74172b-be56-4843-9ff4-e66a39bb12e3',
+      }),
+    claims: {
+      aud: '6e74172b-be56-4843-9ff4-e66a39bb12e3',
+      nbf: seconds(),
+      aio: 'AXQAi/8IAAAA',
+      azp: '6e74172b-be56-4843-9ff4-e66a39bb12e4',
+      azpacr: '0',
+      name: 'Abe Lincoln',
+      oid: '690222be-ff1a-4d56-abd1-7e4f7d38e474',
+      preferred_username: 'abeli@microsoft.com',
+      rh: 'I',
+      scp: 'access_as_user',
+      sub: 'HKZpfaHyWadeOouYlitjrI-KffTm222X5rrV3xDqfKQ',
+      tid: TENANT,
+      uti: 'fqiBqXLPj0eQa82S-IYFAA',
+      ver: '2.0',
+    },
+    header: { typ: 'JWT' },
+    scope: 'access_as_user',
+    others: {
+      'a token for Graph': { aud: '00000003-0000-0000-c000-000000000000' },
+      'a token of another tenant': { iss: 'https://login.microsoftonline.com/other/v2.0', tid: 'other' },
+      'a token of version 1': { iss: `https://sts.windows.net/${TENANT}/`, ver: '1.0' },
+    },
+  },
+  'Google IAP': {
+    alg: 'ES256',
+    iss: 'https://cloud.google.com/iap',
+    settings: (jwksUri) =>
+      httpJwt({
+        issuer: { issuer: 'https://cloud.google.com/iap', jwksUri },
+        audience: '/projects/1/global/backendServices/2',
+        from: fromHeader('x-goog-iap-jwt-assertion'),
+        ambient: true,
+      }),
+    claims: {
+      aud: '/projects/1/global/backendServices/2',
+      azp: '/projects/1/global/backendServices/2',
+      email: 'accounts.google.com:anna@example.com',
+      sub: 'accounts.google.com:118133858486581853996',
+      hd: 'example.com',
+      google: { access_levels: ['accessPolicies/1/accessLevels/2'] },
+    },
+    field: 'x-goog-iap-jwt-assertion',
+    others: { 'a token for another backend': { aud: '/projects/1/global/backendServices/3' } },
+  },
+  Keycloak: {
+    iss: 'https://id.example/realms/shop',
+    settings: (jwksUri) =>
+      httpJwt({
+        issuer: { issuer: 'https://id.example/realms/shop', jwksUri },
+        audience: false,
+        authorizedParties: ['web'],
+        claims: t.intersection([t.type({ typ: t.literal('Bearer') }), t.UnknownRecord]),
+      }) as unknown as HttpJwt<JwtClaims>,
+    claims: {
+      jti: 'onrtac:0a1b',
+      aud: 'account',
+      sub: 'f:1',
+      typ: 'Bearer',
+      azp: 'web',
+      sid: 's',
+      acr: '1',
+      'allowed-origins': ['https://app.example'],
+      realm_access: { roles: ['offline_access'] },
+      resource_access: { account: { roles: ['view-profile'] } },
+      scope: 'profile email',
+      email_verified: true,
+      preferred_username: 'anna',
+    },
+    header: { typ: 'JWT' },
+    scope: 'email',
+    others: {
+      'an ID token of the same client': { aud: 'web', typ: 'ID', at_hash: 'x' },
+      'a token of another client': { azp: 'admin-cli' },
+      'a token of another realm': { iss: 'https://id.example/realms/master' },
+    },
+  },
+  Okta: {
+    iss: 'https://dev-1.okta.com/oauth2/default',
+    settings: (jwksUri) =>
+      httpJwt({ issuer: { issuer: 'https://dev-1.okta.com/oauth2/default', jwksUri }, audience: 'api://default' }),
+    claims: {
+      ver: 1,
+      jti: 'AT.0mP4',
+      aud: 'api://default',
+      cid: 'nmdP1fcyvdVO11AL7ECm',
+      uid: '00ujmkLgagxeRrAg20g3',
+      scp: ['openid', 'read:item'],
+      auth_time: seconds(),
+      sub: 'anna@example.com',
+    },
+    scope: 'read:item',
+    others: {
+      'an ID token': { aud: 'nmdP1fcyvdVO11AL7ECm', scp: undefined, nonce: 'n' },
+      'a token of the organization': { iss: 'https://dev-1.okta.com', aud: 'https://dev-1.okta.com' },
+    },
+  },
+}
+
+const served = async ({ alg = 'RS256', beside, settings, ...row }: Row) => {
+  const key = await keyOf(alg)
+  const { alg: _alg, ...jwk } = key.jwk
+  // Entra publishes no `alg`
+  const server = createServer((_req, res) => res.end(JSON.stringify({ keys: [jwk], ...beside })))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close().closeAllConnections())
+  const auth = settings(`http://127.0.0.1:${(server.address() as AddressInfo).port}/keys`)
+  const tokenOf = (over: JWTPayload = {}, by = key) => {
+    const claims = { iss: row.iss, iat: seconds(), exp: seconds() + 300, ...row.claims, ...over }
+    return signedWith(by, claims, row.header)
+  }
+  const send = async (auth: unknown, token: string, headers: Record<string, string> = {}, method = 'GET') => {
+    const { get } = await tokenSite(auth as never)
+    return row.field === undefined
+      ? get(token, headers, method)
+      : get(undefined, { [row.field]: token, ...headers }, method)
+  }
+  return { auth, tokenOf, send }
+}
+
+describe.each(Object.entries(rows))('%s', (_name, row) => {
+  it('its documented token is good, and its claims are the principal', async () => {
+    const { auth, tokenOf, send } = await served(row)
+    const answer = await send(auth, await tokenOf())
+    expect([answer.status, answer.ran]).toEqual([200, 1])
+    const { sub } = row.claims
+    expect(JSON.parse(answer.text)).toMatchObject({ iss: row.iss, ...(sub !== undefined && { sub }) })
+  })
+
+  it.each(Object.entries(row.others))('%s is refused, though the provider has signed it', async (_what, claims) => {
+    const { auth, tokenOf, send } = await served(row)
+    const answer = await send(auth, await tokenOf(claims))
+    expect([answer.status, answer.ran]).toEqual([401, 0])
+  })
+
+  it('a token of another key, one that is over, and one without an end are refused', async () => {
+    const { auth, tokenOf, send } = await served(row)
+    const foreign = await signingKey('ES256', 'k1')
+    const tokens = [tokenOf({}, foreign), tokenOf({ exp: seconds() - 60 }), tokenOf({ exp: undefined } as never)]
+    for (const token of await Promise.all(tokens)) {
+      const answer = await send(auth, token)
+      expect([answer.status, answer.ran]).toEqual([401, 0])
+    }
+  })
+
+  it('its scopes are read, and what has no scope is a 403', async () => {
+    const { auth, tokenOf, send } = await served(row)
+    const token = await tokenOf()
+    expect((await send(requireScopes(['never'])(auth), token)).status).toBe(403)
+    if (row.scope === undefined) return
+    expect((await send(requireScopes([row.scope])(auth), token)).status).toBe(200)
+    expect((await send(authorize(() => true)(auth), token)).status).toBe(200)
+  })
+
+  it('in a field that a proxy writes for a cookie, a write of another site is refused; else it passes', async () => {
+    const { auth, tokenOf, send } = await served(row)
+    const answer = await send(auth, await tokenOf(), { 'sec-fetch-site': 'cross-site' }, 'POST')
+    expect([answer.status, answer.ran]).toEqual(row.field === undefined ? [200, 1] : [403, 0])
+  })
+})
+
+it('the guide has these providers, and no others', () => {
+  const guide = readFileSync(`${repository}examples/guides/tokens.md`, 'utf8')
+  const [, table = ''] = /## The settings of eight providers\n\n((?:\|.*\n)+)/.exec(guide) ?? []
+  const names = table
+    .trim()
+    .split('\n')
+    .slice(2)
+    .map((line) => line.split('|')[1]?.trim())
+  expect(names).toEqual(Object.keys(rows))
+})
