@@ -157,16 +157,6 @@ const kinds: Readonly<Record<string, Kind>> = {
       onStoreError: [{}, { onStoreError: 'unthrottled' }],
     },
   },
-  'root.signedLinks': {
-    guard: make(root.signedLinks, { secret: 'x'.repeat(32), maxAge: 60_000 }),
-    options: {
-      ...shown,
-      schemeName: named,
-      paramName: byName,
-      maxAge: [{}, { maxAge: 120_000 }],
-      secret: [{}, { secret: ['y'.repeat(32), 'x'.repeat(32)] }],
-    },
-  },
   'root.apiKeyCookie': {
     guard: make(root.apiKeyCookie, { authenticate: hook }),
     options: { ...shown, paramName: byName, schemeName: named },
@@ -184,7 +174,7 @@ const kinds: Readonly<Record<string, Kind>> = {
     options: {
       ...shown,
       schemeName: named,
-      secret: 'a secret is never in the file',
+      secret: [{}, { secret: ['y'.repeat(32), 'x'.repeat(32)] }],
       maxAge: [{}, { maxAge: 120_000 }],
       paramName: byName,
     },
