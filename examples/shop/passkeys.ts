@@ -1,4 +1,5 @@
 // Passkeys: register, sign in, prove, list, remove.
+import * as t from 'io-ts'
 import { operation, owned, withAuth } from 'koa-with-auth'
 import { begin, finish } from 'koa-with-auth/sign-in'
 import { passkeyOperations, passkeys, type PasskeyStore } from 'koa-with-auth/sign-in/passkeys'
@@ -7,19 +8,11 @@ import { done, refuse } from './answers.js'
 import { keep, type Routes, type Shop } from './shop.js'
 
 // What the OpenAPI document says about the bodies of the shop's own answers
-const members = (properties: Readonly<Record<string, object>>) => ({ type: 'object' as const, properties })
-const json = (description: string, schema: object) => ({ description, content: { 'application/json': { schema } } })
-const refused = (description: string) => ({
-  description,
-  content: { 'application/problem+json': { schema: members({ reason: { type: 'string' } }) } },
-})
-const credential = members({ id: { type: 'string', description: 'The id of the credential, in base64url.' } })
-const time = { type: 'integer', description: 'In milliseconds since 1970.' }
-const listed = {
-  type: 'array',
-  items: members({ ...credential.properties, createdAt: time, lastUsedAt: time, backedUp: { type: 'boolean' } }),
-}
-const origins = members({ origins: { type: 'array', items: { type: 'string' } } })
+const Credential = t.type({ id: t.string })
+const Listed = t.array(
+  t.type({ id: t.string, createdAt: t.number, lastUsedAt: t.union([t.number, t.null]), backedUp: t.boolean }),
+)
+const Origins = t.type({ origins: t.array(t.string) })
 
 /** Adds the routes. The store must be in the file of the accounts. */
 export const passkeyRoutes = (api: Routes, shop: Shop, store: PasskeyStore): void => {
@@ -52,7 +45,7 @@ export const passkeyRoutes = (api: Routes, shop: Shop, store: PasskeyStore): voi
       summary: 'Register',
       tags,
       ...passkeyOperations.finishRegistration,
-      responses: { 201: json('Registered', credential), 400: refused('The answer is wrong, or late') },
+      responses: { 201: Credential },
     }),
     user,
     finish(passkey.register, (ctx, { proof }) => {
@@ -61,7 +54,7 @@ export const passkeyRoutes = (api: Routes, shop: Shop, store: PasskeyStore): voi
       return true
     }),
   )
-  const list = operation({ summary: 'Your passkeys', tags, responses: { 200: json('All of them', listed) } })
+  const list = operation({ summary: 'Your passkeys', tags, responses: { 200: Listed } })
   api.get('/passkeys', list, user, async (ctx) => {
     const own = await store.ofUser(ctx.request.auth.username)
     ctx.body = own.map(({ id, createdAt, lastUsedAt, backedUp }) => ({ id, createdAt, lastUsedAt, backedUp }))
@@ -69,11 +62,7 @@ export const passkeyRoutes = (api: Routes, shop: Shop, store: PasskeyStore): voi
   const removal = operation({
     summary: 'Remove one',
     tags,
-    responses: {
-      204: { description: 'Removed' },
-      404: refused('You have no such passkey'),
-      409: refused('It is the last way to sign in'),
-    },
+    responses: { 204: { description: 'Removed' }, 409: { description: 'It is the last way to sign in' } },
   })
   const own = owned('passkey', {
     param: 'id',
@@ -94,12 +83,12 @@ export const passkeyRoutes = (api: Routes, shop: Shop, store: PasskeyStore): voi
       summary: 'A fresh proof',
       tags,
       ...passkeyOperations.finish,
-      responses: { 204: { description: 'Proved' }, 400: refused('The answer is wrong, or late') },
+      responses: { 204: { description: 'Proved' } },
     }),
     user,
     finish(passkey.stepUp, signedIn),
   )
-  const related = operation({ summary: 'Related origins', tags, responses: { 200: json('For browsers', origins) } })
+  const related = operation({ summary: 'Related origins', tags, responses: { 200: Origins } })
   api.get('/.well-known/webauthn', related, open, (ctx) => {
     ctx.body = { origins: relatedOrigins }
   })

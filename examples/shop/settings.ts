@@ -1,5 +1,7 @@
 /** What `npm run shop` reads from the environment, and its messages about invalid values. */
 import { randomBytes } from 'node:crypto'
+import * as E from 'fp-ts/lib/Either.js'
+import * as t from 'io-ts'
 
 /** A provider, and what the shop is registered as there. */
 export interface ProviderSettings {
@@ -9,13 +11,14 @@ export interface ProviderSettings {
 }
 
 /** A provider that speaks OAuth 2.0 without OpenID Connect. `user` answers `{ id }` to the access token. */
-export interface PlainSettings {
-  readonly authorize: string
-  readonly token: string
-  readonly user: string
-  readonly clientId: string
-  readonly clientSecret: string
-}
+const PlainSettings = t.type({
+  authorize: t.string,
+  token: t.string,
+  user: t.string,
+  clientId: t.string,
+  clientSecret: t.string,
+})
+export type PlainSettings = t.TypeOf<typeof PlainSettings>
 
 export interface Settings {
   /** PORT (3001). With 0 the system chooses one, so ORIGIN must be given. */
@@ -71,24 +74,15 @@ const providerIn = (env: Environment, suffix: string): ProviderSettings | undefi
 
 const plainIn = (json: string): PlainSettings | undefined => {
   if (json === '') return undefined
-  let given: unknown
-  try {
-    given = JSON.parse(json)
-  } catch {
-    given = undefined
-  }
-  const member = (name: string): string => {
-    const value: unknown = typeof given === 'object' && given !== null ? Reflect.get(given, name) : undefined
-    if (typeof value === 'string' && value !== '') return value
-    throw new Error(`PLAIN must be JSON with a string ${name}: { authorize, token, user, clientId, clientSecret }`)
-  }
-  return {
-    authorize: member('authorize'),
-    token: member('token'),
-    user: member('user'),
-    clientId: member('clientId'),
-    clientSecret: member('clientSecret'),
-  }
+  const given = E.flatMap(
+    E.tryCatch(
+      (): unknown => JSON.parse(json),
+      () => [],
+    ),
+    PlainSettings.decode,
+  )
+  if (E.isRight(given)) return given.right
+  throw new Error('PLAIN must be JSON with strings: { authorize, token, user, clientId, clientSecret }')
 }
 
 const list = (given: string): string[] =>

@@ -102,7 +102,7 @@ describeWithRedis('the end of a credential', () => {
       await over(streams.key)
       open([...streams.phone, ...streams.bert, ...streams.other])
 
-      // nobody listens when this is published, or only some
+      // no process listens when this is published, or only some
       await redis.send('CLIENT', 'KILL', 'TYPE', 'pubsub')
       expect((await post('/everywhere/anna')).status).toBe(204)
       await redis.send('CLIENT', 'KILL', 'TYPE', 'pubsub')

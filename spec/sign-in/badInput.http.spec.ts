@@ -40,7 +40,7 @@ const bodies: ReadonlyArray<readonly [name: string, type: string, body: string]>
 ]
 
 describe('what no page sends', () => {
-  it.each(bodies)('is a 4xx everywhere, and a page for a browser: %s', async (_name, type, body) => {
+  it.each(bodies)('Q-02 is a 4xx everywhere, and a page for a browser: %s', async (_name, type, body) => {
     const { site, mails, errors, mail, send, hooks } = await start()
     const visitor = site.visitor()
     const asked = await send(visitor, '/mail', form, 'address=anna@shop.example', 'text/html')
@@ -87,7 +87,7 @@ describe('what no page sends', () => {
 })
 
 describe('a failure after a hook has answered', () => {
-  it('is a page of its own, and leads nowhere', async () => {
+  it('Q-01 is a page of its own, and leads nowhere', async () => {
     const { site, mail, send } = await start()
     const visitor = site.visitor()
     const asked = await send(visitor, '/mail', form, 'address=anna@shop.example', 'text/html')
@@ -106,7 +106,7 @@ describe('the form of another site', () => {
     ['Sec-Fetch-Site', { 'Sec-Fetch-Site': 'cross-site' }],
     ['Origin', { Origin: 'https://evil.example' }],
     ['an opaque Origin', { Origin: 'null' }],
-  ])('is a 403 everywhere, and a page for a browser, by %s', async (_name, headers) => {
+  ])('Q-03 is a 403 everywhere, and a page for a browser, by %s', async (_name, headers) => {
     const { site, mails, errors, hooks } = await start()
     const visitor = site.visitor()
     for (const path of posted) {

@@ -35,7 +35,7 @@ const lookAt = async (page: Page, name: string) => {
 const sendForm = (page: Page) => Promise.all([page.waitForEvent('load'), page.keyboard.press('Enter')])
 
 describeUnless(missing, 'a page of the library', () => {
-  it('has one heading, labelled fields, and what was wrong at each field, on a phone without scripts', async () => {
+  it('Q-04 has one heading, labelled fields, and what was wrong at each field, on a phone without scripts', async () => {
     const { site, mail } = await pagesSite({ texts: { de: german } })
     const { page, complaints } = await open({
       javaScriptEnabled: false,
@@ -91,7 +91,7 @@ describeUnless(missing, 'a page of the library', () => {
     expect(complaints.filter((one) => !/40[03]/.test(one))).toEqual([])
   })
 
-  it('is in the language of the request', async () => {
+  it('Q-04 is in the language of the request', async () => {
     const { site } = await pagesSite({ texts: { de: german } })
     const { page } = await open({ javaScriptEnabled: false, locale: 'de-AT', viewport: { width: 390, height: 800 } })
     await page.goto(`http://localhost:${site.port}/password`)

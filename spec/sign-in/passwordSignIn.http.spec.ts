@@ -277,7 +277,7 @@ describe('what cannot be read', () => {
   })
 
   it.each(['x'.repeat(8192), 'anna\0', '\ud800', 'anna\n'])(
-    'a name that no user can have is like an unknown one: %j',
+    'Q-05 a name that no user can have is like an unknown one: %j',
     async (username) => {
       const { site, asked } = await start()
       const visitor = site.visitor()
@@ -406,7 +406,7 @@ describe('a page', () => {
     }
   })
 
-  it('is made by an error mapper that makes pages; one that leaves it to others changes nothing', async () => {
+  it('Q-01 is made by an error mapper that makes pages; one that leaves it to others changes nothing', async () => {
     const mapped = async (errorMapper: ErrorMapper) => {
       const { site } = await start({}, { above: authSettings({ errorMapper }) })
       const visitor = site.visitor()
