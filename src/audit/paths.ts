@@ -115,6 +115,50 @@ const shapeOf = (text: string): PathShape => {
 export const areApart = (one: PathPattern, other: PathPattern): boolean =>
   one.shapes.every((shape) => other.shapes.every((another) => shape.some((part, at) => differ(part, another[at]))))
 
+/** A tree of segments: the places of patterns that end there, and of those that go on in any way. */
+interface Branch {
+  readonly below: Map<PathShape[number], Branch>
+  readonly ended: number[]
+  readonly open: number[]
+}
+
+const newBranch = (): Branch => ({ below: new Map(), ended: [], open: [] })
+
+/**
+ * Finds those of many patterns that are not apart from another one, in their order. Of thousands of routes, each has few such
+ * neighbors, so not every pair is compared.
+ */
+export const nearbyAmong = <A extends { readonly accepted: PathPattern }>(
+  all: ReadonlyArray<A>,
+): ((pattern: PathPattern) => ReadonlyArray<A>) => {
+  const root = newBranch()
+  for (const [place, { accepted }] of all.entries()) {
+    for (const [count, ...segments] of accepted.shapes) {
+      let here = root
+      for (const segment of segments) {
+        const next = here.below.get(segment) ?? newBranch()
+        here.below.set(segment, next)
+        here = next
+      }
+      ;(count === undefined ? here.open : here.ended).push(place)
+    }
+  }
+  return ({ shapes }) => {
+    const found = new Set<number>()
+    const visit = ({ below, ended, open }: Branch, shape: PathShape, at: number): void => {
+      const isOver = at === shape.length
+      const isOpen = isOver && shape[0] === undefined
+      for (const place of isOver ? [...open, ...ended] : open) found.add(place)
+      if (isOver && !isOpen) return
+      const segment = shape[at]
+      const next = segment === undefined ? below.values() : [below.get(segment), below.get(undefined)]
+      for (const branch of next) if (branch !== undefined) visit(branch, shape, isOpen ? at : at + 1)
+    }
+    for (const shape of shapes) visit(root, shape, 1)
+    return [...found].sort((a, b) => a - b).flatMap((place) => all[place] ?? [])
+  }
+}
+
 const differ = (one: PathShape[number], other: PathShape[number]): boolean =>
   one !== undefined && other !== undefined && one !== other
 

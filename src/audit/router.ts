@@ -27,6 +27,7 @@ import {
   type RunsFirst,
   isOfSeal,
 } from './RoutedPath.js'
+import { nearbyAmong } from './paths.js'
 import { inWords, objectInWords, waysOf } from './Way.js'
 
 /**
@@ -51,7 +52,6 @@ const settingsAt = (
   const under = (settings: Settings, f: Function): Settings =>
     isOfSeal(f) ? settings : (additionOf(f)?.(settings) ?? settings)
   const above = layers
-    .filter(({ layer }) => layer.methods.length === 0)
     .filter((one) => runsFirst(one, route) && one.plan.applications.every((each) => applications.includes(each)))
     .map((one) => ({ one, relation: relate(one.accepted, route.accepted) }))
     .filter(({ relation }) => relation.overlap !== 'no')
@@ -82,13 +82,14 @@ export const routerReadingOf = (caller: string, router: AnyRouter, outer: Settin
   const layers = pathLayersOf(caller, router)
   const runsFirst = orderOf(router)
   const routes = routesOf(layers)
+  const around = layers.filter(({ layer }) => layer.methods.length === 0)
   const isClosed = (route: Route): boolean => accessOf(route) === 'guarded'
   return {
     routes,
-    middleware: middlewareOf(layers, routes, runsFirst, isClosed),
+    middleware: middlewareOf(around, routes, runsFirst, isClosed),
     runsFirst,
     host: hostOf(router),
-    settingsOf: (route) => settingsAt(route, layers, runsFirst, outer),
+    settingsOf: (route) => settingsAt(route, around, runsFirst, outer),
   }
 }
 
@@ -100,8 +101,9 @@ const hostOf = ({ host }: AnyRouter): string | undefined =>
 export const auditOf = (
   { routes, middleware, runsFirst, host, settingsOf }: RouterReading,
   before: ReadonlyArray<Route> = [],
-): Audit =>
-  withTable({
+): Audit => {
+  const [beforeNear, near] = [nearbyAmong(before), nearbyAmong(routes)]
+  return withTable({
     operations: routes.map((route) => ({
       operation: route.name,
       method: route.method,
@@ -113,13 +115,10 @@ export const auditOf = (
       ...crossSiteOf(descriptionOf(route), route.methods, settingsOf(route)),
       docs: docsOf(route),
       decidedBy: [...route.levels],
-      shadowedBy: [...shadowedBy(route, before, () => true), ...shadowedBy(route, routes, runsFirst)].map(
-        ({ route: ahead, ...shadow }) => ({
-          operation: ahead.name,
-          access: accessOf(ahead),
-          ...shadow,
-        }),
-      ),
+      shadowedBy: [
+        ...shadowedBy(route, beforeNear(route.accepted), () => true),
+        ...shadowedBy(route, near(route.accepted), runsFirst),
+      ].map(({ route: ahead, ...shadow }) => ({ operation: ahead.name, access: accessOf(ahead), ...shadow })),
       ...parametersOf(route),
       beforeGuard: descriptionOf(route) === undefined ? [] : route.ahead.map(functionName),
       behindGuard:
@@ -133,6 +132,7 @@ export const auditOf = (
       ...(covering !== undefined && { guard: guardInWords(covering) }),
     })),
   })
+}
 
 export const withTable = (audited: Omit<Audit, 'toString'>): Audit =>
   Object.defineProperty({ ...audited }, 'toString', { value: () => table(audited) })
@@ -245,17 +245,15 @@ const middlewareOf = (
   runsFirst: RunsFirst,
   isClosed: (route: Route) => boolean,
 ): ReadonlyArray<MiddlewareLayer> =>
-  layers
-    .filter(({ layer }) => layer.methods.length === 0)
-    .map((placed) => {
-      const met = routes.filter((route) => relate(placed.accepted, route.accepted).overlap !== 'no')
-      const isCovered = met.every((route) => isClosed(route) && runsFirst(route, placed))
-      return {
-        path: scopeOf(placed),
-        functions: placed.functions,
-        guarded: met.length === 0 ? 'never runs' : isCovered ? 'yes' : 'no',
-      }
-    })
+  layers.map((placed) => {
+    const met = routes.filter((route) => relate(placed.accepted, route.accepted).overlap !== 'no')
+    const isCovered = met.every((route) => isClosed(route) && runsFirst(route, placed))
+    return {
+      path: scopeOf(placed),
+      functions: placed.functions,
+      guarded: met.length === 0 ? 'never runs' : isCovered ? 'yes' : 'no',
+    }
+  })
 
 const scopeOf = ({ layer: { path, opts } }: PathLayer): string => {
   if (typeof path !== 'string') return String(path)

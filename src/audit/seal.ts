@@ -166,10 +166,12 @@ const sitesIn = (
   lines: ReadonlyArray<PolicyLine>,
   { routes }: Listed,
   { operations }: Audit,
-): ReadonlyMap<unknown, CrossOriginPolicy> =>
-  new Map(
+): ReadonlyMap<unknown, CrossOriginPolicy> => {
+  const byName = new Map<string, PolicyLine[]>()
+  for (const line of lines) byName.set(line.operation, [...(byName.get(line.operation) ?? []), line])
+  return new Map(
     routes.flatMap(({ layer }, at) => {
-      const named = lines.filter(({ operation }) => operation === nameInFile(operations[at]!))
+      const named = byName.get(nameInFile(operations[at]!)) ?? []
       const own = named.filter(({ who }) => who.join() === whoOf(operations[at]!).join())
       const meant = own.length > 0 ? own : named
       return meant.length > 0 && meant.every(({ csrf }) => csrf[0] === 'checked')
@@ -177,6 +179,7 @@ const sitesIn = (
         : []
     }),
   )
+}
 
 const isOfTheApplication = ({ direction, was, is }: Difference): boolean =>
   direction === 'closed' &&
