@@ -1,8 +1,8 @@
 /** An API for machines. Each client has API keys with scopes; the SQLite file DATABASE_URL has only their digests. */
 import Koa from 'koa'
-import { apiApp, apiKeyHeader, operation, requireScopes, withAuth } from 'koa-with-auth'
+import { apiApp, apiKeyHeader, operation, owned, requireScopes, unchecked, withAuth } from 'koa-with-auth'
 import { seal } from 'koa-with-auth/audit'
-import { apiKeys } from 'koa-with-auth/keys'
+import { apiKeys, type ApiKey } from 'koa-with-auth/keys'
 import { sqliteKeyStore } from 'koa-with-auth/sqlite'
 
 export const service = async (databaseUrl = process.env['DATABASE_URL'] ?? 'file:app.db') => {
@@ -16,13 +16,27 @@ export const service = async (databaseUrl = process.env['DATABASE_URL'] ?? 'file
   api.post(
     '/keys/:owner',
     operation({ summary: 'Issues a key, shown once' }),
-    withAuth(client, requireScopes(['admin'])),
+    withAuth(client, requireScopes(['admin']), unchecked('owner', 'an admin issues keys of every owner')),
     async (ctx) => {
       ctx.status = 201
       ctx.body = await keys.issue({ owner: ctx.params.owner ?? '' })
     },
   )
-  const sealed = seal(api, { public: ['docs'] })
+  // a client revokes its own keys: the key of another one is a 404, as one that is not there
+  const ownKey = owned('key', {
+    param: 'id',
+    find: async (id, { owner }: ApiKey) => (await keys.list(owner)).find((key) => key.id === id),
+  })
+  api.delete(
+    '/keys/:id',
+    operation({ summary: 'Revokes a key of the client' }),
+    withAuth(client, ownKey),
+    async (ctx) => {
+      await keys.revoke(ctx.request.objects.key.id)
+      ctx.status = 204
+    },
+  )
+  const sealed = seal(api, { public: ['docs'], objects: true })
   const app = new Koa().use(sealed.routes()).use(sealed.allowedMethods())
 
   // The first key issues the others. It is printed once, because the store has only its digest.

@@ -16,6 +16,13 @@ test('a key works until it is revoked', async () => {
   assert.equal(await statusOf('GET', '/reports', key), 401)
 })
 
+test('a client revokes its own keys alone', async () => {
+  const [acme, other] = [await keys.issue({ owner: 'acme' }), await keys.issue({ owner: 'other' })]
+  assert.equal(await statusOf('DELETE', `/keys/${other.id}`, acme.key), 404)
+  assert.equal(await statusOf('DELETE', `/keys/${acme.id}`, acme.key), 204)
+  assert.equal(await statusOf('GET', '/reports', acme.key), 401)
+})
+
 test('only the scope admin issues keys', async () => {
   const admin = await keys.issue({ owner: 'admin', scopes: ['admin'] })
   assert.equal(await statusOf('POST', '/keys/acme', (await keys.issue({ owner: 'acme' })).key), 403)

@@ -66,7 +66,7 @@ export const service = async (databaseUrl = DATABASE_URL) => {
   api.get('/users', operation({ summary: 'All users; for admins' }), withAuth(admin), (ctx) => {
     ctx.body = [...users.keys()]
   })
-  const sealed = seal(api, { public: ['docs'], middleware: [readBody] })
+  const sealed = seal(api, { public: ['docs'], middleware: [readBody], objects: true })
   app.use(sealed.routes()).use(sealed.allowedMethods())
   const form = `-c jar -d 'email=anna@example.com&password=anna-secret'`
   return { app, toTry: (url: string) => [`curl -i ${form} ${url}/sign-in`, `curl -i -b jar ${url}/me`] }

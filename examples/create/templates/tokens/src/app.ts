@@ -34,7 +34,7 @@ export const service = async (issuer = ISSUER) => {
       ctx.status = 201
     },
   )
-  const sealed = seal(api, { public: ['GET /api/health', 'docs'] })
+  const sealed = seal(api, { public: ['GET /api/health', 'docs'], objects: true })
   const app = new Koa().use(sealed.routes()).use(sealed.allowedMethods())
 
   const claims = { iss: 'demonstration', aud: AUDIENCE, sub: 'anna', scope: 'write', exp: Date.now() / 1000 + 8 * 3600 }

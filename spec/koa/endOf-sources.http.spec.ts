@@ -1,0 +1,232 @@
+/** Each source of an end, and each thing that a request can have open: event streams over HTTP/1 and HTTP/2, `ws`, and a slow query. */
+import { EventEmitter, once } from 'node:events'
+import { createServer, type IncomingMessage } from 'node:http'
+import { connect, createServer as createHttp2, type ClientHttp2Stream } from 'node:http2'
+import { get } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { PassThrough } from 'node:stream'
+import Router from '@koa/router'
+import Koa, { type Context } from 'koa'
+import {
+  apiKeyHeader,
+  AuthEnded,
+  clientCertificate,
+  endOf,
+  untilEnd,
+  withAuth,
+  type AuthenticatorLike,
+} from 'koa-with-auth'
+import { httpIntrospection, httpJwt } from 'koa-with-auth/jwt'
+import { apiKeys, memoryKeyStore } from 'koa-with-auth/keys'
+import { testIssuer } from 'koa-with-auth/testing'
+import { guardUpgrade } from 'koa-with-auth/upgrades'
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { WebSocket, WebSocketServer } from 'ws'
+import { certificates, listenByTls } from '../support/servers/certificates.js'
+import { listen } from '../support/servers/server.js'
+
+afterEach(() => void vi.useRealTimers())
+
+const causeOf = (signal: AbortSignal): unknown =>
+  signal.reason instanceof AuthEnded ? signal.reason.cause : signal.aborted
+
+const clock = (): void => void vi.useFakeTimers({ toFake: ['Date', 'performance', 'setTimeout', 'clearTimeout'] })
+
+const appOf = (router: Router): Koa => {
+  const app = new Koa()
+  app.use(router.routes())
+  return app
+}
+
+/** An application whose requests stay open, and their signals. */
+const site = (auth: AuthenticatorLike) => {
+  const signals: AbortSignal[] = []
+  const router = new Router().get('/events', withAuth(auth), (ctx) => {
+    const source = new PassThrough()
+    source.write('data: hello\n\n')
+    ctx.type = 'text/event-stream'
+    ctx.body = untilEnd(ctx, source)
+    signals.push(endOf(ctx))
+  })
+  return { app: appOf(router), signals }
+}
+
+const opened = async (app: Koa, headers: Record<string, string>) => {
+  const { url, close } = await listen(app)
+  const stop = new AbortController()
+  onTestFinished(async () => {
+    stop.abort()
+    await close()
+  })
+  return async (path = '/events') => {
+    const response = await fetch(url + path, { headers, signal: stop.signal })
+    const reader = response.body!.getReader()
+    const read = async () => {
+      const { value, done } = await reader.read()
+      return done ? 'end' : Buffer.from(value).toString()
+    }
+    return { status: response.status, read }
+  }
+}
+
+describe('a token', () => {
+  it('of httpJwt ends at its exp', async () => {
+    const issuer = await testIssuer()
+    onTestFinished(issuer.stop)
+    const { app, signals } = site(httpJwt({ issuer: issuer.issuer, audience: 'api' }))
+    const exp = Math.floor(Date.now() / 1000) + 60
+    const token = issuer.token({ aud: 'api', sub: 'anna', exp })
+    const open = await opened(app, { Authorization: `Bearer ${token}` })
+    expect((await open()).status).toBe(200)
+    clock()
+    const stream = await open()
+    expect(await stream.read()).toBe('data: hello\n\n')
+    vi.advanceTimersByTime(exp * 1000 - Date.now() - 1)
+    expect(causeOf(signals[1]!)).toBe(false)
+    vi.advanceTimersByTime(1)
+    expect(causeOf(signals[1]!)).toBe('expired')
+    expect(await stream.read()).toBe('end')
+  })
+
+  const introspected = async (answer: () => object, cache?: false) => {
+    const server = createServer((req, res) => {
+      req.resume().on('end', () => res.end(JSON.stringify(answer())))
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    onTestFinished(() => {
+      server.close()
+      server.closeAllConnections()
+    })
+    const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+    const client = { id: 'api', secret: 's3cret' }
+    return site(httpIntrospection({ endpoint, client, audience: 'api', ...(cache === false && { cache }) }))
+  }
+  const claims = { active: true, aud: 'api', sub: 'anna' }
+
+  it('of httpIntrospection ends at its exp', async () => {
+    const exp = Math.floor(Date.now() / 1000) + 60
+    const { app, signals } = await introspected(() => ({ ...claims, exp }))
+    clock()
+    const stream = await (await opened(app, { Authorization: 'Bearer opaque' }))()
+    expect(await stream.read()).toBe('data: hello\n\n')
+    vi.advanceTimersByTime(60_000)
+    expect(causeOf(signals[0]!)).toBe('expired')
+    expect(await stream.read()).toBe('end')
+  })
+
+  it('of httpIntrospection ends when another request is told that it is not active, and no other token does', async () => {
+    let isActive = true
+    const { app, signals } = await introspected(() => (isActive ? claims : { active: false }), false)
+    const [stream, other] = [
+      await (await opened(app, { Authorization: 'Bearer opaque' }))(),
+      await (await opened(app, { Authorization: 'Bearer other' }))(),
+    ]
+    await stream.read()
+    await other.read()
+    isActive = false
+    const again = await (await opened(app, { Authorization: 'Bearer opaque' }))()
+    expect([again.status, ...signals.map(causeOf)]).toStrictEqual([401, 'revoked', false])
+    expect(await stream.read()).toBe('end')
+  })
+})
+
+it('a client certificate ends at its notAfter, years away', async () => {
+  const { authority, client } = certificates()
+  const { app, signals } = site(clientCertificate({ authorities: [authority.cert], from: 'socket' }))
+  const { url } = await listenByTls(app)
+  clock()
+  const { key, cert, x509 } = client
+  const asking = get(`${url}/events`, { key, cert, ca: authority.cert, agent: false })
+  onTestFinished(() => void asking.destroy())
+  const [answer] = (await once(asking, 'response')) as [IncomingMessage]
+  const ended = once(answer.resume(), 'end')
+  vi.setSystemTime(Date.parse(x509.validTo) - 1500)
+  vi.advanceTimersByTime(1000)
+  expect(causeOf(signals[0]!)).toBe(false)
+  vi.advanceTimersByTime(500)
+  expect(causeOf(signals[0]!)).toBe('expired')
+  await ended
+})
+
+describe('an API key that is revoked', () => {
+  const keySite = async () => {
+    const keys = apiKeys({ prefix: 'acme', store: memoryKeyStore() })
+    const { id, key } = await keys.issue({ owner: 'anna' })
+    return { keys, id, key, auth: apiKeyHeader({ paramName: 'X-Key', authenticate: keys.authenticate }) }
+  }
+
+  it('ends an event stream over HTTP/2, and not the connection', async () => {
+    const { keys, id, key, auth } = await keySite()
+    const other = await keys.issue({ owner: 'bert' })
+    const { app } = site(auth)
+    const handle = app.callback()
+    const server = createHttp2((req, res) => void handle(req as never, res as never)).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const client = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    onTestFinished(() => {
+      client.destroy()
+      server.close()
+    })
+    const open = async (secret: string): Promise<ClientHttp2Stream> => {
+      const stream = client.request({ ':path': '/events', 'x-key': secret })
+      const [[headers]] = (await Promise.all([once(stream, 'response'), once(stream, 'data')])) as [[object], unknown]
+      expect(headers).toMatchObject({ ':status': 200 })
+      return stream
+    }
+    const [mine, foreign] = [await open(key), await open(other.key)]
+    const ended = once(mine.resume(), 'end')
+    await keys.revoke(id)
+    await ended
+    expect([mine.rstCode, foreign.readableEnded, client.destroyed]).toStrictEqual([0, false, false])
+  })
+
+  it('closes a WebSocket', async () => {
+    const { keys, id, key, auth } = await keySite()
+    const app = new Koa()
+    const guard = guardUpgrade(app, auth)
+    const sockets = new WebSocketServer({ noServer: true })
+    const server = createServer(app.callback()).on('upgrade', (request, socket, head) => {
+      void guard(request, socket, head).then((admitted) => {
+        if (admitted === undefined) return
+        sockets.handleUpgrade(request, socket, head, (webSocket) => {
+          admitted.ends.addEventListener('abort', () => webSocket.close(4401, String(causeOf(admitted.ends))))
+          webSocket.send('hello')
+        })
+      })
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    onTestFinished(() => {
+      server.close()
+      server.closeAllConnections()
+    })
+    const { port } = server.address() as AddressInfo
+    const webSocket = new WebSocket(`ws://127.0.0.1:${port}/live`, { headers: { 'X-Key': key } })
+    await once(webSocket, 'message')
+    const closed = once(webSocket, 'close')
+    await keys.revoke(id)
+    const [code, reason] = (await closed) as [number, Buffer]
+    expect([code, String(reason)]).toStrictEqual([4401, 'revoked'])
+  })
+
+  it('stops a request that waits for its database', async () => {
+    const { keys, id, key, auth } = await keySite()
+    const database = new EventEmitter()
+    const asked = new EventEmitter()
+    const stopped: unknown[] = []
+    const router = new Router()
+    router.get('/report', withAuth(auth), async (ctx: Context) => {
+      const row = once(database, 'row', { signal: endOf(ctx) })
+      asked.emit('query')
+      await row.catch((error: Error) => stopped.push(error.cause))
+      ctx.status = 401
+    })
+    const query = once(asked, 'query')
+    const answer = opened(appOf(router), { 'X-Key': key }).then((open) => open('/report'))
+    await query
+    await keys.revoke(id)
+    expect((await answer).status).toBe(401)
+    expect(stopped).toStrictEqual([new AuthEnded('revoked')])
+    expect(database.listenerCount('row')).toBe(0)
+  })
+})
