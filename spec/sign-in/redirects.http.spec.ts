@@ -4,6 +4,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import { authSettings, defaultErrorMapper, sessionAuth, UnavailableError, withAuth } from 'koa-with-auth'
 import { begin, finish, type Kind } from 'koa-with-auth/sign-in'
 import { describe, expect, it } from 'vitest'
+import { returnToIn } from '../../src/sign-in/request.js'
 import { sessionsApp, setCookies, strongKey, type Visitor } from '../support/sites/sessionsApp.js'
 import { expectAnonymousAt, expectUser } from '../support/sites/signedIn.js'
 import { describeEveryOther } from '../support/stores/sessionStores.js'
@@ -351,4 +352,19 @@ describe('C-01 mistakes', () => {
     expect(() => finish(kind, undefined as never)).toThrow('must be a function')
     expect(() => begin(kind, { intnt: 'link' } as never)).toThrow('no option "intnt"')
   })
+})
+
+it.each([
+  ['/a', undefined, '/a'],
+  [undefined, '/a', '/a'],
+  ['/a', '/a', '/a'],
+  ['/a', '/b', undefined],
+  ['/a&returnTo=/a', undefined, undefined],
+  ['/a&returnTo=/b', '/a', undefined],
+  [undefined, ['/a', '/b'], ['/a', '/b']],
+  [undefined, undefined, undefined],
+  ['/a', null, '/a'],
+])('a path that follows, %j in the query and %j in the body, is %j', (inQuery, inBody, expected) => {
+  const query = new URLSearchParams(inQuery === undefined ? '' : `returnTo=${inQuery}`)
+  expect(returnToIn(inBody === undefined ? {} : { returnTo: inBody }, query)).toEqual(expected)
 })

@@ -216,10 +216,11 @@ export const incomingOf = async (ctx: Context, role: 'begin' | 'finish'): Promis
   }
 }
 
-/** The path that a request says, in its body or else in its query. One that comes twice is none. */
+/** The path that a request says, in its body or its query. One that comes twice is none, but for the same in both. */
 export const returnToIn = (body: Members, query: URLSearchParams, name = 'returnTo'): unknown => {
   const [path, ...more] = query.getAll(name)
-  return body[name] ?? (more.length > 0 ? undefined : path)
+  const own = body[name] ?? path
+  return more.length > 0 || own !== (path ?? own) ? undefined : own
 }
 
 // The status if it cannot be read
