@@ -292,7 +292,7 @@ const guessed = { account: maybe(string), address: maybe(string) }
  * `stays` says of the result that it counts. Default: a failure with the reason `wrong`.
  */
 type Counting = <A>(
-  account: string,
+  account: string | undefined,
   address: string,
   f: () => Promise<E.Either<AuthError, A>> | E.Either<AuthError, A>,
   stays?: (result: E.Either<AuthError, A>) => boolean,

@@ -101,9 +101,9 @@ interface Content {
   readonly returnTo: string
   readonly display: Display
   readonly before: ReadonlyArray<Proof>
-  readonly mark: string | undefined
+  readonly mark?: string | undefined
   readonly kept: unknown
-  readonly lasting: Lifetimes | undefined
+  readonly lasting?: Lifetimes | undefined
 }
 
 const MAX_HANDLE = 8192
@@ -140,7 +140,8 @@ const bytesOf = (handle: unknown): Buffer | undefined => {
 // --- ceremonies
 
 // Anybody gets handles, so of answers that are checked once, so many may be wrong: each keeps its id in the store, and may ask a provider
-const WRONG = { ofBrowser: 20, ofAddress: 200 }
+const WRONG_OF_BROWSER = 20
+const WRONG_OF_ADDRESS = 200
 const QUARTER = 15 * 60
 
 // An id is remembered longer than its handle can be opened, also if the clocks of two machines differ a little
@@ -194,16 +195,10 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
     const { intent, subject, returnTo, display, until } = content
     return { intent, subject, origin, returnTo, display, until, secret, spent }
   }
-  const ofBrowser = counting(memoryLimiter(WRONG.ofBrowser, QUARTER))
-  const ofAddress = counting(memoryLimiter(WRONG.ofAddress, QUARTER))
-  const limited = (
-    browser: string,
-    address: string,
-    run: () => Promise<E.Either<AuthError, Ended>>,
-  ): Promise<E.Either<AuthError, Ended>> => {
-    const there = () => ofAddress(address, '', run, isWrongAnswer)
-    return browser === '' ? there() : ofBrowser(browser, '', there, isWrongAnswer)
-  }
+  const limited = counting({
+    accountAndAddress: memoryLimiter(WRONG_OF_BROWSER, QUARTER),
+    address: memoryLimiter(WRONG_OF_ADDRESS, QUARTER),
+  })
   // whether there was a free try
   const spendTry = async (id: string, tries: number, lifetime: number): Promise<boolean> => {
     for (let at = 0; at < tries; at++) if (await spent.spend(tryOf(id, at), lifetime)) return true
@@ -253,25 +248,14 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
     }
   }
   return {
-    begin: async (kind, options) => {
-      const {
-        incoming,
-        browser: given,
-        intent,
-        subject,
-        returnTo,
-        display = 'page',
-        ask,
-        before = [],
-        mark,
-        lasting,
-      } = options
+    begin: async (kind, { incoming, browser: given, ask, returnTo, display = 'page', before = [], ...about }) => {
+      const { intent, subject } = about
       const salt = randomBytes(16).toString('base64url')
       const sent = await caught(async () => {
         const root = firstOf(roots())
         const browser = browserOf(kind, given)
-        const content = { salt, until: now() + kind.lifetime, intent, subject, returnTo: localPath(returnTo), display }
-        const opened: Content = { ...content, before, mark, lasting, kept: undefined }
+        const content = { ...about, salt, until: now() + kind.lifetime, returnTo: localPath(returnTo), display, before }
+        const opened: Content = { ...content, kept: undefined }
         const ceremony = ceremonyOf(opened, secretOf(root, kind.name, browser, salt))
         const begun = await kind.begin(incoming, ceremony, ask, signerOf(kind.name))
         if (E.isLeft(begun)) return begun
@@ -305,7 +289,8 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
         if (!(await finishing.isGoingOn(content))) return unfinished('unknown') // it uses no code up
         const check = () => attempt(kind, opened, { answer, browser, id }, finishing)
         const { address } = finishing.incoming
-        const run = () => ((kind.tries ?? 1) > 1 ? check() : limited(browser, address, check))
+        const run = () =>
+          (kind.tries ?? 1) > 1 ? check() : limited(browser || undefined, address, check, isWrongAnswer)
         return kind.leadsAgain === true ? once(id, run, content) : run()
       })
       if (E.isLeft(ended)) reports.refused(kind.name, 'finish', ended.left, about)

@@ -314,15 +314,10 @@ const inAllProcesses = async <A>(
   if (spent === undefined) return run()
   const place = await placeOf(spent, `wrong codes of ${user}`, WRONG, DAY * 1000)
   if (place === undefined) return E.left(AuthErrors.throttled(DAY))
-  let isCounted = false
-  try {
-    const result = await run()
-    isCounted = isWrong(result)
-    return result
-  } finally {
-    // if the store fails now, it stays counted
-    if (!isCounted) await spent.release?.(place).catch(() => undefined)
-  }
+  const result = await caught(run)
+  // if the store fails now, it stays counted
+  if (!isWrong(result)) await spent.release?.(place).catch(() => undefined)
+  return result
 }
 
 const TRIES = 5
