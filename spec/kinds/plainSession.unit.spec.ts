@@ -1,7 +1,17 @@
 /** Sessions of plain koa-session: what is weak in its options, and which keys sign. */
+import { createHmac } from 'node:crypto'
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import Keygrip from 'keygrip'
-import { weaknessesOf, keysFix, shortKeyWarning, signed, signedBy, strengthOf } from '../../src/kinds/plainSession.js'
+import {
+  macBy,
+  weaknessesOf,
+  keysFix,
+  shortKeyWarning,
+  signed,
+  signedBy,
+  strengthOf,
+} from '../../src/kinds/plainSession.js'
 
 // Each weakness of a plain koa-session is reported, and nothing else.
 
@@ -95,6 +105,19 @@ describe('strengthOf', () => {
       "app.keys must hold strings, and the first, which signs, at least 32 characters; app.keys = [randomBytes(32).toString('hex')], kept outside the code",
     )
     expect(shortKeyWarning).toMatch(/^app\.keys: an older key has fewer than 32 characters\. .* take it out/)
+  })
+})
+
+describe('macBy', () => {
+  it('is the HMAC-SHA256 of node:crypto, for keys and texts of any length', () => {
+    const text = fc.string({ unit: 'binary', maxLength: 200 })
+    const bytes = fc.uint8Array({ maxLength: 200 }).map((one) => Buffer.from(one))
+    const long = fc.integer({ min: 2700, max: 2800 }).map((length) => 'é'.repeat(length))
+    fc.assert(
+      fc.property(fc.oneof(text, bytes), fc.oneof(text, long), (key, message) => {
+        expect(macBy(key)(message)).toBe(createHmac('sha256', key).update(message).digest('base64url'))
+      }),
+    )
   })
 })
 

@@ -31,9 +31,9 @@ describe('D-S12 the cookie', () => {
     stoppedClock()
     const lines = setCookies(await visitor().post('/login'))
     expect(lines).toHaveLength(1)
-    // an id, and 12 + 4 + 16 bytes that seal it for anna
+    // an id, 16 + 4 bytes that say anna, and 132 bits that seal both
     expect(lines[0]).toMatch(
-      /^session=[A-Za-z0-9_-]{43}~[A-Za-z0-9_-]{43}; path=\/; expires=[^;]+; samesite=lax; httponly$/,
+      /^session=[A-Za-z0-9_-]{43}~[A-Za-z0-9_-]{27}\.[A-Za-z0-9_-]{22}; path=\/; expires=[^;]+; samesite=lax; httponly$/,
     )
     for (const line of lines) {
       const expires = Date.parse(/expires=([^;]+)/.exec(line)?.[1] ?? '')
@@ -140,6 +140,9 @@ const forgedSeals: ReadonlyArray<readonly [string, Forge]> = [
   ['a longer seal', (id, seal) => `session=${id}~${seal}A`],
   ['a shorter seal', (id, seal) => `session=${id}~${seal.slice(0, -1)}`],
   ['another spelling of the seal', (id, seal) => `session=${id}~${seal}=`],
+  ['a seal without who signed in', (id, seal) => `session=${id}~.${seal.split('.')[1]}`],
+  ['a seal without its MAC', (id, seal) => `session=${id}~${seal.split('.')[0]}`],
+  ['an empty MAC', (id, seal) => `session=${id}~${seal.split('.')[0]}.`],
   ['another last letter of the seal', (id, seal) => `session=${id}~${seal.slice(0, -1)}${next(seal.at(-1))}`],
   ['another first letter of the seal', (id, seal) => `session=${id}~${next(seal[0])}${seal.slice(1)}`],
   ['another letter', (id, seal) => `session=${id.slice(0, -1)}${next(id.at(-1))}~${seal}`],

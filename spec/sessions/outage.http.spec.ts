@@ -77,7 +77,7 @@ describeLastingStores((store) => {
       breaking(site, everything, fault)
       await expectAnonymous(site.visitor())
       const forger = user.copy()
-      forger.cookies.set('session', `${idIn(user.cookies.get('session'))}~${'A'.repeat(43)}`)
+      forger.cookies.set('session', `${idIn(user.cookies.get('session'))}~.${'A'.repeat(22)}`)
       await expectAnonymous(forger)
     })
 

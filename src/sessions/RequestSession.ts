@@ -307,8 +307,8 @@ export class RequestSession implements SessionSource {
   }
 
   /** Who was signed in when the cookie was given out. */
-  get likelyUser(): string | undefined {
-    return this.#cookie?.user
+  likelyUser(): string | undefined {
+    return this.#cookie?.userOf()
   }
 
   /** Who is signed in by data that were read. */

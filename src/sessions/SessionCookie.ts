@@ -4,15 +4,17 @@
  * Koa's cookie library writes it. That library forgets the domain when it deletes a signature that is wrong. So the domain is added when
  * the head is written (`commit.ts`).
  */
+import { createCipheriv, createDecipheriv, hash } from 'node:crypto'
 import { domainToUnicode } from 'node:url'
 import type { SetOption } from 'cookies'
 import * as O from 'fp-ts/lib/Option.js'
 import type Koa from 'koa'
 import type { Context } from 'koa'
+import { constantTimeEqual } from '../core/data.js'
 import { fromCookie, type Sent } from '../core/RequestFields.js'
 import { defaults } from '../core/Settings.js'
 import type { Check } from '../core/options.js'
-import { derivedOnce, isSigner, keysFix, sealedAlike, unsealed } from '../kinds/plainSession.js'
+import { derivedOnce, isSigner, keysFix, macBy } from '../kinds/plainSession.js'
 import { additionOf } from '../koa/settings.js'
 
 export interface SessionCookie {
@@ -68,8 +70,8 @@ export interface CookieRead {
   readonly sent: O.Option<Sent>
   /** The id of a session, which this application gave out; `''` without one. */
   readonly id: string
-  /** Who was signed in when it was given out. The record in the session decides who is. */
-  readonly user: string | undefined
+  /** Tells who was signed in when it was given out. The record in the session decides who is. */
+  readonly userOf: () => string | undefined
   /** Whether it is to be given out anew: it is of an older key, or of an older release. */
   readonly isOld: boolean
 }
@@ -83,39 +85,63 @@ export interface SealedCookie {
   readonly dropSignature: (ctx: Context, options: SetOption) => void
 }
 
-const noCookie: CookieRead = { sent: O.none, id: '', user: undefined, isOld: false }
+const unknown = (): undefined => undefined
+const noCookie: CookieRead = { sent: O.none, id: '', userOf: unknown, isOld: false }
 
 // Between the id and the seal. No id has it
 const SEAL = '~'
+// Characters in base64url, 132 bits
+const MAC = 22
+const NONCE = 16
 // A longer name would make the cookie too long, so its mark is read after the session
 const MAX_BYTES = 128
 
+// What seals: a MAC over what is encrypted, by keys of their own
+const sealingBy = (root: Buffer) => {
+  const keyFor = (purpose: string): Buffer => hash('sha256', Buffer.concat([root, Buffer.from(purpose)]), 'buffer')
+  const [mac, nonceOf] = [macBy(keyFor('mac')), macBy(keyFor('nonce'))]
+  const encrypting = keyFor('encryption')
+  return {
+    macOf: (text: string): string => mac(text).slice(0, MAC),
+    // a nonce that depends on what it is for, so that an id is given out in one form, and no nonce is used twice
+    hidden: (user: string, owner: string): string => {
+      const nonce = Buffer.from(nonceOf(JSON.stringify([owner, user])), 'base64url').subarray(0, NONCE)
+      return Buffer.concat([nonce, createCipheriv('aes-256-ctr', encrypting, nonce).update(user)]).toString('base64url')
+    },
+    shown: (hidden: string): string => {
+      const raw = Buffer.from(hidden, 'base64url')
+      return createDecipheriv('aes-256-ctr', encrypting, raw.subarray(0, NONCE)).update(raw.subarray(NONCE)).toString()
+    },
+  }
+}
+
 /**
- * The cookie is an id, and a seal of it (AES-256-GCM, by a key that is derived from a signing key). So an id that the application did not
- * give out never reaches the store, and the user in the seal tells whose mark to read together with the session.
+ * The cookie is an id and a seal of it, by keys that are derived from a signing key: the user, encrypted (AES-256-CTR), and a MAC of all
+ * (HMAC-SHA256) for this application. So an id that the application did not give out never reaches the store, and the user tells
+ * whose mark to read together with the session.
  *
  * Older releases had the cookie library sign it. Such a cookie is read, and given out anew. A Keygrip does not show its older keys. So
  * there the library signs, too, and what an older key signed is read by that.
  */
 export const sealedCookie = (cookieName: string, application: string, keys: () => unknown): SealedCookie => {
-  const roots = derivedOnce(keys, 'koa-with-auth/sessions/cookie')
+  const sealings = derivedOnce(keys, 'koa-with-auth/sessions/cookie', sealingBy)
   const inRequest = fromCookie(cookieName)
   const signature = `${cookieName}.sig`
-  const ownerOf = (id: string): string => `${application}\n${id}`
+  const inApplication = (text: string): string => `${application}\n${text}`
   const isSigned = ({ req }: Context): boolean => req.headers.cookie?.includes(`${signature}=`) === true
 
   const opened = (sent: CookieRead['sent'], value: string): CookieRead | undefined => {
     const at = value.lastIndexOf(SEAL)
-    if (at < 0) return undefined
-    const id = value.slice(0, at)
-    const raw = Buffer.from(value.slice(at + 1), 'base64url')
-    // one spelling
-    if (!value.endsWith(SEAL + raw.toString('base64url'))) return undefined
-    const all = roots()
+    if (at < 0 || value.charAt(value.length - MAC - 1) !== '.') return undefined
+    const text = inApplication(value.slice(0, -MAC - 1))
+    const mac = value.slice(-MAC)
+    const all = sealings()
     for (let key = 0; key < all.length; key++) {
-      const root = all[key]
-      const user = root && unsealed(root, raw, ownerOf(id))
-      if (user !== undefined) return { sent, id, user: user.toString() || undefined, isOld: key > 0 }
+      const sealing = all[key]
+      if (sealing === undefined || !constantTimeEqual(sealing.macOf(text), mac)) continue
+      const hidden = value.slice(at + 1, -MAC - 1)
+      const userOf = hidden === '' ? unknown : () => sealing.shown(hidden)
+      return { sent, id: value.slice(0, at), userOf, isOld: key > 0 }
     }
     return undefined
   }
@@ -123,7 +149,7 @@ export const sealedCookie = (cookieName: string, application: string, keys: () =
     const value = isSigned(ctx) ? ctx.cookies.get(cookieName, { signed: true }) : undefined
     if (value === undefined) return { ...noCookie, sent }
     const at = value.lastIndexOf(SEAL)
-    return { sent, id: at < 0 ? value : value.slice(0, at), user: undefined, isOld: true }
+    return { sent, id: at < 0 ? value : value.slice(0, at), userOf: unknown, isOld: true }
   }
   const dropSignature: SealedCookie['dropSignature'] = (ctx, options) => {
     if (isSigned(ctx) && !ctx.headerSent) ctx.cookies.set(signature, '', { ...options, signed: false })
@@ -137,11 +163,12 @@ export const sealedCookie = (cookieName: string, application: string, keys: () =
       return opened(sent, first.startsWith('"') ? first.slice(1, -1) : first) ?? signedBefore(sent, ctx)
     },
     give: (ctx, id, user = '', options) => {
-      const [root] = roots()
-      if (root === undefined) throw new TypeError(keysFix)
-      const seal = sealedAlike(root, Buffer.byteLength(user) > MAX_BYTES ? '' : user, ownerOf(id))
+      const [sealing] = sealings()
+      if (sealing === undefined) throw new TypeError(keysFix)
+      const isHidden = user !== '' && Buffer.byteLength(user) <= MAX_BYTES
+      const text = `${id}${SEAL}${isHidden ? sealing.hidden(user, inApplication(id)) : ''}`
       const signed = isSigner(keys())
-      ctx.cookies.set(cookieName, `${id}${SEAL}${seal.toString('base64url')}`, { ...options, signed })
+      ctx.cookies.set(cookieName, `${text}.${sealing.macOf(inApplication(text))}`, { ...options, signed })
       if (!signed) dropSignature(ctx, options)
     },
     dropSignature,

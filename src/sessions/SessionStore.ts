@@ -38,12 +38,12 @@ export interface SessionStore {
 export interface Looked {
   /** What is stored under the id of a session. */
   readonly text: unknown
-  /** The mark of the user, if one was asked for. */
-  readonly mark: string | Promise<string> | undefined
+  /** The mark of a user; `undefined` if this look-up was not about the user. */
+  readonly markOf: (user: string) => string | Promise<string> | undefined
 }
 
-/** Looks a session up by the digest of its id, and the mark of its user. */
-type LookUp = (id: string, user: string | undefined) => Looked | Promise<Looked>
+/** Looks a session up by the digest of its id, and the mark of the user who is probably signed in by it. */
+type LookUp = (id: string, cookie: { readonly likelyUser: () => string | undefined }) => Looked | Promise<Looked>
 
 // The stores of this package that know both in one question, by their own `read`. A store that was made of one, with another `read` or
 // `markOf`, is asked by these
@@ -62,12 +62,13 @@ export const answeringBoth = <S extends SessionStore>(store: S, look: LookUp): S
 export const lookIn = (store: SessionStore): LookUp => {
   const known = inOneQuestion.get(store.read)
   if (known !== undefined && known.markOf === store.markOf) return known.look
-  return (id, user) => {
+  return (id, cookie) => {
+    const user = cookie.likelyUser()
     const reading = store.read(id)
     const mark = user === undefined ? undefined : store.markOf(user)
     // if the session is gone, the mark is not needed, and its failure does not matter
     mark?.catch(() => undefined)
-    return reading.then((text) => ({ text, mark }))
+    return reading.then((text) => ({ text, markOf: (one) => (one === user ? mark : undefined) }))
   }
 }
 
@@ -122,8 +123,8 @@ export const timedStore = (store: SessionStore, timeout: number): SessionStore =
   }
   const isInOne = inOneQuestion.get(store.read)?.look === look
   if (!isInOne) return limited
-  return answeringBoth(limited, (id, user) => {
-    const looked = look(id, user)
+  return answeringBoth(limited, (id, cookie) => {
+    const looked = look(id, cookie)
     return looked instanceof Promise ? timed(() => looked) : looked
   })
 }
@@ -198,10 +199,7 @@ export const memoryStore = (): SessionStore => {
     },
     listed: (user) => Promise.resolve(liveEntries(user)),
   }
-  return answeringBoth(store, (id, user) => ({
-    text: textOf(id),
-    mark: user === undefined ? undefined : markFor(user),
-  }))
+  return answeringBoth(store, (id) => ({ text: textOf(id), markOf: markFor }))
 }
 
 declareFactory('memoryStore', memoryStore)

@@ -157,7 +157,7 @@ export const recognizing = (
   const look = lookIn(store)
   // Safe: koa-session awaits what it gets, whatever its types say
   const atOnce = (data: unknown) => data as Promise<unknown>
-  const recognized = ({ text, mark: likelyMark }: Looked, id: string, session: RequestSession): unknown => {
+  const recognized = ({ text, markOf }: Looked, id: string, session: RequestSession): unknown => {
     const data = found(text, id, session, limits.idle)
     if (data === undefined) return undefined
     const auth = session.recognized
@@ -173,7 +173,7 @@ export const recognizing = (
     // no longer than `logOutEverywhere` is remembered, also if a time of the application is shorter now
     const lasts = Math.min(detailsOf(auth).absolute ?? limits.absolute, limits.longest)
     if (Math.abs(Date.now() - auth.at) >= lasts) return over('absolute')
-    const mark = auth.id === session.likelyUser ? likelyMark : store.markOf(auth.id)
+    const mark = markOf(auth.id) ?? store.markOf(auth.id)
     const listed = list?.isLive(auth, sessionDigest(id))
     if (listed === undefined && typeof mark === 'string') return mark === auth.mark ? data : over('logOutEverywhere')
     listed?.catch(() => undefined)
@@ -202,7 +202,7 @@ export const recognizing = (
         return undefined
       }
       try {
-        const looked = look(digestOf(id), session.likelyUser)
+        const looked = look(digestOf(id), session)
         return looked instanceof Promise
           ? looked.then((late) => recognized(late, id, session)).catch(failed)
           : atOnce(recognized(looked, id, session))

@@ -123,11 +123,13 @@ export const sqliteStore = (options: SqliteOptions): SqliteStore => {
     },
     close: () => file.close(),
   }
-  return answeringBoth(store, async (id, user) => {
-    if (user === undefined) return { text: await store.read(id), mark: undefined }
+  return answeringBoth(store, async (id, cookie) => {
+    const user = cookie.likelyUser()
+    if (user === undefined) return { text: await store.read(id), markOf: () => undefined }
     const now = Date.now()
     const { rows } = await file.read(statements.readBoth, [user, now, id, now])
-    return { text: text(rows[0]?.['text']), mark: text(rows[0]?.['mark']) ?? '' }
+    const mark = text(rows[0]?.['mark']) ?? ''
+    return { text: text(rows[0]?.['text']), markOf: (one) => (one === user ? mark : undefined) }
   })
 }
 

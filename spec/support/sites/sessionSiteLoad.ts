@@ -55,7 +55,7 @@ const wrongCookies = async (port: number): Promise<string[]> => {
   return [
     cookies,
     cookies.replace(/session=./, (one) => (one.endsWith('A') ? 'session=B' : 'session=A')),
-    cookies.replace(/~.*/, `~${'A'.repeat(43)}`),
+    cookies.replace(/~.*/, `~.${'A'.repeat(22)}`),
     cookies.replace(/~.*/, `; session.sig=${'A'.repeat(27)}`),
   ]
 }
