@@ -2,7 +2,7 @@
 // koa-session declare their classes once for each module system, so what names them is there twice. All else is in
 // dist/cjs, as the implementation is, and what is there twice imports it from there. Headers of files go, except those of
 // entry points: no editor shows them. The JSON Schema of records is copied.
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
 import ts from 'typescript'
 
@@ -195,4 +195,5 @@ for (const [file, { text }] of needed) {
     write(file, importing)
   } else if (entries.has(file)) write(file, `export * from '${pathTo(file, ofImplementation(file))}'\n`)
 }
-cpSync('src/events/events.schema.json', 'dist/events.schema.json')
+// without blanks
+write('dist/events.schema.json', JSON.stringify(JSON.parse(readFileSync('src/events/events.schema.json', 'utf8'))))

@@ -20,21 +20,30 @@ const run = (command) => {
   return passed ?? '?'
 }
 
-const lines = readFileSync(guide, 'utf8').split('\n')
-const counted = lines.map((line) => {
-  const [, command] = /`(npx vitest run [^`]+)` *\|$/.exec(line) ?? []
-  if (command === undefined || !command.includes(word)) return line
-  const cells = line.split('|')
-  cells[cells.length - 3] = ` ${run(command)} `
-  return cells.join('|')
-})
+const read = () => readFileSync(guide, 'utf8')
+const commandOf = (line) => /`(npx vitest run [^`]+)` *\|$/.exec(line)?.[1]
+const commands = read()
+  .split('\n')
+  .flatMap((line) => commandOf(line) ?? [])
+for (const command of commands.filter((one) => one.includes(word))) {
+  const passed = run(command)
+  // the file may have changed while it ran
+  const lines = read().split('\n')
+  const counted = lines.map((line) => {
+    if (commandOf(line) !== command) return line
+    const cells = line.split('|')
+    cells[cells.length - 3] = ` ${passed} `
+    return cells.join('|')
+  })
+  writeFileSync(guide, counted.join('\n'))
+}
+
 const today = new Date().toISOString().slice(0, 10)
 // what was measured of mutants, in the words of its page
 const [mutants] = /^All files before: [\d,]+ of [\d,]+ \([\d.]+ %\)/m.exec(readFileSync('spec/mutants.md', 'utf8')) ?? [
   '',
 ]
-const text = counted
-  .join('\n')
+const text = read()
   .replace(/counted on \d{4}-\d\d-\d\d/, word === '' ? `counted on ${today}` : '$&')
   .replace(/(?<=noticed )[\d,]+ of [\d,]+ \([\d.]+ %\)/, mutants.replace('All files before: ', ''))
 writeFileSync(guide, text)

@@ -4,6 +4,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, posix, resolve } from 'node:path'
+import ts from 'typescript'
 
 const root = resolve(process.argv[2] ?? '.')
 const dist = join(root, 'dist')
@@ -119,10 +120,22 @@ const written = (given) => {
     .replace(/__importStar\((require\("(?:\.|fp-ts|io-ts)[^"]*"\))\)/g, '$1')
   return text.includes('__importStar(') ? text : text.replace(helpers, '')
 }
+// Tabs pack better than the four blanks of tsc. What is in a template stays
+const withTabs = (text) => {
+  const source = ts.createSourceFile('module.js', text, ts.ScriptTarget.Latest)
+  const templates = []
+  const walk = (node) => {
+    if (ts.isTemplateLiteralToken(node)) templates.push([node.getStart(source), node.end])
+    ts.forEachChild(node, walk)
+  }
+  if (text.includes('`')) walk(source)
+  const isTemplate = (at) => templates.some(([from, to]) => from < at && at < to)
+  return text.replace(/^(?: {4})+/gm, (blanks, at) => (isTemplate(at) ? blanks : '\t'.repeat(blanks.length / 4)))
+}
 for (const file of readdirSync(join(dist, 'cjs'), { recursive: true })) {
   if (!file.endsWith('.js')) continue
   const text = readFileSync(join(dist, 'cjs', file), 'utf8')
-  write(join('cjs', file), written(text))
+  write(join('cjs', file), withTabs(written(text)))
 }
 write('cjs/package.json', '{ "type": "commonjs" }\n')
 for (const [module, text] of Object.entries(inOtherWords)) write(`cjs/${module}.js`, `'use strict'${text}\n`)

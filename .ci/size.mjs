@@ -26,9 +26,10 @@ const startOf = (names) =>
 const [packed] = JSON.parse(run('npm', ['pack', '--dry-run', '--json', '--ignore-scripts']))
 const bare = ['koa', '@koa/router']
 const { exports: entries } = require('../package.json')
-const start = startOf([...bare, 'koa-with-auth']) - startOf(bare)
+const frameworks = startOf(bare)
+const start = startOf([...bare, 'koa-with-auth']) - frameworks
 
-/** What is measured, its unit, and its limit. */
+/** What is measured, its unit, and its limit. That of the start is slower on a slow machine. */
 const rows = [
   ['packed', packed.size / 1000, 'kB', 420],
   ['unpacked', packed.unpackedSize / 1000, 'kB', 2200],
@@ -40,7 +41,7 @@ const rows = [
     19,
   ],
   ['values of the root', Object.keys(require('../dist/cjs/index.js')).length, '', 44],
-  ['start, beside koa and @koa/router', start, 'ms', 150],
+  ['start, beside koa and @koa/router', start, 'ms', 1.5 * frameworks],
 ]
 const shown = (value, unit) => `${Math.round(value).toLocaleString('en')}${unit && ` ${unit}`}`
 for (const [what, value, unit, limit] of rows) {

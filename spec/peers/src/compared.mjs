@@ -134,11 +134,11 @@ const versions = columns.map(({ name, packages }) => {
 const text = [
   `Run on ${new Date().toISOString().slice(0, 10)} with Node.js ${process.versions.node}:`,
   '',
-  ...versions,
-  '',
   line(['', ...columns.map(({ name }) => name)]),
   line(['--', ...columns.map(() => '--')]),
   ...rows.map(([name], at) => line([name, ...columns.map(({ cells }) => cells[at].replaceAll('|', '\\|'))])),
+  '',
+  ...versions,
 ].join('\n')
 
 if (!process.argv.includes('--dry')) {
