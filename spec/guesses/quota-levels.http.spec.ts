@@ -84,7 +84,7 @@ const holds = (make: Make): void => {
     router.get('/x', withAuth(optional(quota<User>({ limiter: make(1), by })(user))), ok)
     const get = await served(new Koa().use(router.routes()))
     for (let n = 0; n < 3; n++) expect(await get('/x')).toMatchObject({ status: 200, left: undefined })
-    for (let n = 0; n < 3; n++) expect(await get('/x', 'nobody')).toMatchObject({ status: 401, left: undefined })
+    for (let n = 0; n < 3; n++) expect(await get('/x', 'wrong')).toMatchObject({ status: 401, left: undefined })
     expect(await get('/x', 'anna')).toMatchObject({ status: 200, left: '0' })
     expect(await get('/x', 'anna')).toMatchObject({ status: 429, left: '0' })
   })

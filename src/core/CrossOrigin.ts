@@ -109,7 +109,7 @@ class RuledOrigins extends Set<string> {
   }
 
   override has(origin: string): boolean {
-    if (super.has(origin) || !isSerialized(origin)) return super.has(origin)
+    if (super.has(origin) || !isOrigin(origin)) return super.has(origin)
     const before = this.#answers.get(origin)
     if (before !== undefined) return before
     const answer: unknown = this.#rule(origin)
@@ -130,7 +130,7 @@ export const trustedOrigins = (origins: ReadonlyArray<string> | OriginRule): Rea
   if (typeof origins === 'function') return new RuledOrigins(origins)
   for (const origin of origins) {
     // a browser sends the origin as the URL standard serializes it, so anything else could never match
-    if (!isSerialized(origin)) {
+    if (!isOrigin(origin)) {
       const shown = typeof origin === 'string' ? JSON.stringify(origin) : String(origin)
       throw new TypeError(
         `trustedOrigins: ${shown} is not an origin; write scheme://host or scheme://host:port, such as "https://app.example"; for origins that no list can name, pass a function of the origin`,
@@ -140,7 +140,8 @@ export const trustedOrigins = (origins: ReadonlyArray<string> | OriginRule): Rea
   return new Set(origins)
 }
 
-const isSerialized = (origin: unknown): boolean =>
+/** Whether it is an origin as a browser writes it: no path, no user, no default port, in lower case. */
+export const isOrigin = (origin: unknown): origin is string =>
   typeof origin === 'string' && hostOf(origin) !== undefined && URL.canParse(origin) && serialized(origin) === origin
 
 const serialized = (origin: string): string => {

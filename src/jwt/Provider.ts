@@ -106,35 +106,25 @@ interface Asymmetric extends Named {
   readonly algorithms?: readonly [AsymmetricAlgorithm, ...AsymmetricAlgorithm[]] | undefined
 }
 
+interface KeySources {
+  readonly jwksUri: string
+  readonly jwks: JsonWebKeySet
+  /** A PEM, or a KeyObject of `node:crypto`. */
+  readonly publicKey: string | KeyObject
+  /** Random bytes: 32 for HS256, 48 for HS384, 64 for HS512. A string is its UTF-8. */
+  readonly secret: Uint8Array | string
+}
+
+type Only<S extends keyof KeySources> = Pick<KeySources, S> & {
+  readonly [Other in Exclude<keyof KeySources, S>]?: undefined
+}
+
 /** An issuer, with exactly one source of keys. */
 export type IssuerWithKeys =
-  | (Asymmetric & {
-      readonly jwksUri: string
-      readonly jwks?: undefined
-      readonly publicKey?: undefined
-      readonly secret?: undefined
-    })
-  | (Asymmetric & {
-      readonly jwks: JsonWebKeySet
-      readonly jwksUri?: undefined
-      readonly publicKey?: undefined
-      readonly secret?: undefined
-    })
-  | (Asymmetric & {
-      /** A PEM, or a KeyObject of `node:crypto`. */
-      readonly publicKey: string | KeyObject
-      readonly jwksUri?: undefined
-      readonly jwks?: undefined
-      readonly secret?: undefined
-    })
-  | (Named & {
-      /** Random bytes: 32 for HS256, 48 for HS384, 64 for HS512. A string is its UTF-8. */
-      readonly secret: Uint8Array | string
-      readonly algorithms?: readonly [SecretAlgorithm, ...SecretAlgorithm[]] | undefined
-      readonly jwksUri?: undefined
-      readonly jwks?: undefined
-      readonly publicKey?: undefined
-    })
+  | (Asymmetric & Only<'jwksUri'>)
+  | (Asymmetric & Only<'jwks'>)
+  | (Asymmetric & Only<'publicKey'>)
+  | (Named & Only<'secret'> & { readonly algorithms?: readonly [SecretAlgorithm, ...SecretAlgorithm[]] | undefined })
 
 /** An issuer. A string means discovery. */
 export type Issuer = string | IssuerWithKeys

@@ -79,35 +79,56 @@ export const refusalByTime = (
 
 /** Whether `aud` names one of the audiences (RFC 7519 §4.1.3). `false`: its type is right, or it is absent. */
 export const isFor = (aud: unknown, audiences: ReadonlyArray<string> | false): boolean => {
-  if (audiences === false) {
-    return (
-      aud === undefined ||
-      typeof aud === 'string' ||
-      (Array.isArray(aud) && aud.every((one) => typeof one === 'string'))
-    )
-  }
-  if (typeof aud === 'string') return audiences.includes(aud)
-  return Array.isArray(aud) && aud.every((one) => typeof one === 'string') && aud.some((one) => audiences.includes(one))
+  const named: ReadonlyArray<unknown> = Array.isArray(aud) ? aud : aud === undefined ? [] : [aud]
+  return (
+    named.every((one) => typeof one === 'string') &&
+    (audiences === false || named.some((one) => audiences.includes(one)))
+  )
 }
 
-/** Whether these claims are strings, if they are present. */
-export const areStrings = (claims: Json, names: ReadonlyArray<string>): boolean =>
-  names.every((name) => ['undefined', 'string'].includes(typeof claims[name]))
+const isFilled = (u: unknown): boolean => typeof u === 'string' && u !== ''
 
-/** Whether the clients that claims name are allowed: each of `azp` (OpenID Connect Core §2) and `client_id` (RFC 9068 §2.2) that is present. */
-export const isAuthorized = ({ azp, client_id }: Json, parties: ReadonlyArray<string>): boolean => {
-  const clients = [azp, client_id].filter((one) => one !== undefined)
-  return clients.length > 0 && clients.every((one) => typeof one === 'string' && parties.includes(one))
+// RFC 7519 §4.1, RFC 9068 §2.2, RFC 7662 §2.2: strings if they are present
+const strings = ['sub', 'jti', 'client_id', 'azp']
+
+// RFC 7800: a token is accepted only if everything that it is bound to is checked
+const isConfirmable = (cnf: unknown, { confirmations, isBindingRequired }: ClaimRules): boolean => {
+  if (cnf === undefined) return !isBindingRequired
+  const members = Object.entries(objectOf(cnf) ?? {})
+  return members.length > 0 && members.every(([name, value]) => confirmations.includes(name) && isFilled(value))
 }
 
-/** Whether `act` names who acts, if it is there: a record must not say that the subject acted alone. */
-export const isActorNamed = ({ act }: Json): boolean => {
+// A record must not say that the subject acted alone
+const isActorNamed = (act: unknown): boolean => {
   const { sub, client_id } = objectOf(act) ?? {}
   return act === undefined || isFilled(sub ?? client_id)
 }
 
-/** Whether a claim is a string that is not empty. */
-export const isFilled = (u: unknown): boolean => typeof u === 'string' && u !== ''
+// Each client that is named: `azp` (OpenID Connect Core §2) and `client_id` (RFC 9068 §2.2)
+const isAuthorized = ({ azp, client_id }: Json, parties: ReadonlyArray<string>): boolean => {
+  const clients = [azp, client_id].filter((one) => one !== undefined)
+  return clients.length > 0 && clients.every((one) => typeof one === 'string' && parties.includes(one))
+}
+
+/**
+ * Why the claims of an access token, or of its introspection, break a rule that does not depend on the time (RFC 8725 §3, RFC 9068 §4).
+ * The issuer is not checked, because it has chosen the keys.
+ */
+export const refusalByClaims = (
+  claims: Json,
+  audiences: ReadonlyArray<string> | false,
+  rules: ClaimRules,
+): Why | undefined => {
+  const { cnf, aud, act, iat, jti, sub, client_id } = claims
+  if (!isConfirmable(cnf, rules)) return 'binding'
+  if (!isFor(aud, audiences)) return 'audience'
+  if (!strings.every((name) => ['undefined', 'string'].includes(typeof claims[name]))) return 'claims'
+  if (!isActorNamed(act)) return 'claims'
+  if (rules.authorizedParties !== undefined && !isAuthorized(claims, rules.authorizedParties)) return 'party'
+  if (rules.profile === 'any') return undefined
+  // RFC 9068 §2.2
+  return Number.isFinite(iat) && [jti, sub, client_id].every(isFilled) ? undefined : 'claims'
+}
 
 /** The content of a token, unverified. */
 export interface ParsedToken {
@@ -156,7 +177,7 @@ const objectIn = (bytes: Buffer): object | undefined => {
   }
 }
 
-const isObject = (value: unknown): value is object =>
+export const isObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**

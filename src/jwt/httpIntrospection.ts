@@ -15,7 +15,7 @@ import { optionWords } from '../core/functionName.js'
 import { memory } from '../core/memory.js'
 import { checkOptions, declareFactory, maybe, nonEmpty, positive, unchecked } from '../core/options.js'
 import { nonEmptyStrings } from './Provider.js'
-import { areStrings, isActorNamed, isAuthorized, isFor, refusalByTime, type Actor, type Json } from './claims.js'
+import { refusalByClaims, refusalByTime, type Actor, type ClaimRules, type Json } from './claims.js'
 import { checkUrl, discovery, fetchJson, Outage, type Ask } from './fetching.js'
 import { cachePolicyOf, type CacheOptions } from './keySet.js'
 import { audiencesOf, noteOf, partiesOf, tokenChecks, tokenKind, type TokenOptions } from './tokenKind.js'
@@ -113,7 +113,14 @@ const checks = {
 
 const DEFAULT_TIMEOUT = 2000
 const DEFAULT_AGE = 30_000
-const CLOCK_TOLERANCE = 5
+const generalRules: ClaimRules = {
+  profile: 'any',
+  clockTolerance: 5,
+  maxTokenAge: undefined,
+  authorizedParties: undefined,
+  confirmations: [],
+  isBindingRequired: false,
+}
 
 /**
  * Opaque tokens. 401 `error="invalid_token"` for one that is not active or not for this audience; 503 for anything but
@@ -135,7 +142,6 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
   const options = checkOptions(caller, given, checks)
   const audience = audiencesOf(caller, options)
   const audiences = audience === false ? false : nonEmptyStrings(`${caller}({ audience })`, audience)
-  const parties = partiesOf(caller, options.authorizedParties)
   const { endpoint, issuer, client, timeout = DEFAULT_TIMEOUT } = options
   if ((endpoint === undefined) === (issuer === undefined)) {
     throw new TypeError(`${caller} needs exactly one of endpoint and issuer`)
@@ -143,14 +149,16 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
   const policy = cachePolicyOf(`${caller}({ cache })`, options.cache, DEFAULT_AGE)
   const cache = policy === undefined ? undefined : memory<string>({ ...policy, dropsFirst: 'oldest' })
   const ask = asking(endpoint ?? issuer ?? '', endpoint !== undefined, basicOf(caller, client))
-  const refusalByClaims = (claims: Json): Why | undefined => {
+  const rules = { ...generalRules, authorizedParties: partiesOf(caller, options.authorizedParties) }
+  const refusalOf = (claims: Json): Why | undefined => {
+    const { active, iss, token_type: type } = claims
     // RFC 7662 §2.2: only `true`. The server says nothing of the cause
-    if (claims['active'] !== true) return 'revoked'
-    if (!isFor(claims['aud'], audiences)) return 'audience'
-    if (!areStrings(claims, strings) || !isActorNamed(claims)) return 'claims'
-    if (parties !== undefined && !isAuthorized(claims, parties)) return 'party'
-    if (claims['cnf'] !== undefined || isDPoP(claims['token_type'])) return 'binding'
-    return issuer === undefined || isIssuedBy(issuer, claims['iss']) ? undefined : 'issuer'
+    if (active !== true) return 'revoked'
+    // RFC 9449 §5: bound to a key, so never accepted as a plain bearer token
+    if (type !== undefined && (typeof type !== 'string' || type.toLowerCase() === 'dpop')) return 'binding'
+    // RFC 7662 §2.2: `iss` may be left out
+    if (issuer !== undefined && iss !== undefined && iss !== issuer) return 'issuer'
+    return refusalByClaims(claims, audiences, rules)
   }
 
   const outages = outagesOf(endpoint ?? issuer ?? '')
@@ -160,7 +168,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
     try {
       const claims = await ask(token, AbortSignal.timeout(Math.ceil(timeout)))
       outages.answered(question)
-      const cause = refusalByClaims(claims)
+      const cause = refusalOf(claims)
       if (cause === 'revoked') ends().end(key, () => 'revoked')
       if (cause !== undefined) return E.left(because(invalid, cause))
       const refusal = refusalNow(claims)
@@ -205,15 +213,6 @@ const opaqueBearer: HttpScheme = { type: 'http', scheme: 'bearer' }
 
 type Result = E.Either<AuthError, ValidToken>
 
-// RFC 7662 §2.2: strings if they are present. Some servers send `scope` as an array, see `scopesOf`
-const strings = ['sub', 'client_id', 'token_type']
-
-// RFC 7662 §2.2: it may be left out
-const isIssuedBy = (issuer: string, iss: unknown): boolean => iss === undefined || iss === issuer
-
-// RFC 9449 §5: bound to a key, so never accepted as a plain bearer token
-const isDPoP = (type: unknown): boolean => typeof type === 'string' && type.toLowerCase() === 'dpop'
-
 // A copy, because the hook of one request must not change the claims of another
 const ownCopy = (result: Result): Result =>
   E.isLeft(result) ? result : E.right({ ...result.right, claims: JSON.parse(result.right.payload) as object })
@@ -223,8 +222,7 @@ const validOf = (payload: string, name: string): ValidToken =>
   ({ payload, claims: JSON.parse(payload) as object, name })
 
 const refusalNow = (claims: Json): AuthError | undefined => {
-  const rules = { clockTolerance: CLOCK_TOLERANCE, maxTokenAge: undefined }
-  const refusal = refusalByTime(claims, rules, Date.now() / 1000, false)
+  const refusal = refusalByTime(claims, generalRules, Date.now() / 1000, false)
   return refusal && because(refusal === 'expired' ? expired : invalid, refusal)
 }
 

@@ -12,14 +12,9 @@ import { andThen, type Evaluation } from '../core/Result.js'
 import { fromNow, type Memory } from '../core/memory.js'
 import type { Provider, Providers } from './Provider.js'
 import {
-  areStrings,
   copierOf,
-  isActorNamed,
-  isAuthorized,
-  isFilled,
-  isFor,
-  objectOf,
   readCompact,
+  refusalByClaims,
   refusalByTime,
   type ClaimRules,
   type Json,
@@ -146,33 +141,6 @@ export const verifier = (
     }
     return verify(token, key, request)
   }
-}
-
-// --- the rules for claims that do not depend on the time (RFC 8725 §3, RFC 9068 §4)
-
-// RFC 7519 §4.1, RFC 9068 §2.2: strings if they are present
-const strings = ['sub', 'jti', 'client_id', 'azp']
-
-// RFC 7800: a token is accepted only if everything that it is bound to is checked
-const isConfirmable = (cnf: unknown, { confirmations, isBindingRequired }: ClaimRules): boolean => {
-  if (cnf === undefined) return !isBindingRequired
-  const members = Object.entries(objectOf(cnf) ?? {})
-  return members.length > 0 && members.every(([name, value]) => confirmations.includes(name) && isFilled(value))
-}
-
-/**
- * Why the claims break a rule that does not depend on the time. The issuer is not checked, because it has chosen the
- * keys.
- */
-const refusalByClaims = (claims: Json, audiences: Provider['audiences'], rules: ClaimRules): Why | undefined => {
-  const { cnf, aud, iat, jti, sub, client_id } = claims
-  if (!isConfirmable(cnf, rules)) return 'binding'
-  if (!isFor(aud, audiences)) return 'audience'
-  if (!areStrings(claims, strings) || !isActorNamed(claims)) return 'claims'
-  if (rules.authorizedParties !== undefined && !isAuthorized(claims, rules.authorizedParties)) return 'party'
-  if (rules.profile === 'any') return undefined
-  // RFC 9068 §2.2
-  return Number.isFinite(iat) && [jti, sub, client_id].every(isFilled) ? undefined : 'claims'
 }
 
 // RFC 7515 §4.1.9: media types compare in any letter case, and `application/` may be left out

@@ -14,14 +14,13 @@ import { keepingScopes, readersOf } from '../core/granted.js'
 import { fromHeader } from '../core/RequestFields.js'
 import { andThen } from '../core/Result.js'
 import { checkMember, declareFactory } from '../core/options.js'
+import { isObject } from '../jwt/claims.js'
 import { scopesOf, tokenIn } from '../jwt/tokenKind.js'
 
 /** The scopes of each name, by method: `{ 'tools/call': { 'files.write': ['files:write'], '*': [] } }`. */
 export type McpScopes = Readonly<Record<string, Readonly<Record<string, ReadonlyArray<string>>>>>
 
 const caller = 'mcpScopes({ method: { name: [scopes] } })'
-
-const isObject = (u: unknown): u is object => typeof u === 'object' && u !== null && !Array.isArray(u)
 
 const checkScopes = (scopes: McpScopes): McpScopes => {
   if (!isObject(scopes) || Object.keys(scopes).length === 0) throw new TypeError(`${caller}: name at least one method`)

@@ -6,6 +6,7 @@
  */
 import * as O from 'fp-ts/lib/Option.js'
 import type { Context, Middleware, Next, Request } from 'koa'
+import { isOrigin } from '../core/CrossOrigin.js'
 import { fromHeader } from '../core/RequestFields.js'
 import { checkOptions, declareFactory, maybe, string, unchecked, type Check, type Checks } from '../core/options.js'
 import { nonEmptyStrings, type StringOrStrings } from '../jwt/Provider.js'
@@ -13,13 +14,6 @@ import { checkUrl } from '../jwt/fetching.js'
 
 /** Origins such as `https://app.example`, or all of them. */
 export type AllowedOrigins = 'any' | ReadonlyArray<string>
-
-// As a browser writes it: no path, no user, no default port, in lower case
-const isOrigin = (u: unknown): u is string => {
-  if (typeof u !== 'string' || !URL.canParse(u)) return false
-  const { protocol, host } = new URL(u)
-  return host !== '' && `${protocol}//${host}` === u
-}
 
 /**
  * Makes a check of requests; `undefined` if no origins are named. Throws a TypeError for an origin that no browser

@@ -90,24 +90,16 @@ const derived = (
   if (name === '@query-param') return queryParameter(query, parameters)
   if (parameters.size > 0) return undefined
   const pathOrSlash = path === '' ? '/' : path
-  switch (name) {
-    case '@method':
-      return request.req.method
-    case '@authority':
-      return host
-    case '@scheme':
-      return scheme
-    case '@target-uri':
-      return origin + pathOrSlash + query
-    case '@request-target':
-      return target
-    case '@path':
-      return pathOrSlash
-    case '@query':
-      return query === '' ? '?' : query
-    default:
-      return undefined
+  const values: Readonly<Record<string, string | undefined>> = {
+    '@method': request.req.method,
+    '@authority': host,
+    '@scheme': scheme,
+    '@target-uri': origin + pathOrSlash + query,
+    '@request-target': target,
+    '@path': pathOrSlash,
+    '@query': query === '' ? '?' : query,
   }
+  return values[name]
 }
 
 // URLSearchParams would decode `%ff` to another character, which many bytes become

@@ -24,11 +24,7 @@ export interface DirectoryOptions {
   readonly maxLength?: number | undefined
 }
 
-export interface DirectoryPolicy {
-  readonly timeout: number
-  readonly maxAge: number
-  readonly maxLength: number
-}
+export type DirectoryPolicy = { readonly [K in keyof DirectoryOptions]-?: number }
 
 /** Where keys are if an agent is named by its origin. */
 export const WELL_KNOWN = '/.well-known/http-message-signatures-directory'
@@ -167,12 +163,8 @@ export const directories = (
           : new Outage(agent.isPrivate ? 'has no public address' : problemOf(error), false)
       }
     }
-    const events = {
-      issuer: url,
-      failed: () => {},
-      replaced: () => {},
-    }
-    const agent: Agent = { source: remoteKeys(load, keyPolicy, events), isPrivate: false }
+    const unheard = { issuer: url, failed: () => {}, replaced: () => {} }
+    const agent: Agent = { source: remoteKeys(load, keyPolicy, unheard), isPrivate: false }
     agents.set(url, fromNow(agent))
     return agent
   }

@@ -54,11 +54,21 @@ export interface SignatureKey<O> {
 
 type Nothing = undefined | null | false
 
-export interface HttpSignatureOptions<O> extends KindOptions {
+/** What both kinds take. */
+export interface SignatureOptions extends KindOptions {
+  /** The origin of the site or API as its clients call it, such as `https://api.example`. It is never read from Host. */
+  readonly origin: string
+  /** How old a signature may be, in milliseconds. Default 60 000. */
+  readonly maxAge?: number | undefined
+  /** Where nonces are spent, such as `spentOver(store)` of `koa-with-auth/sign-in`. With it, each signature counts once. */
+  readonly spent?: Spent | undefined
+  /** The longest body whose digest is checked, in bytes. Default 1 MB (1 048 576). */
+  readonly maxLength?: number | undefined
+}
+
+export interface HttpSignatureOptions<O> extends SignatureOptions {
   /** Finds the key with this id; nothing for a key that is not known. */
   readonly keyOf: (keyid: string, request: Request) => SignatureKey<O> | Nothing | Promise<SignatureKey<O> | Nothing>
-  /** The origin of the API as its clients call it, such as `https://api.example`. It is never read from Host. */
-  readonly origin: string
   /**
    * The least that a signature must cover: names of fields in lower case, derived components, or identifiers as they are written, such
    * as `"@query-param";name="id"`. Default `@method`, `@target-uri`, and `content-digest` if there is a body.
@@ -66,14 +76,8 @@ export interface HttpSignatureOptions<O> extends KindOptions {
   readonly components?: readonly [string, ...string[]] | undefined
   /** What signatures are for (RFC 9421 §2.3). Without it, signatures with a tag are for another application, and do not count. */
   readonly tag?: string | undefined
-  /** How old a signature may be, in milliseconds. Default 60 000. */
-  readonly maxAge?: number | undefined
   /** The algorithms that are accepted. Default: those of the registry. The key decides which of them it can be. */
   readonly algorithms?: readonly [SignatureAlgorithm, ...SignatureAlgorithm[]] | undefined
-  /** Where nonces are spent, such as `spentOver(store)` of `koa-with-auth/sign-in`. With it, each signature counts once. */
-  readonly spent?: Spent | undefined
-  /** The longest body whose digest is checked, in bytes. Default 1 MB (1 048 576). */
-  readonly maxLength?: number | undefined
 }
 
 const caller = 'httpSignature'

@@ -10,14 +10,12 @@ import { isInnerList, parseDictionary, parseItem } from 'structured-headers'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Authenticator } from '../core/Authenticator.js'
 import { fromHeader } from '../core/RequestFields.js'
-import type { KindOptions } from '../core/Description.js'
-import type { Spent } from '../core/Spent.js'
 import { nameAndDigest } from '../core/functionName.js'
 import { checkHook, checkOptions, declareFactory, maybe, positive, unchecked } from '../core/options.js'
 import { MAX_BODY } from '../webhooks/rawBody.js'
 import { originOf } from './components.js'
 import { directories, WELL_KNOWN, type fetchDirectory, type DirectoryOptions } from './directory.js'
-import { commonChecks, MAX_AGE, signatureKind } from './httpSignature.js'
+import { commonChecks, MAX_AGE, signatureKind, type SignatureOptions } from './httpSignature.js'
 import { algorithmNames, refusedFor, type Candidate, type SignatureRules } from './verification.js'
 
 /** An agent whose signature is good: what `ctx.request.auth` is. It says who sent the request, never for whom. */
@@ -29,7 +27,7 @@ export interface SignedAgent {
   readonly created: Date
 }
 
-export interface WebBotAuthOptions extends KindOptions {
+export interface WebBotAuthOptions extends SignatureOptions {
   /**
    * The agents that are let in: https origins, or a function. For keys that are at another path of an origin, the whole address counts,
    * because a path says nothing about the owner of a host. The directory of an agent that is refused is never fetched.
@@ -38,16 +36,8 @@ export interface WebBotAuthOptions extends KindOptions {
     | readonly [string, ...string[]]
     | ReadonlyArray<string>
     | ((agent: string, request: Request) => boolean | Promise<boolean>)
-  /** The origin of the site as its clients call it, such as `https://shop.example`. It is never read from Host. */
-  readonly origin: string
-  /** Where nonces are spent, such as `spentOver(store)` of `koa-with-auth/sign-in`. With it, each signature counts once. */
-  readonly spent?: Spent | undefined
   /** How key directories are fetched and kept. */
   readonly directory?: DirectoryOptions | undefined
-  /** How old a signature may be, in milliseconds. Default 60 000. */
-  readonly maxAge?: number | undefined
-  /** The longest body whose digest is checked, in bytes. Default 1 MB (1 048 576). */
-  readonly maxLength?: number | undefined
 }
 
 const caller = 'webBotAuth'

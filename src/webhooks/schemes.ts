@@ -70,9 +70,12 @@ export interface WebhookScheme extends WebhookSchemeOptions {
   readonly keyOf: (where: string, secret: string) => WebhookKey
 }
 
+const partsOf = (content: Content): ReadonlyArray<string | Buffer> =>
+  typeof content === 'string' || Buffer.isBuffer(content) ? [content] : content
+
 const mac = (key: string | Buffer, content: Content): ReturnType<typeof createHmac> => {
   const hmac = createHmac('sha256', key)
-  for (const part of typeof content === 'string' || Buffer.isBuffer(content) ? [content] : content) hmac.update(part)
+  for (const part of partsOf(content)) hmac.update(part)
   return hmac
 }
 
@@ -139,10 +142,7 @@ const ed25519Key = (key: KeyObject, text: string): WebhookKey => ({
   digestOf: (content) => hash('sha256', Buffer.concat([Buffer.from(`${text}\n`), joined(content)]), 'base64url'),
 })
 
-const joined = (content: Content): Buffer =>
-  Buffer.concat(
-    (typeof content === 'string' || Buffer.isBuffer(content) ? [content] : content).map((one) => Buffer.from(one)),
-  )
+const joined = (content: Content): Buffer => Buffer.concat(partsOf(content).map((one) => Buffer.from(one)))
 
 const standard = (name: string, prefix: string): WebhookScheme => ({
   name,
@@ -177,25 +177,28 @@ export const svix: WebhookScheme = standard('svix', 'Svix')
 
 // --- senders with a scheme of theirs
 
+type Sender = WebhookSchemeOptions & Pick<WebhookScheme, 'isTimed'> & Partial<Pick<WebhookScheme, 'reads'>>
+
+const sender = (name: string, { reads = [], ...scheme }: Sender): WebhookScheme => ({
+  name,
+  sender: name,
+  reads,
+  keyOf: textKey(scheme.encoding),
+  ...scheme,
+})
+
 /** GitHub: `X-Hub-Signature-256: sha256=` and hexadecimal digits, of the body. It signs no time and no id. */
-export const github: WebhookScheme = {
-  name: 'github',
-  sender: 'github',
+export const github: WebhookScheme = sender('github', {
   header: 'X-Hub-Signature-256',
-  reads: [],
   encoding: 'hex',
   isTimed: false,
   read: (value) => (value.startsWith('sha256=') ? { signatures: [value.slice('sha256='.length)] } : undefined),
   content: ({ body }) => body,
-  keyOf: textKey('hex'),
-}
+})
 
 /** Stripe: `Stripe-Signature: t=1492774577,v1=...`, of the time and the body. The secret of an endpoint begins with `whsec_`. */
-export const stripe: WebhookScheme = {
-  name: 'stripe',
-  sender: 'stripe',
+export const stripe: WebhookScheme = sender('stripe', {
   header: 'Stripe-Signature',
-  reads: [],
   encoding: 'hex',
   isTimed: true,
   read: (value) => {
@@ -208,13 +211,10 @@ export const stripe: WebhookScheme = {
     return isReadable && signatures.length > 0 && signatures.length <= MAX_SIGNATURES ? { at, signatures } : undefined
   },
   content: ({ at, body }) => [`${secondsOf(at)}.`, body],
-  keyOf: textKey('hex'),
-}
+})
 
 /** Slack: `X-Slack-Signature: v0=` and hexadecimal digits, of `v0`, the time and the body. The secret is the signing secret. */
-export const slack: WebhookScheme = {
-  name: 'slack',
-  sender: 'slack',
+export const slack: WebhookScheme = sender('slack', {
   header: 'X-Slack-Signature',
   reads: ['X-Slack-Request-Timestamp'],
   encoding: 'hex',
@@ -224,21 +224,16 @@ export const slack: WebhookScheme = {
     return at !== undefined && value.startsWith('v0=') ? { at, signatures: [value.slice('v0='.length)] } : undefined
   },
   content: ({ at, body }) => [`v0:${secondsOf(at)}:`, body],
-  keyOf: textKey('hex'),
-}
+})
 
 /** Shopify: `X-Shopify-Hmac-Sha256`, base64 of the body. The secret is the client secret of the application. */
-export const shopify: WebhookScheme = {
-  name: 'shopify',
-  sender: 'shopify',
+export const shopify: WebhookScheme = sender('shopify', {
   header: 'X-Shopify-Hmac-Sha256',
-  reads: [],
   encoding: 'base64',
   isTimed: false,
   read: (value) => ({ signatures: [value] }),
   content: ({ body }) => body,
-  keyOf: textKey('base64'),
-}
+})
 
 const checks: Checks<WebhookSchemeOptions> = {
   header: nameLike(token),

@@ -11,7 +11,7 @@ import * as AuthErrors from '../../core/AuthError.js'
 import type { AuthError } from '../../core/AuthError.js'
 import { isSafe } from '../../core/CrossOrigin.js'
 import { checkOptions, declareFactory, hook, type Checks } from '../../core/options.js'
-import { objectOf, readCompact, type Json } from '../../jwt/claims.js'
+import { isFor, objectOf, readCompact, refusalByTime, type Json } from '../../jwt/claims.js'
 import { checkSignature, parseJwks } from '../../jwt/signature.js'
 import { requestSessionOf } from '../../sessions/RequestSession.js'
 import { forgetFinished, type SessionHost } from '../../sessions/SignInList.js'
@@ -266,14 +266,10 @@ const claimsIn = (
   claims: Json,
   { issuer, clientId, clockTolerance }: Omit<RelyingParty, 'provider'>,
 ): LogoutToken | undefined => {
-  const now = Date.now() / 1000
-  const { iss, aud, iat, exp, nbf, events } = claims
-  const audiences: ReadonlyArray<unknown> = Array.isArray(aud) ? aud : [aud]
-  if (iss !== issuer || !audiences.includes(clientId)) return undefined
-  if (typeof iat !== 'number' || !(iat <= now + clockTolerance && iat >= now - MAX_AGE - clockTolerance))
-    return undefined
-  if (exp !== undefined && !(typeof exp === 'number' && exp > now - clockTolerance)) return undefined
-  if (nbf !== undefined && !(typeof nbf === 'number' && nbf <= now + clockTolerance)) return undefined
+  const { iss, aud, events } = claims
+  const times = { clockTolerance, maxTokenAge: MAX_AGE }
+  if (iss !== issuer || !isFor(aud, [clientId])) return undefined
+  if (refusalByTime(claims, times, Date.now() / 1000, false) !== undefined) return undefined
   // §2.4: it must have none, so that no ID token is a logout token
   if ('nonce' in claims) return undefined
   if (objectOf(objectOf(events)?.[EVENT]) === undefined) return undefined
