@@ -114,7 +114,7 @@ describe('a token', () => {
     expect(await stream.read()).toBe('end')
   })
 
-  it('of httpIntrospection ends when another request is told that it is not active, and no other token does', async () => {
+  it('of httpIntrospection ends when another request learns that it is not active, and no other token does', async () => {
     let isActive = true
     const { app, signals } = await introspected(() => (isActive ? claims : { active: false }), false)
     const [stream, other] = [

@@ -417,8 +417,7 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
     },
     revoke: async (id) => {
       checkId('keys.revoke(id)', id)
-      const isRevoked = await timed(() => store.revoke(id, Date.now()))
-      if (!isRevoked) return false
+      if (!(await timed(() => store.revoke(id, Date.now())))) return false
       report(apiKeyChanges)(() => ({ event: 'revoked', id }))
       ends().end(keyDigest(id), () => 'revoked')
       tell(keyDigest(id))

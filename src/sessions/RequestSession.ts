@@ -297,7 +297,7 @@ export class RequestSession implements SessionSource {
     return this.#isSignedByOlderKey || (this.#cookie?.isOld === true && this.stored.ids.has(this.#cookie.id))
   }
 
-  /** Whether somebody has read `ctx.session`. What nobody has read has not changed. */
+  /** Whether `ctx.session` was read. What was not read has not changed. */
   get isRead(): boolean {
     return this.#isRead
   }

@@ -70,7 +70,7 @@ export interface CookieRead {
   readonly sent: O.Option<Sent>
   /** The id of a session, which this application gave out; `''` without one. */
   readonly id: string
-  /** Tells who was signed in when it was given out. The record in the session decides who is. */
+  /** Says who was signed in when it was given out. The record in the session decides who is. */
   readonly userOf: () => string | undefined
   /** Whether it is to be given out anew: it is of an older key, or of an older release. */
   readonly isOld: boolean
@@ -117,7 +117,7 @@ const sealingBy = (root: Buffer) => {
 
 /**
  * The cookie is an id and a seal of it, by keys that are derived from a signing key: the user, encrypted (AES-256-CTR), and a MAC of all
- * (HMAC-SHA256) for this application. So an id that the application did not give out never reaches the store, and the user tells
+ * (HMAC-SHA256) for this application. So an id that the application did not give out never reaches the store, and the user says
  * whose mark to read together with the session.
  *
  * Older releases had the cookie library sign it. Such a cookie is read, and given out anew. A Keygrip does not show its older keys. So

@@ -238,7 +238,7 @@ const keepingHead =
 export const visitorOf = async (listener: RequestListener, isOver = false): Promise<Headers> => {
   const { headers } = await answerOf(keepingHead(listener), '/in', headersOf({}))
   const lines = [headers['set-cookie'] ?? []].flat().map(String)
-  if (lines.length === 0) throw new Error('nobody was signed in')
+  if (lines.length === 0) throw new Error('no user was signed in')
   const visitor = headersOf({ Cookie: lines.map((line) => line.slice(0, line.indexOf(';'))).join('; ') })
   if (isOver) await answerOf(listener, '/out', visitor)
   return visitor

@@ -67,11 +67,11 @@ const without = { url: '/open', target: 1.05 }
 const inMemory = (pace: Pace): Promise<ReadonlyArray<Row>> => {
   const [hand, mine] = [byHand(), ours()]
   const over = (listener: RequestListener) => visitorOf(listener, true)
-  const nobody = () => Promise.resolve(headersOf({}))
+  const anonymous = () => Promise.resolve(headersOf({}))
   return pairRows(
     [
       { name: 'in memory', hand, mine, ...signedIn },
-      { name: 'without a session', hand, mine, ...without, visitor: nobody },
+      { name: 'without a session', hand, mine, ...without, visitor: anonymous },
       { name: 'whose session is over', hand, mine, ...without, visitor: over },
     ],
     pace,
