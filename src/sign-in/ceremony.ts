@@ -147,22 +147,12 @@ const QUARTER = 15 * 60
 // An id is remembered longer than its handle can be opened, also if the clocks of two machines differ a little
 const MARGIN = 60_000
 
-export interface Ceremonies {
-  readonly begin: <Ask, Kept>(
-    kind: Beginner<Ask, Kept>,
-    beginning: Beginning<Ask>,
-  ) => Promise<E.Either<AuthError, Sent>>
-  readonly finish: <Kept, Answer, P extends ProofGiven>(
-    kind: Kind<never, Kept, Answer, P>,
-    finishing: Finishing<P>,
-  ) => Promise<E.Either<AuthError, Ended>>
-  /** Reports a failure that was found before the ceremony was looked at. */
-  readonly refused: (kind: string, step: 'begin' | 'finish', failure: AuthError) => void
-}
+/** Begins and finishes the ceremonies of an application. */
+export type Ceremonies = ReturnType<typeof ceremonies>
 
 const unfinished = (reason: UnfinishedReason): E.Either<AuthError, never> => E.left(AuthErrors.unfinished(reason))
 
-export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }: CeremonyHost): Ceremonies => {
+export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }: CeremonyHost) => {
   const roots = () => derivedFrom(keys(), 'koa-with-auth/sign-in')
   const reports = ceremonyReports(name)
   // answers that are being checked, so that the same one at the same time leads to the same place
@@ -248,7 +238,10 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
     }
   }
   return {
-    begin: async (kind, { incoming, browser: given, ask, returnTo, display = 'page', before = [], ...about }) => {
+    begin: async <Ask, Kept>(
+      kind: Beginner<Ask, Kept>,
+      { incoming, browser: given, ask, returnTo, display = 'page', before = [], ...about }: Beginning<Ask>,
+    ): Promise<E.Either<AuthError, Sent>> => {
       const { intent, subject } = about
       const salt = randomBytes(16).toString('base64url')
       const sent = await caught(async () => {
@@ -266,7 +259,7 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
       else reports.begun(kind.name, { id: idOf(kind.name, salt), intent, subject })
       return sent
     },
-    finish: async (kind, finishing) => {
+    finish: async <Kept, Answer, P extends ProofGiven>(kind: Kind<never, Kept, Answer, P>, finishing: Finishing<P>) => {
       let about: { id: string; intent: Intent; subject: string | undefined } | undefined
       const ended = await caught(async (): Promise<E.Either<AuthError, Ended>> => {
         const answered = kind.read(finishing.incoming, signerOf(kind.name))
@@ -301,7 +294,8 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
       }
       return ended
     },
-    refused: reports.refused,
+    /** Reports a failure that was found before the ceremony was looked at. */
+    refused: (kind: string, step: 'begin' | 'finish', failure: AuthError) => reports.refused(kind, step, failure),
   }
 }
 

@@ -101,16 +101,17 @@ const style = [
   ':focus-visible{outline:3px solid var(--main);outline-offset:2px}',
 ].join('')
 
-/** What a plain page says. */
-interface PlainPage {
-  readonly page: Page
-  readonly language: string
+/** What the page of a link says. */
+export interface LinkPageOptions {
   readonly title: string
+  /** Below the title. */
   readonly text?: string | undefined
+  /** What the button says. */
   readonly button: string
-  /** The label of a new password. */
+  /** Whether it asks for a new password, which is sent as `password`; its label. */
   readonly password?: string | undefined
-  readonly labelOf?: ((field: PageField) => string) | undefined
+  /** The language of these texts, such as `de`. Default `en`. */
+  readonly language?: string | undefined
 }
 
 // With `no-referrer`, its POST would have `Origin: null`, so a browser without Sec-Fetch-Site would look like another site
@@ -119,13 +120,13 @@ const hasForm = ({ step, fields, handle }: Page): boolean =>
 
 export const plainHtml = ({
   page,
-  language,
+  language = 'en',
   title,
   text,
   button,
   password = '',
   labelOf = () => password,
-}: PlainPage) => {
+}: LinkPageOptions & { readonly page: Page; readonly labelOf?: (field: PageField) => string }) => {
   const { action, failure, handle } = page
   const role = failure === undefined ? '' : ' role="alert"'
   // a screen reader says it at the field, too

@@ -81,12 +81,8 @@ const usualNames = { username: 'username', password: 'password', remember: 'reme
 const names: Check = (where, value) => {
   // Safe: anything but an object is refused
   const given = value as { readonly [Name in FieldName]?: string }
-  checkOptions(where, given, {
-    username: maybe(nonEmpty),
-    password: maybe(nonEmpty),
-    remember: maybe(nonEmpty),
-    returnTo: maybe(nonEmpty),
-  })
+  const name = maybe(nonEmpty)
+  checkOptions(where, given, { username: name, password: name, remember: name, returnTo: name })
 }
 
 const factorsCheck: Check = (where, value) => {

@@ -25,6 +25,7 @@ import {
   respondHtml,
   respondPage,
   type Form,
+  type LinkPageOptions,
 } from './pages.js'
 import { sentPath } from './request.js'
 
@@ -111,19 +112,6 @@ const respondToOpener = (ctx: Context, end: Page): Promise<void> =>
 
 // --- links
 
-/** What the page of a link says. */
-export interface LinkPageOptions {
-  readonly title: string
-  /** Below the title. */
-  readonly text?: string | undefined
-  /** What the button says. */
-  readonly button: string
-  /** Whether it asks for a new password, which is sent as `password`; its label. */
-  readonly password?: string | undefined
-  /** The language of these texts, such as `de`. Default `en`. */
-  readonly language?: string | undefined
-}
-
 const linkPageChecks: Checks<LinkPageOptions> = {
   title: nonEmpty,
   text: maybe(nonEmpty),
@@ -168,9 +156,7 @@ export const linkPage = (
       action: sentPath(ctx),
     }
     if (texts === undefined) return respondPage(ctx, page)
-    return respondPage(ctx, page, undefined, () =>
-      respondHtml(ctx, formPolicy, plainHtml({ language: 'en', ...texts, page })),
-    )
+    return respondPage(ctx, page, undefined, () => respondHtml(ctx, formPolicy, plainHtml({ ...texts, page })))
   }
 }
 

@@ -86,7 +86,7 @@ const parties = new WeakMap<object, RelyingParty>()
 
 /** What `endSession` and `backChannel` need of a provider. */
 export interface RelyingParty {
-  readonly provider: Provider
+  readonly provider: ReturnType<typeof providerOf>
   readonly issuer: string
   readonly clientId: string
   readonly clockTolerance: number
@@ -230,17 +230,6 @@ interface FoundBy {
   readonly clockTolerance: number
 }
 
-interface Provider {
-  /** openid-client, set up to send a browser to the provider. It asks nothing that needs keys. */
-  readonly configuration: () => Promise<E.Either<AuthError, Configuration>>
-  /** The same for one answer of the provider: it verifies signatures with the provider's current keys. */
-  readonly verifying: () => Promise<E.Either<AuthError, Configuration>>
-  /** The provider's current keys; newer ones, if they have none with this `kid`. */
-  readonly keysFor: (kid: string | undefined) => Promise<E.Either<AuthError, SigningKeySet>>
-  /** Fetches metadata and keys that are missing. Never rejects. */
-  readonly ready: () => Promise<void>
-}
-
 /** The discovery document, and where it is. */
 interface Document {
   readonly address: string
@@ -248,7 +237,7 @@ interface Document {
 }
 
 /** Makes a provider. Nothing is asked before it is used. Throws a TypeError for an issuer that is not an https URL. */
-const providerOf = ({ issuer, client, policy, clockTolerance }: FoundBy): Provider => {
+const providerOf = ({ issuer, client, policy, clockTolerance }: FoundBy) => {
   checkUrl('oidc({ issuer })', issuer)
   const server = new URL(issuer)
   const seconds = policy.timeout / 1000
@@ -365,7 +354,9 @@ const providerOf = ({ issuer, client, policy, clockTolerance }: FoundBy): Provid
       })
     })
 
-  return { configuration, verifying, keysFor, ready: async () => void (await keySets.current()) }
+  // it fetches metadata and keys that are missing, and never rejects
+  const ready = async (): Promise<void> => void (await keySets.current())
+  return { configuration, verifying, keysFor, ready }
 }
 
 // Answers the discovery document that is known already
