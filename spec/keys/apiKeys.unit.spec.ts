@@ -483,3 +483,14 @@ it('list returns the oldest key first, revoked keys included', async () => {
     ['c', undefined],
   ])
 })
+
+describe('a store in memory', () => {
+  it('decides in the tick in which it is asked', async () => {
+    const keys = apiKeys({ prefix: 'acme', store: memoryKeyStore() })
+    const { key, id } = await keys.issue({ owner: 'anna' })
+    const verdicts = [keys.authenticate(request, key), keys.authenticate(request, `${key}x`)]
+    await keys.revoke(id)
+    verdicts.push(keys.authenticate(request, key))
+    expect(verdicts.map((one) => one instanceof Promise)).toEqual([false, false, false])
+  })
+})

@@ -68,3 +68,23 @@ it('K-05 an answer that came while this process was busy is no silence', async (
   expect(await answer).toHaveLength(8)
   expect(warnings).toEqual([])
 })
+
+describe('a store that returns without a promise', () => {
+  const ask = within('api-keys', 1000)
+
+  it('is answered without a promise', () => {
+    expect(ask.about((digest: string) => digest.length, 'abc')).toBe(3)
+  })
+
+  it.each([
+    ['throws', () => thrown()],
+    ['returns an Error', () => refused],
+  ])('is down if it %s', async (_what, answer) => {
+    const thrown: unknown = await Promise.resolve(ask.about(answer, undefined)).catch((error: unknown) => error)
+    expect(thrown).toMatchObject({ name: 'StoreUnavailable', cause: refused })
+  })
+})
+
+const thrown = (): never => {
+  throw refused
+}
