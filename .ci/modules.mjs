@@ -120,8 +120,8 @@ const written = (given) => {
     .replace(/__importStar\((require\("(?:\.|fp-ts|io-ts)[^"]*"\))\)/g, '$1')
   return text.includes('__importStar(') ? text : text.replace(helpers, '')
 }
-// Tabs pack better than the four blanks of tsc. What is in a template stays
-const withTabs = (text) => {
+// The blanks before a line are a twentieth of the packed JavaScript. What is in a template stays
+const unindented = (text) => {
   const source = ts.createSourceFile('module.js', text, ts.ScriptTarget.Latest)
   const templates = []
   const walk = (node) => {
@@ -130,12 +130,12 @@ const withTabs = (text) => {
   }
   if (text.includes('`')) walk(source)
   const isTemplate = (at) => templates.some(([from, to]) => from < at && at < to)
-  return text.replace(/^(?: {4})+/gm, (blanks, at) => (isTemplate(at) ? blanks : '\t'.repeat(blanks.length / 4)))
+  return text.replace(/^ +/gm, (blanks, at) => (isTemplate(at) ? blanks : ''))
 }
 for (const file of readdirSync(join(dist, 'cjs'), { recursive: true })) {
   if (!file.endsWith('.js')) continue
   const text = readFileSync(join(dist, 'cjs', file), 'utf8')
-  write(join('cjs', file), withTabs(written(text)))
+  write(join('cjs', file), unindented(written(text)))
 }
 write('cjs/package.json', '{ "type": "commonjs" }\n')
 for (const [module, text] of Object.entries(inOtherWords)) write(`cjs/${module}.js`, `'use strict'${text}\n`)

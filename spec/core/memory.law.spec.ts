@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { thisMoment, type Moment } from '../../src/core/data.js'
-import { memory, singleFlight } from '../../src/core/memory.js'
+import { fromNow, memory, singleFlight } from '../../src/core/memory.js'
 
 beforeEach(() => {
   vi.useFakeTimers({ now: 1_000_000, toFake: ['Date', 'performance'] })
@@ -36,6 +36,14 @@ interface Entry {
 }
 
 describe('memory', () => {
+  it('drops the value that was not used for longest', () => {
+    const used = memory<number>({ size: 2, maxAge: Infinity, dropsFirst: 'least recently used' })
+    for (const one of ['a', 'b']) used.set(one, fromNow(1))
+    for (const one of ['b', 'a', 'a', 'b', 'a']) used.get(one)
+    used.set('c', fromNow(1))
+    expect(['a', 'b', 'c'].map(used.get)).toEqual([1, undefined, 1])
+  })
+
   it.each(['oldest', 'least recently used'] as const)(
     'keeps what a list would keep; the %s goes first',
     (dropsFirst) => {
