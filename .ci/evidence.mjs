@@ -47,4 +47,5 @@ const text = read()
   .replace(/counted on \d{4}-\d\d-\d\d/, word === '' ? `counted on ${today}` : '$&')
   .replace(/(?<=noticed )[\d,]+ of [\d,]+ \([\d.]+ %\)/, mutants.replace('All files before: ', ''))
 writeFileSync(guide, text)
+spawnSync('npx', ['prettier', '--write', '--log-level', 'warn', guide], { stdio: 'inherit' })
 process.exitCode = failed === 0 ? 0 : 1

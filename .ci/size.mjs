@@ -59,5 +59,6 @@ if (process.argv.includes('--save')) {
   const [before, rest] = readFileSync(guide, 'utf8').split('<!-- size -->')
   const [, after] = rest.split('<!-- end of size -->')
   writeFileSync(guide, `${before}<!-- size -->\n\n${table}\n\n<!-- end of size -->${after}`)
+  run('npx', ['prettier', '--write', '--log-level', 'warn', guide])
 }
 process.exitCode = rows.every(([, value, , limit]) => value <= limit) ? 0 : 1

@@ -4,6 +4,7 @@
 //
 // Keys go through httpJwt of the built package, whose TypeError refuses them. No payload of a vector is a JSON object, so
 // httpJwt would refuse every token: the form and the signature go to the functions that it uses.
+import { spawnSync } from 'node:child_process'
 import { createPublicKey } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -120,6 +121,7 @@ const save = (name, lines) => {
   const [, after] = rest.split(`<!-- end of ${name} -->`)
   const text = [`On ${new Date().toISOString().slice(0, 10)}:`, '', ...lines].join('\n')
   writeFileSync(guide, `${before}<!-- ${name} -->\n\n${text}\n\n<!-- end of ${name} -->${after}`)
+  spawnSync('npx', ['prettier', '--write', '--log-level', 'warn', guide])
 }
 
 if (existsSync(join(folder, 'dictionary.json'))) {
