@@ -8,6 +8,7 @@ import {
   anyOf,
   apiKeyHeader,
   authorize,
+  endOf,
   optional,
   owned,
   withAuth,
@@ -15,7 +16,7 @@ import {
 } from 'koa-with-auth'
 import { firstPresent, map } from 'koa-with-auth/fp'
 import { mockRequest } from 'koa-with-auth/testing'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { running } from '../support/models/behavior.js'
 
 type Sent = 'good' | 'bad' | 'absent'
@@ -205,5 +206,32 @@ describe('also', () => {
     ])
     expect((await ask('/teams/blue/notes/n1', all({ 'x-user': 'anna', 'x-device': 'phone' }))).status).toBe(404)
     expect(asked.slice(2)).toStrictEqual(['team blue'])
+  })
+
+  it.each([
+    [60_000, 30_000],
+    [30_000, 60_000],
+  ])('of ends in %i and %i ms the earliest counts, also behind an object', async (outer, inner) => {
+    vi.useFakeTimers({ toFake: ['Date', 'performance', 'setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const now = Date.now()
+    const until = (paramName: string, ms: number) =>
+      apiKeyHeader({ paramName, authenticate: () => ({ expiresAt: now + ms }) })
+    const team = owned('team', { param: 'team', find: (id) => ({ id }) })
+    const seen: boolean[] = []
+    const { ask } = await running((app) => {
+      const router = withAuth(until('X-User', outer), team)(new Router({ prefix: '/teams/:team' }))
+      router.get('/events', withAuth(also(until('X-Device', inner))), (ctx) => {
+        const signal = endOf(ctx)
+        vi.advanceTimersByTime(29_999)
+        seen.push(signal.aborted)
+        vi.advanceTimersByTime(1)
+        seen.push(signal.aborted)
+        ctx.body = 'ok'
+      })
+      app.use(router.routes())
+    })
+    expect((await ask('/teams/red/events', all({ 'x-user': 'u', 'x-device': 'd' }))).status).toBe(200)
+    expect(seen).toStrictEqual([false, true])
   })
 })

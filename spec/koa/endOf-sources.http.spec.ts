@@ -34,6 +34,7 @@ const clock = (): void => void vi.useFakeTimers({ toFake: ['Date', 'performance'
 
 const appOf = (router: Router): Koa => {
   const app = new Koa()
+  app.silent = true
   app.use(router.routes())
   return app
 }
@@ -185,7 +186,8 @@ describe('an API key that is revoked', () => {
     const app = new Koa()
     const guard = guardUpgrade(app, auth)
     const sockets = new WebSocketServer({ noServer: true })
-    const server = createServer(app.callback()).on('upgrade', (request, socket, head) => {
+    const handle = app.callback()
+    const server = createServer((req, res) => void handle(req, res)).on('upgrade', (request, socket, head) => {
       void guard(request, socket, head).then((admitted) => {
         if (admitted === undefined) return
         sockets.handleUpgrade(request, socket, head, (webSocket) => {

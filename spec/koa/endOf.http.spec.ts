@@ -239,6 +239,40 @@ describe('untilEnd', () => {
     vi.advanceTimersByTime(60_000)
     await expect(text).rejects.toThrow()
   })
+  const destroyed = (error?: Error) => {
+    const source = new PassThrough().on('error', () => {})
+    source.destroy(error)
+    return source
+  }
+  it.each([
+    ['has ended', () => new PassThrough().resume().end()],
+    ['is destroyed', () => destroyed()],
+    ['has failed', () => destroyed(new Error('disk'))],
+  ])('lets no client wait for a source that %s before', async (how, make) => {
+    const source = make()
+    await new Promise((resolve) => setImmediate(resolve))
+    const url = await serve((ctx) => {
+      ctx.app.silent = true
+      ctx.body = untilEnd(ctx, source)
+    })
+    const text = fetch(url, { headers: sent }).then((response) => response.text())
+    await (how === 'has ended' ? expect(text).resolves.toBe('') : expect(text).rejects.toThrow())
+  })
+  it.each([
+    ['fails', new Error('disk')],
+    ['is destroyed', undefined],
+  ])('cuts off a response whose source %s, so that no client waits', async (_how, error) => {
+    const source = new PassThrough()
+    const url = await serve((ctx) => {
+      ctx.app.silent = true
+      source.write('half')
+      ctx.body = untilEnd(ctx, source)
+    })
+    const response = await fetch(url, { headers: sent })
+    const text = response.text()
+    source.destroy(error)
+    await expect(text).rejects.toThrow()
+  })
   it.each([undefined, 'text', {}])('refuses %j', async (value) => {
     const url = await serve((ctx) => {
       expect(() => untilEnd(ctx, value as never)).toThrow('untilEnd(ctx, stream): stream must be')

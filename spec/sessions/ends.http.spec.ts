@@ -109,6 +109,20 @@ describe('a stream of a session', () => {
     expect(causeOf(other.signal)).toBe(false)
     for (const message of sent) expect(message).toMatch(/^\{"v":1,"about":"[\w-]{43}","at":\d+\}$/)
   })
+  it('goes on if the user of the same name signs out of another application that shares the hub', async () => {
+    const { signals } = hub()
+    const shared = signals()
+    const [here, there] = [
+      await site(memoryStore(), { signals: shared }),
+      await site(memoryStore(), { signals: shared }),
+    ]
+    const [anna, other] = [await here.signedIn('anna'), await there.signedIn('anna')]
+    const [stream, ended] = [await here.open(anna), await there.open(other)]
+    await there.signing.logOutEverywhere('anna')
+    expect(causeOf(ended.signal)).toBe('signed out')
+    await anna.ask('/list')
+    expect(causeOf(stream.signal)).toBe(false)
+  })
   it('goes on under a new id, here and elsewhere, and ends with that', async () => {
     const { signals, say, sent } = hub()
     const store = memoryStore()

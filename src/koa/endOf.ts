@@ -133,8 +133,8 @@ function release(this: OutgoingMessage): void {
 
 /**
  * Returns a stream for `ctx.body` that ends when `source` ends, or when what let this request in has ended (`endOf`). Then it destroys
- * the source, and sends nothing that was not sent yet. If the client goes away, it destroys the source, too. A response with a
- * `Content-Length` is cut off, because a client would take an early end for the whole. Throws a TypeError for a source that is no
+ * the source, and sends nothing that was not sent yet. If the client goes away, it destroys the source, too. A response is cut off if
+ * the source fails, and at an early end if it has a `Content-Length`, because a client would take what it has for the whole. Throws a TypeError for a source that is no
  * readable stream of Node.
  *
  * @example
@@ -156,10 +156,11 @@ export const untilEnd = (ctx: WithRequest, source: Readable): Readable => {
   if (typeof source?.pipe !== 'function' || typeof source.destroy !== 'function') {
     throw new TypeError('untilEnd(ctx, stream): stream must be a readable stream of node:stream')
   }
+  let failure: Error | undefined
   const body = new Readable({
     // nothing waits here that would still be sent
     highWaterMark: 0,
-    read: () => void source.resume(),
+    read: () => void (failure === undefined ? source.resume() : body.destroy(failure)),
     destroy: (error, done) => {
       source.destroy()
       done(error)
@@ -175,10 +176,15 @@ export const untilEnd = (ctx: WithRequest, source: Readable): Readable => {
   const push = (chunk: unknown): void => {
     if (!body.push(chunk)) source.pause()
   }
-  // a source that is destroyed by us may still fail
-  source.on('error', (error) => {
-    if (opened.reason === undefined) body.destroy(error)
-  })
+  // Koa leaves a response open whose head is sent, so it is cut off here. A source that is destroyed by us may still fail
+  const fail = (error: Error = new Error('untilEnd(ctx, stream): the stream was closed before its end')): void => {
+    if (opened.reason !== undefined || body.destroyed) return
+    failure = error
+    // before somebody reads, an error would end the process
+    if (body.readableFlowing !== null) body.destroy(error)
+    if (ctx.request.ctx.headerSent) ctx.request.ctx.res.destroy()
+  }
+  source.on('error', fail)
   if (opened.reason !== undefined) {
     end()
     return body
@@ -186,8 +192,10 @@ export const untilEnd = (ctx: WithRequest, source: Readable): Readable => {
   source.on('data', push)
   source.once('end', () => body.push(null))
   source.once('close', () => {
-    if (!source.readableEnded && opened.reason === undefined) body.destroy()
+    if (!source.readableEnded) fail()
   })
+  if (source.readableEnded) body.push(null)
+  else if (source.destroyed) fail(source.errored ?? undefined)
   opened.stopping(end)
   return body
 }
