@@ -102,9 +102,7 @@ const registering = (setting: ResolvedOptions, store: PasskeyStore): PasskeyRegi
       const userHandle = registered[0]?.userHandle ?? newUserHandle()
       return E.right({
         kept: { userHandle },
-        send: (challenge) => ({
-          body: creationOptions(setting, { challenge, userHandle, name, registered }),
-        }),
+        send: (challenge) => ({ body: creationOptions(setting, challenge, { id: userHandle, name }, registered) }),
       })
     },
     read: ({ body }) => answered(registrationIn(body)),
@@ -229,32 +227,26 @@ const relatedOrigins =
 
 // --- what browsers get (WebAuthn §5.1.8, §5.1.9)
 
-/** Whom a registration is for, and which passkeys they have. */
-interface Registered {
-  readonly challenge: string
-  readonly userHandle: string
-  readonly name: string
-  readonly registered: ReadonlyArray<PasskeyRecord>
-}
-
 /** The options of `navigator.credentials.create`: `PublicKeyCredentialCreationOptionsJSON`. */
-const creationOptions = ({ party, lifetime }: ResolvedOptions, registering: Registered) => {
-  const { challenge, userHandle, name, registered } = registering
-  return {
-    challenge,
-    rp: { id: party.id, name: party.name },
-    user: { id: userHandle, name, displayName: name },
-    pubKeyCredParams: algorithms.map((alg) => ({ type: 'public-key', alg })),
-    timeout: lifetime,
-    excludeCredentials: registered.map(({ id, transports }) => ({ id, type: 'public-key', transports })),
-    authenticatorSelection: {
-      residentKey: 'required',
-      requireResidentKey: true,
-      userVerification: party.userVerification,
-    },
-    attestation: 'none',
-  }
-}
+const creationOptions = (
+  { party, lifetime }: ResolvedOptions,
+  challenge: string,
+  user: { readonly id: string; readonly name: string },
+  registered: ReadonlyArray<PasskeyRecord>,
+) => ({
+  challenge,
+  rp: { id: party.id, name: party.name },
+  user: { ...user, displayName: user.name },
+  pubKeyCredParams: algorithms.map((alg) => ({ type: 'public-key', alg })),
+  timeout: lifetime,
+  excludeCredentials: registered.map(({ id, transports }) => ({ id, type: 'public-key', transports })),
+  authenticatorSelection: {
+    residentKey: 'required',
+    requireResidentKey: true,
+    userVerification: party.userVerification,
+  },
+  attestation: 'none',
+})
 
 /**
  * The options of `navigator.credentials.get`: `PublicKeyCredentialRequestOptionsJSON`, without `allowCredentials`, which would say which
