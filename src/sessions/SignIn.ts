@@ -12,7 +12,7 @@ import type { Request } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
 import type { Proof, ProofGiven } from '../core/Proof.js'
-import { ownFields, type ErrorCode } from '../core/data.js'
+import { ownField, ownFields, type ErrorCode } from '../core/data.js'
 import type { End } from '../core/ends.js'
 import { fromNow, memory } from '../core/memory.js'
 import {
@@ -82,7 +82,11 @@ interface SignInBinding {
 const signedInOf = (session: object): SignedIn | undefined => {
   const auth = sessionField(session, 'auth')
   if (typeof auth !== 'object' || auth === null) return undefined
-  const { id, at, mark, mac, details } = ownFields(auth)
+  const id = ownField(auth, 'id')
+  const at = ownField(auth, 'at')
+  const mark = ownField(auth, 'mark')
+  const mac = ownField(auth, 'mac')
+  const details = ownField(auth, 'details')
   return typeof id === 'string' &&
     id !== '' &&
     typeof at === 'number' &&

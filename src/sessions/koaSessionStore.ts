@@ -6,6 +6,7 @@
  * it back (D-S4), nor continue it under another id.
  */
 import type { Context } from 'koa'
+import { ownField } from '../core/data.js'
 import { sessionDigest, type SignedOutReason } from '../core/events.js'
 import { sessionField } from '../kinds/plainSession.js'
 import { requestSessionOf, type RequestSession } from './RequestSession.js'
@@ -101,7 +102,7 @@ export const parsed = (text: string): SessionData | undefined => {
     if (typeof read !== 'object' || read === null || Array.isArray(read)) return undefined
     // Safe: an object without a prototype has no fields yet
     const data = Object.create(null) as SessionData
-    for (const [key, value] of Object.entries(read)) if (!reserved.has(key)) data[key] = value
+    for (const key of Object.keys(read)) if (!reserved.has(key)) data[key] = ownField(read, key)
     return data
   } catch {
     return undefined

@@ -144,7 +144,7 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
   const own = {}
   const run = koaSession(
     {
-      // in this order, because V8 copies an object for each request in no time whose own fields come before many that are spread
+      // in this order: koa-session copies them at each request, which V8 does slowly if many are spread before the others
       key: cookieName,
       maxAge: idle,
       // the id is sealed
