@@ -6,6 +6,7 @@ import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import Router from '@koa/router'
 import { httpBearer, withAuth } from '../../../dist/index.js'
+import { seal } from '../../../dist/audit/index.js'
 import { openApi } from '../../../dist/openapi/index.js'
 import { registered } from './koaApps.js'
 import type { Section } from './Section.js'
@@ -36,19 +37,35 @@ const heapOf = (make: () => unknown): number => {
   return after - before
 }
 
-const documented = (): number => {
+const guardedRouter = () => {
   const bearer = httpBearer({ authenticate: () => false })
   const router = withAuth(bearer)(new Router())
   for (let at = 0; at < OPERATIONS; at++) router.get(`/things${at}/:id`, () => {})
+  return router
+}
+
+const documented = (): number => {
+  const router = guardedRouter()
   return milliseconds(() => openApi(router, { title: 'Things', version: '1.0.0' }))
+}
+
+const sealed = (): number => {
+  const router = guardedRouter()
+  const before = process.cpuUsage()
+  seal(router)
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / 1000
 }
 
 const figures: Readonly<Record<string, () => number>> = {
   'time bare': () => milliseconds(() => registered(ROUTES, false)),
   'time ours': () => milliseconds(() => registered(ROUTES, true)),
+  'levels bare': () => milliseconds(() => registered(ROUTES, false, 8)),
+  'levels ours': () => milliseconds(() => registered(ROUTES, true, 8)),
   'memory bare': () => heapOf(() => registered(ROUTES, false)),
   'memory ours': () => heapOf(() => registered(ROUTES, true)),
   document: documented,
+  seal: sealed,
 }
 
 const self = fileURLToPath(import.meta.url)
@@ -75,6 +92,7 @@ const inTurns = (what: string, rounds: number) => {
 export const footprint = (rounds: number): Section => {
   // The figure with the most noise is measured more often
   const time = inTurns('time', 2 * rounds)
+  const levels = inTurns('levels', rounds)
   const memory = inTurns('memory', rounds)
   const beside = (mine: number, bare: number) => mine / bare
   const perRoute = (mine: number, bare: number) => (mine - bare) / ROUTES / 1024
@@ -89,6 +107,13 @@ export const footprint = (rounds: number): Section => {
         control: time.control(beside),
       },
       {
+        name: 'registering them under eight levels, beside the bare router',
+        value: levels.figure(beside),
+        unit: 'times',
+        target: 1.3,
+        control: levels.control(beside),
+      },
+      {
         name: 'memory a route, more than the bare router',
         value: memory.figure(perRoute),
         unit: 'KB',
@@ -100,6 +125,12 @@ export const footprint = (rounds: number): Section => {
         value: of(Array.from({ length: rounds }, () => inProcess('document'))),
         unit: 'ms',
         target: 1000,
+      },
+      {
+        name: `sealing ${OPERATIONS} operations, in processor time`,
+        value: of(Array.from({ length: rounds }, () => inProcess('seal'))),
+        unit: 'ms',
+        target: 2000,
       },
     ],
   }

@@ -188,10 +188,10 @@ const filled = (router: Router, routes: number, last?: RouterMiddleware): Router
   return router
 }
 
-/** Many routes under three levels, and the same without a guard. */
-export const registered = (routes: number, guarded: boolean): RequestListener => {
+/** Many routes under levels, and the same without a guard. */
+export const registered = (routes: number, guarded: boolean, levels = 3): RequestListener => {
   const at = (router: Router): Router => (guarded ? (withAuth(bearer)(router) as unknown as Router) : router)
-  const inner = at(filled(new Router(), routes))
-  const middle = at(new Router().use(inner.routes()) as Router)
-  return listenerOf(at(new Router().use(middle.routes()) as Router))
+  let outer = at(filled(new Router(), routes))
+  for (let level = 1; level < levels; level++) outer = at(new Router().use(outer.routes()) as Router)
+  return listenerOf(outer)
 }
