@@ -41,10 +41,9 @@ export const targetOf = (
   }
 }
 
-export const encoded = (value: string): string =>
+const encoded = (value: string): string =>
   [...Buffer.from(value)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('')
-export const otherCase = (value: string): string =>
-  value === value.toUpperCase() ? value.toLowerCase() : value.toUpperCase()
+const otherCase = (value: string): string => (value === value.toUpperCase() ? value.toLowerCase() : value.toUpperCase())
 
 /** How an id can be written so that a careless look-up still finds it. */
 export const spellings: Readonly<Record<string, (value: string) => string>> = {
@@ -56,14 +55,22 @@ export const spellings: Readonly<Record<string, (value: string) => string>> = {
   'with a dot behind it': (value) => `${encodeURIComponent(value)}.`,
 }
 
-export const mayDiffer =
+/** How an id that was asked for may be repeated in an answer. */
+export const written = (id: string, spell: (value: string) => string): ReadonlyArray<string> => [
+  spell(id),
+  encoded(id),
+  otherCase(id),
+  id,
+]
+
+const mayDiffer =
   /^(?:date|connection|keep-alive|traceparent|server-timing|x-response-time|(?:x-)?(?:request|correlation|trace)-id|(?:x-)?ratelimit.*)$/
 
 // What was asked for may be repeated. Of cookies, the names count, because a session that is prolonged has another time
 export const comparable = (
   answer: HttpResponse,
   asked: ReadonlyArray<string>,
-  isIgnored: (name: string) => boolean,
+  ignored: ReadonlySet<string>,
   hasLength: boolean,
 ): object => {
   const plain = (text: string): string =>
@@ -75,7 +82,7 @@ export const comparable = (
         name.toLowerCase(),
         name.toLowerCase() === 'set-cookie' ? (value.split('=')[0] ?? '') : plain(value),
       ])
-      .filter(([name = '']) => !isIgnored(name) && (hasLength || name !== 'content-length'))
+      .filter(([name = '']) => !ignored.has(name) && !mayDiffer.test(name) && (hasLength || name !== 'content-length'))
       .sort(([one = ''], [other = '']) => (one < other ? -1 : one > other ? 1 : 0)),
     body: plain(answer.body),
   }
