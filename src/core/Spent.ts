@@ -1,5 +1,4 @@
 /** One-time ids: what may happen once is spent before it happens. */
-import { randomInt } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import * as E from 'fp-ts/lib/Either.js'
 import { unavailable, type AuthError } from './AuthError.js'
@@ -19,25 +18,6 @@ export interface Spent {
 export interface ReleasableSpent extends Spent {
   /** Lets a spent id be spent again: at once, or after `lifetime` milliseconds. */
   readonly release: (id: string, lifetime?: number) => Promise<void>
-}
-
-/**
- * @internal Takes one of `most` places that an id has, for `lifetime`: a count that all processes share, and that no race goes around.
- * Resolves to what `release` gives back, or to `undefined` if all are taken.
- */
-export const placeOf = async (
-  { spend }: Spent,
-  id: string,
-  most: number,
-  lifetime: number,
-): Promise<string | undefined> => {
-  // from anywhere, so that few are asked while few are taken
-  const first = randomInt(most)
-  for (let at = 0; at < most; at++) {
-    const place = `${id}.${(first + at) % most}`
-    if (await spend(place, lifetime)) return place
-  }
-  return undefined
 }
 
 interface Spending {

@@ -298,9 +298,7 @@ type Counting = <A>(
   stays?: (result: E.Either<AuthError, A>) => boolean,
 ) => Promise<E.Either<AuthError, A>>
 
-/** Whether a guess was wrong. */
-export const isWrong = (result: E.Either<AuthError, unknown>): boolean =>
-  E.isLeft(result) && result.left.reason === 'wrong'
+const isWrong = (result: E.Either<AuthError, unknown>): boolean => E.isLeft(result) && result.left.reason === 'wrong'
 
 /**
  * Counts guesses at codes, and what asks for mails, by an account and an address: both by the same limiter, so that asking

@@ -74,7 +74,7 @@ export const lookIn = (store: SessionStore): LookUp => {
 
 /**
  * One-time ids in a store of sessions. `lifetime` is in milliseconds; after it, and after `release`, an id can be spent again. The
- * store gets a digest of the id. An outage rejects.
+ * store gets a digest of the id. An outage rejects. `application` keeps the ids of several apart that share a store.
  *
  * @example
  * import { memoryStore } from 'koa-with-auth/sessions'
@@ -84,21 +84,25 @@ export const lookIn = (store: SessionStore): LookUp => {
  * const isFirst = await spend('delivery 7', 60_000)
  * assert.deepStrictEqual([isFirst, await spend('delivery 7', 60_000)], [true, false])
  */
-export const spentOver = (store: SessionStore): ReleasableSpent => ({
-  spend: async (id, lifetime) => {
-    const key = digestOf(`koa-with-auth/spent\n${id}`)
-    if (store.spend !== undefined) return (await store.spend(key, lifetime)) === true
-    // an insert does nothing if the id is known, so one of the strings stays
-    const mine = randomBytes(16).toString('base64url')
-    await store.insert(key, mine, lifetime)
-    return (await store.read(key)) === mine
-  },
-  release: async (id, lifetime = 0) => {
-    await store.update(digestOf(`koa-with-auth/spent\n${id}`), '', Math.max(1, lifetime))
-    // a store keeps it for a millisecond at least
-    if (lifetime < 1) await pause(2)
-  },
-})
+export const spentOver = (store: SessionStore, application?: string): ReleasableSpent => {
+  const keyOf = (id: string) =>
+    digestOf(`koa-with-auth/spent\n${application === undefined ? '' : `${application}\n`}${id}`)
+  return {
+    spend: async (id, lifetime) => {
+      const key = keyOf(id)
+      if (store.spend !== undefined) return (await store.spend(key, lifetime)) === true
+      // an insert does nothing if the id is known, so one of the strings stays
+      const mine = randomBytes(16).toString('base64url')
+      await store.insert(key, mine, lifetime)
+      return (await store.read(key)) === mine
+    },
+    release: async (id, lifetime = 0) => {
+      await store.update(keyOf(id), '', Math.max(1, lifetime))
+      // a store keeps it for a millisecond at least
+      if (lifetime < 1) await pause(2)
+    },
+  }
+}
 
 /** The digest of an id, which a backend gets instead of the id. */
 export const digestOf = (id: string): string => hash('sha256', id, 'base64url')

@@ -2,13 +2,13 @@
  * Second factors: codes of an authenticator app (TOTP, RFC 6238), and recovery codes. `codes` makes one kind of them,
  * which finishes a sign-in that `secondly` began.
  */
-import { createHash, createHmac, randomBytes } from 'node:crypto'
+import { createHash, createHmac, randomBytes, randomInt } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
 import { constantTimeEqual, ownOrGetter } from '../core/data.js'
-import { placeOf, type Spent } from '../core/Spent.js'
+import type { Spent } from '../core/Spent.js'
 import {
   checkOptions,
   declareFactory,
@@ -26,14 +26,13 @@ import {
 } from '../core/options.js'
 import type { Limiter, Limiters } from '../guesses/Limiter.js'
 import { memoryLimiter } from '../guesses/memoryLimiter.js'
-import { clientAddress, counting, isWrong } from '../guesses/Guess.js'
+import { clientAddress, counting } from '../guesses/Guess.js'
 import { derivedFrom, keysFix, sealed, strengthOf, unsealed } from '../kinds/plainSession.js'
 import { digestOf, spentOver, type SessionStore } from '../sessions/SessionStore.js'
 import { requestSessionOf } from '../sessions/RequestSession.js'
 import { contextOf, type WithRequest } from '../sessions/SignIn.js'
 import { caught, thrownFor, usualLimiters } from './guessing.js'
 import { routePath, typedDigits, type Kind } from './Kind.js'
-import { spentOf } from './request.js'
 
 /** One way to give a second factor by a code. */
 export interface CodeFactor {
@@ -305,6 +304,20 @@ export interface Codes extends Kind<unknown, null, CodesAnswer, { method: string
   readonly has: (user: string) => Promise<boolean>
 }
 
+/**
+ * Takes one of `most` places that an id has, for `lifetime`: a count that all processes share, and that no race goes around.
+ * Resolves to what `release` gives back, or to `undefined` if all are taken.
+ */
+const placeOf = async ({ spend }: Spent, id: string, most: number, lifetime: number): Promise<string | undefined> => {
+  // from anywhere, so that few are asked while few are taken
+  const first = randomInt(most)
+  for (let at = 0; at < most; at++) {
+    const place = `${id}.${(first + at) % most}`
+    if (await spend(place, lifetime)) return place
+  }
+  return undefined
+}
+
 // Counts a wrong code where all processes see it
 const inAllProcesses = async <A>(
   spent: Spent | undefined,
@@ -316,7 +329,7 @@ const inAllProcesses = async <A>(
   if (place === undefined) return E.left(AuthErrors.throttled(DAY))
   const result = await caught(run)
   // if the store fails now, it stays counted
-  if (!isWrong(result)) await spent.release?.(place).catch(() => undefined)
+  if (E.isRight(result) || result.left.reason !== 'wrong') await spent.release?.(place).catch(() => undefined)
   return result
 }
 
@@ -400,7 +413,9 @@ export const codes = (options: CodesOptions): Codes => {
     prove: async (given, user, code) => {
       const { request }: { readonly request: Request } = contextOf('prove(ctx, user, code)', given)
       const { host } = requestSessionOf(request.ctx)
-      const proven = await caught(() => check(user, code, clientAddress(request), host && spentOf(host)))
+      const proven = await caught(() =>
+        check(user, code, clientAddress(request), host && spentOver(host.store, host.name)),
+      )
       if (E.isLeft(proven)) throw thrownFor(proven.left)
       return proven.right
     },

@@ -12,7 +12,6 @@ import { ownField, ownOrGetter } from '../core/data.js'
 import { settingsOf } from '../core/Exchange.js'
 import { isGiven } from '../core/options.js'
 import { fromCookie } from '../core/RequestFields.js'
-import type { ReleasableSpent } from '../core/Spent.js'
 import { clientAddress } from '../guesses/Guess.js'
 import { requestSessionOf, type RequestSession } from '../sessions/RequestSession.js'
 import { spentOver } from '../sessions/SessionStore.js'
@@ -41,15 +40,6 @@ const originOf = ({ origin, isProduction }: SessionHost, { request }: Context): 
   )
 }
 
-/** The one-time ids of an application. */
-export const spentOf = ({ name, store }: SessionHost): ReleasableSpent => {
-  const { spend, release } = spentOver(store)
-  return {
-    spend: (id, lifetime) => spend(`${name}\n${id}`, lifetime),
-    release: (id, lifetime) => release(`${name}\n${id}`, lifetime),
-  }
-}
-
 /** The application of a request. Throws if it has no sessions, or no origin. */
 export const applicationOf = (caller: string, ctx: Context): Application => {
   const session = requestSessionOf(ctx)
@@ -62,7 +52,8 @@ export const applicationOf = (caller: string, ctx: Context): Application => {
   const origin = originOf(host, ctx)
   const known = ceremoniesOf.get(host)
   // without a configured origin, it is that of the request
-  const made = known?.origin === origin ? known.made : ceremonies({ ...host, origin, spent: spentOf(host) })
+  const made =
+    known?.origin === origin ? known.made : ceremonies({ ...host, origin, spent: spentOver(host.store, host.name) })
   ceremoniesOf.set(host, { origin, made })
   return { ceremonies: made, session, host }
 }
