@@ -124,7 +124,11 @@ const built = (name: string, changes: ReadonlyArray<Mutant>): Make => {
   const own = join(folder, 'dist/cjs', name.replaceAll(/\W/g, '_'))
   mkdirSync(own)
   text.split('\0').forEach((one, at) => {
-    writeFileSync(join(own, `${files[at]!}.js`), ts.transpileModule(one, { compilerOptions }).outputText)
+    const made = ts.transpileModule(one, { compilerOptions }).outputText
+    const found = made.replaceAll(/require\("\.\/(\w+)\.js"\)/g, (here, file: string) =>
+      files.includes(file) ? here : `require("../sign-in/${file}.js")`,
+    )
+    writeFileSync(join(own, `${files[at]!}.js`), found)
   })
   // Safe: the module exports it
   return (load(join(own, 'ceremony.js')) as { readonly ceremonies: Make }).ceremonies
