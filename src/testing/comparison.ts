@@ -56,7 +56,7 @@ export const spellings: Readonly<Record<string, (value: string) => string>> = {
 }
 
 /** How an id that was asked for may be repeated in an answer. */
-export const written = (id: string, spell: (value: string) => string): ReadonlyArray<string> => [
+const written = (id: string, spell: (value: string) => string): ReadonlyArray<string> => [
   spell(id),
   encoded(id),
   otherCase(id),
@@ -69,10 +69,12 @@ const mayDiffer =
 // What was asked for may be repeated. Of cookies, the names count, because a session that is prolonged has another time
 export const comparable = (
   answer: HttpResponse,
-  asked: ReadonlyArray<string>,
+  ids: ReadonlyArray<string>,
+  spell: (value: string) => string,
   ignored: ReadonlySet<string>,
   hasLength: boolean,
 ): object => {
+  const asked = ids.flatMap((id) => written(id, spell))
   const plain = (text: string): string =>
     asked.reduce((before, id) => (id === '' ? before : before.replaceAll(id, '<id>')), text)
   return {
@@ -91,7 +93,7 @@ export const comparable = (
 const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`
 
 /** A request as a command. */
-export const curl = ({ method = 'GET', url = '/', fields = [], body }: Sent): string =>
+const curl = ({ method = 'GET', url = '/', fields = [], body }: Sent): string =>
   [
     method === 'HEAD' ? 'curl -I' : `curl -i -X ${method}`,
     `"$URL"${quoted(url)}`,
@@ -99,8 +101,12 @@ export const curl = ({ method = 'GET', url = '/', fields = [], body }: Sent): st
     ...(body === undefined ? [] : [`-d ${quoted(body)}`]),
   ].join(' ')
 
-export const inWords = (answer: HttpResponse | Error): string =>
+const inWords = (answer: HttpResponse | Error): string =>
   answer instanceof Error ? `no answer: ${answer.message}` : `${answer.status} ${answer.body.slice(0, 120)}`
+
+/** A request as a command, and its answer. */
+export const shown = ({ spec, answer }: { readonly spec: Sent; readonly answer: HttpResponse | Error }): string =>
+  `${curl(spec)}\n${inWords(answer)}`
 
 // `order-1` is not in `order-10`
 export const hasWord = (text: string, word: string): boolean => {

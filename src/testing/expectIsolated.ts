@@ -9,17 +9,7 @@ import { effective } from '../core/Requirement.js'
 import { checkOptions, list, maybe, positive, type Check, type Checks } from '../core/options.js'
 import { isApplication } from '../koa/layer.js'
 import { isAssetAmong, operationsOf, partAmong, routersOf, type RoutedOperation } from '../koa/operations.js'
-import {
-  comparable,
-  curl,
-  hasWord,
-  inWords,
-  paramsOf,
-  spellings,
-  targetOf,
-  written,
-  type Values,
-} from './comparison.js'
+import { comparable, hasWord, paramsOf, shown, spellings, targetOf, type Values } from './comparison.js'
 import { refuse, type Violation } from './LawViolations.js'
 import { serve, type Application, type HttpResponse, type Sent } from './probing.js'
 import { mergeRequests, type RequestSpec } from './requests.js'
@@ -252,14 +242,16 @@ export const expectIsolated = async (
       const missing = await send(operation, user, method, spelled(without))
       // a body is compared itself; of one that is not sent, only the length is known, and the id may be a part of it
       const hasLength = method === 'HEAD' && foreign.spec.url?.length === missing.spec.url?.length
-      const sentIds = (of: Values) => replaced.flatMap((param) => written(of[param] ?? '', spell))
+      const sentIds = (of: Values) => replaced.map((param) => of[param] ?? '')
       const seen = (answer: HttpResponse | Error, of: Values): string =>
-        answer instanceof Error ? 'no answer' : JSON.stringify(comparable(answer, sentIds(of), ignored, hasLength))
+        answer instanceof Error
+          ? 'no answer'
+          : JSON.stringify(comparable(answer, sentIds(of), spell, ignored, hasLength))
       if (seen(foreign.answer, values) === seen(missing.answer, without)) continue
       one.hasLeak = true
       violated(
         `${operation.name}: ${method} as ${user} distinguishes ${replaced.map((param) => `:${param}`).join(' and ')} of ${owner} from an unknown id, ${words}`,
-        `${curl(foreign.spec)}\n${inWords(foreign.answer)}\ninstead of the answer for an unknown id:\n${curl(missing.spec)}\n${inWords(missing.answer)}`,
+        `${shown(foreign)}\ninstead of the answer for an unknown id:\n${shown(missing)}`,
         'look it up with owned(...), whose answer for both is the same, or list the operation in { skip } with a reason',
       )
       return
@@ -297,7 +289,7 @@ export const expectIsolated = async (
         if (!(answer instanceof Error) && answer.status >= 200 && answer.status < 300) continue
         violated(
           `${operation.name}: an own id of ${user} is not answered with a 2xx`,
-          `${curl(spec)}\n${inWords(answer)}`,
+          shown({ spec, answer }),
           'name ids that exist, a request that is let in, and a body in { bodies } if it needs one',
         )
       }
@@ -317,7 +309,7 @@ export const expectIsolated = async (
       if (found === undefined) continue
       violated(
         `${operation.name}: as ${user}, it lists an id of another user: ${found}`,
-        `${curl(spec)}\n${inWords(answer)}`,
+        shown({ spec, answer }),
         'scope the query by the user, or list the operation in { skip } with a reason',
       )
     }
