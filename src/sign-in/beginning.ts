@@ -10,7 +10,7 @@ import { ownField } from '../core/data.js'
 import { checkOptions, declareFactory, isGiven, maybe, oneOf, unchecked } from '../core/options.js'
 import { httpStatusOf } from '../core/Settings.js'
 import type { Page } from '../sessions/Page.js'
-import { contextOf, SignInRefused, type WithRequest } from '../sessions/SignIn.js'
+import { contextOf, SignInRefused, unavailable, type WithRequest } from '../sessions/SignIn.js'
 import { lifetimesFor, type Lifetimes } from './Lifetimes.js'
 import {
   type KindForm,
@@ -243,7 +243,7 @@ const beginSecond = async <Ask, Kept, U extends object>(
 /** The mark of a user. Rejects with `SignInRefused` in an outage. */
 export const markOf = ({ host }: Application, subject: string): Promise<string> =>
   host.store.markOf(subject).catch((cause: unknown) => {
-    throw new SignInRefused(AuthErrors.unavailable(), { cause })
+    throw unavailable(cause)
   })
 
 /** Begins the second factor. `mark` is the mark of the user when the first one was given. */

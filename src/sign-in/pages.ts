@@ -43,7 +43,7 @@ export const respondPage = async (
   ctx: Context,
   page: Page,
   { status, headers = {} }: Pick<AuthResponse, 'status' | 'headers'> = { status: 200 },
-  otherwise = () => respondHtml(ctx, formPolicy, plain(ctx, page)),
+  otherwise = () => respondHtml(ctx, plain(ctx, page)),
 ): Promise<void> => {
   const made: unknown = await requestSessionOf(ctx).host?.pages?.(page, ctx)
   if (typeof made === 'string') {
@@ -57,8 +57,8 @@ export const respondPage = async (
   for (const [name, value] of Object.entries(headers)) ctx.set(name, [value].flat())
 }
 
-/** What a page with a form may do. */
-export const formPolicy = "style-src 'unsafe-inline'; form-action 'self'"
+// What a page with a form may do
+const formPolicy = "style-src 'unsafe-inline'; form-action 'self'"
 
 const isBlank = ({ body, res }: Context): boolean => (body === undefined || body === null) && !res.hasHeader('location')
 
@@ -185,8 +185,8 @@ const plain = (ctx: Context, page: Page): string => {
   })
 }
 
-/** Answers with HTML. `allowed` are the directives of its policy that allow something. */
-export const respondHtml = (ctx: Context, allowed: string, html: string): void => {
+/** Answers with HTML. `allowed` are the directives of its policy that allow something: by default, a form. */
+export const respondHtml = (ctx: Context, html: string, allowed = formPolicy): void => {
   ctx.set({
     'Cache-Control': 'no-store',
     'X-Content-Type-Options': 'nosniff',

@@ -15,7 +15,6 @@ import type { Display, Kind } from './Kind.js'
 import {
   escaped,
   familyOf,
-  formPolicy,
   hasPage,
   hidden,
   isNavigation,
@@ -99,7 +98,6 @@ const respondToOpener = (ctx: Context, end: Page): Promise<void> =>
     const to = escaped(end.action)
     respondHtml(
       ctx,
-      allowed,
       `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Signed in</title>
 <noscript><meta http-equiv="refresh" content="0;url=${to}"></noscript>
@@ -107,6 +105,7 @@ const respondToOpener = (ctx: Context, end: Page): Promise<void> =>
 <script>${script}</script>
 </body></html>
 `,
+      allowed,
     )
   })
 
@@ -156,7 +155,7 @@ export const linkPage = (
       action: sentPath(ctx),
     }
     if (texts === undefined) return respondPage(ctx, page)
-    return respondPage(ctx, page, undefined, () => respondHtml(ctx, formPolicy, plainHtml({ ...texts, page })))
+    return respondPage(ctx, page, undefined, () => respondHtml(ctx, plainHtml({ ...texts, page })))
   }
 }
 

@@ -19,7 +19,7 @@ import {
   type Checks,
 } from '../core/options.js'
 import { proofsIn, type SignIn, type LogInOptions, type OwnLogInOptions } from '../sessions/SignIn.js'
-import { checkKind, lastingIn, respondSecond, seconds } from './beginning.js'
+import { checkKind, lastingIn, markOf, respondSecond, seconds } from './beginning.js'
 import { lifetimeChecks, lifetimesFor, type LifetimeOptions } from './Lifetimes.js'
 import { intentsOf, type Finished, type Incoming, type Intent, type Kind } from './Kind.js'
 import { familyOf, hidden, type Form } from './pages.js'
@@ -147,7 +147,7 @@ export const finishing = async <Kept, Answer, P extends ProofGiven>(
     browser: browserOf(host, ctx.request),
     subject,
     isGoingOn: async ({ subject: about, mark }) =>
-      mark === undefined || about === undefined || (await host.store.markOf(about)) === mark,
+      mark === undefined || about === undefined || (await markOf(application, about)) === mark,
     isAwaited: (intent) => hookOf(intent) !== undefined,
     isFinishedHere: here.has,
     complete: async (finished) => {

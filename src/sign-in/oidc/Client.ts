@@ -234,8 +234,8 @@ const furtherParameters: Check = (where, value) => {
   }
 }
 
-/** The path of a route to which a provider leads back. */
-export const callbackPath: Check = routePath("the callback's route, such as '/sign-in/google/callback'")
+// The path of a route to which a provider leads back
+const callbackPath: Check = routePath("the callback's route, such as '/sign-in/google/callback'")
 
 export const providerChecks: Checks<ProviderOptions> = {
   client: unchecked,

@@ -23,7 +23,7 @@ import type { Kind } from '../Kind.js'
 import { bodyOf } from '../request.js'
 import { leadTo, respondUnfinished } from '../response.js'
 import { finish } from '../signIn.js'
-import { callbackPath, LIFETIME } from './Client.js'
+import { LIFETIME, providerChecks } from './Client.js'
 import { relyingPartyOf, type OidcKind, type RelyingParty } from './oidc.js'
 import { openidClient } from './openidClient.js'
 
@@ -69,7 +69,7 @@ const waysOut = new WeakMap<RelyingParty, Map<string, WayOut>>()
 
 const wayOut = (caller: string, kind: OidcKind, options: EndSessionOptions): WayOut => {
   const party = relyingPartyOf(caller, kind)
-  const { callback } = checkOptions(caller, options, { callback: callbackPath })
+  const { callback } = checkOptions(caller, options, { callback: providerChecks.callback })
   const ways = waysOut.get(party) ?? new Map<string, WayOut>()
   const way = ways.get(callback) ?? wayOutAt(party, callback)
   waysOut.set(party, ways.set(callback, way))
