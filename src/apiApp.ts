@@ -18,16 +18,8 @@ import {
   type ExceptionHandler,
   type Settings,
 } from './core/Settings.js'
-import {
-  bare,
-  checkOptions,
-  declareFactory,
-  maybe,
-  nonEmpty,
-  unchecked,
-  type Check,
-  type Checks,
-} from './core/options.js'
+import * as is from './core/checks.js'
+import { bare, checkOptions, declareFactory, type Check, type Checks } from './core/options.js'
 import type { AuthRouter } from './koa/AuthRouter.js'
 import type { RouterInstance } from './koa/router.js'
 import { atLevel } from './koa/levels.js'
@@ -89,13 +81,13 @@ const page: Check = (where, value) => {
 type GivenOptions = ApiAppOptions & GuardOptions<never> & { readonly auth?: unknown }
 
 const checks: Checks<Required<GivenOptions>> = {
-  title: maybe(nonEmpty),
-  version: maybe(nonEmpty),
-  prefix: maybe(path),
+  title: is.maybe(is.nonEmpty),
+  version: is.maybe(is.nonEmpty),
+  prefix: is.maybe(path),
   // `withAuth` checks it
-  auth: unchecked,
-  then: maybe(middlewareList),
-  docs: maybe(page),
+  auth: is.unchecked,
+  then: is.maybe(middlewareList),
+  docs: is.maybe(page),
   ...settings,
 }
 

@@ -276,6 +276,7 @@ describe('A-43 a request costs a few steps for each of its characters', () => {
 const elsewhere: Readonly<Record<string, string>> = {
   'audit/paths.ts': 'paths of routes',
   'command/load.ts': 'messages of modules',
+  'core/checks.ts': 'an option',
   'core/functionName.ts': 'texts of functions',
   'core/options.ts': 'texts of functions',
   'guesses/Guess.ts': 'an address of at most 100 characters',

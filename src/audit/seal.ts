@@ -4,7 +4,8 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Requirement } from '../core/Requirement.js'
 import type { CrossOriginPolicy } from '../core/CrossOrigin.js'
 import { aheadOfParams, sealedMark, upgradeMark, withCode } from '../core/data.js'
-import { checkOptions, declareFactory, flag, maybe, type Check, type Checks } from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkOptions, declareFactory, type Check, type Checks } from '../core/options.js'
 import type { Layer, RouterInstance } from '../koa/router.js'
 import {
   dropStatefulFlags,
@@ -336,13 +337,13 @@ const listOf =
   }
 
 const checks: Checks<SealOptions> = {
-  public: maybe(listOf('string', "operations such as 'GET /health'")),
-  middleware: maybe(listOf('function', 'the functions that were passed to router.use')),
-  lock: maybe((where, value) => {
+  public: is.maybe(listOf('string', "operations such as 'GET /health'")),
+  middleware: is.maybe(listOf('function', 'the functions that were passed to router.use')),
+  lock: is.maybe((where, value) => {
     if ((typeof value === 'string' && value !== '') || value instanceof URL) return
     throw new TypeError(`${where} must be the path or the URL of a policy file`)
   }),
-  objects: maybe(flag),
+  objects: is.maybe(is.flag),
 }
 
 /**

@@ -39,7 +39,8 @@ import type * as semigroup from 'fp-ts/lib/Semigroup.js'
 import type { Challenge } from './Challenge.js'
 import { unfinishedReasons, type UnfinishedReason } from './UnfinishedReason.js'
 import { deepFreeze, frozenCopy } from './data.js'
-import { checkOptions, list, maybe, nonEmpty, type Check, type Checks } from './options.js'
+import { list, maybe, nonEmpty } from './checks.js'
+import { checkOptions, type Check, type Checks } from './options.js'
 
 /** Why, for the client: members of the problem document (RFC 9457 §3). They are never in a challenge. */
 export interface FailureReason {

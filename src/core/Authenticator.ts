@@ -50,19 +50,8 @@ import { decoderOf, schemaLike, type Schema } from './Schema.js'
 import { deepFreeze, frozenCopy } from './data.js'
 import { functionName } from './functionName.js'
 import { keepingScopes } from './granted.js'
-import {
-  checkMember,
-  checkOptions,
-  positive,
-  declareFactory,
-  hook,
-  maybe,
-  schemeName,
-  string,
-  unchecked,
-  type Check,
-  type Checks,
-} from './options.js'
+import * as is from './checks.js'
+import { checkMember, checkOptions, declareFactory, type Check, type Checks } from './options.js'
 
 /**
  * Completes the result of a hook. A failure gets its challenges. A success becomes `forged` if another site made the
@@ -126,16 +115,16 @@ const challengeCheck: Check = (where, value) => {
 }
 
 const checks: Checks<AuthenticatorOptions<unknown, unknown, unknown>> = {
-  scheme: unchecked,
-  schemeFor: maybe(hook(1)),
-  schemeName: maybe(schemeName),
-  demands: maybe(string),
+  scheme: is.unchecked,
+  schemeFor: is.maybe(is.hook(1)),
+  schemeName: is.maybe(is.schemeName),
+  demands: is.maybe(is.string),
   ambient: saysWhoSendsIt,
-  extract: hook(1),
-  authenticate: hook(2),
+  extract: is.hook(1),
+  authenticate: is.hook(2),
   challenge: challengeCheck,
-  credentials: maybe(schemaLike('HeaderKey')),
-  maxLength: maybe(positive),
+  credentials: is.maybe(schemaLike('HeaderKey')),
+  maxLength: is.maybe(is.positive),
 }
 
 /** Checks the options, and returns them without those that are `undefined`. */

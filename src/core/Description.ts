@@ -8,7 +8,8 @@ import type { Request } from 'koa'
 import { absent, branchesOf, raised, type AuthError, type NeededAuthentication, type NeededProof } from './AuthError.js'
 import { frozen, type Challenge } from './Challenge.js'
 import { deepFreeze } from './data.js'
-import { maybe, realm, schemeName, string, type Checks } from './options.js'
+import * as is from './checks.js'
+import { type Checks } from './options.js'
 
 /**
  * OpenAPI 3.1's Security Scheme Object. The schemes also say which request fields an authenticator reads, so that
@@ -395,9 +396,9 @@ export interface KindOptions {
 }
 
 export const kindChecks: Checks<KindOptions> = {
-  realm: maybe(realm),
-  schemeName: maybe(schemeName),
-  description: maybe(string),
+  realm: is.maybe(is.realm),
+  schemeName: is.maybe(is.schemeName),
+  description: is.maybe(is.string),
 }
 
 export const documented = <S extends SecurityScheme>(

@@ -20,7 +20,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type * as O from 'fp-ts/lib/Option.js'
 import { hasExactKeys, invalid, is as isAuthError, raised, unavailable, type AuthError } from './AuthError.js'
 import { deepFreeze, type ErrorCode } from './data.js'
-import { positive } from './options.js'
+import * as is from './checks.js'
 
 /** On a Right: no credential was sent for it. */
 const anonymousMark = Symbol.for('koa-with-auth/anonymous')
@@ -166,7 +166,7 @@ export class UnavailableError extends Error {
   constructor(message: string, options: { readonly cause?: unknown; readonly retryAfter?: number | undefined } = {}) {
     super(message, options)
     if (options.retryAfter === undefined) return
-    positive('new UnavailableError(message, { retryAfter })', options.retryAfter)
+    is.positive('new UnavailableError(message, { retryAfter })', options.retryAfter)
     this.retryAfter = options.retryAfter
   }
 }

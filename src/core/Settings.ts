@@ -9,7 +9,8 @@ import type { AuthError } from './AuthError.js'
 import type { CrossOriginPolicy } from './CrossOrigin.js'
 import { unfinishedReasons } from './UnfinishedReason.js'
 import { deepFreeze, ownField } from './data.js'
-import { checkHook, checkOptions, declareFactory, hook, maybe, type Checks } from './options.js'
+import * as is from './checks.js'
+import { checkHook, checkOptions, declareFactory, type Checks } from './options.js'
 
 /**
  * A response as data. An object body is sent as JSON; for a failure, as `application/problem+json` (RFC 9457), unless
@@ -177,7 +178,7 @@ type FailureMapper<Tag> = (
   request: Request,
 ) => AuthResponse | Promise<AuthResponse>
 
-const mapper = maybe(hook(2))
+const mapper = is.maybe(is.hook(2))
 const checks: Checks<FailureMappers> = {
   absent: mapper,
   malformed: mapper,

@@ -31,7 +31,8 @@ import {
 import { deepFreeze } from './data.js'
 import { keepingScopes, readersOf, type Granted, type ScopesReader } from './granted.js'
 import { conditionName, digestOf, functionName } from './functionName.js'
-import { checkMember, checkHook, declareFactory, checkOptions, hook, maybe } from './options.js'
+import * as is from './checks.js'
+import { checkMember, checkHook, declareFactory, checkOptions } from './options.js'
 
 type Decide = (principal: never, request: Request) => unknown
 
@@ -175,7 +176,7 @@ export function authorize(
   if (isAuthenticator(f))
     throw new TypeError('authorize(f) takes a function of the principal, not an authenticator; write authorize(f)(a)')
   checkHook('authorize(f)', f, 2)
-  const { name } = checkOptions('authorize(f, options)', options, { name: maybe(conditionName) })
+  const { name } = checkOptions('authorize(f, options)', options, { name: is.maybe(conditionName) })
   const decidedBy = name ?? functionName(f)
   return scoped({ caller: 'authorize(f)', scopes: [], decidedBy, isNamed: name !== undefined, decide: f })
 }
@@ -221,7 +222,7 @@ export function requireScopes(
   const given =
     rest.length === 0
       ? undefined
-      : checkOptions<RequireScopesOptions<never>>('requireScopes([...], options)', rest[0]!, { granted: hook(2) })
+      : checkOptions<RequireScopesOptions<never>>('requireScopes([...], options)', rest[0]!, { granted: is.hook(2) })
           .granted
   const demanded: ReadonlyArray<string> = [...scopes]
   const suffices = (answer: unknown): boolean => {

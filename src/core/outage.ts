@@ -25,7 +25,8 @@ import { deepFreeze } from './data.js'
 import { showObjects } from './Exchange.js'
 import { functionName } from './functionName.js'
 import { keepingScopes } from './granted.js'
-import { checkMember, checkHook, declareFactory, positive } from './options.js'
+import * as is from './checks.js'
+import { checkMember, checkHook, declareFactory } from './options.js'
 
 const tooSlow: Result<never> = deepFreeze(E.left(unavailable()))
 
@@ -74,7 +75,7 @@ export const inTime = <P>(evaluation: Promise<Result<P>>, ms: number): Promise<R
  * const quick = pipe(bearer, timeout(500))
  */
 export const timeout = (ms: number) => {
-  positive('timeout(ms)', ms)
+  is.positive('timeout(ms)', ms)
   return <P>(self: Authenticator<P>): Authenticator<P> => {
     checkMember('timeout(ms)(a)', self)
     const limited = ([member]: readonly [Authenticator<unknown>]): Halves => {

@@ -15,7 +15,8 @@ import { showObjects, type Attempt, type Finding, type Finds, type Objects } fro
 import { andThen, failureOf, fromLookup, isThenable, toPromise, type Evaluation, type Result } from './Result.js'
 import { keepingScopes } from './granted.js'
 import { conditionName, digestOf } from './functionName.js'
-import { checkMember, checkOptions, declareFactory, hook, maybe, nonEmpty, type Check, type Checks } from './options.js'
+import * as is from './checks.js'
+import { checkMember, checkOptions, declareFactory, type Check, type Checks } from './options.js'
 
 /** The object in the result of `find`: everything falsy is not found. */
 export type Found<R> = Exclude<Awaited<R>, false | 0 | 0n | '' | null | undefined | void>
@@ -53,9 +54,9 @@ const parameterName: Check = (where, value) => {
 
 const checks: Checks<OwnedOptions<never, unknown>> = {
   param: parameterName,
-  find: hook(3),
-  allow: maybe(hook(3)),
-  refuse: maybe(statuses),
+  find: is.hook(3),
+  allow: is.maybe(is.hook(3)),
+  refuse: is.maybe(statuses),
 }
 
 // What the first one sees
@@ -196,7 +197,7 @@ const parameterOf = ({ parameters, request: { ctx } }: Attempt, param: string): 
 }
 
 const sentence: Check = (where, value) => {
-  nonEmpty(where, value)
+  is.nonEmpty(where, value)
   if (typeof value === 'string' && /\S\s+\S/.test(value)) return
   throw new TypeError(`${where} must be a sentence that says why, such as 'all members read all articles'`)
 }

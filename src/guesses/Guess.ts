@@ -11,7 +11,8 @@ import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
 import { isThenable, type Decoded } from '../core/Result.js'
 import { ownOrGetter } from '../core/data.js'
-import { checkOptions, maybe, string } from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkOptions } from '../core/options.js'
 import { checkLimiters, countOne, sharesOf, takeBack, type Counted, type Limiter, type Limiters } from './Limiter.js'
 
 const { IPv6 } = ipaddr
@@ -285,7 +286,7 @@ const checkGuess = (guess: unknown): Guess => {
 const addressOf = ({ address }: Guess, request: Request): string =>
   address === undefined || address === '' ? clientAddress(request) : (networkOf(address) ?? address)
 
-const guessed = { account: maybe(string), address: maybe(string) }
+const guessed = { account: is.maybe(is.string), address: is.maybe(is.string) }
 
 /**
  * Counts one, and runs `f` if that is not too many. Otherwise it is throttled. What was counted is taken back unless

@@ -5,7 +5,8 @@
  * `consume` adds one and reports whether that was too much, in one step of the store. So of any number of parallel guesses, no more
  * pass than the limit. An object that looks first and counts later is not a limiter.
  */
-import { checkOptions, maybe, type Check } from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkOptions, type Check } from '../core/options.js'
 
 /** A limiter, as rate-limiter-flexible has them. */
 export interface Limiter {
@@ -134,8 +135,8 @@ export const checkLimiters = (limiter: unknown): Limiters => {
   // Safe: the checks refuse everything else
   return checkOptions<Limiters>(where, limiter as Limiters, {
     accountAndAddress: counts,
-    account: maybe(counts),
-    address: maybe(counts),
+    account: is.maybe(counts),
+    address: is.maybe(counts),
   })
 }
 

@@ -12,17 +12,8 @@ import { functionName } from '../core/functionName.js'
 import { andThen, failureOf, type Evaluation } from '../core/Result.js'
 import { checkDemanding } from '../core/authorize.js'
 import { keepingScopes } from '../core/granted.js'
-import {
-  checkMember,
-  checkOptions,
-  declareFactory,
-  hook,
-  maybe,
-  oneOf,
-  positive,
-  type Check,
-  type Checks,
-} from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkMember, checkOptions, declareFactory, type Check, type Checks } from '../core/options.js'
 import { isTooMany, limitOf, numberIn } from './Limiter.js'
 
 /** A limiter of rate-limiter-flexible, in memory, on Redis or another store. Its `points` in `duration` seconds are the quota. */
@@ -54,13 +45,14 @@ const limiterLike: Check = (where, value) => {
   )
 }
 
-const cost: Check = (where, value) => (typeof value === 'function' ? hook(2)(where, value) : positive(where, value))
+const cost: Check = (where, value) =>
+  typeof value === 'function' ? is.hook(2)(where, value) : is.positive(where, value)
 
 const checks: Checks<QuotaOptions<never>> = {
   limiter: limiterLike,
-  by: hook(2),
-  points: maybe(cost),
-  onStoreError: maybe(oneOf('unavailable', 'unthrottled')),
+  by: is.hook(2),
+  points: is.maybe(cost),
+  onStoreError: is.maybe(is.oneOf('unavailable', 'unthrottled')),
 }
 
 /**
@@ -127,7 +119,7 @@ const counting = (options: QuotaOptions<never>, member: Authenticator<unknown>):
       if (typeof key !== 'string' || key === '') {
         throw new TypeError('quota({ by }): the function must return a string that is not empty')
       }
-      positive('quota({ points })', price)
+      is.positive('quota({ points })', price)
       // Safe: `positive` has checked it
       return await consumed(counter, key, price as number, request, result)
     } catch (error) {

@@ -27,7 +27,8 @@ import { andThen, failureOf, isAnonymous, type Evaluation, type Result } from '.
 import { ageOf, thisMoment, type Moment } from '../core/data.js'
 import { withAccepted, type Accepted } from '../core/ends.js'
 import { memory } from '../core/memory.js'
-import { checkHook, checkOptions, declareFactory, maybe, positive } from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkHook, checkOptions, declareFactory } from '../core/options.js'
 import { aroundEachKind, giveBack, type Around } from './throttled.js'
 
 // Lengths are written before contents, so different credentials have different digests, whatever `extract` returns
@@ -212,7 +213,10 @@ export interface Remembered<P> {
  * const onPasswordChanged = (name: string) => recent.forget(({ username }) => username === name)
  */
 export const remembered = <P = unknown>(options: RememberedOptions): Remembered<P> => {
-  const { maxAge, size = 1000 } = checkOptions('remembered', options, { maxAge: positive, size: maybe(positive) })
+  const { maxAge, size = 1000 } = checkOptions('remembered', options, {
+    maxAge: is.positive,
+    size: is.maybe(is.positive),
+  })
   const words = `remembered ${maxAge / 1000} s`
   const secret = randomBytes(32).toString('base64')
   const kept = verifications(maxAge, size)

@@ -41,16 +41,8 @@ import { andThen, failureOf, type Evaluation, type Decoded } from '../core/Resul
 import { functionName } from '../core/functionName.js'
 import { keepingScopes } from '../core/granted.js'
 import { fromNow, memory } from '../core/memory.js'
-import {
-  checkMember,
-  checkOptions,
-  declareFactory,
-  hook,
-  maybe,
-  oneOf,
-  unchecked,
-  type Checks,
-} from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkMember, checkOptions, declareFactory, type Checks } from '../core/options.js'
 import { clientAddress, countingBy, countsIn, type Count, type Guess } from './Guess.js'
 import { checkLimiters, countOne, limitsOf, takeBack, type Counted, type Limiter, type Limiters } from './Limiter.js'
 
@@ -179,9 +171,9 @@ export interface ThrottledOptions<C> {
 }
 
 const checks: Checks<ThrottledOptions<unknown>> = {
-  limiter: unchecked,
-  keys: maybe(hook(2)),
-  onStoreError: maybe(oneOf('unavailable', 'unthrottled')),
+  limiter: is.unchecked,
+  keys: is.maybe(is.hook(2)),
+  onStoreError: is.maybe(is.oneOf('unavailable', 'unthrottled')),
 }
 
 /**

@@ -3,7 +3,8 @@ import { createPublicKey, KeyObject } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
 import { fromNow, memory, type Memory } from '../core/memory.js'
-import { bare, checkOptions, typeName, nonEmpty, unchecked } from '../core/options.js'
+import * as is from '../core/checks.js'
+import { bare, checkOptions, typeName } from '../core/options.js'
 import { isThenable, toPromise } from '../core/Result.js'
 import { checkUrl, discovery, fetchJson, Outage } from './fetching.js'
 import { remoteKeys, type KeyEvents, type KeyPolicy, type KeySource } from './keySet.js'
@@ -316,13 +317,13 @@ const listedProviders = (given: unknown, common: Common): ReadonlyMap<string, Pr
 }
 
 const checks = {
-  issuer: nonEmpty,
-  jwksUri: unchecked,
-  jwks: unchecked,
-  publicKey: unchecked,
-  secret: unchecked,
-  audience: unchecked,
-  algorithms: unchecked,
+  issuer: is.nonEmpty,
+  jwksUri: is.unchecked,
+  jwks: is.unchecked,
+  publicKey: is.unchecked,
+  secret: is.unchecked,
+  audience: is.unchecked,
+  algorithms: is.unchecked,
 }
 
 const providerOf = (given: unknown, common: Common, shared?: Memory<KeySource>): Provider => {

@@ -23,16 +23,8 @@ import type { Evaluation } from '../core/Result.js'
 import { spentFor, type Spent } from '../core/Spent.js'
 import { deepFreeze, hasDots } from '../core/data.js'
 import { optionWords } from '../core/functionName.js'
-import {
-  checkOptions,
-  maybe,
-  milliseconds,
-  secrets,
-  unchecked,
-  withMethods,
-  type Check,
-  type Checks,
-} from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkOptions, type Check, type Checks } from '../core/options.js'
 import { algorithmsFor, type AsymmetricAlgorithm } from './Provider.js'
 import { objectOf, readCompact, refusalByTime, type ParsedToken } from './claims.js'
 import { checkUrl } from './fetching.js'
@@ -76,12 +68,12 @@ const origin: Check = (where, value) => {
 }
 
 const checks: Checks<DpopOptions> = {
-  spent: withMethods(['spend'], 'pass spentOver(store) of koa-with-auth/sign-in'),
+  spent: is.withMethods(['spend'], 'pass spentOver(store) of koa-with-auth/sign-in'),
   origin,
-  nonce: unchecked,
+  nonce: is.unchecked,
   // `algorithmsFor` checks it
-  algorithms: unchecked,
-  maxAge: maybe(milliseconds),
+  algorithms: is.unchecked,
+  maxAge: is.maybe(is.milliseconds),
 }
 
 const MAX_AGE = 60_000
@@ -239,7 +231,10 @@ interface Nonces {
 
 const noncesOf = (given: DpopNonceOptions): Nonces => {
   const where = 'httpJwt({ bound: { dpop: { nonce: { ... } } } })'
-  const { keys, lifetime = LIFETIME } = checkOptions(where, given, { keys: secrets, lifetime: maybe(milliseconds) })
+  const { keys, lifetime = LIFETIME } = checkOptions(where, given, {
+    keys: is.secrets,
+    lifetime: is.maybe(is.milliseconds),
+  })
   const copies = keys.map((key) => Buffer.from(key))
   const nonceOf = (key: Buffer, slice: number): string =>
     createHmac('sha256', key).update(`koa-with-auth/dpop-nonce ${slice}`).digest('base64url')

@@ -13,7 +13,8 @@ import { ends } from '../core/ends.js'
 import { introspectionOutages, report, watchOutages } from '../core/events.js'
 import { optionWords } from '../core/functionName.js'
 import { memory } from '../core/memory.js'
-import { checkOptions, declareFactory, maybe, nonEmpty, positive, unchecked } from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkOptions, declareFactory } from '../core/options.js'
 import { nonEmptyStrings } from './Provider.js'
 import { refusalByClaims, refusalByTime, type Actor, type ClaimRules, type Json } from './claims.js'
 import { checkUrl, discovery, fetchJson, Outage, type Ask } from './fetching.js'
@@ -34,7 +35,7 @@ const formEncoded = (value: string): string => new URLSearchParams({ '': value }
 
 /** The Authorization field for the client. Throws a TypeError for credentials that cannot be a client's. */
 const basicOf = (where: string, client: IntrospectionClient): string => {
-  const { id, secret } = checkOptions(`${where}({ client })`, client, { id: nonEmpty, secret: nonEmpty })
+  const { id, secret } = checkOptions(`${where}({ client })`, client, { id: is.nonEmpty, secret: is.nonEmpty })
   return `Basic ${Buffer.from(`${formEncoded(id)}:${formEncoded(secret)}`).toString('base64')}`
 }
 
@@ -103,11 +104,11 @@ export type HttpIntrospectionOptions<C, R> = TokenOptions<C, R> & {
   )
 
 const checks = {
-  endpoint: unchecked,
-  issuer: unchecked,
-  client: unchecked,
-  cache: unchecked,
-  timeout: maybe(positive),
+  endpoint: is.unchecked,
+  issuer: is.unchecked,
+  client: is.unchecked,
+  cache: is.unchecked,
+  timeout: is.maybe(is.positive),
   ...tokenChecks,
 }
 

@@ -14,18 +14,8 @@ import type { TokenAuthenticator } from '../core/Authenticator.js'
 import { ownFields } from '../core/data.js'
 import { functionName, optionWords } from '../core/functionName.js'
 import { memory } from '../core/memory.js'
-import {
-  declareFactory,
-  checkOptions,
-  flag,
-  isGiven,
-  maybe,
-  oneOf,
-  milliseconds,
-  millisecondsOrNone,
-  unchecked,
-  type Checks,
-} from '../core/options.js'
+import * as is from '../core/checks.js'
+import { declareFactory, checkOptions, isGiven, type Checks } from '../core/options.js'
 import type { HttpScheme, OpenIdConnectScheme } from '../core/Description.js'
 import { alt } from '../core/lists.js'
 import { certificateReader, type CertificateReader, type CertificateSource } from '../kinds/clientCertificate.js'
@@ -109,15 +99,15 @@ export interface HttpJwt<P> extends TokenAuthenticator<P> {
 
 const checks: Checks<HttpJwtOptions<unknown, unknown>> = {
   // `providersOf` checks these two, `nonEmptyStrings` and the policies the others
-  issuer: unchecked,
-  algorithms: unchecked,
-  profile: maybe(oneOf('any', 'rfc9068')),
-  clockTolerance: maybe(millisecondsOrNone),
-  maxTokenAge: maybe(milliseconds),
+  issuer: is.unchecked,
+  algorithms: is.unchecked,
+  profile: is.maybe(is.oneOf('any', 'rfc9068')),
+  clockTolerance: is.maybe(is.millisecondsOrNone),
+  maxTokenAge: is.maybe(is.milliseconds),
   // `boundOf` checks it
-  bound: unchecked,
-  keys: unchecked,
-  verified: unchecked,
+  bound: is.unchecked,
+  keys: is.unchecked,
+  verified: is.unchecked,
   ...tokenChecks,
 }
 
@@ -292,13 +282,13 @@ const isHolder = (reader: CertificateReader | undefined, request: Request, claim
 }
 
 const readerOf = (given: BoundCertificateOptions): CertificateReader => {
-  const { from } = checkOptions('httpJwt({ bound: { certificate: { ... } } })', given, { from: unchecked })
+  const { from } = checkOptions('httpJwt({ bound: { certificate: { ... } } })', given, { from: is.unchecked })
   return certificateReader('httpJwt: certificate', from)
 }
 
 /** Checks the option. Throws a TypeError for one that cannot work. `bearer`: the scheme of tokens that are bound to no key. */
 const boundOf = (given: BoundOptions, bearer: TokenScheme, clockTolerance: number): Bound => {
-  const boundChecks = { dpop: unchecked, certificate: unchecked, required: maybe(flag) }
+  const boundChecks = { dpop: is.unchecked, certificate: is.unchecked, required: is.maybe(is.flag) }
   const { dpop, certificate, required: isRequired = false } = checkOptions(whereBound, given, boundChecks)
   const reader = certificate === undefined ? undefined : readerOf(certificate)
   if (dpop === undefined && reader === undefined) {

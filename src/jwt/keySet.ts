@@ -16,7 +16,8 @@ import type { Evaluation } from '../core/Result.js'
 import { ageOf, isYounger, thisMoment, type Moment } from '../core/data.js'
 import { providerKeys, report } from '../core/events.js'
 import { singleFlight } from '../core/memory.js'
-import { checkOptions, flag, maybe, positive, type Check, type Checks, type Given } from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkOptions, type Check, type Checks, type Given } from '../core/options.js'
 import { Outage } from './fetching.js'
 import { parseJwks, type Keys, type SigningKeySet } from './signature.js'
 
@@ -57,16 +58,16 @@ const defaultKeys: KeyPolicy = {
 
 /** A number of seconds or milliseconds; 0 is allowed. */
 const duration: Check = (where, value) => {
-  if (value !== 0) positive(where, value)
+  if (value !== 0) is.positive(where, value)
 }
 
 const keyChecks: Checks<KeyOptions> = {
-  maxAge: maybe(positive),
-  cooldown: maybe(duration),
-  timeout: maybe(positive),
-  staleIfError: maybe(duration),
-  retry: maybe(positive),
-  refreshAhead: maybe(flag),
+  maxAge: is.maybe(is.positive),
+  cooldown: is.maybe(duration),
+  timeout: is.maybe(is.positive),
+  staleIfError: is.maybe(duration),
+  retry: is.maybe(is.positive),
+  refreshAhead: is.maybe(is.flag),
 }
 
 export const keyPolicyOf = (where: string, options: KeyOptions = {}): KeyPolicy => ({
@@ -82,7 +83,11 @@ export const cachePolicyOf = (
 ): Required<Given<CacheOptions>> | undefined =>
   options === false
     ? undefined
-    : { size: 1000, maxAge, ...checkOptions(where, options, { size: maybe(positive), maxAge: maybe(positive) }) }
+    : {
+        size: 1000,
+        maxAge,
+        ...checkOptions(where, options, { size: is.maybe(is.positive), maxAge: is.maybe(is.positive) }),
+      }
 
 /** Where the keys of an issuer come from. */
 export interface KeySource {

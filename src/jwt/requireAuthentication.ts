@@ -8,16 +8,8 @@ import { isToken, leaves } from '../core/Description.js'
 import { ageInWords } from '../core/Proof.js'
 import { scoped } from '../core/authorize.js'
 import { ownFields } from '../core/data.js'
-import {
-  checkMember,
-  checkOptions,
-  declareFactory,
-  hook,
-  maybe,
-  milliseconds,
-  type Check,
-  type Checks,
-} from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkMember, checkOptions, declareFactory, type Check, type Checks } from '../core/options.js'
 
 /** The claims that say how the user of a token authenticated (RFC 9068 §2.2.1, RFC 9470 §6). */
 export interface AuthenticationClaims {
@@ -47,9 +39,9 @@ const classes: Check = (where, value) => {
 }
 
 const checks: Checks<RequireAuthenticationOptions> = {
-  acr: maybe(classes),
-  maxAge: maybe(milliseconds),
-  claims: maybe(hook(2)),
+  acr: is.maybe(classes),
+  maxAge: is.maybe(is.milliseconds),
+  claims: is.maybe(is.hook(2)),
 }
 
 // The clocks of two machines differ a little

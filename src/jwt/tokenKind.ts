@@ -26,7 +26,8 @@ import { ownField, ownOrGetter } from '../core/data.js'
 import { End, NamedEnd, sourcesIn, type Accepted, type EndSource } from '../core/ends.js'
 import { sayingScopes } from '../core/granted.js'
 import { functionName } from '../core/functionName.js'
-import { flag, hook, maybe, positive, unchecked, type Checks, type Check as OptionCheck } from '../core/options.js'
+import * as is from '../core/checks.js'
+import { type Checks, type Check as OptionCheck } from '../core/options.js'
 import { bearerChallenge } from '../kinds/http.js'
 import type { ProtectedResource } from '../mcp/protectedResource.js'
 import { nonEmptyStrings, type StringOrStrings } from './Provider.js'
@@ -119,15 +120,15 @@ const reader: OptionCheck = (where, value) => {
 
 export const tokenChecks: Checks<TokenOptions<unknown, unknown>> = {
   // `audiencesOf` checks these two
-  audience: unchecked,
-  authorizedParties: unchecked,
-  from: maybe(reader),
-  ambient: maybe(flag),
-  revoked: maybe(hook(1)),
-  claims: maybe(schemaLike('t.type({ sub: t.string })')),
-  authenticate: maybe(hook(2)),
-  protectedResource: maybe(resource),
-  maxLength: maybe(positive),
+  audience: is.unchecked,
+  authorizedParties: is.unchecked,
+  from: is.maybe(reader),
+  ambient: is.maybe(is.flag),
+  revoked: is.maybe(is.hook(1)),
+  claims: is.maybe(schemaLike('t.type({ sub: t.string })')),
+  authenticate: is.maybe(is.hook(2)),
+  protectedResource: is.maybe(resource),
+  maxLength: is.maybe(is.positive),
   ...kindChecks,
 }
 

@@ -21,16 +21,8 @@ import type { StandardSchema } from '../core/Schema.js'
 import type { ErrorCode } from '../core/data.js'
 import { apiKeyChanges, keyDigest, report, type ApiKeyEvent } from '../core/events.js'
 import { sayingScopes } from '../core/granted.js'
-import {
-  checkOptions,
-  declareFactory,
-  maybe,
-  positive,
-  unchecked,
-  withMethods,
-  type Check,
-  type Checks,
-} from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkOptions, declareFactory, type Check, type Checks } from '../core/options.js'
 import { noteAccepted } from '../core/Exchange.js'
 import { ends } from '../core/ends.js'
 import { connected, signalsLike, type Signals } from '../stores/signals.js'
@@ -107,10 +99,10 @@ const lastFour: Check = (where, value) => {
 
 const newKey: Checks<NewKey<unknown>> = {
   // the codec checks it
-  owner: unchecked,
-  name: maybe(checkKeepable),
-  scopes: maybe(scopeList),
-  expiresAt: maybe(date),
+  owner: is.unchecked,
+  name: is.maybe(checkKeepable),
+  scopes: is.maybe(scopeList),
+  expiresAt: is.maybe(date),
 }
 
 const recordOf = async (where: string, owners: Owners, given: NewKey<unknown>): Promise<Checked> => {
@@ -145,8 +137,8 @@ const checkAdopted = async (
   const where = 'keys.adopt(digest, options)'
   const { createdAt, last4, ...key } = checkOptions(where, given, {
     ...newKey,
-    createdAt: maybe(date),
-    last4: maybe(lastFour),
+    createdAt: is.maybe(date),
+    last4: is.maybe(lastFour),
   })
   return {
     ...(await recordOf('keys.adopt(digest, ...)', owners, key)),
@@ -229,10 +221,10 @@ const pattern: Check = (where, value) => {
 }
 
 const touchInterval: Check = (where, value) => {
-  if (value !== false) positive(where, value)
+  if (value !== false) is.positive(where, value)
 }
 
-const keyStore = withMethods(
+const keyStore = is.withMethods(
   ['insert', 'find', 'list', 'rotate', 'revoke', 'touch'],
   'see KeyStore, or take memoryKeyStore(), sqliteKeyStore of koa-with-auth/sqlite or redisKeyStore of koa-with-auth/redis',
 )
@@ -240,12 +232,12 @@ const keyStore = withMethods(
 const checks: Checks<ApiKeysOptions<unknown>> = {
   prefix,
   store: keyStore,
-  owner: maybe(ownerSchema),
-  pepper: maybe(pepper),
-  adopted: maybe(pattern),
-  touch: maybe(touchInterval),
-  signals: maybe(signalsLike),
-  timeout: maybe(positive),
+  owner: is.maybe(ownerSchema),
+  pepper: is.maybe(pepper),
+  adopted: is.maybe(pattern),
+  touch: is.maybe(touchInterval),
+  signals: is.maybe(signalsLike),
+  timeout: is.maybe(is.positive),
 }
 
 /** Checks the options, and adds the defaults. Throws a TypeError for what is weak, or cannot work. */

@@ -14,7 +14,8 @@ import { CookieKey, HeaderKey, QueryKey } from '../core/Credentials.js'
 import { documented, kindChecks, type KindOptions } from '../core/Description.js'
 import { fromCookie, fromHeader, fromQuery, type Sent } from '../core/RequestFields.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
-import { hook, checkOptions, declareFactory, maybe, nameLike, positive, token, type Checks } from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkOptions, declareFactory, token, type Checks } from '../core/options.js'
 
 export interface ApiKeyOptions<R> extends KindOptions {
   /** The name of the query parameter, header or cookie. Default `key`. */
@@ -35,9 +36,9 @@ interface KeyLocation {
 
 const apiKey = (factory: string, location: KeyLocation) => {
   const checks: Checks<ApiKeyOptions<unknown>> = {
-    paramName: maybe(nameLike(location.allowed)),
-    authenticate: hook(2),
-    maxLength: maybe(positive),
+    paramName: is.maybe(is.nameLike(location.allowed)),
+    authenticate: is.hook(2),
+    maxLength: is.maybe(is.positive),
     ...kindChecks,
   }
   const make = <R>(options: ApiKeyOptions<R>): Authenticator<PrincipalFromAnswer<R>> => {

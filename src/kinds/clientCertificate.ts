@@ -29,7 +29,8 @@ import type { PrincipalFromAnswer } from '../core/Result.js'
 import { End, type EndSource } from '../core/ends.js'
 import { fromNow, memory } from '../core/memory.js'
 import { fromHeader, type Sent } from '../core/RequestFields.js'
-import { checkOptions, declareFactory, hook, maybe, nameLike, token, unchecked } from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkOptions, declareFactory, token } from '../core/options.js'
 
 /** Where the certificate of a client comes from. */
 export type CertificateSource = 'socket' | CertificateHeader
@@ -77,11 +78,11 @@ export type ClientCertificateOptions<R> = Common<R> &
   )
 
 const checks = {
-  from: unchecked,
+  from: is.unchecked,
   // `acceptingOf` checks these
-  authorities: unchecked,
-  fingerprints: unchecked,
-  authenticate: maybe(hook(2)),
+  authorities: is.unchecked,
+  fingerprints: is.unchecked,
+  authenticate: is.maybe(is.hook(2)),
   ...kindChecks,
 }
 
@@ -290,7 +291,7 @@ export const certificateReader = (where: string, source: CertificateSource): Cer
     throw new TypeError(`${where}({ from }) must be 'socket', or { header, proxies }`)
   }
   const inner = `${where}({ from: { ... } })`
-  const { header, proxies } = checkOptions(inner, source, { header: nameLike(token), proxies: unchecked })
+  const { header, proxies } = checkOptions(inner, source, { header: is.nameLike(token), proxies: is.unchecked })
   const isProxy = membersOf(`${where}({ from: { proxies } })`, proxies)
   const field = fromHeader(header)
   const extract = (request: Request): O.Option<Sent> => {

@@ -23,16 +23,8 @@ import { MAX_FIELD_LENGTH, type Leaf } from '../core/Description.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
 import { settingsOf } from '../core/Exchange.js'
 import { deepFreeze, ownField, ownOrGetter } from '../core/data.js'
-import {
-  checkOptions,
-  realm,
-  hook,
-  declareFactory,
-  maybe,
-  schemeName,
-  type Check,
-  type Checks,
-} from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkOptions, declareFactory, type Check, type Checks } from '../core/options.js'
 
 /** The fields of a form: each a string that is not empty, of at most 8192 characters. */
 export type FormFields<F extends ReadonlyArray<string>> = { readonly [Name in F[number]]: string }
@@ -67,9 +59,9 @@ const checkFields: Check = (where, fields) => {
 
 const checks: Checks<FormAuthOptions<ReadonlyArray<string>, unknown>> = {
   fields: checkFields,
-  authenticate: hook(2),
-  realm: maybe(realm),
-  schemeName: maybe(schemeName),
+  authenticate: is.hook(2),
+  realm: is.maybe(is.realm),
+  schemeName: is.maybe(is.schemeName),
 }
 
 /**

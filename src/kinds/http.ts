@@ -15,17 +15,8 @@ import { documented, kindChecks, type KindOptions, type HttpScheme } from '../co
 import { fromAuthorization } from '../core/RequestFields.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
 import { alt } from '../core/lists.js'
-import {
-  hook,
-  checkOptions,
-  positive,
-  declareFactory,
-  maybe,
-  string,
-  token,
-  type Check,
-  type Checks,
-} from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkOptions, declareFactory, token, type Check, type Checks } from '../core/options.js'
 
 // What this module, the application's realm or `requireScopes` writes
 const reserved = ['realm', 'scope', 'error', 'error_description', 'error_uri']
@@ -158,12 +149,12 @@ const regExp: Check = (where, value) => {
 }
 
 const bearerChecks: Checks<HttpBearerOptions<unknown>> = {
-  authenticate: hook(2),
-  challenge: maybe(checkChallengeParameters),
-  schemes: maybe(checkSchemes),
-  bearerFormat: maybe(string),
-  syntax: maybe(regExp),
-  maxLength: maybe(positive),
+  authenticate: is.hook(2),
+  challenge: is.maybe(checkChallengeParameters),
+  schemes: is.maybe(checkSchemes),
+  bearerFormat: is.maybe(is.string),
+  syntax: is.maybe(regExp),
+  maxLength: is.maybe(is.positive),
   ...kindChecks,
 }
 
@@ -177,8 +168,8 @@ export interface HttpBasicAuthOptions<R> extends KindOptions {
 }
 
 const basicChecks: Checks<HttpBasicAuthOptions<unknown>> = {
-  authenticate: hook(3),
-  maxLength: maybe(positive),
+  authenticate: is.hook(3),
+  maxLength: is.maybe(is.positive),
   ...kindChecks,
 }
 

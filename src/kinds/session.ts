@@ -37,19 +37,8 @@ import { ageInWords, isProven, neededBy, type ProofDemand } from '../core/Proof.
 import { ownOrGetter } from '../core/data.js'
 import type { EndSource } from '../core/ends.js'
 import { onSuccess } from '../core/map.js'
-import {
-  bare,
-  checkOptions,
-  declareFactory,
-  hook,
-  maybe,
-  nameLike,
-  oneOf,
-  positive,
-  token,
-  type Check,
-  type Checks,
-} from '../core/options.js'
+import * as is from '../core/checks.js'
+import { bare, checkOptions, declareFactory, token, type Check, type Checks } from '../core/options.js'
 import { cookieNameOf, sessionData, sessionField, sessionOf } from './plainSession.js'
 import { declaredSessionCookie, DEFAULT_COOKIE, rightsByFlags, sourceOf, type Rights } from './sessionUser.js'
 
@@ -78,15 +67,15 @@ const method: Check = (where, value) => {
 
 const proof: Check = (where, value) => {
   // Safe: anything but an object is refused
-  const demand = checkOptions(where, value as ProofDemand, { methods: maybe(method), maxAge: maybe(positive) })
+  const demand = checkOptions(where, value as ProofDemand, { methods: is.maybe(method), maxAge: is.maybe(is.positive) })
   if (Object.keys(demand).length === 0) throw new TypeError(`${where} must have methods or maxAge`)
 }
 
 const checks: Checks<SessionKindOptions> = {
   ...kindChecks,
-  proof: maybe(proof),
+  proof: is.maybe(proof),
 }
-const checksWithRefuse = { ...checks, refuse: maybe(oneOf('invalid', 'insufficient')) }
+const checksWithRefuse = { ...checks, refuse: is.maybe(is.oneOf('invalid', 'insufficient')) }
 
 /** The right that a kind demands. The user must also be active. */
 interface SessionRight {
@@ -307,7 +296,7 @@ export type UserOf<R> = unknown extends R ? SessionUser : PrincipalFromAnswer<R>
 
 type Given = SessionAuthOptions<unknown> & RefuseOptions
 
-const own = { cookieName: maybe(nameLike(token)), loadUser: maybe(hook(1)) }
+const own = { cookieName: is.maybe(is.nameLike(token)), loadUser: is.maybe(is.hook(1)) }
 
 const kindOf = (demanded: SessionRight, given: Given | undefined) => {
   const { cookieName, loadUser, ...options }: Given = checkOptions<SessionAuthOptions<unknown>>(

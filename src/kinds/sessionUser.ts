@@ -13,7 +13,8 @@ import { ownOrGetter } from '../core/data.js'
 import type { End } from '../core/ends.js'
 import type { SignInDigests } from '../core/events.js'
 import type { Sent } from '../core/RequestFields.js'
-import { hook, isAsync, maybe, type Check } from '../core/options.js'
+import * as is from '../core/checks.js'
+import { isAsync, type Check } from '../core/options.js'
 
 /** Functions of the user that replace its flags. They are sync, because `loadUser` loads what they need. */
 export interface RightsOptions<U> {
@@ -42,12 +43,12 @@ const names = ['isActive', 'isSuperuser', 'isStaff'] as const
 type Name = (typeof names)[number]
 
 const right: Check = (where, f) => {
-  hook(1)(where, f)
+  is.hook(1)(where, f)
   if (isAsync(f))
     throw new TypeError(`${where} is async, but must return true or false itself; load what it needs in loadUser`)
 }
 
-export const rightsChecks = { isActive: maybe(right), isStaff: maybe(right), isSuperuser: maybe(right) }
+export const rightsChecks = { isActive: is.maybe(right), isStaff: is.maybe(right), isSuperuser: is.maybe(right) }
 
 /** Rights by the functions of an application; flags decide where it gives none. `where` is the call. */
 export const rightsFrom = (where: string, options: RightsOptions<never>): Rights => {

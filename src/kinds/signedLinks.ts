@@ -20,17 +20,8 @@ import { documented, kindChecks, type KindOptions } from '../core/Description.js
 import { ageInWords } from '../core/Proof.js'
 import { fromQuery, type Sent } from '../core/RequestFields.js'
 import { constantTimeEqual, hasDots } from '../core/data.js'
-import {
-  checkOptions,
-  declareFactory,
-  maybe,
-  milliseconds,
-  nameLike,
-  positive,
-  secrets,
-  token,
-  type Checks,
-} from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkOptions, declareFactory, token, type Checks } from '../core/options.js'
 
 /** Whom a link was made for, and until when it is good. */
 export interface SignedLink {
@@ -62,10 +53,10 @@ export interface SignedLinks extends Authenticator<SignedLink> {
 const caller = 'signedLinks'
 
 const checks: Checks<SignedLinksOptions> = {
-  secret: (where, value) => secrets(where, [value].flat()),
-  maxAge: milliseconds,
-  paramName: maybe(nameLike(/^[\w-]+$/)),
-  maxLength: maybe(positive),
+  secret: (where, value) => is.secrets(where, [value].flat()),
+  maxAge: is.milliseconds,
+  paramName: is.maybe(is.nameLike(/^[\w-]+$/)),
+  maxLength: is.maybe(is.positive),
   ...kindChecks,
 }
 

@@ -16,20 +16,8 @@ import {
 } from '../core/Settings.js'
 import { carry, exchangeOf, settingsOf } from '../core/Exchange.js'
 import { notWrapped, upgradeMark } from '../core/data.js'
-import {
-  checkOptions,
-  realm,
-  declareFactory,
-  flag,
-  hook,
-  list,
-  maybe,
-  typeName,
-  positive,
-  type Check,
-  type Checks,
-  type Given,
-} from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkOptions, declareFactory, typeName, type Check, type Checks, type Given } from '../core/options.js'
 import { respondException } from './respond.js'
 import { headersOfGuard } from './responseHeaders.js'
 
@@ -175,20 +163,20 @@ const stateName: Check = (where, value) => {
 
 const events: Check = (where, value) => {
   // Safe: anything but an object is refused
-  checkOptions(where, value as object, { subject: hook(1), actor: maybe(hook(1)) })
+  checkOptions(where, value as object, { subject: is.hook(1), actor: is.maybe(is.hook(1)) })
 }
 
 export const settings: Checks<AuthSettings> = {
-  csrf: maybe(flag),
-  forwarded: maybe(flag),
-  trustedOrigins: maybe((where, value) => (typeof value === 'function' ? hook(1) : list)(where, value)),
-  realm: maybe(realm),
-  timeout: maybe(positive),
-  errorMapper: maybe(hook(2)),
-  explain: maybe(flag),
-  state: maybe(stateName),
-  events: maybe(events),
-  onError: maybe(list),
+  csrf: is.maybe(is.flag),
+  forwarded: is.maybe(is.flag),
+  trustedOrigins: is.maybe((where, value) => (typeof value === 'function' ? is.hook(1) : is.list)(where, value)),
+  realm: is.maybe(is.realm),
+  timeout: is.maybe(is.positive),
+  errorMapper: is.maybe(is.hook(2)),
+  explain: is.maybe(is.flag),
+  state: is.maybe(stateName),
+  events: is.maybe(events),
+  onError: is.maybe(is.list),
 }
 
 /**

@@ -7,7 +7,8 @@
 import type { Context, DefaultContext, DefaultState, Next } from 'koa'
 import { authenticatorOf } from '../core/lists.js'
 import { type AuthenticatorLike, type PrincipalOf } from '../core/Authenticator.js'
-import { checkHook, checkOptions, declareFactory, maybe, type Check, type Checks } from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkHook, checkOptions, declareFactory, type Check, type Checks } from '../core/options.js'
 import type { Finds, ObjectsOf } from '../core/Exchange.js'
 import * as Requirement from '../core/Requirement.js'
 import type { AlsoGuard, AlsoPrincipal, AuthContext, Guard } from './AuthRouter.js'
@@ -219,7 +220,7 @@ export const middlewareList: Check = (where, value) => {
   }
 }
 
-const checks: Checks<GuardOptions<never>> = { then: maybe(middlewareList) }
+const checks: Checks<GuardOptions<never>> = { then: is.maybe(middlewareList) }
 
 /** The middleware of `withAuth`'s options. Throws a TypeError for anything else. */
 const stepsOfOptions = (options: unknown): ReadonlyArray<ThenMiddleware> => {

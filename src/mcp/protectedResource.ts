@@ -8,7 +8,8 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Context, Middleware, Next, Request } from 'koa'
 import { isOrigin } from '../core/CrossOrigin.js'
 import { fromHeader } from '../core/RequestFields.js'
-import { checkOptions, declareFactory, maybe, string, unchecked, type Check, type Checks } from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkOptions, declareFactory, type Check, type Checks } from '../core/options.js'
 import { nonEmptyStrings, type StringOrStrings } from '../jwt/Provider.js'
 import { checkUrl } from '../jwt/fetching.js'
 
@@ -119,11 +120,11 @@ const resourceScopes: Check = (where, value) => {
 const checks: Checks<ProtectedResourceOptions> = {
   resource: checkUrl,
   // `severalOf` and `originCheck` check these
-  authorizationServers: unchecked,
-  scopes: maybe(resourceScopes),
-  name: maybe(string),
-  documentation: maybe((where, value) => checkUrl(where, value, true)),
-  origins: unchecked,
+  authorizationServers: is.unchecked,
+  scopes: is.maybe(resourceScopes),
+  name: is.maybe(is.string),
+  documentation: is.maybe((where, value) => checkUrl(where, value, true)),
+  origins: is.unchecked,
 }
 
 /**

@@ -17,7 +17,8 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import type { Context, Next } from 'koa'
 import type { AuthenticatorLike } from '../core/Authenticator.js'
-import { checkOptions, declareFactory, maybe, unchecked, type Check, type Checks } from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkOptions, declareFactory, type Check, type Checks } from '../core/options.js'
 import type { OperationNote, Part } from '../koa/layer.js'
 import { newRouter } from '../koa/newRouter.js'
 import { checkRouter, type RouterInstance } from '../koa/router.js'
@@ -49,10 +50,10 @@ const plainPath: Check = (where, value) => {
 }
 
 const pageChecks: Checks<DocsPageOptions> = {
-  path: maybe(plainPath),
-  documentPath: maybe(plainPath),
+  path: is.maybe(plainPath),
+  documentPath: is.maybe(plainPath),
   // `withAuth` checks it
-  auth: unchecked,
+  auth: is.unchecked,
 }
 
 /** Checked options with the defaults. Throws a TypeError for two equal paths. */

@@ -9,13 +9,10 @@ import type { OpenAPIV3_1 } from 'openapi-types'
 import { leaves, schemeOf, type Leaf } from '../core/Description.js'
 import { effective } from '../core/Requirement.js'
 import { fromNow, memory, type Memory } from '../core/memory.js'
+import * as is from '../core/checks.js'
 import {
   checkOptions,
   declareFactory,
-  list,
-  maybe,
-  nonEmpty,
-  unchecked,
   withoutUndefined,
   type Check,
   type Checks,
@@ -67,19 +64,19 @@ const ownComponents: Check = (where, components) => {
 }
 
 const info: Checks<OpenAPIV3_1.InfoObject> = {
-  title: nonEmpty,
-  summary: unchecked,
-  description: unchecked,
-  termsOfService: unchecked,
-  contact: unchecked,
-  license: unchecked,
-  version: nonEmpty,
+  title: is.nonEmpty,
+  summary: is.unchecked,
+  description: is.unchecked,
+  termsOfService: is.unchecked,
+  contact: is.unchecked,
+  license: is.unchecked,
+  version: is.nonEmpty,
 }
 const root = {
-  servers: maybe(list),
-  tags: maybe(list),
-  externalDocs: unchecked,
-  components: maybe(ownComponents),
+  servers: is.maybe(is.list),
+  tags: is.maybe(is.list),
+  externalDocs: is.unchecked,
+  components: is.maybe(ownComponents),
 }
 
 export const documentChecks: Checks<OpenApiOptions> = { ...info, ...root }

@@ -6,13 +6,10 @@
 import { STATUS_CODES } from 'node:http'
 import type { Next } from 'koa'
 import type { OpenAPIV3_1 } from 'openapi-types'
+import * as is from '../core/checks.js'
 import {
   declareFactory,
   checkOptions,
-  flag,
-  list,
-  maybe,
-  string,
   withoutUndefined,
   type Check,
   type Checks,
@@ -97,18 +94,18 @@ const readOff: Check = (where, value) => {
 }
 
 const checks: Checks<OperationOptions> = {
-  tags: maybe(list),
-  summary: maybe(string),
-  description: maybe(string),
-  externalDocs: maybe(object),
-  operationId: maybe(string),
-  parameters: maybe(list),
-  requestBody: maybe(bodyLike),
-  responses: maybe(responsesLike),
-  callbacks: maybe(object),
-  deprecated: maybe(flag),
-  servers: maybe(list),
-  undocumented: maybe(flag),
+  tags: is.maybe(is.list),
+  summary: is.maybe(is.string),
+  description: is.maybe(is.string),
+  externalDocs: is.maybe(object),
+  operationId: is.maybe(is.string),
+  parameters: is.maybe(is.list),
+  requestBody: is.maybe(bodyLike),
+  responses: is.maybe(responsesLike),
+  callbacks: is.maybe(object),
+  deprecated: is.maybe(is.flag),
+  servers: is.maybe(is.list),
+  undocumented: is.maybe(is.flag),
   security: readOff,
 }
 

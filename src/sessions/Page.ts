@@ -2,7 +2,8 @@
  * A page of a sign-in, as data: `sessions(app, { pages })` makes HTML of it. And what the library's own pages say.
  */
 import type { Context } from 'koa'
-import { checkOptions, maybe, nonEmpty, type Check, type Checks } from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkOptions, type Check, type Checks } from '../core/options.js'
 
 /** One input of a form. */
 export interface PageField {
@@ -92,7 +93,9 @@ export const textsByLanguage: Check = (where, value) => {
   if (typeof value !== 'object' || value === null)
     throw new TypeError(`${where} must be an object of texts by language`)
   // Safe: a check for each of the names
-  const checks = Object.fromEntries(Object.keys(english).map((name) => [name, maybe(nonEmpty)])) as Checks<PageTexts>
+  const checks = Object.fromEntries(
+    Object.keys(english).map((name) => [name, is.maybe(is.nonEmpty)]),
+  ) as Checks<PageTexts>
   for (const [language, texts] of Object.entries(value)) {
     if (!/^[a-z]{2,8}(?:-[a-z\d]{1,8})*$/i.test(language))
       throw new TypeError(`${where}: ${language} is no language tag`)

@@ -3,21 +3,8 @@ import type Koa from 'koa'
 import type { Request } from 'koa'
 import type { PrincipalFromAnswer } from '../core/Result.js'
 import { ownOrGetter } from '../core/data.js'
-import {
-  checkOptions,
-  duration,
-  flag,
-  hook,
-  maybe,
-  nameLike,
-  nonEmpty,
-  oneOf,
-  positive,
-  token,
-  withMethods,
-  type Check,
-  type Checks,
-} from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkOptions, token, type Check, type Checks } from '../core/options.js'
 import { keysFix, strengthOf, warnOfShortKey } from '../kinds/plainSession.js'
 import { rightsChecks, rightsFrom, type RightsOptions } from '../kinds/sessionUser.js'
 import { signalsLike, type Signals } from '../stores/signals.js'
@@ -103,31 +90,31 @@ const HOUR = 3_600_000
 const listed: Check = (where, value) => {
   if (typeof value === 'boolean') return
   // Safe: anything but an object is refused
-  checkOptions(where, value as object, { label: hook(1) })
+  checkOptions(where, value as object, { label: is.hook(1) })
 }
 
-const sessionStore = withMethods(['read', 'insert', 'update', 'end', 'markOf', 'mark'], 'see SessionStore')
+const sessionStore = is.withMethods(['read', 'insert', 'update', 'end', 'markOf', 'mark'], 'see SessionStore')
 
 const checks: Checks<SessionsOptions<unknown>> = {
-  loadUser: hook(1),
-  identify: maybe(hook(1)),
+  loadUser: is.hook(1),
+  identify: is.maybe(is.hook(1)),
   ...rightsChecks,
-  name: maybe(nonEmpty),
-  store: maybe(sessionStore),
-  idle: maybe(duration),
-  absolute: maybe(duration),
-  timeout: maybe(positive),
-  https: maybe(flag),
-  cookieName: maybe(nameLike(token)),
-  domain: maybe(domainName),
-  sameSite: maybe(oneOf('lax', 'strict', 'none')),
-  partitioned: maybe(flag),
-  maxLength: maybe(positive),
-  origin: maybe(publicOrigin),
-  list: maybe(listed),
-  signals: maybe(signalsLike),
-  pages: maybe(hook(2)),
-  texts: maybe(textsByLanguage),
+  name: is.maybe(is.nonEmpty),
+  store: is.maybe(sessionStore),
+  idle: is.maybe(is.duration),
+  absolute: is.maybe(is.duration),
+  timeout: is.maybe(is.positive),
+  https: is.maybe(is.flag),
+  cookieName: is.maybe(is.nameLike(token)),
+  domain: is.maybe(domainName),
+  sameSite: is.maybe(is.oneOf('lax', 'strict', 'none')),
+  partitioned: is.maybe(is.flag),
+  maxLength: is.maybe(is.positive),
+  origin: is.maybe(publicOrigin),
+  list: is.maybe(listed),
+  signals: is.maybe(signalsLike),
+  pages: is.maybe(is.hook(2)),
+  texts: is.maybe(textsByLanguage),
 }
 
 const usernameOf = (user: unknown): unknown =>

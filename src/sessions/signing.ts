@@ -10,7 +10,8 @@ import { exchangeOf, settingsOf } from '../core/Exchange.js'
 import { ownField } from '../core/data.js'
 import { signedIn } from '../core/events.js'
 import { addedTo, proofFrom, type Proof, type ProofGiven } from '../core/Proof.js'
-import { bare, checkOptions, list, maybe, string, unchecked, type Checks, duration } from '../core/options.js'
+import * as is from '../core/checks.js'
+import { bare, checkOptions, type Checks } from '../core/options.js'
 import { hasData, sessionData } from '../kinds/plainSession.js'
 import { sourceOf } from '../kinds/sessionUser.js'
 import { namesOf } from '../koa/watching.js'
@@ -93,12 +94,12 @@ const inOperation =
   }
 
 const logInChecks: Checks<OwnLogInOptions> = {
-  keep: unchecked,
-  proof: unchecked,
-  before: maybe(list),
-  idle: maybe(duration),
-  absolute: maybe(duration),
-  mark: maybe(string),
+  keep: is.unchecked,
+  proof: is.unchecked,
+  before: is.maybe(is.list),
+  idle: is.maybe(is.duration),
+  absolute: is.maybe(is.duration),
+  mark: is.maybe(is.string),
 }
 
 const detailsFrom = (options: LogInOptions): Details => {

@@ -2,7 +2,8 @@
  * How long the session of a sign-in lasts, where that is not as `sessions(app, { idle, absolute })` says: for "stay signed in".
  * What the first of two factors said travels to the second one.
  */
-import { checkHook, duration, isGiven, maybe, type Check, type Checks } from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkHook, isGiven, type Check, type Checks } from '../core/options.js'
 
 /** How long one session lasts, in milliseconds; left out: as long as others. */
 export interface Lifetimes {
@@ -22,10 +23,10 @@ export interface LifetimeOptions<D> {
 }
 
 const lifetime: Check = (where, value) =>
-  typeof value === 'function' ? checkHook(where, value, 1) : duration(where, value)
+  typeof value === 'function' ? checkHook(where, value, 1) : is.duration(where, value)
 
 /** The checks of the options. */
-export const lifetimeChecks: Checks<LifetimeOptions<never>> = { idle: maybe(lifetime), absolute: maybe(lifetime) }
+export const lifetimeChecks: Checks<LifetimeOptions<never>> = { idle: is.maybe(lifetime), absolute: is.maybe(lifetime) }
 
 /** What the options say about a sign-in. Throws a TypeError for a result that is no time. */
 export const lifetimesFor = <D>(where: string, options: LifetimeOptions<D>, done: D): Lifetimes => {
@@ -33,7 +34,7 @@ export const lifetimesFor = <D>(where: string, options: LifetimeOptions<D>, done
     const given = isGiven(options, name) ? options[name] : undefined
     const value = typeof given === 'function' ? given(done) : given
     if (value === undefined || value === false) return {}
-    duration(`the result of ${where}({ ${name} })`, value)
+    is.duration(`the result of ${where}({ ${name} })`, value)
     return { [name]: value }
   }
   return { ...said('idle'), ...said('absolute') }

@@ -7,7 +7,8 @@ import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
 import { proofFrom, type Proof, type ProofGiven } from '../core/Proof.js'
 import { ownField } from '../core/data.js'
-import { checkOptions, declareFactory, isGiven, maybe, oneOf, unchecked } from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkOptions, declareFactory, isGiven } from '../core/options.js'
 import { httpStatusOf } from '../core/Settings.js'
 import type { Page } from '../sessions/Page.js'
 import { contextOf, SignInRefused, unavailable, type WithRequest } from '../sessions/SignIn.js'
@@ -57,9 +58,9 @@ export interface BeginOptions<Ask> {
 }
 
 const beginChecks = {
-  intent: maybe(oneOf('signIn', 'link', 'stepUp', 'reset', 'verify')),
-  ask: unchecked,
-  display: maybe(oneOf('page', 'popup')),
+  intent: is.maybe(is.oneOf('signIn', 'link', 'stepUp', 'reset', 'verify')),
+  ask: is.unchecked,
+  display: is.maybe(is.oneOf('page', 'popup')),
 }
 
 interface Starting<Ask> {

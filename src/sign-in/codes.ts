@@ -9,21 +9,8 @@ import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
 import { constantTimeEqual, ownOrGetter } from '../core/data.js'
 import type { Spent } from '../core/Spent.js'
-import {
-  checkOptions,
-  declareFactory,
-  hook,
-  isGiven,
-  list,
-  maybe,
-  nameLike,
-  nonEmpty,
-  positive,
-  token,
-  unchecked,
-  withMethods,
-  type Check,
-} from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkOptions, declareFactory, isGiven, token, type Check } from '../core/options.js'
 import type { Limiter, Limiters } from '../guesses/Limiter.js'
 import { memoryLimiter } from '../guesses/memoryLimiter.js'
 import { clientAddress, counting } from '../guesses/Guess.js'
@@ -46,7 +33,7 @@ export interface CodeFactor {
   readonly isSpare?: boolean | undefined
 }
 
-const store: Check = withMethods(['read', 'insert', 'update'], 'pass the store of sessions(app, { store })')
+const store: Check = is.withMethods(['read', 'insert', 'update'], 'pass the store of sessions(app, { store })')
 
 /** The keys of an application: `() => app.keys`. The first seals, all open. */
 type Keys = () => unknown
@@ -135,7 +122,7 @@ export interface Totp extends CodeFactor {
  * const { uri, sealed } = app2fa.enrol('anna')
  */
 export const totp = (options: TotpOptions): Totp => {
-  const given = checkOptions('totp', options, { issuer: nonEmpty, keys: hook(0), secretOf: hook(1), store })
+  const given = checkOptions('totp', options, { issuer: is.nonEmpty, keys: is.hook(0), secretOf: is.hook(1), store })
   const { issuer, keys, secretOf } = given
   const { spend } = spentOver(given.store)
   const seal = (user: string, secret: Buffer): string => {
@@ -240,7 +227,7 @@ export interface RecoveryCodes extends CodeFactor {
  * kept.set('anna', new Set(digests))
  */
 export const recoveryCodes = (options: RecoveryCodesOptions): RecoveryCodes => {
-  const { keys, use } = checkOptions('recoveryCodes', options, { keys: hook(0), use: hook(2) })
+  const { keys, use } = checkOptions('recoveryCodes', options, { keys: is.hook(0), use: is.hook(2) })
   const digestsOf = (user: string, code: string): ReadonlyArray<string> =>
     rootsOf(keys, 'recovery').map((root) =>
       createHmac('sha256', root)
@@ -363,11 +350,11 @@ export const codes = (options: CodesOptions): Codes => {
     lifetime = 600_000,
     path,
   } = checkOptions('codes', options, {
-    factors: list,
-    limiter: unchecked,
-    name: maybe(nameLike(token)),
-    lifetime: maybe(positive),
-    path: maybe(routePath("finish(code, ...), such as '/sign-in/code'")),
+    factors: is.list,
+    limiter: is.unchecked,
+    name: is.maybe(is.nameLike(token)),
+    lifetime: is.maybe(is.positive),
+    path: is.maybe(routePath("finish(code, ...), such as '/sign-in/code'")),
   })
   const own = factors.filter((factor) => ownOrGetter(factor, 'isSpare') !== true)
   const count = counting(limiter ?? usualLimiters())

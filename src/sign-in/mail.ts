@@ -11,17 +11,8 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as AuthErrors from '../core/AuthError.js'
 import { constantTimeEqual, deepFreeze, errorInWords } from '../core/data.js'
-import {
-  checkOptions,
-  declareFactory,
-  hook,
-  maybe,
-  nameLike,
-  positive,
-  token,
-  unchecked,
-  type Checks,
-} from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkOptions, declareFactory, token, type Checks } from '../core/options.js'
 import { counting } from '../guesses/Guess.js'
 import type { Limiter, Limiters } from '../guesses/Limiter.js'
 import { newPassword } from './pages.js'
@@ -144,11 +135,11 @@ const TRIES = 3
 const DIGITS = 8
 
 const mailChecks: Checks<MailedOptions> = {
-  send: hook(1),
+  send: is.hook(1),
   path: routePath("a route, such as '/sign-in/mail/link'"),
-  limiter: unchecked,
-  name: maybe(nameLike(token)),
-  lifetime: maybe(positive),
+  limiter: is.unchecked,
+  name: is.maybe(is.nameLike(token)),
+  lifetime: is.maybe(is.positive),
 }
 
 // 48 bits of a secret: the remainder favours no code noticeably
@@ -256,7 +247,7 @@ export interface ResetOptions extends LinkOptions {
   readonly isGood?: ((password: string) => boolean | Promise<boolean>) | undefined
 }
 
-const linkChecks: Checks<ResetOptions> = { ...mailChecks, accountOf: hook(1), isGood: maybe(hook(1)) }
+const linkChecks: Checks<ResetOptions> = { ...mailChecks, accountOf: is.hook(1), isGood: is.maybe(is.hook(1)) }
 
 interface LinkAnswer {
   readonly isGenuine: (stamp: string) => boolean

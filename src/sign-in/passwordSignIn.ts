@@ -9,18 +9,8 @@ import type { AuthError } from '../core/AuthError.js'
 import { isSafe } from '../core/CrossOrigin.js'
 import { errorInWords } from '../core/data.js'
 import { fromAnswer } from '../core/Result.js'
-import {
-  checkOptions,
-  declareFactory,
-  hook,
-  list,
-  maybe,
-  nonEmpty,
-  unchecked,
-  withoutUndefined,
-  type Check,
-  type Checks,
-} from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkOptions, declareFactory, withoutUndefined, type Check, type Checks } from '../core/options.js'
 import { counting } from '../guesses/Guess.js'
 import type { Limiter, Limiters } from '../guesses/Limiter.js'
 import { hash as hashed, needsRehash, verify } from '../passwords/passwords.js'
@@ -81,24 +71,24 @@ const usualNames = { username: 'username', password: 'password', remember: 'reme
 const names: Check = (where, value) => {
   // Safe: anything but an object is refused
   const given = value as { readonly [Name in FieldName]?: string }
-  const name = maybe(nonEmpty)
+  const name = is.maybe(is.nonEmpty)
   checkOptions(where, given, { username: name, password: name, remember: name, returnTo: name })
 }
 
 const factorsCheck: Check = (where, value) => {
-  if (typeof value === 'function') return hook(1)(where, value)
+  if (typeof value === 'function') return is.hook(1)(where, value)
   const isCodes = typeof value === 'object' && value !== null && 'has' in value && 'check' in value
   if (!isCodes)
     throw new TypeError(`${where} must be what codes({ ... }) made, or a function of the user that returns it`)
 }
 
 const checks: Checks<PasswordSignInOptions<never>> = {
-  accountOf: hook(1),
-  factors: maybe(factorsCheck),
-  limiter: unchecked,
-  save: maybe(hook(2)),
-  keep: maybe(list),
-  fields: maybe(names),
+  accountOf: is.hook(1),
+  factors: is.maybe(factorsCheck),
+  limiter: is.unchecked,
+  save: is.maybe(is.hook(2)),
+  keep: is.maybe(is.list),
+  fields: is.maybe(names),
   ...lifetimeChecks,
 }
 

@@ -7,7 +7,8 @@ import type { Context, Middleware } from 'koa'
 import type { AuthError } from '../core/AuthError.js'
 import { settingsOf } from '../core/Exchange.js'
 import { defaultErrorMapper } from '../core/Settings.js'
-import { checkHook, checkOptions, declareFactory, isGiven, maybe, nonEmpty, type Checks } from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkHook, checkOptions, declareFactory, isGiven, type Checks } from '../core/options.js'
 import { respondFailure } from '../koa/respond.js'
 import { guardHeadersOf } from '../koa/responseHeaders.js'
 import type { Page } from '../sessions/Page.js'
@@ -112,11 +113,11 @@ const respondToOpener = (ctx: Context, end: Page): Promise<void> =>
 // --- links
 
 const linkPageChecks: Checks<LinkPageOptions> = {
-  title: nonEmpty,
-  text: maybe(nonEmpty),
-  button: nonEmpty,
-  password: maybe(nonEmpty),
-  language: maybe(nonEmpty),
+  title: is.nonEmpty,
+  text: is.maybe(is.nonEmpty),
+  button: is.nonEmpty,
+  password: is.maybe(is.nonEmpty),
+  language: is.maybe(is.nonEmpty),
 }
 
 /**

@@ -8,16 +8,8 @@ import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
 import { isSameWay, type Proof, type ProofGiven } from '../core/Proof.js'
 import { fromAnswer } from '../core/Result.js'
-import {
-  checkHook,
-  checkOptions,
-  declareFactory,
-  hook as hookCheck,
-  isGiven,
-  list,
-  maybe,
-  type Checks,
-} from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkHook, checkOptions, declareFactory, isGiven, type Checks } from '../core/options.js'
 import { proofsIn, type SignIn, type LogInOptions, type OwnLogInOptions } from '../sessions/SignIn.js'
 import { checkKind, lastingIn, markOf, respondSecond, seconds } from './beginning.js'
 import { lifetimeChecks, lifetimesFor, type LifetimeOptions } from './Lifetimes.js'
@@ -100,7 +92,7 @@ export function finish<Kept, Answer, P extends ProofGiven>(
   checkKind('finish(kind, hook)', given)
   const hookOf = hooksOf(given, hook)
   const { keep, ...lifetimes } = checkOptions<FinishOptions<P>>('finish(kind, hook, options)', options, {
-    keep: maybe(list),
+    keep: is.maybe(is.list),
     ...lifetimeChecks,
   })
   return async (ctx) => {
@@ -202,7 +194,7 @@ const hooksOf = <P extends ProofGiven>(
 ): ((intent: Intent) => FinishHook<P> | undefined) => {
   if (typeof given === 'object' && given !== null) {
     const where = 'finish(kind, { signIn, link, stepUp })'
-    const checks = Object.fromEntries(intentsOf(kind).map((intent) => [intent, maybe(hookCheck(2))]))
+    const checks = Object.fromEntries(intentsOf(kind).map((intent) => [intent, is.maybe(is.hook(2))]))
     // Safe: an intent that is not among them is refused
     const hooks = checkOptions(where, given, checks as Checks<FinishHooks<P>>)
     if (Object.keys(hooks).length === 0) throw new TypeError(`${where} must have a hook for an intent of the kind`)

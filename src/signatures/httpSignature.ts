@@ -8,17 +8,8 @@ import * as Challenge from '../core/Challenge.js'
 import { documented, kindChecks, type KindOptions } from '../core/Description.js'
 import type { Spent } from '../core/Spent.js'
 import { nameAndDigest } from '../core/functionName.js'
-import {
-  checkOptions,
-  declareFactory,
-  hook,
-  maybe,
-  nonEmpty,
-  positive,
-  token,
-  withMethods,
-  type Check,
-} from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkOptions, declareFactory, token, type Check } from '../core/options.js'
 import { checkUrl } from '../jwt/fetching.js'
 import type { Keys } from '../jwt/signature.js'
 import { hasBody, MAX_BODY } from '../webhooks/rawBody.js'
@@ -112,18 +103,18 @@ export const publicOrigin: Check = (where, value) => {
 
 export const commonChecks = {
   origin: publicOrigin,
-  maxAge: maybe(positive),
-  maxLength: maybe(positive),
-  spent: maybe(withMethods(['spend'], 'pass spentOver(store) of koa-with-auth/sign-in')),
+  maxAge: is.maybe(is.positive),
+  maxLength: is.maybe(is.positive),
+  spent: is.maybe(is.withMethods(['spend'], 'pass spentOver(store) of koa-with-auth/sign-in')),
   ...kindChecks,
 }
 
 const checks = {
-  keyOf: hook(2),
-  components: maybe(components),
-  tag: maybe(nonEmpty),
+  keyOf: is.hook(2),
+  components: is.maybe(components),
+  tag: is.maybe(is.nonEmpty),
   // checked there
-  algorithms: maybe(algorithms),
+  algorithms: is.maybe(algorithms),
   ...commonChecks,
 }
 

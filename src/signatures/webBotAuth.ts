@@ -11,7 +11,8 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Authenticator } from '../core/Authenticator.js'
 import { fromHeader } from '../core/RequestFields.js'
 import { nameAndDigest } from '../core/functionName.js'
-import { checkHook, checkOptions, declareFactory, maybe, positive, unchecked } from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkHook, checkOptions, declareFactory } from '../core/options.js'
 import { MAX_BODY } from '../webhooks/rawBody.js'
 import { originOf } from './components.js'
 import { directories, WELL_KNOWN, type fetchDirectory, type DirectoryOptions } from './directory.js'
@@ -42,7 +43,11 @@ export interface WebBotAuthOptions extends SignatureOptions {
 
 const caller = 'webBotAuth'
 
-const directoryChecks = { timeout: maybe(positive), maxAge: maybe(positive), maxLength: maybe(positive) }
+const directoryChecks = {
+  timeout: is.maybe(is.positive),
+  maxAge: is.maybe(is.positive),
+  maxLength: is.maybe(is.positive),
+}
 
 interface Named {
   readonly agent: string
@@ -99,7 +104,7 @@ export const webBotAuthOver = (
   options: WebBotAuthOptions,
   fetch?: typeof fetchDirectory,
 ): Authenticator<SignedAgent> => {
-  const given = checkOptions(caller, options, { agents: unchecked, directory: unchecked, ...commonChecks })
+  const given = checkOptions(caller, options, { agents: is.unchecked, directory: is.unchecked, ...commonChecks })
   const { agents, origin, spent, maxAge = MAX_AGE, maxLength = MAX_BODY } = given
   const isAllowed = allowing(agents)
   const directory = {

@@ -2,7 +2,8 @@
  * What the stores in Redis or Valkey share: how a command is sent, and how what a client returns is read. A store needs one function
  * that sends a command, so any client fits.
  */
-import { checkOptions, hook, maybe, string } from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkOptions } from '../core/options.js'
 
 /** How commands are sent. */
 export interface RedisOptions {
@@ -22,7 +23,7 @@ type Resolved = RedisOptions & { readonly prefix: string }
 
 export const redisOptionsOf = (caller: string, options: RedisOptions, prefix: string): Resolved => ({
   prefix,
-  ...checkOptions(caller, options, { command: hook(2), prefix: maybe(string) }),
+  ...checkOptions(caller, options, { command: is.hook(2), prefix: is.maybe(is.string) }),
 })
 
 /** Runs scripts by their names; of a change, whether it was made. */

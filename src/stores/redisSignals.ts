@@ -1,5 +1,6 @@
 /** Signals over a channel of Redis or Valkey: entry point `koa-with-auth/redis`. */
-import { checkOptions, declareFactory, maybe, nonEmpty, withMethods } from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkOptions, declareFactory } from '../core/options.js'
 import { MISSED, type Signals } from './signals.js'
 
 /** What sends: a client of `redis` or `ioredis`, for one server or a cluster. */
@@ -38,9 +39,9 @@ interface Connection extends Subscriber {
 }
 
 const checks = {
-  publisher: withMethods(['publish'], 'pass a client of redis or ioredis'),
-  subscriber: withMethods(['subscribe', 'on'], 'pass a second client, such as client.duplicate()'),
-  channel: maybe(nonEmpty),
+  publisher: is.withMethods(['publish'], 'pass a client of redis or ioredis'),
+  subscriber: is.withMethods(['subscribe', 'on'], 'pass a second client, such as client.duplicate()'),
+  channel: is.maybe(is.nonEmpty),
 }
 
 // When a connection is there again: of one server, and of a cluster by redis

@@ -3,7 +3,7 @@
  * late or repeated ends nothing that is good, and one that is lost delays an end until its own time.
  */
 import { ends } from '../core/ends.js'
-import { withMethods } from '../core/options.js'
+import * as is from '../core/checks.js'
 import { within } from './within.js'
 
 /**
@@ -18,7 +18,7 @@ export interface Signals {
   readonly subscribe: (listener: (message: string) => void) => void | Promise<void>
 }
 
-export const signalsLike = withMethods(
+export const signalsLike = is.withMethods(
   ['publish', 'subscribe'],
   'see Signals, or take redisSignals of koa-with-auth/redis',
 )

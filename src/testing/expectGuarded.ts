@@ -1,6 +1,7 @@
 /** The check of a served application: every operation of a router refuses callers who are not authenticated. */
 import { admitsAnonymous, challengesOf } from '../core/Description.js'
-import { checkOptions, list, maybe, positive, unchecked, type Checks } from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkOptions, type Checks } from '../core/options.js'
 import { isEntryOf, listedName, whyMissing } from '../koa/operations.js'
 import { checkRouter, type RouterInstance } from '../koa/router.js'
 import { refuse, type Violation } from './LawViolations.js'
@@ -278,13 +279,13 @@ const unlisted = (operations: ReadonlyArray<Tested>, listed: ReadonlyArray<strin
 }
 
 const checks: Checks<GuardedOptions> = {
-  public: maybe(list),
-  valid: maybe(list),
-  fields: maybe(list),
-  statuses: maybe(list),
-  within: maybe(positive),
-  params: unchecked,
-  paths: unchecked,
+  public: is.maybe(is.list),
+  valid: is.maybe(is.list),
+  fields: is.maybe(is.list),
+  statuses: is.maybe(is.list),
+  within: is.maybe(is.positive),
+  params: is.unchecked,
+  paths: is.unchecked,
 }
 const DEFAULT_WITHIN = 5000
 

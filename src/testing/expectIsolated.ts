@@ -6,7 +6,8 @@
  */
 import { objectConditionsIn } from '../core/Description.js'
 import { effective } from '../core/Requirement.js'
-import { checkOptions, list, maybe, positive, type Check, type Checks } from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkOptions, type Check, type Checks } from '../core/options.js'
 import { isApplication } from '../koa/layer.js'
 import { isAssetAmong, operationsOf, partAmong, routersOf, type RoutedOperation } from '../koa/operations.js'
 import { comparable, hasWord, paramsOf, shown, spellings, targetOf, type Values } from './comparison.js'
@@ -54,10 +55,10 @@ const checks: Checks<IsolatedOptions> = {
   users: record,
   objects: record,
   unknown: record,
-  bodies: maybe(record),
-  skip: maybe(record),
-  ignore: maybe(list),
-  within: maybe(positive),
+  bodies: is.maybe(record),
+  skip: is.maybe(record),
+  ignore: is.maybe(is.list),
+  within: is.maybe(is.positive),
 }
 
 // --- what is asked

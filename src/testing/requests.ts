@@ -18,7 +18,8 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import Koa, { type Request } from 'koa'
 import { BasicCredentials, BearerToken, CookieKey, HeaderKey, QueryKey } from '../core/Credentials.js'
-import { checkOptions, maybe, string, withoutUndefined, type Check, type Checks } from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkOptions, withoutUndefined, type Check, type Checks } from '../core/options.js'
 
 /** A header line. */
 export type HeaderLine = readonly [name: string, value: string]
@@ -45,10 +46,10 @@ const lines: Check = (where, value) => {
 }
 
 const specChecks: Checks<RequestSpec> = {
-  method: maybe(string),
-  url: maybe(string),
-  fields: maybe(lines),
-  remoteAddress: maybe(string),
+  method: is.maybe(is.string),
+  url: is.maybe(is.string),
+  fields: is.maybe(lines),
+  remoteAddress: is.maybe(is.string),
 }
 
 /**

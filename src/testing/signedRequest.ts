@@ -3,7 +3,8 @@
  * shares no code with what verifies them.
  */
 import { createHmac, hash, sign, type KeyObject } from 'node:crypto'
-import { checkOptions, maybe, nonEmpty, unchecked } from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkOptions } from '../core/options.js'
 import type { HeaderLine, RequestSpec } from './requests.js'
 
 /** How a request is signed. */
@@ -31,18 +32,18 @@ export interface SigningOptions {
 }
 
 const checks = {
-  key: unchecked,
-  keyid: nonEmpty,
-  origin: nonEmpty,
-  components: unchecked,
-  body: unchecked,
-  created: unchecked,
-  expires: unchecked,
-  nonce: maybe(nonEmpty),
-  tag: maybe(nonEmpty),
-  alg: maybe(nonEmpty),
-  label: maybe(nonEmpty),
-  agent: maybe(nonEmpty),
+  key: is.unchecked,
+  keyid: is.nonEmpty,
+  origin: is.nonEmpty,
+  components: is.unchecked,
+  body: is.unchecked,
+  created: is.unchecked,
+  expires: is.unchecked,
+  nonce: is.maybe(is.nonEmpty),
+  tag: is.maybe(is.nonEmpty),
+  alg: is.maybe(is.nonEmpty),
+  label: is.maybe(is.nonEmpty),
+  agent: is.maybe(is.nonEmpty),
 }
 
 const quoted = (text: string): string => `"${text.replace(/["\\]/g, '\\$&')}"`

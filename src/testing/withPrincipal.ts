@@ -5,7 +5,8 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { make, type Authenticator } from '../core/Authenticator.js'
-import { checkOptions, flag, maybe } from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkOptions } from '../core/options.js'
 import * as Requirement from '../core/Requirement.js'
 import { guardFor } from '../koa/guard.js'
 import { copyLayer, copyRouter, onMutation, type Guarding, type GuardProperties } from '../koa/layer.js'
@@ -61,7 +62,7 @@ export const withPrincipal = (
   principal: unknown,
   given: PrincipalOptions = {},
 ): (<R extends object>(router: R) => R) => {
-  const options = checkOptions('withPrincipal', given, { outsideTests: maybe(flag) })
+  const options = checkOptions('withPrincipal', given, { outsideTests: is.maybe(is.flag) })
   refuseOutsideTests(options)
   const letIn = (authenticator: Authenticator<unknown>): Authenticator<unknown> =>
     make(authenticator.description, () => {

@@ -4,7 +4,8 @@
 import * as O from 'fp-ts/lib/Option.js'
 import type { Middleware, Request } from 'koa'
 import { fromHeader, withoutBlanks, type Sent } from '../core/RequestFields.js'
-import { checkOptions, declareFactory, nameLike, token } from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkOptions, declareFactory, token } from '../core/options.js'
 
 export interface FromWebSocketProtocolOptions {
   /** The prefix of the token, such as `bearer.`, in exactly this letter case. */
@@ -38,7 +39,7 @@ const subprotocols = fromHeader('Sec-WebSocket-Protocol')
 export const fromWebSocketProtocol = (
   options: FromWebSocketProtocolOptions,
 ): ((request: Request) => O.Option<Sent>) => {
-  const { prefix } = checkOptions('fromWebSocketProtocol', options, { prefix: nameLike(token) })
+  const { prefix } = checkOptions('fromWebSocketProtocol', options, { prefix: is.nameLike(token) })
   return (request) => {
     const field = subprotocols(request)
     if (O.isNone(field)) return O.none

@@ -25,7 +25,8 @@ import { andThen } from '../core/Result.js'
 import { upgradeMark } from '../core/data.js'
 import { endsSignIn, signedOut, type SignedOutEvent, type SignInDigests } from '../core/events.js'
 import { authenticatorOf } from '../core/lists.js'
-import { bare, checkOptions, declareFactory, maybe, nameLike, string, token } from '../core/options.js'
+import * as is from '../core/checks.js'
+import { bare, checkOptions, declareFactory, token } from '../core/options.js'
 import { signInDigestsOf, sourceOf } from '../kinds/sessionUser.js'
 import { endOf } from '../koa/endOf.js'
 import { deciding } from '../koa/guard.js'
@@ -384,7 +385,7 @@ export const guarding = (caller: string, auth: unknown): Authenticator<unknown> 
 }
 
 export const resolveOptions = (where: string, options: GuardUpgradeOptions) => {
-  const checks = { route: maybe(string), bearerProtocol: maybe(nameLike(token)), ...settings }
+  const checks = { route: is.maybe(is.string), bearerProtocol: is.maybe(is.nameLike(token)), ...settings }
   const { route, bearerProtocol, ...own } = checkOptions(where, options, checks)
   const inForce = applySettings(settingsFrom(bare(own)))
   return { route, own: bearerProtocol === undefined ? [inForce] : [inForce, presentToken(bearerProtocol)] }

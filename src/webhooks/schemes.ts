@@ -14,7 +14,8 @@
  */
 import { createHmac, createPublicKey, hash, verify, type KeyObject } from 'node:crypto'
 import { constantTimeEqual } from '../core/data.js'
-import { checkOptions, declareFactory, hook, nameLike, oneOf, token, type Checks } from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkOptions, declareFactory, token, type Checks } from '../core/options.js'
 import { digestOf } from '../core/functionName.js'
 
 export interface Delivery {
@@ -236,10 +237,10 @@ export const shopify: WebhookScheme = sender('shopify', {
 })
 
 const checks: Checks<WebhookSchemeOptions> = {
-  header: nameLike(token),
-  encoding: oneOf('hex', 'base64'),
-  read: hook(2),
-  content: hook(1),
+  header: is.nameLike(token),
+  encoding: is.oneOf('hex', 'base64'),
+  read: is.hook(2),
+  content: is.hook(1),
 }
 
 /**

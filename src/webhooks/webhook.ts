@@ -23,7 +23,8 @@ import { fromHeader } from '../core/RequestFields.js'
 import type { ReleasableSpent } from '../core/Spent.js'
 import { deepFreeze } from '../core/data.js'
 import { nameAndDigest } from '../core/functionName.js'
-import { checkHook, checkOptions, declareFactory, maybe, positive, unchecked, withMethods } from '../core/options.js'
+import * as is from '../core/checks.js'
+import { checkHook, checkOptions, declareFactory } from '../core/options.js'
 import { takingOver } from './deliveries.js'
 import { httpError, MAX_BODY, rawBody } from './rawBody.js'
 import type { Delivery, WebhookKey, WebhookScheme } from './schemes.js'
@@ -62,7 +63,7 @@ export interface WebhookOptions extends KindOptions {
 
 const caller = 'webhook'
 
-const schemeCheck = withMethods(
+const schemeCheck = is.withMethods(
   ['read', 'content', 'keyOf'],
   'pass standardWebhooks, github, stripe, slack or shopify, or what webhookScheme({ ... }) returns',
 )
@@ -70,10 +71,10 @@ const schemeCheck = withMethods(
 const checks = {
   scheme: schemeCheck,
   // `keysFrom` checks them
-  secrets: unchecked,
-  tolerance: maybe(positive),
-  maxLength: maybe(positive),
-  spent: maybe(withMethods(['spend', 'release'], 'pass spentOver(store) of koa-with-auth/sign-in')),
+  secrets: is.unchecked,
+  tolerance: is.maybe(is.positive),
+  maxLength: is.maybe(is.positive),
+  spent: is.maybe(is.withMethods(['spend', 'release'], 'pass spentOver(store) of koa-with-auth/sign-in')),
   ...kindChecks,
 }
 

@@ -4,18 +4,8 @@
  */
 import type { ClientAuth, CryptoKey, CustomFetch, PrivateKey } from 'openid-client' with { 'resolution-mode': 'import' }
 import { ownFields } from '../../core/data.js'
-import {
-  checkOptions,
-  list,
-  maybe,
-  nonEmpty,
-  oneOf,
-  positive,
-  unchecked,
-  typeName,
-  type Check,
-  type Checks,
-} from '../../core/options.js'
+import * as is from '../../core/checks.js'
+import { checkOptions, typeName, type Check, type Checks } from '../../core/options.js'
 import { objectOf, type Json } from '../../jwt/claims.js'
 import { isSecure, Outage, problemOf, textOf } from '../../jwt/fetching.js'
 import { routePath, type Answered, type Incoming } from '../Kind.js'
@@ -47,11 +37,11 @@ export interface Client {
 const methods = ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'] as const
 
 const clientChecks: Checks<Client> = {
-  id: nonEmpty,
-  secret: maybe((where, value) => {
-    if (typeof value !== 'function') nonEmpty(where, value)
+  id: is.nonEmpty,
+  secret: is.maybe((where, value) => {
+    if (typeof value !== 'function') is.nonEmpty(where, value)
   }),
-  key: maybe((where, value) => {
+  key: is.maybe((where, value) => {
     const key: unknown =
       typeof value === 'object' && value !== null && 'key' in value && value.key !== undefined ? value.key : value
     const isPrivate = typeof key === 'object' && key !== null && 'type' in key && key.type === 'private'
@@ -61,7 +51,7 @@ const clientChecks: Checks<Client> = {
       )
     }
   }),
-  authentication: maybe(oneOf(...methods)),
+  authentication: is.maybe(is.oneOf(...methods)),
 }
 
 /** Checks a client, and says how it authenticates. Throws a TypeError for one that cannot. */
@@ -154,7 +144,7 @@ export interface Asking {
 }
 
 const words: Check = (where, value) => {
-  list(where, value)
+  is.list(where, value)
   // Safe: `list` refuses anything but an array
   const all = value as ReadonlyArray<unknown>
   if (all.length > 0 && all.every((one) => typeof one === 'string' && /^[\x21-\x7e]+$/.test(one))) return
@@ -162,13 +152,13 @@ const words: Check = (where, value) => {
 }
 
 export const askingChecks: Checks<Asking> = {
-  prompt: maybe(oneOf('none', 'login', 'consent', 'select_account', 'create')),
-  loginHint: maybe(nonEmpty),
-  maxAge: maybe((where, value) => {
-    if (value !== 0) positive(where, value)
+  prompt: is.maybe(is.oneOf('none', 'login', 'consent', 'select_account', 'create')),
+  loginHint: is.maybe(is.nonEmpty),
+  maxAge: is.maybe((where, value) => {
+    if (value !== 0) is.positive(where, value)
   }),
-  acrValues: maybe(words),
-  uiLocales: maybe(words),
+  acrValues: is.maybe(words),
+  uiLocales: is.maybe(words),
 }
 
 /** What an answer is checked against. It travels in the handle. */
@@ -230,7 +220,7 @@ const furtherParameters: Check = (where, value) => {
   for (const [name, text] of Object.entries(value)) {
     if (own.has(name))
       throw new TypeError(`${where}: ${name} belongs to the protocol; there is an option for it, or none`)
-    nonEmpty(`${where}: ${name}`, text)
+    is.nonEmpty(`${where}: ${name}`, text)
   }
 }
 
@@ -238,11 +228,11 @@ const furtherParameters: Check = (where, value) => {
 const callbackPath: Check = routePath("the callback's route, such as '/sign-in/google/callback'")
 
 export const providerChecks: Checks<ProviderOptions> = {
-  client: unchecked,
+  client: is.unchecked,
   callback: callbackPath,
-  scope: maybe(words),
-  parameters: maybe(furtherParameters),
-  lifetime: maybe(positive),
+  scope: is.maybe(words),
+  parameters: is.maybe(furtherParameters),
+  lifetime: is.maybe(is.positive),
 }
 
 /** How long a sign-in may take, in milliseconds. */

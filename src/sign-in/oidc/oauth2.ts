@@ -4,17 +4,8 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Configuration, TokenEndpointResponse } from 'openid-client' with { 'resolution-mode': 'import' }
-import {
-  checkOptions,
-  declareFactory,
-  hook,
-  maybe,
-  nameLike,
-  positive,
-  token,
-  typeName,
-  type Checks,
-} from '../../core/options.js'
+import * as is from '../../core/checks.js'
+import { checkOptions, declareFactory, token, typeName, type Checks } from '../../core/options.js'
 import { checkUrl, Outage } from '../../jwt/fetching.js'
 import type { Kind } from '../Kind.js'
 import {
@@ -69,13 +60,13 @@ export type SubjectAnswer = string | number
 export type OAuth2Kind = Kind<never, null, AuthorizationResponse, OAuth2Proof>
 
 const checks: Checks<OAuth2Options> = {
-  name: nameLike(token),
+  name: is.nameLike(token),
   authorize: (where, value) => checkUrl(where, value, true),
   token: (where, value) => checkUrl(where, value, true),
-  issuer: maybe((where, value) => checkUrl(where, value)),
+  issuer: is.maybe((where, value) => checkUrl(where, value)),
   ...providerChecks,
-  subject: hook(2),
-  timeout: maybe(positive),
+  subject: is.hook(2),
+  timeout: is.maybe(is.positive),
 }
 
 const TIMEOUT = 5000

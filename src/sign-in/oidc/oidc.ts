@@ -9,18 +9,8 @@ import type { ClientAuth, Configuration, CustomFetch, UserInfoResponse } from 'o
 }
 import type { AuthError } from '../../core/AuthError.js'
 import { isYounger, thisMoment, type Moment } from '../../core/data.js'
-import {
-  checkOptions,
-  declareFactory,
-  flag,
-  list,
-  maybe,
-  millisecondsOrNone,
-  nonEmpty,
-  oneOf,
-  unchecked,
-  type Checks,
-} from '../../core/options.js'
+import * as is from '../../core/checks.js'
+import { checkOptions, declareFactory, type Checks } from '../../core/options.js'
 import type { Json } from '../../jwt/claims.js'
 import { checkUrl, Outage } from '../../jwt/fetching.js'
 import { fetched, keyPolicyOf, type KeyOptions, type KeyPolicy } from '../../jwt/keySet.js'
@@ -71,13 +61,13 @@ export interface OidcKind extends Kind<Asking, Expected, AuthorizationResponse, 
 
 const checks: Checks<OidcOptions> = {
   ...askingChecks,
-  issuer: nonEmpty,
+  issuer: is.nonEmpty,
   ...providerChecks,
-  responseMode: maybe(oneOf('query', 'form_post')),
-  userinfo: maybe(flag),
-  pushed: maybe(flag),
-  clockTolerance: maybe(millisecondsOrNone),
-  keys: unchecked,
+  responseMode: is.maybe(is.oneOf('query', 'form_post')),
+  userinfo: is.maybe(is.flag),
+  pushed: is.maybe(is.flag),
+  clockTolerance: is.maybe(is.millisecondsOrNone),
+  keys: is.unchecked,
 }
 
 const TOLERANCE = 30_000
@@ -133,7 +123,7 @@ export const oidc = (options: OidcOptions): OidcKind => {
   const clockTolerance = (given.clockTolerance ?? TOLERANCE) / 1000
   const { prompt, loginHint, maxAge, acrValues, uiLocales } = given
   const defaults: Asking = { prompt, loginHint, maxAge, acrValues, uiLocales }
-  list('oidc({ scope })', scope)
+  is.list('oidc({ scope })', scope)
   if (!scope.includes('openid')) {
     throw new TypeError("oidc({ scope }) must include 'openid'; without it there is no ID token, see oauth2")
   }

@@ -10,7 +10,8 @@ import type { Context, Middleware } from 'koa'
 import * as AuthErrors from '../../core/AuthError.js'
 import type { AuthError } from '../../core/AuthError.js'
 import { isSafe } from '../../core/CrossOrigin.js'
-import { checkOptions, declareFactory, hook, type Checks } from '../../core/options.js'
+import * as is from '../../core/checks.js'
+import { checkOptions, declareFactory, type Checks } from '../../core/options.js'
 import { isFor, objectOf, readCompact, refusalByTime, type Json } from '../../jwt/claims.js'
 import { checkSignature, parseJwks } from '../../jwt/signature.js'
 import { requestSessionOf } from '../../sessions/RequestSession.js'
@@ -130,7 +131,7 @@ export interface BackChannelOptions {
   readonly user: (identity: SignedOutIdentity) => string | undefined | Promise<string | undefined>
 }
 
-const checks: Checks<BackChannelOptions> = { user: hook(1) }
+const checks: Checks<BackChannelOptions> = { user: is.hook(1) }
 
 // §2.8
 const refuse = (ctx: Context): void => {

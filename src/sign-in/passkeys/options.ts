@@ -3,7 +3,8 @@
  */
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { deepFreeze } from '../../core/data.js'
-import { checkOptions, hook, maybe, oneOf, positive, withMethods, type Check, type Checks } from '../../core/options.js'
+import * as is from '../../core/checks.js'
+import { checkOptions, type Check, type Checks } from '../../core/options.js'
 import type { PasskeyStore } from './PasskeyStore.js'
 
 /** A user whose type is not given, as in `passkeys({ nameOf: (user) => user.email })`. `passkeys<User>` names another type. */
@@ -90,7 +91,7 @@ const originList: Check = (where, value) => {
   )
 }
 
-const passkeyStore = withMethods(
+const passkeyStore = is.withMethods(
   ['add', 'byId', 'ofUser', 'update', 'remove'],
   'see PasskeyStore, or take memoryPasskeyStore(), sqlitePasskeyStore of koa-with-auth/sqlite or redisPasskeyStore of koa-with-auth/redis',
 )
@@ -99,11 +100,11 @@ const checks: Checks<PasskeysOptions<never>> = {
   rp: relyingParty,
   origins: originList,
   store: passkeyStore,
-  nameOf: hook(1),
-  topOrigins: maybe(originList),
-  userVerification: maybe(oneOf('required', 'preferred')),
-  lifetime: maybe(positive),
-  timeout: maybe(positive),
+  nameOf: is.hook(1),
+  topOrigins: is.maybe(originList),
+  userVerification: is.maybe(is.oneOf('required', 'preferred')),
+  lifetime: is.maybe(is.positive),
+  timeout: is.maybe(is.positive),
 }
 
 const isDomainOf = (id: string, origin: string): boolean => {

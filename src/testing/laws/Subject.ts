@@ -12,7 +12,8 @@ import type { BasicCredentials } from '../../core/Credentials.js'
 import { leaves, type Description } from '../../core/Description.js'
 import type { Settings } from '../../core/Settings.js'
 import { settingsOf } from '../../core/Exchange.js'
-import { checkOptions, list, maybe, positive, unchecked, type Check, type Checks } from '../../core/options.js'
+import * as is from '../../core/checks.js'
+import { checkOptions, type Check, type Checks } from '../../core/options.js'
 import { distinct, locationOf, locationsIn, putting, type CredentialLocation } from '../CredentialLocation.js'
 import { HOST, mockRequest, withBasic, type ContextFactory, type RequestSpec } from '../requests.js'
 
@@ -109,10 +110,10 @@ const atLeastOne: Check = (where, value) => {
 
 const checks: Checks<LawOptions> = {
   valid: atLeastOne,
-  within: maybe(positive),
-  runs: maybe(positive),
-  above: maybe(list),
-  app: unchecked,
+  within: is.maybe(is.positive),
+  runs: is.maybe(is.positive),
+  above: is.maybe(is.list),
+  app: is.unchecked,
 }
 
 /** Prepares the subject of the laws. Throws a TypeError for options that cannot work. */

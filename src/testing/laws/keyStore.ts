@@ -160,7 +160,9 @@ const laws: ReadonlyArray<StoreLaw<KeyStore>> = [
       const rotations = Array.from({ length: 6 }, () => rotationAt(10, 500))
       const answers = await Promise.all(rotations.map((rotation) => store.rotate(id, rotation)))
       expect('how many of 6 at the same time are done', answers.filter(Boolean).length, 6)
-      const found = await Promise.all([digest, ...rotations.map((one) => one.digest)].map((one) => store.find([one])))
+      const found = await Promise.all(
+        [digest, ...rotations.map((one) => one.digest)].map(async (one) => store.find([one])),
+      )
       expect(
         'how many digests have no end',
         found.filter((one) => one !== undefined && one.until === undefined).length,

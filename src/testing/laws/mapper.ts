@@ -5,7 +5,8 @@ import fc from 'fast-check'
 import type { Request } from 'koa'
 import type { AuthError } from '../../core/AuthError.js'
 import type { ErrorMapper } from '../../core/Settings.js'
-import { checkHook, checkOptions, maybe, positive } from '../../core/options.js'
+import * as is from '../../core/checks.js'
+import { checkHook, checkOptions } from '../../core/options.js'
 import type { Violation } from '../LawViolations.js'
 import { leaked } from '../attacks.js'
 import {
@@ -190,7 +191,7 @@ const find = (
 
 export const errorMapperLaws = (mapper: ErrorMapper, options: MapperOptions = {}): Laws => {
   checkHook('laws.errorMapper(mapper)', mapper, 2)
-  checkOptions('laws.errorMapper(mapper, options)', options, { runs: maybe(positive) })
+  checkOptions('laws.errorMapper(mapper, options)', options, { runs: is.maybe(is.positive) })
   let cached: ReadonlyArray<Answered> | undefined
   const answers = () => (cached ??= answersOf(mapper, options))
   return lawsOf(

@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Spent } from '../../core/Spent.js'
-import { checkOptions, hook, maybe, withMethods } from '../../core/options.js'
+import * as is from '../../core/checks.js'
+import { checkOptions } from '../../core/options.js'
 import type { Laws } from './Law.js'
 import { storeLaws, type StoreLaw } from './storeLaws.js'
 
@@ -131,12 +132,15 @@ const outage = (down: Spent): StoreLaw<Spent> => ({
   },
 })
 
-const spender = withMethods(['spend'], 'pass what spentOver(store) returns')
+const spender = is.withMethods(['spend'], 'pass what spentOver(store) returns')
 
 export const spentLaws = (spent: Spent, options: SpentLawOptions = {}): Laws => {
   const caller = 'laws.spent(spent)'
   spender(caller, spent)
-  const { down, elapse } = checkOptions(`${caller}, options`, options, { down: maybe(spender), elapse: maybe(hook(1)) })
+  const { down, elapse } = checkOptions(`${caller}, options`, options, {
+    down: is.maybe(spender),
+    elapse: is.maybe(is.hook(1)),
+  })
   const laws = [
     ...lawsWith(elapse),
     ...(spent.release === undefined ? [] : [releasingWith(elapse)]),
