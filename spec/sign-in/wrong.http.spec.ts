@@ -12,22 +12,22 @@ import { sendJson } from '../support/sites/signInSite.js'
 import { navigation } from '../support/servers/userAgent.js'
 import { wrongProvider } from '../support/servers/wrongProvider.js'
 
-it('C-18 rubbish codes of one browser reach the provider twenty times, and keep no other browser out', async () => {
+it('C-18 rubbish codes of one browser reach the provider fifty times, and keep no other browser out', async () => {
   const provider = await wrongProvider()
   const site = await siteOf(provider.issuer)
   const browser = newBrowser()
   const answers: unknown[] = []
-  for (let at = 0; at < 40; at++) {
+  for (let at = 0; at < 70; at++) {
     const url = new URL(await site.toCallback(browser))
     url.searchParams.set('code', `rubbish${at}`)
     const page = await browser.send(url.href, { headers: navigation })
     answers.push([page.status, page.headers.has('retry-after')])
   }
-  expect(provider.asked('/token')).toBe(20)
+  expect(provider.asked('/token')).toBe(50)
   expect(answers.filter((answer) => JSON.stringify(answer) === '[429,true]')).toHaveLength(20)
   // nor is a right one sent, and it is not used up
   expect((await browser.send(await site.toCallback(browser), { headers: navigation })).status).toBe(429)
-  expect(provider.asked('/token')).toBe(20)
+  expect(provider.asked('/token')).toBe(50)
   const other = newBrowser()
   await site.signIn(other)
   expect(await site.me(other)).toBe('provider-anna')
@@ -81,19 +81,19 @@ const answering = (tries?: number) => {
 }
 
 describe('C-18 wrong answers to genuine handles', () => {
-  it('are twenty of a browser, and two hundred of an address', async () => {
+  it('are fifty of a browser, and a thousand of an address', async () => {
     const { rows, answer } = answering()
     for (let at = 0; at < 60; at++) await answer('wrong')
-    expect([rows.size, await answer('right')]).toEqual([20, 'throttled'])
-    for (let at = 0; at < 300; at++) await answer('wrong', `browser ${at}`)
-    expect([rows.size, await answer('right', 'another')]).toEqual([200, 'throttled'])
+    expect([rows.size, await answer('right')]).toEqual([50, 'throttled'])
+    for (let at = 0; at < 1200; at++) await answer('wrong', `browser ${at}`)
+    expect([rows.size, await answer('right', 'another')]).toEqual([1000, 'throttled'])
     expect(await answer('right', 'another', '192.0.2.2')).toBe('in')
   })
 
   it('at the same time are as many', async () => {
     const { rows, answer } = answering()
     await Promise.all(Array.from({ length: 100 }, () => answer('wrong')))
-    expect(rows.size).toBe(20)
+    expect(rows.size).toBe(50)
   })
 
   it('are not those that were right, that came again, and that an outage decided', async () => {

@@ -140,8 +140,8 @@ const bytesOf = (handle: unknown): Buffer | undefined => {
 // --- ceremonies
 
 // Anybody gets handles, so of answers that are checked once, so many may be wrong: each keeps its id in the store, and may ask a provider
-const WRONG_OF_BROWSER = 20
-const WRONG_OF_ADDRESS = 200
+const WRONG_OF_BROWSER = 50
+const WRONG_OF_ADDRESS = 1000
 const QUARTER = 15 * 60
 
 // An id is remembered longer than its handle can be opened, also if the clocks of two machines differ a little
