@@ -45,7 +45,7 @@ if (unknown.length > 0) {
 
 // Windows of the files of a part, in the order of a digest: the same seed draws the same windows of the same files
 const windowLines = 10
-const mutantsPerLine = 0.4
+const mutantsPerLine = 0.7
 const filesOf = (path) =>
   path.endsWith('.ts')
     ? [path]

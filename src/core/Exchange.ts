@@ -37,7 +37,7 @@ export class Attempt {
   parameters: PathParameters | undefined = undefined
   /** @internal Whether the object was there that `owned` refused last; only for records. */
   declare isFound: boolean
-  /** @internal What parts of the tree said before any object was looked up, see `core/credentialsFirst.ts`. */
+  /** @internal What parts of the tree said before any object was looked up, see `core/allOf.ts`. */
   declare ahead: Map<object, AskedAhead> | undefined
 
   constructor(request: Request) {

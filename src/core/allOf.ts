@@ -35,10 +35,10 @@ export type Together<G> = { -readonly [K in keyof G]: PrincipalOf<G[K]> } & {}
  * challenges of all members that had not passed. Throws a TypeError for an empty group, a list in a list, a member that is not a
  * function of the request, and keys that look like integers.
  *
- * It asks them in order, and stops at the first that does not pass. All credentials are checked before `owned` looks anything up. A group is absent only if none of its credentials
- * was sent. A caller who sends one of two is refused, so `optional(allOf([...]))` does not let that caller in as
- * anonymous. For the same reason `firstPresent([allOf([a, b]), a])` refuses a caller who sends only `a`, and so does
- * `allOf([optional(allOf([a, b])), a])`.
+ * It asks them in order, and stops at the first that does not pass. All credentials are checked before `owned` looks anything up. A
+ * group is absent only if none of its credentials was sent. A caller who sends one of two is refused, so `optional(allOf([...]))`
+ * does not let that caller in as anonymous. For the same reason `firstPresent([allOf([a, b]), a])` refuses a caller who sends only
+ * `a`, and so does `allOf([optional(allOf([a, b])), a])`.
  *
  * @example
  * import { allOf, apiKeyHeader, httpBearer } from 'koa-with-auth'

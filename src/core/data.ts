@@ -2,8 +2,9 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 
 /**
- * Freezes plain data, deeply: constants that all requests share. So a mistake in a mapper or a hook is a TypeError at the first request.
- * Without it, the answer to one user could contain data of another user. Functions and instances of classes (an Error, a RegExp) are left as they are.
+ * Freezes plain data, deeply: constants that all requests share. So a mistake in a mapper or a hook is a TypeError at the first
+ * request. Without it, the answer to one user could contain data of another user. Functions and instances of classes (an Error, a
+ * RegExp) are left as they are.
  */
 export const deepFreeze = <A>(value: A): A => {
   if (!isData(value)) return value

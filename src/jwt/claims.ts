@@ -57,8 +57,9 @@ export type Json = Readonly<Record<string, unknown>>
 const isTime = (u: unknown): u is number => typeof u === 'number' && Number.isFinite(u)
 
 /**
- * Why a token is refused at a time, in seconds. The caller must report `expired` only if the signature is good. Without `isExpDemanded` (introspection),
- * `exp` may be absent. An `iat` that is ahead of this clock is no reason (RFC 7519 §4.1.6), unless the age is limited.
+ * Why a token is refused at a time, in seconds. The caller must report `expired` only if the signature is good. Without
+ * `isExpDemanded` (introspection), `exp` may be absent. An `iat` that is ahead of this clock is no reason (RFC 7519 §4.1.6), unless
+ * the age is limited.
  */
 export const refusalByTime = (
   claims: Json,

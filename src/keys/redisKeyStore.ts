@@ -1,9 +1,9 @@
 /**
  * API keys in Redis or Valkey, for several processes: entry point `koa-with-auth/redis`.
  *
- * `redisStore` of `koa-with-auth/redis` says how to set up clients. Redis must not evict keys (`maxmemory-policy noeviction`), and should write a log (`appendonly
- * yes`). Data that it loses at a restart are gone: with snapshots only, a key that was revoked since the last one works
- * again.
+ * `redisStore` of `koa-with-auth/redis` says how to set up clients. Redis must not evict keys (`maxmemory-policy noeviction`), and
+ * should write a log (`appendonly yes`). Data that it loses at a restart are gone: with snapshots only, a key that was revoked
+ * since the last one works again.
  *
  * Data that Redis lost are not made again. If a part of a key is missing, its secrets are unknown. Then `rotate`,
  * `revoke` and `list` reject with an error that begins with `LOST` and says what was done.

@@ -47,9 +47,9 @@ const touched = `update auth_keys set record = json_set(record, '$.lastUsedAt', 
 const keyIn = recordIn('sqliteKeyStore: a row of auth_keys', (u): u is KeyRecord => isKeyRecord(Object(u)))
 
 /**
- * A store in an SQLite file, by `@libsql/client`, or by `node:sqlite` from Node 22.13 on. Several processes of one machine can share it. It can be the file of
- * the application or of its sessions. Rejects when the file cannot be read or written, or stays locked. Throws a
- * TypeError for options that cannot work.
+ * A store in an SQLite file, by `@libsql/client`, or by `node:sqlite` from Node 22.13 on. Several processes of one machine can
+ * share it. It can be the file of the application or of its sessions. Rejects when the file cannot be read or written, or stays
+ * locked. Throws a TypeError for options that cannot work.
  *
  * @example
  * import { apiKeys } from 'koa-with-auth/keys'

@@ -60,8 +60,8 @@ export type SqliteStore = SessionStore & Closable
 const SWEEP_EVERY = 60_000
 
 /**
- * A store in an SQLite file, by `@libsql/client`, or by `node:sqlite` from Node 22.13 on. Several processes of one machine can share it. Rejects when the file cannot be read or
- * written, or stays locked. Throws a TypeError for options that cannot work.
+ * A store in an SQLite file, by `@libsql/client`, or by `node:sqlite` from Node 22.13 on. Several processes of one machine can
+ * share it. Rejects when the file cannot be read or written, or stays locked. Throws a TypeError for options that cannot work.
  *
  * @example
  * import { sqliteStore } from 'koa-with-auth/sqlite'

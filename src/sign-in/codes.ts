@@ -258,8 +258,8 @@ export interface CodesOptions {
   /** Such as `[totp({ ... }), recoveryCodes({ ... })]`. */
   readonly factors: ReadonlyArray<CodeFactor>
   /**
-   * Counts wrong codes, by user and address of the client. Default: as `passwordSignIn` counts. Whatever it is, this kind checks at most 100 wrong codes of a user in a day,
-   * from all addresses, in all processes that share the store of the sessions.
+   * Counts wrong codes, by user and address of the client. Default: as `passwordSignIn` counts. Whatever it is, this kind checks at
+   * most 100 wrong codes of a user in a day, from all addresses, in all processes that share the store of the sessions.
    */
   readonly limiter?: Limiter | Limiters | undefined
   /** What distinguishes these codes from others with the same factors, such as `staff`. It is a part of the kind's name. */
@@ -327,9 +327,9 @@ const WRONG = 100
 const DAY = 86_400
 
 /**
- * A kind whose answer is a code of a second factor; its name has the factors, so what it begins is finished by no others. `secondly(ctx, code, { user, proof })` begins it, and answers
- * `{ handle }`; `finish` takes `{ handle, code }`. Five tries, wrong ones are counted. Throws a TypeError for options that
- * cannot work.
+ * A kind whose answer is a code of a second factor; its name has the factors, so what it begins is finished by no others.
+ * `secondly(ctx, code, { user, proof })` begins it, and answers `{ handle }`; `finish` takes `{ handle, code }`. Five tries, wrong
+ * ones are counted. Throws a TypeError for options that cannot work.
  *
  * @example
  * import { RateLimiterMemory } from 'rate-limiter-flexible'

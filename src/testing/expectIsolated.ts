@@ -109,10 +109,11 @@ const orderOf = ({ operation: { method, path } }: Asked): number =>
 
 /**
  * Asks every operation of an application that has path parameters, as each user, for the objects of the others. It resolves to what
- * was asked. It rejects with `LawViolations`, which has a command line for each leak: an answer that differs from that for an unknown
- * id in its status, header fields or body. It asks with each method, HEAD, and several spellings of the id. A GET without parameters leaks
- * if its body has an id of another user, of at least six characters. So that nothing is left out unseen, these are violations, too: a parameter without ids and without a reason, an own id that is not
- * answered with a 2xx, and names that fit no operation. Of each user, three ids of a parameter are used.
+ * was asked. It rejects with `LawViolations`, which has a command line for each leak: an answer that differs from that for an
+ * unknown id in its status, header fields or body. It asks with each method, HEAD, and several spellings of the id. A GET without
+ * parameters leaks if its body has an id of another user, of at least six characters. So that nothing is left out unseen, these are
+ * violations, too: a parameter without ids and without a reason, an own id that is not answered with a 2xx, and names that fit no
+ * operation. Of each user, three ids of a parameter are used.
  *
  * Handlers run, and may change and delete what they are asked for. Rejects with a TypeError for options that cannot work.
  *

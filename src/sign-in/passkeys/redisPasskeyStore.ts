@@ -1,8 +1,8 @@
 /**
  * Passkeys in Redis or Valkey, for several processes: entry point `koa-with-auth/redis`.
  *
- * `redisStore` of `koa-with-auth/redis` says how to set up clients. Redis must not evict keys (`maxmemory-policy noeviction`), and should write a log (`appendonly yes`): a passkey that it loses signs in no
- * more.
+ * `redisStore` of `koa-with-auth/redis` says how to set up clients. Redis must not evict keys (`maxmemory-policy noeviction`), and
+ * should write a log (`appendonly yes`): a passkey that it loses signs in no more.
  */
 import { declareFactory } from '../../core/options.js'
 import { redisAnswers, redisOptionsOf, redisScripts, type RedisScriptOptions } from '../../stores/redis.js'
