@@ -58,6 +58,19 @@ describe('quota', () => {
     expect((await get('b')).status).toBe(200)
   })
 
+  it.each<[string, object, string, string | null]>([
+    ['a second and a half', { msBeforeNext: 1500 }, '2', '"quota";r=0;t=2'],
+    ['a part of a second', { msBeforeNext: 200 }, '1', '"quota";r=0;t=1'],
+    ['nothing, because the window has just ended', { msBeforeNext: 0 }, '1', '"quota";r=0;t=0'],
+    ['a time that is over', { msBeforeNext: -1 }, '5', '"quota";r=0;t=0'],
+    ['no time', { msBeforeNext: undefined }, '5', null],
+  ])('Retry-After is in whole seconds, for a limiter that says %s', async (_what, said, retryAfter, limit) => {
+    const limiter = { points: 3, duration: 30, consume: () => Promise.reject({ remainingPoints: 0, ...said }) }
+    const { get } = await site(withAuth(user, quota({ limiter, by })))
+    const over = await get('a')
+    expect([over.status, over.ran, over.headers.get('retry-after'), over.limit]).toEqual([429, 0, retryAfter, limit])
+  })
+
   it('counts no refused request', async () => {
     const limiter = new RateLimiterMemory({ points: 1, duration: 30 })
     const consume = vi.spyOn(limiter, 'consume')
