@@ -2,9 +2,6 @@
  * The example of an MCP server: the official client is refused, finds the authorization server, and calls a tool with a
  * token.
  */
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import {
   Client,
   ClientCredentialsProvider,
@@ -14,21 +11,14 @@ import {
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { application } from '../../examples/mcp/app.js'
 import { authorizationServer, CLIENT } from '../support/servers/authorizationServer.js'
-import { ask } from '../support/servers/server.js'
+import { ask, reserved } from '../support/servers/server.js'
 
 const serving = async () => {
   const authorization = await authorizationServer()
-  const state: { handle?: ReturnType<ReturnType<typeof application>['callback']> } = {}
-  const server = createServer((req, res) => void state.handle?.(req, res))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { port, serve } = await reserved()
+  const origin = `http://127.0.0.1:${port}`
   const resource = `${origin}/mcp`
-  state.handle = application({ issuer: authorization.issuer, resource }).callback()
+  serve(application({ issuer: authorization.issuer, resource }).callback())
   const clientWith = async (transport: StreamableHTTPClientTransport) => {
     const client = new Client({ name: 'test', version: '1.0.0' })
     onTestFinished(() => client.close())

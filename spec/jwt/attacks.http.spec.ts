@@ -1,8 +1,6 @@
 /** Tokens that must be refused by the real guard: 401, a challenge, and no handler runs. Then tokens that must pass. */
 import { createSecretKey, createPublicKey, randomBytes } from 'node:crypto'
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { EncryptJWT, SignJWT, UnsecuredJWT, type JWTPayload } from 'jose'
 import { httpJwt, type HttpJwtOptions, type JwtClaims } from 'koa-with-auth/jwt'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -17,7 +15,7 @@ import {
   type IdentityProvider,
   type SigningKey,
 } from '../support/servers/identityProvider.js'
-import { listen } from '../support/servers/server.js'
+import { listen, listening } from '../support/servers/server.js'
 import { EXPIRED, INVALID, tokenSite } from '../support/sites/tokenSite.js'
 
 type Options = Partial<HttpJwtOptions<JwtClaims, JwtClaims>>
@@ -221,10 +219,7 @@ describe('refused with 401, and no handler runs', () => {
   it('a token of 100 kB, if the server takes headers of that size', async () => {
     const { provider, guarded } = await behind()
     const server = createServer({ maxHeaderSize: 1024 * 1024 }, (req, res) => void guarded.app.callback()(req, res))
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    onTestFinished(() => void server.close())
-    const { port } = server.address() as AddressInfo
+    const port = await listening(server)
     const token = await provider.token({ padding: 'a'.repeat(100_000) })
     expectDenied(await sendCounted(guarded, port, 'GET /me', [`Authorization: Bearer ${token}`]))
     expect(provider.asked()).toBe(0)

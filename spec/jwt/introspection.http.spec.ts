@@ -1,15 +1,14 @@
 /** Opaque tokens (RFC 7662): a real authorization server is asked over HTTP. */
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import * as t from 'io-ts'
 import { pipe } from 'fp-ts/lib/function.js'
 import { requireScopes } from 'koa-with-auth'
 import { httpIntrospection, protectedResource, scopesOf } from 'koa-with-auth/jwt'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { stoppedClock } from '../support/runs/clock.js'
 import { recordsOf } from '../support/runs/eventRecords.js'
 import { API, processWarnings, seconds } from '../support/servers/identityProvider.js'
+import { listening } from '../support/servers/server.js'
 import { EXPIRED, INVALID, tokenSite } from '../support/sites/tokenSite.js'
 
 const TIMEOUT = 2000
@@ -45,13 +44,7 @@ const authorizationServer = async () => {
     res.end(JSON.stringify(state.answer))
   }
   const server = createServer((req, res) => void handle(req, res))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const issuer = `http://127.0.0.1:${await listening(server)}`
   return { issuer, endpoint: `${issuer}/introspect`, asked, state }
 }
 

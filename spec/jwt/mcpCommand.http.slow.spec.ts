@@ -1,14 +1,12 @@
 /** The command that asks a protected MCP server what it must do. */
 import { execFile } from 'node:child_process'
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
 import Koa from 'koa'
 import { protectedResource } from 'koa-with-auth/jwt'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it } from 'vitest'
 import { application } from '../../examples/mcp/app.js'
 import { repository } from '../support/projects/typecheck.js'
+import { reserved } from '../support/servers/server.js'
 
 const run = promisify(execFile)
 
@@ -22,16 +20,9 @@ const command = async (...args: string[]): Promise<{ code: unknown; out: string 
   )
 
 const served = async (make: (url: string) => Koa) => {
-  const state: { handle?: ReturnType<Koa['callback']> } = {}
-  const server = createServer((req, res) => void state.handle?.(req, res))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
-  state.handle = make(url).callback()
+  const { port, serve } = await reserved()
+  const url = `http://127.0.0.1:${port}/mcp`
+  serve(make(url).callback())
   return url
 }
 

@@ -2,9 +2,6 @@
  * Servers of the Model Context Protocol, with the official SDK: what a protected one must do, `mcpScopes` in front of the SDK's handler,
  * and bodies that say something else than the fields.
  */
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import Router from '@koa/router'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { NodeStreamableHTTPServerTransport, toNodeHandler } from '@modelcontextprotocol/node'
@@ -15,6 +12,7 @@ import { httpJwt, mcpAuth, mcpScopes, protectedResource } from 'koa-with-auth/jw
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { application } from '../../examples/mcp/app.js'
 import { rules, runMcpRules, startIssuer } from '../data/mcp.mjs'
+import { reserved } from '../support/servers/server.js'
 
 const READ = 'notes:read'
 const WRITE = 'notes:write'
@@ -22,18 +20,12 @@ const WRITE = 'notes:write'
 /** Serves what `make` makes for the address, until the test has finished. */
 const served = async (make: (given: { readonly issuer: string; readonly resource: string }) => Koa) => {
   const issuer = await startIssuer()
-  const server = createServer((req, res) => void handle(req, res))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    issuer.stop()
-    server.close()
-    server.closeAllConnections()
-  })
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
+  onTestFinished(issuer.stop)
+  const { port, serve } = await reserved()
+  const url = `http://127.0.0.1:${port}/mcp`
   const app = make({ issuer: issuer.issuer, resource: url })
   app.silent = true
-  const handle = app.callback()
+  serve(app.callback())
   return { url, issuer }
 }
 

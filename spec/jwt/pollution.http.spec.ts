@@ -4,14 +4,13 @@
  * object.
  */
 import { createHmac } from 'node:crypto'
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { pipe } from 'fp-ts/lib/function.js'
 import { requireScopes } from 'koa-with-auth'
 import { httpIntrospection, httpJwt, mcpAuth, scopesOf, type HttpJwtOptions, type JwtClaims } from 'koa-with-auth/jwt'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { API, identityProvider, seconds } from '../support/servers/identityProvider.js'
+import { listening } from '../support/servers/server.js'
 import { INVALID, tokenSite } from '../support/sites/tokenSite.js'
 
 /** Puts fields on every object until the test has finished. */
@@ -110,16 +109,10 @@ const authorizationServer = async (answer: object) => {
   const server = createServer((request, response) => {
     asked.push(request.url ?? '')
     request.resume()
-    response.end(JSON.stringify(request.method === 'GET' ? { issuer: issuer() } : answer))
+    response.end(JSON.stringify(request.method === 'GET' ? { issuer } : answer))
   })
-  const issuer = (): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  return { issuer: issuer(), asked }
+  const issuer = `http://127.0.0.1:${await listening(server)}`
+  return { issuer, asked }
 }
 
 const client = { id: 'api', secret: 's' }

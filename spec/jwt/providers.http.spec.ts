@@ -4,15 +4,14 @@
  */
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { once } from 'node:events'
 import * as t from 'io-ts'
 import { authorize, fromHeader, requireScopes } from 'koa-with-auth'
 import { httpJwt, type HttpJwt, type JwtClaims } from 'koa-with-auth/jwt'
 import type { JWTPayload } from 'jose'
-import { expect, describe, it, onTestFinished } from 'vitest'
+import { expect, describe, it } from 'vitest'
 import { repository } from '../support/projects/typecheck.js'
 import { seconds, signedWith, signingKey, type SigningKey } from '../support/servers/identityProvider.js'
+import { listening } from '../support/servers/server.js'
 import { tokenSite } from '../support/sites/tokenSite.js'
 
 const keysOf = new Map<string, Promise<SigningKey>>()
@@ -249,10 +248,7 @@ const served = async ({ alg = 'RS256', beside, settings, ...row }: Row) => {
   const { alg: _alg, ...jwk } = key.jwk
   // Entra publishes no `alg`
   const server = createServer((_req, res) => res.end(JSON.stringify({ keys: [jwk], ...beside })))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => void server.close().closeAllConnections())
-  const auth = settings(`http://127.0.0.1:${(server.address() as AddressInfo).port}/keys`)
+  const auth = settings(`http://127.0.0.1:${await listening(server)}/keys`)
   const tokenOf = (over: JWTPayload = {}, by = key) => {
     const claims = { iss: row.iss, iat: seconds(), exp: seconds() + 300, ...row.claims, ...over }
     return signedWith(by, claims, row.header)

@@ -1,9 +1,7 @@
 /** `requireAuthentication`: how, and how long ago, the user of a token authenticated (C-11, RFC 9470). */
 import { pipe } from 'fp-ts/lib/function.js'
 import fc from 'fast-check'
-import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import Router from '@koa/router'
 import {
   allOf,
@@ -26,13 +24,14 @@ import {
 } from 'koa-with-auth/jwt'
 import { audit } from 'koa-with-auth/audit'
 import { mockRequest } from 'koa-with-auth/testing'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { inWords } from '../../src/audit/Way.js'
 import { lineFrom, linesOf, textOf } from '../../src/audit/policy.js'
 import { guardedBy } from '../../src/core/Requirement.js'
 import { failuresOf, securityOf } from '../../src/openapi/security.js'
 import { stoppedClock } from '../support/runs/clock.js'
 import { API, identityProvider } from '../support/servers/identityProvider.js'
+import { listening } from '../support/servers/server.js'
 import { INVALID, tokenSite } from '../support/sites/tokenSite.js'
 
 const loa2 = 'urn:example:loa2'
@@ -113,10 +112,7 @@ describe('C-11 requireAuthentication', () => {
     let claims: object = {}
     const answered = (_request: unknown, response: ServerResponse) =>
       response.end(JSON.stringify({ active: true, aud: API, sub: 'anna', ...claims }))
-    const server = createServer(answered).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    onTestFinished(() => void server.close())
-    const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}/introspect`
+    const endpoint = `http://127.0.0.1:${await listening(createServer(answered))}/introspect`
     const opaque = httpIntrospection({ endpoint, client: { id: 'api', secret: 's' }, audience: API, cache: false })
     const { get } = await tokenSite(pipe(opaque, requireAuthentication({ acr: [loa2], maxAge: 60_000 })))
     claims = { acr: loa2, auth_time: seconds() }

@@ -23,7 +23,7 @@ import { guardUpgrade } from 'koa-with-auth/upgrades'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { WebSocket, WebSocketServer } from 'ws'
 import { certificates, listenByTls } from '../support/servers/certificates.js'
-import { listen } from '../support/servers/server.js'
+import { listen, listening } from '../support/servers/server.js'
 
 afterEach(() => void vi.useRealTimers())
 
@@ -92,13 +92,8 @@ describe('a token', () => {
   const introspected = async (answer: () => object, cache?: false) => {
     const server = createServer((req, res) => {
       req.resume().on('end', () => res.end(JSON.stringify(answer())))
-    }).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    onTestFinished(() => {
-      server.close()
-      server.closeAllConnections()
     })
-    const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+    const endpoint = `http://127.0.0.1:${await listening(server)}/`
     const client = { id: 'api', secret: 's3cret' }
     return site(httpIntrospection({ endpoint, client, audience: 'api', ...(cache === false && { cache }) }))
   }
@@ -196,13 +191,7 @@ describe('an API key that is revoked', () => {
         })
       })
     })
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    onTestFinished(() => {
-      server.close()
-      server.closeAllConnections()
-    })
-    const { port } = server.address() as AddressInfo
+    const port = await listening(server)
     const webSocket = new WebSocket(`ws://127.0.0.1:${port}/live`, { headers: { 'X-Key': key } })
     await once(webSocket, 'message')
     const closed = once(webSocket, 'close')

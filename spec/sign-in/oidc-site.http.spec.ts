@@ -6,12 +6,13 @@ import type { Done } from 'koa-with-auth/sign-in'
 import * as E from 'fp-ts/lib/Either.js'
 import { describe, expect, expectTypeOf, it, vi } from 'vitest'
 import { ceremonies } from '../../src/sign-in/ceremony.js'
-import { newBrowser, providerSite, reserved, shopAt, siteOf } from '../support/sites/providerSite.js'
+import { newBrowser, providerSite, shopAt, siteOf } from '../support/sites/providerSite.js'
 import { strongKey } from '../support/sites/sessionsApp.js'
 import { missingTls, tlsProxy } from '../support/servers/tlsProxy.js'
 import { navigation } from '../support/servers/userAgent.js'
 import { wrongProvider } from '../support/servers/wrongProvider.js'
 import { describeUnless } from '../support/projects/programs.js'
+import { reserved } from '../support/servers/server.js'
 
 const start = async () => {
   const provider = await wrongProvider()

@@ -6,8 +6,9 @@ import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { browsing, missingBrowser } from '../support/servers/browser.js'
 import { openIdProvider } from '../support/servers/openIdProvider.js'
-import { providerSite, reserved, shopAt } from '../support/sites/providerSite.js'
+import { providerSite, shopAt } from '../support/sites/providerSite.js'
 import { describeUnless } from '../support/projects/programs.js'
+import { reserved } from '../support/servers/server.js'
 
 const missing = missingBrowser()
 const open = missing === undefined ? browsing() : undefined!

@@ -2,14 +2,8 @@
 import { oidc } from 'koa-with-auth/sign-in/oidc'
 import { describe, expect, it } from 'vitest'
 import { openIdProvider, type ProviderSettings } from '../support/servers/openIdProvider.js'
-import {
-  newBrowser,
-  providerSite,
-  reserved,
-  shopAt,
-  type ProviderSite,
-  type SiteOptions,
-} from '../support/sites/providerSite.js'
+import { reserved } from '../support/servers/server.js'
+import { newBrowser, providerSite, shopAt, type ProviderSite, type SiteOptions } from '../support/sites/providerSite.js'
 import { navigation } from '../support/servers/userAgent.js'
 import type { OidcOptions } from 'koa-with-auth/sign-in/oidc'
 

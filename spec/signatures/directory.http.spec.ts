@@ -2,11 +2,10 @@
 import dns from 'node:dns'
 import type { ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
-import { once } from 'node:events'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { directories, fetchDirectory, isPublicAddress } from '../../src/signatures/directory.js'
 import { certificates } from '../support/servers/certificates.js'
+import { listening } from '../support/servers/server.js'
 
 const policy = { timeout: 2000, maxAge: 60_000, maxLength: 1000 }
 const anyAddress = () => true
@@ -82,15 +81,10 @@ describe('a fetch', () => {
     const server = createServer({ key, cert }, (_req, res) => {
       requests++
       respond(res)
-    }).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
-    onTestFinished(() => {
-      vi.unstubAllEnvs()
-      server.closeAllConnections()
-      server.close()
     })
-    const { port } = server.address() as AddressInfo
+    const port = await listening(server)
+    vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
+    onTestFinished(() => void vi.unstubAllEnvs())
     return { url: new URL(`https://127.0.0.1:${port}/keys`), count: () => requests }
   }
 

@@ -1,14 +1,13 @@
 /** The shop with providers that do wrong, or are down, over HTTP. */
 import { Buffer } from 'node:buffer'
 import { createServer } from 'node:http'
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { signedWith, signingKey } from '../../support/servers/identityProvider.js'
 import { navigation, userAgent, type Page, type UserAgent } from '../../support/servers/userAgent.js'
 import { failing, json, wrongProvider, type WrongProvider } from '../../support/servers/wrongProvider.js'
 import { shopSite, type ShopSite } from '../../support/sites/shopSite.js'
 import { stoppedClock } from '../../support/runs/clock.js'
+import { listening } from '../../support/servers/server.js'
 
 const asJson = { Accept: 'application/json' }
 const reasonOf = ({ status, body }: Page): readonly [number, unknown] => [
@@ -224,13 +223,8 @@ const plainProvider = async () => {
     const answer = url.pathname === '/token' ? { access_token: 'plain-token', token_type: 'bearer' } : { id: state.id }
     const status = url.pathname === '/user' ? state.status : 200
     res.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(answer))
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.close()
-    server.closeAllConnections()
   })
-  const at = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const at = `http://127.0.0.1:${await listening(server)}`
   const PLAIN = JSON.stringify({
     ...{ authorize: `${at}/authorize`, token: `${at}/token`, user: `${at}/user` },
     ...{ clientId: 'plain', clientSecret: 'plain secret' },

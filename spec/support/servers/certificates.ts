@@ -1,15 +1,13 @@
 /** Authorities and certificates, made by openssl for the time of a suite, and a server and clients that use them. */
 import { execFileSync } from 'node:child_process'
 import { createHash, X509Certificate } from 'node:crypto'
-import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, request, type RequestOptions, type ServerOptions } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TLSSocket } from 'node:tls'
 import type Koa from 'koa'
-import { onTestFinished } from 'vitest'
+import { listening } from './server.js'
 
 export interface Pair {
   readonly key: string
@@ -116,13 +114,7 @@ export const listenByTls = async (app: Koa, options: ServerOptions = {}): Promis
   const tls = { key: own.key, cert: own.cert, ca: authority.cert, requestCert: true, rejectUnauthorized: false }
   const serve = app.callback()
   const server = createServer({ ...tls, ...options }, (req, res) => void serve(req, res))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  const { port } = server.address() as AddressInfo
+  const port = await listening(server)
   const send = (given: RequestOptions = {}): Promise<TlsAnswer> =>
     new Promise((resolve, reject) => {
       const path = { host: '127.0.0.1', port, path: '/me', ca: authority.cert, agent: false as const }

@@ -1,7 +1,7 @@
 /** A Koa application on a real socket for the time of a suite, and other servers for the time of a test. */
 import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Server as NetServer } from 'node:net'
 import type Koa from 'koa'
 import { afterAll, beforeAll, onTestFinished } from 'vitest'
 
@@ -53,6 +53,31 @@ export const serve = <S, C>(make: () => Koa<S, C>): Served => {
     },
     get errors() {
       return now().errors
+    },
+  }
+}
+
+/** Listens on a free port of the loopback address until the test has finished; the port. */
+export const listening = async (server: Closable): Promise<number> => {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  return (server.address() as AddressInfo).port
+}
+
+type Closable = NetServer & Pick<Server, 'closeAllConnections'>
+
+/** A free port, whose server gets its handler later. */
+export const reserved = async () => {
+  let handler: ((...given: Parameters<RequestListener>) => unknown) | undefined
+  const port = await listening(createServer((req, res) => void handler?.(req, res)))
+  return {
+    port,
+    serve: (given: typeof handler) => {
+      handler = given
     },
   }
 }

@@ -1,14 +1,12 @@
 /** A proxy that ends TLS on loopback, as one in front of a site does. It runs until the test has finished. */
 import { execFileSync } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { request } from 'node:http'
 import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
 import { missingProgram } from '../projects/programs.js'
+import { listening } from './server.js'
 
 /** What is missing, or `undefined`. If `CI` is set, it is an error. */
 export const missingTls = (): string | undefined => missingProgram(['openssl'], process.env)
@@ -46,11 +44,5 @@ export const tlsProxy = async (port: () => number): Promise<{ readonly origin: s
     onward.on('error', () => res.destroy())
     req.pipe(onward)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  return { origin: `https://localhost:${(server.address() as AddressInfo).port}` }
+  return { origin: `https://localhost:${await listening(server)}` }
 }

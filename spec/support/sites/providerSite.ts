@@ -2,17 +2,14 @@
  * A site whose users sign in with providers, until the test has finished. An identity that has no account gets one, as
  * `<name of the kind>-<subject>`.
  */
-import { once } from 'node:events'
-import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import Router from '@koa/router'
 import Koa, { type Middleware } from 'koa'
 import { authSettings, defaultErrorMapper, sessionAuth, withAuth } from 'koa-with-auth'
 import { memoryStore, sessions, type SessionStore } from 'koa-with-auth/sessions'
 import { begin, finish, type Done, type FinishHook, type FinishHooks, type Proof } from 'koa-with-auth/sign-in'
 import { oidc, providerAnswer, type OAuth2Kind, type OidcKind, type OidcOptions } from 'koa-with-auth/sign-in/oidc'
-import { onTestFinished } from 'vitest'
 import { SECRET } from '../servers/openIdProvider.js'
+import { reserved } from '../servers/server.js'
 import { strongKey } from './sessionsApp.js'
 import { userAgent, type Page, type UserAgent } from '../servers/userAgent.js'
 
@@ -73,25 +70,6 @@ export const shopAt = (issuer: string, callback: string, over: Partial<OidcOptio
   callback,
   ...over,
 })
-
-/** A free port, whose server gets its handler later. */
-export const reserved = async () => {
-  let handler: RequestListener | undefined
-  const server = createServer((req, res) => handler?.(req, res))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  const { port } = server.address() as AddressInfo
-  return {
-    port,
-    serve: (given: RequestListener) => {
-      handler = given
-    },
-  }
-}
 
 /** Starts a site on a reserved port, which its provider may have to know before. */
 export const providerSite = async (
