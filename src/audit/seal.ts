@@ -1,4 +1,7 @@
-/** `seal` checks the report of `audit`. Of a router, it knows nothing of middleware above (`app.use`), or of what answers if no operation matches. */
+/**
+ * `seal` checks the report of `audit`. Of a router, it knows nothing of middleware above (`app.use`), or of what answers if no operation
+ * matches.
+ */
 import { readFileSync } from 'node:fs'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Requirement } from '../core/Requirement.js'

@@ -103,7 +103,7 @@ export class RequestSession implements SessionSource {
     this.#owner?.cookie.give(ctx, id, user, this.#owner.optionsOf(ctx))
   }
 
-  /** koa-session deletes the cookie. */
+  /** koa-session deletes the cookie, so what an older release signed it with is deleted, too. */
   dropSignature(ctx: Context): void {
     this.#owner?.cookie.dropSignature(ctx, this.#owner.optionsOf(ctx))
   }

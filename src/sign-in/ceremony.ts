@@ -139,7 +139,8 @@ const bytesOf = (handle: unknown): Buffer | undefined => {
 
 // --- ceremonies
 
-// Anybody gets handles, so of answers that are checked once, so many may be wrong: each keeps its id in the store, and may ask a provider
+// Anybody gets handles, and a wrong answer keeps an id in the store, and may ask a provider. So of the answers of kinds that check an
+// answer once, only so many may be wrong
 const WRONG_OF_BROWSER = 50
 const WRONG_OF_ADDRESS = 1000
 const QUARTER = 15 * 60
