@@ -76,7 +76,7 @@ export const isFromElsewhere = (request: Request, trustedOrigins: ReadonlySet<st
  * Whether an Origin field is the origin of the request. The scheme is not compared, because a proxy may have ended TLS. A default
  * port is that of the origin's scheme: `https://x` is the origin of `Host: x:443` (RFC 9110 §4.2.3), also in upper case.
  */
-export const isSameOrigin = (origin: string, request: Request): boolean => {
+const isSameOrigin = (origin: string, request: Request): boolean => {
   const { host } = request
   const hosts = hostsOf(request)
   // with two hosts, or a user before one, it is unknown which one is meant

@@ -20,11 +20,11 @@ export class Attempt {
   /** @internal The credentials that were decoded before their kind was asked. */
   declare decoded: DecodedAhead | undefined
   /** @internal Whether a remembered verification answered. */
-  declare isRecalled: boolean
+  declare isRecalled: boolean | undefined
   /** @internal Whether no guess is counted, nor refused by a count: `expectGuarded` sends wrong credentials on purpose. */
-  declare isUncounted: boolean
+  declare isUncounted: boolean | undefined
   /** @internal Whether something else than a credential decided (`recoverUnavailable`). */
-  declare isRecovered: boolean
+  declare isRecovered: boolean | undefined
   /** @internal What let in so far: tokens, and what can end. A part of the tree that goes on without it restores what was before. */
   accepted: Accepted | undefined = undefined
   /** @internal What was accepted before a function was asked that may call authenticators itself. */
@@ -36,7 +36,7 @@ export class Attempt {
   /** @internal The parameters of the route that runs; `undefined` outside of a guard, where those of the context count. */
   parameters: PathParameters | undefined = undefined
   /** @internal Whether the object was there that `owned` refused last; only for records. */
-  declare isFound: boolean
+  declare isFound: boolean | undefined
   /** @internal What parts of the tree said before any object was looked up, see `core/allOf.ts`. */
   declare ahead: Map<object, AskedAhead> | undefined
 
@@ -108,9 +108,9 @@ export class Exchange {
   /** How many guarded operations are running, each inside of the one before, see `koa/guard.ts`. */
   declare operations: number
   /** Whether signing in or out has begun, see `sessions/signing.ts`. */
-  declare isSigning: boolean
+  declare isSigning: boolean | undefined
   /** Whether the operation threw, see `koa/settings.ts`. */
-  declare hasThrown: boolean
+  declare hasThrown: boolean | undefined
   /** Why signing in or out was refused outside of a guarded operation, see `sessions/signing.ts`. */
   declare misplaced: Error | undefined
   /** What completes the head of the response, see `koa/responseHeaders.ts`. */
@@ -147,7 +147,7 @@ Exchange.prototype.operations = 0
 export type Outcome = (isDone: boolean) => Promise<void>
 
 /** On a Koa context and its response: the record of the request. */
-export const exchangeMark: unique symbol = Symbol.for('koa-with-auth/exchange')
+const exchangeMark: unique symbol = Symbol.for('koa-with-auth/exchange')
 
 interface Carrying {
   [exchangeMark]?: Exchange

@@ -220,10 +220,10 @@ export const fromLookup = (answer: unknown): Evaluation<unknown> => {
 }
 
 /**
- * @internal The result of a hook's answer, completed by `conclude`, which must not throw. An asynchronous answer takes one promise more,
- * where `andThen(fromAnswer(answer), ...)` would take two.
+ * The result of a hook's answer, completed by `finish`, which must not throw. An asynchronous answer takes one promise more, where
+ * `andThen(fromAnswer(answer), ...)` would take two.
  */
-export const finishedResult = <A>(
+const finishedResult = <A>(
   answer: unknown,
   finish: (result: Result<unknown>, about: A) => Result<unknown>,
   about: A,

@@ -16,7 +16,7 @@ export const noting = (
   decide: (attempt: Attempt) => Evaluation<unknown>,
   source: (request: Request) => EndSource,
 ): ((attempt: Attempt) => Evaluation<unknown>) => {
-  const noted = (result: Result<unknown>, attempt: Attempt, isRecovered: boolean): Result<unknown> => {
+  const noted = (result: Result<unknown>, attempt: Attempt, isRecovered: boolean | undefined): Result<unknown> => {
     // after a time limit, `recoverUnavailable` may have decided without it
     if (E.isRight(result) && attempt.isRecovered === isRecovered) {
       attempt.accepted = withAccepted(attempt.accepted, source(attempt.request))

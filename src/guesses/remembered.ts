@@ -238,7 +238,7 @@ export const remembered = <P = unknown>(options: RememberedOptions): Remembered<
     }
     const getOrVerify = (attempt: Attempt, key: string, sent: unknown): Evaluation<unknown> => {
       const { timeout } = settingsOf(attempt.request)
-      const isPrivate = mayRecover && (() => attempt.isRecovered)
+      const isPrivate = mayRecover && (() => attempt.isRecovered === true)
       let isAsked = false
       const ask = () => {
         isAsked = true

@@ -196,8 +196,10 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
       if (exchange.misplaced !== undefined) throw exchange.misplaced
       session.settle()
       if (exchange.hasThrown) await takeBack(ctx, session, toTakeBack)
-      else if (!isKept(ctx, session, toCommit)) await commit(ctx, session, toCommit)
-      if (!exchange.hasThrown) session.kept()
+      else {
+        if (!isKept(ctx, session, toCommit)) await commit(ctx, session, toCommit)
+        session.kept()
+      }
     } catch (thrown) {
       if (session.isSettled && ctx.headerSent) {
         // the operation has succeeded, and its response must still end

@@ -51,9 +51,6 @@ export const statements = {
   sweepLists: `delete from auth_lists where (user, entry) in (select user, entry from auth_lists where until <= ? limit ${SWEPT_AT_ONCE})`,
 }
 
-/** Whether a sweep deleted as many rows as it may, so there may be more. */
-export const isFull = (deleted: number): boolean => deleted === SWEPT_AT_ONCE
-
 /** A store that can be closed. */
 export type SqliteStore = SessionStore & Closable
 
@@ -82,8 +79,8 @@ export const sqliteStore = (options: SqliteOptions): SqliteStore => {
     if (now - swept < SWEEP_EVERY) return
     swept = now
     for (const sql of [statements.sweepSessions, statements.sweepMarks, statements.sweepLists]) {
-      // the next write sweeps the rest
-      if (isFull(await file.tryWrite(sql, [overBy()]))) swept = 0
+      // there may be more, which the next write sweeps
+      if ((await file.tryWrite(sql, [overBy()])) === SWEPT_AT_ONCE) swept = 0
     }
   }
   const write = async (sql: string, args: ReadonlyArray<SqlValue>): Promise<number> => {

@@ -139,8 +139,6 @@ export interface Asking {
   readonly maxAge?: number | undefined
   /** Classes of authentication (`acr`), the best one first. The answer is refused if it is of none of them. */
   readonly acrValues?: ReadonlyArray<string> | undefined
-  /** The languages of the provider's pages, such as `de`. */
-  readonly uiLocales?: ReadonlyArray<string> | undefined
 }
 
 const words: Check = (where, value) => {
@@ -158,7 +156,6 @@ export const askingChecks: Checks<Asking> = {
     if (value !== 0) is.positive(where, value)
   }),
   acrValues: is.maybe(words),
-  uiLocales: is.maybe(words),
 }
 
 /** What an answer is checked against. It travels in the handle. */
@@ -174,7 +171,6 @@ export const questionsOf = ({
   loginHint,
   maxAge,
   acrValues,
-  uiLocales,
 }: Asking): { readonly parameters: Record<string, string>; readonly expected: Expected } => {
   const seconds = maxAge === undefined ? undefined : Math.floor(maxAge / 1000)
   return {
@@ -183,7 +179,6 @@ export const questionsOf = ({
       ...(loginHint !== undefined && { login_hint: loginHint }),
       ...(seconds !== undefined && { max_age: String(seconds) }),
       ...(acrValues !== undefined && { acr_values: acrValues.join(' ') }),
-      ...(uiLocales !== undefined && { ui_locales: uiLocales.join(' ') }),
     },
     expected: {
       ...(seconds !== undefined && { maxAge: seconds }),
@@ -207,9 +202,7 @@ const own: ReadonlySet<string> = new Set([
   'request',
   'request_uri',
   'registration',
-  ...Object.keys(
-    questionsOf({ prompt: 'none', loginHint: 'a', maxAge: 0, acrValues: ['a'], uiLocales: ['a'] }).parameters,
-  ),
+  ...Object.keys(questionsOf({ prompt: 'none', loginHint: 'a', maxAge: 0, acrValues: ['a'] }).parameters),
 ])
 
 // Parameters of a provider's own, such as `access_type` of Google's

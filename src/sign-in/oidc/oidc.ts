@@ -121,8 +121,8 @@ export const oidc = (options: OidcOptions): OidcKind => {
   const { lifetime = LIFETIME } = given
   // times of tokens are in seconds
   const clockTolerance = (given.clockTolerance ?? TOLERANCE) / 1000
-  const { prompt, loginHint, maxAge, acrValues, uiLocales } = given
-  const defaults: Asking = { prompt, loginHint, maxAge, acrValues, uiLocales }
+  const { prompt, loginHint, maxAge, acrValues } = given
+  const defaults: Asking = { prompt, loginHint, maxAge, acrValues }
   is.list('oidc({ scope })', scope)
   if (!scope.includes('openid')) {
     throw new TypeError("oidc({ scope }) must include 'openid'; without it there is no ID token, see oauth2")
