@@ -1,4 +1,7 @@
-/** In `allOf` and `also`, all credentials are checked before any object is looked up, each credential and each object once. */
+/**
+ * In `allOf` and `also`, all credentials are checked before any object is looked up, each credential and each object once. What let in
+ * is noted once, too, and nothing else is.
+ */
 import Router from '@koa/router'
 import fc from 'fast-check'
 import { pipe } from 'fp-ts/lib/function.js'
@@ -17,6 +20,8 @@ import {
 import { firstPresent, map } from 'koa-with-auth/fp'
 import { mockRequest } from 'koa-with-auth/testing'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { expiryOf, sourcesIn } from '../../src/core/ends.js'
+import { Attempt } from '../../src/core/Exchange.js'
 import { running } from '../support/models/behavior.js'
 
 type Sent = 'good' | 'bad' | 'absent'
@@ -25,8 +30,8 @@ type Sent = 'good' | 'bad' | 'absent'
 interface Member {
   readonly sent: Sent
   readonly objects: ReadonlyArray<boolean>
-  readonly around: 'nothing' | 'optional' | 'anyOf' | 'firstPresent' | 'authorize' | 'map' | 'allOf'
-  /** What was sent for the other member of a group. */
+  readonly around: 'nothing' | 'optional' | 'anyOf' | 'firstPresent' | 'authorize' | 'map' | 'allOf' | 'anyOf allOf'
+  /** What was sent for the other member of a group. What is sent for a third one is good. */
   readonly other: Sent
   readonly isLate: boolean
 }
@@ -35,13 +40,25 @@ const sent = fc.constantFrom<Sent>('good', 'good', 'bad', 'absent')
 const member: fc.Arbitrary<Member> = fc.record({
   sent,
   objects: fc.array(fc.boolean(), { maxLength: 2 }),
-  around: fc.constantFrom('nothing', 'optional', 'anyOf', 'firstPresent', 'authorize', 'map', 'allOf'),
+  around: fc.constantFrom('nothing', 'optional', 'anyOf', 'firstPresent', 'authorize', 'map', 'allOf', 'anyOf allOf'),
   other: sent,
   isLate: fc.boolean(),
 })
+// Random groups seldom have a group with objects last, and nothing that looks up before it
+const good: Member = { sent: 'good', objects: [], around: 'nothing', other: 'good', isLate: false }
 
-/** What is asked, in order: `0` is a credential, `0.1` the other one of its group, and `0/1` an object. */
+/** What is asked, in order: `0` is a credential, `0.1` and `0.2` the others of its group, and `0/1` an object. */
 type Calls = string[]
+
+/** When a credential ends; no other one ends then. */
+const endingOf = (name: string): number => Date.UTC(2100) + Number(name) * 10
+
+/** When the credentials end that are in a principal. */
+const endingsIn = (principal: unknown): ReadonlyArray<number> => {
+  if (Array.isArray(principal)) return principal.flatMap(endingsIn)
+  const at = expiryOf(principal)
+  return at === undefined ? [] : [at]
+}
 
 const made = (at: number, { objects, around, isLate }: Member, calls: Calls): Authenticator<unknown> => {
   const kind = (name: string) =>
@@ -49,7 +66,7 @@ const made = (at: number, { objects, around, isLate }: Member, calls: Calls): Au
       paramName: `X-Key-${name}`,
       authenticate: (_request, key) => {
         calls.push(name)
-        const answer = key === 'good' && { name }
+        const answer = key === 'good' && { name, expiresAt: endingOf(name) }
         return isLate ? Promise.resolve(answer) : answer
       },
     })
@@ -89,6 +106,8 @@ const made = (at: number, { objects, around, isLate }: Member, calls: Calls): Au
       )
     case 'allOf':
       return allOf([own, other])
+    case 'anyOf allOf':
+      return anyOf([allOf([own, other]), kind(`${at}.2`)])
   }
 }
 
@@ -129,6 +148,13 @@ const expected = (at: number, { sent, objects, around, other }: Member) => {
         looked,
         isFound: missing === -1,
       }
+    case 'anyOf allOf': {
+      const credentials = sent === 'good' ? [...first, ...second] : first
+      const third = `${own}.2`
+      if (sent !== 'good' || !isGood)
+        return { credentials: [...credentials, third], isIn: true, looked: [], isFound: true }
+      return { credentials, isIn: true, looked: missing === -1 ? looked : [...looked, third], isFound: true }
+    }
     default:
       return { credentials: first, isIn: sent === 'good', looked, isFound: missing === -1 }
   }
@@ -143,11 +169,13 @@ describe('allOf', () => {
         const fields = members.flatMap(({ sent, other }, at) => [
           [`X-Key-${at}`, sent] as const,
           [`X-Key-${at}.1`, other] as const,
+          [`X-Key-${at}.2`, 'good'] as const,
         ])
         const request = mockRequest({ fields: fields.filter(([, value]) => value !== 'absent') })
         request.ctx['params'] = { id: 'n1' }
         // Safe: there is one at least
-        const result = await allOf(group as [Authenticator<unknown>]).evaluate(request)
+        const attempt = new Attempt(request)
+        const result = await allOf(group as [Authenticator<unknown>]).evaluate(request, attempt)
 
         const all = members.map((one, at) => expected(at, one))
         const refused = all.findIndex(({ isIn }) => !isIn)
@@ -157,7 +185,12 @@ describe('allOf', () => {
         expect(calls).toStrictEqual(refused === -1 ? [...credentials, ...looked] : credentials)
         expect(result._tag).toBe(refused === -1 && missing === -1 ? 'Right' : 'Left')
         if (refused !== -1 && result._tag === 'Left') expect(result.left._tag).not.toBe('notFound')
+        if (result._tag === 'Right') {
+          const noted = sourcesIn(attempt.accepted).map((source) => source.endFor(request)?.at)
+          expect(noted.toSorted()).toStrictEqual(endingsIn(result.right).toSorted())
+        }
       }),
+      { examples: [[[good, { ...good, around: 'allOf', objects: [true] }]]] },
     )
   })
 })

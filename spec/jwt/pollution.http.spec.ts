@@ -8,20 +8,11 @@ import { createServer } from 'node:http'
 import { pipe } from 'fp-ts/lib/function.js'
 import { requireScopes } from 'koa-with-auth'
 import { httpIntrospection, httpJwt, mcpAuth, scopesOf, type HttpJwtOptions, type JwtClaims } from 'koa-with-auth/jwt'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { pollute } from '../support/runs/pollute.js'
 import { API, identityProvider, seconds } from '../support/servers/identityProvider.js'
 import { listening } from '../support/servers/server.js'
 import { INVALID, tokenSite } from '../support/sites/tokenSite.js'
-
-/** Puts fields on every object until the test has finished. */
-const pollute = (fields: object): void => {
-  onTestFinished(() => {
-    for (const name of Object.keys(fields)) Reflect.deleteProperty(Object.prototype, name)
-  })
-  for (const [name, value] of Object.entries(fields)) {
-    Object.defineProperty(Object.prototype, name, { value, configurable: true, enumerable: true, writable: true })
-  }
-}
 
 const SECRET = Buffer.alloc(32, 7)
 const ISSUER = 'https://login.example/'

@@ -1,11 +1,14 @@
 /** What is known of one request is in one record, on its context and its response. */
 import Router from '@koa/router'
 import Koa, { type Context } from 'koa'
-import { apiApp, authSettings, httpBearer, sessionAuth, withAuth } from 'koa-with-auth'
+import { apiApp, authSettings, httpBasicAuth, httpBearer, sessionAuth, throttled, withAuth } from 'koa-with-auth'
 import { on } from 'koa-with-auth/events'
 import { sessions } from 'koa-with-auth/sessions'
-import { describe, expect, test } from 'vitest'
+import { RateLimiterMemory } from 'rate-limiter-flexible'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { pollute } from '../support/runs/pollute.js'
 import { listen } from '../support/servers/server.js'
+import { sendLines } from '../support/sites/guardedApp.js'
 
 const marksOn = (...carriers: ReadonlyArray<object>): ReadonlyArray<string> =>
   carriers
@@ -59,6 +62,21 @@ describe('the record of a request', () => {
     } finally {
       stop()
       await served.close()
+    }
+  })
+
+  test('has no field that every object inherits: each guess counts, and the response has its own fields', async () => {
+    const limiter = new RateLimiterMemory({ points: 1, duration: 60 })
+    const guard = throttled({ limiter })(httpBasicAuth({ authenticate: () => false }))
+    const app = new Koa()
+    app.silent = true
+    const { port, close } = await listen(app.use(new Router().get('/x', withAuth(guard), () => {}).routes()))
+    onTestFinished(close)
+    pollute({ isUncounted: true, isRecovered: true, guesses: [], fields: { 'X-Evil': '1' } })
+    for (const status of [401, 429]) {
+      const answer = await sendLines(port, 'GET /x', ['Authorization: Basic YTpi'])
+      expect(answer.status).toBe(status)
+      expect(answer.headers.map(([name]) => name)).not.toContain('x-evil')
     }
   })
 })

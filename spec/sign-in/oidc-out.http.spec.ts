@@ -10,7 +10,8 @@ import {
   type OidcKind,
   type SignedOutIdentity,
 } from 'koa-with-auth/sign-in/oidc'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { pollute } from '../support/runs/pollute.js'
 import { seconds, signedWith, signingKey } from '../support/servers/identityProvider.js'
 import { newBrowser, providerSite, shopAt, type ProviderSite, type SiteOptions } from '../support/sites/providerSite.js'
 import { navigation } from '../support/servers/userAgent.js'
@@ -407,8 +408,7 @@ describe('a sign-out by the provider', () => {
     const { provider, site, asked } = await start()
     const token = await provider.logoutToken({ sub: 'anna', [name]: undefined })
     const value = { iss: provider.issuer, aud: 'shop', iat: seconds() }[name]
-    onTestFinished(() => void Reflect.deleteProperty(Object.prototype, name))
-    Object.defineProperty(Object.prototype, name, { value, configurable: true })
+    pollute({ [name]: value })
     expect([(await send(site, token)).status, asked]).toEqual([400, []])
   })
 

@@ -28,6 +28,7 @@ import {
   type WrongProvider,
 } from '../support/servers/wrongProvider.js'
 import { schemaOf } from '../support/runs/eventRecords.js'
+import { pollute } from '../support/runs/pollute.js'
 
 const reasonOf = ({ status, body }: Page): readonly [number, string | undefined] => [
   status,
@@ -121,8 +122,7 @@ describe('an ID token', () => {
   ])('with an inherited %s alone is refused', async (name, value) => {
     const { provider, site } = await start({ acrValues: ['gold'] })
     provider.claims = ({ [name]: _, ...given }) => (name === 'acr' ? given : { ...given, acr: 'gold' })
-    onTestFinished(() => void Reflect.deleteProperty(Object.prototype, name))
-    Object.defineProperty(Object.prototype, name, { value: value ?? provider.issuer, configurable: true })
+    pollute({ [name]: value ?? provider.issuer })
     await expectRefused(site, [400, 'provider'])
   })
 

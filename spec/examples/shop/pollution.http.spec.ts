@@ -3,15 +3,11 @@
  * `{"__proto__":{"link":true}}` puts a field on every object.
  */
 import { softwareAuthenticator } from 'koa-with-auth/testing'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it } from 'vitest'
+import { pollute } from '../../support/runs/pollute.js'
 import type { JsonReply } from '../../support/servers/jsonClient.js'
 import { anna, html, member } from '../../support/sites/shopClient.js'
 import { pathOf, shopSite } from '../../support/sites/shopSite.js'
-
-const pollute = (name: string, value: unknown): void => {
-  onTestFinished(() => void Reflect.deleteProperty(Object.prototype, name))
-  Object.defineProperty(Object.prototype, name, { value, configurable: true, writable: true })
-}
 
 const inherited: ReadonlyArray<readonly [string, unknown]> = [
   ['link', true],
@@ -37,7 +33,7 @@ const inherited: ReadonlyArray<readonly [string, unknown]> = [
 it.each(inherited)('R09 an inherited %s lets no visitor in, and leads nowhere', async (name, value) => {
   const site = await shopSite({ env: { FRESH_MS: '1' } })
   const visitor = await site.signedIn()
-  pollute(name, value)
+  pollute({ [name]: value })
   const refused = async (what: string, reply: Promise<JsonReply>): Promise<void> => {
     expect((await reply).status, what).toBeGreaterThanOrEqual(400)
   }
@@ -90,7 +86,7 @@ it.each(options)(
     const created = other.create(await optionsAt('/passkeys'), 'type' in wrong ? { type: 'webauthn.get' } : wrong)
     const wrongly = phone.get(await optionsAt('/sign-in/passkey'), wrong)
     const rightly = phone.get(await optionsAt('/sign-in/passkey'))
-    pollute(name, value)
+    pollute({ [name]: value })
     expect((await visitor.post('/passkeys', created)).status).toBe(400)
     expect((await visitor.post('/sign-in/passkey', wrongly)).status).toBe(400)
     expect((await visitor.post('/sign-in/passkey', rightly)).status).toBe(200)
