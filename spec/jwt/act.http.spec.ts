@@ -16,7 +16,7 @@ type Events = NonNullable<Parameters<typeof authSettings>[0]['events']>
 const bySub: Events = { subject: ({ sub = '' }: JwtClaims) => sub }
 
 const sited = async (auth: unknown, events: Events | null = bySub) => {
-  const records = recordsOf('decision')
+  const records = recordsOf('decision', ({ route }) => route === '/notes/:id')
   const router = new Router()
   router.get('/notes/:id', withAuth(auth as never), (ctx) => {
     ctx.body = 'in'

@@ -213,7 +213,7 @@ describe('untilEnd', () => {
     const stop = new AbortController()
     await fetch(url, { headers: sent, signal: stop.signal })
     stop.abort()
-    await vi.waitFor(() => expect(source.destroyed).toBe(true))
+    await vi.waitFor(() => expect(source.destroyed).toBe(true), 120_000)
     expect(ends().size).toBe(before)
   })
   it('passes a whole body on', async () => {

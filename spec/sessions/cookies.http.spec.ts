@@ -145,6 +145,7 @@ const forgedSeals: ReadonlyArray<readonly [string, Forge]> = [
   ['an empty MAC', (id, seal) => `session=${id}~${seal.split('.')[0]}.`],
   ['another last letter of the seal', (id, seal) => `session=${id}~${seal.slice(0, -1)}${next(seal.at(-1))}`],
   ['another first letter of the seal', (id, seal) => `session=${id}~${next(seal[0])}${seal.slice(1)}`],
+  ['another letter between who signed in and the MAC', (id, seal) => `session=${id}~${seal.replace('.', 'A')}`],
   ['another letter', (id, seal) => `session=${id.slice(0, -1)}${next(id.at(-1))}~${seal}`],
   ['a seal before a seal', (id, seal) => `session=${id}~${seal}~${seal}`],
   ['a signature in place of the seal', (id) => `session=${id}; session.sig=${sign('session=other')}`],
@@ -259,6 +260,19 @@ describeLastingStores((store) => {
       keys.pop()
       await expectSignedIn(one, anna)
       await expectAnonymous(before)
+    })
+
+    it('are rotated for a visitor who is not signed in: what an older one sealed is given out anew', async () => {
+      const keys = [otherKey]
+      const { visitor } = await sessionsApp(store, { keys })
+      const one = visitor()
+      await one.post('/set?basket=pear')
+      const before = one.copy()
+      keys.unshift(strongKey)
+      expect((await one.ask('/read')).body).toEqual({ basket: 'pear' })
+      keys.pop()
+      expect((await one.ask('/read')).body).toEqual({ basket: 'pear' })
+      expect((await before.ask('/read')).body).toEqual({})
     })
 
     it('of another application do not verify', async () => {

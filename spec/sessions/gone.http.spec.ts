@@ -5,6 +5,7 @@ import {
   anyOf,
   apiKeyHeader,
   AuthError,
+  authSettings,
   optional,
   sessionAuth,
   sessionAuthIsStaff,
@@ -12,10 +13,10 @@ import {
   withAuth,
   type Authenticator,
 } from 'koa-with-auth'
-import { on, type Decision } from 'koa-with-auth/events'
 import { firstPresent } from 'koa-with-auth/fp'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it } from 'vitest'
 import { challenge, expectDenied } from '../support/models/behavior.js'
+import { recordsOf } from '../support/runs/eventRecords.js'
 import { sessionsApp } from '../support/sites/sessionsApp.js'
 
 const key = apiKeyHeader({ paramName: 'X-Key', authenticate: (_request, sent) => sent === 'good' && { key: sent } })
@@ -30,9 +31,10 @@ const pages: Readonly<Record<string, Authenticator<unknown>>> = {
 }
 
 /** A site with public pages, and a visitor who is signed in. */
-const site = async (more: Readonly<Record<string, Authenticator<unknown>>> = {}) => {
+const site = async (more: Readonly<Record<string, Authenticator<unknown>>> = {}, explain = false) => {
   const app = await sessionsApp(undefined, {
     below: (koa) => {
+      koa.use(authSettings({ explain }))
       const router = new Router()
       for (const [path, a] of Object.entries({ ...pages, ...more })) {
         router.all(path, withAuth(a), (ctx) => {
@@ -58,7 +60,7 @@ it.each(gone)(
     const { one, users } = await site()
     const anna = users.get('anna')!
     for (const path of Object.keys(pages))
-      expect((await one.ask(path)).status).toBe(path === '/perhaps-staff' ? 401 : path === '/both' ? 401 : 200)
+      expect((await one.ask(path)).status).toBe(path === '/perhaps-staff' || path === '/both' ? 401 : 200)
     end(users)
     for (const path of ['/public', '/perhaps-staff', '/list', '/whole-list', '/first']) {
       expect(await one.ask(path)).toMatchObject({ status: 200, body: { who: null } })
@@ -112,17 +114,15 @@ it('who may not, whose store is down, and who is refused by loadUser with a reas
 })
 
 it('the record and explain say that it is the user', async () => {
-  const records: Decision[] = []
-  onTestFinished(on('decision', (record) => void records.push(record)))
-  const { one, users } = await site()
+  const { one, users } = await site({}, true)
+  const records = recordsOf('decision', ({ route }) => ['/me', '/public', '/staff'].includes(route))
   users.delete('anna')
-  await one.ask('/me')
-  await one.ask('/public')
+  expect((await one.ask('/me')).body).toMatchObject({ tried: [{ failure: 'invalid', why: 'user' }] })
+  expect((await one.ask('/public')).body).toEqual({ who: null })
   users.set('anna', { username: 'anna' })
-  await one.ask('/staff')
-  const about = () => records.filter(({ route }) => route === '/me' || route === '/public' || route === '/staff')
-  await expect.poll(() => about().length).toBe(3)
-  expect(about().map(({ outcome, failure, why }) => [outcome, failure, why])).toEqual([
+  expect((await one.ask('/staff')).body).toMatchObject({ tried: [{ failure: 'invalid', why: 'right' }] })
+  await expect.poll(() => records.length).toBe(3)
+  expect(records.map(({ outcome, failure, why }) => [outcome, failure, why])).toEqual([
     ['refused', 'invalid', 'user'],
     ['anonymous', undefined, undefined],
     ['refused', 'invalid', 'right'],

@@ -49,6 +49,13 @@ describe('the cookie of a session', () => {
     )
   })
 
+  it('has one form, because a release with another one would sign all users out', () => {
+    const id = 'A'.repeat(43)
+    const value = `${id}~b6LdeodT-rVrN6YRZweG6XugPj4.8YUjTzCopoH4Y6zp3B6I94`
+    expect(sealedBy(strongKey, 'shop', id, 'anna')).toBe(value)
+    expect(readBy([strongKey], value)).toEqual({ id, user: 'anna' })
+  })
+
   it('is not what it was if any of it is changed', () => {
     const value = sealedBy(strongKey, 'shop', randomId(), 'anna')
     fc.assert(
