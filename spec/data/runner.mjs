@@ -44,7 +44,7 @@ export const bytesOf = (request, macros) => {
   ].join('')
 }
 
-const parse = (text, otherwise, milliseconds) => {
+const parse = (text, otherwise) => {
   const end = text.indexOf('\r\n\r\n')
   const [line = '', ...fields] = (end === -1 ? text : text.slice(0, end)).split('\r\n')
   const status = /^HTTP\/1\.[01] (\d{3})/.exec(line)?.[1]
@@ -55,31 +55,37 @@ const parse = (text, otherwise, milliseconds) => {
       return [field.slice(0, colon).toLowerCase(), field.slice(colon + 1).trim()]
     }),
     body: end === -1 ? '' : text.slice(end + 4),
-    milliseconds,
   }
 }
 
-/** Sends bytes, and reads until the server closes, or until it says nothing more for so long. */
-export const sendRaw = (port, bytes, timeout = 15_000, host = '127.0.0.1') =>
+// A server that says nothing for a minute hangs, however busy the machine is
+const HANGS = 60_000
+// A response on a connection that stays open is complete before it is silent for so long
+const SILENCE = 700
+
+/** Sends bytes, one character for each, and reads until the server closes, or has responded and keeps the connection. */
+export const sendRaw = (port, bytes, timeout = HANGS, host = '127.0.0.1') =>
   new Promise((resolve) => {
-    const start = performance.now()
+    const isClosed = /^connection:.*close/im.test(bytes)
     const chunks = []
     const socket = connect(port, host)
     const finish = (otherwise) => {
       clearTimeout(timer)
       socket.destroy()
-      resolve(parse(Buffer.concat(chunks).toString('latin1'), otherwise, performance.now() - start))
+      resolve(parse(Buffer.concat(chunks).toString('latin1'), otherwise))
     }
-    const timer = setTimeout(finish, timeout, 'hang')
-    socket.on('data', (chunk) => chunks.push(chunk))
+    let timer = setTimeout(finish, timeout, 'hang')
+    socket.on('data', (chunk) => {
+      chunks.push(chunk)
+      if (isClosed) return
+      clearTimeout(timer)
+      timer = setTimeout(finish, SILENCE, 'hang')
+    })
     socket.on('error', () => {})
     socket.on('close', () => finish('closed'))
     socket.on('end', () => finish('closed'))
     socket.write(Buffer.from(bytes, 'latin1'))
   })
-
-/** How long to wait: a response on a connection that stays open is complete long before this. */
-export const patienceFor = (bytes) => (/^connection:.*close/im.test(bytes) ? 5000 : 700)
 
 // -------------------------------------------------------------------------------------
 // what a client sent in confidence
@@ -134,10 +140,7 @@ export const faultsOf = ({ must, request }, answer, ran, usual, macros) => {
 export const runContract = async (url, report = () => {}) => {
   const { hostname, port, host } = new URL(url)
   const macros = { host, 'host.name': hostname, sid: 'sid' }
-  const ask = (request) => {
-    const bytes = bytesOf(request, macros)
-    return sendRaw(Number(port || 80), bytes, patienceFor(bytes), hostname)
-  }
+  const ask = (request) => sendRaw(Number(port || 80), bytesOf(request, macros), HANGS, hostname)
   const { routes } = corpus.contract
   const control = async (route) => {
     const { path, right } = routes[route]

@@ -37,6 +37,7 @@ export interface CorpusCase {
   /** Where it is written. */
   readonly rule: string
   readonly tags?: ReadonlyArray<string>
+  /** How much of the processor it may take, in milliseconds. */
   readonly maxMs?: number
   readonly assert?: {
     readonly bodyNotContains?: ReadonlyArray<string>
@@ -75,10 +76,8 @@ export interface Ground {
 export const bytesOf: (request: CorpusRequest, macros: Macros) => string = runner.bytesOf
 
 /** Sends a request of the corpus. */
-export const send = ({ port, macros }: Ground, request: CorpusRequest): Promise<RawAnswer> => {
-  const bytes = bytesOf(request, macros)
-  return sendRaw(port, bytes, runner.patienceFor(bytes))
-}
+export const send = ({ port, macros }: Ground, request: CorpusRequest): Promise<RawAnswer> =>
+  sendRaw(port, bytesOf(request, macros))
 
 // -------------------------------------------------------------------------------------
 // expectations
@@ -154,9 +153,13 @@ export const violationsOf = async (
   { request, expect, maxMs, assert }: CorpusCase,
 ): Promise<string[]> => {
   const before = ground.calls()
+  // of this process, which is the server, too: a busy machine does not change it
+  const start = process.cpuUsage()
   const answer = await send(ground, request)
+  const { user, system } = process.cpuUsage(start)
+  const milliseconds = (user + system) / 1000
   const ran = ground.calls() - before
-  const { status, milliseconds } = answer
+  const { status } = answer
   const contains = (where: string, words: ReadonlyArray<string> = []) =>
     words.filter((word) => where.toLowerCase().includes(word.toLowerCase())).map((word) => `it contains ${word}`)
   const again = await send(ground, request)
@@ -168,7 +171,7 @@ export const violationsOf = async (
   })
   return [
     ...(isExpected(expect, status) ? [] : [`${status} instead of ${expect}`]),
-    ...(maxMs !== undefined && milliseconds > maxMs ? [`it takes ${milliseconds} ms`] : []),
+    ...(maxMs !== undefined && milliseconds > maxMs ? [`it takes ${milliseconds} ms of the processor`] : []),
     ...contains(answer.body, assert?.bodyNotContains),
     ...contains(everything({ ...answer, body: '' }), assert?.headNotContains),
     ...brokenBy(request, ground.macros, answer, ran, everything(bare)),

@@ -81,7 +81,7 @@ export const hookedKinds = (above: (app: Koa) => ReadonlyArray<Middleware> = () 
     hook = answer
     const [ran, before] = [under.calls(), asked]
     const own = kind === 'session' ? [`Cookie: ${cookies}`] : lines
-    const got = await sendRaw(served.port, rawRequest(served.port, target, own), 1500)
+    const got = await sendRaw(served.port, rawRequest(served.port, target, own))
     return { ...got, ran: under.calls() - ran, asked: asked - before }
   }
   return { app: under.app, send }
