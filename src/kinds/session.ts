@@ -162,7 +162,7 @@ const sessionKind = (
   const unproven =
     proof === undefined ? invalid : E.left(withChallenges(description, AuthErrors.unproven(neededBy(proof))))
   // Safe: `notAUser` has refused anything but an object
-  const isAllowed = (user: unknown, { ctx }: Request): boolean => holds(user as object, rightsFor(ctx, users))
+  const isAllowed = (user: unknown, rights: Rights): boolean => holds(user as object, rights)
   const check = (result: E.Right<unknown>, request: Request): E.Either<AuthError, unknown> => {
     try {
       const { right: user } = result
@@ -173,7 +173,7 @@ const sessionKind = (
       const isActive =
         !(needsUsername && ownOrGetter(user as object, 'username') === '') && rights.isActive(user as object)
       if (!isActive) return gone
-      if (refuse !== 'insufficient' && !isAllowed(user, request)) return invalid
+      if (refuse !== 'insufficient' && !isAllowed(user, rights)) return invalid
       return proof === undefined || isProvenIn(factory, request.ctx, proof) ? result : unproven
     } catch (error) {
       return E.left(withChallenges(description, failureOf(error)))
@@ -181,7 +181,9 @@ const sessionKind = (
   }
   // what `loadUser` refuses with a reason is a refusal, also behind `optional`
   const user = onSuccess(session, check, (failed) => (isBare(failed.left) ? gone : failed))
-  return refuse === 'insufficient' ? pipe(user, authorize(isAllowed, { name: right ?? factory })) : user
+  if (refuse !== 'insufficient') return user
+  const hasRight = (one: unknown, { ctx }: Request): boolean => isAllowed(one, rightsFor(ctx, users))
+  return pipe(user, authorize(hasRight, { name: right ?? factory }))
 }
 
 const isBare = ({ _tag, why, detail, code }: AuthError): boolean =>
