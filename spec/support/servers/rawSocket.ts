@@ -1,6 +1,6 @@
 /**
- * Requests as bytes over a socket, for cases that an HTTP client would hide. Send `Connection: close`. The runner of the corpus does it,
- * because its folder stands alone.
+ * Requests as bytes over a socket, for cases that an HTTP client would hide. Send `Connection: close`. The runner of the corpus has the
+ * function, because it imports nothing from outside of its folder.
  */
 import type { RawAnswer } from '../../data/runner.mjs'
 
