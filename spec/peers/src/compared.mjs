@@ -1,16 +1,12 @@
 /** `npm run compare`: asks each library of features.mjs the same, and writes the table into the guide "Guards, compared". */
 import { execFileSync } from 'node:child_process'
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { libraries } from './features.mjs'
+import { here, line, runOn, versionsOf, writeTable } from './guide.mjs'
 import { typeOf } from './types.mjs'
 
-const here = (path) => fileURLToPath(new URL(path, import.meta.url))
 const modules = here('../node_modules')
-const manifestOf = (name) => JSON.parse(readFileSync(join(modules, name, 'package.json'), 'utf8'))
-const own = createRequire(import.meta.url)('../../../package.json')
 
 // What libraries report about the outages that the rows make
 for (const name of ['error', 'warn', 'info', 'debug']) console[name] = () => {}
@@ -126,25 +122,15 @@ for (const library of libraries) {
   process.stdout.write(`${library.name}: ${cells.join(' · ')}\n`)
 }
 
-const line = (cells) => `| ${cells.join(' | ')} |`
-const versions = columns.map(({ name, packages }) => {
-  const its = packages.map((one) => `${one} ${manifestOf(one).version}`).join(', ')
-  return `- ${name}: ${its || own.version}`
-})
 const text = [
-  `Run on ${new Date().toISOString().slice(0, 10)} with Node.js ${process.versions.node}:`,
+  `${runOn()}:`,
   '',
   line(['', ...columns.map(({ name }) => name)]),
   line(['--', ...columns.map(() => '--')]),
   ...rows.map(([name], at) => line([name, ...columns.map(({ cells }) => cells[at].replaceAll('|', '\\|'))])),
   '',
-  ...versions,
+  ...columns.map(({ name, packages }) => `- ${name}: ${versionsOf(packages)}`),
 ].join('\n')
 
-if (!process.argv.includes('--dry')) {
-  const guide = here('../../../examples/guides/compared.md')
-  const [before, rest] = readFileSync(guide, 'utf8').split('<!-- matrix -->')
-  const [, after] = rest.split('<!-- end of matrix -->')
-  writeFileSync(guide, `${before}<!-- matrix -->\n\n${text}\n\n<!-- end of matrix -->${after}`)
-}
+writeTable('compared.md', text)
 process.exit(0)

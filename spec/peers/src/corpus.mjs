@@ -4,29 +4,21 @@
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { fileURLToPath } from 'node:url'
 import { corpus, runContract } from '../../data/runner.mjs'
 import { guards } from './guards.mjs'
-
-const here = (path) => fileURLToPath(new URL(path, import.meta.url))
-const versionOf = (name) => JSON.parse(readFileSync(here(`../node_modules/${name}/package.json`), 'utf8')).version
-const own = createRequire(import.meta.url)('../../../package.json').version
+import { here, line, runOn, versionsOf, writeTable } from './guide.mjs'
 
 const seen = []
 for (const { name, on, packages } of guards) {
-  const child = fork(here('guards.mjs'), [name], { stdio: 'ignore' })
+  const child = fork(here('./guards.mjs'), [name], { stdio: 'ignore' })
   const [{ port }] = await once(child, 'message')
   const { offered, results } = await runContract(`http://127.0.0.1:${port}`)
   child.kill()
-  const versions = packages.length === 0 ? own : packages.map((one) => `${one} ${versionOf(one)}`).join(', ')
-  seen.push({ name, on, versions, offered, results })
+  seen.push({ name, on, versions: versionsOf(packages), offered, results })
   const right = results.filter((one) => one.faults.length === 0).length
   console.log(`${name}: ${right} of ${results.length}`)
 }
 
-const line = (cells) => `| ${cells.join(' | ')} |`
 const routes = Object.keys(corpus.contract.routes)
 const decisions = ['let in', 'refused', 'failed']
 const faults = [...decisions, '401 without a challenge', 'repeats a credential']
@@ -76,10 +68,9 @@ const why = [
   }),
 ]
 
-const today = new Date().toISOString().slice(0, 10)
 const counted = corpus.cases.filter(({ route }) => route !== undefined).length
 const text = [
-  `Run on ${today} with Node.js ${process.versions.node}, the ${counted} cases of the contract, of ${corpus.cases.length}:`,
+  `${runOn()}, the ${counted} cases of the contract, of ${corpus.cases.length}:`,
   '',
   ...seen.map(({ name, versions }) => `- ${name}: ${versions}`),
   '',
@@ -98,11 +89,6 @@ const text = [
   ...why,
 ].join('\n')
 
-if (!process.argv.includes('--dry')) {
-  const guide = here('../../../examples/guides/hostile-requests.md')
-  const [before, rest] = readFileSync(guide, 'utf8').split('<!-- matrix -->')
-  const [, after] = rest.split('<!-- end of matrix -->')
-  writeFileSync(guide, `${before}<!-- matrix -->\n\n${text}\n\n<!-- end of matrix -->${after}`)
-} else console.log(text)
+writeTable('hostile-requests.md', text)
 // another result of this package than the corpus says is a fault
 process.exit(seen[0].results.some((one) => one.faults.length > 0) ? 1 : 0)

@@ -6,6 +6,7 @@
  */
 import { createServer } from 'node:http'
 import { corpus } from '../../data/runner.mjs'
+import { fastifyGuards } from './fastifyGuards.mjs'
 
 const SECRET = 'supersecret'
 const anna = { name: 'anna', role: 'reader' }
@@ -161,20 +162,9 @@ const passport = async () => {
 }
 
 const fastifyAuth = async () => {
-  const { default: fastify } = await import('fastify')
-  const app = fastify()
-  await app.register((await import('@fastify/auth')).default)
-  await app.register((await import('@fastify/basic-auth')).default, {
-    authenticate: true,
-    validate: async (name, password, request) => {
-      if (name !== 'anna' || password !== SECRET) throw new Error('Winter is coming')
-      request.user = anna
-    },
-  })
-  await app.register((await import('@fastify/bearer-auth')).default, {
-    addHook: false,
-    keys: new Set([SECRET]),
-    verifyErrorLogLevel: 'silent',
+  const app = await fastifyGuards(SECRET, async (name, password, request) => {
+    if (name !== 'anna' || password !== SECRET) throw new Error('Winter is coming')
+    request.user = anna
   })
   app.decorate('isAdmin', async (request) => {
     if (request.user?.role !== 'admin') throw new Error('not an admin')

@@ -9,6 +9,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { createServer } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { corpus } from '../../data/runner.mjs'
+import { fastifyGuards } from './fastifyGuards.mjs'
 
 const { basicUsers, jwt } = corpus.app
 const SECRET = 'supersecret'
@@ -183,19 +184,8 @@ const passport = async () => {
 
 // https://github.com/fastify/fastify-auth, with @fastify/basic-auth and @fastify/bearer-auth
 const fastifyAuth = async () => {
-  const { default: fastify } = await import('fastify')
-  const app = fastify()
-  await app.register((await import('@fastify/auth')).default)
-  await app.register((await import('@fastify/basic-auth')).default, {
-    authenticate: true,
-    validate: async (name, password) => {
-      if (!isKnown(name, password)) throw new Error('Winter is coming')
-    },
-  })
-  await app.register((await import('@fastify/bearer-auth')).default, {
-    addHook: false,
-    keys: new Set([SECRET]),
-    verifyErrorLogLevel: 'silent',
+  const app = await fastifyGuards(SECRET, async (name, password) => {
+    if (!isKnown(name, password)) throw new Error('Winter is coming')
   })
   const handler = async () => ran()
   app.get('/api/basic', { onRequest: app.auth([app.basicAuth]) }, handler)
@@ -250,25 +240,17 @@ const hono = async () => {
   })
 }
 
+const ofPassport = ['passport-http', 'passport-http-bearer', 'passport-jwt', 'passport-headerapikey']
+
 /** The guards: framework, packages whose versions are named, and the page that the set-up follows. */
 export const guards = [
   { name: 'koa-with-auth', on: 'Koa', packages: [], make: ours },
   { name: 'koa-basic-auth', on: 'Koa', packages: ['koa-basic-auth'], make: koaBasicAuth },
   { name: 'koa-jwt', on: 'Koa', packages: ['koa-jwt'], make: koaJwt },
-  {
-    name: 'koa-passport',
-    on: 'Koa',
-    packages: ['koa-passport', 'passport-http', 'passport-http-bearer', 'passport-jwt', 'passport-headerapikey'],
-    make: koaPassport,
-  },
+  { name: 'koa-passport', on: 'Koa', packages: ['koa-passport', ...ofPassport], make: koaPassport },
   { name: 'express-basic-auth', on: 'Express', packages: ['express-basic-auth'], make: expressBasicAuth },
   { name: 'express-jwt', on: 'Express', packages: ['express-jwt'], make: expressJwt },
-  {
-    name: 'passport',
-    on: 'Express',
-    packages: ['passport', 'passport-http', 'passport-http-bearer', 'passport-jwt', 'passport-headerapikey'],
-    make: passport,
-  },
+  { name: 'passport', on: 'Express', packages: ['passport', ...ofPassport], make: passport },
   {
     name: '@fastify/auth',
     on: 'Fastify',

@@ -1,16 +1,10 @@
 /** `npm run mcp` without an address: asks each of the servers, and writes the table into the guide. */
-import { readFileSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { fileURLToPath } from 'node:url'
 import { rules, runMcpRules, startIssuer } from '../../data/mcp.mjs'
+import { line, runOn, versionsOf, writeTable } from './guide.mjs'
 import { READ, served, servers, WRITE } from './mcpServers.mjs'
 
 // What libraries report about the requests
 for (const name of ['error', 'warn', 'info', 'debug']) console[name] = () => {}
-
-const here = (path) => fileURLToPath(new URL(path, import.meta.url))
-const versionOf = (name) => JSON.parse(readFileSync(here(`../node_modules/${name}/package.json`), 'utf8')).version
-const own = createRequire(import.meta.url)('../../../package.json').version
 
 const seen = []
 for (const server of servers) {
@@ -24,11 +18,9 @@ for (const server of servers) {
   )
   close()
   issuer.stop()
-  const versions = server.packages.map((one) => `${one} ${versionOf(one)}`).join(', ')
-  seen.push({ name: server.name, versions: versions === '' ? own : versions, results })
+  seen.push({ name: server.name, versions: versionsOf(server.packages), results })
 }
 
-const line = (cells) => `| ${cells.join(' | ')} |`
 const cell = ({ ok, what }) =>
   ok === true ? 'yes' : ok === undefined ? '' : `no: ${/^\d{3}/.exec(what)?.[0] ?? what.slice(0, 40)}`
 const table = [
@@ -36,20 +28,8 @@ const table = [
   line(['--', '--', ...seen.map(() => '--')]),
   ...rules.map(({ rule, source }, at) => line([rule, source, ...seen.map(({ results }) => cell(results[at]))])),
 ]
-const text = [
-  `Run on ${new Date().toISOString().slice(0, 10)} with Node.js ${process.versions.node}:`,
-  '',
-  ...seen.map(({ name, versions }) => `- ${name}: ${versions}`),
-  '',
-  ...table,
-].join('\n')
+const text = [`${runOn()}:`, '', ...seen.map(({ name, versions }) => `- ${name}: ${versions}`), '', ...table].join('\n')
 
-if (process.argv.includes('--dry')) process.stdout.write(`${text}\n`)
-else {
-  const guide = here('../../../examples/guides/mcp-servers.md')
-  const [before, rest] = readFileSync(guide, 'utf8').split('<!-- matrix -->')
-  const [, after] = rest.split('<!-- end of matrix -->')
-  writeFileSync(guide, `${before}<!-- matrix -->\n\n${text}\n\n<!-- end of matrix -->${after}`)
-}
+writeTable('mcp-servers.md', text)
 // a rule that this package does not keep is a fault
 process.exit(seen[0].results.some(({ ok }) => ok !== true) ? 1 : 0)

@@ -1,7 +1,5 @@
 /** Runs every row against every site, and writes the table into the guide. */
-import { readFileSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { fileURLToPath } from 'node:url'
+import { line, runOn, versionOf, versionsOf, writeTable } from './guide.mjs'
 import { startProvider } from './provider.mjs'
 import { actionsOf, rows } from './rows.mjs'
 import { reserve, sites } from './sites.mjs'
@@ -11,11 +9,6 @@ const TIME_LIMIT = 20_000
 // What libraries report about the mistakes that the rows make
 for (const name of ['error', 'warn', 'info', 'debug']) console[name] = () => {}
 process.on('unhandledRejection', () => {})
-
-const require = createRequire(import.meta.url)
-const versionOf = (name) =>
-  JSON.parse(readFileSync(fileURLToPath(new URL(`../node_modules/${name}/package.json`, import.meta.url)))).version
-const ownVersion = require('../../../package.json').version
 
 const places = await Promise.all(sites.map(async (site) => ({ ...site, place: await reserve() })))
 // better-auth has had both of its paths
@@ -52,14 +45,12 @@ for (const { name, packages, make, place } of places) {
     cells.push(cell)
     process.stdout.write(`${name}: ${row}: ${cell.ok === false ? 'NO ' : ''}${cell.what}\n`)
   }
-  const versions = packages.length === 0 ? ownVersion : packages.map((one) => `${one} ${versionOf(one)}`).join(', ')
-  columns.push({ name, versions, cells })
+  columns.push({ name, versions: versionsOf(packages), cells })
   close()
 }
 await provider.stop()
 
 const cellOf = ({ ok, what }) => (ok === false ? `**${what}**` : what)
-const line = (cells) => `| ${cells.join(' | ')} |`
 const good = columns.map(({ cells }) => {
   const tried = cells.filter(({ ok }) => ok !== undefined)
   return `${tried.filter(({ ok }) => ok).length} of ${tried.length}`
@@ -70,21 +61,9 @@ const table = [
   ...rows.map(({ name }, at) => line([name, ...columns.map(({ cells }) => cellOf(cells[at]))])),
   line(['rows that hold', ...good]),
 ]
-const today = new Date().toISOString().slice(0, 10)
 const versions = columns.map(({ name, versions: given }) => `- ${name}: ${given}`)
-const text = [
-  `Run on ${today} with Node.js ${process.versions.node} and oidc-provider ${versionOf('oidc-provider')}:`,
-  '',
-  ...versions,
-  '',
-  ...table,
-].join('\n')
+const text = [`${runOn()} and oidc-provider ${versionOf('oidc-provider')}:`, '', ...versions, '', ...table].join('\n')
 
-if (!process.argv.includes('--dry')) {
-  const guide = fileURLToPath(new URL('../../../examples/guides/providers-compared.md', import.meta.url))
-  const [before, rest] = readFileSync(guide, 'utf8').split('<!-- matrix -->')
-  const [, after] = rest.split('<!-- end of matrix -->')
-  writeFileSync(guide, `${before}<!-- matrix -->\n\n${text}\n\n<!-- end of matrix -->${after}`)
-}
+writeTable('providers-compared.md', text)
 // some libraries keep connections open
 process.exit(columns[0].cells.some(({ ok }) => ok === false) ? 1 : 0)

@@ -3,9 +3,8 @@
  * `Shown`, which nothing fits, so the compiler names it in its error. What is `any` fits everything.
  */
 import { spawnSync } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
+import { here } from './guide.mjs'
 
-const here = (path) => fileURLToPath(new URL(path, import.meta.url))
 let output
 
 const compiled = () => {
