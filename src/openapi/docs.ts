@@ -27,7 +27,7 @@ import { cachedOpenApi, documentChecks, type OpenApiOptions } from './document.j
 import { here } from './here.js'
 import { docsOperation, withoutExtensions } from './operation.js'
 import { pageScript, pageStyle } from './pageFiles.js'
-import { viewFrom } from './view.js'
+import { describing, isTaken } from './view.js'
 
 export interface DocsPageOptions {
   /** The path of the page in its router. Default `/docs`. */
@@ -54,15 +54,6 @@ const pageChecks: Checks<DocsPageOptions> = {
   documentPath: is.maybe(plainPath),
   // `withAuth` checks it
   auth: is.unchecked,
-}
-
-/** Checked options with the defaults. Throws a TypeError for two equal paths. */
-const pageSettings = (where: string, { path = '/docs', documentPath = '/openapi.json' }: DocsPageOptions) => {
-  // the router ignores the case of letters
-  if (path.toLowerCase() === documentPath.toLowerCase()) {
-    throw new TypeError(`${where}({ path, documentPath }) are the same; the page and the document need different paths`)
-  }
-  return { path, documentPath }
 }
 
 // --- the page
@@ -153,25 +144,16 @@ interface Asset {
   readonly etag: string
 }
 
-/** The name of an asset, and a function that loads it, or rejects while the file cannot be read. */
-interface AssetSource {
-  readonly name: string
-  readonly load: () => Promise<Asset>
-}
-
 const SCRIPT = 'text/javascript; charset=utf-8'
 const STYLE = 'text/css; charset=utf-8'
 const IMAGE = 'image/png'
 
-// An exact list, not a folder: no part of a request becomes part of a path
-const fromPackage: ReadonlyArray<readonly [name: string, type: string]> = [
+// An exact list, not a folder: no part of a request becomes part of a path. What has no content here is in swagger-ui-dist
+const files: ReadonlyArray<readonly [name: string, type: string, content?: string]> = [
   ['swagger-ui.css', STYLE],
   ['swagger-ui-bundle.js', SCRIPT],
   ['favicon-16x16.png', IMAGE],
   ['favicon-32x32.png', IMAGE],
-]
-
-const ours: ReadonlyArray<readonly [name: string, type: string, text: string]> = [
   ['page.css', STYLE, pageStyle],
   ['page.js', SCRIPT, pageScript],
 ]
@@ -181,9 +163,7 @@ const assetOf = (type: string, content: Buffer | string): Asset => {
   return { type, content: bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url')}"` }
 }
 
-export const pageOf = (
-  content: PageContent,
-): { readonly html: Asset; readonly fields: Readonly<Record<string, string>> } => ({
+export const pageOf = (content: PageContent) => ({
   html: assetOf('text/html; charset=utf-8', htmlOf(content)),
   fields: fieldsOf(content),
 })
@@ -210,16 +190,12 @@ export const requireSwaggerUi = (where: string, from?: string | URL): string => 
   return folder
 }
 
-export const assetsIn = (folder: string): ReadonlyArray<AssetSource> => [
-  ...fromPackage.map(([name, type]) => ({
+/** The files of the page by name; `load` rejects while a file cannot be read. */
+export const assetsIn = (folder: string) =>
+  files.map(([name, type, content]) => ({
     name,
-    load: once(async () => assetOf(type, await readFile(join(folder, name)))),
-  })),
-  ...ours.map(([name, type, text]) => {
-    const asset = assetOf(type, text)
-    return { name, load: () => Promise.resolve(asset) }
-  }),
-]
+    load: once(async () => assetOf(type, content ?? (await readFile(join(folder, name))))),
+  }))
 
 // A file that cannot be read now is tried again
 const once = <A>(load: () => Promise<A>): (() => Promise<A>) => {
@@ -280,11 +256,13 @@ export const addDocs = <S, C, T, D>(
   { where, options, folder }: DocsParts,
 ): void => {
   checkOptions(where, withoutExtensions(options), { ...documentChecks, ...pageChecks })
-  const document = documentOptionsOf(options)
-  const settings = pageSettings(where, options)
-  const { path, documentPath } = settings
+  const { path = '/docs', documentPath = '/openapi.json', auth, ...document } = options
+  // the router ignores the case of letters
+  if (path.toLowerCase() === documentPath.toLowerCase()) {
+    throw new TypeError(`${where}({ path, documentPath }) are the same; the page and the document need different paths`)
+  }
   // `auth: undefined` is a mistake that `withAuth` refuses. Only a missing `auth` leaves them undecided
-  const guards = 'auth' in options ? [withAuth(options.auth as AuthenticatorLike)] : []
+  const guards = 'auth' in options ? [withAuth(auth as AuthenticatorLike)] : []
   const get = (at: string, handler: Handler, serves: OperationNote['docs']): void => {
     // Safe: a guard is middleware, and nothing here reads the router's own context
     const functions = [docsOperation(serves), ...guards, handler] as unknown as never[]
@@ -292,21 +270,19 @@ export const addDocs = <S, C, T, D>(
   }
 
   // Safe: it is only read
-  const seen = described as unknown as Parameters<typeof viewFrom>[0]
+  const seen = described as unknown as Parameters<typeof isTaken>[0]
   const documentPart: Part = { path: documentPath, ...(folder === undefined && { missingPage: path }) }
+  const documentAt = describing(seen, documentPart, (routed) => asAsset(cachedOpenApi(routed, document)))
   const serveDocument: Handler = (ctx, next) =>
-    view.isTaken(ctx) ? next() : serveAsset(ctx, describe(ctx), { keepCaching: true })
-  const view = viewFrom(seen, documentPart)
-  const describe = describing(view, document)
+    isTaken(seen, documentPart, ctx) ? next() : serveAsset(ctx, documentAt(ctx)(ctx), { keepCaching: true })
   get(documentPath, serveDocument, documentPart)
   if (folder === undefined) return
 
   const { title, description, servers = [] } = document
-  const { html, fields } = pageOf({ ...settings, title, description, servers })
+  const { html, fields } = pageOf({ path, documentPath, title, description, servers })
   const pagePart: Part = { path }
-  const { isTaken } = viewFrom(seen, pagePart)
   const servePage: Handler = (ctx, next) => {
-    if (isTaken(ctx)) return next()
+    if (isTaken(seen, pagePart, ctx)) return next()
     return ctx.path.endsWith('/') ? withoutSlash(ctx) : serveAsset(ctx, html, { fields, keepCaching: true })
   }
   get(path, servePage, pagePart)
@@ -318,14 +294,10 @@ export const addDocs = <S, C, T, D>(
 type Handler = (ctx: Context, next: Next) => unknown
 
 // The document for a request, as an asset
-const describing = ({ described }: ReturnType<typeof viewFrom>, options: OpenApiOptions): ((ctx: Context) => Asset) => {
-  const editions = new WeakMap<object, ReturnType<typeof cachedOpenApi>>()
+const asAsset = (edition: ReturnType<typeof cachedOpenApi>): ((ctx: Context) => Asset) => {
   let last: { readonly json: string; readonly asset: Asset } | undefined
-  return (ctx) => {
-    const routed = described(ctx)
-    const edition = editions.get(routed) ?? cachedOpenApi(routed, options)
-    editions.set(routed, edition)
-    const { json } = edition(ctx.request)
+  return ({ request }) => {
+    const { json } = edition(request)
     if (last?.json !== json) last = { json, asset: assetOf('application/json; charset=utf-8', json) }
     return last.asset
   }
@@ -363,7 +335,3 @@ export const docs = <S, C>(
 }
 
 declareFactory('docs', docs)
-
-const documentOptionsOf = (options: DocsPageOptions & OpenApiOptions): OpenApiOptions =>
-  // Safe: only options of the page are removed
-  Object.fromEntries(Object.entries(options).filter(([name]) => !(name in pageChecks))) as unknown as OpenApiOptions

@@ -12,7 +12,7 @@ import { noteOf, type ReadLayer } from '../koa/layer.js'
 import { modernPath } from '../koa/pathSyntax.js'
 import type { DescribedOperation } from './operation.js'
 import { listed, templatesOf, type ListedMethod, type PathTemplate } from './paths.js'
-import { copied, securityOf, type Security } from './security.js'
+import { securityOf, type Security } from './security.js'
 
 export interface Routed<S, C> {
   readonly stack: Layer<S, C>[]
@@ -125,7 +125,7 @@ const undescribedPart = (
     methods,
     reason,
     ...(summary !== undefined && { summary }),
-    ...(requirements !== undefined && { security: copied(requirements) }),
+    ...(requirements !== undefined && { security: structuredClone(requirements) }),
   }
   return { route, entry }
 }

@@ -3,6 +3,7 @@
  *
  * A name depends only on its scheme, so no operation changes the names of another.
  */
+import { STATUS_CODES } from 'node:http'
 import { isDeepStrictEqual } from 'node:util'
 import type { Request } from 'koa'
 import type { OpenAPIV3_1 } from 'openapi-types'
@@ -21,9 +22,8 @@ import {
   type Scoped,
   type SecurityScheme,
 } from '../core/Description.js'
-import { alternativesOf, type Alternative, type CredentialDemand } from '../core/Alternative.js'
+import { alternativesOf, type CredentialDemand } from '../core/Alternative.js'
 import { effective, type Requirement } from '../core/Requirement.js'
-import type { NeededAuthentication, NeededProof } from '../core/AuthError.js'
 import { ageInWords } from '../core/Proof.js'
 import { problemMembers } from '../core/Settings.js'
 import type { ListedMethod } from './paths.js'
@@ -37,7 +37,7 @@ export interface Security {
   /** What its authenticator demands; `undefined` if anyone may call. */
   readonly description: Description | undefined
   /** The list for OpenAPI; `undefined` if no alternative has a scheme (plain functions). */
-  readonly requirements: ReadonlyArray<OpenAPIV3_1.SecurityRequirementObject> | undefined
+  readonly requirements: OpenAPIV3_1.SecurityRequirementObject[] | undefined
   readonly schemes: ReadonlyArray<NamedScheme>
   /** What OpenAPI cannot express, as a sentence in CommonMark. */
   readonly remark: string | undefined
@@ -57,48 +57,38 @@ const functionsRemark = (description: Description): ReadonlyArray<string> => {
 
 const authenticationRemarks = (description: Description): ReadonlyArray<string> => {
   const inner = children(description).flatMap(authenticationRemarks)
-  const needed = description._tag === 'Scoped' ? description.authentication : undefined
-  return needed === undefined
-    ? inner
-    : [
-        ...inner,
-        `The user of the token must have authenticated ${authenticationInWords(needed)}. Otherwise the answer is 401 \`insufficient_user_authentication\` (RFC 9470).`,
-      ]
+  if (description._tag !== 'Scoped' || description.authentication === undefined) return inner
+  const { acr, maxAge } = description.authentication
+  const needed = neededInWords('with `acr`', acr, maxAge)
+  return [
+    ...inner,
+    `The user of the token must have authenticated ${needed}. Otherwise the answer is 401 \`insufficient_user_authentication\` (RFC 9470).`,
+  ]
 }
-
-const authenticationInWords = ({ acr, maxAge }: NeededAuthentication): string =>
-  [
-    ...(acr === undefined ? [] : [`with \`acr\` ${acr.map((one) => `\`${one}\``).join(' or ')}`]),
-    ...(maxAge === undefined ? [] : [`at most ${ageInWords(maxAge * 1000)} ago`]),
-  ].join(', ')
 
 const proofRemarks = (description: Description): ReadonlyArray<string> =>
   leaves(description).flatMap(({ proof }) =>
     proof === undefined
       ? []
-      : [
-          `The user must have given a proof ${proofInWords(proof)}. Otherwise the answer is 403, and its member \`proof\` says which one is needed.`,
-        ],
+      : `The user must have given a proof ${neededInWords('by', proof.methods, proof.maxAge)}. Otherwise the answer is 403, and its member \`proof\` says which one is needed.`,
   )
 
-const proofInWords = ({ methods, maxAge }: NeededProof): string =>
+const neededInWords = (how: string, ways: ReadonlyArray<string> | undefined, maxAge: number | undefined): string =>
   [
-    ...(methods === undefined ? [] : [`by ${methods.map((one) => `\`${one}\``).join(' or ')}`]),
+    ...(ways === undefined ? [] : [`${how} ${ways.map((one) => `\`${one}\``).join(' or ')}`]),
     ...(maxAge === undefined ? [] : [`at most ${ageInWords(maxAge * 1000)} ago`]),
   ].join(', ')
 
 const remarkOf = (description: Description): string | undefined => {
-  const further = [...authenticationRemarks(description), ...proofRemarks(description)]
-  const remarks = [...functionsRemark(description), ...new Set(further)]
-  return remarks.length === 0 ? undefined : remarks.join(' ')
+  const further = new Set([...authenticationRemarks(description), ...proofRemarks(description)])
+  return [...functionsRemark(description), ...further].join(' ') || undefined
 }
 
 const formRemarksOf = (description: Description): ReadonlyArray<string> => {
-  const forms = formsOf(description)
+  const { forms, isInEach } = formsOf(description)
   const [first] = forms
   if (first === undefined) return []
-  const isDemanded = forms.length === 1 && isInEach(description)
-  return isDemanded
+  return isInEach && forms.length === 1
     ? [`**Guarded** by the fields ${inSentence(first)} of the request body.`]
     : [`The fields ${forms.map(inSentence).join(', or ')} of the request body are a credential, too.`]
 }
@@ -126,12 +116,6 @@ export const securityOf = (requirement: Requirement, request?: Request): Securit
     remark: remarkOf(description),
   }
 }
-
-/** A copy of the list, so that a change of one operation of a document changes no other. */
-export const copied = (
-  requirements: ReadonlyArray<OpenAPIV3_1.SecurityRequirementObject>,
-): OpenAPIV3_1.SecurityRequirementObject[] =>
-  requirements.map((one) => Object.fromEntries(Object.entries(one).map(([name, scopes]) => [name, [...scopes]])))
 
 // A tool that knows OpenID Connect uses the discovery document, and any other the token
 const waysToSay = (demand: CredentialDemand): ReadonlyArray<CredentialDemand> => {
@@ -209,20 +193,17 @@ const clash = ({ name, where }: SchemeUse, other: SchemeUse): TypeError =>
       : `openApi: the security schemes called "${name}" of ${where} and of ${other.where} differ; give each its own schemeName`,
   )
 
-const fieldsIn = ({ demands }: Alternative): ReadonlyArray<string> => [
-  ...new Set(demands.flatMap(({ leaf }) => leaf.fields ?? [])),
-]
-
-/** The fields of each alternative that demands some, each once. */
-const formsOf = (description: Description): ReadonlyArray<ReadonlyArray<string>> => {
-  const all = alternativesOf(description)
-    .map(fieldsIn)
-    .filter(({ length }) => length > 0)
-  return [...new Map(all.map((fields) => [fields.join(' '), fields])).values()]
+/** The fields of each alternative that demands some, each once, and whether each alternative does. */
+const formsOf = (description: Description) => {
+  const all = alternativesOf(description).map(({ demands }) => [
+    ...new Set(demands.flatMap(({ leaf }) => leaf.fields ?? [])),
+  ])
+  const some = all.filter(({ length }) => length > 0)
+  return {
+    forms: [...new Map(some.map((fields) => [fields.join(' '), fields])).values()],
+    isInEach: some.length === all.length,
+  }
 }
-
-const isInEach = (description: Description): boolean =>
-  alternativesOf(description).every((alternative) => fieldsIn(alternative).length > 0)
 
 const formSchema = (fields: ReadonlyArray<string>): OpenAPIV3_1.SchemaObject => ({
   type: 'object',
@@ -246,11 +227,12 @@ export const requestBodyOf = (
   method: ListedMethod,
 ): OpenAPIV3_1.RequestBodyObject | undefined => {
   if (description === undefined || !/^(?:post|put|patch)$/.test(method)) return undefined
-  const [first, ...others] = formsOf(description).map(formSchema)
+  const { forms, isInEach } = formsOf(description)
+  const [first, ...others] = forms.map(formSchema)
   if (first === undefined) return undefined
   const schema = () => structuredClone(others.length === 0 ? first : { anyOf: [first, ...others] })
   return {
-    required: isInEach(description),
+    required: isInEach,
     content: { 'application/x-www-form-urlencoded': { schema: schema() }, 'application/json': { schema: schema() } },
   }
 }
@@ -272,20 +254,53 @@ export const headersOf = (description: Description | undefined): ReadonlyArray<O
 
 /** Who sends the requests of an operation, if they are deliveries of webhooks. */
 export const sendersOf = (description: Description | undefined): ReadonlyArray<string> =>
-  description === undefined ? [] : leaves(description).flatMap(({ sender }) => (sender === undefined ? [] : [sender]))
+  description === undefined ? [] : leaves(description).flatMap(({ sender }) => sender ?? [])
+
+const headers = {
+  'WWW-Authenticate': {
+    description: 'A challenge for every alternative (RFC 9110 §11.6.1)',
+    schema: { type: 'string' },
+  },
+  'Retry-After': { description: 'Seconds to wait (RFC 9110 §10.2.3)', schema: { type: 'integer', minimum: 0 } },
+} satisfies Record<string, OpenAPIV3_1.HeaderObject>
+
+type FieldName = keyof typeof headers
+
+const pathToHeader = (name: string): string => `#/components/headers/${name}`
+
+const withHeader = (name: FieldName) => ({ headers: { [name]: { $ref: pathToHeader(name) } } })
+
+const problem = (status: number, description: string, header?: FieldName): OpenAPIV3_1.ResponseObject => {
+  const title = STATUS_CODES[status]
+  return {
+    description,
+    ...(header !== undefined && withHeader(header)),
+    content: {
+      'application/problem+json': {
+        schema: { $ref: '#/components/schemas/Problem' },
+        example: { type: 'about:blank', title, status, detail: title },
+      },
+    },
+  }
+}
+
+/** What a guard answers, by status. */
+const failures = {
+  401: problem(401, 'Not authenticated: no credentials, or no valid ones', 'WWW-Authenticate'),
+  403: problem(403, 'Authenticated, but not allowed, or sent by another site'),
+  404: problem(404, 'There is no such object, or it is not for the caller'),
+  429: problem(429, 'Too many guesses were made; no hook was called', 'Retry-After'),
+  503: problem(503, 'The caller cannot be authenticated now', 'Retry-After'),
+}
+
+type FailureStatus = keyof typeof failures
+
+// `NotFound`
+const nameOf = (status: string | number): string => String(STATUS_CODES[status]).replaceAll(' ', '')
+
+const pathToResponse = (status: string | number): string => `#/components/responses/${nameOf(status)}`
 
 type Responses = OpenAPIV3_1.ResponsesObject
-
-const names = {
-  401: 'Unauthorized',
-  403: 'Forbidden',
-  404: 'NotFound',
-  429: 'TooManyRequests',
-  503: 'ServiceUnavailable',
-} as const
-
-/** A status that a guard answers. */
-type FailureStatus = keyof typeof names
 
 // `requireAuthentication` answers 401
 const mayForbid = ({ authentication, object, unchecked }: Scoped): boolean =>
@@ -297,19 +312,10 @@ const isScoped = (description: Description): boolean =>
   children(description).some(isScoped)
 
 // Whether a request can be answered 401: not if bad credentials also count as absent
-const canRefuse = (description: Description): boolean => {
-  switch (description._tag) {
-    case 'Leaf':
-      return true
-    case 'AnyOf':
-    case 'AllOf':
-      return description.members.some(canRefuse)
-    case 'Optional':
-      return !description.lenient
-    case 'Scoped':
-      return canRefuse(description.member)
-  }
-}
+const canRefuse = (description: Description): boolean =>
+  description._tag === 'Optional'
+    ? !description.lenient
+    : description._tag === 'Leaf' || children(description).some(canRefuse)
 
 /** The statuses that the guard of an operation can answer. Only a request shows whether CSRF is checked. */
 export const failuresOf = (description: Description | undefined, method: ListedMethod): ReadonlyArray<FailureStatus> =>
@@ -329,9 +335,6 @@ const refusesOrigins = (description: Description, method: ListedMethod): boolean
   (isAmbient(description) && !isSafe(method.toUpperCase())) ||
   leaves(description).some(({ exposesChallenges }) => exposesChallenges !== undefined)
 
-const challenge = '#/components/headers/WWW-Authenticate'
-const challengeHeader = () => ({ 'WWW-Authenticate': { $ref: challenge } })
-
 /**
  * The responses of an operation: its own, and those of its guard. If an operation describes the same status itself, its
  * description stays. Its own 401 still names the challenge. The answers of guards are written once, as components.
@@ -341,42 +344,12 @@ export const responsesOf = (own: Responses | undefined, failures: ReadonlyArray<
   const responses: Responses = isBare ? { 200: { description: 'OK' } } : { ...own }
   for (const status of failures) {
     const response = responses[status]
-    if (response === undefined) responses[status] = { $ref: `#/components/responses/${names[status]}` }
+    if (response === undefined) responses[status] = { $ref: pathToResponse(status) }
     else if (status === 401 && !('$ref' in response) && response.headers === undefined) {
-      responses[status] = { ...response, headers: challengeHeader() }
+      responses[status] = { ...response, ...withHeader('WWW-Authenticate') }
     }
   }
   return responses
-}
-
-const problem = (status: FailureStatus, title: string, description: string, headers?: Headers) => ({
-  description,
-  ...(headers !== undefined && { headers }),
-  content: {
-    'application/problem+json': {
-      schema: { $ref: '#/components/schemas/Problem' },
-      example: { type: 'about:blank', title, status, detail: title },
-    },
-  },
-})
-type Headers = Readonly<Record<string, { readonly $ref: string }>>
-
-const retryAfter: Headers = { 'Retry-After': { $ref: '#/components/headers/Retry-After' } }
-
-const responses: Readonly<Record<FailureStatus, OpenAPIV3_1.ResponseObject>> = {
-  401: problem(401, 'Unauthorized', 'Not authenticated: no credentials, or no valid ones', challengeHeader()),
-  403: problem(403, 'Forbidden', 'Authenticated, but not allowed, or sent by another site'),
-  404: problem(404, 'Not Found', 'There is no such object, or it is not for the caller'),
-  429: problem(429, 'Too Many Requests', 'Too many guesses were made; no hook was called', retryAfter),
-  503: problem(503, 'Service Unavailable', 'The caller cannot be authenticated now', retryAfter),
-}
-
-const headers: Readonly<Record<string, OpenAPIV3_1.HeaderObject>> = {
-  'WWW-Authenticate': {
-    description: 'A challenge for every alternative (RFC 9110 §11.6.1)',
-    schema: { type: 'string' },
-  },
-  'Retry-After': { description: 'Seconds to wait (RFC 9110 §10.2.3)', schema: { type: 'integer', minimum: 0 } },
 }
 
 const Problem = {
@@ -394,27 +367,23 @@ const Problem = {
 
 /** The components that these operations' responses refer to, and no others. They are copies for the caller. */
 export const failureComponents = (operations: ReadonlyArray<Responses>): OpenAPIV3_1.ComponentsObject => {
-  const used = new Set<FailureStatus>()
-  const written = new Set<string>()
-  for (const all of operations) {
-    for (const status of statuses) if (refersTo(all[status], `responses/${names[status]}`)) used.add(status)
-    const own = all[401]
-    const header = own !== undefined && 'headers' in own ? own.headers?.['WWW-Authenticate'] : undefined
-    if (header !== undefined && '$ref' in header && header.$ref === challenge) written.add('WWW-Authenticate')
-  }
-  for (const status of used) for (const name of Object.keys(responses[status].headers ?? {})) written.add(name)
-  if (used.size === 0 && written.size === 0) return {}
+  const used = Object.entries(failures).filter(([status]) =>
+    operations.some((own) => refersTo(own[status], pathToResponse(status))),
+  )
+  const own401s = operations.map((own) => own[401])
+  const written = Object.entries(headers).filter(([name]) =>
+    [...own401s, ...used.map(([, one]) => one)].some(
+      (one) => one !== undefined && 'headers' in one && refersTo(one.headers?.[name], pathToHeader(name)),
+    ),
+  )
+  if (used.length === 0 && written.length === 0) return {}
   return structuredClone({
     // Safe: it is only data, and the copy is not readonly
-    ...(used.size > 0 && { schemas: { Problem: Problem as unknown as OpenAPIV3_1.SchemaObject } }),
-    ...(used.size > 0 && {
-      responses: Object.fromEntries([...used].sort().map((status) => [names[status], responses[status]])),
-    }),
-    headers: Object.fromEntries(Object.entries(headers).filter(([name]) => written.has(name))),
+    ...(used.length > 0 && { schemas: { Problem: Problem as unknown as OpenAPIV3_1.SchemaObject } }),
+    ...(used.length > 0 && { responses: Object.fromEntries(used.map(([status, one]) => [nameOf(status), one])) }),
+    headers: Object.fromEntries(written),
   })
 }
 
-const statuses: ReadonlyArray<FailureStatus> = [401, 403, 404, 429, 503]
-
-const refersTo = (response: Responses[string] | undefined, component: string): boolean =>
-  response !== undefined && '$ref' in response && response.$ref === `#/components/${component}`
+const refersTo = (one: object | undefined, path: string): boolean =>
+  one !== undefined && '$ref' in one && one.$ref === path

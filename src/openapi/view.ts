@@ -44,26 +44,30 @@ const applicationAt = (own: MountedRouter, part: Part, { router, layerPath }: Mo
 }
 
 /** Whether a layer can belong to the described router. A plain router is recognized only by its path. */
-const belongsTo = (own: MountedRouter, part: Part, mount: Mount): ((layer: Layer) => boolean) => {
-  const application = applicationAt(own, part, mount)
-  return (layer) => application === undefined || planOf(layer).applications.includes(application)
-}
+const isOf =
+  (application: Application | undefined) =>
+  (layer: Layer): boolean =>
+    application === undefined || planOf(layer).applications.includes(application)
 
-const describing = (own: MountedRouter, part: Part): ((mount: Mount) => MountedRouter) => {
-  const views = new WeakMap<MountedRouter, Map<object | string, MountedRouter>>()
-  return (mount) => {
-    const { router, layerPath } = mount
+/** Makes something of the operations to describe, as they are mounted where a request came in, once for each place. */
+export const describing = <A>(
+  own: MountedRouter,
+  part: Part,
+  describe: (described: MountedRouter) => A,
+): ((ctx: Context) => A) => {
+  const made = new WeakMap<MountedRouter, Map<object | string, A>>()
+  return (ctx) => {
+    const mount = mountOf(ctx)
     const layer = own.stack.find(isPartOf(part))
-    if (layer === undefined) return own
-    const base = baseOf(layerPath, String(layer.path), own.opts.prefix ?? '')
+    const router = layer === undefined ? own : mount.router
+    const base = layer === undefined ? '' : baseOf(mount.layerPath, String(layer.path), own.opts.prefix ?? '')
     const application = applicationAt(own, part, mount)
-    if (base === '' && application === undefined) return router
-    const ofRouter = views.get(router) ?? new Map<object | string, MountedRouter>()
-    views.set(router, ofRouter)
-    const key = base === '' && application !== undefined ? application : base
-    const view = ofRouter.get(key) ?? mountedPart(base, router, own, belongsTo(own, part, mount))
-    ofRouter.set(key, view)
-    return view
+    const ofRouter = made.get(router) ?? new Map<object | string, A>()
+    made.set(router, ofRouter)
+    const key = base || (application ?? '')
+    const one = ofRouter.get(key) ?? describe(layer === undefined ? own : mountedPart(base, router, own, application))
+    ofRouter.set(key, one)
+    return one
   }
 }
 
@@ -78,12 +82,14 @@ const mountedPart = (
   base: string,
   router: MountedRouter,
   own: MountedRouter,
-  isOwn: (layer: Layer) => boolean,
+  application: Application | undefined,
 ): MountedRouter => ({
   ...(router.exclusive !== undefined && { exclusive: router.exclusive }),
   opts: router.opts,
   get stack() {
-    return router.stack.filter((layer) => isOwn(layer) && (isBelow(base, layer) || isOwnPattern(own, layer)))
+    return router.stack.filter(
+      (layer) => isOf(application)(layer) && (isBelow(base, layer) || isOwnPattern(own, layer)),
+    )
   },
 })
 
@@ -96,23 +102,12 @@ const isOwnPattern = (own: MountedRouter, { path }: Layer): boolean =>
 
 const mountOf = (ctx: Context): Mount => ({ router: ctx['router'], layerPath: String(ctx['routerPath']) })
 
-// An operation of the application at the same path replaces the page, wherever it was registered
-const isTaken = (own: MountedRouter, part: Part, mount: Mount): boolean => {
-  const isOwn = belongsTo(own, part, mount)
-  const layers = mount.router.stack.filter(
-    (layer) => layer.path === mount.layerPath && layer.methods.includes('GET') && isOwn(layer),
-  )
+/** Whether an operation of the application, at the same path, answers instead of a part, wherever it was registered. */
+export const isTaken = (own: MountedRouter, part: Part, ctx: Context): boolean => {
+  const mount = mountOf(ctx)
+  const layers = mount.router.stack
+    .filter((layer) => layer.path === mount.layerPath && layer.methods.includes('GET'))
+    .filter(isOf(applicationAt(own, part, mount)))
   // at least one of them is this part, even if a tracer hides its mark
   return layers.length > Math.max(1, layers.filter(isPartOf(part)).length)
-}
-
-/** A router, seen from its operation that serves a part, wherever it is mounted. */
-export const viewFrom = (own: MountedRouter, part: Part) => {
-  const describedAt = describing(own, part)
-  return {
-    /** The operations to describe: the same value for the same router and place. */
-    described: (ctx: Context): MountedRouter => describedAt(mountOf(ctx)),
-    /** Whether an operation of the application answers instead of the part. */
-    isTaken: (ctx: Context): boolean => isTaken(own, part, mountOf(ctx)),
-  }
 }
