@@ -8,9 +8,10 @@
 import type { Leaf } from '../core/Description.js'
 import { isCookieField, queryOf, replaceQuery, type HeaderLine, type RequestSpec } from './requests.js'
 
-export type CredentialLocation =
-  | { readonly in: 'header' | 'query' | 'cookie'; readonly name: string }
-  | { readonly in: 'authorization'; readonly name: string }
+export interface CredentialLocation {
+  readonly in: 'header' | 'query' | 'cookie' | 'authorization'
+  readonly name: string
+}
 
 /** The place of a leaf's credential; `undefined` if it has no scheme, or one that is not in a request. */
 export const locationOf = ({ scheme }: Leaf): CredentialLocation | undefined => {
@@ -38,11 +39,8 @@ export const locationsIn = (spec: RequestSpec): ReadonlyArray<CredentialLocation
     if (name.toLowerCase() === 'authorization' && scheme !== undefined) return [{ in: 'authorization', name: scheme }]
     return ordinary.test(name) ? [] : [{ in: 'header', name }]
   })
-  const parameters = [...new URLSearchParams(queryOf(spec)).keys()].map((name): CredentialLocation => ({
-    in: 'query',
-    name,
-  }))
-  return distinct([...fields, ...parameters])
+  const parameters = [...new URLSearchParams(queryOf(spec)).keys()]
+  return distinct([...fields, ...parameters.map((name) => ({ in: 'query' as const, name }))])
 }
 
 const locationKey = ({ in: location, name }: CredentialLocation): string =>
@@ -52,18 +50,14 @@ export const distinct = (locations: ReadonlyArray<CredentialLocation>): Readonly
   ...new Map(locations.map((location) => [locationKey(location), location])).values(),
 ]
 
-export const inWords = ({ in: where, name }: CredentialLocation): string => {
-  switch (where) {
-    case 'header':
-      return `the header ${name}`
-    case 'query':
-      return `the query parameter ${name}`
-    case 'cookie':
-      return `the cookie ${name}`
-    case 'authorization':
-      return `the Authorization field with the scheme ${name}`
-  }
+const words: Readonly<Record<CredentialLocation['in'], string>> = {
+  header: 'the header',
+  query: 'the query parameter',
+  cookie: 'the cookie',
+  authorization: 'the Authorization field with the scheme',
 }
+
+export const inWords = ({ in: where, name }: CredentialLocation): string => `${words[where]} ${name}`
 
 // RFC 6265 §4.2.1
 const pairsIn = (field: string): ReadonlyArray<HeaderLine> =>
@@ -80,21 +74,14 @@ const isHere = (location: CredentialLocation, [name, value]: HeaderLine): boolea
 
 /** The values in a place of a request, unchanged; those of an Authorization field without the scheme. */
 export const valuesAt = (location: CredentialLocation, spec: RequestSpec): ReadonlyArray<string> => {
-  const fields = spec.fields ?? []
-  switch (location.in) {
-    case 'query':
-      return new URLSearchParams(queryOf(spec)).getAll(location.name)
-    case 'cookie':
-      return fields
-        .flatMap(([name, value]) => (isCookieField(name) ? pairsIn(value) : []))
-        .flatMap(([name, value]) => (name === location.name ? [value] : []))
-    case 'header':
-      return fields.filter((line) => isHere(location, line)).map(([, value]) => value)
-    case 'authorization':
-      return fields
-        .filter((line) => isHere(location, line))
-        .map(([, value]) => value.slice(location.name.length).replace(/^ +/, ''))
+  const { fields = [] } = spec
+  if (location.in === 'query') return new URLSearchParams(queryOf(spec)).getAll(location.name)
+  if (location.in === 'cookie') {
+    const cookies = fields.flatMap(([name, value]) => (isCookieField(name) ? pairsIn(value) : []))
+    return cookies.flatMap(([name, value]) => (name === location.name ? [value] : []))
   }
+  const values = fields.flatMap((line) => (isHere(location, line) ? [line[1]] : []))
+  return location.in === 'header' ? values : values.map((one) => one.slice(location.name.length).replace(/^ +/, ''))
 }
 
 /** A request without anything in a place. */

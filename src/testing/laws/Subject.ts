@@ -35,6 +35,9 @@ const verdictOf = (result: unknown): Verdict => {
   return { _tag: 'NoEither', answer: result }
 }
 
+/** The failures whose status is 401. */
+export const unauthorized: ReadonlyArray<AuthError['_tag']> = ['absent', 'malformed', 'invalid', 'expired']
+
 /** Whether a caller with credentials was let in; `optional` lets anonymous callers in, too. */
 export const letSomebodyIn = (verdict: Verdict): boolean => verdict._tag === 'Passed' && verdict.principal !== undefined
 

@@ -6,10 +6,10 @@
  */
 import { checkMember } from '../../core/options.js'
 import type { AuthenticatorLike } from '../../core/Authenticator.js'
-import { lawsOf, type Laws } from './Law.js'
-import { letSomebodyIn, subjectOf, type LawOptions, type Subject, type Verdict } from './Subject.js'
-import { attacksOn, lawAbout, resultLaws, type SubjectLaw } from './verdicts.js'
-import { type AuthError, branchesOf } from '../../core/AuthError.js'
+import { lawsOf, type Law, type Laws } from './Law.js'
+import { letSomebodyIn, subjectOf, unauthorized, type LawOptions, type Subject, type Verdict } from './Subject.js'
+import { attacksOn, lawAbout, resultLaws } from './verdicts.js'
+import { branchesOf } from '../../core/AuthError.js'
 import { make } from '../../core/Challenge.js'
 import { leaves, challengesOf, type Leaf } from '../../core/Description.js'
 import { type Alternative, alternativesOf } from '../../core/Alternative.js'
@@ -20,10 +20,7 @@ import { wholly } from '../attacks.js'
 export const authenticatorLaws = (authenticator: AuthenticatorLike, options: LawOptions): Laws => {
   checkMember('laws.authenticator(a, ...)', authenticator)
   const subject = subjectOf('laws.authenticator(a, options)', authenticator, options)
-  return lawsOf(
-    'an authenticator',
-    laws.map(({ name, find }) => ({ name, find: () => find(subject) })),
-  )
+  return lawsOf('an authenticator', laws, subject)
 }
 
 // OpenAPI, the challenges, `Vary` and the check for CSRF rely on the description of an authenticator
@@ -139,7 +136,7 @@ const hidingPlaces = ({ in: where, name }: CredentialLocation): ReadonlyArray<Cr
     : (['query', 'header', 'cookie'] as const).filter((one) => one !== where).map((one) => ({ in: one, name }))
 
 /** It reads what it describes, and nothing else. */
-const describedTruly: SubjectLaw = lawAbout<LawCase>(
+const describedTruly = lawAbout(
   'its description is true: it reads what it says it reads, and nothing else',
   (subject) => [...withoutDescribed(subject), ...carrying(subject), ...elsewhere(subject)],
   async (verdict, { judge, rest }, { askOnce }) =>
@@ -148,10 +145,8 @@ const describedTruly: SubjectLaw = lawAbout<LawCase>(
 
 // --- what it offers
 
-const unauthorized: ReadonlyArray<AuthError['_tag']> = ['absent', 'malformed', 'invalid', 'expired']
-
 /** Every 401 offers a challenge of the described scheme (RFC 9110 §15.5.2). */
-const offersChallenges: SubjectLaw = lawAbout<{ readonly spec: RequestSpec }>(
+const offersChallenges = lawAbout(
   'offers a challenge with every 401, of the scheme that it describes',
   (subject) => attacksOn(subject),
   (verdict, { spec }, { description }) => {
@@ -187,7 +182,7 @@ const isSentByBrowsers = (leaf: Leaf): boolean => {
 }
 
 /** Refuses valid credentials that browsers send by themselves, in a write that another site made them send. */
-const refusesOtherSites: SubjectLaw = lawAbout<{ readonly what: string; readonly spec: RequestSpec }>(
+const refusesOtherSites = lawAbout(
   'refuses writes that another site makes a browser send with a valid credential',
   ({ description, valid }) =>
     valid
@@ -210,4 +205,4 @@ const refusesOtherSites: SubjectLaw = lawAbout<{ readonly what: string; readonly
 )
 
 // last, because it is made of the laws above
-const laws: ReadonlyArray<SubjectLaw> = [...resultLaws, describedTruly, offersChallenges, refusesOtherSites]
+const laws: ReadonlyArray<Law<Subject>> = [...resultLaws, describedTruly, offersChallenges, refusesOtherSites]

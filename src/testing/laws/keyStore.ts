@@ -1,8 +1,7 @@
 /** The laws of a store of API keys. They write to the store, with random ids and owners. */
 import { createHash, randomUUID } from 'node:crypto'
 import type { KeyRecord, KeyStore } from '../../keys/KeyStore.js'
-import type { Laws } from './Law.js'
-import { storeLaws, type StoreLaw } from './storeLaws.js'
+import { storeLaws, type Laws, type StoreLaw } from './Law.js'
 
 const newDigest = (): string => createHash('sha256').update(randomUUID()).digest('hex')
 const newRecord = (more: Partial<KeyRecord> = {}): KeyRecord => ({

@@ -7,7 +7,6 @@ import type { AuthError } from '../../core/AuthError.js'
 import type { ErrorMapper } from '../../core/Settings.js'
 import * as is from '../../core/checks.js'
 import { checkHook, checkOptions } from '../../core/options.js'
-import type { Violation } from '../LawViolations.js'
 import { leaked } from '../attacks.js'
 import {
   mergeRequests,
@@ -19,8 +18,8 @@ import {
   withQuery,
   type RequestSpec,
 } from '../requests.js'
-import { inWords, valueInWords } from './Subject.js'
-import { lawsOf, type Laws } from './Law.js'
+import { inWords, unauthorized, valueInWords } from './Subject.js'
+import { lawsOf, type Law, type Laws } from './Law.js'
 import { failures, secrets } from './random.js'
 
 /** A failure, its request, and the secret in both. */
@@ -35,11 +34,29 @@ interface Answered extends Case {
   readonly request: Request
 }
 
-/** A law. `judge` returns the fix if it does not hold. */
-interface MapperLaw {
-  readonly name: string
-  readonly judge: (answered: Answered, mapper: ErrorMapper) => string | undefined
+/** What a law looks at: a mapper, and what it returned for each case. */
+interface Mapped {
+  readonly mapper: ErrorMapper
+  readonly answers: () => ReadonlyArray<Answered>
 }
+
+/** A law. `judge` returns the fix if it does not hold. */
+const lawAbout = (
+  name: string,
+  judge: (answered: Answered, mapper: ErrorMapper) => string | undefined,
+): Law<Mapped> => ({
+  name,
+  find: ({ mapper, answers }) => {
+    for (const answered of answers()) {
+      const { error, spec, answer } = answered
+      const fix = judge(answered, mapper)
+      if (fix === undefined) continue
+      const failure = inWords({ _tag: 'Failed', error })
+      return { counterexample: `${failure} at ${printed(spec)}\nbecame ${valueInWords(answer)}`, fix }
+    }
+    return undefined
+  },
+})
 
 // --- laws
 
@@ -49,48 +66,31 @@ const statusOf = (answer: unknown): unknown => (isRecord(answer) ? answer['statu
 
 const isStatus = (u: unknown): u is number => Number.isInteger(u) && Number(u) >= 400 && Number(u) <= 599
 
-const answersAll: MapperLaw = {
-  name: 'is total: every failure becomes a response with a status from 400 to 599',
-  judge: ({ answer }) => {
+const answersAll = lawAbout(
+  'is total: every failure becomes a response with a status from 400 to 599',
+  ({ answer }) => {
     if (answer instanceof Promise) return 'a mapper is sync: return a response, not a promise of one'
     if (isRecord(answer) && 'threw' in answer) return 'throw nothing; end with defaultErrorMapper(error, request)'
     return isStatus(statusOf(answer)) ? undefined : 'return { status, headers?, body? } with a status from 400 to 599'
   },
+)
+
+const isWanted = (tag: AuthError['_tag'], status: number): boolean => {
+  if (unauthorized.includes(tag)) return status === 401
+  if (tag === 'throttled') return status === 429
+  return tag === 'unavailable' || tag === 'raised' ? status >= 500 : status < 500 && status !== 401
 }
 
-const wanted = (tag: AuthError['_tag'], status: number): boolean => {
-  switch (tag) {
-    case 'absent':
-    case 'malformed':
-    case 'invalid':
-    case 'expired':
-      return status === 401
-    case 'forged':
-    case 'insufficient':
-    case 'notFound':
-      return status < 500 && status !== 401
-    case 'throttled':
-      return status === 429
-    case 'unavailable':
-      return status >= 500
-    case 'raised':
-      return status >= 500
-  }
-}
+const rightStatus = lawAbout('says 401 to what is not authenticated, and to nothing else', ({ answer, error }) => {
+  const status = statusOf(answer)
+  return !isStatus(status) || isWanted(error._tag, status)
+    ? undefined
+    : `absent, malformed, invalid and expired are 401; forged, insufficient and notFound another 4xx (403, 404); throttled is 429; unavailable and raised a 5xx; ${error._tag} is not ${status}`
+})
 
-const rightStatus: MapperLaw = {
-  name: 'says 401 to what is not authenticated, and to nothing else',
-  judge: ({ answer, error }) => {
-    const status = statusOf(answer)
-    return !isStatus(status) || wanted(error._tag, status)
-      ? undefined
-      : `absent, malformed, invalid and expired are 401; forged, insufficient and notFound another 4xx (403, 404); throttled is 429; unavailable and raised a 5xx; ${error._tag} is not ${status}`
-  },
-}
-
-const sendable: MapperLaw = {
-  name: 'answers what can be sent: a body that is text, bytes or JSON, headers that HTTP allows',
-  judge: ({ answer }) => {
+const sendable = lawAbout(
+  'answers what can be sent: a body that is text, bytes or JSON, headers that HTTP allows',
+  ({ answer }) => {
     if (!isRecord(answer)) return undefined
     const { body, headers } = answer
     try {
@@ -106,15 +106,15 @@ const sendable: MapperLaw = {
       ? undefined
       : 'a body is a string, bytes or an object'
   },
-}
+)
 
-const discreet: MapperLaw = {
-  name: 'leaks nothing: no credential that was sent, and no message of an exception, is in a response',
-  judge: ({ answer, secret }) =>
+const discreet = lawAbout(
+  'leaks nothing: no credential that was sent, and no message of an exception, is in a response',
+  ({ answer, secret }) =>
     leaked(inspect(answer, { depth: null, maxStringLength: null }) + text(answer), [secret]) === undefined
       ? undefined
       : 'return constant strings: URLs, fields and messages of exceptions can hold credentials',
-}
+)
 
 const text = (answer: unknown): string => {
   try {
@@ -124,9 +124,9 @@ const text = (answer: unknown): string => {
   }
 }
 
-const pure: MapperLaw = {
-  name: 'is pure: the same failure gets the same response, and nothing is written',
-  judge: ({ answer, error, request, spec }, mapper) => {
+const pure = lawAbout(
+  'is pure: the same failure gets the same response, and nothing is written',
+  ({ answer, error, request, spec }, mapper) => {
     const { response } = request.ctx
     if (response.status !== 404 || response.res.getHeaderNames().length > 0) {
       return 'write nothing to ctx; what the mapper returns is written'
@@ -135,9 +135,9 @@ const pure: MapperLaw = {
       ? undefined
       : 'return the same response for the same failure: no clock, no counter, no random number'
   },
-}
+)
 
-const laws: ReadonlyArray<MapperLaw> = [answersAll, rightStatus, sendable, discreet, pure]
+const laws: ReadonlyArray<Law<Mapped>> = [answersAll, rightStatus, sendable, discreet, pure]
 
 /** What a mapper returns, or throws. */
 const answerOf = (mapper: ErrorMapper, error: AuthError, request: Request): unknown => {
@@ -174,28 +174,9 @@ const answersOf = (mapper: ErrorMapper, { runs = 200 }: MapperOptions): Readonly
     return { ...one, request, answer: answerOf(mapper, one.error, request) }
   })
 
-const find = (
-  { name, judge }: MapperLaw,
-  mapper: ErrorMapper,
-  answers: ReadonlyArray<Answered>,
-): Violation | undefined => {
-  for (const answered of answers) {
-    const { error, spec, answer } = answered
-    const fix = judge(answered, mapper)
-    if (fix === undefined) continue
-    const failure = inWords({ _tag: 'Failed', error })
-    return { law: name, counterexample: `${failure} at ${printed(spec)}\nbecame ${valueInWords(answer)}`, fix }
-  }
-  return undefined
-}
-
 export const errorMapperLaws = (mapper: ErrorMapper, options: MapperOptions = {}): Laws => {
   checkHook('laws.errorMapper(mapper)', mapper, 2)
   checkOptions('laws.errorMapper(mapper, options)', options, { runs: is.maybe(is.positive) })
   let cached: ReadonlyArray<Answered> | undefined
-  const answers = () => (cached ??= answersOf(mapper, options))
-  return lawsOf(
-    'an error mapper',
-    laws.map((law) => ({ name: law.name, find: () => Promise.resolve().then(() => find(law, mapper, answers())) })),
-  )
+  return lawsOf('an error mapper', laws, { mapper, answers: () => (cached ??= answersOf(mapper, options)) })
 }

@@ -1,8 +1,7 @@
 /** The laws of a store of passkeys. They write to the store, with random ids and users. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { PasskeyRecord, PasskeyStore, PasskeyUse } from '../../sign-in/passkeys/PasskeyStore.js'
-import type { Laws } from './Law.js'
-import { storeLaws, type StoreLaw } from './storeLaws.js'
+import { storeLaws, type Laws, type StoreLaw } from './Law.js'
 
 const random = (bytes: number): string => randomBytes(bytes).toString('base64url')
 

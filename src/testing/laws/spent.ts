@@ -4,8 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Spent } from '../../core/Spent.js'
 import * as is from '../../core/checks.js'
 import { checkOptions } from '../../core/options.js'
-import type { Laws } from './Law.js'
-import { storeLaws, type StoreLaw } from './storeLaws.js'
+import { storeLaws, type Laws, type StoreLaw } from './Law.js'
 
 const LONG = 60_000
 const SHORT = 50

@@ -7,31 +7,25 @@ import { branchesOf } from '../../core/AuthError.js'
 import { isThenable } from '../../core/Result.js'
 import { defaultErrorMapper } from '../../core/Settings.js'
 import { locationsIn, valuesAt, without } from '../CredentialLocation.js'
-import type { Violation } from '../LawViolations.js'
 import { blindAttacks, informedAttacks, leaked, MIN_SECRET, type Attack } from '../attacks.js'
 import { fromOtherSite, impostors, printed, type RequestSpec } from '../requests.js'
+import type { Law } from './Law.js'
 import { inWords, letSomebodyIn, type Subject, type Verdict } from './Subject.js'
 import { randomAttacks } from './random.js'
-
-/** A law of an authenticator. */
-export interface SubjectLaw {
-  readonly name: string
-  readonly find: (subject: Subject) => Promise<Violation | undefined>
-}
 
 /** A law that is checked with one request after the other. */
 export const lawAbout = <A extends { readonly spec: RequestSpec }>(
   name: string,
   of: (subject: Subject) => ReadonlyArray<A>,
   judge: (verdict: Verdict, lawCase: A, subject: Subject) => string | undefined | Promise<string | undefined>,
-): SubjectLaw => ({
+): Law<Subject> => ({
   name,
   find: async (subject) => {
     for (const lawCase of of(subject)) {
       const verdict = await subject.askOnce(lawCase.spec)
       // then no law can be checked
       const fix = verdict._tag === 'NeverSettled' ? settle(subject) : await judge(verdict, lawCase, subject)
-      if (fix !== undefined) return { law: name, counterexample: reportedOf(lawCase, verdict), fix }
+      if (fix !== undefined) return { counterexample: reportedOf(lawCase, verdict), fix }
     }
     return undefined
   },
@@ -60,7 +54,7 @@ const bare = ({ locations, valid }: Subject): ReadonlyArray<Attack> => {
 
 const whole = ({ valid }: Subject): ReadonlyArray<{ readonly spec: RequestSpec }> => valid.map((spec) => ({ spec }))
 
-const total = lawAbout<{ readonly spec: RequestSpec }>(
+const total = lawAbout(
   'is total: never throws, never rejects, settles in time',
   (subject) => [...whole(subject), ...bare(subject), ...attacksOn(subject)],
   (verdict) => {
@@ -78,13 +72,13 @@ const total = lawAbout<{ readonly spec: RequestSpec }>(
   },
 )
 
-const failsClosed = lawAbout<Attack>('fails closed: without a credential no one is admitted', bare, (verdict) =>
+const failsClosed = lawAbout('fails closed: without a credential no one is admitted', bare, (verdict) =>
   letSomebodyIn(verdict)
     ? 'compare with what was sent only if something was: an absent field is undefined or an empty string, and must equal nothing'
     : undefined,
 )
 
-const refusesOthers = lawAbout<Attack>(
+const refusesOthers = lawAbout(
   'refuses wrong, empty, hostile, repeated and nearly right credentials',
   attacksOn,
   async (verdict, { what, rest }, { askOnce }) => {
@@ -96,7 +90,7 @@ const refusesOthers = lawAbout<Attack>(
   },
 )
 
-const letsIn = lawAbout<{ readonly spec: RequestSpec }>('lets in what is valid', whole, (verdict) => {
+const letsIn = lawAbout('lets in what is valid', whole, (verdict) => {
   if (verdict._tag !== 'Passed')
     return 'it must let in every request given as valid; is it the right credential? A hook is called with the request first, then with the credential: (request, credential) => ...'
   return unfinished(verdict.principal)
@@ -114,7 +108,7 @@ const unfinished = (principal: unknown): string | undefined => {
     : undefined
 }
 
-const deterministic: SubjectLaw = {
+const deterministic: Law<Subject> = {
   name: 'is deterministic: the same request gets the same verdict',
   find: async (subject) => {
     const { ask, valid, locations } = subject
@@ -126,7 +120,6 @@ const deterministic: SubjectLaw = {
       const other = verdicts.find((verdict) => verdict._tag === 'NeverSettled' || !isSame(first, verdict))
       if (other !== undefined) {
         return {
-          law: deterministic.name,
           counterexample: `${printed(spec)}\nfirst: ${inWords(first)}\nthen: ${inWords(other)}`,
           fix:
             other._tag === 'NeverSettled'
@@ -146,14 +139,8 @@ const isSame = (one: Verdict, other: Verdict): boolean => {
   return one.error._tag === other.error._tag && tags(one).join() === tags(other).join()
 }
 
-interface SecrecyCase {
-  readonly what: string
-  readonly spec: RequestSpec
-  readonly secrets: ReadonlyArray<string>
-}
-
 // Also with valid credentials that are refused for another reason
-const asking = (subject: Subject): ReadonlyArray<SecrecyCase> => [
+const asking = (subject: Subject): ReadonlyArray<Attack> => [
   ...attacksOn(subject).filter(({ secrets }) => secrets.length > 0),
   ...subject.valid.map((spec) => ({
     what: 'a write from another site',
@@ -180,7 +167,7 @@ const reportedBy = (verdict: Verdict, spec: RequestSpec, { requestOf }: Subject)
 const mapped = (error: Parameters<typeof defaultErrorMapper>[0], spec: RequestSpec, requestOf: Subject['requestOf']) =>
   JSON.stringify(defaultErrorMapper(error, requestOf(spec)))
 
-const secrecy: SubjectLaw = lawAbout<SecrecyCase>(
+const secrecy = lawAbout(
   'leaks nothing: no credential that was sent is in a failure, a challenge or an exception',
   asking,
   (verdict, { spec, secrets }, subject) =>
@@ -190,4 +177,11 @@ const secrecy: SubjectLaw = lawAbout<SecrecyCase>(
 )
 
 /** The laws of its results, the simplest first. */
-export const resultLaws: ReadonlyArray<SubjectLaw> = [letsIn, total, failsClosed, refusesOthers, deterministic, secrecy]
+export const resultLaws: ReadonlyArray<Law<Subject>> = [
+  letsIn,
+  total,
+  failsClosed,
+  refusesOthers,
+  deterministic,
+  secrecy,
+]
