@@ -127,10 +127,6 @@ const checks: Checks<AuthenticatorOptions<unknown, unknown, unknown>> = {
   maxLength: is.maybe(is.positive),
 }
 
-/** Checks the options, and returns them without those that are `undefined`. */
-const checkKind = <X, C, R>(options: AuthenticatorOptions<X, C, R>): AuthenticatorOptions<X, C, R> =>
-  checkOptions('authenticator', options, checks)
-
 /**
  * @internal How a kind reads its credential: the two steps before its hook. `throttled` and `remembered` need them, because they must
  * see the credential before the hook does. What a plain function reads is unknown.
@@ -309,10 +305,23 @@ export const isAuthenticator = (u: unknown): u is Authenticator<unknown> =>
  */
 export const authenticator = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
   options: AuthenticatorOptions<X, C, R>,
-): Authenticator<PrincipalFromAnswer<R>> => ofKind(checkKind(options))
+): Authenticator<PrincipalFromAnswer<R>> => kindOf(checkOptions('authenticator', options, checks))
 
-// The options are checked
-const ofKind = <X, C, R>(kind: AuthenticatorOptions<X, C, R>, f?: Function): Authenticator<PrincipalFromAnswer<R>> => {
+/** @internal A kind of credential: the options of `authenticator`, and what else there is to say. */
+interface Kind<X, C, R> extends AuthenticatorOptions<X, C, R> {
+  /** Further properties of its description. */
+  readonly leaf?: Partial<Descriptions.Leaf>
+  readonly notes?: Descriptions.LeafNotes
+  /** What `remembered` must know of its credential. */
+  readonly reading?: Partial<CredentialReader>
+  /** Makes of its decision the one that counts. */
+  readonly around?: (decide: Decide, leaf: Descriptions.Leaf) => Decide
+}
+
+/** @internal Makes a kind whose options are checked. */
+export const kindOf = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
+  kind: Kind<X, C, R>,
+): Authenticator<PrincipalFromAnswer<R>> => {
   const { scheme, challenge, ambient, extract, maxLength = MAX_LENGTH, authenticate } = kind
   // Safe: `AnyCredentials` lets through exactly what the default of `C` says
   const credentials = kind.credentials ?? (AnyCredentials as Schema<C>)
@@ -327,9 +336,10 @@ const ofKind = <X, C, R>(kind: AuthenticatorOptions<X, C, R>, f?: Function): Aut
     challenge: frozenCopy(challenge),
     ambient,
     ...(extract !== anything && { isSent: (request) => O.isSome(extract(request)) }),
+    ...kind.leaf,
   }
-  if (f !== undefined) Descriptions.noted(leaf, { decidedBy: functionName(f), functions: [[functionName(f), f]] })
-  const reading = extract === anything ? undefined : { extract, decode }
+  Descriptions.noted(leaf, kind.notes ?? {})
+  const reading = extract === anything ? undefined : { extract, decode, ...kind.reading }
   const finishHookResult = finishingHookResult(leaf)
   const finished = finisherOf(authenticate)
   const finishResult = (answer: Result<unknown>, attempt: Attempt): Result<unknown> => {
@@ -367,8 +377,9 @@ const ofKind = <X, C, R>(kind: AuthenticatorOptions<X, C, R>, f?: Function): Aut
           : finished(authenticate(attempt.request, late.right), finishResult, attempt),
       )
       .catch(failed)
+  const made = make(leaf, kind.around?.(decide, leaf) ?? decide, reading)
   // Safe: `fromAnswer` lets through exactly what `PrincipalFromAnswer` computes
-  return keepingScopes(make(leaf, decide, reading), authenticate) as Authenticator<PrincipalFromAnswer<R>>
+  return keepingScopes(made, authenticate) as Authenticator<PrincipalFromAnswer<R>>
 }
 
 // One constant for each cause
@@ -404,8 +415,10 @@ export const fromFunction = <M extends AuthenticatorLike>(member: M): Authentica
   checkMember('fromFunction', member)
   // Safe, both: `PrincipalOf` is an authenticator's own principal, or else what `PrincipalFromAnswer` computes
   if (isAuthenticator(member)) return member as Authenticator<PrincipalOf<M>>
-  const asked = ofKind({ ...custom, authenticate: (request) => member(request) }, member)
-  return make(asked.description, askingFunction(decideOf(asked))) as Authenticator<PrincipalOf<M>>
+  const name = functionName(member)
+  const notes = { decidedBy: name, functions: [[name, member]] as const }
+  const authenticate = (request: Request): unknown => member(request)
+  return kindOf({ ...custom, authenticate, notes, around: askingFunction }) as Authenticator<PrincipalOf<M>>
 }
 
 declareFactory('authenticator', authenticator)

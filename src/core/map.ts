@@ -1,6 +1,6 @@
 /**
- * How to change the principal: `map` takes a function of the principal, and `flatMap` takes a hook that may refuse it. `describedAs` and
- * `saying` change what is said about an authenticator.
+ * How to change the principal: `map` takes a function of the principal, and `flatMap` takes a hook that may refuse it. `describedAs`
+ * changes what is said about an authenticator.
  *
  * | `f` returns                        | `map`                      | `flatMap`                         |
  * |------------------------------------|----------------------------|-----------------------------------|
@@ -17,7 +17,6 @@ import type { AuthError } from './AuthError.js'
 import {
   changed,
   combined,
-  decideOf,
   finishingHookResult,
   fromFunction,
   isAuthenticator,
@@ -26,11 +25,10 @@ import {
   readerOf,
   type Authenticator,
   type Change,
-  type CredentialReader,
   type Decide,
   type Halves,
 } from './Authenticator.js'
-import { admitsAnonymous, noted, withChallenges, wrappedBy, type Leaf, type LeafNotes } from './Description.js'
+import { admitsAnonymous, withChallenges, wrappedBy } from './Description.js'
 import {
   andThen,
   anonymous,
@@ -206,21 +204,4 @@ const continued = (
   if (nodeOf(self)?._tag === 'Combined') return combined([self] as const, ([member]) => assemble(member))
   const { description, decide } = assemble(self)
   return make(description, decide, readerOf(self))
-}
-
-/**
- * @internal A kind that says more: properties and notes of its description, and what `remembered` must know of its credential. `decide`
- * replaces how it decides.
- */
-export const saying = <P>(
-  kind: Authenticator<P>,
-  properties: Partial<Leaf>,
-  notes: LeafNotes,
-  about: Partial<CredentialReader> = {},
-  decide: Decide<P> = decideOf(kind),
-): Authenticator<P> => {
-  const reading = readerOf(kind)
-  // Safe: the description of a kind
-  const leaf = kind.description as Leaf
-  return make(noted({ ...leaf, ...properties }, notes), decide, reading && { ...reading, ...about })
 }

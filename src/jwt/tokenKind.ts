@@ -5,14 +5,13 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Request } from 'koa'
 import { noting } from '../core/accepted.js'
 import { because, forged, invalid, type AuthError } from '../core/AuthError.js'
-import { authenticator, decideOf, type Authenticator } from '../core/Authenticator.js'
-import { saying } from '../core/map.js'
+import { kindOf, type Authenticator } from '../core/Authenticator.js'
 import { bareToken, tokenOf as tokenAfter } from '../core/Credentials.js'
 import {
   kindChecks,
   type KindOptions,
+  constantFailure,
   documented,
-  withChallenges,
   type ApiKeyScheme,
   type HttpScheme,
   type Leaf,
@@ -231,7 +230,20 @@ export const tokenKind = <C, R>(
             return result.then((late) => (E.isLeft(late) ? late : admit(request, token, good)))
           return E.isLeft(result) ? result : admit(request, token, good)
         }
-  const bearer = authenticator<Sent, unknown, string>({
+  const isAllowed = resource?.isAllowedOrigin
+  const leaf = {
+    ...(discovery !== undefined && from === undefined && { discovery }),
+    ...(isAllowed !== undefined && { exposesChallenges: isAllowed }),
+    ...(reads !== undefined && { reads }),
+    ...(responseFields !== undefined && { responseFields }),
+  }
+  const wrappers = [
+    ...notes,
+    ...(revoked === undefined ? [] : [`unless revoked by ${functionName(revoked)}`]),
+    ...noteOf('claims', schema && schemaName(schema as Schema<never>)),
+    ...noteOf('origins', resource?.origins),
+  ]
+  const made = kindOf<Sent, unknown, string>({
     ...documented(from === undefined ? scheme : schemeAt(from), options),
     challenge: bearerChallenge({ ...own, ...parameters }, expiredParameters, name),
     ambient,
@@ -245,26 +257,16 @@ export const tokenKind = <C, R>(
       }
       return E.isLeft(good) ? good : confirmed(request, token, good.right)
     },
+    leaf,
+    notes: { wrappers },
+    reading: { notRemembered },
+    around: (decide, description) => {
+      // Safe: a token that lets in is noted there before
+      const noted = noting(decide, ({ ctx }) => exchangeOf(ctx).verified as AcceptedToken)
+      const fromElsewhere = constantFailure(description, forged)
+      return (attempt) => (isAllowed?.(attempt.request) === false ? fromElsewhere : noted(attempt))
+    },
   })
-  const isAllowed = resource?.isAllowedOrigin
-  const properties = {
-    ...(discovery !== undefined && from === undefined && { discovery }),
-    ...(isAllowed !== undefined && { exposesChallenges: isAllowed }),
-    ...(reads !== undefined && { reads }),
-    ...(responseFields !== undefined && { responseFields }),
-  }
-  const wrappers = [
-    ...notes,
-    ...(revoked === undefined ? [] : [`unless revoked by ${functionName(revoked)}`]),
-    ...noteOf('claims', schema && schemaName(schema as Schema<never>)),
-    ...noteOf('origins', resource?.origins),
-  ]
-  // Safe: a token that lets in is noted there before
-  const decide = noting(decideOf(bearer), ({ ctx }) => exchangeOf(ctx).verified as AcceptedToken)
-  const made = saying(bearer, properties, { wrappers }, { notRemembered }, (attempt) =>
-    isAllowed?.(attempt.request) === false ? fromElsewhere : decide(attempt),
-  )
-  const fromElsewhere: E.Either<AuthError, never> = E.left(withChallenges(made.description, forged))
   if (authenticate !== undefined) return made
   // Safe: without a hook, the principal is what was decoded
   return sayingScopes(made, raw === undefined ? scopesOfClaims : (claims) => scopesOfClaims(raw.get(claims as object)))

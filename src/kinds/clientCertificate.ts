@@ -21,8 +21,7 @@ import * as t from 'io-ts'
 import type { Request } from 'koa'
 import { noting } from '../core/accepted.js'
 import { because, expired, invalid, type AuthError } from '../core/AuthError.js'
-import { authenticator, decideOf, type Authenticator } from '../core/Authenticator.js'
-import { saying } from '../core/map.js'
+import { kindOf, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { documented, kindChecks, type KindOptions, type MutualTlsScheme } from '../core/Description.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
@@ -116,18 +115,6 @@ export const clientCertificate = <R = CertificateOwner>(
   const accepting = authorities === undefined ? pinned(fingerprints) : issuedBy(authorities)
   const ask: (request: Request, certificate: X509Certificate) => unknown =
     authenticate ?? ((_request, certificate) => ownerOf(certificate))
-  const kind = authenticator<SentCertificate, unknown, X509Certificate>({
-    ...documented(scheme, given),
-    challenge: Challenge.make('ClientCertificate', { ...(realm !== undefined && { realm }) }),
-    ambient: true,
-    extract,
-    credentials: codecOf(decode),
-    maxLength: MAX_CERTIFICATE_LENGTH,
-    authenticate: (request, certificate) => {
-      const refusal = isAuthorized(request) && accepting.isAccepted(certificate) ? refusalByTime(certificate) : foreign
-      return refusal === undefined ? ask(request, certificate) : E.left(refusal)
-    },
-  })
   const endsAt = (sent: unknown) => Date.parse(decode(sent)?.validTo ?? '')
   const expiring: EndSource = {
     endFor: (request) => {
@@ -136,13 +123,22 @@ export const clientCertificate = <R = CertificateOwner>(
     },
   }
   // Safe: it lets in what the hook returns; without a hook, `R` is the owner
-  return saying(
-    kind,
-    {},
-    { wrappers: [accepting.words, words] },
-    { endsAt },
-    noting(decideOf(kind), () => expiring),
-  ) as Authenticator<PrincipalFromAnswer<R>>
+  return kindOf<SentCertificate, unknown, X509Certificate>({
+    ...documented(scheme, given),
+    challenge: Challenge.make('ClientCertificate', { ...(realm !== undefined && { realm }) }),
+    ambient: true,
+    extract,
+    credentials: codecOf(decode),
+    maxLength: MAX_CERTIFICATE_LENGTH,
+    authenticate: (request, certificate) => {
+      const isGood = isAuthorized(request) && accepting.isAccepted(certificate)
+      const refusal = isGood ? refusalByTime(certificate) : foreign
+      return refusal === undefined ? ask(request, certificate) : E.left(refusal)
+    },
+    notes: { wrappers: [accepting.words, words] },
+    reading: { endsAt },
+    around: (decide) => noting(decide, () => expiring),
+  }) as Authenticator<PrincipalFromAnswer<R>>
 }
 
 declareFactory(caller, clientCertificate)

@@ -8,18 +8,10 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
-import {
-  authenticator,
-  decideOf,
-  make,
-  readerOf,
-  unreadBody,
-  type Authenticator,
-  type Decide,
-} from '../core/Authenticator.js'
+import { kindOf, unreadBody, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { isForged } from '../core/CrossOrigin.js'
-import { MAX_FIELD_LENGTH, type Leaf } from '../core/Description.js'
+import { MAX_FIELD_LENGTH } from '../core/Description.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
 import { settingsOf } from '../core/Exchange.js'
 import { deepFreeze, ownField, ownOrGetter } from '../core/data.js'
@@ -95,7 +87,7 @@ export const formAuth = <const F extends ReadonlyArray<string>, R>(
 ): Authenticator<PrincipalFromAnswer<R>> => {
   const { fields, authenticate, realm, schemeName } = checkOptions('formAuth', options, checks)
   const names = Object.freeze([...fields])
-  const form = authenticator({
+  const form = kindOf({
     challenge: Challenge.make('Form', { ...(realm !== undefined && { realm }), fields: names.join(' ') }),
     schemeName,
     ambient: true,
@@ -103,10 +95,10 @@ export const formAuth = <const F extends ReadonlyArray<string>, R>(
     // Safe, both: a string is malformed, so the hook gets an object with each of the fields
     authenticate: (request, sent) =>
       isForged(request, settingsOf(request)) ? forged : authenticate(request, sent as FormFields<F>),
+    leaf: { fields: names },
   })
-  // Safe, both: it is one kind, and `forged` is no principal
-  const leaf: Leaf = { ...(form.description as Leaf), fields: names }
-  return make(leaf, decideOf(form) as Decide<PrincipalFromAnswer<R>>, readerOf(form))
+  // Safe: `forged` is no principal
+  return form as Authenticator<PrincipalFromAnswer<R>>
 }
 
 declareFactory('formAuth', formAuth)

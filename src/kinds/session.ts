@@ -20,8 +20,7 @@ import type { Context, Request } from 'koa'
 import { noting } from '../core/accepted.js'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
-import { authenticator, decideOf, type Authenticator } from '../core/Authenticator.js'
-import { saying } from '../core/map.js'
+import { kindOf, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import {
   constantFailure,
@@ -127,10 +126,11 @@ const sessionKind = (
   const demands = demandsOf(right, proof)
   const { cookieName, needsUsername } = users
   const { scheme, ...named } = documented({ ...cookieScheme, name: cookieName ?? DEFAULT_COOKIE }, options)
-  const kind = authenticator({
+  const { loadUser = applications } = users
+  const session = kindOf({
     scheme,
     ...named,
-    ...(demands !== undefined && { demands }),
+    demands,
     ...(cookieName === undefined && {
       // a router can be documented without a request, before the application has its sessions
       schemeFor: (request?: Request) => ({
@@ -146,16 +146,11 @@ const sessionKind = (
     },
     credentials: t.UnknownRecord,
     authenticate: ({ ctx }, data): unknown => userOf(ctx, data, users),
+    leaf: proof === undefined ? {} : { proof: neededBy(proof) },
+    notes: { by: loadUser },
+    reading: proof?.maxAge === undefined ? {} : { notRemembered },
+    around: (decide) => noting(decide, () => ofSession),
   })
-  const { loadUser = applications } = users
-  const needed = proof === undefined ? {} : { proof: neededBy(proof) }
-  const session = saying(
-    kind,
-    needed,
-    { by: loadUser },
-    proof?.maxAge === undefined ? {} : { notRemembered },
-    noting(decideOf(kind), () => ofSession),
-  )
   const { description } = session
   const gone = constantFailure(description, AuthErrors.because(AuthErrors.invalid, 'user'))
   const invalid = constantFailure(description, AuthErrors.because(AuthErrors.invalid, 'right'))
@@ -300,7 +295,7 @@ type Given = SessionAuthOptions<unknown> & RefuseOptions
 
 const own = { cookieName: is.maybe(is.nameLike(token)), loadUser: is.maybe(is.hook(1)) }
 
-const kindOf = (demanded: SessionRight, given: Given | undefined) => {
+const kindWith = (demanded: SessionRight, given: Given | undefined) => {
   const { cookieName, loadUser, ...options }: Given = checkOptions<SessionAuthOptions<unknown>>(
     demanded.name,
     given === undefined ? {} : given,
@@ -320,7 +315,7 @@ const kindOf = (demanded: SessionRight, given: Given | undefined) => {
  */
 export const sessionAuth = <R = unknown>(options?: SessionAuthOptions<R> & LoadsUsers<R>): Authenticator<UserOf<R>> =>
   // Safe: a principal that passed is a SessionUser, and was loaded by `loadUser`
-  kindOf(anyUser, options) as Authenticator<UserOf<R>>
+  kindWith(anyUser, options) as Authenticator<UserOf<R>>
 
 /**
  * Passes for a superuser. Others get 401, or 403 if `refuse` says so.
@@ -334,7 +329,7 @@ export const sessionAuthSuperUser = <R = unknown>(
   options?: SessionAuthOptions<R> & RefuseOptions & LoadsUsers<R>,
 ): Authenticator<UserOf<R>> =>
   // Safe: see `sessionAuth`
-  kindOf(superuser, options) as Authenticator<UserOf<R>>
+  kindWith(superuser, options) as Authenticator<UserOf<R>>
 
 /**
  * Passes for a superuser or a staff member. Others get 401, or 403 if `refuse` says so.
@@ -348,7 +343,7 @@ export const sessionAuthIsStaff = <R = unknown>(
   options?: SessionAuthOptions<R> & RefuseOptions & LoadsUsers<R>,
 ): Authenticator<UserOf<R>> =>
   // Safe: see `sessionAuth`
-  kindOf(staff, options) as Authenticator<UserOf<R>>
+  kindWith(staff, options) as Authenticator<UserOf<R>>
 
 /** `sessionAuth()`, ready-made. */
 export const sessionLoginAuth: Authenticator<SessionUser> = sessionAuth()

@@ -13,12 +13,11 @@ import { createHmac } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
 import { because, expired, invalid, malformed, type AuthError } from '../core/AuthError.js'
-import { authenticator, type Authenticator } from '../core/Authenticator.js'
-import { saying } from '../core/map.js'
+import { kindOf, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { documented, kindChecks, type KindOptions } from '../core/Description.js'
 import { ageInWords } from '../core/Proof.js'
-import { fromQuery, type Sent } from '../core/RequestFields.js'
+import { fromQuery } from '../core/RequestFields.js'
 import { constantTimeEqual, hasDots } from '../core/data.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory, token, type Checks } from '../core/options.js'
@@ -82,21 +81,16 @@ export const signedLinks = (options: SignedLinksOptions): SignedLinks => {
   const { maxAge, paramName = 'signed', realm, maxLength } = given
   const keys = [given.secret].flat().map((one) => Buffer.from(one))
   const challenge = { ...(realm !== undefined && { realm }), in: 'query', name: paramName }
-  const kind = authenticator<Sent, unknown, string>({
+  const made: Authenticator<SignedLink> = kindOf({
     ...documented({ type: 'apiKey', in: 'query', name: paramName }, given),
     challenge: Challenge.make('ApiKey', challenge),
     ambient: false,
     extract: fromQuery(paramName),
     maxLength,
-    authenticate: (request, value) => judged(keys, request, paramName, value),
+    authenticate: (request: Request, value: string) => judged(keys, request, paramName, value),
+    notes: { wrappers: [`links for ${ageInWords(maxAge)}`, `${keys.length} secrets`] },
+    reading: { notRemembered },
   })
-  // Safe: it lets in what `judged` returns
-  const made = saying(
-    kind,
-    {},
-    { wrappers: [`links for ${ageInWords(maxAge)}`, `${keys.length} secrets`] },
-    { notRemembered },
-  ) as Authenticator<SignedLink>
   const url: SignedLinks['url'] = (path, { subject, method = 'GET' }) => {
     const where = `${caller}(...).url(path, { subject, method })`
     if (typeof subject !== 'string' || subject === '') throw new TypeError(`${where}: subject must name whom it is for`)

@@ -2,8 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { KeyObject } from 'node:crypto'
 import type { Request } from 'koa'
-import { authenticator, type Authenticator } from '../core/Authenticator.js'
-import { saying } from '../core/map.js'
+import { kindOf, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { documented, kindChecks, type KindOptions } from '../core/Description.js'
 import type { Spent } from '../core/Spent.js'
@@ -215,7 +214,15 @@ export const signatureKind = <K, P>(
 ): Authenticator<P> => {
   const verify = verifying(rules)
   const { realm } = options
-  const kind = authenticator<{ readonly input: string; readonly signature: string }, Promise<unknown>>({
+  const reading = ['signature-input', ...reads]
+  const wrappers = [
+    `signed for ${rules.origin.origin}`,
+    ...words,
+    `maxAge ${rules.maxAge} ms`,
+    `maxLength ${rules.maxLength}`,
+    ...(rules.spent === undefined ? [] : ['nonce spent']),
+  ]
+  const kind = kindOf<{ readonly input: string; readonly signature: string }, Promise<unknown>>({
     ...documented({ type: 'apiKey', in: 'header', name: 'Signature' }, options),
     challenge: Challenge.make('Signature', {
       ...(realm !== undefined && { realm }),
@@ -228,18 +235,12 @@ export const signatureKind = <K, P>(
       const verified = await verify(request, fields)
       return E.isLeft(verified) ? verified : principalOf(verified.right)
     },
+    leaf: { reads: [...new Set(reading)], headers: reading.filter((name) => name !== 'content-digest') },
+    notes: { wrappers, functions },
+    reading: { notRemembered },
   })
-  const fields = ['signature-input', ...reads]
-  const properties = { reads: [...new Set(fields)], headers: fields.filter((name) => name !== 'content-digest') }
-  const wrappers = [
-    `signed for ${rules.origin.origin}`,
-    ...words,
-    `maxAge ${rules.maxAge} ms`,
-    `maxLength ${rules.maxLength}`,
-    ...(rules.spent === undefined ? [] : ['nonce spent']),
-  ]
   // Safe: it lets in what `principalOf` makes
-  return saying(kind, properties, { wrappers, functions }, { notRemembered }) as Authenticator<P>
+  return kind as Authenticator<P>
 }
 
 const notRemembered = 'a signature is about one request, so it must be verified for each'

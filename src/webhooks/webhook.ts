@@ -15,8 +15,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from 'koa'
 import { because, invalid, malformed, type AuthError } from '../core/AuthError.js'
-import { authenticator, type Authenticator } from '../core/Authenticator.js'
-import { saying } from '../core/map.js'
+import { kindOf, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { documented, kindChecks, type KindOptions } from '../core/Description.js'
 import { fromHeader } from '../core/RequestFields.js'
@@ -148,28 +147,29 @@ export const webhook = (options: WebhookOptions): Authenticator<Webhook> => {
     return principalOf(delivery.right, body)
   }
 
-  const kind = authenticator<string | ReadonlyArray<string>, Promise<unknown>, string>({
+  const kind = kindOf<string | ReadonlyArray<string>, Promise<unknown>, string>({
     ...documented({ type: 'apiKey', in: 'header', name: scheme.header }, given),
     challenge: Challenge.make('Webhook', { ...(realm !== undefined && { realm }), header: scheme.header }),
     ambient: false,
     extract: fromHeader(scheme.header),
     authenticate: judge,
+    leaf: { reads: scheme.reads, headers: scheme.reads, sender: scheme.sender },
+    notes: {
+      wrappers: [
+        `webhook ${scheme.name}`,
+        typeof secrets === 'function'
+          ? `secrets by ${nameAndDigest(secrets)}`
+          : `${secretsIn('', secrets).length} secrets`,
+        ...(scheme.isTimed === false ? [] : [`tolerance ${tolerance} ms`]),
+        `maxLength ${maxLength}`,
+        ...(spent === undefined ? [] : ['counted once']),
+      ],
+      ...(typeof secrets === 'function' && { functions: [[nameAndDigest(secrets), secrets]] }),
+    },
+    reading: { notRemembered },
   })
-  const notes = {
-    wrappers: [
-      `webhook ${scheme.name}`,
-      typeof secrets === 'function'
-        ? `secrets by ${nameAndDigest(secrets)}`
-        : `${secretsIn('', secrets).length} secrets`,
-      ...(scheme.isTimed === false ? [] : [`tolerance ${tolerance} ms`]),
-      `maxLength ${maxLength}`,
-      ...(spent === undefined ? [] : ['counted once']),
-    ],
-    ...(typeof secrets === 'function' && { functions: [[nameAndDigest(secrets), secrets] as const] }),
-  }
-  const properties = { reads: scheme.reads, headers: scheme.reads, sender: scheme.sender }
   // Safe: it lets in what `principalOf` makes
-  return saying(kind, properties, notes, { notRemembered }) as Authenticator<Webhook>
+  return kind as Authenticator<Webhook>
 }
 
 declareFactory(caller, webhook)
