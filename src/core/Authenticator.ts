@@ -10,16 +10,6 @@
  * It reads the request and never writes the response. It never throws, and its promise never rejects. Laws
  * (spec/core/Authenticator.law.spec.ts): `alt` is associative; the first that passes wins, and no later one is called; none is
  * tried after `throttled`, `unavailable` and `raised`; `map` keeps identity and composition; calling and evaluating agree.
- *
- * @example
- * import { pipe } from 'fp-ts/lib/function.js'
- * import { apiKeyHeader, httpBearer } from 'koa-with-auth'
- * import { alt, map } from 'koa-with-auth/fp'
- *
- * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
- * const key = apiKeyHeader({ paramName: 'X-API-Key', authenticate: (_request, key) => key === 'k1' && { user: 'cron' } })
- *
- * const either = pipe(bearer, alt(() => key), map(({ user }) => user)) // an Authenticator<string>
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -423,6 +413,20 @@ export const fromFunction = <M extends AuthenticatorLike>(member: M): Authentica
 
 declareFactory('authenticator', authenticator)
 declareFactory('fromFunction', fromFunction)
+
+/** @internal An authenticator with something around it, which keeps the principal. Throws a TypeError for what is none. */
+export const wrapping = (
+  caller: string,
+  self: AuthenticatorLike,
+  assemble: (member: Authenticator<unknown>) => Halves,
+): Authenticator<unknown> => {
+  checkMember(caller, self)
+  const authenticator = fromFunction(self)
+  return keepingScopes(
+    combined([authenticator] as const, ([member]) => assemble(member)),
+    authenticator,
+  )
+}
 
 /** @internal What makes another result of the result that let somebody in. */
 export type Change = (result: E.Right<unknown>, request: Request) => Evaluation<unknown>

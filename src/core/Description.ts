@@ -87,11 +87,11 @@ export interface LeafNotes {
    * The name of the function that decides: a plain function, or that of `authorize`. It is the option `name`, the function's own
    * name, or a digest of its text.
    */
-  readonly decidedBy?: string
+  readonly decidedBy?: string | undefined
   /** The functions that these words are about. So the audit finds two functions that have the same words. */
   readonly functions?: ReadonlyArray<readonly [words: string, f: Function]>
   /** Whether accepted requests are counted (`quota`), so that the answer can be 429. */
-  readonly isQuota?: boolean
+  readonly isQuota?: boolean | undefined
   /** What no word is about: two with the same words are the same if this is. A leaf without it is like no other. */
   readonly by?: unknown
 }
@@ -208,17 +208,10 @@ export const wrappedBy = <D extends Description>(
   others: Partial<D> = {},
   f?: Function,
 ): D => {
-  const { wrappers = [], decidedBy, functions = [], by } = description
-  return noted(
-    { ...description, ...others },
-    {
-      wrappers: [...wrappers, words],
-      ...(decidedBy !== undefined && { decidedBy }),
-      functions: f === undefined ? functions : [...functions, [words, f]],
-      ...(by !== undefined && { by }),
-      ...(description.isQuota === true && { isQuota: true }),
-    },
-  )
+  const { wrappers = [], functions = [], decidedBy, isQuota, by } = description
+  const added = f === undefined ? functions : [...functions, [words, f] as const]
+  const notes = { wrappers: [...wrappers, words], functions: added, decidedBy, isQuota, by }
+  return noted({ ...description, ...others }, notes)
 }
 
 export const children = (description: Description): ReadonlyArray<Description> => {

@@ -5,7 +5,7 @@
  */
 import { STATUS_CODES } from 'node:http'
 import type { Request } from 'koa'
-import type { AuthError } from './AuthError.js'
+import { failures, type AuthError } from './AuthError.js'
 import type { CrossOriginPolicy } from './CrossOrigin.js'
 import { unfinishedReasons } from './UnfinishedReason.js'
 import { deepFreeze, ownField } from './data.js'
@@ -179,18 +179,8 @@ type FailureMapper<Tag> = (
 ) => AuthResponse | Promise<AuthResponse>
 
 const mapper = is.maybe(is.hook(2))
-const checks: Checks<FailureMappers> = {
-  absent: mapper,
-  malformed: mapper,
-  invalid: mapper,
-  expired: mapper,
-  forged: mapper,
-  insufficient: mapper,
-  notFound: mapper,
-  throttled: mapper,
-  unavailable: mapper,
-  raised: mapper,
-}
+// Safe: it has each failure
+const checks = Object.fromEntries(Object.keys(failures).map((tag) => [tag, mapper])) as Checks<FailureMappers>
 
 /**
  * Makes one mapper from a mapper for each tag. Failures with other tags go to `otherwise`. Throws a TypeError for a tag that does

@@ -16,25 +16,10 @@
  * | `anotherBrowser` | it was begun in another browser                                       | 403    |
  * | `noAccount`      | the application signs in no user for this proof                       | 403    |
  */
-export type UnfinishedReason =
-  | 'unknown'
-  | 'late'
-  | 'declined'
-  | 'provider'
-  | 'malformed'
-  | 'weak'
-  | 'wrong'
-  | 'anotherUser'
-  | 'anotherBrowser'
-  | 'noAccount'
+export type UnfinishedReason = keyof typeof unfinishedReasons
 
 /** @internal What each reason of an unfinished sign-in is: its failure, and the status that answers it. */
-export const unfinishedReasons: {
-  readonly [Reason in UnfinishedReason]: {
-    readonly failure: 'invalid' | 'expired' | 'insufficient'
-    readonly status: 400 | 403
-  }
-} = {
+export const unfinishedReasons = {
   unknown: { failure: 'invalid', status: 400 },
   late: { failure: 'expired', status: 400 },
   declined: { failure: 'invalid', status: 400 },
@@ -45,4 +30,4 @@ export const unfinishedReasons: {
   anotherUser: { failure: 'insufficient', status: 403 },
   anotherBrowser: { failure: 'insufficient', status: 403 },
   noAccount: { failure: 'insufficient', status: 403 },
-}
+} as const

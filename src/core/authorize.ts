@@ -6,13 +6,13 @@ import * as AuthErrors from './AuthError.js'
 import type { AuthError, NeededAuthentication } from './AuthError.js'
 import {
   changed,
-  combined,
   decideOf,
   fromFunction,
   isAuthenticator,
   make,
   mapLeaves,
   readerOf,
+  wrapping,
   type Authenticator,
   type Halves,
 } from './Authenticator.js'
@@ -29,14 +29,12 @@ import {
   admitsAnonymous,
 } from './Description.js'
 import { deepFreeze } from './data.js'
-import { keepingScopes, readersOf, type Granted, type ScopesReader } from './granted.js'
+import { readersOf, type Granted, type ScopesReader } from './granted.js'
 import { conditionName, digestOf, functionName } from './functionName.js'
 import * as is from './checks.js'
 import { checkMember, checkHook, declareFactory, checkOptions } from './options.js'
 
 type Decide = (principal: never, request: Request) => unknown
-
-type Deciding = (self: Authenticator<unknown>) => Authenticator<unknown>
 
 export interface Condition {
   readonly caller: string
@@ -54,19 +52,14 @@ export interface Condition {
 
 /** Adds a condition to an authenticator. Throws a TypeError for what is none, or what also admits anonymous callers. */
 export const scoped =
-  (condition: Condition): Deciding =>
-  (self) => {
-    const { caller } = condition
-    checkMember(`${caller}(a)`, self)
-    const authenticator = fromFunction(self)
-    checkDemanding(`${caller}(a)`, authenticator.description)
-    const made = combined([authenticator] as const, ([member]) => allowedOf(condition, member))
-    return keepingScopes(made, authenticator)
-  }
+  (condition: Condition) =>
+  (self: Authenticator<unknown>): Authenticator<unknown> =>
+    wrapping(`${condition.caller}(a)`, self, (member) => allowedOf(condition, member))
 
 const allowedOf = (condition: Condition, self: Authenticator<unknown>): Halves => {
   const { caller, scopes, decidedBy, isNamed, by, authentication, decide } = condition
   const { description: member } = self
+  checkDemanding(`${caller}(a)`, member)
   const authenticate = decideOf(self)
   const description = noted<Scoped>(
     { _tag: 'Scoped', member, scopes, ...(authentication !== undefined && { authentication }) },

@@ -212,47 +212,43 @@ export const endsSignIn = (record: SignedOutEvent, signIn: SignInDigests): boole
 /** What a store keeps. */
 export type StoreContent = 'api-keys' | 'passkeys' | 'sessions' | 'signals'
 
-interface Outage {
-  /** What the store keeps. */
-  readonly store: StoreContent
-}
+type Outage<About, Begun> =
+  | (About & Begun & { readonly event: 'begun' })
+  | (About & {
+      readonly event: 'over'
+      /** How long it lasted, from the first failure to the first answer, in milliseconds. */
+      readonly durationMs: number
+    })
 
 /**
  * An outage of a store that begins, or that is over; frozen. Requests to the store show it. Nothing asks a store only
  * to make this record.
  */
-export type StoreOutageEvent =
-  | (Outage & {
-      readonly event: 'begun'
-      /** Whether it failed, or did not answer in time. */
-      readonly reason: 'failed' | 'silent'
-    })
-  | (Outage & {
-      readonly event: 'over'
-      /** How long it lasted, from the first failure to the first answer, in milliseconds. */
-      readonly durationMs: number
-    })
-
-interface Introspection {
-  /** The endpoint that is asked, without its query, or the issuer whose discovery document names it. */
-  readonly server: string
-}
+export type StoreOutageEvent = Outage<
+  {
+    /** What the store keeps. */
+    readonly store: StoreContent
+  },
+  {
+    /** Whether it failed, or did not answer in time. */
+    readonly reason: 'failed' | 'silent'
+  }
+>
 
 /**
  * An outage of introspection that begins, or that is over; frozen. Meanwhile tokens that are not cached are a 503.
  * Requests to the server show it.
  */
-export type IntrospectionOutageEvent =
-  | (Introspection & {
-      readonly event: 'begun'
-      /** What went wrong, such as `answered 502`. */
-      readonly problem: string
-    })
-  | (Introspection & {
-      readonly event: 'over'
-      /** How long it lasted, from the first failure to the first answer, in milliseconds. */
-      readonly durationMs: number
-    })
+export type IntrospectionOutageEvent = Outage<
+  {
+    /** The endpoint that is asked, without its query, or the issuer whose discovery document names it. */
+    readonly server: string
+  },
+  {
+    /** What went wrong, such as `answered 502`. */
+    readonly problem: string
+  }
+>
 
 /**
  * The questions to one server, and the result of each. A question that failed must not be reported as answered later.

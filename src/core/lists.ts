@@ -58,6 +58,15 @@ const alternatives = (members: ReadonlyArray<Authenticator<unknown>>): Authentic
   return keepingScopes(combined(all, firstPassing), ...all)
 }
 
+// What is done after one of them was asked, with what was noted before
+type After<R> = (
+  result: R,
+  at: number,
+  attempt: Attempt,
+  accepted: Attempt['accepted'],
+  objects: Objects | undefined,
+) => Evaluation<unknown>
+
 /** Tries members in order. It decides as a fold of the list from the right, two members at a time. */
 const firstPassing = (members: ReadonlyArray<Authenticator<unknown>>): Halves => {
   const decides = members.map((member) => decideOf(member))
@@ -78,20 +87,9 @@ const firstPassing = (members: ReadonlyArray<Authenticator<unknown>>): Halves =>
       : goOn(evaluation, at, attempt, accepted, objects)
   }
   // Apart, so that a sync decision makes no closure
-  const later = (
-    evaluation: Promise<Result<unknown>>,
-    at: number,
-    attempt: Attempt,
-    accepted: Attempt['accepted'],
-    objects: Objects | undefined,
-  ): Evaluation<unknown> => evaluation.then((first) => goOn(first, at, attempt, accepted, objects))
-  const goOn = (
-    first: Result<unknown>,
-    at: number,
-    attempt: Attempt,
-    accepted: Attempt['accepted'],
-    objects: Objects | undefined,
-  ): Evaluation<unknown> => {
+  const later: After<Promise<Result<unknown>>> = (evaluation, at, attempt, accepted, objects) =>
+    evaluation.then((first) => goOn(first, at, attempt, accepted, objects))
+  const goOn: After<Result<unknown>> = (first, at, attempt, accepted, objects) => {
     if (E.isRight(first) || AuthErrors.stops(first.left)) return first
     attempt.accepted = accepted
     if (attempt.objects !== objects) showObjects(attempt, objects)
@@ -144,14 +142,8 @@ export function anyOf<const L extends readonly [AuthenticatorLike, ...Authentica
   list: L,
 ): Authenticator<PrincipalOf<L[number]>>
 export function anyOf<const L extends Readonly<Record<string, AuthenticatorLike>>>(record: L): Authenticator<Tagged<L>>
-export function anyOf(
-  group: ReadonlyArray<AuthenticatorLike> | Readonly<Record<string, AuthenticatorLike>>,
-): Authenticator<unknown> {
-  checkGroup('anyOf', group)
-  const members: ReadonlyArray<Authenticator<unknown>> = isList(group)
-    ? group.map((member) => fromFunction(member))
-    : tagged(group)
-  checkOrder('anyOf', members)
+export function anyOf(group: Group): Authenticator<unknown> {
+  const members = membersIn('anyOf', group)
   const [only, ...others] = members
   return only !== undefined && others.length === 0 ? only : alternatives(members)
 }
@@ -171,9 +163,17 @@ export const authenticatorOf = (caller: string, auth: unknown, member = `${calle
   return fromFunction(auth as AuthenticatorLike)
 }
 
-/** The members of an object, each of which reports its name when it passes. */
-const tagged = (record: Readonly<Record<string, AuthenticatorLike>>): ReadonlyArray<Authenticator<unknown>> =>
-  Object.entries(record).map(([via, member]) => tag(via, fromFunction(member)))
+type Group = ReadonlyArray<AuthenticatorLike> | Readonly<Record<string, AuthenticatorLike>>
+
+/** The members of a group that are tried in order. Those of an object report their names when they pass. */
+const membersIn = (caller: string, group: Group): ReadonlyArray<Authenticator<unknown>> => {
+  checkGroup(caller, group)
+  const members: ReadonlyArray<Authenticator<unknown>> = isList(group)
+    ? group.map((member) => fromFunction(member))
+    : Object.entries(group).map(([via, member]) => tag(via, fromFunction(member)))
+  checkOrder(caller, members)
+  return members
+}
 
 const tag = (via: string, self: Authenticator<unknown>): Authenticator<unknown> =>
   combined([self] as const, ([member]) =>
@@ -207,12 +207,8 @@ export function firstPresent<const L extends readonly [AuthenticatorLike, ...Aut
 export function firstPresent<const L extends Readonly<Record<string, AuthenticatorLike>>>(
   record: L,
 ): Authenticator<Tagged<L>>
-export function firstPresent(
-  group: ReadonlyArray<AuthenticatorLike> | Readonly<Record<string, AuthenticatorLike>>,
-): Authenticator<unknown> {
-  checkGroup('firstPresent', group)
-  const members = isList(group) ? group.map((member) => fromFunction(member)) : tagged(group)
-  checkOrder('firstPresent', members)
+export function firstPresent(group: Group): Authenticator<unknown> {
+  const members = membersIn('firstPresent', group)
   return keepingScopes(combined(members, firstSent), ...members)
 }
 

@@ -9,13 +9,13 @@ import type { Request } from 'koa'
 import { andThen, answerTo, type Result, type PrincipalFromAnswer } from './Result.js'
 import { raised, unavailable, type Unavailable } from './AuthError.js'
 import {
-  combined,
   finishingHookResult,
   decideOf,
   fromFunction,
   isAuthenticator,
   make,
   readerOf,
+  wrapping,
   type Authenticator,
   type Decide,
   type Halves,
@@ -24,7 +24,6 @@ import { leaves, schemeNameOf, wrappedBy, type Description } from './Description
 import { deepFreeze } from './data.js'
 import { showObjects } from './Exchange.js'
 import { functionName } from './functionName.js'
-import { keepingScopes } from './granted.js'
 import * as is from './checks.js'
 import { checkMember, checkHook, declareFactory } from './options.js'
 
@@ -76,21 +75,19 @@ export const inTime = <P>(evaluation: Promise<Result<P>>, ms: number): Promise<R
  */
 export const timeout = (ms: number) => {
   is.positive('timeout(ms)', ms)
-  return <P>(self: Authenticator<P>): Authenticator<P> => {
-    checkMember('timeout(ms)(a)', self)
-    const limited = ([member]: readonly [Authenticator<unknown>]): Halves => {
-      const decide = decideOf(member)
-      return {
-        description: member.description,
-        decide: (attempt) => {
-          const evaluation = decide(attempt)
-          return evaluation instanceof Promise ? inTime(evaluation, ms) : evaluation
-        },
-      }
+  const limited = (member: Authenticator<unknown>): Halves => {
+    const decide = decideOf(member)
+    return {
+      description: member.description,
+      decide: (attempt) => {
+        const evaluation = decide(attempt)
+        return evaluation instanceof Promise ? inTime(evaluation, ms) : evaluation
+      },
     }
-    // Safe: the principal does not change
-    return keepingScopes(combined([fromFunction(self)] as const, limited), self) as Authenticator<P>
   }
+  return <P>(self: Authenticator<P>): Authenticator<P> =>
+    // Safe: the principal does not change
+    wrapping('timeout(ms)(a)', self, limited) as Authenticator<P>
 }
 
 /**

@@ -9,14 +9,13 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
 import { is as isAuthError, refusedObject, stops, type AuthError } from './AuthError.js'
 import { checkDemanding } from './authorize.js'
-import { combined, decideOf, fromFunction, type Authenticator, type Halves } from './Authenticator.js'
+import { decideOf, wrapping, type Authenticator, type Halves } from './Authenticator.js'
 import { constantFailure, noted, withChallenges, type Scoped } from './Description.js'
 import { showObjects, type Attempt, type Finding, type Finds, type Objects } from './Exchange.js'
 import { andThen, failureOf, fromLookup, isThenable, toPromise, type Evaluation, type Result } from './Result.js'
-import { keepingScopes } from './granted.js'
 import { conditionName, digestOf } from './functionName.js'
 import * as is from './checks.js'
-import { checkMember, checkOptions, declareFactory, type Check, type Checks } from './options.js'
+import { checkOptions, declareFactory, type Check, type Checks } from './options.js'
 
 /** The object in the result of `find`: everything falsy is not found. */
 export type Found<R> = Exclude<Awaited<R>, false | 0 | 0n | '' | null | undefined | void>
@@ -97,13 +96,11 @@ export const owned = <const N extends string, U, R, O = unknown>(
   // Safe: `checkOptions` reads the options, and calls none of them
   const given = checkOptions('owned(name, options)', options as unknown as OwnedOptions<never, unknown>, checks)
   const caller = `owned('${name}')(a)`
-  const condition = (self: Authenticator<unknown>): Authenticator<unknown> => {
-    checkMember(caller, self)
-    const authenticator = fromFunction(self)
-    checkDemanding(caller, authenticator.description)
-    const made = combined([authenticator] as const, ([member]) => finding(name, given, member))
-    return keepingScopes(made, authenticator)
-  }
+  const condition = (self: Authenticator<unknown>): Authenticator<unknown> =>
+    wrapping(caller, self, (member) => {
+      checkDemanding(caller, member.description)
+      return finding(name, given, member)
+    })
   // Safe: the principal does not change, and the object is what `find` returned
   return condition as unknown as ReturnType<typeof owned<N, U, R, O>>
 }
@@ -222,15 +219,11 @@ export const unchecked = (
 ): (<B, P = unknown>(self: Authenticator<B> & Finds<P>) => Finding<Authenticator<B>, P>) => {
   parameterName('unchecked(param)', param)
   sentence('unchecked(param, reason): the reason', reason)
-  const condition = (self: Authenticator<unknown>): Authenticator<unknown> => {
-    checkMember('unchecked(param, reason)(a)', self)
-    const authenticator = fromFunction(self)
-    const made = combined([authenticator] as const, ([member]) => ({
+  const condition = (self: Authenticator<unknown>): Authenticator<unknown> =>
+    wrapping('unchecked(param, reason)(a)', self, (member) => ({
       description: { _tag: 'Scoped', member: member.description, scopes: [], unchecked: { param, reason } },
       decide: decideOf(member),
     }))
-    return keepingScopes(made, authenticator)
-  }
   // Safe: it only adds to the description
   return condition as ReturnType<typeof unchecked>
 }

@@ -5,15 +5,14 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
-import { combined, decideOf, fromFunction, type Authenticator, type Halves } from '../core/Authenticator.js'
+import { decideOf, wrapping, type Authenticator, type Halves } from '../core/Authenticator.js'
 import { noted, withChallenges, type Scoped } from '../core/Description.js'
 import { exchangeOfResponse, type Attempt, type Finding, type Finds } from '../core/Exchange.js'
 import { functionName } from '../core/functionName.js'
 import { andThen, failureOf, type Evaluation } from '../core/Result.js'
 import { checkDemanding } from '../core/authorize.js'
-import { keepingScopes } from '../core/granted.js'
 import * as is from '../core/checks.js'
-import { checkMember, checkOptions, declareFactory, type Check, type Checks } from '../core/options.js'
+import { checkOptions, declareFactory, type Check, type Checks } from '../core/options.js'
 import { isTooMany, limitOf, numberIn } from './Limiter.js'
 
 /** A limiter of rate-limiter-flexible, in memory, on Redis or another store. Its `points` in `duration` seconds are the quota. */
@@ -76,13 +75,8 @@ export const quota = <P>(
 ) => Finding<Authenticator<B>, O>) => {
   // Safe: the checks do not call them
   const given = checkOptions('quota', options as QuotaOptions<never>, checks)
-  const condition = (self: Authenticator<unknown>): Authenticator<unknown> => {
-    checkMember('quota(...)(a)', self)
-    const authenticator = fromFunction(self)
-    checkDemanding('quota(...)(a)', authenticator.description)
-    const made = combined([authenticator] as const, ([member]) => counting(given, member))
-    return keepingScopes(made, authenticator)
-  }
+  const condition = (self: Authenticator<unknown>): Authenticator<unknown> =>
+    wrapping('quota(...)(a)', self, (member) => counting(given, member))
   // Safe: it lets in the same principals, and finds the same objects
   return condition as unknown as ReturnType<typeof quota<P>>
 }
@@ -97,6 +91,7 @@ const wordsOf = ({ limiter, by, points, onStoreError }: QuotaOptions<never>): st
   ].join(' ')
 
 const counting = (options: QuotaOptions<never>, member: Authenticator<unknown>): Halves => {
+  checkDemanding('quota(...)(a)', member.description)
   const { limiter, by, points = 1, onStoreError } = options
   const words = wordsOf(options)
   const description = noted<Scoped>(

@@ -7,13 +7,13 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from 'koa'
 import { insufficient, raised, type AuthError } from '../core/AuthError.js'
-import { combined, decideOf, fromFunction, type Authenticator, type Halves } from '../core/Authenticator.js'
+import { decideOf, wrapping, type Authenticator, type Halves } from '../core/Authenticator.js'
 import { checkDemanding } from '../core/authorize.js'
 import { noted, withChallenges, type Scoped } from '../core/Description.js'
-import { keepingScopes, readersOf } from '../core/granted.js'
+import { readersOf } from '../core/granted.js'
 import { fromHeader } from '../core/RequestFields.js'
 import { andThen } from '../core/Result.js'
-import { checkMember, declareFactory } from '../core/options.js'
+import { declareFactory } from '../core/options.js'
 import { isObject } from '../jwt/claims.js'
 import { scopesOf, tokenIn } from '../jwt/tokenKind.js'
 
@@ -51,21 +51,15 @@ const checkScopes = (scopes: McpScopes): McpScopes => {
  */
 export const mcpScopes = (scopes: McpScopes): (<P>(self: Authenticator<P>) => Authenticator<P>) => {
   const given = checkScopes(scopes)
-  return <P>(self: Authenticator<P>): Authenticator<P> => {
-    checkMember('mcpScopes(...)(a)', self)
-    const authenticator = fromFunction(self)
-    checkDemanding('mcpScopes(...)(a)', authenticator.description)
+  return <P>(self: Authenticator<P>): Authenticator<P> =>
     // Safe: it lets in the same principals
-    return keepingScopes(
-      combined([authenticator] as const, ([member]) => demanding(given, member)),
-      authenticator,
-    ) as Authenticator<P>
-  }
+    wrapping('mcpScopes(...)(a)', self, (member) => demanding(given, member)) as Authenticator<P>
 }
 
 declareFactory('mcpScopes', mcpScopes)
 
 const demanding = (scopes: McpScopes, member: Authenticator<unknown>): Halves => {
+  checkDemanding('mcpScopes(...)(a)', member.description)
   const decidedBy = `mcpScopes ${wordsOf(scopes)}`
   const description = noted<Scoped>({ _tag: 'Scoped', member: member.description, scopes: [] }, { decidedBy })
   const authenticate = decideOf(member)
