@@ -80,11 +80,6 @@ const root = {
 
 export const documentChecks: Checks<OpenApiOptions> = { ...info, ...root }
 
-/** Throws a TypeError for options that cannot work. `where` is the function that takes them. */
-const checkOpenApiOptions = (where: string, options: OpenApiOptions): void => {
-  checkOptions(where, withoutExtensions(options), documentChecks)
-}
-
 // An option that is undefined counts as left out
 const given = (options: OpenApiOptions, isGiven: (name: string) => boolean): Readonly<Record<string, unknown>> =>
   Object.fromEntries(Object.entries(withoutUndefined(options)).filter(([name]) => isGiven(name)))
@@ -149,7 +144,7 @@ export const openApi = <S, C>(router: Routed<S, C>, options: OpenApiOptions, req
 
 /** The same for a part of a router, as a docs page shows it: its layers, and how they are tried. */
 const documentOf = <S, C>(router: Routed<S, C>, options: OpenApiOptions, request?: Request): ApiDocument => {
-  checkOpenApiOptions('openApi', options)
+  checkOptions('openApi', withoutExtensions(options), documentChecks)
   const { operations, routes, undescribed } = documentedIn(router, request)
   const resolve = resolveAmong(options.components?.parameters)
   for (const route of routes) checkPathParameters(route, resolve)
@@ -218,7 +213,7 @@ const objectOf = (
   const isDeclared = ({ name }: OpenAPIV3_1.ParameterObject): boolean =>
     declared.map(resolve).some((one) => one?.in === 'header' && one.name.toLowerCase() === name.toLowerCase())
   const parameters = [
-    ...parametersOf({ own: template.parameters, names }, declared, resolve),
+    ...parametersOf(template.parameters, names, declared, resolve),
     ...headersOf(description).filter((one) => !isDeclared(one)),
   ]
   const demanded = requestBodyOf(description, method)
@@ -237,13 +232,6 @@ const objectOf = (
 type PathParameter = PathTemplate['parameters'][number]
 type Parameter = OpenAPIV3_1.ParameterObject | OpenAPIV3_1.ReferenceObject
 
-interface PathParameters {
-  /** With the names of the route. */
-  readonly own: ReadonlyArray<PathParameter>
-  /** Their names in the document, in the same order. */
-  readonly names: ReadonlyArray<string>
-}
-
 type Resolve = (parameter: Parameter) => OpenAPIV3_1.ParameterObject | undefined
 
 /** Resolves references among the components of a document; `undefined` for other references. */
@@ -256,11 +244,12 @@ const resolveAmong =
   }
 
 /**
- * All parameters of an operation, those of the path first. A declared parameter adds to the one of the path that has
- * the same name, and wins.
+ * All parameters of an operation, those of the path first; `names` are those that they have in the document. A declared parameter
+ * adds to the one of the path that has the same name, and wins.
  */
 const parametersOf = (
-  { own, names }: PathParameters,
+  own: ReadonlyArray<PathParameter>,
+  names: ReadonlyArray<string>,
   declared: ReadonlyArray<Parameter>,
   resolve: Resolve,
 ): Parameter[] => {
@@ -348,11 +337,11 @@ export const cachedOpenApi = <S, C>(
   router: Routed<S, C>,
   options: OpenApiOptions,
 ): ((request?: Request) => SerializedDocument) => {
-  checkOpenApiOptions('cachedOpenApi', options)
-  const current: { edition: CachedRouter<S, C> | undefined } = { edition: undefined }
+  checkOptions('cachedOpenApi', withoutExtensions(options), documentChecks)
+  let last: CachedRouter<S, C> | undefined
   return (request) => {
-    const edition = isCurrent(router, current.edition) ? current.edition : editionOf(router)
-    current.edition = edition
+    const edition = isCurrent(router, last) ? last : editionOf(router)
+    last = edition
     const key =
       request === undefined ? '' : JSON.stringify(edition.requestDependent.map((leaf) => schemeOf(leaf, request)))
     const cached = edition.documents.get(key)

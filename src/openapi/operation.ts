@@ -131,7 +131,7 @@ const checks: Checks<OperationOptions> = {
 export const operation = (description: OperationOptions): Described => {
   checkOptions('operation', withoutExtensions(description), checks)
   const { requestBody: body, responses: given, ...options } = withoutUndefined(description)
-  const requestBody = body && requestBodyOf('operation({ requestBody })', body)
+  const requestBody = body && bodyOf(body)
   const responses = given && responsesFrom(given)
   return described({ options: { ...options, ...(requestBody && { requestBody }), ...(responses && { responses }) } })
 }
@@ -173,15 +173,14 @@ export type DescribedOperation = Given<Omit<OperationOptions, 'requestBody' | 'r
 /** What a JSON body must look like (JSON Schema 2020-12); empty: anything. */
 type JsonSchema = Readonly<Record<string, unknown>>
 
-/**
- * The Request Body Object for a schema or a codec. An object of OpenAPI is returned unchanged.
- *
- * It describes the body, so that a docs page has a field for it. It decodes nothing: that stays with the handler. What
- * has no JSON Schema is described as any JSON.
- */
-export const requestBodyOf = (where: string, given: Body | Schema<unknown>): Body => {
-  if (isStandard(given)) return jsonBody(fromStandard(standardOf(where, given), 'input'))
-  return isCodec(given) ? jsonBody(fromCodec(given)) : given
+// It describes the body, so that a docs page has a field for it. It decodes nothing: that stays with the handler
+const bodyOf = (given: Body | Schema<unknown>): Body => {
+  const schema = schemaOf('operation({ requestBody })', given, 'input')
+  // Safe: anything else is an object of OpenAPI
+  if (schema === undefined) return given as Body
+  // a docs page has a field for any JSON, too, if it knows what to show in it
+  const isAny = Object.keys(schema).length === 0
+  return { required: true, content: { 'application/json': { schema, ...(isAny && { example: {} }) } } }
 }
 
 const responsesFrom = (given: NonNullable<OperationOptions['responses']>): OpenAPIV3_1.ResponsesObject =>
@@ -190,23 +189,17 @@ const responsesFrom = (given: NonNullable<OperationOptions['responses']>): OpenA
   )
 
 const responseOf = (status: string, given: ResponseGiven): OpenAPIV3_1.ResponseObject | OpenAPIV3_1.ReferenceObject => {
-  if (!isStandard(given) && !isCodec(given)) return given
-  const schema = isStandard(given)
-    ? fromStandard(standardOf(`operation({ responses: { ${status} } })`, given), 'output')
-    : fromCodec(given)
+  const schema = schemaOf(`operation({ responses: { ${status} } })`, given, 'output')
+  // Safe: anything else is an object of OpenAPI
+  if (schema === undefined) return given as OpenAPIV3_1.ResponseObject
   return { description: STATUS_CODES[status] ?? 'Response', content: { 'application/json': { schema } } }
 }
 
-const jsonBody = (schema: JsonSchema): OpenAPIV3_1.RequestBodyObject => ({
-  required: true,
-  content: {
-    'application/json': {
-      schema,
-      // a docs page has a field for any JSON, too, if it knows what to show in it
-      ...(Object.keys(schema).length === 0 && { example: {} }),
-    },
-  },
-})
+/** The JSON Schema of a schema or a codec; any JSON for what has none. `undefined` for an object of OpenAPI. */
+const schemaOf = (where: string, given: object, direction: 'input' | 'output'): JsonSchema | undefined => {
+  if (isStandard(given)) return fromStandard(standardOf(where, given), direction)
+  return isCodec(given) ? fromCodec(given) : undefined
+}
 
 // --- Standard Schema
 

@@ -50,30 +50,6 @@ interface UndescribedPart {
   readonly entry: Undescribed
 }
 
-interface Routes {
-  readonly operations: ReadonlyArray<RouteOperation>
-  readonly undescribed: ReadonlyArray<UndescribedPart>
-  /** Whether the last of two operations with one method and path answers, instead of the first. */
-  readonly lastAnswers: boolean
-}
-
-const routesOf = <S, C>(router: Routed<S, C>, request?: Request): Routes => {
-  const secured = new Map<Requirement, Security>()
-  const securityAfter = (requirement: Requirement): Security => {
-    const security = secured.get(requirement) ?? securityOf(requirement, request)
-    secured.set(requirement, security)
-    return security
-  }
-  const read = layersOf(router)
-    .filter(({ layer }) => layer.methods.length > 0)
-    .flatMap((layer) => readOne(layer, securityAfter))
-  return {
-    operations: read.flatMap(({ operations }) => operations),
-    undescribed: read.flatMap(({ undescribed }) => undescribed),
-    lastAnswers: router.exclusive === true && router.opts?.exclusive !== 'specificity',
-  }
-}
-
 const readOne = (
   { layer, label: where, requirement, functions, isAfterItsHandler }: RoutedLayer<ReadLayer>,
   securityAfter: (requirement: Requirement) => Security,
@@ -137,8 +113,11 @@ interface Placed extends RouteOperation {
   readonly names: ReadonlyArray<string>
 }
 
-/** Places operations, one for each path and method. If the router has several, it is the one that runs first. */
-const placesOf = ({ operations, lastAnswers }: Routes) => {
+/**
+ * Places operations, one for each path and method. If the router has several, it is the one that runs first. `lastAnswers`: whether
+ * that is the last one.
+ */
+const placesOf = (operations: ReadonlyArray<RouteOperation>, lastAnswers: boolean) => {
   // OpenAPI 3.1, Paths Object: templates that differ only in names are one path. The first gives the names
   const paths = new Map<string, Pick<Placed, 'path' | 'names'>>()
   const placedByKey = new Map<string, Placed>()
@@ -187,9 +166,20 @@ export interface DocumentedOperation extends Placed {
 
 /** Reads a router. Throws a TypeError for a route with two descriptions, and for two routes with one `operationId`. */
 export const documentedIn = <S, C>(router: Routed<S, C>, request?: Request) => {
-  const read = routesOf(router, request)
-  const { placed, shadowed } = placesOf(read)
-  const undescribed = [...read.undescribed, ...shadowed]
+  const secured = new Map<Requirement, Security>()
+  const securityAfter = (requirement: Requirement): Security => {
+    const security = secured.get(requirement) ?? securityOf(requirement, request)
+    secured.set(requirement, security)
+    return security
+  }
+  const read = layersOf(router)
+    .filter(({ layer }) => layer.methods.length > 0)
+    .flatMap((layer) => readOne(layer, securityAfter))
+  const { placed, shadowed } = placesOf(
+    read.flatMap(({ operations }) => operations),
+    router.exclusive === true && router.opts?.exclusive !== 'specificity',
+  )
+  const undescribed = [...read.flatMap((one) => one.undescribed), ...shadowed]
   const withIds = idsAmong(placed)
   return {
     operations: placed.map((operation) => ({ ...operation, hasId: withIds.has(operation) })),
