@@ -99,11 +99,10 @@ const documentFrom = (text: string): E.Either<string, object> => {
     () => 'is not JSON',
   )
   if (E.isLeft(parsed)) return parsed
-  const { openapi, paths } = entriesOf(parsed.right)
+  const document = entriesOf(parsed.right)
+  const { openapi, paths } = document
   if (typeof openapi !== 'string' || !openapi.startsWith('3.')) return E.left('is not an OpenAPI 3 document')
-  return typeof paths === 'object' && paths !== null && typeof parsed.right === 'object' && parsed.right !== null
-    ? E.right(parsed.right)
-    : E.left('has no paths')
+  return typeof paths === 'object' && paths !== null ? E.right(document) : E.left('has no paths')
 }
 
 /**

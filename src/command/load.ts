@@ -114,8 +114,9 @@ const whyNotLoaded = (error: unknown): string =>
     ? 'this version of Node does not load such a file; compile it to JavaScript first'
     : `throws: ${oneLine(error)}`
 
-const codeOf = (error: unknown): unknown =>
-  typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
+/** The code of an error of Node; an empty string for anything else. */
+export const codeOf = (error: unknown): string =>
+  typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : ''
 
 /** What was thrown, in one line of at most 500 characters. The message of `seal` has a line for each finding. */
 export const oneLine = (error: unknown): string => {

@@ -13,6 +13,7 @@ import { differencesOf, directions, type Difference } from '../audit/Difference.
 import { linesOf, policyText, readPolicy } from '../audit/policy.js'
 import { findingsOf, findingsOfDifferences, rules, sameWordsIn, type Finding } from '../audit/findings.js'
 import { documentDifferences } from './document.js'
+import { codeOf } from './load.js'
 import type { Audited } from '../audit/application.js'
 
 /**
@@ -67,11 +68,7 @@ const uriOf = (file: string): string => {
 /**
  * What to do with the audit: print it, write it as a policy file, or compare it with one or with an OpenAPI document.
  */
-type Task =
-  | { readonly _tag: 'Print' }
-  | { readonly _tag: 'Write'; readonly file: string }
-  | { readonly _tag: 'Check'; readonly file: string }
-  | { readonly _tag: 'OpenApi'; readonly file: string }
+type Task = { readonly _tag: 'Print' } | { readonly _tag: 'Write' | 'Check' | 'OpenApi'; readonly file: string }
 
 type Format = 'text' | 'json' | 'sarif'
 
@@ -121,11 +118,11 @@ export const optionsFrom = (args: ReadonlyArray<string>): E.Either<string, Reque
   if (module === undefined) return E.left('audit takes a module: koa-with-auth audit ./dist/app.js')
   if (more.length > 0) return E.left(`audit takes one module; remove "${more[0]}"`)
   const { write, check, openapi, json = false, sarif = false } = values
-  const tasks: ReadonlyArray<Task> = [
-    ...(write === undefined ? [] : [{ _tag: 'Write' as const, file: write }]),
-    ...(check === undefined ? [] : [{ _tag: 'Check' as const, file: check }]),
-    ...(openapi === undefined ? [] : [{ _tag: 'OpenApi' as const, file: openapi }]),
-  ]
+  const files = { Write: write, Check: check, OpenApi: openapi }
+  const tasks = (['Write', 'Check', 'OpenApi'] as const).flatMap((_tag) => {
+    const file = files[_tag]
+    return file === undefined ? [] : { _tag, file }
+  })
   if (tasks.length > 1) return E.left('--write, --check and --openapi cannot be combined')
   if (json && sarif) return E.left('--json and --sarif cannot be combined')
   if (write !== undefined && (json || sarif)) return E.left('--write cannot be combined with --json or --sarif')
@@ -178,24 +175,19 @@ export const perform = (
       const [same] = sameWordsIn(deciders)
       if (same !== undefined) return E.left(`${task.file} is not written: ${same.message}; ${same.fix}`)
       return pipe(
-        tryFile(() => writeFileSync(task.file, policyText(lines))),
-        E.mapLeft((why) => `${task.file}: ${why}`),
+        withFile(task.file, () => E.right(writeFileSync(task.file, policyText(lines)))),
         E.map(() => ({ code: 0, text: `${visible(task.file)}: ${counted(lines.length, 'line')} written` })),
       )
     }
     case 'Check':
       return pipe(
-        tryFile(() => readFileSync(task.file)),
-        E.chain((bytes) => readPolicy(bytes)),
-        E.mapLeft((why) => `${task.file}: ${why}`),
+        withFile(task.file, () => readPolicy(readFileSync(task.file))),
         E.map((lines) => [...differencesOf(lines, linesOf(audit)), ...sameWordsIn(deciders).map(asDifference)]),
         E.map((differences) => reported(inFormat, task.file, differences, 'policy', options)),
       )
     case 'OpenApi':
       return pipe(
-        tryFile(() => readFileSync(task.file, 'utf8')),
-        E.chain((text) => E.flatten(E.tryCatch(() => documentDifferences(text, routers, audit), errorMessageOf))),
-        E.mapLeft((why) => `${task.file}: ${why}`),
+        withFile(task.file, () => documentDifferences(readFileSync(task.file, 'utf8'), routers, audit)),
         E.map((differences) => reported(inFormat, task.file, differences, 'document')),
       )
   }
@@ -260,16 +252,16 @@ const counted = (count: number, what: string): string => `${count} ${what}${coun
 
 // --- files
 
-const tryFile = <A>(act: () => A): E.Either<string, A> =>
-  E.tryCatch(act, (error) => reasons[codeOf(error)] ?? errorMessageOf(error))
+/** What becomes of a file, or its name and why it could not be done. */
+const withFile = <A>(file: string, act: () => E.Either<string, A>): E.Either<string, A> =>
+  pipe(
+    E.tryCatch(act, (error) => reasons[codeOf(error)] ?? (error instanceof Error ? error.message : String(error))),
+    E.flatten,
+    E.mapLeft((why) => `${file}: ${why}`),
+  )
 
 const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'no such file or folder',
   EISDIR: 'is a folder',
   EACCES: 'permission denied',
 }
-
-const codeOf = (error: unknown): string =>
-  typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : ''
-
-const errorMessageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
