@@ -199,8 +199,10 @@ export const fetched = <J, A>(
     latest !== undefined && isYounger(latest.loadedAt, maxAge + staleIfError) ? latest.right : outage()
 
   const current = (): Evaluation<A> => {
-    if (latest !== undefined && isYounger(latest.loadedAt, maxAge)) {
-      if (refreshAhead && !isYounger(latest.loadedAt, maxAge * AHEAD) && !isPaused()) void refresh()
+    // both clocks are read once for a request
+    const age = latest === undefined ? Infinity : ageOf(latest.loadedAt)
+    if (latest !== undefined && age < maxAge) {
+      if (refreshAhead && age >= maxAge * AHEAD && !isPaused()) void refresh()
       return latest.right
     }
     if (isPaused()) return ifStillValid()

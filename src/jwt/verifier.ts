@@ -22,8 +22,8 @@ import {
 } from './claims.js'
 import { checkSignature, type Keys, type Signature } from './signature.js'
 
-/** The key of a token: its SHA-256, so that no token is kept. */
-export const cacheKey = (token: string): string => hash('sha256', token, 'base64')
+/** The key of a token: its SHA-256, so that no token is kept. One character for each byte is made and found fastest. */
+export const cacheKey = (token: string): string => hash('sha256', token, 'binary')
 
 export interface CachedToken {
   /** Its claims, as JSON. */
