@@ -13,6 +13,7 @@ import { digestOf } from '../core/functionName.js'
 import { noteOf, originalOf, pathInWords, type AnyRouter } from '../koa/layer.js'
 import { newRouter } from '../koa/newRouter.js'
 import { isAssetAmong, partAmong } from '../koa/operations.js'
+import { namesIn } from '../koa/parameters.js'
 import type { Application } from '../koa/plan.js'
 import { additionOf, isSettings } from '../koa/settings.js'
 import { table, type Access, type Audit, type AuditedOperation, type Protection } from './Audit.js'
@@ -169,21 +170,11 @@ const parametersOf = (route: Route): Pick<AuditedOperation, 'objects' | 'uncheck
   return {
     objects: conditions.flatMap(({ object }) => (object === undefined ? [] : [objectInWords(object)])),
     unchecked: conditions.flatMap(({ unchecked }) => unchecked ?? []),
-    unread: isGuarded ? namesOf(route.layer.paramNames).filter((name) => !read.includes(name)) : [],
+    unread: isGuarded ? namesIn(route.layer).filter((name) => !read.includes(name)) : [],
   }
 }
 
 const nothing: Description = { _tag: 'AnyOf', members: [] }
-
-const namesOf = (parameters: ReadonlyArray<unknown>): ReadonlyArray<string> => [
-  ...new Set(
-    parameters.flatMap((one) => {
-      const name: unknown = typeof one === 'object' && one !== null ? Reflect.get(one, 'name') : undefined
-      // the router's own one, of `use`
-      return typeof name === 'string' ? [name] : []
-    }),
-  ),
-]
 
 const crossSiteOf = (
   demand: Description | undefined,

@@ -79,13 +79,20 @@ export const parameterReaderOf = (description: Description): ((ctx: Context) => 
 }
 
 interface PathOf {
-  readonly path: unknown
   readonly paramNames: ReadonlyArray<unknown>
 }
 
+// The router's own one, of `use`, has none
+const nameOf = (parameter: unknown): unknown =>
+  typeof parameter === 'object' && parameter !== null ? Reflect.get(parameter, 'name') : undefined
+
+/** The names of the parameters of a path. */
+export const namesIn = ({ paramNames }: PathOf): ReadonlyArray<string> =>
+  [...new Set(paramNames.map(nameOf))].filter((name) => typeof name === 'string')
+
 // The last one of a name is that of the router's `params`
 const indexIn = ({ paramNames }: PathOf, param: string): number =>
-  paramNames.findLastIndex((one) => typeof one === 'object' && one !== null && Reflect.get(one, 'name') === param)
+  paramNames.findLastIndex((one) => nameOf(one) === param)
 
 const without = (object: ObjectRule): string =>
   `${inWords(object)}, which the path does not have; write it into the path or a prefix, or guard the operation without it: withAuth(a)`
@@ -122,7 +129,8 @@ export const refusePattern = (
 const ofPattern = (object: ObjectRule): string =>
   `${inWords(object)}, and the path is a RegExp, whose groups have no names; write it as a string`
 
-const isPattern = ({ path, opts }: Pick<ReadLayer, 'path' | 'opts'>): boolean =>
+/** Whether the path is a RegExp, or a string of one. */
+export const isPattern = ({ path, opts }: Pick<ReadLayer, 'path' | 'opts'>): boolean =>
   typeof path !== 'string' || opts?.pathAsRegExp === true
 
 const objectsOf = (requirement: Requirement | undefined): ReadonlyArray<ObjectRule> => {

@@ -2,44 +2,7 @@
  * Requests that differ in one id, and their answers: how an id is written in a path, what of an answer counts, and a command that repeats
  * a request. `expectIsolated` compares them.
  */
-import { compile } from 'path-to-regexp'
-import type { RouterLayer } from '../koa/layer.js'
-import type { RoutedOperation } from '../koa/operations.js'
 import type { HttpResponse, Sent } from './probing.js'
-
-/** An id or more, by the name of the parameter. */
-export type Values = Readonly<Record<string, string>>
-
-export const paramsOf = ({ layer }: { readonly layer: RouterLayer }): ReadonlyArray<string> =>
-  layer.paramNames.flatMap((one) => {
-    const name: unknown = typeof one === 'object' && one !== null ? Reflect.get(one, 'name') : undefined
-    return typeof name === 'string' ? [name] : []
-  })
-
-const token = (at: number): string => `koa-with-auth-${at}-`
-
-/** The target of a request: `spell` writes each value as it is sent. */
-export const targetOf = (
-  { layer }: RoutedOperation,
-  values: Values,
-  spell: (param: string, value: string) => string,
-): string | undefined => {
-  if (typeof layer.path !== 'string' || layer.opts.pathAsRegExp === true) return undefined
-  const names = paramsOf({ layer })
-  const isWildcard = (name: string): boolean =>
-    layer.paramNames.some(
-      (one) => Reflect.get(one as object, 'name') === name && Reflect.get(one as object, 'type') === 'wildcard',
-    )
-  try {
-    const written = Object.fromEntries(names.map((name, at) => [name, isWildcard(name) ? [token(at)] : token(at)]))
-    return names.reduce(
-      (target, name, at) => target.replaceAll(token(at), () => spell(name, values[name] ?? '1')),
-      compile(layer.path)(written),
-    )
-  } catch {
-    return undefined
-  }
-}
 
 const encoded = (value: string): string =>
   [...Buffer.from(value)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('')

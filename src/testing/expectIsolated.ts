@@ -10,9 +10,10 @@ import * as is from '../core/checks.js'
 import { checkOptions, type Check, type Checks } from '../core/options.js'
 import { isApplication } from '../koa/layer.js'
 import { isAssetAmong, operationsOf, partAmong, routersOf, type RoutedOperation } from '../koa/operations.js'
-import { comparable, hasWord, paramsOf, shown, spellings, targetOf, type Values } from './comparison.js'
+import { namesIn } from '../koa/parameters.js'
+import { comparable, hasWord, shown, spellings } from './comparison.js'
 import { refuse, type Violation } from './LawViolations.js'
-import { serve, type Application, type HttpResponse, type Sent } from './probing.js'
+import { serve, targetOf, type Application, type HttpResponse, type Sent } from './probing.js'
 import { mergeRequests, type RequestSpec } from './requests.js'
 
 /** The ids of each user, by the user's name. */
@@ -63,27 +64,30 @@ const checks: Checks<IsolatedOptions> = {
 
 // --- what is asked
 
+/** An id or more, by the name of the parameter. */
+type Values = Readonly<Record<string, string>>
+
 /** An operation, and the ids of each of its parameters. */
 interface Asked {
   readonly operation: RoutedOperation
   /** Parameters that name objects. */
   readonly params: ReadonlyArray<readonly [name: string, ids: IdsOfUsers]>
-  readonly requests: { count: number }
+  readonly skipped?: string
+  /** Whether it is asked: it is not skipped, and all of it is known. */
+  readonly isAsked: boolean
+  requests: number
   hasLeak: boolean
 }
+
+type Violated = (law: string, counterexample: string, fix: string) => void
 
 // Of each user, so that the number of requests is bounded
 const MAX_IDS = 3
 
 const uncheckedIn = ({ requirement }: RoutedOperation): ReadonlyMap<string, string> => {
   const description = effective(requirement)?.description
-  return new Map(
-    description === undefined
-      ? []
-      : objectConditionsIn(description).flatMap(({ unchecked }) =>
-          unchecked === undefined ? [] : [[unchecked.param, unchecked.reason] as const],
-        ),
-  )
+  const conditions = description === undefined ? [] : objectConditionsIn(description)
+  return new Map(conditions.flatMap(({ unchecked: one }) => (one === undefined ? [] : [[one.param, one.reason]])))
 }
 
 const isOfOperation = (name: string): boolean => /^[A-Z-]+ /.test(name)
@@ -96,6 +100,53 @@ const idsFor = ({ objects }: IsolatedOptions, operation: string, param: string):
   return ofOperation ?? (Object.hasOwn(objects, param) ? (objects[param] as IdsOfUsers) : undefined)
 }
 
+const checkNames = (
+  { skip = {}, bodies = {}, objects }: IsolatedOptions,
+  operations: ReadonlyArray<RoutedOperation>,
+  violated: Violated,
+): void => {
+  const known = new Set(operations.map(({ name }) => name))
+  const inPaths = new Set(operations.flatMap(({ layer }) => namesIn(layer)))
+  for (const [where, mentioned] of Object.entries({ skip, bodies, objects })) {
+    for (const key of Object.keys(mentioned)) {
+      if (known.has(key) || (where === 'objects' && !isOfOperation(key) && inPaths.has(key))) continue
+      const fix = 'write it as the audit does: GET /notes/:id'
+      violated(`${where}: ${key} fits no operation`, [...known].join(', '), fix)
+    }
+  }
+}
+
+const askedOf = (operation: RoutedOperation, options: IsolatedOptions, violated: Violated): Asked => {
+  const { name, layer } = operation
+  const { users, unknown, skip = {} } = options
+  const reasons = uncheckedIn(operation)
+  const all = namesIn(layer)
+  const left = all.filter((param) => !reasons.has(param))
+  const asked: Asked = { operation, params: [], isAsked: false, requests: 0, hasLeak: false }
+  const skipped = skip[name] ?? (all.length > 0 && left.length === 0 ? reasons.get(all[0] ?? '') : undefined)
+  if (skipped !== undefined) {
+    if (typeof skipped !== 'string' || skipped.trim() === '')
+      violated(`${name}: it is skipped without a reason`, name, 'write why')
+    return { ...asked, skipped }
+  }
+  if (targetOf(layer, () => '1') === undefined) {
+    const fix = 'write the path as a string, or list it in { skip } with a reason'
+    violated(`${name}: the path for requests is unknown`, name, fix)
+    return asked
+  }
+  const params = left.flatMap((param) => {
+    const ids = idsFor(options, name, param)
+    const owners = Object.keys(users).filter((user) => (ids?.[user] ?? []).length > 0)
+    if (ids !== undefined && owners.length > 1 && unknown[param] !== undefined) return [[param, ids] as const]
+    const missing =
+      owners.length > 1 ? `unknown: { ${param}: ... }` : `objects: { ${param}: ... } with ids of two users`
+    const fix = `add ${missing}, or unchecked('${param}', 'why'), or list it in { skip }`
+    violated(`${name}: :${param} has no ids and no reason`, name, fix)
+    return []
+  })
+  return { ...asked, params, isAsked: params.length === left.length }
+}
+
 const methodsOf = ({ method, methods }: RoutedOperation): ReadonlyArray<string> =>
   method === 'ALL' ? ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] : [...methods].sort()
 
@@ -106,6 +157,42 @@ const orderOf = ({ operation: { method, path } }: Asked): number =>
     : method === 'DELETE' || method === 'ALL'
       ? 1e6 - String(path).split('/').length
       : 1
+
+const valuesFor = ({ params }: Asked, user: string, at: number): Values =>
+  Object.fromEntries(params.map(([name, { [user]: ids = [] }]) => [name, ids[at % ids.length] ?? '']))
+
+/** As many values of a user as are asked for. */
+const valuesOf = (one: Asked, user: string): ReadonlyArray<Values> => {
+  const length = Math.min(MAX_IDS, Math.max(...one.params.map(([, ids]) => (ids[user] ?? []).length)))
+  return Array.from({ length }, (_, at) => valuesFor(one, user, at))
+}
+
+/** A question of a user for objects of another one. */
+interface Question {
+  readonly user: string
+  readonly owner: string
+  readonly method: string
+  readonly values: Values
+  /** The parameters whose values are of the owner. */
+  readonly foreign: ReadonlyArray<string>
+}
+
+const questionsOf = (one: Asked, user: string, owner: string): ReadonlyArray<Question> => {
+  const own = valuesFor(one, user, 0)
+  return methodsOf(one.operation).flatMap((method) =>
+    valuesOf(one, owner).flatMap((others) => {
+      // what two users share is no secret between them
+      const foreign = one.params.flatMap(([name, ids]) =>
+        (ids[user] ?? []).includes(others[name] ?? '') ? [] : [name],
+      )
+      const about = { user, owner, method }
+      return [
+        ...foreign.map((param) => ({ ...about, values: { ...own, [param]: others[param] ?? '' }, foreign: [param] })),
+        ...(foreign.length > 1 ? [{ ...about, values: others, foreign }] : []),
+      ]
+    }),
+  )
+}
 
 /**
  * Asks every operation of an application that has path parameters, as each user, for the objects of the others. It resolves to what
@@ -142,7 +229,7 @@ export const expectIsolated = async (
   given: IsolatedOptions,
 ): Promise<ReadonlyArray<IsolatedOperation>> => {
   const options = checkOptions('expectIsolated(app, options)', given, checks)
-  const { users, unknown, bodies = {}, skip = {}, ignore = [], within = 5000 } = options
+  const { users, unknown, bodies = {}, ignore = [], within = 5000 } = options
   if (!isApplication(app)) throw new TypeError('expectIsolated(app, options) takes a Koa application')
   const names = Object.keys(users)
   if (names.length < 2) throw new TypeError('expectIsolated(app, { users }): name at least two users')
@@ -150,175 +237,96 @@ export const expectIsolated = async (
     .flatMap((router) => operationsOf(router))
     .filter(({ functions }) => !isAssetAmong(functions) && partAmong(functions) === undefined)
   const violations: Violation[] = []
-  const violated = (law: string, counterexample: string, fix: string): void =>
-    void violations.push({ law, counterexample, fix })
-
-  const known = new Set(operations.map(({ name }) => name))
-  const inPaths = new Set(operations.flatMap(paramsOf))
-  const mentioned = { skip: Object.keys(skip), bodies: Object.keys(bodies), objects: Object.keys(options.objects) }
-  for (const [where, keys] of Object.entries(mentioned)) {
-    for (const key of keys) {
-      if (known.has(key) || (where === 'objects' && !isOfOperation(key) && inPaths.has(key))) continue
-      violated(
-        `${where}: ${key} fits no operation`,
-        [...known].join(', '),
-        'write it as the audit does: GET /notes/:id',
-      )
-    }
-  }
-  const results = new Map<RoutedOperation, { count: number; skipped?: string }>()
-  const asked: Asked[] = []
-  const lists: RoutedOperation[] = []
-  for (const operation of operations) {
-    const { name } = operation
-    const requests: { count: number; skipped?: string } = { count: 0 }
-    results.set(operation, requests)
-    const reasons = uncheckedIn(operation)
-    const all = paramsOf(operation)
-    const left = all.filter((param) => !reasons.has(param))
-    const reason = skip[name] ?? (all.length > 0 && left.length === 0 ? reasons.get(all[0] ?? '') : undefined)
-    if (reason !== undefined) {
-      if (typeof reason !== 'string' || reason.trim() === '')
-        violated(`${name}: it is skipped without a reason`, name, 'write why')
-      requests.skipped = reason
-    } else if (targetOf(operation, {}, (_param, value) => value) === undefined) {
-      violated(
-        `${name}: the path for requests is unknown`,
-        name,
-        'write the path as a string, or list it in { skip } with a reason',
-      )
-    } else if (all.length === 0) {
-      if (operation.methods.includes('GET')) lists.push(operation)
-    } else {
-      const params = left.flatMap((param) => {
-        const ids = idsFor(options, name, param)
-        const owners = names.filter((user) => (ids?.[user] ?? []).length > 0)
-        if (ids !== undefined && owners.length > 1 && unknown[param] !== undefined) return [[param, ids] as const]
-        const missing =
-          owners.length > 1 ? `unknown: { ${param}: ... }` : `objects: { ${param}: ... } with ids of two users`
-        violated(
-          `${name}: :${param} has no ids and no reason`,
-          name,
-          `add ${missing}, or unchecked('${param}', 'why'), or list it in { skip }`,
-        )
-        return []
-      })
-      if (params.length === left.length) asked.push({ operation, params, requests, hasLeak: false })
-    }
-  }
-  asked.sort((one, other) => orderOf(one) - orderOf(other))
+  const violated: Violated = (law, counterexample, fix) => void violations.push({ law, counterexample, fix })
+  checkNames(options, operations, violated)
+  const all = operations.map((operation) => askedOf(operation, options, violated))
+  const known = all.filter(({ isAsked }) => isAsked)
+  const isList = ({ operation }: Asked): boolean => namesIn(operation.layer).length === 0
+  const withObjects = known.filter((one) => !isList(one)).sort((one, other) => orderOf(one) - orderOf(other))
 
   const ignored = new Set(ignore.map((name) => name.toLowerCase()))
   const served = await serve(app, within)
-  const send = (operation: RoutedOperation, user: string, method: string, url: string) => {
-    const requests = results.get(operation)
-    if (requests !== undefined) requests.count++
-    const body = method === 'GET' || method === 'HEAD' ? undefined : bodies[operation.name]
+  const send = (one: Asked, user: string, method: string, spell: (param: string) => string) => {
+    one.requests++
+    const url = targetOf(one.operation.layer, spell) ?? '/'
+    const body = method === 'GET' || method === 'HEAD' ? undefined : bodies[one.operation.name]
     const type = typeof body === 'object' ? ([['Content-Type', 'application/json']] as const) : []
     const spec: Sent = {
       ...mergeRequests({ url, fields: type }, users[user] ?? {}, { method, url }),
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     }
-    return served.ask(String(requests?.count), spec).then((answer) => ({ spec, answer }))
+    return served.ask(String(one.requests), spec).then((answer) => ({ spec, answer }))
   }
-  const valuesFor = ({ params }: Asked, user: string, at: number): Values =>
-    Object.fromEntries(params.map(([name, ids]) => [name, cyclic(ids[user] ?? [], at)]))
-  const rounds = ({ params }: Asked, user: string): number =>
-    Math.min(MAX_IDS, Math.max(...params.map(([, ids]) => (ids[user] ?? []).length)))
 
-  const compare = async (
-    one: Asked,
-    user: string,
-    method: string,
-    values: Values,
-    replaced: ReadonlyArray<string>,
-    owner: string,
-  ) => {
-    const { operation } = one
-    const isReplaced = (param: string): boolean => replaced.includes(param)
+  const compare = async (one: Asked, { user, owner, method, values, foreign: replaced }: Question): Promise<void> => {
+    const { name } = one.operation
     const without = { ...values, ...Object.fromEntries(replaced.map((param) => [param, unknown[param] ?? ''])) }
     for (const [words, spell] of Object.entries(spellings)) {
-      const spelled = (of: Values) =>
-        targetOf(operation, of, (param, value) => (isReplaced(param) ? spell : encodeURIComponent)(value)) ?? '/'
-      const foreign = await send(operation, user, method, spelled(values))
-      const missing = await send(operation, user, method, spelled(without))
+      const ask = (of: Values) =>
+        send(one, user, method, (param) => (replaced.includes(param) ? spell : encodeURIComponent)(of[param] ?? '1'))
+      const foreign = await ask(values)
+      const missing = await ask(without)
       // a body is compared itself; of one that is not sent, only the length is known, and the id may be a part of it
       const hasLength = method === 'HEAD' && foreign.spec.url?.length === missing.spec.url?.length
-      const sentIds = (of: Values) => replaced.map((param) => of[param] ?? '')
-      const seen = (answer: HttpResponse | Error, of: Values): string =>
-        answer instanceof Error
-          ? 'no answer'
-          : JSON.stringify(comparable(answer, sentIds(of), spell, ignored, hasLength))
+      const seen = (answer: HttpResponse | Error, of: Values): string => {
+        if (answer instanceof Error) return 'no answer'
+        const sentIds = replaced.map((param) => of[param] ?? '')
+        return JSON.stringify(comparable(answer, sentIds, spell, ignored, hasLength))
+      }
       if (seen(foreign.answer, values) === seen(missing.answer, without)) continue
       one.hasLeak = true
-      violated(
-        `${operation.name}: ${method} as ${user} distinguishes ${replaced.map((param) => `:${param}`).join(' and ')} of ${owner} from an unknown id, ${words}`,
+      const whose = `${replaced.map((param) => `:${param}`).join(' and ')} of ${owner}`
+      return violated(
+        `${name}: ${method} as ${user} distinguishes ${whose} from an unknown id, ${words}`,
         `${shown(foreign)}\ninstead of the answer for an unknown id:\n${shown(missing)}`,
         'look it up with owned(...), whose answer for both is the same, or list the operation in { skip } with a reason',
       )
-      return
     }
   }
-
   const askForeign = async (one: Asked): Promise<void> => {
-    const { operation, params } = one
     for (const user of names) {
       for (const owner of names.filter((other) => other !== user)) {
-        for (const method of methodsOf(operation)) {
-          for (let at = 0; at < rounds(one, owner); at++) {
-            const [own, others] = [valuesFor(one, user, 0), valuesFor(one, owner, at)]
-            // what two users share is no secret between them
-            const foreign = params.flatMap(([name, ids]) =>
-              (ids[user] ?? []).includes(others[name] ?? '') ? [] : [name],
-            )
-            for (const param of foreign)
-              await compare(one, user, method, { ...own, [param]: others[param] ?? '' }, [param], owner)
-            if (foreign.length > 1) await compare(one, user, method, others, foreign, owner)
-          }
-        }
+        for (const question of questionsOf(one, user, owner)) await compare(one, question)
       }
     }
   }
   const askOwn = async (one: Asked): Promise<void> => {
-    const { operation } = one
-    const method = operation.method === 'ALL' ? 'GET' : operation.method
+    const { name, method } = one.operation
     for (const user of one.hasLeak ? [] : names) {
       if (one.params.some(([, ids]) => (ids[user] ?? []).length === 0)) continue
-      for (let at = 0; at < rounds(one, user); at++) {
-        const target =
-          targetOf(operation, valuesFor(one, user, at), (_param, value) => encodeURIComponent(value)) ?? '/'
-        const { spec, answer } = await send(operation, user, method, target)
-        if (!(answer instanceof Error) && answer.status >= 200 && answer.status < 300) continue
+      for (const values of valuesOf(one, user)) {
+        const sent = await send(one, user, method === 'ALL' ? 'GET' : method, (param) =>
+          encodeURIComponent(values[param] ?? '1'),
+        )
+        if (!(sent.answer instanceof Error) && sent.answer.status >= 200 && sent.answer.status < 300) continue
         violated(
-          `${operation.name}: an own id of ${user} is not answered with a 2xx`,
-          shown({ spec, answer }),
+          `${name}: an own id of ${user} is not answered with a 2xx`,
+          shown(sent),
           'name ids that exist, a request that is let in, and a body in { bodies } if it needs one',
         )
       }
     }
   }
-  const askList = async (operation: RoutedOperation): Promise<void> => {
-    const target = targetOf(operation, {}, (_param, value) => value) ?? '/'
+  const askList = async (list: Asked): Promise<void> => {
+    const ids = withObjects.flatMap(({ params }) => params.map(([, one]) => one))
     for (const user of names) {
-      const { spec, answer } = await send(operation, user, 'GET', target)
-      if (answer instanceof Error) continue
-      const all = asked.flatMap(({ params }) => params.map(([, ids]) => ids))
-      const own = new Set(all.flatMap((ids) => ids[user] ?? []))
-      const others = new Set(
-        all.flatMap((ids) => Object.values(ids).flat()).filter((id) => id.length >= 6 && !own.has(id)),
-      )
-      const found = [...others].find((id) => hasWord(answer.body, id))
+      const sent = await send(list, user, 'GET', () => '')
+      if (sent.answer instanceof Error) continue
+      const { body } = sent.answer
+      const own = new Set(ids.flatMap((one) => one[user] ?? []))
+      const others = ids.flatMap((one) => Object.values(one).flat()).filter((id) => id.length >= 6 && !own.has(id))
+      const found = others.find((id) => hasWord(body, id))
       if (found === undefined) continue
       violated(
-        `${operation.name}: as ${user}, it lists an id of another user: ${found}`,
-        shown({ spec, answer }),
+        `${list.operation.name}: as ${user}, it lists an id of another user: ${found}`,
+        shown(sent),
         'scope the query by the user, or list the operation in { skip } with a reason',
       )
     }
   }
   try {
-    for (const operation of lists) await askList(operation)
-    for (const one of asked) {
+    for (const one of known) if (isList(one) && one.operation.methods.includes('GET')) await askList(one)
+    for (const one of withObjects) {
       await askForeign(one)
       await askOwn(one)
     }
@@ -326,11 +334,9 @@ export const expectIsolated = async (
     await served.close()
   }
   refuse('an application', violations)
-  return [...results].map(([{ name }, { count, skipped }]) => ({
-    operation: name,
-    requests: count,
+  return all.map(({ operation, requests, skipped }) => ({
+    operation: operation.name,
+    requests,
     ...(skipped !== undefined && { skipped }),
   }))
 }
-
-const cyclic = (ids: ReadonlyArray<string>, at: number): string => ids[at % Math.max(1, ids.length)] ?? ''

@@ -14,8 +14,9 @@ import { allOf } from '../core/allOf.js'
 import * as Requirement from '../core/Requirement.js'
 import type { Layer, RouterInstance } from '../koa/router.js'
 import { applicationGuard, guardFor } from '../koa/guard.js'
-import { copyLayer, isGuard, pathInWords, routerOf, type Guarding } from '../koa/layer.js'
+import { copyLayer, isGuard, pathInWords, routerOf, type Guarding, type RouterLayer } from '../koa/layer.js'
 import { operationsOf } from '../koa/operations.js'
+import { isPattern, namesIn } from '../koa/parameters.js'
 import { planned, planOf, write } from '../koa/plan.js'
 import { locationOf, type CredentialLocation } from './CredentialLocation.js'
 import type { HeaderLine, RequestSpec } from './requests.js'
@@ -48,8 +49,13 @@ export interface Filling {
   readonly paths?: Readonly<Record<string, string>> | undefined
 }
 
-export const testedOf = (app: Application, router: RouterInstance, filling: Filling): ReadonlyArray<Tested> => {
+export const testedOf = (
+  app: Application,
+  router: RouterInstance,
+  { params = {}, paths = {} }: Filling,
+): ReadonlyArray<Tested> => {
   const above = guardsAbove(app, router)
+  const valueOf = (param: string): string => encodeURIComponent(params[param] ?? '1')
   return operationsOf(router).map(({ layer, name, methods, functions, requirement, isAfterItsHandler }) => {
     const path = pathInWords(layer)
     const own = isAfterItsHandler ? undefined : Requirement.effective(requirement)
@@ -63,7 +69,7 @@ export const testedOf = (app: Application, router: RouterInstance, filling: Fill
       path,
       name,
       functions,
-      target: filling.paths?.[name] ?? filling.paths?.[path] ?? filled(layer, filling),
+      target: paths[name] ?? paths[path] ?? targetOf(layer, valueOf),
       description,
       demandedAbove: all(above),
       locations: description === undefined ? [] : leaves(description).flatMap((leaf) => locationOf(leaf) ?? []),
@@ -86,15 +92,13 @@ const guardsAbove = (app: Application, router: object): ReadonlyArray<Authentica
 const middlewareOf = (app: object): ReadonlyArray<Function> =>
   'middleware' in app && Array.isArray(app.middleware) ? app.middleware.filter((f) => typeof f === 'function') : []
 
-const filled = (layer: Layer, { params = {} }: Filling): string | undefined => {
-  if (typeof layer.path !== 'string') return undefined
-  const values = layer.paramNames.map(({ name, type }) => {
-    const value = params[name] ?? '1'
-    return [name, type === 'wildcard' ? [value] : value] as const
-  })
+/** The target of a request: `spell` writes each parameter. It is `undefined` if it is unknown, such as for a RegExp. */
+export const targetOf = (layer: RouterLayer, spell: (param: string) => string): string | undefined => {
+  if (typeof layer.path !== 'string' || isPattern(layer)) return undefined
   try {
     // without the patterns that `compile` cannot read
-    return compile(layer.path.replaceAll('(.*)', ''))(Object.fromEntries(values))
+    const path = compile(layer.path.replaceAll('(.*)', ''), { encode: false })
+    return path(Object.fromEntries(namesIn(layer).map((name) => [name, spell(name)])))
   } catch {
     return undefined
   }
