@@ -4,7 +4,7 @@ import Koa, { type Middleware } from 'koa'
 import { apiKeyCookie, authSettings, guardApp, httpBasicAuth, httpBearer, optional, withAuth } from 'koa-with-auth'
 import { audit, type AnyApplication } from 'koa-with-auth/audit'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { decidersIn } from '../../src/audit/application.js'
+import { readApplication } from '../../src/audit/application.js'
 import { sameWordsIn } from '../../src/audit/findings.js'
 import { differencesOf } from '../../src/audit/Difference.js'
 import { lineFrom, linesOf, textOf } from '../../src/audit/policy.js'
@@ -88,11 +88,11 @@ describe('S04 a name that two guards of an application would share', () => {
   it('is found, also between guardApp and an operation', () => {
     const other = httpBearer({ authenticate: () => false as const })
     const app = guardApp(bearer)(new Koa()).use(new Router().get('/x', withAuth(other), () => {}).routes())
-    expect(sameWordsIn(decidersIn(app)).map(({ message }) => message)).toEqual([
+    expect(sameWordsIn(readApplication(app)!.deciders).map(({ message }) => message)).toEqual([
       'GET /x: "bearer" is not the same as in guardApp(a), and the policy file has the same words for both',
     ])
     const same = guardApp(bearer)(new Koa()).use(new Router().get('/x', withAuth(bearer), () => {}).routes())
-    expect(sameWordsIn(decidersIn(same))).toEqual([])
+    expect(sameWordsIn(readApplication(same)!.deciders)).toEqual([])
   })
 })
 

@@ -12,12 +12,18 @@ import { defaults, type Settings } from '../core/Settings.js'
 import { allOf } from '../core/allOf.js'
 import { declareFactory } from '../core/options.js'
 import { isApplication, isGuard, routerOf, type AnyApplication, type AnyRouter, type Guarding } from '../koa/layer.js'
-import { operationsOf, routersOf } from '../koa/operations.js'
 import { additionOf } from '../koa/settings.js'
 import type { Audit } from './Audit.js'
-import type { Route } from './RoutedPath.js'
 import type { Decider } from './findings.js'
-import { auditOf, routerReadingOf, withTable, type MiddlewareLayer, type RouterReading } from './router.js'
+import {
+  auditOf,
+  enforcedIn,
+  routerReadingOf,
+  withTable,
+  type CheckedRoute,
+  type MiddlewareLayer,
+  type RouterReading,
+} from './router.js'
 
 /**
  * Reports, for each operation of a router and of the routers mounted on it, what protects it, which level decided, and which
@@ -39,45 +45,48 @@ import { auditOf, routerReadingOf, withTable, type MiddlewareLayer, type RouterR
  *   'OPERATION    PROTECTED BY  DECIDED BY  NOTES\nGET /health  public        operation',
  * )
  */
-export const audit = (router: AnyRouter | AnyApplication): Audit => {
-  if (!isApplication(router)) return auditOf(routerReadingOf('audit(router)', router))
-  const read = readApplication(router)
-  if (read === undefined) throw noRouterIn('audit(app)')
-  return read.audit
-}
-
-export const noRouterIn = (caller: string): TypeError =>
-  new TypeError(`${caller}: the application mounts no router; write app.use(router.routes()) first`)
+export const audit = (router: AnyRouter | AnyApplication): Audit => auditedBy('audit', router).audit
 
 declareFactory('audit', audit)
 
-/** The result of reading an application, in the order in which requests reach its routers and functions. */
-export interface ApplicationReading {
+/** What was read, in the order in which requests reach the routers and functions of an application. */
+export interface Audited {
   readonly reading: Pick<RouterReading, 'routes' | 'middleware'>
   readonly audit: Audit
-}
-
-export interface Audited {
-  readonly audit: Audit
   readonly routers: ReadonlyArray<AnyRouter>
+  /** What decides: the guards of the application, and the operations of its routers. */
   readonly deciders: ReadonlyArray<Decider>
 }
 
+/** Reads a router or an application. Throws a TypeError for anything else. */
+export const auditedBy = (caller: 'audit' | 'seal', given: AnyRouter | AnyApplication): Audited => {
+  const read = isApplication(given) ? readApplication(given) : readRouter(caller, given)
+  if (read !== undefined) return read
+  throw new TypeError(`${caller}(app): the application mounts no router; write app.use(router.routes()) first`)
+}
+
+export const readRouter = (caller: 'audit' | 'seal', router: AnyRouter): Audited => {
+  const reading = routerReadingOf(`${caller}(router)`, router)
+  return { reading, audit: auditOf(reading), routers: [router], deciders: reading.routes }
+}
+
 /** Reads an application; `undefined` if it mounts no router, and has no guard of its own (`guardApp`). */
-export const readApplication = ({ middleware }: AnyApplication): ApplicationReading | undefined => {
+export const readApplication = ({ middleware }: AnyApplication): Audited | undefined => {
+  const routers: AnyRouter[] = []
+  const operations: Decider[] = []
   const read: RouterReading[] = []
   const audits: Audit[] = []
   let settings: Settings = defaults
   const around: Around[] = []
-  let isKnown = false
   for (const f of middleware) {
-    const router = routerOf(f)
-    isKnown ||= isGuard(f) || router !== undefined
     if (isGuard(f)) {
       around.push({ guard: f, settings })
       continue
     }
+    const router = routerOf(f)
+    if (router !== undefined) routers.push(router)
     const inner = router === undefined ? alone(f) : routerReadingOf('audit(router)', router, settings)
+    operations.push(...inner.routes)
     const reading = around.reduceRight(within, inner)
     settings = additionOf(f)?.(settings) ?? settings
     audits.push(
@@ -88,31 +97,23 @@ export const readApplication = ({ middleware }: AnyApplication): ApplicationRead
     )
     read.push(reading)
   }
-  if (!isKnown) return undefined
+  if (routers.length === 0 && around.length === 0) return undefined
   return {
-    reading: {
-      routes: read.flatMap(({ routes }) => routes),
-      middleware: read.flatMap((one) => one.middleware),
-    },
+    reading: { routes: read.flatMap(({ routes }) => routes), middleware: read.flatMap((one) => one.middleware) },
     audit: withTable({
-      operations: audits.flatMap(({ operations }) => operations),
+      operations: audits.flatMap((audited) => audited.operations),
       middleware: audits.flatMap((audited) => audited.middleware),
     }),
+    routers,
+    deciders: [...around.map(({ guard: { requirement } }) => ({ name: 'guardApp(a)', requirement })), ...operations],
   }
 }
-
-/** What decides in an application, by name: its own guards, and the operations of its routers. */
-export const decidersIn = (app: AnyApplication): ReadonlyArray<Decider> => [
-  ...app.middleware.filter(isGuard).map(({ requirement }) => ({ name: 'guardApp(a)', requirement })),
-  ...routersOf(app).flatMap((router) => operationsOf(router)),
-]
 
 // A function of `app.use` that is no router: no request to an operation can be read from it
 const alone = (f: Function): RouterReading => ({
   routes: [],
   middleware: [{ path: '/*', functions: [f], guarded: 'no' }],
   runsFirst: () => false,
-  settingsOf: () => defaults,
 })
 
 interface Around {
@@ -131,17 +132,16 @@ const within = (reading: RouterReading, { guard, settings }: Around): RouterRead
     if (!isAmbient(outer.description)) return policy
     return inner !== undefined && isAmbient(inner.description) ? stricter(settings, policy) : settings
   }
-  const readings = new Map<Route, Route>()
-  const guarded = (route: Route): Route => {
-    const made = {
+  const guarded = (route: CheckedRoute): CheckedRoute => {
+    const inner = enforcedIn(route)
+    return {
       ...route,
       guard: route.guard ?? guard,
-      requirement: Requirement.guardedBy(both(innerOf(route))),
+      requirement: Requirement.guardedBy(both(inner)),
       levels: [...guard.levels, ...route.levels],
       isAfterItsHandler: false,
+      policy: policyWithin(inner, route.policy),
     }
-    readings.set(made, route)
-    return made
   }
   const covered = (layer: MiddlewareLayer): MiddlewareLayer => {
     const { covering } = layer
@@ -153,19 +153,8 @@ const within = (reading: RouterReading, { guard, settings }: Around): RouterRead
       covering: { authenticator: both(inner), policy: policyWithin(inner, covering?.policy ?? settings) },
     }
   }
-  return {
-    ...reading,
-    routes: reading.routes.map(guarded),
-    middleware: reading.middleware.map(covered),
-    settingsOf: (route) => {
-      const original = readings.get(route) ?? route
-      return policyWithin(innerOf(original), reading.settingsOf(original))
-    },
-  }
+  return { ...reading, routes: reading.routes.map(guarded), middleware: reading.middleware.map(covered) }
 }
-
-const innerOf = ({ isAfterItsHandler, requirement }: Route): Authenticator<unknown> | undefined =>
-  isAfterItsHandler ? undefined : Requirement.effective(requirement)
 
 // A write that either check refuses is refused
 const stricter = (one: CrossOriginPolicy, other: CrossOriginPolicy): CrossOriginPolicy => {

@@ -12,7 +12,7 @@ import { defaults, type Settings } from '../core/Settings.js'
 import { digestOf } from '../core/functionName.js'
 import { noteOf, originalOf, pathInWords, type AnyRouter } from '../koa/layer.js'
 import { newRouter } from '../koa/newRouter.js'
-import { isAssetAmong, partAmong } from '../koa/operations.js'
+import { docsAmong } from '../koa/operations.js'
 import { namesIn } from '../koa/parameters.js'
 import type { Application } from '../koa/plan.js'
 import { additionOf, isSettings } from '../koa/settings.js'
@@ -69,13 +69,17 @@ const weaker = (one: Settings, other: Settings): Settings => ({
   trustedOrigins: new Set([...one.trustedOrigins, ...other.trustedOrigins]),
 })
 
+/** An operation, and the cross-site check that its writes meet. */
+export interface CheckedRoute extends Route {
+  readonly policy: CrossOriginPolicy
+}
+
 export interface RouterReading {
-  readonly routes: ReadonlyArray<Route>
+  readonly routes: ReadonlyArray<CheckedRoute>
   readonly middleware: ReadonlyArray<MiddlewareLayer>
   readonly runsFirst: RunsFirst
   /** The hosts whose requests the router answers, in words; `undefined` for all. */
   readonly host?: string | undefined
-  readonly settingsOf: (route: Route) => CrossOriginPolicy
 }
 
 /** Reads a router. Throws a TypeError for anything else. `outer`: the settings above it, if they are known. */
@@ -84,13 +88,11 @@ export const routerReadingOf = (caller: string, router: AnyRouter, outer: Settin
   const runsFirst = orderOf(router)
   const routes = routesOf(layers)
   const around = layers.filter(({ layer }) => layer.methods.length === 0)
-  const isClosed = (route: Route): boolean => accessOf(route) === 'guarded'
   return {
-    routes,
-    middleware: middlewareOf(around, routes, runsFirst, isClosed),
+    routes: routes.map((route) => ({ ...route, policy: settingsAt(route, around, runsFirst, outer) })),
+    middleware: middlewareOf(around, routes, runsFirst),
     runsFirst,
     host: hostOf(router),
-    settingsOf: (route) => settingsAt(route, around, runsFirst, outer),
   }
 }
 
@@ -100,7 +102,7 @@ const hostOf = ({ host }: AnyRouter): string | undefined =>
 
 /** Makes the audit of what was read. `before`: the operations of routers that requests reach before this one. */
 export const auditOf = (
-  { routes, middleware, runsFirst, host, settingsOf }: RouterReading,
+  { routes, middleware, runsFirst, host }: RouterReading,
   before: ReadonlyArray<Route> = [],
 ): Audit => {
   const [beforeNear, near] = [nearbyAmong(before), nearbyAmong(routes)]
@@ -113,7 +115,7 @@ export const auditOf = (
       access: accessOf(route),
       protection: protectionOf(route),
       ways: waysInto(route),
-      ...crossSiteOf(descriptionOf(route), route.methods, settingsOf(route)),
+      ...crossSiteOf(descriptionOf(route), route.methods, route.policy),
       docs: docsOf(route),
       decidedBy: [...route.levels],
       shadowedBy: [
@@ -140,9 +142,11 @@ export const withTable = (audited: Omit<Audit, 'toString'>): Audit =>
 
 // --- one operation
 
-// What its guard enforces; `undefined` if the handler runs before the guard
-const descriptionOf = (route: Route): Description | undefined =>
-  route.isAfterItsHandler ? undefined : Requirement.effective(route.requirement)?.description
+/** What its guard enforces; `undefined` if the handler runs before the guard. */
+export const enforcedIn = ({ isAfterItsHandler, requirement }: Route): Authenticator<unknown> | undefined =>
+  isAfterItsHandler ? undefined : Requirement.effective(requirement)
+
+const descriptionOf = (route: Route): Description | undefined => enforcedIn(route)?.description
 
 const accessOf = (route: Route): Access => {
   if (route.guard?.isForTests === true) return 'public'
@@ -189,7 +193,7 @@ const crossSiteOf = (
 }
 
 const docsOf = ({ functions }: Route): AuditedOperation['docs'] => {
-  if (isAssetAmong(functions) || partAmong(functions) !== undefined) return 'page'
+  if (docsAmong(functions) !== undefined) return 'page'
   const note = functions.map(noteOf).find((one) => one !== undefined)
   // Safe: only `operation` writes it
   const options = note?.options as { readonly undocumented?: boolean } | undefined
@@ -203,7 +207,7 @@ const undescribedIn = (route: Route): AuditedOperation['undescribed'] => {
   return [...(isCustom ? ['authenticator' as const] : []), ...(route.accepted.isPattern ? [] : ['path' as const])]
 }
 
-export interface Covering {
+interface Covering {
   readonly authenticator: Authenticator<unknown>
   readonly policy: CrossOriginPolicy
 }
@@ -225,7 +229,7 @@ export interface MiddlewareLayer {
 }
 
 /**
- * The middleware among layers. `isClosed`: whether an operation lets in authenticated callers only.
+ * The middleware among layers.
  *
  * Middleware of `use` runs for requests that an operation matches, in the order of registration, and can answer them
  * itself. Middleware of `app.use`, and what answers if no operation matches, are not parts of a router.
@@ -234,11 +238,10 @@ const middlewareOf = (
   layers: ReadonlyArray<PathLayer>,
   routes: ReadonlyArray<Route>,
   runsFirst: RunsFirst,
-  isClosed: (route: Route) => boolean,
 ): ReadonlyArray<MiddlewareLayer> =>
   layers.map((placed) => {
     const met = routes.filter((route) => relate(placed.accepted, route.accepted).overlap !== 'no')
-    const isCovered = met.every((route) => isClosed(route) && runsFirst(route, placed))
+    const isCovered = met.every((route) => accessOf(route) === 'guarded' && runsFirst(route, placed))
     return {
       path: scopeOf(placed),
       functions: placed.functions,

@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 import * as E from 'fp-ts/lib/Either.js'
+import { pipe } from 'fp-ts/lib/function.js'
 import type { Requirement } from '../core/Requirement.js'
 import type { CrossOriginPolicy } from '../core/CrossOrigin.js'
 import { aheadOfParams, sealedMark, upgradeMark, withCode } from '../core/data.js'
@@ -22,7 +23,7 @@ import {
   type AnyRouter,
   type ReadLayer,
 } from '../koa/layer.js'
-import { isEntryOf, listedName, operationsOf, routersOf, whyMissing } from '../koa/operations.js'
+import { isEntryOf, listedName, whyMissing } from '../koa/operations.js'
 import { missingParameter } from '../koa/parameters.js'
 import { guardIndexIn, planned, planOf, write } from '../koa/plan.js'
 import { applySettings, isSettings } from '../koa/settings.js'
@@ -30,11 +31,11 @@ import type { Audit, AuditedOperation } from './Audit.js'
 import type { Route } from './RoutedPath.js'
 import { differencesOf, type Difference } from './Difference.js'
 import { linesOf, nameInFile, readPolicy, whoOf, type PolicyLine } from './policy.js'
-import { findingsOf, findingsOfDifferences, linesOfRouter, sameWordsIn, type Finding } from './findings.js'
-import { decidersIn, noRouterIn, readApplication } from './application.js'
-import { auditOf, isAllowedMethods, routerReadingOf, type RouterReading } from './router.js'
+import { findingsOf, linesOfRouter, sameWordsIn, type Finding } from './findings.js'
+import { auditedBy, type Audited } from './application.js'
+import { isAllowedMethods } from './router.js'
 
-type Listed = Pick<RouterReading, 'routes' | 'middleware'>
+type Listed = Audited['reading']
 
 interface Allowed {
   readonly public: ReadonlyArray<string>
@@ -134,35 +135,31 @@ const listing = (
     : [`'${entry}' is listed in public, but it is guarded (${first.protection}): take it off the list`]
 }
 
-const applicationFindings = (caller: string, file: string | URL, audit: Audit): ReadonlyArray<string> =>
-  inFile(file, differencesOf(linesIn(caller, file), linesOf(audit)))
-
-const inFile = (file: string | URL, differences: ReadonlyArray<Difference>): ReadonlyArray<string> =>
-  findingsOfDifferences(differences).map(({ message }) => `${message} (${String(file)})`)
-
 /**
- * The same for a router. A router does not know the settings above it, and the routers before it. So differences that
- * can only come from those are ignored, if the file is the weaker one. Lines of other routers in the file are ignored.
+ * What differs from a file. A router does not know the settings above it, and the routers before it. So differences that can only come
+ * from those are ignored, if the file is the weaker one. Lines of other routers in the file are ignored.
  */
-const policyFindings = (caller: string, file: string | URL, audit: Audit): ReadonlyArray<string> => {
+const policyFindings = (
+  isWhole: boolean,
+  lines: ReadonlyArray<PolicyLine>,
+  audit: Audit,
+): ReadonlyArray<Difference> => {
   const own = linesOf(audit)
-  const differences = differencesOf(linesOfRouter(linesIn(caller, file), own), own)
-  return inFile(
-    file,
-    differences.filter((difference) => difference.is !== undefined && !isOfTheApplication(difference)),
-  )
+  return isWhole
+    ? differencesOf(lines, own)
+    : differencesOf(linesOfRouter(lines, own), own).filter((one) => one.is !== undefined && !isOfTheApplication(one))
 }
 
 const linesIn = (caller: string, file: string | URL): ReadonlyArray<PolicyLine> => {
-  const bytes = E.tryCatch(
-    () => readFileSync(file),
-    (error) => (error instanceof Error ? error.message : String(error)),
+  const read = pipe(
+    E.tryCatch(
+      () => readFileSync(file),
+      (error) => (error instanceof Error ? error.message : String(error)),
+    ),
+    E.chain(readPolicy),
   )
-  const read = E.isLeft(bytes) ? bytes : readPolicy(bytes.right)
-  if (E.isLeft(read)) {
-    throw new Error(`${caller}: ${String(file)}: ${read.left}; write it with koa-with-auth audit --write`)
-  }
-  return read.right
+  if (E.isRight(read)) return read.right
+  throw new Error(`${caller}: ${String(file)}: ${read.left}; write it with koa-with-auth audit --write`)
 }
 
 /** The cross-site check of each layer for which the file says that it is on. */
@@ -383,7 +380,8 @@ export const seal = <R extends AnyRouter | AnyApplication>(router: R, options: S
   if (lock !== undefined && Object.keys(lists).length > 0) {
     throw new TypeError(`${withLock}: the policy file lists what is public; leave out public and middleware`)
   }
-  const { reading, audit } = isWhole ? applicationAt(caller, router) : routerAt(caller, router)
+  const { reading, audit, routers, deciders } = auditedBy('seal', router)
+  const lines = lock === undefined ? [] : linesIn(withLock, lock)
   const findings = [
     ...reading.routes.flatMap((route) => misuse(route) ?? []),
     ...withoutParameters(reading),
@@ -392,33 +390,19 @@ export const seal = <R extends AnyRouter | AnyApplication>(router: R, options: S
       ? notAllowed(reading, audit, { public: [], middleware: [], ...lists })
       : [
           ...neverAllowed(reading, audit),
-          ...sameWordsIn(isWhole ? decidersIn(router) : operationsOf(router)).map(sentence),
-          ...(isWhole ? applicationFindings : policyFindings)(withLock, lock, audit),
+          ...sameWordsIn(deciders).map(sentence),
+          ...policyFindings(isWhole, lines, audit).map(({ text }) => `${text} (${String(lock)})`),
         ]),
   ]
   if (findings.length > 0) {
     const count = findings.length === 1 ? '1 finding' : `${findings.length} findings`
     throw withCode(new TypeError([`${caller}: ${count}`, ...findings].join('\n- ')), 'ERR_NOT_SEALED')
   }
-  if (isWhole) {
-    // all settings above its routers are known, and were compared
-    for (const one of routersOf(router)) close(one, new Map(), String(lock))
-    closeApplication(router)
-  } else {
-    close(router, lock === undefined ? new Map() : sitesIn(linesIn(withLock, lock), reading, audit), String(lock))
-  }
+  // of an application, all settings above its routers are known, and were compared
+  const csrf = isWhole || lock === undefined ? new Map() : sitesIn(lines, reading, audit)
+  for (const one of routers) close(one, csrf, String(lock))
+  if (isWhole) closeApplication(router)
   return router
-}
-
-const routerAt = (caller: string, router: AnyRouter): { readonly reading: Listed; readonly audit: Audit } => {
-  const reading = routerReadingOf(caller, router)
-  return { reading, audit: auditOf(reading) }
-}
-
-const applicationAt = (caller: string, app: AnyApplication): { readonly reading: Listed; readonly audit: Audit } => {
-  const read = readApplication(app)
-  if (read === undefined) throw noRouterIn(caller)
-  return read
 }
 
 declareFactory('seal', seal)

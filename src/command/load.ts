@@ -3,8 +3,7 @@ import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import * as E from 'fp-ts/lib/Either.js'
-import { audit, decidersIn, readApplication, type Audited } from '../audit/application.js'
-import { operationsOf, routersOf } from '../koa/operations.js'
+import { readApplication, readRouter, type Audited } from '../audit/application.js'
 import { isApplication, routerOf } from '../koa/layer.js'
 import { isRouter } from '../koa/router.js'
 import { importModule } from './importModule.js'
@@ -77,16 +76,13 @@ export const auditedOf = async ({ name, value }: Export): Promise<E.Either<strin
 
 const judged = (name: string, u: unknown): E.Either<string, Audited> => {
   if (isApplication(u)) {
-    const read = readApplication(u)?.audit
-    return read === undefined
-      ? E.left(
-          `its ${name} is a Koa application that mounts no router with app.use(router.routes()), so it cannot be audited`,
-        )
-      : E.right({ audit: read, routers: routersOf(u), deciders: decidersIn(u) })
+    return E.fromNullable(
+      `its ${name} is a Koa application that mounts no router with app.use(router.routes()), so it cannot be audited`,
+    )(readApplication(u))
   }
   const router = typeof u === 'function' ? routerOf(u) : u
   if (!isRouter(router)) return E.left(`its ${name} is not a router of @koa/router, an apiApp or a Koa application`)
-  return E.right({ audit: audit(router), routers: [router], deciders: operationsOf(router) })
+  return E.right(readRouter('audit', router))
 }
 
 export const loadModule = async (path: string, exportName: string | undefined): Promise<E.Either<string, Audited>> => {

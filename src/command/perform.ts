@@ -159,7 +159,7 @@ interface Result {
 
 export const perform = (
   options: Options,
-  { audit, routers, deciders }: Audited,
+  { audit, routers, deciders }: Omit<Audited, 'reading'>,
   version: string,
 ): E.Either<string, Result> => {
   const { module, task, format } = options

@@ -16,7 +16,6 @@ import {
   type AnyRouter,
   type Guarding,
   type OperationNote,
-  type Part,
   type ReadLayer,
   type RouterLayer,
 } from './layer.js'
@@ -94,22 +93,9 @@ const readLayer = <L extends ReadLayer>(layer: L, index: number): RoutedLayer<L>
   }
 }
 
-const docsAmong = (functions: ReadonlyArray<Function>): OperationNote['docs'] => {
-  for (const f of functions) {
-    const docs = noteOf(f)?.docs
-    if (docs !== undefined) return docs
-  }
-  return undefined
-}
-
-/** The part that an operation serves; `undefined` if it serves none. */
-export const partAmong = (functions: ReadonlyArray<Function>): Part | undefined => {
-  const docs = docsAmong(functions)
-  return docs === 'file' ? undefined : docs
-}
-
-/** Whether an operation serves a file that a page loads. */
-export const isAssetAmong = (functions: ReadonlyArray<Function>): boolean => docsAmong(functions) === 'file'
+/** The part of a docs page that an operation serves, or `file` for a file that a page loads; `undefined` if it serves none. */
+export const docsAmong = (functions: ReadonlyArray<Function>): OperationNote['docs'] =>
+  functions.flatMap((f) => noteOf(f)?.docs ?? [])[0]
 
 interface Listable {
   readonly name: string
@@ -118,26 +104,27 @@ interface Listable {
 
 const DOCS = 'docs'
 
-const isOfDocs = ({ functions }: Listable): boolean => isAssetAmong(functions) || partAmong(functions) !== undefined
-
 /** The name to list an operation by. For a file that a docs page loads, it is that of the page. */
 export const listedName = ({ name, functions }: Listable): string =>
-  isAssetAmong(functions) ? name.slice(0, name.lastIndexOf('/')) : name
+  docsAmong(functions) === 'file' ? name.slice(0, name.lastIndexOf('/')) : name
 
 /**
  * Whether an entry of the list is about an operation. `docs` lists the page, its files and its document. `seal` and
  * `expectGuarded` take the same list of operations that are public on purpose.
  */
 export const isEntryOf = (operation: Listable, entry: string): boolean =>
-  entry === operation.name || entry === listedName(operation) || (entry === DOCS && isOfDocs(operation))
+  entry === operation.name ||
+  entry === listedName(operation) ||
+  (entry === DOCS && docsAmong(operation.functions) !== undefined)
 
 /** Why an entry is about no operation, and the fix; `undefined` if that is unknown. */
 export const whyMissing = (entry: string, operations: ReadonlyArray<Listable>): string | undefined => {
   if (operations.some((operation) => isEntryOf(operation, entry))) return undefined
   if (entry === DOCS) return 'the router has no docs page: give apiApp the option docs, or mount docs(router, ...)'
   for (const { name, functions } of operations) {
-    const { path = '', missingPage } = partAmong(functions) ?? {}
-    if (missingPage !== undefined && entry === `${name.slice(0, -path.length)}${missingPage}`) {
+    const docs = docsAmong(functions)
+    if (docs === undefined || docs === 'file' || docs.missingPage === undefined) continue
+    if (entry === `${name.slice(0, -docs.path.length)}${docs.missingPage}`) {
       return 'the docs page needs swagger-ui-dist, which is not installed: npm install swagger-ui-dist'
     }
   }

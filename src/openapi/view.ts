@@ -9,7 +9,7 @@
 import type { Context } from 'koa'
 import type { Part } from '../koa/layer.js'
 import { levelOf } from '../koa/levels.js'
-import { partAmong } from '../koa/operations.js'
+import { docsAmong } from '../koa/operations.js'
 import { planOf, writtenIn, type Application } from '../koa/plan.js'
 import type { Layer } from '../koa/router.js'
 
@@ -28,7 +28,7 @@ interface Mount {
 const isPartOf =
   (part: Part) =>
   (layer: Layer): boolean =>
-    partAmong(writtenIn(planOf(layer))) === part
+    docsAmong(writtenIn(planOf(layer))) === part
 
 // The described application at the running operation; `undefined` for a plain router
 const applicationAt = (own: MountedRouter, part: Part, { router, layerPath }: Mount): Application | undefined => {

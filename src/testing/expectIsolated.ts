@@ -9,7 +9,7 @@ import { effective } from '../core/Requirement.js'
 import * as is from '../core/checks.js'
 import { checkOptions, type Check, type Checks } from '../core/options.js'
 import { isApplication } from '../koa/layer.js'
-import { isAssetAmong, operationsOf, partAmong, routersOf, type RoutedOperation } from '../koa/operations.js'
+import { docsAmong, operationsOf, routersOf, type RoutedOperation } from '../koa/operations.js'
 import { namesIn } from '../koa/parameters.js'
 import { comparable, hasWord, shown, spellings } from './comparison.js'
 import { refuse, type Violation } from './LawViolations.js'
@@ -235,7 +235,7 @@ export const expectIsolated = async (
   if (names.length < 2) throw new TypeError('expectIsolated(app, { users }): name at least two users')
   const operations = routersOf(app)
     .flatMap((router) => operationsOf(router))
-    .filter(({ functions }) => !isAssetAmong(functions) && partAmong(functions) === undefined)
+    .filter(({ functions }) => docsAmong(functions) === undefined)
   const violations: Violation[] = []
   const violated: Violated = (law, counterexample, fix) => void violations.push({ law, counterexample, fix })
   checkNames(options, operations, violated)
