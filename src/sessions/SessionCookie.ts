@@ -11,6 +11,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type Koa from 'koa'
 import type { Context } from 'koa'
 import { constantTimeEqual } from '../core/data.js'
+import { fromNow, memory } from '../core/memory.js'
 import { fromCookie, type Sent } from '../core/RequestFields.js'
 import { defaults } from '../core/Settings.js'
 import type { Check } from '../core/options.js'
@@ -95,12 +96,16 @@ const MAC = 22
 const NONCE = 16
 // A longer name would make the cookie too long, so its mark is read after the session
 const MAX_BYTES = 128
+// Users of cookies that came last
+const REMEMBERED = 10_000
 
 // What seals: a MAC over what is encrypted, by keys of their own
 const sealingBy = (root: Buffer) => {
   const keyFor = (purpose: string): Buffer => hash('sha256', Buffer.concat([root, Buffer.from(purpose)]), 'buffer')
   const [mac, nonceOf] = [macBy(keyFor('mac')), macBy(keyFor('nonce'))]
   const encrypting = keyFor('encryption')
+  // a cookie comes with each request, and a decipher is a stream, which takes as long to make as half a look-up
+  const users = memory<string>({ size: REMEMBERED, maxAge: Infinity, dropsFirst: 'oldest' })
   return {
     macOf: (text: string): string => mac(text).slice(0, MAC),
     // a nonce that depends on what it is for, so that an id is given out in one form, and no nonce is used twice
@@ -109,8 +114,13 @@ const sealingBy = (root: Buffer) => {
       return Buffer.concat([nonce, createCipheriv('aes-256-ctr', encrypting, nonce).update(user)]).toString('base64url')
     },
     shown: (hidden: string): string => {
+      const known = users.get(hidden)
+      if (known !== undefined) return known
       const raw = Buffer.from(hidden, 'base64url')
-      return createDecipheriv('aes-256-ctr', encrypting, raw.subarray(0, NONCE)).update(raw.subarray(NONCE)).toString()
+      const decipher = createDecipheriv('aes-256-ctr', encrypting, raw.subarray(0, NONCE))
+      const user = decipher.update(raw.subarray(NONCE)).toString()
+      users.set(hidden, fromNow(user))
+      return user
     },
   }
 }

@@ -39,7 +39,7 @@ export interface Looked {
   /** What is stored under the id of a session. */
   readonly text: unknown
   /** The mark of a user; `undefined` if this look-up was not about the user. */
-  readonly markOf: (user: string) => string | Promise<string> | undefined
+  readonly markOf: (user: string) => string | undefined
 }
 
 /** Looks a session up by the digest of its id, and the mark of the user who is probably signed in by it. */
@@ -61,16 +61,22 @@ export const answeringBoth = <S extends SessionStore>(store: S, look: LookUp): S
 /** How to look both up in a store, in one question if it can, else at the same time. */
 export const lookIn = (store: SessionStore): LookUp => {
   const known = inOneQuestion.get(store.read)
-  if (known !== undefined && known.markOf === store.markOf) return known.look
-  return (id, cookie) => {
+  return known !== undefined && known.markOf === store.markOf ? known.look : atTheSameTime(store)
+}
+
+/** Asks for both at the same time. */
+export const atTheSameTime =
+  (store: SessionStore): LookUp =>
+  async (id, cookie) => {
     const user = cookie.likelyUser()
     const reading = store.read(id)
-    const mark = user === undefined ? undefined : store.markOf(user)
+    const marking = user === undefined ? undefined : store.markOf(user)
     // if the session is gone, the mark is not needed, and its failure does not matter
-    mark?.catch(() => undefined)
-    return reading.then((text) => ({ text, markOf: (one) => (one === user ? mark : undefined) }))
+    marking?.catch(() => undefined)
+    const text = await reading
+    const mark = text === undefined ? undefined : await marking
+    return { text, markOf: (one) => (one === user ? mark : undefined) }
   }
-}
 
 /**
  * One-time ids in a store of sessions. `lifetime` is in milliseconds; after it, and after `release`, an id can be spent again. The

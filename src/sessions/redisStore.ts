@@ -8,7 +8,7 @@
  */
 import { declareFactory } from '../core/options.js'
 import { redisOptionsOf, type RedisOptions } from '../stores/redis.js'
-import type { SessionStore } from './SessionStore.js'
+import { answeringBoth, atTheSameTime, type SessionStore } from './SessionStore.js'
 
 /** How commands are sent. */
 export interface RedisStoreOptions extends RedisOptions {
@@ -31,6 +31,9 @@ const enlist = `redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[2])
 redis.call('ZADD', KEYS[1], ARGV[3], ARGV[1])
 if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[4]) then redis.call('PEXPIRE', KEYS[1], ARGV[4]) end
 return 1`
+
+const liveIn = (kept = ''): string | undefined => (kept.startsWith(live) ? kept.slice(live.length) : undefined)
+const markIn = (kept = ''): string => kept
 
 const milliseconds = (lifetime: number): string => String(Math.max(1, Math.ceil(lifetime)))
 
@@ -64,29 +67,26 @@ export const redisStore = (options: RedisStoreOptions): SessionStore => {
   const sessionKey = (id: string) => `${prefix}session:${id}`
   const listKey = (user: string) => `${prefix}list:${user}`
   const userKey = (user: string) => `${prefix}user:${user}`
-  const read = async (key: string): Promise<string | undefined> => {
+  const read = async <A>(key: string, as: (kept: string | undefined) => A): Promise<A> => {
     const kept = await command(['GET', key], key)
-    if (kept === null || kept === undefined) return undefined
+    if (kept === null || kept === undefined) return as(undefined)
     // clients can be set up to return buffers
     const text = Buffer.isBuffer(kept) ? kept.toString() : kept
     if (typeof text !== 'string') throw new TypeError('redisStore({ command }): GET must resolve to a string or null')
-    return text
+    return as(text)
   }
   const write = async (key: string, text: string, lifetime: number, ...flags: string[]): Promise<void> => {
     await command(['SET', key, text, 'PX', milliseconds(lifetime), ...flags], key)
   }
-  return {
-    read: async (id) => {
-      const kept = await read(sessionKey(id))
-      return kept?.startsWith(live) === true ? kept.slice(live.length) : undefined
-    },
+  const store: SessionStore = {
+    read: (id) => read(sessionKey(id), liveIn),
     insert: (id, text, lifetime) => write(sessionKey(id), live + text, lifetime, 'NX'),
     update: async (id, text, lifetime) => {
       const key = sessionKey(id)
       return Number(await command(['EVAL', update, '1', key, live + text, milliseconds(lifetime)], key)) === 1
     },
     end: (id, lifetime) => write(sessionKey(id), ended, lifetime),
-    markOf: async (user) => (await read(userKey(user))) ?? '',
+    markOf: (user) => read(userKey(user), markIn),
     mark: (user, mark, lifetime) => write(userKey(user), mark, lifetime),
     spend: async (id, lifetime) => {
       const key = sessionKey(id)
@@ -106,6 +106,7 @@ export const redisStore = (options: RedisStoreOptions): SessionStore => {
       return entries.map(String)
     },
   }
+  return answeringBoth(store, atTheSameTime(store))
 }
 
 declareFactory('redisStore', redisStore)
