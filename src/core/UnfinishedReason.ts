@@ -18,7 +18,7 @@
  */
 export type UnfinishedReason = keyof typeof unfinishedReasons
 
-/** @internal What each reason of an unfinished sign-in is: its failure, and the status that answers it. */
+/** What each reason of an unfinished sign-in is: its failure, and the status that answers it. */
 export const unfinishedReasons = {
   unknown: { failure: 'invalid', status: 400 },
   late: { failure: 'expired', status: 400 },
