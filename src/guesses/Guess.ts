@@ -206,32 +206,42 @@ export interface Count {
 export const countsIn = (limiters: Limiters) => {
   const { accountAndAddress, account: everywhere, address: anyAccount } = limiters
   const { ofAddress, ofNetwork } = sharesOf(limiters)
-  return (account: string | undefined, { address, isCrossSite }: GuessOrigin): readonly [Count, ...Count[]] => {
-    const keyed = (...parts: ReadonlyArray<string>): string =>
-      digest(...(isCrossSite ? ['cross-site', ...parts] : parts))
-    const from = { limiter: anyAccount ?? accountAndAddress, key: keyed('address', address) }
-    if (account === undefined) return [from]
-    const [whose, ...others] = accountNames(account)
-    const pair = (name: string): Count => ({
-      limiter: accountAndAddress,
-      key: keyed('account and address', name, address),
-    })
-    const counts: [Count, ...Count[]] = [pair(whose), ...others.map(pair)]
-    if (anyAccount !== undefined) counts.push(from)
-    if (everywhere === undefined) return counts
+  const from = ({ address, isCrossSite }: GuessOrigin): Count => ({
+    limiter: anyAccount ?? accountAndAddress,
+    key: digest(isCrossSite, 'address', address),
+  })
+  const pair = (name: string, { address, isCrossSite }: GuessOrigin): Count => ({
+    limiter: accountAndAddress,
+    key: digest(isCrossSite, 'account and address', name, address),
+  })
+  const ofAccount = (limiter: Limiter, names: ReadonlyArray<string>, { address, isCrossSite }: GuessOrigin) => {
     const network = ofNetwork === undefined ? undefined : widerNetwork(address)
     const [part, atMost] = network === undefined ? [address, ofAddress] : [network, ofNetwork]
-    const names = [whose, ...others]
     // every share is asked before any account, so that what one share refuses counts under no account
-    if (atMost !== undefined) {
-      for (const name of names) counts.push({ limiter: everywhere, key: keyed('share', name, part), atMost })
-    }
-    return [...counts, ...names.map((name) => ({ limiter: everywhere, key: keyed('account', name) }))]
+    const shares =
+      atMost === undefined
+        ? []
+        : names.map((name): Count => ({ limiter, key: digest(isCrossSite, 'share', name, part), atMost }))
+    return [...shares, ...names.map((name) => ({ limiter, key: digest(isCrossSite, 'account', name) }))]
+  }
+  return (account: string | undefined, origin: GuessOrigin): readonly [Count, ...Count[]] => {
+    if (account === undefined) return [from(origin)]
+    const names = accountNames(account)
+    const [whose, other] = names
+    const counts: [Count, ...Count[]] = [pair(whose, origin)]
+    if (other !== undefined) counts.push(pair(other, origin))
+    if (anyAccount !== undefined) counts.push(from(origin))
+    if (everywhere !== undefined) counts.push(...ofAccount(everywhere, names, origin))
+    return counts
   }
 }
 
-const digest = (...parts: ReadonlyArray<string>): string =>
-  hash('sha256', parts.map((part) => `${part.length}:${part}`).join(''), 'base64url')
+const digest = (isCrossSite: boolean, kind: string, one: string, other?: string): string => {
+  const text = withLength(kind) + withLength(one) + (other === undefined ? '' : withLength(other))
+  return hash('sha256', isCrossSite ? withLength('cross-site') + text : text, 'base64url')
+}
+
+const withLength = (part: string): string => `${part.length}:${part}`
 
 // In the order in which they count
 const accountFields = ['username', 'email', 'login', 'user', 'account', 'phone']

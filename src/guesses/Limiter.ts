@@ -52,30 +52,32 @@ export const countOne = <A>(
   next: (counted: Counted) => A | PromiseLike<A>,
 ): Promise<A> => {
   const start = performance.now()
-  const counted = (answer: unknown): Counted => {
-    const ms = timeLeft(answer)
-    const left = numberIn(answer, 'remainingPoints') ?? Infinity
-    const total = numberIn(answer, 'consumedPoints') ?? 0
-    return { _tag: 'Counted', limiter, key, total, left, retryAfter: inSeconds(ms), until: start + (ms ?? Infinity) }
-  }
-  const refused = (reason: unknown): Counted => {
-    if (!isTooMany(reason)) return { _tag: 'Failed' }
-    const left = timeLeft(reason)
-    // A refused guess that was counted is taken back. Otherwise good requests in parallel would use the limit up. A
-    // limiter that blocks for a while does not keep the count.
-    const wasCounted = (numberIn(reason, 'consumedPoints') ?? 0) > 0
-    const isBlocked = (numberIn(limiter, 'blockDuration') ?? 0) > 0
-    if (wasCounted && !isBlocked) reward(limiter, key, start + (left ?? Infinity))
-    return { _tag: 'TooMany', retryAfter: inSeconds(left) }
-  }
   try {
     return Promise.resolve(limiter.consume(key)).then(
-      (answer) => next(counted(answer)),
-      (reason: unknown) => next(refused(reason)),
+      (answer) => next(countedBy(limiter, key, start, answer)),
+      (reason: unknown) => next(refusedBy(limiter, key, start, reason)),
     )
   } catch (error) {
-    return Promise.resolve(next(refused(error)))
+    return Promise.resolve(next(refusedBy(limiter, key, start, error)))
   }
+}
+
+const countedBy = (limiter: Limiter, key: string, start: number, answer: unknown): Counted => {
+  const ms = timeLeft(answer)
+  const left = numberIn(answer, 'remainingPoints') ?? Infinity
+  const total = numberIn(answer, 'consumedPoints') ?? 0
+  return { _tag: 'Counted', limiter, key, total, left, retryAfter: inSeconds(ms), until: start + (ms ?? Infinity) }
+}
+
+const refusedBy = (limiter: Limiter, key: string, start: number, reason: unknown): Counted => {
+  if (!isTooMany(reason)) return { _tag: 'Failed' }
+  const left = timeLeft(reason)
+  // A refused guess that was counted is taken back. Otherwise good requests in parallel would use the limit up. A
+  // limiter that blocks for a while does not keep the count.
+  const wasCounted = (numberIn(reason, 'consumedPoints') ?? 0) > 0
+  const isBlocked = (numberIn(limiter, 'blockDuration') ?? 0) > 0
+  if (wasCounted && !isBlocked) reward(limiter, key, start + (left ?? Infinity))
+  return { _tag: 'TooMany', retryAfter: inSeconds(left) }
 }
 
 /** @internal Whether a limiter rejected because of the count. An Error says that it failed. */

@@ -32,6 +32,7 @@ import {
   originalOf,
   type Guarding,
   type GuardProperties,
+  type ReadLayer,
   type ThenMiddleware,
 } from './layer.js'
 import {
@@ -75,15 +76,13 @@ export const atLevel =
     const mine: Decision = { by: level, guard: guardFor(requirement, { levels: [level.name], then }) }
 
     const install = (layer: Layer<S, C>, before: Plan): void => {
-      // called only for a message, because it takes longer than all the rest
-      const label = () => labelOf(layer)
       // `router.get(withAuth(a), '/x', handler)`: @koa/router takes what comes before a path for the name of the route
       if (isGuard(layer.name))
-        throw new TypeError(`${label()}: withAuth(...) comes before the path; write it right after the path`)
+        throw new TypeError(`${labelOf(layer)}: withAuth(...) comes before the path; write it right after the path`)
       dropStatefulFlags(layer)
-      const inOrder = functionsInOrder(before, label)
+      const inOrder = functionsInOrder(before, layer)
       const guarded = layer.methods.length > 0 ? underLevel(mine, inOrder) : inOrder
-      refusePattern(layer, guarded.guard?.requirement, label)
+      refusePattern(layer, guarded.guard?.requirement)
       write(layer, within(guarded, application))
     }
 
@@ -125,17 +124,16 @@ const keptPlanOf = <S, C>(layer: Layer<S, C>): Plan => {
 
 const paramOf = (f: object): unknown => ('param' in f ? f.param : undefined)
 
-/**
- * The plan with its functions in the order of the table in `plan.ts`. Throws a TypeError, beginning with the name, for two guards,
- * and for one without a handler.
- */
-const functionsInOrder = (plan: Plan, name: () => string): Plan => {
-  const { ahead, guard, after: after, traced } = plan
-  if (guard === undefined) return plan
-  if (after.some(isGuard)) throw new TypeError(`${name()}: ${guardTwice}`)
-  if (after.length === 0) {
-    throw new TypeError(`${name()}: ${guardLast}`)
-  }
+/** The plan with its functions in the order of the table in `plan.ts`. Throws a TypeError for two guards, and for one without a handler. */
+const functionsInOrder = (plan: Plan, layer: ReadLayer): Plan => {
+  if (plan.guard === undefined) return plan
+  if (plan.after.some(isGuard)) throw new TypeError(`${labelOf(layer)}: ${guardTwice}`)
+  if (plan.after.length === 0) throw new TypeError(`${labelOf(layer)}: ${guardLast}`)
+  return plan.ahead.length === 0 ? plan : aheadInOrder(plan)
+}
+
+const aheadInOrder = (plan: Plan): Plan => {
+  const { ahead, after, traced } = plan
   if (ahead.every((f) => isKeptAhead(traced.get(f) ?? f))) return plan
   const kept = ahead
     .filter((f) => !isParamHook(f))
@@ -283,11 +281,11 @@ const checkOrder = (path: unknown, methods: unknown, functions: unknown): void =
   const at = functions.findIndex(isGuard)
   const guard: unknown = functions[at]
   if (!isGuard(guard)) return
-  const label = () =>
-    labelOf({ path: String(path), methods: methods.map((method) => String(method).toUpperCase()), stack: [] })
-  if (path instanceof RegExp) refusePattern({ path }, guard.requirement, label)
+  const written = path instanceof RegExp ? path : String(path)
+  const layer = { path: written, methods: methods.map((method) => String(method).toUpperCase()), stack: [] }
+  refusePattern(layer, guard.requirement)
   const isTwice = functions.slice(at + 1).some(isGuard)
-  if (isTwice || isGuardLate(functions)) throw new TypeError(`${label()}: ${isTwice ? guardTwice : guardLast}`)
+  if (isTwice || isGuardLate(functions)) throw new TypeError(`${labelOf(layer)}: ${isTwice ? guardTwice : guardLast}`)
 }
 
 const withObservers = (functions: unknown): unknown => {

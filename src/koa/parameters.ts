@@ -116,14 +116,10 @@ export const checkParameters = (layer: ReadLayer & PathOf, requirement: Requirem
 }
 
 /** Throws a TypeError if the path of a guard that reads parameters is a RegExp, to which no prefix brings one. */
-export const refusePattern = (
-  layer: Pick<ReadLayer, 'path' | 'opts'>,
-  requirement: Requirement | undefined,
-  label: () => string,
-): void => {
+export const refusePattern = (layer: ReadLayer, requirement: Requirement | undefined): void => {
   if (!isPattern(layer)) return
   const [object] = objectsOf(requirement)
-  if (object !== undefined) throw new TypeError(`${label()}: ${ofPattern(object)}`)
+  if (object !== undefined) throw new TypeError(`${labelOf(layer)}: ${ofPattern(object)}`)
 }
 
 const ofPattern = (object: ObjectRule): string =>
