@@ -64,14 +64,17 @@ export interface AuditedOperation {
   readonly undescribed: ReadonlyArray<'authenticator' | 'path'>
 }
 
+/**
+ * How many requests of an operation another one takes. `unknown` is possible for a RegExp, and for several captures in
+ * one segment.
+ */
+export type ShadowExtent = 'all' | 'part' | 'unknown'
+
 /** An operation that answers requests first that another one matches, too. */
 export interface Shadow {
   readonly operation: string
   readonly access: Access
-  /**
-   * How many requests of the other one it takes. `unknown` is possible for a RegExp, and for several captures in one
-   * segment.
-   */
+  /** How many requests of the other one it takes. */
   readonly extent: ShadowExtent
   /** A request that it takes: `GET /users/me`. */
   readonly example?: string
@@ -155,9 +158,3 @@ const aligned = (head: Cells, rows: ReadonlyArray<Cells>): string => {
     )
     .join('\n')
 }
-
-/**
- * How many requests of an operation another one takes. `unknown` is possible for a RegExp, and for several captures in
- * one segment.
- */
-export type ShadowExtent = 'all' | 'part' | 'unknown'

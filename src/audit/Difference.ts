@@ -77,12 +77,10 @@ const paired = <L extends PolicyLine>(
   was: ReadonlyArray<L>,
   is: ReadonlyArray<PolicyLine>,
   order: Order,
-): ReadonlyArray<Difference<L>> =>
-  Array.from({ length: Math.max(was.length, is.length) }, (_, at) => {
-    const [old, now] = [was[at], is[at]]
-    if (old === undefined) return added(now!)
-    return now === undefined ? removed(old) : changed(old, now, order)
-  })
+): ReadonlyArray<Difference<L>> => [
+  ...is.map((now, at) => (was[at] === undefined ? added(now) : changed(was[at], now, order))),
+  ...was.slice(is.length).map(removed),
+]
 
 const added = (is: PolicyLine): Difference<never> => {
   const isOff = is.csrf[0] === 'off'
@@ -188,12 +186,14 @@ const noted = {
   perhaps: 'perhaps answered first by',
 } as const
 
+type Note = keyof typeof noted
+
 /** The fields that name operations which answer first. */
 export const shadows = ['first', 'partly', 'perhaps'] as const
 
 const notes = (was: PolicyLine, is: PolicyLine, { before, after }: Order): ReadonlyArray<Part> =>
   // Safe: these are its keys
-  (Object.keys(noted) as ReadonlyArray<keyof typeof noted>).flatMap((name) => [
+  (Object.keys(noted) as ReadonlyArray<Note>).flatMap((name) => [
     ...without(is[name], was[name]).map((one): Part => ({
       change: gained(name, was, () => changesBy(is, one, after)),
       text: `is now ${noted[name]} ${one}`,
@@ -207,13 +207,13 @@ const notes = (was: PolicyLine, is: PolicyLine, { before, after }: Order): Reado
 type Changes = () => ReadonlyArray<Comparison>
 
 // The same callers get in from other hosts. Middleware before a guard matters only if there is a guard
-const gained = (name: keyof typeof noted, was: PolicyLine, changes: Changes): Comparison => {
+const gained = (name: Note, was: PolicyLine, changes: Changes): Comparison => {
   if (name === 'host' || name === 'unchecked') return 'other'
   return name === 'behind' || admitsAnonymous(was) ? 'same' : nowFirst(name === 'before' ? [] : changes())
 }
 
 // Middleware after a guard may refuse, so removing some may open
-const lost = (name: keyof typeof noted, is: PolicyLine, changes: Changes): Comparison => {
+const lost = (name: Note, is: PolicyLine, changes: Changes): Comparison => {
   if (name === 'host' || name === 'unchecked') return 'other'
   return name === 'behind' ? 'opened' : noLongerFirst(name === 'before' ? [] : changes(), admitsAnonymous(is))
 }

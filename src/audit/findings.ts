@@ -49,37 +49,26 @@ export const findingsOf = ({ operations, middleware }: Audit): ReadonlyArray<Fin
   ...middleware.flatMap(unguarded),
 ]
 
-const ofAccess = (audited: AuditedOperation, at: number): ReadonlyArray<Finding> => {
+const ofAccess = (audited: AuditedOperation, index: number): ReadonlyArray<Finding> => {
   const { operation, access, protection, decidedBy, csrf, unread } = audited
-  const open = { rule: 'open-operation', severity: 'note', operation, at: [at] } as const
-  return [
-    ...(access === 'public' ? [{ ...open, message: `${operation} is ${protection}`, fix: 'guard it' }] : []),
-    ...(access === 'optional'
-      ? [{ ...open, message: `${operation} lets anonymous callers in (${protection})`, fix: 'remove that' }]
-      : []),
-    ...(access === 'undecided'
-      ? [{ ...open, rule: 'undecided-operation', severity: 'error', ...undecided(operation, decidedBy) } as const]
-      : []),
-    ...unread.map((param): Finding => ({
-      rule: 'unchecked-parameter',
-      severity: 'warning',
-      operation,
-      message: `${operation}: no condition reads :${param}`,
-      fix: `add owned(...) with param: '${param}', or unchecked('${param}', 'why')`,
-      at: [at],
-    })),
-    ...(csrf === 'off'
-      ? [
-          {
-            rule: 'csrf-off',
-            severity: 'warning',
-            operation,
-            message: `${operation} accepts writes from other sites: csrf is off`,
-            at: [at],
-          } as const,
-        ]
-      : []),
-  ]
+  const at = [index] as const
+  const open = { rule: 'open-operation', severity: 'note', operation, at } as const
+  const found: Finding[] = []
+  if (access === 'public') found.push({ ...open, message: `${operation} is ${protection}`, fix: 'guard it' })
+  if (access === 'optional')
+    found.push({ ...open, message: `${operation} lets anonymous callers in (${protection})`, fix: 'remove that' })
+  if (access === 'undecided')
+    found.push({ ...open, rule: 'undecided-operation', severity: 'error', ...undecided(operation, decidedBy) })
+  for (const param of unread) {
+    const fix = `add owned(...) with param: '${param}', or unchecked('${param}', 'why')`
+    const message = `${operation}: no condition reads :${param}`
+    found.push({ rule: 'unchecked-parameter', severity: 'warning', operation, message, fix, at })
+  }
+  if (csrf === 'off') {
+    const message = `${operation} accepts writes from other sites: csrf is off`
+    found.push({ rule: 'csrf-off', severity: 'warning', operation, message, at })
+  }
+  return found
 }
 
 const undecided = (operation: string, decidedBy: ReadonlyArray<string>): Pick<Finding, 'message' | 'fix'> =>
@@ -92,19 +81,17 @@ const undecided = (operation: string, decidedBy: ReadonlyArray<string>): Pick<Fi
         fix: 'guard it or its router, or write withAuth(null) and list it',
       }
 
+const isOpen = ({ access }: Shadow): boolean => access !== 'guarded'
+
 const ofOrder = ({ operation, access, shadowedBy }: AuditedOperation, at: number): ReadonlyArray<Finding> =>
-  access !== 'guarded'
-    ? []
-    : shadowedBy
-        .filter((shadow) => shadow.access !== 'guarded')
-        .map((shadow) => ({
-          rule: 'answered-first',
-          severity: 'error',
-          operation,
-          message: `${operation} is guarded, ${inFront(shadow)}`,
-          fix: `register ${operation} where it is tried before ${shadow.operation}`,
-          at: [at],
-        }))
+  (access === 'guarded' ? shadowedBy.filter(isOpen) : []).map((shadow) => ({
+    rule: 'answered-first',
+    severity: 'error',
+    operation,
+    message: `${operation} is guarded, ${inFront(shadow)}`,
+    fix: `register ${operation} where it is tried before ${shadow.operation}`,
+    at: [at],
+  }))
 
 const inFront = ({ operation, access, extent, example }: Shadow): string => {
   const other = `${operation}, which is ${access},`
@@ -118,30 +105,26 @@ const inFront = ({ operation, access, extent, example }: Shadow): string => {
   }
 }
 
+const unguardedFunction = { rule: 'unguarded-middleware', severity: 'note' } as const
+
 // Middleware before the guard of a public operation is as public as the operation
 const beforeGuard = ({ operation, access, beforeGuard }: AuditedOperation, at: number): ReadonlyArray<Finding> =>
-  access !== 'guarded'
-    ? []
-    : beforeGuard.map((name, functionAt) => ({
-        rule: 'unguarded-middleware',
-        severity: 'note',
-        operation,
-        message: `${operation}: ${name} runs before the guard`,
-        fix: 'put it after withAuth(...), or list the function in middleware',
-        at: [at, functionAt],
-      }))
+  (access === 'guarded' ? beforeGuard : []).map((name, functionAt) => ({
+    ...unguardedFunction,
+    operation,
+    message: `${operation}: ${name} runs before the guard`,
+    fix: 'put it after withAuth(...), or list the function in middleware',
+    at: [at, functionAt],
+  }))
 
 const unguarded = ({ path, functions, guarded }: AuditedMiddleware, at: number): ReadonlyArray<Finding> =>
-  guarded !== 'no'
-    ? []
-    : functions.map((name, functionAt) => ({
-        rule: 'unguarded-middleware',
-        severity: 'note',
-        operation: `USE ${path}`,
-        message: `use ${path}: no guard covers ${name}`,
-        fix: 'list the function itself in middleware, or remove it',
-        at: [at, functionAt],
-      }))
+  (guarded === 'no' ? functions : []).map((name, functionAt) => ({
+    ...unguardedFunction,
+    operation: `USE ${path}`,
+    message: `use ${path}: no guard covers ${name}`,
+    fix: 'list the function itself in middleware, or remove it',
+    at: [at, functionAt],
+  }))
 
 /** What decides who gets in: an operation, or a guard of the application. */
 export interface Decider {

@@ -9,7 +9,7 @@ import type { Requirement } from '../core/Requirement.js'
 import type { CrossOriginPolicy } from '../core/CrossOrigin.js'
 import { aheadOfParams, sealedMark, upgradeMark, withCode } from '../core/data.js'
 import * as is from '../core/checks.js'
-import { checkOptions, declareFactory, type Check, type Checks } from '../core/options.js'
+import { checkOptions, declareFactory, type Check, type Checks, type Given } from '../core/options.js'
 import type { Layer, RouterInstance } from '../koa/router.js'
 import {
   dropStatefulFlags,
@@ -31,24 +31,26 @@ import type { Audit, AuditedOperation } from './Audit.js'
 import type { Route } from './RoutedPath.js'
 import { differencesOf, type Difference } from './Difference.js'
 import { linesOf, nameInFile, readPolicy, whoOf, type PolicyLine } from './policy.js'
-import { findingsOf, linesOfRouter, sameWordsIn, type Finding } from './findings.js'
+import { findingsOf, linesOfRouter, sameWordsIn, type Finding, type RuleName } from './findings.js'
 import { auditedBy, type Audited } from './application.js'
 import { isAllowedMethods } from './router.js'
 
 type Listed = Audited['reading']
 
-interface Allowed {
-  readonly public: ReadonlyArray<string>
-  readonly middleware: ReadonlyArray<Function>
-}
+type Allowed = Required<Given<Pick<SealOptions, 'public' | 'middleware'>>>
 
 /**
  * Everything about a router that its lists do not allow. An operation that lets in anonymous callers must be public on
  * purpose. So it must be listed, also with `optional(...)`. And no unlisted function may answer before a guard.
  */
-const notAllowed = (reading: Listed, audit: Audit, allowed: Allowed): ReadonlyArray<string> => {
+const notAllowed = (
+  findings: ReadonlyArray<Finding>,
+  reading: Listed,
+  audit: Audit,
+  allowed: Allowed,
+): ReadonlyArray<string> => {
   const isUnlisted = unlistedAmong(reading, allowed)
-  const sentences = sealable(reading, audit).flatMap((finding) => {
+  const sentences = findings.flatMap((finding) => {
     const { rule, message, fix, at: [at, functionAt] = [-1, undefined] } = finding
     const route = reading.routes[at]
     switch (rule) {
@@ -72,16 +74,8 @@ const notAllowed = (reading: Listed, audit: Audit, allowed: Allowed): ReadonlyAr
 const withoutParameters = ({ routes }: Listed): ReadonlyArray<string> =>
   routes.flatMap(({ layer }) => missingParameter(layer, planOf(layer).guard?.requirement) ?? [])
 
-const unreadIn = (audit: Audit): ReadonlyArray<string> =>
-  findingsOf(audit)
-    .filter(({ rule }) => rule === 'unchecked-parameter')
-    .map(sentence)
-
-/** What no list and no policy file can allow. */
-const neverAllowed = (reading: Listed, audit: Audit): ReadonlyArray<string> =>
-  sealable(reading, audit)
-    .filter(({ rule }) => rule === 'undecided-operation' || rule === 'answered-first')
-    .map(sentence)
+const sentencesOf = (findings: ReadonlyArray<Finding>, ...only: ReadonlyArray<RuleName>): ReadonlyArray<string> =>
+  findings.filter(({ rule }) => only.includes(rule)).map(sentence)
 
 const sentence = ({ message, fix }: Finding): string => (fix === undefined ? message : `${message}: ${fix}`)
 
@@ -382,14 +376,16 @@ export const seal = <R extends AnyRouter | AnyApplication>(router: R, options: S
   }
   const { reading, audit, routers, deciders } = auditedBy('seal', router)
   const lines = lock === undefined ? [] : linesIn(withLock, lock)
+  const found = sealable(reading, audit)
   const findings = [
     ...reading.routes.flatMap((route) => misuse(route) ?? []),
     ...withoutParameters(reading),
-    ...(objects ? unreadIn(audit) : []),
+    ...(objects ? sentencesOf(found, 'unchecked-parameter') : []),
     ...(lock === undefined
-      ? notAllowed(reading, audit, { public: [], middleware: [], ...lists })
+      ? notAllowed(found, reading, audit, { public: [], middleware: [], ...lists })
       : [
-          ...neverAllowed(reading, audit),
+          // no policy file can allow these
+          ...sentencesOf(found, 'undecided-operation', 'answered-first'),
           ...sameWordsIn(deciders).map(sentence),
           ...policyFindings(isWhole, lines, audit).map(({ text }) => `${text} (${String(lock)})`),
         ]),
