@@ -49,12 +49,10 @@ export const notoriousTexts: ReadonlyArray<string> = [
  * prefix, in any letter case, as a number or as a pattern would let them in.
  */
 export const misspellings = (location: CredentialLocation, value: string): ReadonlyArray<string> => {
-  const distinct = (texts: ReadonlyArray<string>) => [...new Set(texts)].filter((text) => text !== value)
-  if (isBasic(location)) {
-    const decoded = BasicCredentials.decode(`Basic ${value}`)
-    return E.isLeft(decoded) ? [] : distinct(otherPairs(decoded.right))
-  }
-  return distinct(otherTexts(value))
+  const decoded = isBasic(location) ? BasicCredentials.decode(`Basic ${value}`) : E.right(value)
+  if (E.isLeft(decoded)) return []
+  const texts = typeof decoded.right === 'string' ? otherTexts(value) : otherPairs(decoded.right)
+  return [...new Set(texts)].filter((text) => text !== value)
 }
 
 const otherTexts = (text: string): ReadonlyArray<string> => [...otherLengths(text), ...otherCases(text)]
@@ -82,22 +80,21 @@ const otherCases = (text: string): ReadonlyArray<string> => [
   text.replace(/[a-z]/gi, (letter) => (letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase())),
 ]
 
-const otherPairs = ({ username, password }: BasicCredentials): ReadonlyArray<string> =>
-  [
-    ...otherTexts(password).map((text) => ({ username, password: text })),
-    // without other letter cases, because an application may ignore the case of user names
-    ...otherLengths(username).map((text) => ({ username: text, password })),
-    { username, password: '' },
-    { username: '', password },
-    { username: '', password: '' },
-    { username: password, password: username },
-  ].map((credentials) => BasicCredentials.encode(credentials).slice('Basic '.length))
+const otherPairs = ({ username, password }: BasicCredentials): ReadonlyArray<string> => [
+  ...otherTexts(password).map((text) => pair(username, text)),
+  // without other letter cases, because an application may ignore the case of user names
+  ...otherLengths(username).map((text) => pair(text, password)),
+  pair(username, ''),
+  pair('', password),
+  pair('', ''),
+  pair(password, username),
+]
 
 export interface Attack {
   /** What is wrong with it. */
   readonly what: string
   readonly spec: RequestSpec
-  /** Credentials in it that are long enough not to be in a response by chance. */
+  /** Credentials in it that must be in no response. */
   readonly secrets: ReadonlyArray<string>
   /** The request without the wrong credential. If it is let in by another credential, so may be the attack. */
   readonly rest?: RequestSpec
@@ -111,8 +108,10 @@ export interface Target {
 }
 
 const WRONG = 'Wr0ngCredential7f3a9c'
-// A shorter credential can be in a response by chance
-export const MIN_SECRET = 8
+
+/** The credentials that are long enough not to be in a response by chance. */
+export const secretsAmong = (values: ReadonlyArray<string>): ReadonlyArray<string> =>
+  values.filter((value) => value.length >= 8)
 
 const isBasic = ({ in: where, name }: CredentialLocation): boolean =>
   where === 'authorization' && name.toLowerCase() === 'basic'
@@ -140,8 +139,7 @@ export const blindAttacks = (locations: ReadonlyArray<CredentialLocation>): Read
   locations.flatMap((location) => [
     ...notoriousTexts.flatMap((text) =>
       spelled(location, text).map((value) => ({
-        what:
-          text === '' ? `an empty credential in ${inWords(location)}` : `a hostile credential in ${inWords(location)}`,
+        what: `${text === '' ? 'an empty' : 'a hostile'} credential in ${inWords(location)}`,
         spec: putting(location, [value], {}),
         secrets: [],
       })),
@@ -171,7 +169,6 @@ const changed = (
   valid: ReadonlyArray<RequestSpec>,
 ): ReadonlyArray<Attack> => {
   const wrong = wholly(location, WRONG)
-  const kept = value.length >= MIN_SECRET ? [value] : []
   const rest = without(location, spec)
   const others = new Set(valid.flatMap((one) => valuesAt(location, one)).map((one) => plain(location, one)))
   return [
@@ -182,7 +179,7 @@ const changed = (
     ].map((values) => ({
       what: `a credential sent twice in ${inWords(location)}`,
       spec: putting(location, values, spec),
-      secrets: kept,
+      secrets: secretsAmong([value]),
       rest,
     })),
     ...misspellings(location, value)
@@ -212,7 +209,7 @@ const underOtherSchemes = (location: CredentialLocation, value: string, spec: Re
   return [value, `x${location.name} ${value}`, `x-${value} ${value}`, `${location.name}${value}`].map((text) => ({
     what: 'a valid credential under another scheme, or under none',
     spec: adding({ in: 'header', name: 'Authorization' }, text, rest),
-    secrets: value.length >= MIN_SECRET ? [value] : [],
+    secrets: secretsAmong([value]),
     rest,
   }))
 }
@@ -220,9 +217,7 @@ const underOtherSchemes = (location: CredentialLocation, value: string, spec: Re
 /** The forms in which a string can contain a credential: as it is, in base64, in a URL. */
 const traces = (secret: string): ReadonlyArray<string> => {
   const base64 = Buffer.from(secret).toString('base64').replace(/=+$/, '')
-  return [
-    ...new Set([secret, base64, Buffer.from(`${secret}:${secret}`).toString('base64'), encodeURIComponent(secret)]),
-  ]
+  return [secret, base64, Buffer.from(`${secret}:${secret}`).toString('base64'), encodeURIComponent(secret)]
 }
 
 /** The first of these secrets that a string contains. */

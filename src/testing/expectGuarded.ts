@@ -4,6 +4,7 @@ import * as is from '../core/checks.js'
 import { checkOptions, type Checks } from '../core/options.js'
 import { isEntryOf, listedName, whyMissing } from '../koa/operations.js'
 import { checkRouter, type RouterInstance } from '../koa/router.js'
+import { valuesAt } from './CredentialLocation.js'
 import { refuse, type Violation } from './LawViolations.js'
 import { blindAttacks, informedAttacks, leaked, type Attack } from './attacks.js'
 import {
@@ -22,8 +23,8 @@ interface Expectation {
   readonly tested: Tested
   readonly attack: Attack
   readonly statuses: ReadonlyArray<number> | undefined
-  /** Returns whether the rest of the request is let in alone; `false` if there is no rest. */
-  readonly isLawful: false | (() => Promise<boolean>)
+  /** Whether the rest of the request is let in alone. */
+  readonly isLawful: () => Promise<boolean>
 }
 
 const violationOf = ({ tested, attack }: Expectation, { spec, answer, error }: Probe) => {
@@ -75,7 +76,7 @@ const judge = async (probe: Probe, expected: Expectation): Promise<Violation | u
   }
   if (ran !== undefined) {
     if (isOpen(tested) && ran.auth === undefined) return undefined
-    if (expected.isLawful !== false && (await expected.isLawful())) return undefined
+    if (await expected.isLawful()) return undefined
     return violation(
       'a handler ran without authentication',
       'check the authenticator alone: laws.authenticator(a, { valid }).check()',
@@ -100,18 +101,18 @@ const judgeRefusal = (
   const isBare = attack.what === 'no credential'
   if (trace.reached.length === 0 && (status === 404 || status === 405)) return unreached(violation)
   if (!statuses.includes(status) && (isBare || !MALFORMED.includes(status))) {
-    return status >= 500
-      ? violation(
-          'an error instead of a refusal',
-          'return false or a Left for what is missing, strange or wrong; throw nothing',
-        )
-      : violation(
-          `it answers ${status} instead of ${statuses.join(' or ')}`,
-          'let the error mapper answer 401, or name the other statuses of a refusal in { statuses }',
-        )
+    if (status >= 500)
+      return violation(
+        'an error instead of a refusal',
+        'return false or a Left for what is missing, strange or wrong; throw nothing',
+      )
+    return violation(
+      `it answers ${status} instead of ${statuses.join(' or ')}`,
+      'let the error mapper answer 401, or name the other statuses of a refusal in { statuses }',
+    )
   }
   if (status !== 401) return undefined
-  const challenges = valuesOf(answer, 'WWW-Authenticate').map((line) => line.toLowerCase())
+  const challenges = valuesAt({ in: 'header', name: 'WWW-Authenticate' }, { fields: answer.lines })
   // another guarded operation may come first, and offer its own challenge; so does a guard of the application
   const reached = trace.reached.at(-1)
   const demanded = reached === undefined ? (tested.demandedAbove ?? tested.description) : reached.description
@@ -128,7 +129,10 @@ const judgeRefusal = (
 
 // Several challenges may be in one line (RFC 9110 §11.6.1)
 const names = (line: string, scheme: string): boolean =>
-  line.split(/, */).some((part) => part === scheme || part.startsWith(`${scheme} `))
+  line
+    .toLowerCase()
+    .split(/, */)
+    .some((part) => part === scheme || part.startsWith(`${scheme} `))
 
 /** What is expected of an application. */
 export interface GuardedOptions extends Filling {
@@ -162,10 +166,6 @@ export interface CheckedOperation {
 /** Whether anyone may call, also anonymously. */
 const isOpen = ({ description }: Tested): boolean => description === undefined || admitsAnonymous(description)
 
-/** All values of a header, each one separately. */
-const valuesOf = ({ lines }: HttpResponse, name: string): ReadonlyArray<string> =>
-  lines.filter(([one]) => one.toLowerCase() === name.toLowerCase()).map(([, value]) => value)
-
 const nothing: Attack = { what: 'no credential', spec: {}, secrets: [] }
 
 // One request without a credential for each method. The attacks use one method, because all methods have the same guard
@@ -198,39 +198,21 @@ const attacksOn = (
 
 const AT_ONCE = 8
 
-/** Checks operations one after the other, and rejects with every violation. */
-const checkAll = async (
-  ask: (spec: RequestSpec) => Promise<Probe>,
-  operations: ReadonlyArray<Tested>,
-  options: GuardedOptions,
-): Promise<ReadonlyArray<CheckedOperation>> => {
-  const checked: CheckedOperation[] = []
-  const violations: Violation[] = []
-  for (const tested of operations) {
-    const attacks = tested.target === undefined ? [] : attacksOn(tested, tested.target, options)
-    violations.push(
-      ...(tested.target === undefined ? [unreachable(tested)] : await checkOperation(ask, tested, attacks, options)),
-    )
-    const protection = tested.description === undefined ? 'public' : isOpen(tested) ? 'optional' : 'guarded'
-    checked.push({ operation: tested.name, protection, requests: attacks.length })
-  }
-  refuse('an application', [...violations, ...unlisted(operations, options.public)])
-  return checked
-}
-
 const checkOperation = async (
   ask: (spec: RequestSpec) => Promise<Probe>,
   tested: Tested,
   attacks: ReadonlyArray<Attack>,
   { statuses }: GuardedOptions,
 ): Promise<ReadonlyArray<Violation>> => {
+  if (tested.target === undefined) return [unreachable(tested)]
   const judged = tested.description === undefined ? judgePublic : judge
   const violations: Violation[] = []
   const check = async (attack: Attack): Promise<boolean> => {
     const { spec, rest } = attack
-    const isLawful = rest !== undefined && (async () => (await ask(rest)).trace.ran !== undefined)
+    const isLawful = async () => rest !== undefined && (await ask(rest)).trace.ran !== undefined
     const response = await ask(spec)
-    violations.push(...[(await judged(response, { tested, attack, statuses, isLawful })) ?? []].flat())
+    const violation = await judged(response, { tested, attack, statuses, isLawful })
+    if (violation !== undefined) violations.push(violation)
     return response.answer instanceof Error
   }
   for (let at = 0; at < attacks.length; at += AT_ONCE) {
@@ -243,11 +225,10 @@ const checkOperation = async (
 
 // The first violation of each law, and the number of others
 const summed = (violations: ReadonlyArray<Violation>): ReadonlyArray<Violation> => {
-  const laws = [...new Set(violations.map(({ law }) => law))]
-  return laws.flatMap((law) => {
-    const [first, ...more] = violations.filter((violation) => violation.law === law)
-    const others = more.length === 0 ? '' : `\n(and ${more.length} more)`
-    return first === undefined ? [] : [{ ...first, counterexample: first.counterexample + others }]
+  const firsts = violations.filter(({ law }, at) => violations.findIndex((one) => one.law === law) === at)
+  return firsts.map((first) => {
+    const more = violations.filter(({ law }) => law === first.law).length - 1
+    return more === 0 ? first : { ...first, counterexample: `${first.counterexample}\n(and ${more} more)` }
   })
 }
 
@@ -287,7 +268,6 @@ const checks: Checks<GuardedOptions> = {
   params: is.unchecked,
   paths: is.unchecked,
 }
-const DEFAULT_WITHIN = 5000
 
 /**
  * Sends requests without a credential, and with hostile, wrong and repeated ones in all places that its description names, to every
@@ -320,15 +300,24 @@ export const expectGuarded = async (
 ): Promise<ReadonlyArray<CheckedOperation>> => {
   const caller = 'expectGuarded(app, router)'
   const options = checkOptions('expectGuarded(app, router, options)', given, checks)
-  const { within = DEFAULT_WITHIN } = options
+  const { within = 5000 } = options
   const mounted: RouterInstance = checkRouter(caller, router)
   const operations = testedOf(app, mounted, options)
   if (operations.length === 0)
     throw new TypeError(`${caller}: the router has no operations; pass the one that is mounted`)
   const { ask, close } = await probing(app, mounted, operations, within)
+  const checked: CheckedOperation[] = []
+  const violations: Violation[] = []
   try {
-    return await checkAll(ask, operations, options)
+    for (const tested of operations) {
+      const attacks = tested.target === undefined ? [] : attacksOn(tested, tested.target, options)
+      violations.push(...(await checkOperation(ask, tested, attacks, options)))
+      const protection = tested.description === undefined ? 'public' : isOpen(tested) ? 'optional' : 'guarded'
+      checked.push({ operation: tested.name, protection, requests: attacks.length })
+    }
   } finally {
     await close()
   }
+  refuse('an application', [...violations, ...unlisted(operations, options.public)])
+  return checked
 }

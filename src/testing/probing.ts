@@ -5,7 +5,9 @@
  * So no handler runs, and a violation does no harm and needs no database. Middleware before a guard, and above the
  * router, runs as usual. The router's own layers are not changed, because it may be sealed.
  */
-import { Agent, createServer, request as send, type RequestListener, type Server } from 'node:http'
+import { Agent, createServer, request as send, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import type { Context } from 'koa'
 import { compile } from 'path-to-regexp'
 import { leaves, type Description } from '../core/Description.js'
@@ -63,7 +65,7 @@ export const testedOf = (
     return {
       layer,
       methods: [
-        ...methods.filter((method) => !/^(?:CONNECT|HEAD)$/.test(method)),
+        ...methods.filter((method) => method !== 'CONNECT' && method !== 'HEAD'),
         ...methods.filter((method) => method === 'HEAD'),
       ],
       path,
@@ -114,18 +116,15 @@ interface Trace {
   ran: { readonly by: Tested; readonly auth: unknown } | undefined
 }
 
-interface Tripwires {
-  readonly traceOf: (probe: string) => Trace
-  readonly remove: () => void
-}
+type TraceOf = (probe: string) => Trace
 
 /** Lays tripwires. `remove` restores the handlers. Throws an Error if the router has tripwires already. */
-const layTripwires = (router: RouterInstance, operations: ReadonlyArray<Tested>): Tripwires => {
+const layTripwires = (router: RouterInstance, operations: ReadonlyArray<Tested>) => {
   if (running.has(router)) {
     throw new Error('expectGuarded is running on this router already; await the first call')
   }
   const traces = new Map<string, Trace>()
-  const traceOf = (probe: string): Trace => {
+  const traceOf: TraceOf = (probe) => {
     const trace = traces.get(probe) ?? { reached: [], ran: undefined }
     traces.set(probe, trace)
     return trace
@@ -152,7 +151,7 @@ const layTripwires = (router: RouterInstance, operations: ReadonlyArray<Tested>)
   }
 }
 
-const wired = (layer: Layer, operations: ReadonlyArray<Tested>, traceOf: Tripwires['traceOf']): Layer => {
+const wired = (layer: Layer, operations: ReadonlyArray<Tested>, traceOf: TraceOf): Layer => {
   const plan = planOf(layer)
   const ofLayer = operations.filter((tested) => tested.layer === layer)
   const askedBy = ({ method }: Pick<Context, 'method'>): Tested =>
@@ -222,16 +221,8 @@ export interface Application {
 
 export type Sent = RequestSpec & { readonly body?: string | undefined }
 
-interface Served {
-  /** Sends a request. If there is no response, it resolves to the Error. */
-  readonly ask: (probe: string, spec: Sent) => Promise<HttpResponse | Error>
-  /** The error that the application's `error` event reported for a request. */
-  readonly errorOf: (probe: string) => unknown
-  readonly close: () => Promise<void>
-}
-
 /** Serves an application on a free port. Its errors are collected instead of printed. */
-export const serve = async (app: Application, within: number): Promise<Served> => {
+export const serve = async (app: Application, within: number) => {
   const errors = new Map<string, unknown>()
   const keep = (error: unknown, ctx?: Context): void => {
     if (ctx !== undefined) errors.set(ctx.get(PROBE), error)
@@ -241,10 +232,34 @@ export const serve = async (app: Application, within: number): Promise<Served> =
   const server = createServer(countingNone(app).callback())
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const agent = new Agent({ keepAlive: true })
+  // Safe: it listens on a port
+  const { port } = server.address() as AddressInfo
+  /** Sends a request. If there is no response, it resolves to the Error. */
+  const ask = (probe: string, { method = 'GET', url = '/', fields = [], body }: Sent): Promise<HttpResponse | Error> =>
+    new Promise((resolve) => {
+      const host = fields.some(([name]) => name.toLowerCase() === 'host') ? [] : ['Host', `127.0.0.1:${port}`]
+      const length = body === undefined ? [] : ['Content-Length', String(Buffer.byteLength(body))]
+      const headers = [...host, ...fields.flat(), ...length, PROBE, probe]
+      const signal = AbortSignal.timeout(Math.ceil(within))
+      try {
+        const asking = send({ agent, host: '127.0.0.1', port, method, path: url, headers, signal }, (response) => {
+          const { rawHeaders, statusCode: status = 0 } = response
+          const lines = rawHeaders.flatMap((name, at): HeaderLine[] =>
+            at % 2 === 1 ? [] : [[name, rawHeaders[at + 1] ?? '']],
+          )
+          text(response).then((received) => resolve({ status, lines, body: received }), resolve)
+        })
+        asking.on('error', resolve)
+        asking.end(body)
+      } catch (error) {
+        resolve(error instanceof Error ? error : new Error(String(error)))
+      }
+    })
   return {
-    ask: (probe, spec) => ask(server, agent, within, probe, spec),
-    errorOf: (probe) => errors.get(probe),
-    close: async () => {
+    ask,
+    /** The error that the application's `error` event reported for a request. */
+    errorOf: (probe: string): unknown => errors.get(probe),
+    close: async (): Promise<void> => {
       agent.destroy()
       app.off('error', keep)
       server.closeAllConnections()
@@ -252,40 +267,6 @@ export const serve = async (app: Application, within: number): Promise<Served> =
     },
   }
 }
-
-const ask = (
-  server: Server,
-  agent: Agent,
-  within: number,
-  probe: string,
-  { method = 'GET', url = '/', fields = [], body }: Sent,
-): Promise<HttpResponse | Error> =>
-  new Promise((resolve) => {
-    const address = server.address()
-    const port = typeof address === 'object' && address !== null ? address.port : 0
-    const host = fields.some(([name]) => name.toLowerCase() === 'host') ? [] : ['Host', `127.0.0.1:${port}`]
-    const length = body === undefined ? [] : ['Content-Length', String(Buffer.byteLength(body))]
-    const headers = [...host, ...fields.flat(), ...length, PROBE, probe]
-    const signal = AbortSignal.timeout(Math.ceil(within))
-    try {
-      const asking = send({ agent, host: '127.0.0.1', port, method, path: url, headers, signal }, (response) => {
-        const chunks: Buffer[] = []
-        response.on('data', (chunk: Buffer) => chunks.push(chunk))
-        response.on('error', resolve)
-        response.on('end', () => {
-          const { rawHeaders, statusCode = 0 } = response
-          const lines = rawHeaders.flatMap((name, at): HeaderLine[] =>
-            at % 2 === 1 ? [] : [[name, rawHeaders[at + 1] ?? '']],
-          )
-          resolve({ status: statusCode, lines, body: Buffer.concat(chunks).toString() })
-        })
-      })
-      asking.on('error', resolve)
-      asking.end(body)
-    } catch (error) {
-      resolve(error instanceof Error ? error : new Error(String(error)))
-    }
-  })
 
 export interface Probe {
   readonly spec: RequestSpec
@@ -309,12 +290,8 @@ export const probing = async (
     return {
       ask: async (spec: RequestSpec): Promise<Probe> => {
         const probe = String(++sent)
-        return {
-          spec,
-          answer: await served.ask(probe, spec),
-          trace: wires.traceOf(probe),
-          error: served.errorOf(probe),
-        }
+        const answer = await served.ask(probe, spec)
+        return { spec, answer, trace: wires.traceOf(probe), error: served.errorOf(probe) }
       },
       close: () => served.close().finally(wires.remove),
     }

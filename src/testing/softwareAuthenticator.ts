@@ -154,10 +154,9 @@ type Cbor = number | string | Uint8Array | ReadonlyMap<number | string, Cbor>
 
 // RFC 8949 §3: the major type, and the shortest form of the argument
 const head = (major: number, argument: number): Buffer => {
-  if (argument < 24) return Buffer.from([(major << 5) | argument])
-  if (argument < 0x100) return Buffer.from([(major << 5) | 24, argument])
-  const bytes = Buffer.alloc(3)
-  bytes.writeUInt8((major << 5) | 25)
+  if (argument < 24) return Buffer.of((major << 5) | argument)
+  if (argument < 0x100) return Buffer.of((major << 5) | 24, argument)
+  const bytes = Buffer.of((major << 5) | 25, 0, 0)
   bytes.writeUInt16BE(argument, 1)
   return bytes
 }
@@ -174,37 +173,39 @@ const cbor = (value: Cbor): Buffer => {
 const coseKey = (...values: ReadonlyArray<Cbor>): Buffer =>
   cbor(new Map(values.map((value, at) => [[1, 3, -1, -2, -3][at] ?? 0, value])))
 
-interface Kind {
-  readonly cose: number
-  readonly hash: 'sha256' | null
-  readonly publicKey: (jwk: Readonly<Record<'x' | 'y' | 'n' | 'e', Buffer>>) => Buffer
-}
-
-const kinds: Readonly<Record<PasskeyAlgorithm, Kind>> = {
-  ES256: { cose: -7, hash: 'sha256', publicKey: ({ x, y }) => coseKey(2, -7, 1, x, y) },
-  EdDSA: { cose: -8, hash: null, publicKey: ({ x }) => coseKey(1, -8, 6, x) },
-  RS256: { cose: -257, hash: 'sha256', publicKey: ({ n, e }) => coseKey(3, -257, n, e) },
-}
-
-const algorithms: ReadonlyArray<PasskeyAlgorithm> = ['ES256', 'EdDSA', 'RS256']
-
 // As DER, because a key object of `generateKeyPairSync` can hang in `export` as JWK on Node 20
 const publicKeyEncoding = { type: 'spki', format: 'der' } as const
 const privateKeyEncoding = { type: 'pkcs8', format: 'der' } as const
 
-const newKeys = (
-  algorithm: PasskeyAlgorithm,
-  modulusLength: number,
-): { readonly publicKey: Buffer; readonly privateKey: Buffer } => {
-  switch (algorithm) {
-    case 'ES256':
-      return generateKeyPairSync('ec', { namedCurve: 'P-256', publicKeyEncoding, privateKeyEncoding })
-    case 'EdDSA':
-      return generateKeyPairSync('ed25519', { publicKeyEncoding, privateKeyEncoding })
-    case 'RS256':
-      return generateKeyPairSync('rsa', { modulusLength, publicKeyEncoding, privateKeyEncoding })
-  }
+interface Kind {
+  readonly cose: number
+  readonly hash: 'sha256' | null
+  readonly newKeys: (modulusLength: number) => { readonly publicKey: Buffer; readonly privateKey: Buffer }
+  readonly publicKey: (jwk: Readonly<Record<'x' | 'y' | 'n' | 'e', Buffer>>) => Buffer
 }
+
+const kinds: Readonly<Record<PasskeyAlgorithm, Kind>> = {
+  ES256: {
+    cose: -7,
+    hash: 'sha256',
+    newKeys: () => generateKeyPairSync('ec', { namedCurve: 'P-256', publicKeyEncoding, privateKeyEncoding }),
+    publicKey: ({ x, y }) => coseKey(2, -7, 1, x, y),
+  },
+  EdDSA: {
+    cose: -8,
+    hash: null,
+    newKeys: () => generateKeyPairSync('ed25519', { publicKeyEncoding, privateKeyEncoding }),
+    publicKey: ({ x }) => coseKey(1, -8, 6, x),
+  },
+  RS256: {
+    cose: -257,
+    hash: 'sha256',
+    newKeys: (modulusLength) => generateKeyPairSync('rsa', { modulusLength, publicKeyEncoding, privateKeyEncoding }),
+    publicKey: ({ n, e }) => coseKey(3, -257, n, e),
+  },
+}
+
+const algorithms: ReadonlyArray<PasskeyAlgorithm> = ['ES256', 'EdDSA', 'RS256']
 
 const coseOf = (spki: Buffer, algorithm: PasskeyAlgorithm): Buffer => {
   const jwk = createPublicKey({ key: spki, format: 'der', type: 'spki' }).export({ format: 'jwk' })
@@ -216,17 +217,14 @@ const coseOf = (spki: Buffer, algorithm: PasskeyAlgorithm): Buffer => {
 
 const sha256 = (data: string | Uint8Array): Buffer => createHash('sha256').update(data).digest()
 
-const clientData = (type: string, challenge: string, origin: string, wrong: WrongAnswer): Buffer => {
-  const { crossOrigin = false, topOrigin } = wrong
-  return Buffer.from(
-    JSON.stringify({
-      type: wrong.type ?? type,
-      challenge: wrong.challenge ?? challenge,
-      origin: wrong.origin ?? origin,
-      crossOrigin,
-      ...(topOrigin !== undefined && { topOrigin }),
-    }),
-  )
+const clientData = (
+  usual: string,
+  options: { readonly challenge: string },
+  page: string,
+  wrong: WrongAnswer,
+): Buffer => {
+  const { type = usual, challenge = options.challenge, origin = page, crossOrigin = false, topOrigin } = wrong
+  return Buffer.from(JSON.stringify({ type, challenge, origin, crossOrigin, topOrigin }))
 }
 
 interface Facts {
@@ -236,6 +234,8 @@ interface Facts {
   readonly attested?: Uint8Array
 }
 
+const nothing = Buffer.alloc(0)
+
 // WebAuthn §6.1
 const authenticatorData = ({ rpId, counter, synced, attested }: Facts, wrong: WrongAnswer): Buffer => {
   const { userPresent = true, userVerified = true, backupEligible = synced, backedUp = synced } = wrong
@@ -244,20 +244,12 @@ const authenticatorData = ({ rpId, counter, synced, attested }: Facts, wrong: Wr
   const counted = Buffer.alloc(5)
   counted.writeUInt8(bits)
   counted.writeUInt32BE(wrong.counter ?? counter, 1)
-  return Buffer.concat([
-    sha256(wrong.rpId ?? rpId),
-    counted,
-    attested ?? Buffer.alloc(0),
-    wrong.trailing ?? Buffer.alloc(0),
-  ])
+  return Buffer.concat([sha256(wrong.rpId ?? rpId), counted, attested ?? nothing, wrong.trailing ?? nothing])
 }
 
 // WebAuthn §6.5.1, with an AAGUID of zeros
-const attestedData = (id: Buffer, publicKey: Uint8Array): Buffer => {
-  const length = Buffer.alloc(2)
-  length.writeUInt16BE(id.length)
-  return Buffer.concat([Buffer.alloc(16), length, id, publicKey])
-}
+const attestedData = (id: Buffer, publicKey: Uint8Array): Buffer =>
+  Buffer.concat([Buffer.alloc(16), Buffer.of(id.length >> 8, id.length & 0xff), id, publicKey])
 
 const attestationObject = (
   attestation: WrongRegistration['attestation'],
@@ -266,21 +258,10 @@ const attestationObject = (
   alg: number,
 ): Uint8Array => {
   if (attestation instanceof Uint8Array) return attestation
-  const statement = (sig: Uint8Array) => new Map<string, Cbor>(Object.entries({ alg, sig }))
-  const object = (fmt: string, attStmt: ReadonlyMap<string, Cbor>) =>
-    cbor(new Map<string, Cbor>(Object.entries({ fmt, attStmt, authData })))
-  switch (attestation) {
-    case undefined:
-      return object('none', new Map())
-    case 'statement':
-      return object('none', statement(signed()))
-    case 'unknown':
-      return object('unknown', statement(signed()))
-    case 'packed':
-      return object('packed', statement(signed()))
-    case 'packed, wrong':
-      return object('packed', statement(Buffer.from(signed()).reverse()))
-  }
+  const fmt = attestation === undefined || attestation === 'statement' ? 'none' : attestation.replace(/,.*/, '')
+  const sig = () => (attestation === 'packed, wrong' ? Buffer.from(signed()).reverse() : signed())
+  const attStmt = new Map<string, Cbor>(Object.entries(attestation === undefined ? {} : { alg, sig: sig() }))
+  return cbor(new Map<string, Cbor>(Object.entries({ fmt, attStmt, authData })))
 }
 
 // --- the authenticator
@@ -293,6 +274,12 @@ interface Kept extends Omit<SoftwarePasskey, 'counter'> {
 const fail = (name: 'InvalidStateError' | 'NotAllowedError' | 'NotSupportedError', message: string): never => {
   throw new DOMException(message, name)
 }
+
+const answer = <R>(id: string, clientExtensionResults: AnswerJson<R>['clientExtensionResults'], response: R) => ({
+  ...({ id, rawId: id, type: 'public-key', authenticatorAttachment: 'platform' } as const),
+  clientExtensionResults,
+  response,
+})
 
 const has = (list: ReadonlyArray<{ readonly id: string }> | undefined, id: string): boolean =>
   list?.some((one) => one.id === id) ?? false
@@ -318,20 +305,22 @@ export const softwareAuthenticator = (options: SoftwareAuthenticatorOptions): So
   const { origin, algorithm: own, synced = true } = options
   const host = new URL(origin).hostname
   const passkeys: Kept[] = []
-  const signedBy = ({ privateKey, algorithm }: Kept, data: Uint8Array): Buffer =>
-    sign(kinds[algorithm].hash, data, privateKey)
+  // WebAuthn §7.2: the authenticator data and the hash of the client data
+  const signedBy = ({ privateKey, algorithm }: Kept, authData: Buffer, clientData: Buffer): Buffer =>
+    sign(kinds[algorithm].hash, Buffer.concat([authData, sha256(clientData)]), privateKey)
 
   const create = (options: CreationOptions, wrong: WrongRegistration = {}): RegistrationJson => {
-    const offered = algorithms.filter((one) => options.pubKeyCredParams.some(({ alg }) => alg === kinds[one].cose))
-    const first = options.pubKeyCredParams.flatMap(({ alg }) => offered.find((one) => kinds[one].cose === alg) ?? [])[0]
+    const offered = options.pubKeyCredParams.flatMap(
+      ({ alg }) => algorithms.find((one) => kinds[one].cose === alg) ?? [],
+    )
     const algorithm =
       wrong.algorithm ??
-      (own === undefined ? first : offered.find((one) => one === own)) ??
+      (own === undefined ? offered[0] : offered.find((one) => one === own)) ??
       fail('NotSupportedError', 'none of the offered algorithms is known')
     if (passkeys.some(({ id }) => has(options.excludeCredentials, id))) {
       return fail('InvalidStateError', 'a passkey of this user is here already')
     }
-    const { publicKey, privateKey } = newKeys(algorithm, wrong.modulusLength ?? 2048)
+    const { publicKey, privateKey } = kinds[algorithm].newKeys(wrong.modulusLength ?? 2048)
     const rawId = randomBytes(16)
     const made: Kept = {
       id: rawId.toString('base64url'),
@@ -344,29 +333,20 @@ export const softwareAuthenticator = (options: SoftwareAuthenticatorOptions): So
     const older = passkeys.findIndex(({ rpId, userHandle }) => rpId === made.rpId && userHandle === made.userHandle)
     if (older >= 0) passkeys.splice(older, 1)
     passkeys.push(made)
-    const data = clientData('webauthn.create', options.challenge, origin, wrong)
+    const data = clientData('webauthn.create', options, origin, wrong)
     const attested = attestedData(rawId, wrong.publicKey ?? coseOf(publicKey, algorithm))
     const authData = authenticatorData({ ...made, synced, attested }, wrong)
     const alg = kinds[algorithm].cose
-    const signed = () => signedBy(made, Buffer.concat([authData, sha256(data)]))
-    const id = wrong.id ?? made.id
-    return {
-      id,
-      rawId: id,
-      type: 'public-key',
-      authenticatorAttachment: 'platform',
-      clientExtensionResults: { credProps: { rk: true } },
-      response: {
-        clientDataJSON: data.toString('base64url'),
-        attestationObject: Buffer.from(attestationObject(wrong.attestation, authData, signed, alg)).toString(
-          'base64url',
-        ),
-        authenticatorData: authData.toString('base64url'),
-        publicKey: publicKey.toString('base64url'),
-        publicKeyAlgorithm: alg,
-        transports: ['internal'],
-      },
+    const signed = () => signedBy(made, authData, data)
+    const response: RegistrationJson['response'] = {
+      clientDataJSON: data.toString('base64url'),
+      attestationObject: Buffer.from(attestationObject(wrong.attestation, authData, signed, alg)).toString('base64url'),
+      authenticatorData: authData.toString('base64url'),
+      publicKey: publicKey.toString('base64url'),
+      publicKeyAlgorithm: alg,
+      transports: ['internal'],
     }
+    return answer(wrong.id ?? made.id, { credProps: { rk: true } }, response)
   }
 
   const get = (options: RequestOptions, wrong: WrongAssertion = {}): AssertionJson => {
@@ -377,27 +357,20 @@ export const softwareAuthenticator = (options: SoftwareAuthenticatorOptions): So
         (one) => one.rpId === rpId && (allowCredentials.length === 0 || has(allowCredentials, one.id)),
       ) ?? fail('NotAllowedError', 'no passkey fits')
     if (!synced) kept.counter += 1
-    const data = clientData('webauthn.get', options.challenge, origin, wrong)
+    const data = clientData('webauthn.get', options, origin, wrong)
     const authData = authenticatorData({ ...kept, synced }, wrong)
-    const signature = signedBy(
-      kept,
-      Buffer.concat([authData, sha256(wrong.signature === 'wrong' ? Buffer.concat([data, data]) : data)]),
-    )
+    const signature = signedBy(kept, authData, wrong.signature === 'wrong' ? Buffer.concat([data, data]) : data)
     const userHandle = wrong.userHandle === undefined ? kept.userHandle : wrong.userHandle
-    const id = wrong.id ?? kept.id
-    return {
-      id,
-      rawId: id,
-      type: 'public-key',
-      authenticatorAttachment: 'platform',
-      clientExtensionResults: {},
-      response: {
+    return answer(
+      wrong.id ?? kept.id,
+      {},
+      {
         clientDataJSON: data.toString('base64url'),
         authenticatorData: authData.toString('base64url'),
         signature: signature.toString('base64url'),
         ...(userHandle !== null && { userHandle }),
       },
-    }
+    )
   }
 
   return {

@@ -7,7 +7,7 @@ import { branchesOf } from '../../core/AuthError.js'
 import { isThenable } from '../../core/Result.js'
 import { defaultErrorMapper } from '../../core/Settings.js'
 import { locationsIn, valuesAt, without } from '../CredentialLocation.js'
-import { blindAttacks, informedAttacks, leaked, MIN_SECRET, type Attack } from '../attacks.js'
+import { blindAttacks, informedAttacks, leaked, secretsAmong, type Attack } from '../attacks.js'
 import { fromOtherSite, impostors, printed, type RequestSpec } from '../requests.js'
 import type { Law } from './Law.js'
 import { inWords, letSomebodyIn, type Subject, type Verdict } from './Subject.js'
@@ -58,17 +58,11 @@ const total = lawAbout(
   'is total: never throws, never rejects, settles in time',
   (subject) => [...whole(subject), ...bare(subject), ...attacksOn(subject)],
   (verdict) => {
-    switch (verdict._tag) {
-      case 'Threw':
-      case 'NoEither':
-        return 'return false or a Left for what is refused; throw nothing'
-      case 'Failed':
-        return verdict.error._tag === 'raised'
-          ? 'an exception is a 500, not a 401; return false or a Left for credentials that are missing, strange or wrong'
-          : undefined
-      default:
-        return undefined
-    }
+    if (verdict._tag === 'Threw' || verdict._tag === 'NoEither')
+      return 'return false or a Left for what is refused; throw nothing'
+    return verdict._tag === 'Failed' && verdict.error._tag === 'raised'
+      ? 'an exception is a 500, not a 401; return false or a Left for credentials that are missing, strange or wrong'
+      : undefined
   },
 )
 
@@ -118,14 +112,13 @@ const deterministic: Law<Subject> = {
       const between = await Promise.all([ask(spec), ask({}), ask(spec)])
       const verdicts = [first, between[0], between[2], await ask(spec)]
       const other = verdicts.find((verdict) => verdict._tag === 'NeverSettled' || !isSame(first, verdict))
-      if (other !== undefined) {
-        return {
-          counterexample: `${printed(spec)}\nfirst: ${inWords(first)}\nthen: ${inWords(other)}`,
-          fix:
-            other._tag === 'NeverSettled'
-              ? settle(subject)
-              : 'keep nothing from one request to the next: no counter, no regular expression with the flag g, no shared variable',
-        }
+      if (other === undefined) continue
+      return {
+        counterexample: `${printed(spec)}\nfirst: ${inWords(first)}\nthen: ${inWords(other)}`,
+        fix:
+          other._tag === 'NeverSettled'
+            ? settle(subject)
+            : 'keep nothing from one request to the next: no counter, no regular expression with the flag g, no shared variable',
       }
     }
     return undefined
@@ -145,27 +138,17 @@ const asking = (subject: Subject): ReadonlyArray<Attack> => [
   ...subject.valid.map((spec) => ({
     what: 'a write from another site',
     spec: fromOtherSite(spec),
-    secrets: subject.locations
-      .flatMap((location) => valuesAt(location, spec))
-      .filter((value) => value.length >= MIN_SECRET),
+    secrets: secretsAmong(subject.locations.flatMap((location) => valuesAt(location, spec))),
   })),
 ]
 
 const everything = { depth: null, maxStringLength: null, maxArrayLength: null, showHidden: false } as const
 
 const reportedBy = (verdict: Verdict, spec: RequestSpec, { requestOf }: Subject): string => {
-  switch (verdict._tag) {
-    case 'Failed':
-      return [inspect(verdict.error, everything), mapped(verdict.error, spec, requestOf)].join('\n')
-    case 'Threw':
-      return inspect(verdict.error, everything)
-    default:
-      return ''
-  }
+  if (!('error' in verdict)) return ''
+  const mapped = verdict._tag === 'Failed' ? JSON.stringify(defaultErrorMapper(verdict.error, requestOf(spec))) : ''
+  return `${inspect(verdict.error, everything)}\n${mapped}`
 }
-
-const mapped = (error: Parameters<typeof defaultErrorMapper>[0], spec: RequestSpec, requestOf: Subject['requestOf']) =>
-  JSON.stringify(defaultErrorMapper(error, requestOf(spec)))
 
 const secrecy = lawAbout(
   'leaks nothing: no credential that was sent is in a failure, a challenge or an exception',
