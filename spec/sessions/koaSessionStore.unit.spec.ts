@@ -12,11 +12,13 @@ import { strongKey, watchedStore } from '../support/sites/sessionsApp.js'
 import { stoppedClock } from '../support/runs/clock.js'
 
 const LONG = 60_000
+const DAY = 86_400_000
+const limits = { idle: DAY, absolute: LONG, longest: LONG, maxLength: 100 }
 
 const make = (maxLength = 100) => {
   const kept = memoryStore()
   const watched = watchedStore(() => kept)
-  return { ...koaSessionStore(watched, { lifetime: LONG, maxLength }), asked: watched.asked, kept }
+  return { ...koaSessionStore(watched, { ...limits, maxLength }), asked: watched.asked, kept }
 }
 
 describe('in one request', () => {
@@ -84,9 +86,7 @@ describe('with a plain koa-session', () => {
     async (options) => {
       const clock = stoppedClock()
       const app = new Koa({ keys: [strongKey] })
-      app.use(
-        koaSession({ store: koaSessionStore(memoryStore(), { lifetime: LONG, maxLength: 1000 }), ...options }, app),
-      )
+      app.use(koaSession({ store: koaSessionStore(memoryStore(), limits), ...options }, app))
       let go = () => {}
       const gate = new Promise<void>((resolve) => (go = resolve))
       let arrive = () => {}

@@ -9,6 +9,7 @@ import { describeWithRedis, missingRedis } from '../support/servers/redisServer.
 import { clients, type Connected } from '../support/stores/sessionStores.js'
 
 const LONG = 60_000
+const limits = { idle: LONG, absolute: LONG, longest: LONG, maxLength: 100 }
 
 const everything = async (store: SessionStore, id: string): Promise<void> => {
   await store.read(id)
@@ -144,7 +145,7 @@ describeWithRedis('on a server', () => {
 
   it('Redis contains only digests of ids', async () => {
     await raw('FLUSHDB')
-    const store = koaSessionStore(redisStore({ command: connected.command }), { lifetime: LONG, maxLength: 100 })
+    const store = koaSessionStore(redisStore({ command: connected.command }), limits)
     const id = randomUUID()
     await store.set(id, { a: 1 }, LONG, { ctx: {} })
     const keys = (await raw('KEYS', '*')) as string[]

@@ -11,7 +11,7 @@ import { sessionsApp, strongKey } from '../support/sites/sessionsApp.js'
 
 const anna = { username: 'anna' }
 const good: CreateSessionOptions = {
-  store: koaSessionStore(memoryStore(), { lifetime: 60_000, maxLength: 1000 }),
+  store: koaSessionStore(memoryStore(), { idle: 60_000, absolute: 60_000, longest: 60_000, maxLength: 1000 }),
   sameSite: 'lax',
 }
 const { store: _, ...storeless } = good

@@ -27,7 +27,7 @@ import { signInList, type SessionHost } from './SignInList.js'
 import { commit, headWatcher, isKept, takeBack } from './commit.js'
 import { sessionEnds } from './SessionEnds.js'
 import type { KoaSession } from './StoredSession.js'
-import { koaSessionStore, recognizing } from './koaSessionStore.js'
+import { koaSessionStore } from './koaSessionStore.js'
 import { MARK_LIFETIMES, signing } from './signing.js'
 
 // Anonymous callers can sign in, so there is no challenge
@@ -135,7 +135,6 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
     signing: () => signs,
     host,
   }
-  const limits = { idle, lifetime: absolute, maxLength: settled.maxLength }
   const toTakeBack = { store, cookieName, idle, absolute }
   const toCommit = { https: https === true, cookieName, idle }
   // a request that passes the sessions carries its own source
@@ -157,7 +156,7 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
       sameSite: settled.sameSite,
       autoCommit: false,
       genid: (ctx: Context) => requestSessionOf(ctx).assignId(ctx),
-      store: recognizing(koaSessionStore(store, limits), store, { idle, absolute, longest }, list),
+      store: koaSessionStore(store, { idle, absolute, longest, maxLength: settled.maxLength }, list),
       // left out: as secure as the request
       ...(https !== undefined && { secure: https }),
       ...(settled.partitioned && { partitioned: true }),
