@@ -72,7 +72,7 @@ const notAllowed = (
 }
 
 const withoutParameters = ({ routes }: Listed): ReadonlyArray<string> =>
-  routes.flatMap(({ layer }) => missingParameter(layer, planOf(layer).guard?.requirement) ?? [])
+  routes.flatMap(({ layer }) => missingParameter(layer) ?? [])
 
 const sentencesOf = (findings: ReadonlyArray<Finding>, ...only: ReadonlyArray<RuleName>): ReadonlyArray<string> =>
   findings.filter(({ rule }) => only.includes(rule)).map(sentence)

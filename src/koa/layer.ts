@@ -195,6 +195,10 @@ export const routerOf = (f: Function): AnyRouter | undefined => {
   return typeof router === 'object' && router !== null && 'stack' in router ? (router as AnyRouter) : undefined
 }
 
+/** The routers that an application mounts, in the order in which requests reach them. */
+export const routersOf = ({ middleware }: AnyApplication): ReadonlyArray<AnyRouter> =>
+  middleware.flatMap((f) => routerOf(f) ?? [])
+
 export type ReadLayer = Pick<RouterLayer, 'methods' | 'stack'> & {
   readonly path: string | RegExp
   readonly opts?: { readonly pathAsRegExp?: unknown }

@@ -166,7 +166,7 @@ const underLevel = (level: Decision, plan: Plan): Plan => {
 const without = (level: Level, plan: Plan): Plan => {
   const [first, ...levels] = plan.levels
   if (first?.by !== level) return plan
-  const { own, ahead, after: after } = plan
+  const { own, ahead, after } = plan
   const guard = effectiveOf(levels, own)
   // a plan without a guard has nothing ahead of it
   const functions = guard === undefined ? { ahead: [], after: [...ahead, ...after] } : { ahead, after }
@@ -207,10 +207,21 @@ const stepsWithin = (
   added: number,
 ): ReadonlyArray<ThenMiddleware> => [...outer.map((step) => ({ ...step, above: step.above + added })), ...inner]
 
-// The methods that have the check
-const refusing = new WeakSet<object>()
+// The methods that were replaced
+const replaced = new WeakSet<object>()
 
-type Register = (path: unknown, methods: unknown, functions: unknown, ...rest: unknown[]) => unknown
+type Call = (method: Function, router: unknown, given: ReadonlyArray<unknown>) => unknown
+
+// Replaces a method of a class. A frozen class is left as it is
+const replaceIn = (prototype: object, name: string, call: Call): void => {
+  const method: unknown = Reflect.get(prototype, name)
+  if (typeof method !== 'function') return
+  const value = function (this: unknown, ...given: ReadonlyArray<unknown>): unknown {
+    return call(method, this, given)
+  }
+  replaced.add(value)
+  Reflect.defineProperty(prototype, name, { value, writable: true, configurable: true, enumerable: false })
+}
 
 /**
  * Makes all routers of a class throw a TypeError for `router.get(path, handler, withAuth(a))`, and put observers behind a
@@ -224,29 +235,21 @@ type Register = (path: unknown, methods: unknown, functions: unknown, ...rest: u
 export const refuseLateGuards = (type: unknown): void => {
   const prototype: unknown = typeof type === 'function' ? type.prototype : undefined
   if (typeof prototype !== 'object' || prototype === null || !('register' in prototype)) return
-  const { register } = prototype
-  if (typeof register !== 'function' || refusing.has(register)) return
-  const value: Register = function (this: unknown, path, methods, functions, ...rest) {
+  if (typeof prototype.register !== 'function' || replaced.has(prototype.register)) return
+  replaceIn(prototype, 'register', (register, router, [path, methods, functions, ...rest]) => {
     checkOrder(path, methods, functions)
-    const { length } = isRouter(this) ? this.stack : []
-    const registered = Reflect.apply(register, this, [path, methods, withObservers(functions), ...rest])
-    observeHooks(this, length)
-    if (isRouter(this) && inApplications.has(this))
-      for (const layer of this.stack) checkParameters(layer, planOf(layer).guard?.requirement)
+    const { length } = isRouter(router) ? router.stack : []
+    const registered: unknown = Reflect.apply(register, router, [path, methods, withObservers(functions), ...rest])
+    observeHooks(router, length)
+    if (isRouter(router) && inApplications.has(router)) checkParameters(router)
     return registered
-  }
-  refusing.add(value)
-  // a frozen class is left as it is
-  Reflect.defineProperty(prototype, 'register', { value, writable: true, configurable: true, enumerable: false })
-  for (const name of ['routes', 'middleware']) checkWhereUsed(prototype, name)
-  const param: unknown = Reflect.get(prototype, 'param')
-  if (typeof param !== 'function') return
-  const added = function (this: unknown, ...given: unknown[]): unknown {
-    const result: unknown = Reflect.apply(param, this, given)
-    observeHooks(this, 0)
+  })
+  for (const name of ['routes', 'middleware']) replaceIn(prototype, name, checkWhereUsed)
+  replaceIn(prototype, 'param', (param, router, given) => {
+    const result: unknown = Reflect.apply(param, router, given)
+    observeHooks(router, 0)
     return result
-  }
-  Reflect.defineProperty(prototype, 'param', { value: added, writable: true, configurable: true, enumerable: false })
+  })
 }
 
 // A `param` hook comes between a guard and the functions that it observes, and may answer their exceptions
@@ -261,19 +264,14 @@ const observeHooks = (router: unknown, from: number): void => {
 const inApplications = new WeakSet<object>()
 
 // `app.use` reads `_name` of what it gets, and `router.use` does not
-const checkWhereUsed = (prototype: object, name: string): void => {
-  const make: unknown = Reflect.get(prototype, name)
-  if (typeof make !== 'function') return
-  const value = function (this: unknown, ...given: unknown[]): unknown {
-    const routes: unknown = Reflect.apply(make, this, given)
-    if (typeof routes !== 'function' || !isRouter(this) || Object.hasOwn(routes, '_name')) return routes
-    const check = (): undefined => {
-      for (const layer of this.stack) checkParameters(layer, planOf(layer).guard?.requirement)
-      inApplications.add(this)
-    }
-    return Object.defineProperty(routes, '_name', { get: check, configurable: true })
+const checkWhereUsed: Call = (make, router, given) => {
+  const routes: unknown = Reflect.apply(make, router, given)
+  if (typeof routes !== 'function' || !isRouter(router) || Object.hasOwn(routes, '_name')) return routes
+  const check = (): undefined => {
+    checkParameters(router)
+    inApplications.add(router)
   }
-  Reflect.defineProperty(prototype, name, { value, writable: true, configurable: true, enumerable: false })
+  return Object.defineProperty(routes, '_name', { get: check, configurable: true })
 }
 
 const checkOrder = (path: unknown, methods: unknown, functions: unknown): void => {

@@ -14,6 +14,7 @@ import {
   isGuardLate,
   labelOf,
   routerOf,
+  routersOf,
   type AnyApplication,
   type AnyRouter,
 } from './layer.js'
@@ -33,7 +34,7 @@ export const warnOfLateSettings = (ctx: Context): void => {
 export const lateGuardAt = (ctx: Context): string | undefined => {
   const router = routerOfRequest(ctx)
   const routers = new Set([
-    ...(isApplication(ctx.app) ? ctx.app.middleware.flatMap((f) => routerOf(f) ?? []) : []),
+    ...(isApplication(ctx.app) ? routersOf(ctx.app) : []),
     ...(router === undefined ? [] : [router]),
   ])
   for (const { stack } of routers) {
@@ -60,8 +61,7 @@ const lateInApp = (app: AnyApplication): string | undefined => {
   const guarding = middleware.findIndex((f) => isGuarding(routerOf(f)))
   const isLate = guarding !== -1 && middleware.findLastIndex(isSettings) > middleware.findLastIndex(isRoutes)
   if (isLate) return late('call app.use(authSettings(...)) before app.use(router.routes())')
-  return middleware
-    .flatMap((f) => routerOf(f) ?? [])
+  return routersOf(app)
     .filter(isNew)
     .map(lateInRouter)
     .find((found) => found !== undefined)

@@ -11,19 +11,12 @@ import {
   methodsOf,
   noteOf,
   pathInWords,
-  routerOf,
-  type AnyApplication,
-  type AnyRouter,
   type Guarding,
   type OperationNote,
   type ReadLayer,
   type RouterLayer,
 } from './layer.js'
 import { planOf, writtenIn, type Plan } from './plan.js'
-
-/** The routers that an application mounts, in the order in which requests reach them. */
-export const routersOf = ({ middleware }: AnyApplication): ReadonlyArray<AnyRouter> =>
-  middleware.flatMap((f) => routerOf(f) ?? [])
 
 export interface RoutedLayer<L extends ReadLayer = RouterLayer> {
   readonly layer: L

@@ -11,7 +11,8 @@ import type { PathParameters } from '../core/Exchange.js'
 import { effective, type Requirement } from '../core/Requirement.js'
 import { withCode } from '../core/data.js'
 import { labelOf, type ReadLayer } from './layer.js'
-import type { Layer } from './router.js'
+import { planOf } from './plan.js'
+import type { Layer, RouterInstance } from './router.js'
 
 /** Throws a TypeError if two objects of one way in have the same name. */
 export const checkObjects = (description: Description): void => {
@@ -98,21 +99,20 @@ const without = (object: ObjectRule): string =>
   `${inWords(object)}, which the path does not have; write it into the path or a prefix, or guard the operation without it: withAuth(a)`
 
 /** What is wrong with an operation whose path does not have the parameters that its guard reads; `undefined` if nothing is. */
-export const missingParameter = (
-  layer: ReadLayer & PathOf,
-  requirement: Requirement | undefined,
-): string | undefined => {
+export const missingParameter = (layer: ReadLayer & PathOf): string | undefined => {
   if (layer.methods.length === 0) return undefined
-  const object = objectsOf(requirement).find(({ param }) => indexIn(layer, param) === -1)
+  const object = objectsOf(planOf(layer).guard?.requirement).find(({ param }) => indexIn(layer, param) === -1)
   return object === undefined
     ? undefined
     : `${labelOf(layer)}: ${isPattern(layer) ? ofPattern(object) : without(object)}`
 }
 
-/** Throws a TypeError for an operation without the parameters that its guard reads. */
-export const checkParameters = (layer: ReadLayer & PathOf, requirement: Requirement | undefined): void => {
-  const message = missingParameter(layer, requirement)
-  if (message !== undefined) throw new TypeError(message)
+/** Throws a TypeError if an operation of a router does not have the parameters that its guard reads. */
+export const checkParameters = ({ stack }: RouterInstance): void => {
+  for (const layer of stack) {
+    const message = missingParameter(layer)
+    if (message !== undefined) throw new TypeError(message)
+  }
 }
 
 /** Throws a TypeError if the path of a guard that reads parameters is a RegExp, to which no prefix brings one. */

@@ -7,6 +7,7 @@
  */
 import { stringify, TokenData, type Token } from 'path-to-regexp'
 import { parse, type Key } from 'path-to-regexp-6'
+import { shownByTrial } from './router.js'
 
 /** A path in the syntax of path-to-regexp 8. */
 interface ModernPath {
@@ -26,20 +27,8 @@ export const modernPath = (layer: PathLayer): ModernPath | undefined => {
   return readsPatterns(layer) ? translated(path) : { path, isExact: true }
 }
 
-// Only a cache of the answers
-const byClass = new WeakMap<object, boolean>()
-
 /** Whether parameters of a layer's router may have patterns (`/:id(\\d+)`). path-to-regexp 8 refuses them. */
-const readsPatterns = ({ constructor: type }: object): boolean => {
-  if (typeof type !== 'function' || type === Object) return false
-  const before = byClass.get(type)
-  if (before !== undefined) return before
-  const answer = tried(type)
-  byClass.set(type, answer)
-  return answer
-}
-
-const tried = (type: Function): boolean => {
+const readsPatterns = shownByTrial((type) => {
   try {
     // Safe: a layer of any router is made this way, and anything else is caught
     const { regexp } = Reflect.construct(type, ['/:n(\\d+)', [], []]) as { readonly regexp: RegExp }
@@ -47,7 +36,7 @@ const tried = (type: Function): boolean => {
   } catch {
     return false
   }
-}
+}, false)
 
 /** @internal A path of path-to-regexp 6 in the syntax of 8. */
 export const translated = (path: string): ModernPath => {

@@ -69,23 +69,12 @@ interface ReadLayer {
   readonly [planMark]?: Plan
 }
 
-export const planned = ({ applications, ahead, own, levels, guard, after: after, traced }: Parts): Plan => ({
-  applications,
-  ahead,
-  own,
-  levels,
-  guard,
-  after,
-  traced,
-  functions: functionsIn(applications, ahead, guard, after),
-})
+export const planned = (parts: Parts): Plan => {
+  const { applications, ahead, own, levels, guard, after, traced } = parts
+  return { applications, ahead, own, levels, guard, after, traced, functions: functionsIn(parts) }
+}
 
-const functionsIn = (
-  applications: Parts['applications'],
-  ahead: Parts['ahead'],
-  guard: Parts['guard'],
-  after: Parts['after'],
-): ReadonlyArray<Function> => {
+const functionsIn = ({ applications, ahead, guard, after }: Parts): ReadonlyArray<Function> => {
   // `concat` makes an array of its size, and a spread one with room for more: there is one of them for each route
   const own =
     guard !== undefined ? ahead.concat(guard, observed(after)) : ahead.length > 0 ? ahead.concat(after) : after

@@ -127,17 +127,14 @@ const writeBody = (ctx: Context, response: AuthResponse, mediaType: string): voi
 
 // Private fields of Koa's response. A test pins them
 interface Internals {
-  _body?: unknown
-  _explicitStatus?: boolean
-  _explicitNullBody?: boolean
+  readonly _body: unknown
+  readonly _explicitStatus: boolean | undefined
+  readonly _explicitNullBody: boolean | undefined
 }
 
 interface ResponseSnapshot {
-  readonly status: number
-  readonly statusMessage: string | undefined
-  readonly body: unknown
-  readonly explicitStatus: boolean | undefined
-  readonly explicitNullBody: boolean | undefined
+  readonly head: { readonly statusCode: number; readonly statusMessage: string | undefined }
+  readonly internals: Internals
   readonly headers: OutgoingHttpHeaders | undefined
 }
 
@@ -146,11 +143,8 @@ const internalsOf = (response: Response): Internals => response as unknown as In
 
 // The state in which Koa begins, and in which most requests reach a guard
 const untouched: ResponseSnapshot = {
-  status: 404,
-  statusMessage: undefined,
-  body: undefined,
-  explicitStatus: undefined,
-  explicitNullBody: undefined,
+  head: { statusCode: 404, statusMessage: undefined },
+  internals: { _body: undefined, _explicitStatus: undefined, _explicitNullBody: undefined },
   headers: undefined,
 }
 
@@ -167,10 +161,13 @@ const isUntouched = (response: Response): boolean =>
  */
 export const take = (response: Response): ResponseSnapshot => {
   if (isUntouched(response)) return untouched
-  const { res } = response
-  const { _body: body, _explicitStatus: explicitStatus, _explicitNullBody: explicitNullBody } = internalsOf(response)
-  const { statusCode: status, statusMessage } = res
-  return { status, statusMessage, body, explicitStatus, explicitNullBody, headers: copied(res.getHeaders()) }
+  const { statusCode, statusMessage } = response.res
+  const { _body, _explicitStatus, _explicitNullBody } = internalsOf(response)
+  return {
+    head: { statusCode, statusMessage },
+    internals: { _body, _explicitStatus, _explicitNullBody },
+    headers: copied(response.res.getHeaders()),
+  }
 }
 
 // Arrays are copied, because adding a cookie changes the array in place
@@ -181,13 +178,8 @@ export const restore = (response: Response, before: ResponseSnapshot): void => {
   if (before === untouched && isUntouched(response)) return
   const { res } = response
   if (res.headersSent) return
-  res.statusCode = before.status
-  Object.assign(res, { statusMessage: before.statusMessage })
-  Object.assign(internalsOf(response), {
-    _body: before.body,
-    _explicitStatus: before.explicitStatus,
-    _explicitNullBody: before.explicitNullBody,
-  })
+  Object.assign(res, before.head)
+  Object.assign(internalsOf(response), before.internals)
   restoreHeaders(res, before.headers)
 }
 

@@ -36,3 +36,18 @@ export const checkRouter = <S = DefaultState, C = DefaultContext>(
 
 /** The message about a router that does not say which layer runs, as koa-router 7 and @koa/router 8. */
 export const tooOld = 'this router is too old to be guarded; install @koa/router 12 or later (or koa-router 12)'
+
+/**
+ * Whether the class of a router or a layer has a property that a trial shows. Version numbers do not help, because forks and copies have
+ * others. `otherwise`: for what has no class of its own.
+ */
+export const shownByTrial = (trial: (type: Function) => boolean, otherwise: boolean): ((one: object) => boolean) => {
+  // Only a cache of the answers
+  const answers = new WeakMap<object, boolean>()
+  return ({ constructor: type }) => {
+    if (typeof type !== 'function' || type === Object) return otherwise
+    const answer = answers.get(type) ?? trial(type)
+    answers.set(type, answer)
+    return answer
+  }
+}

@@ -218,23 +218,19 @@ export const settingsFrom = ({
   return add
 }
 
-// the audit and upgrades find it by these marks
-const markSettings = <F extends Function>(settings: F, add: Addition): F =>
-  notWrapped(Object.assign(settings, { [settingsMark]: add, [upgradeMark]: settings }))
-
 export const isSettings = (f: Function): boolean => settingsMark in f
 
 /** What a function of `authSettings` adds; `undefined` for another one. */
 export const additionOf = (f: Function): Addition | undefined => {
   const add: unknown = Reflect.get(f, settingsMark)
-  // Safe: `markSettings` alone writes it
+  // Safe: `applySettings` alone writes it
   return typeof add === 'function' ? (add as Addition) : undefined
 }
 
 /** Middleware that adds to the settings, and answers the exceptions that have a handler. */
 export const applySettings = (add: Addition): Middleware => {
   let latest: readonly [outer: Settings, inner: Settings] = [defaults, add(defaults)]
-  return markSettings((ctx: Context, next: Next) => {
+  const apply = (ctx: Context, next: Next) => {
     const outer = settingsOf(ctx.request)
     // one application has one outer level, so this is made once
     if (latest[0] !== outer) latest = [outer, add(outer)]
@@ -242,5 +238,7 @@ export const applySettings = (add: Addition): Middleware => {
     carry(ctx.request, settings)
     if (settings.exceptionHandlers.size === 0) return next()
     return next().catch((error: unknown) => answerException(ctx, error, settings))
-  }, add)
+  }
+  // the audit and upgrades find it by these marks
+  return notWrapped(Object.assign(apply, { [settingsMark]: add, [upgradeMark]: apply }))
 }

@@ -26,7 +26,7 @@ import { isApplication, isGuard, markGuard, refuseUse, type ThenMiddleware } fro
 import { atLevel, refuseLateGuards } from './levels.js'
 import { newRouter } from './newRouter.js'
 import { refuseObjects } from './parameters.js'
-import { checkRouter, isRouter, tooOld, type RouterInstance } from './router.js'
+import { checkRouter, isRouter, shownByTrial, tooOld, type RouterInstance } from './router.js'
 
 /**
  * Makes a guard from an authenticator, from any function of the request, or from a list of them, which is tried in order. `null`
@@ -235,26 +235,10 @@ export const stepsOf = (then: ReadonlyArray<AfterGuard<never>> = []): ReadonlyAr
   // Safe: it is called with the principal of its guard, and its type was checked against that guard
   then.map((run) => ({ run: run as unknown as ThenMiddleware['run'], above: 0 }))
 
-// Only a cache of the answers
-const byClass = new WeakMap<object, boolean>()
-
-/**
- * Whether the routers of this class say which layer runs; guards must know it. Version numbers do not help, because forks
- * and copies have others. So a route is tried. `true` for a class that cannot be tried; its guards check again.
- */
-const saysWhatRuns = (router: RouterInstance<never, never>): boolean => {
-  const type: unknown = router.constructor
-  if (typeof type !== 'function') return true
-  const before = byClass.get(type)
-  if (before !== undefined) return before
-  const answer = tried(type)
-  byClass.set(type, answer)
-  return answer
-}
-
 const PATH = '/koa-with-auth'
 
-const tried = (type: Function): boolean => {
+/** Whether routers of this class say which layer runs; guards must know it, and check it again. */
+const saysWhatRuns = shownByTrial((type) => {
   let path: unknown = PATH
   try {
     // Safe: the constructor of a router needs no argument, and any exception is caught
@@ -269,4 +253,4 @@ const tried = (type: Function): boolean => {
     return true
   }
   return path === PATH
-}
+}, true)
