@@ -3,6 +3,7 @@
  * a request. `expectIsolated` compares them.
  */
 import type { HttpResponse, Sent } from './probing.js'
+import type { HeaderLine } from './requests.js'
 
 const encoded = (value: string): string =>
   [...Buffer.from(value)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('')
@@ -37,25 +38,22 @@ export const comparable = (
   ignored: ReadonlySet<string>,
   hasLength: boolean,
 ): object => {
-  const asked = ids.flatMap((id) => written(id, spell))
-  const plain = (text: string): string =>
-    asked.reduce((before, id) => (id === '' ? before : before.replaceAll(id, '<id>')), text)
+  const asked = ids.flatMap((id) => written(id, spell)).filter((id) => id !== '')
+  const plain = (text: string): string => asked.reduce((before, id) => before.replaceAll(id, '<id>'), text)
+  const headers = answer.lines.flatMap(([field, value]): ReadonlyArray<HeaderLine> => {
+    const name = field.toLowerCase()
+    if (ignored.has(name) || mayDiffer.test(name) || (!hasLength && name === 'content-length')) return []
+    return [[name, name === 'set-cookie' ? (value.split('=')[0] ?? '') : plain(value)]]
+  })
   return {
     status: answer.status,
-    headers: answer.lines
-      .map(([name, value]) => [
-        name.toLowerCase(),
-        name.toLowerCase() === 'set-cookie' ? (value.split('=')[0] ?? '') : plain(value),
-      ])
-      .filter(([name = '']) => !ignored.has(name) && !mayDiffer.test(name) && (hasLength || name !== 'content-length'))
-      .sort(([one = ''], [other = '']) => (one < other ? -1 : one > other ? 1 : 0)),
+    headers: headers.sort(([one], [other]) => (one < other ? -1 : one > other ? 1 : 0)),
     body: plain(answer.body),
   }
 }
 
 const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`
 
-/** A request as a command. */
 const curl = ({ method = 'GET', url = '/', fields = [], body }: Sent): string =>
   [
     method === 'HEAD' ? 'curl -I' : `curl -i -X ${method}`,
@@ -64,12 +62,12 @@ const curl = ({ method = 'GET', url = '/', fields = [], body }: Sent): string =>
     ...(body === undefined ? [] : [`-d ${quoted(body)}`]),
   ].join(' ')
 
-const inWords = (answer: HttpResponse | Error): string =>
-  answer instanceof Error ? `no answer: ${answer.message}` : `${answer.status} ${answer.body.slice(0, 120)}`
-
 /** A request as a command, and its answer. */
-export const shown = ({ spec, answer }: { readonly spec: Sent; readonly answer: HttpResponse | Error }): string =>
-  `${curl(spec)}\n${inWords(answer)}`
+export const shown = ({ spec, answer }: { readonly spec: Sent; readonly answer: HttpResponse | Error }): string => {
+  const answered =
+    answer instanceof Error ? `no answer: ${answer.message}` : `${answer.status} ${answer.body.slice(0, 120)}`
+  return `${curl(spec)}\n${answered}`
+}
 
 // `order-1` is not in `order-10`
 export const hasWord = (text: string, word: string): boolean => {

@@ -152,11 +152,11 @@ export const mergeRequests = (...specs: ReadonlyArray<RequestSpec>): RequestSpec
 
 // RFC 6265 §5.4: a client sends one Cookie field
 const joinedCookies = (fields: ReadonlyArray<HeaderLine>): ReadonlyArray<HeaderLine> => {
-  const cookies = fields.filter(([name]) => isCookieField(name)).map(([, value]) => value)
+  const cookies = fields.flatMap(([name, value]) => (isCookieField(name) ? [value] : [])).join('; ')
   const first = fields.findIndex(([name]) => isCookieField(name))
   return fields.flatMap((line, at): ReadonlyArray<HeaderLine> => {
-    if (!isCookieField(line[0])) return [line]
-    return at === first ? [[line[0], cookies.join('; ')]] : []
+    if (at === first) return [[line[0], cookies]]
+    return isCookieField(line[0]) ? [] : [line]
   })
 }
 

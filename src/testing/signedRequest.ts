@@ -73,19 +73,16 @@ export const signedRequest = (
   const given = checkOptions('signedRequest(spec, options)', options, checks)
   const { key, keyid, origin, body, created = new Date(), expires, nonce, alg, label = 'sig', agent } = given
   const { method = 'GET', url = '/' } = spec
-  const digest: ReadonlyArray<HeaderLine> =
-    body === undefined ? [] : [['Content-Digest', `sha-256=:${hash('sha256', body, 'base64')}:`]]
-  const fields: HeaderLine[] = [
-    ...(spec.fields ?? []),
-    ...digest,
-    ...(agent === undefined ? [] : [['Signature-Agent', `${label}=${quoted(agent)}`] as const]),
-  ]
-  const usual = [
-    '@method',
-    '@target-uri',
-    ...digest.map(() => 'content-digest'),
-    ...(agent === undefined ? [] : [`"signature-agent";key=${quoted(label)}`]),
-  ]
+  const fields: HeaderLine[] = [...(spec.fields ?? [])]
+  const usual = ['@method', '@target-uri']
+  if (body !== undefined) {
+    fields.push(['Content-Digest', `sha-256=:${hash('sha256', body, 'base64')}:`])
+    usual.push('content-digest')
+  }
+  if (agent !== undefined) {
+    fields.push(['Signature-Agent', `${label}=${quoted(agent)}`])
+    usual.push(`"signature-agent";key=${quoted(label)}`)
+  }
   const [path = '/', ...query] = url.split('?')
   const derived: Readonly<Record<string, string>> = {
     '@method': method,
@@ -107,14 +104,10 @@ export const signedRequest = (
   const written = components.map((one) => (one.startsWith('"') ? one : quoted(one)))
   const tag = given.tag ?? (agent === undefined ? undefined : 'web-bot-auth')
   const until = expires ?? (agent === undefined ? undefined : new Date(created.getTime() + 60_000))
-  const parameters = [
-    `created=${seconds(created)}`,
-    ...(until === undefined ? [] : [`expires=${seconds(until)}`]),
-    `keyid=${quoted(keyid)}`,
-    ...(alg === undefined ? [] : [`alg=${quoted(alg)}`]),
-    ...(nonce === undefined ? [] : [`nonce=${quoted(nonce)}`]),
-    ...(tag === undefined ? [] : [`tag=${quoted(tag)}`]),
-  ]
+  const parameters = Object.entries({ created, expires: until, keyid, alg, nonce, tag }).flatMap(([name, value]) => {
+    if (value === undefined) return []
+    return [`${name}=${typeof value === 'string' ? quoted(value) : seconds(value)}`]
+  })
   const input = `(${written.join(' ')});${parameters.join(';')}`
   const base = [
     ...components.map((component, at) => `${written[at]}: ${valueOf(component)}`),

@@ -22,14 +22,11 @@ import { inWords, unauthorized, valueInWords } from './Subject.js'
 import { lawsOf, type Law, type Laws } from './Law.js'
 import { failures, secrets } from './random.js'
 
-/** A failure, its request, and the secret in both. */
-interface Case {
+/** A failure, its request, the secret in both, and what the mapper returned. */
+interface Answered {
   readonly error: AuthError
   readonly spec: RequestSpec
   readonly secret: string
-}
-
-interface Answered extends Case {
   readonly answer: unknown
   readonly request: Request
 }
@@ -154,7 +151,7 @@ export interface MapperOptions {
   readonly runs?: number | undefined
 }
 
-const cases: fc.Arbitrary<Case> = secrets().chain((secret) =>
+const cases = secrets().chain((secret) =>
   failures(fc.constant(`no user has ${secret}`)).map((error) => ({
     error,
     secret,
