@@ -1,7 +1,7 @@
 /** M-08: `remembered` around `recoverUnavailable`, whose function reads more of the request than the credential. */
 import { either as E } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
-import { apiKeyHeader, AuthError, httpBearer, remembered, throttled, type Authenticator } from 'koa-with-auth'
+import { allOf, apiKeyHeader, AuthError, httpBearer, remembered, throttled, type Authenticator } from 'koa-with-auth'
 import { flatMap, fromFunction, recoverUnavailable } from 'koa-with-auth/fp'
 import { mockRequest } from 'koa-with-auth/testing'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
@@ -113,4 +113,29 @@ it('M-08 a recovering function that calls a remembered kind: nothing of the outa
     })
     expect(await either.evaluate(request)).toStrictEqual(E.right({ user: name }))
   }
+})
+
+it('M-08 keeps a success, also if another member of the list was recovered', async () => {
+  const asked: string[] = []
+  const reading = (paramName: string, isDown: boolean) =>
+    pipe(
+      apiKeyHeader({
+        paramName,
+        authenticate: (_request, key) => (asked.push(paramName), isDown ? AuthError.unavailable() : { key }),
+      }),
+      recoverUnavailable(() => ({ key: 'recovered' })),
+    )
+  const both = allOf([reading('one', true), pipe(reading('other', false), remembered({ maxAge: 60_000 }))])
+  const ask = async () =>
+    both.evaluate(
+      mockRequest({
+        fields: [
+          ['one', 'a'],
+          ['other', 'b'],
+        ],
+      }),
+    )
+  expect(E.isRight(await ask())).toBe(true)
+  expect(await ask()).toStrictEqual(E.right([{ key: 'recovered' }, { key: 'b' }]))
+  expect(asked).toStrictEqual(['one', 'other', 'one'])
 })

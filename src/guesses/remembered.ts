@@ -238,13 +238,19 @@ export const remembered = <P = unknown>(options: RememberedOptions): Remembered<
     }
     const getOrVerify = (attempt: Attempt, key: string, sent: unknown): Evaluation<unknown> => {
       const { timeout } = settingsOf(attempt.request)
-      const isPrivate = mayRecover && (() => attempt.isRecovered === true)
+      let isRecovered = false
+      const isPrivate = mayRecover && (() => isRecovered)
       let isAsked = false
       const ask = () => {
         isAsked = true
         const before = attempt.accepted
         attempt.accepted = undefined
+        // another member of the list may have been recovered
+        const wasRecovered = attempt.isRecovered
+        if (wasRecovered) attempt.isRecovered = undefined
         return andThen(verify(attempt), (result) => {
+          isRecovered = attempt.isRecovered === true
+          if (wasRecovered) attempt.isRecovered = true
           const own = attempt.accepted
           if (own !== undefined) ends.set(result, own)
           attempt.accepted = before === undefined || own === undefined ? (own ?? before) : withAccepted(before, own)
