@@ -1,6 +1,6 @@
 /** How many guesses at an account one address may use: never so many that the owner of the account is locked out. */
 import { describe, expect, it } from 'vitest'
-import { addressShare } from '../../src/guesses/Limiter.js'
+import { sharesOf } from '../../src/guesses/Limiter.js'
 
 const figures = (points?: number, duration?: number) => ({
   consume: async () => undefined,
@@ -33,14 +33,16 @@ describe('T-05 the share of one address', () => {
     ['an account whose window never ends', [5, 60], [100, 0], 49],
     ['two limits that never end', [5, 0], [6, 0]],
   ])('%s', (_description, pair, account, share) => {
-    expect(addressShare({ accountAndAddress: figures(...pair), account: account && figures(...account) })).toBe(share)
+    expect(sharesOf({ accountAndAddress: figures(...pair), account: account && figures(...account) }).ofAddress).toBe(
+      share,
+    )
   })
 
   it('is the limit of an address, if that is lower', () => {
     const limiters = { accountAndAddress: figures(9, 60), account: figures(10, 60) }
-    expect(addressShare(limiters)).toBe(4)
+    expect(sharesOf(limiters).ofAddress).toBe(4)
     for (const pair of [figures(9, 60), figures(undefined, 60), figures(9)]) {
-      expect(addressShare({ ...limiters, accountAndAddress: pair, address: figures(4, 60) })).toBeUndefined()
+      expect(sharesOf({ ...limiters, accountAndAddress: pair, address: figures(4, 60) }).ofAddress).toBeUndefined()
     }
   })
 })

@@ -60,16 +60,18 @@ const combinedAlternatives = (description: Exclude<Description, Leaf>): Readonly
   }
 }
 
-const wrapped = (alternative: Alternative, added: ReadonlyArray<string>): Alternative => ({
-  ...alternative,
-  demands: alternative.demands.map((demand, _at, { length }) => ({
-    ...demand,
-    wrappers: [...demand.wrappers, ...added.map((words) => ofAll(length, words))],
-  })),
-})
-
 // What decides about several credentials together is noted at each of them, and is another condition than one for each
-const ofAll = (count: number, words: string): string => (count > 1 ? `${words} (of all ${count})` : words)
+const noting = (
+  alternative: Alternative,
+  note: (demand: CredentialDemand, ofAll: (words: string) => string) => Partial<CredentialDemand>,
+): Alternative => {
+  const { demands } = alternative
+  const ofAll = (words: string) => (demands.length > 1 ? `${words} (of all ${demands.length})` : words)
+  return { ...alternative, demands: demands.map((demand) => ({ ...demand, ...note(demand, ofAll) })) }
+}
+
+const wrapped = (alternative: Alternative, added: ReadonlyArray<string>): Alternative =>
+  noting(alternative, ({ wrappers }, ofAll) => ({ wrappers: [...wrappers, ...added.map(ofAll)] }))
 
 const withoutCredentials = ({ member, lenient }: Optional): Alternative =>
   lenient ? { ...noDemands, admitsAnything: true } : { ...noDemands, mayBeRefused: hasFunction(member) }
@@ -96,20 +98,16 @@ const scoped = (alternative: Alternative, around: Scoped): Alternative => {
   return around.object === undefined ? demanding(alternative, around) : withObject(alternative, around)
 }
 
-const withObject = (alternative: Alternative, around: Scoped): Alternative => ({
-  ...alternative,
-  objects: [...alternative.objects, around],
-  demands: alternative.demands.map((demand, _at, { length }) => ({
-    ...demand,
-    objects: [...demand.objects, ...(around.decidedBy === undefined ? [] : [ofAll(length, around.decidedBy)])],
-  })),
-})
+const withObject = (alternative: Alternative, around: Scoped): Alternative => {
+  const words = around.decidedBy === undefined ? [] : [around.decidedBy]
+  return {
+    ...noting(alternative, ({ objects }, ofAll) => ({ objects: [...objects, ...words.map(ofAll)] })),
+    objects: [...alternative.objects, around],
+  }
+}
 
-const demanding = (alternative: Alternative, { scopes, decidedBy = 'a function' }: Scoped): Alternative => ({
-  ...alternative,
-  demands: alternative.demands.map((demand, _at, { length }) => ({
-    ...demand,
+const demanding = (alternative: Alternative, { scopes, decidedBy = 'a function' }: Scoped): Alternative =>
+  noting(alternative, (demand, ofAll) => ({
     scopes: distinctScopes([...demand.scopes, ...scopes]),
-    authorizations: scopes.length > 0 ? demand.authorizations : [...demand.authorizations, ofAll(length, decidedBy)],
-  })),
-})
+    authorizations: scopes.length > 0 ? demand.authorizations : [...demand.authorizations, ofAll(decidedBy)],
+  }))

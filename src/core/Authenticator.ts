@@ -41,7 +41,7 @@ import { deepFreeze, frozenCopy } from './data.js'
 import { functionName } from './functionName.js'
 import { keepingScopes } from './granted.js'
 import * as is from './checks.js'
-import { checkMember, checkOptions, declareFactory, type Check, type Checks } from './options.js'
+import { checkMember, checkOptions, declareFactories, type Check, type Checks } from './options.js'
 
 /**
  * Completes the result of a hook. A failure gets its challenges. A success becomes `forged` if another site made the
@@ -88,10 +88,10 @@ export interface AuthenticatorOptions<X, C, R> {
   readonly authenticate: (request: Request, credentials: C) => R
 }
 
-const saysWhoSendsIt: Check = (where, value) => {
-  if (typeof value === 'boolean') return
-  throw new TypeError(`${where} must say whether browsers send the credential by themselves: true or false`)
-}
+const saysWhoSendsIt = is.that(
+  (value) => typeof value === 'boolean',
+  'must say whether browsers send the credential by themselves: true or false',
+)
 
 const challengeCheck: Check = (where, value) => {
   // Safe: what it returns is checked
@@ -411,8 +411,7 @@ export const fromFunction = <M extends AuthenticatorLike>(member: M): Authentica
   return kindOf({ ...custom, authenticate, notes, around: askingFunction }) as Authenticator<PrincipalOf<M>>
 }
 
-declareFactory('authenticator', authenticator)
-declareFactory('fromFunction', fromFunction)
+declareFactories({ authenticator, fromFunction })
 
 /** @internal An authenticator with something around it, which keeps the principal. Throws a TypeError for what is none. */
 export const wrapping = (

@@ -97,15 +97,17 @@ export const tokenOf = (scheme: string): t.Type<string, string, unknown> => {
   )
 }
 
-const isB64token = pattern(b64token)
+// What is sent as it is
+const asItIs = (name: string, isKey: (u: unknown) => u is string): t.Type<string, string, unknown> =>
+  codec(
+    name,
+    isKey,
+    (sent) => (isKey(sent) ? sent : undefined),
+    (key) => key,
+  )
 
 /** @internal A token with no scheme in front of it. */
-export const bareToken: t.Type<string, string, unknown> = codec(
-  'Token',
-  isB64token,
-  (text) => (isB64token(text) ? text : undefined),
-  (token) => token,
-)
+export const bareToken: t.Type<string, string, unknown> = asItIs('Token', pattern(b64token))
 
 /** `Bearer <b64token>` (RFC 6750 §2.1): the token. */
 export const BearerToken: t.Type<string, string, unknown> = tokenOf('Bearer')
@@ -152,24 +154,16 @@ export const causeOf = (error: unknown): Why => {
     : 'syntax'
 }
 
-const isQueryKey = (u: unknown): u is string => typeof u === 'string' && u !== '' && u.isWellFormed()
-
 /** A key in the query string, after percent-decoding: any string that is not empty. */
-export const QueryKey: t.Type<string, string, unknown> = codec(
+export const QueryKey: t.Type<string, string, unknown> = asItIs(
   'QueryKey',
-  isQueryKey,
-  (value) => (isQueryKey(value) ? value : undefined),
-  (key) => key,
+  (u): u is string => typeof u === 'string' && u !== '' && u.isWellFormed(),
 )
 
-const isHeaderKey = pattern(/^[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?$/)
-
 /** A key in a header field (RFC 9110 §5.5): bytes above 127 read as Latin-1, as Node reads them; keys should be ASCII. */
-export const HeaderKey: t.Type<string, string, unknown> = codec(
+export const HeaderKey: t.Type<string, string, unknown> = asItIs(
   'HeaderKey',
-  isHeaderKey,
-  (value) => (isHeaderKey(value) ? value : undefined),
-  (key) => key,
+  pattern(/^[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?$/),
 )
 
 const isCookieKey = pattern(

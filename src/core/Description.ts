@@ -394,6 +394,14 @@ export const kindChecks: Checks<KindOptions> = {
   description: is.maybe(is.string),
 }
 
+/** What every kind whose credential is a string may be given. */
+export interface StringKindOptions extends KindOptions {
+  /** The longest credential, in characters, with its scheme if it has one. Default 8192. */
+  readonly maxLength?: number | undefined
+}
+
+export const stringKindChecks: Checks<StringKindOptions> = { maxLength: is.maybe(is.positive), ...kindChecks }
+
 export const documented = <S extends SecurityScheme>(
   scheme: S,
   { schemeName, description }: KindOptions,

@@ -12,7 +12,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from 'koa'
-import { declareFactory } from './options.js'
+import { declareFactories } from './options.js'
 
 /** One value, or several if the client sent the field more than once. */
 export type Sent = string | ReadonlyArray<string>
@@ -164,5 +164,4 @@ const sent = (values: ReadonlyArray<string>): O.Option<Sent> => {
   return first === undefined ? O.none : O.some(values.length === 1 ? first : values)
 }
 
-for (const [name, f] of Object.entries({ fromHeader, fromAuthorization, fromQuery, fromCookie }))
-  declareFactory(name, f)
+declareFactories({ fromHeader, fromAuthorization, fromQuery, fromCookie })

@@ -95,7 +95,8 @@ const isInheritedFunction = (answer: Function): boolean => {
   return isPrototype(answer) || isMethod(ofFunctions, answer) || (isObject(ofObjects) && isMethod(ofObjects, answer))
 }
 
-const isObject = (u: unknown): u is object => (typeof u === 'object' && u !== null) || typeof u === 'function'
+/** @internal Whether a value has properties: an object or a function. */
+export const isObject = (u: unknown): u is object => (typeof u === 'object' && u !== null) || typeof u === 'function'
 
 const isPrototype = (answer: object): boolean =>
   answer.constructor === Object ? answer === Object.prototype : ownsPrototype(answer)

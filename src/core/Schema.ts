@@ -8,7 +8,7 @@
 import { types } from 'node:util'
 import * as E from 'fp-ts/lib/Either.js'
 import type * as t from 'io-ts'
-import { type Decode, type Decoded, failureOf, isThenable, toPromise } from './Result.js'
+import { type Decode, type Decoded, failureOf, isObject, isThenable, toPromise } from './Result.js'
 import { isGiven, typeName, type Check } from './options.js'
 
 /** A Standard Schema, version 1 (https://standardschema.dev): an object or a function whose `~standard` validates. */
@@ -30,8 +30,6 @@ type Validated<A> =
 export type Schema<A> = t.Decoder<unknown, A> | StandardSchema<A>
 
 // --- checks
-
-const isObject = (u: unknown): u is object => (typeof u === 'object' && u !== null) || typeof u === 'function'
 
 // A property that a merge elsewhere put on all objects does not count
 const has = (object: object, name: string): boolean =>

@@ -5,13 +5,10 @@ import { andThen, toPromise, isThenable, failureOf } from './Result.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError, NeededAuthentication } from './AuthError.js'
 import {
-  changed,
   decideOf,
   fromFunction,
   isAuthenticator,
-  make,
   mapLeaves,
-  readerOf,
   wrapping,
   type Authenticator,
   type Halves,
@@ -29,10 +26,11 @@ import {
   admitsAnonymous,
 } from './Description.js'
 import { deepFreeze } from './data.js'
+import { onSuccess } from './map.js'
 import { readersOf, type Granted, type ScopesReader } from './granted.js'
 import { conditionName, digestOf, functionName } from './functionName.js'
 import * as is from './checks.js'
-import { checkMember, checkHook, declareFactory, checkOptions } from './options.js'
+import { checkMember, checkHook, declareFactories, checkOptions } from './options.js'
 
 type Decide = (principal: never, request: Request) => unknown
 
@@ -249,11 +247,10 @@ const withScopesSaid = (self: Authenticator<unknown>): readonly [Authenticator<u
   const noting = mapLeaves(self, (leaf) => {
     const [read] = readersOf(leaf)
     if (read === undefined) return leaf
-    const { description, decide } = changed(leaf, (result) => {
+    return onSuccess(leaf, (result) => {
       if (typeof result.right === 'object' && result.right !== null) reading.set(result.right, read)
       return result
     })
-    return make(description, decide, readerOf(leaf))
   })
   // Safe: an object or a function can be a key, anything else is in no WeakMap
   return [noting, (principal) => reading.get(principal as object)?.(principal)]
@@ -272,8 +269,7 @@ const scopesIn = (granted: unknown): ReadonlySet<unknown> => {
   throw new TypeError('requireScopes: granted must return an array, a set or a string of scopes')
 }
 
-declareFactory('authorize', authorize)
-declareFactory('requireScopes', requireScopes)
+declareFactories({ authorize, requireScopes })
 
 /** @internal Throws a TypeError if anonymous callers pass, because they cannot be allowed anything. */
 export const checkDemanding = (caller: string, description: Description): void => {

@@ -7,6 +7,17 @@ export const maybe =
     if (value !== undefined) check(where, value)
   }
 
+/** An option for which a condition is true. `rule` says what it must be, after the name of the option. */
+export const that =
+  (isGood: (value: unknown) => boolean, rule: string): Check =>
+  (where, value) => {
+    if (!isGood(value)) throw new TypeError(`${where} ${rule}`)
+  }
+
+/** An array of so many members at least, for each of which a condition is true. */
+export const listOf = (isGood: (one: unknown) => boolean, rule: string, least = 0): Check =>
+  that((value) => Array.isArray(value) && value.length >= least && value.every(isGood), rule)
+
 /** An option that is checked where it is used. */
 export const unchecked: Check = () => {}
 
@@ -16,58 +27,48 @@ export const hook =
   (where, value) =>
     checkHook(where, value, arity)
 
-export const oneOf =
-  (...values: ReadonlyArray<string>): Check =>
-  (where, value) => {
-    if (values.includes(value as string)) return
-    throw new TypeError(`${where} must be ${values.map((one) => `'${one}'`).join(' or ')}`)
-  }
+export const oneOf = (...values: ReadonlyArray<string>): Check =>
+  that((value) => values.includes(value as string), `must be ${values.map((one) => `'${one}'`).join(' or ')}`)
 
 const MIN_SECRET_BYTES = 32
 
-export const secrets: Check = (where, value) => {
-  const keys: ReadonlyArray<unknown> = Array.isArray(value) ? value : []
-  const isKey = (key: unknown) =>
-    (typeof key === 'string' || key instanceof Uint8Array) && Buffer.byteLength(key) >= MIN_SECRET_BYTES
-  if (keys.length > 0 && keys.every(isKey)) return
-  throw new TypeError(`${where} must be an array of secrets, each of ${MIN_SECRET_BYTES} bytes or more`)
-}
+export const secrets = listOf(
+  (key) => (typeof key === 'string' || key instanceof Uint8Array) && Buffer.byteLength(key) >= MIN_SECRET_BYTES,
+  `must be an array of secrets, each of ${MIN_SECRET_BYTES} bytes or more`,
+  1,
+)
 
-export const flag: Check = (where, value) => {
-  if (typeof value !== 'boolean') throw new TypeError(`${where} must be true or false`)
-}
+export const flag = that((value) => typeof value === 'boolean', 'must be true or false')
 
-export const list: Check = (where, value) => {
-  if (!Array.isArray(value)) throw new TypeError(`${where} must be an array`)
-}
+export const list = that(Array.isArray, 'must be an array')
+
+/** Whether a value is an object with this method. */
+export const hasMethod = (value: unknown, name: string): boolean =>
+  typeof value === 'object' && value !== null && typeof Reflect.get(value, name) === 'function'
 
 /** An object with methods; `fix` says where to find one. */
 export const withMethods =
   (names: ReadonlyArray<string>, fix: string): Check =>
   (where, value) => {
-    const isObject = typeof value === 'object' && value !== null
-    const missing = names.find((name) => !isObject || typeof Reflect.get(value, name) !== 'function')
+    const missing = names.find((name) => !hasMethod(value, name))
     if (missing !== undefined) throw new TypeError(`${where} has no method ${missing}; ${fix}`)
   }
 
-export const string: Check = (where, value) => {
-  if (typeof value !== 'string') throw new TypeError(`${where} must be a string`)
-}
+export const string = that((value) => typeof value === 'string', 'must be a string')
 
-export const nonEmpty: Check = (where, value) => {
-  if (typeof value !== 'string' || value === '') throw new TypeError(`${where} must be a string that is not empty`)
-}
+/** Whether a value is a string that is not empty. */
+export const isFilled = (value: unknown): boolean => typeof value === 'string' && value !== ''
 
-export const nameLike =
-  (allowed: RegExp): Check =>
-  (where, value) => {
-    if (typeof value === 'string' && allowed.test(value)) return
-    throw new TypeError(`${where} must be a name without blanks, separators or control characters`)
-  }
+export const nonEmpty = that(isFilled, 'must be a string that is not empty')
 
-export const realm: Check = (where, value) => {
-  if (!isQuotable(value)) throw new TypeError(`${where} must be printable ASCII on one line`)
-}
+/** A string that matches an expression, which has neither of the flags g and y. */
+export const like = (allowed: RegExp, rule: string): Check =>
+  that((value) => typeof value === 'string' && allowed.test(value), rule)
+
+export const nameLike = (allowed: RegExp): Check =>
+  like(allowed, 'must be a name without blanks, separators or control characters')
+
+export const realm = that(isQuotable, 'must be printable ASCII on one line')
 
 // What a timer can wait for, in milliseconds
 const MAX_NUMBER = 2 ** 31 - 1
@@ -98,13 +99,13 @@ const DAY = 86_400_000
 const MAX_DAYS = 400
 
 /** A time that a browser keeps a cookie (RFC 6265bis: at most 400 days). */
-export const duration: Check = (where, value) => {
-  if (typeof value === 'number' && value >= 1 && value <= MAX_DAYS * DAY) return
-  throw new TypeError(`${where} must be a number of milliseconds, at most ${MAX_DAYS} days`)
-}
+export const duration = that(
+  (value) => typeof value === 'number' && value >= 1 && value <= MAX_DAYS * DAY,
+  `must be a number of milliseconds, at most ${MAX_DAYS} days`,
+)
 
 /** A name that OpenAPI 3.1 allows for a component. */
-export const schemeName: Check = (where, value) => {
-  if (typeof value === 'string' && /^[A-Za-z0-9._-]+$/.test(value)) return
-  throw new TypeError(`${where} must consist of letters, digits, ".", "-" and "_", as OpenAPI demands of names`)
-}
+export const schemeName = like(
+  /^[A-Za-z0-9._-]+$/,
+  'must consist of letters, digits, ".", "-" and "_", as OpenAPI demands of names',
+)

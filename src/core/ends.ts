@@ -203,7 +203,7 @@ class Heap {
 }
 
 // A small integer takes no memory in a Map, and a string would be kept for each user. Names that share a place are compared
-const placeOf = (name: string): number => {
+const hashOf = (name: string): number => {
   let place = 0
   for (let at = 0; at < name.length; at++) place = (Math.imul(place, 31) + name.charCodeAt(at)) | 0
   return place
@@ -225,7 +225,7 @@ class Ends {
     if (before !== undefined) return this.#abort(end, before)
     const name = end.named()
     if (name !== undefined) {
-      const place = placeOf(name)
+      const place = hashOf(name)
       const next = this.#named.get(place)
       end.next = next
       if (next !== undefined) next.previous = end
@@ -241,7 +241,7 @@ class Ends {
     this.#unscheduled(end)
     const { next, previous } = end
     const name = previous === undefined ? end.named() : undefined
-    const place = name === undefined ? undefined : placeOf(name)
+    const place = name === undefined ? undefined : hashOf(name)
     if (next !== undefined) next.previous = previous
     if (previous !== undefined) previous.next = next
     else if (place !== undefined && next !== undefined) this.#named.set(place, next)
@@ -250,7 +250,7 @@ class Ends {
   }
 
   of(name: string): ReadonlyArray<End> {
-    return this.#at(placeOf(name)).filter((end) => end.named() === name)
+    return this.#at(hashOf(name)).filter((end) => end.named() === name)
   }
 
   #at(place: number): ReadonlyArray<End> {

@@ -361,27 +361,59 @@ export type CeremonyEvent =
  * A channel of `node:diagnostics_channel` whose messages are all of one type. Without a subscriber nothing is built.
  */
 export interface EventChannel<R> extends Channel {
-  publish(record: R): void
+  publish(record: Readonly<R>): void
 }
 
 // Safe: only this package publishes on it, and only this type
-const eventChannel = <R>(name: string): EventChannel<R> => channel(`koa-with-auth:${name}`)
+const eventChannel = <C extends keyof Events>(name: C): EventChannel<Events[C]> => channel(`koa-with-auth:${name}`)
 
-// When each is published is in `events/index.ts`
-export const decisions = eventChannel<Decision>('decision')
-export const providerKeys = eventChannel<ProviderKeysEvent>('provider-keys')
-export const apiKeyChanges = eventChannel<ApiKeyEvent>('api-key')
-export const passkeyEvents = eventChannel<PasskeyEvent>('passkey')
-export const ceremonyEvents = eventChannel<CeremonyEvent>('ceremony')
-export const providerAnswers = eventChannel<ProviderAnswerEvent>('provider-answer')
-export const signedIn = eventChannel<SignedInEvent>('signed-in')
-export const signedOut = eventChannel<SignedOutEvent>('signed-out')
-export const introspectionOutages = eventChannel<IntrospectionOutageEvent>('introspection-outage')
-export const storeOutages = eventChannel<StoreOutageEvent>('store-outage')
+/** The record of each channel. The channel of `node:diagnostics_channel` has `koa-with-auth:` before its name. */
+export interface Events {
+  /** A decision about a request, when the response has ended: once for each request that a guard decided about. */
+  readonly decision: Decision
+  /** A sign-in by `logIn`, when the request is over and the store has saved it. */
+  readonly 'signed-in': SignedInEvent
+  /**
+   * The end of a session that the store knows: by `logOut`, by `logOutEverywhere`, by a new sign-in, or by expiry, when a request
+   * shows it. `endsSignIn` compares it with the sign-in of a socket or a stream. It is published only in the process that ended
+   * the session. If there are several processes, send it to the others as JSON.
+   */
+  readonly 'signed-out': SignedOutEvent
+  /** A ceremony that was begun, finished or refused, by `begin`, `secondly` and `finish`. Users and ceremonies are digests. */
+  readonly ceremony: CeremonyEvent
+  /** An API key that was `issued`, `adopted`, `rotated` or `revoked`, after the store has saved it. */
+  readonly 'api-key': ApiKeyEvent
+  /** A passkey that was `registered`, or an answer whose signature was right and whose counter did not grow (`copied`). */
+  readonly passkey: PasskeyEvent
+  /** A fetch of a provider's keys: `refreshed`, or `failed` with the problem. */
+  readonly 'provider-keys': ProviderKeysEvent
+  /** An answer of a provider that was refused: what was wrong, in words of this package. */
+  readonly 'provider-answer': ProviderAnswerEvent
+  /** An outage of introspection that begins, or that is over, as requests to the server show it. */
+  readonly 'introspection-outage': IntrospectionOutageEvent
+  /** An outage of a store that begins, or that is over, as requests to the store show it. */
+  readonly 'store-outage': StoreOutageEvent
+}
+
+export const channels: { readonly [C in keyof Events]: EventChannel<Events[C]> } = {
+  decision: eventChannel('decision'),
+  'signed-in': eventChannel('signed-in'),
+  'signed-out': eventChannel('signed-out'),
+  ceremony: eventChannel('ceremony'),
+  'api-key': eventChannel('api-key'),
+  passkey: eventChannel('passkey'),
+  'provider-keys': eventChannel('provider-keys'),
+  'provider-answer': eventChannel('provider-answer'),
+  'introspection-outage': eventChannel('introspection-outage'),
+  'store-outage': eventChannel('store-outage'),
+}
+
+export const { decision: decisions, 'signed-in': signedIn, 'signed-out': signedOut } = channels
 
 /** Publishes a frozen record. It is made only if there is a subscriber. */
 export const report =
-  <R extends object>(to: EventChannel<R>) =>
-  (record: () => R): void => {
+  <C extends keyof Events>(channel: C) =>
+  (record: () => Events[C]): void => {
+    const to = channels[channel]
     if (to.hasSubscribers) to.publish(Object.freeze(record()))
   }

@@ -5,7 +5,7 @@
  * is written, so another layout is another name.
  */
 import { hash } from 'node:crypto'
-import type { Check } from './options.js'
+import { that } from './checks.js'
 
 const MAX_LENGTH = 100
 
@@ -47,14 +47,10 @@ const onOneLine = (name: string): string =>
     .slice(0, MAX_LENGTH)
 
 /** A name that an application gives a condition: one line, without signs that the policy file gives a meaning. */
-export const conditionName: Check = (where, value) => {
-  if (
+export const conditionName = that(
+  (value) =>
     typeof value === 'string' &&
     value.length <= MAX_LENGTH &&
-    /^[\p{L}\p{N}$_.:/#-]+(?: [\p{L}\p{N}$_.:/#-]+)*$/u.test(value)
-  )
-    return
-  throw new TypeError(
-    `${where} must be a name of at most ${MAX_LENGTH} letters, digits, single blanks and "$_.:/#-", such as 'admin'`,
-  )
-}
+    /^[\p{L}\p{N}$_.:/#-]+(?: [\p{L}\p{N}$_.:/#-]+)*$/u.test(value),
+  `must be a name of at most ${MAX_LENGTH} letters, digits, single blanks and "$_.:/#-", such as 'admin'`,
+)

@@ -27,7 +27,7 @@ import {
 import { checkGroup, isList, skipped } from './groups.js'
 import { isAnonymous, withPrincipalOf, type Evaluation, type Result } from './Result.js'
 import { keepingScopes } from './granted.js'
-import { checkMember, declareFactory } from './options.js'
+import { checkMember, declareFactories } from './options.js'
 
 /**
  * Tries another authenticator if this one fails, and keeps both failures. After an outage or an exception, it does not try the
@@ -122,8 +122,6 @@ const firstPassing = (members: ReadonlyArray<Authenticator<unknown>>): Halves =>
  */
 export const alt: <P>(that: () => Authenticator<P>) => (self: Authenticator<P>) => Authenticator<P> = altW
 
-declareFactory('altW', altW)
-
 /**
  * Folds a list with `alt`: members are tried in order, the first that passes wins, and no later one is called (spec 5.5).
  * Given an object, it also reports which one won: `{ via, principal }`.
@@ -183,8 +181,6 @@ const tag = (via: string, self: Authenticator<unknown>): Authenticator<unknown> 
 /** Which member of an object passed, and its principal. */
 export type Tagged<L> = { [K in keyof L]: { readonly via: K; readonly principal: PrincipalOf<L[K]> } }[keyof L]
 
-declareFactory('anyOf', anyOf)
-
 /**
  * Tries the alternatives in order. The first one that is not absent decides. Given an object, it also reports which member passed.
  * A failure offers the challenges of all members. Throws a TypeError for groups that `anyOf` refuses.
@@ -242,7 +238,7 @@ const firstSent = (members: ReadonlyArray<Authenticator<unknown>>): Halves => {
   return { description, decide: (attempt) => from(0, [], attempt) }
 }
 
-declareFactory('firstPresent', firstPresent)
+declareFactories({ altW, anyOf, firstPresent })
 
 /** Throws a TypeError if an optional alternative is not the last one: those after it would never be asked. */
 const checkOrder = (caller: string, members: ReadonlyArray<{ readonly description: Description }>): void => {

@@ -46,7 +46,7 @@ import {
   type Result,
 } from './Result.js'
 import { functionName } from './functionName.js'
-import { checkMember, checkHook, declareFactory } from './options.js'
+import { checkMember, checkHook, declareFactories } from './options.js'
 
 /** What can be a principal: no type that may be `false`, `null` or `undefined`. */
 export type Principal = object | string | number | bigint | symbol | true
@@ -141,9 +141,6 @@ export const flatMap = <A, B>(f: (principal: A) => B) => {
   }
 }
 
-declareFactory('map', map)
-declareFactory('flatMap', flatMap)
-
 /**
  * fp-ts's own combinators return a bare ReaderTaskEither. This adds the description of the authenticator that it was made from. If
  * browsers send the credential of that authenticator by themselves, the cross-site check also runs for the result.
@@ -191,7 +188,7 @@ const fromOptional = async (task: () => Promise<Result<unknown>>): Promise<Resul
   }
 }
 
-declareFactory('describedAs', describedAs)
+declareFactories({ map, flatMap, describedAs })
 
 /**
  * @internal Continues after the decision of an authenticator. If that is of one credential, so is the result: `throttled` and

@@ -19,7 +19,7 @@ import {
   type Halves,
   type PrincipalOf,
 } from './Authenticator.js'
-import { checkMember, declareFactory } from './options.js'
+import { checkMember, declareFactories } from './options.js'
 
 const unless =
   (factory: string, passes: (error: AuthError) => boolean, lenient: boolean) =>
@@ -87,5 +87,4 @@ export const lenient: <M extends AuthenticatorLike>(member: M) => Authenticator<
   true,
 )
 
-declareFactory('optional', optional)
-declareFactory('lenient', lenient)
+declareFactories({ optional, lenient })

@@ -22,6 +22,11 @@ const factory = Symbol.for('koa-with-auth/factory')
 export const declareFactory = <F extends Function>(name: string, make: F): F =>
   Object.defineProperty(make, factory, { value: name })
 
+/** Marks several such functions, each by its own name. */
+export const declareFactories = (makes: Readonly<Record<string, Function>>): void => {
+  for (const [name, make] of Object.entries(makes)) declareFactory(name, make)
+}
+
 /** The name of a function that `declareFactory` has marked. */
 export const factoryName = (f: Function): string | undefined => {
   const name: unknown = Reflect.get(f, factory)

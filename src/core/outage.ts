@@ -25,7 +25,7 @@ import { deepFreeze } from './data.js'
 import { showObjects } from './Exchange.js'
 import { functionName } from './functionName.js'
 import * as is from './checks.js'
-import { checkMember, checkHook, declareFactory } from './options.js'
+import { checkMember, checkHook, declareFactories } from './options.js'
 
 const tooSlow: Result<never> = deepFreeze(E.left(unavailable()))
 
@@ -145,5 +145,4 @@ const namesOf = (description: Description): string =>
     .map((leaf) => schemeNameOf(leaf) ?? leaf.decidedBy ?? 'custom')
     .join(' or ')
 
-declareFactory('timeout', timeout)
-declareFactory('recoverUnavailable', recoverUnavailable)
+declareFactories({ timeout, recoverUnavailable })

@@ -15,7 +15,7 @@ import { showObjects, type Attempt, type Finding, type Finds, type Objects } fro
 import { andThen, failureOf, fromLookup, isThenable, toPromise, type Evaluation, type Result } from './Result.js'
 import { conditionName, digestOf } from './functionName.js'
 import * as is from './checks.js'
-import { checkOptions, declareFactory, type Check, type Checks } from './options.js'
+import { checkOptions, declareFactories, type Check, type Checks } from './options.js'
 
 /** The object in the result of `find`: everything falsy is not found. */
 export type Found<R> = Exclude<Awaited<R>, false | 0 | 0n | '' | null | undefined | void>
@@ -42,20 +42,16 @@ export interface OwnedOptions<U, R, O = unknown> {
   readonly refuse?: 403 | 404 | undefined
 }
 
-const statuses: Check = (where, value) => {
-  if (value !== 403 && value !== 404) throw new TypeError(`${where} must be 403 or 404`)
-}
-
-const parameterName: Check = (where, value) => {
-  if (typeof value === 'string' && /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(value)) return
-  throw new TypeError(`${where} must be the name of a path parameter, without the colon, such as 'id' for /notes/:id`)
-}
+const parameterName = is.like(
+  /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u,
+  "must be the name of a path parameter, without the colon, such as 'id' for /notes/:id",
+)
 
 const checks: Checks<OwnedOptions<never, unknown>> = {
   param: parameterName,
   find: is.hook(3),
   allow: is.maybe(is.hook(3)),
-  refuse: is.maybe(statuses),
+  refuse: is.maybe(is.that((value) => value === 403 || value === 404, 'must be 403 or 404')),
 }
 
 // What the first one sees
@@ -195,8 +191,7 @@ const parameterOf = ({ parameters, request: { ctx } }: Attempt, param: string): 
 
 const sentence: Check = (where, value) => {
   is.nonEmpty(where, value)
-  if (typeof value === 'string' && /\S\s+\S/.test(value)) return
-  throw new TypeError(`${where} must be a sentence that says why, such as 'all members read all articles'`)
+  is.like(/\S\s+\S/, "must be a sentence that says why, such as 'all members read all articles'")(where, value)
 }
 
 /**
@@ -228,5 +223,4 @@ export const unchecked = (
   return condition as ReturnType<typeof unchecked>
 }
 
-declareFactory('owned', owned)
-declareFactory('unchecked', unchecked)
+declareFactories({ owned, unchecked })

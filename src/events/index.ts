@@ -2,7 +2,7 @@
  * koa-with-auth/events publishes records on channels of `node:diagnostics_channel`: decisions, and changes of keys, sessions and
  * stores that affect them.
  */
-import * as records from '../core/events.js'
+import { channels, type Events } from '../core/events.js'
 import { checkHook, declareFactory } from '../core/options.js'
 
 export { endsSignIn } from '../core/events.js'
@@ -11,6 +11,7 @@ export type {
   CeremonyEvent,
   Decision,
   DecisionBranch,
+  Events,
   IntrospectionOutageEvent,
   Outcome,
   PasskeyEvent,
@@ -23,47 +24,6 @@ export type {
   StoreContent,
   StoreOutageEvent,
 } from '../core/events.js'
-
-/** The record of each channel. The channel of `node:diagnostics_channel` has `koa-with-auth:` before its name. */
-export interface Events {
-  /** A decision about a request, when the response has ended: once for each request that a guard decided about. */
-  readonly decision: records.Decision
-  /** A sign-in by `logIn`, when the request is over and the store has saved it. */
-  readonly 'signed-in': records.SignedInEvent
-  /**
-   * The end of a session that the store knows: by `logOut`, by `logOutEverywhere`, by a new sign-in, or by expiry, when a request
-   * shows it. `endsSignIn` compares it with the sign-in of a socket or a stream. It is published only in the process that ended
-   * the session. If there are several processes, send it to the others as JSON.
-   */
-  readonly 'signed-out': records.SignedOutEvent
-  /** A ceremony that was begun, finished or refused, by `begin`, `secondly` and `finish`. Users and ceremonies are digests. */
-  readonly ceremony: records.CeremonyEvent
-  /** An API key that was `issued`, `adopted`, `rotated` or `revoked`, after the store has saved it. */
-  readonly 'api-key': records.ApiKeyEvent
-  /** A passkey that was `registered`, or an answer whose signature was right and whose counter did not grow (`copied`). */
-  readonly passkey: records.PasskeyEvent
-  /** A fetch of a provider's keys: `refreshed`, or `failed` with the problem. */
-  readonly 'provider-keys': records.ProviderKeysEvent
-  /** An answer of a provider that was refused: what was wrong, in words of this package. */
-  readonly 'provider-answer': records.ProviderAnswerEvent
-  /** An outage of introspection that begins, or that is over, as requests to the server show it. */
-  readonly 'introspection-outage': records.IntrospectionOutageEvent
-  /** An outage of a store that begins, or that is over, as requests to the store show it. */
-  readonly 'store-outage': records.StoreOutageEvent
-}
-
-const channels: { readonly [C in keyof Events]: records.EventChannel<Events[C]> } = {
-  decision: records.decisions,
-  'signed-in': records.signedIn,
-  'signed-out': records.signedOut,
-  ceremony: records.ceremonyEvents,
-  'api-key': records.apiKeyChanges,
-  passkey: records.passkeyEvents,
-  'provider-keys': records.providerKeys,
-  'provider-answer': records.providerAnswers,
-  'introspection-outage': records.introspectionOutages,
-  'store-outage': records.storeOutages,
-}
 
 /**
  * Calls `listener` with each record of a channel. Returns a function that stops this. If the listener throws or rejects, there is a

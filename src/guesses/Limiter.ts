@@ -6,7 +6,7 @@
  * pass than the limit. An object that looks first and counts later is not a limiter.
  */
 import * as is from '../core/checks.js'
-import { checkOptions, type Check } from '../core/options.js'
+import { checkOptions } from '../core/options.js'
 
 /** A limiter, as rate-limiter-flexible has them. */
 export interface Limiter {
@@ -109,16 +109,12 @@ const timeLeft = (counted: unknown): number | undefined => {
 
 const inSeconds = (ms: number | undefined): number | undefined => (ms === undefined ? undefined : ms / 1000)
 
-type Numbers = Readonly<Partial<Record<'msBeforeNext' | 'consumedPoints' | 'remainingPoints' | Setting, unknown>>>
-
-/** The settings that limiters of rate-limiter-flexible have as properties. */
-type Setting = 'points' | 'duration' | 'blockDuration'
+/** What rate-limiter-flexible says of a count, and the settings that its limiters have as properties. */
+type NumberName = 'msBeforeNext' | 'consumedPoints' | 'remainingPoints' | 'points' | 'duration' | 'blockDuration'
 
 /** @internal The number that an object has under a name; `undefined` if it has none. */
-export const numberIn = (u: unknown, name: keyof Numbers): number | undefined => {
-  if (typeof u !== 'object' || u === null) return undefined
-  // Safe: the type of the value is checked
-  const value = (u as Numbers)[name]
+export const numberIn = (u: unknown, name: NumberName): number | undefined => {
+  const value: unknown = typeof u === 'object' && u !== null ? Reflect.get(u, name) : undefined
   return typeof value === 'number' && !Number.isNaN(value) ? value : undefined
 }
 
@@ -145,46 +141,26 @@ export const checkLimiters = (limiter: unknown): Limiters => {
 const hasNarrow = (limiter: { readonly accountAndAddress?: unknown }): boolean =>
   limiter.accountAndAddress !== undefined
 
-const counts: Check = (where, value) => {
-  if (!isLimiter(value)) throw new TypeError(`${where} must have the methods consume and reward`)
-}
+const isLimiter = (u: unknown): u is Limiter => is.hasMethod(u, 'consume') && is.hasMethod(u, 'reward')
 
-const isLimiter = (u: unknown): u is Limiter =>
-  typeof u === 'object' &&
-  u !== null &&
-  'consume' in u &&
-  typeof u.consume === 'function' &&
-  'reward' in u &&
-  typeof u.reward === 'function'
+const counts = is.that(isLimiter, 'must have the methods consume and reward')
 
 /**
- * The share of one address; `undefined` if the other limits are narrow enough, or unknown.
+ * @internal The most guesses at one account that one address, and one IPv6 network, may use; `undefined` if other limits are narrow
+ * enough, or if the limit of an account is unknown.
  *
  * An address must never be able to use all guesses of an account and lock its owner out. The narrow limits often ensure
  * that already: 5 in 15 minutes cannot become 1,000 in a day. If they do not, an address gets less than half of what
- * the account allows, because two of its windows can overlap one window of the account.
+ * the account allows, because two of its windows can overlap one window of the account. A network has very many addresses, so the
+ * limits of an address are never narrow enough for it.
  */
-export const addressShare = ({ accountAndAddress, account, address }: Limiters): number | undefined => {
+export const sharesOf = ({ accountAndAddress, account, address }: Limiters) => {
   const points = numberIn(account, 'points')
-  if (points === undefined) return undefined
+  if (points === undefined) return { ofAddress: undefined, ofNetwork: undefined }
   const most = Math.min(...[accountAndAddress, address].map((one) => mostWithin(one, numberIn(account, 'duration'))))
-  return most < points ? undefined : lessThanHalf(points)
+  const ofNetwork = Math.max(1, Math.floor((points - 1) / 2))
+  return { ofAddress: most < points ? undefined : ofNetwork, ofNetwork }
 }
-
-// The share of one IPv6 network, which has very many addresses, so the limits of an address are never narrow enough; `undefined` if
-// the limit of an account is unknown
-const networkShare = ({ account }: Limiters): number | undefined => {
-  const points = numberIn(account, 'points')
-  return points === undefined ? undefined : lessThanHalf(points)
-}
-
-/** @internal The most guesses at one account that one address, and one IPv6 network, may use. */
-export const sharesOf = (limiters: Limiters) => ({
-  ofAddress: addressShare(limiters),
-  ofNetwork: networkShare(limiters),
-})
-
-const lessThanHalf = (points: number): number => Math.max(1, Math.floor((points - 1) / 2))
 
 // How many a limiter lets pass in any `duration` seconds; a duration of 0 never ends
 const mostWithin = (limiter: Limiter | undefined, duration: number | undefined): number => {

@@ -34,15 +34,12 @@ export interface QuotaOptions<P> {
   readonly onStoreError?: 'unavailable' | 'unthrottled' | undefined
 }
 
-const isLimiter = (u: unknown): u is QuotaLimiter =>
-  typeof u === 'object' && u !== null && 'consume' in u && typeof u.consume === 'function'
+const isLimiter = (u: unknown): u is QuotaLimiter => is.hasMethod(u, 'consume')
 
-const limiterLike: Check = (where, value) => {
-  if (isLimiter(value) || typeof value === 'function') return
-  throw new TypeError(
-    `${where} must be a limiter of rate-limiter-flexible, or a function of the principal that returns one`,
-  )
-}
+const limiterLike = is.that(
+  (value) => isLimiter(value) || typeof value === 'function',
+  'must be a limiter of rate-limiter-flexible, or a function of the principal that returns one',
+)
 
 const cost: Check = (where, value) =>
   typeof value === 'function' ? is.hook(2)(where, value) : is.positive(where, value)

@@ -95,27 +95,21 @@ const isSame = (one: unknown, other: unknown): boolean => {
 
 const SIZE = 10_000
 
-interface RefusedGuesses {
-  /** Adds a key for some seconds. Without `seconds`, it stays until it is deleted or dropped. */
-  readonly add: (key: string, seconds: number | undefined) => void
-  readonly delete: (key: string) => void
-  readonly has: (key: string) => boolean
-  readonly isEmpty: () => boolean
-}
-
 /**
  * Remembers which guesses are over their limit. Otherwise `remembered` would be a way around the limit: it would
  * compare each guess with a verification that passed, and no limiter would count it.
  *
  * It refuses nothing. It says when the limiter must be asked first. An entry lives as long as its refusal.
  */
-export const refusedGuesses = (): RefusedGuesses => {
+export const refusedGuesses = () => {
   // by the monotonic clock alone: a system clock that is set forward ends no refusal
   const until = memory<number>({ size: SIZE, maxAge: Infinity, dropsFirst: 'oldest' })
   return {
-    add: (key, seconds) => until.set(key, fromNow(performance.now() + (seconds ?? Infinity) * 1000)),
+    /** Adds a key for some seconds. Without `seconds`, it stays until it is deleted or dropped. */
+    add: (key: string, seconds: number | undefined) =>
+      until.set(key, fromNow(performance.now() + (seconds ?? Infinity) * 1000)),
     delete: until.delete,
-    has: (key) => {
+    has: (key: string) => {
       if (performance.now() < (until.get(key) ?? 0)) return true
       until.delete(key)
       return false

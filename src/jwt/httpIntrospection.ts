@@ -10,7 +10,7 @@ import type { HttpScheme } from '../core/Description.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
 import { ownFields, thisMoment } from '../core/data.js'
 import { ends } from '../core/ends.js'
-import { introspectionOutages, report, watchOutages } from '../core/events.js'
+import { report, watchOutages } from '../core/events.js'
 import { optionWords } from '../core/functionName.js'
 import { memory } from '../core/memory.js'
 import * as is from '../core/checks.js'
@@ -238,9 +238,9 @@ const outagesOf = (url: string) => {
         `httpIntrospection: ${server} ${problem}. Requests with tokens that are not cached are answered with 503`,
         'ProviderWarning',
       )
-      report(introspectionOutages)(() => ({ event: 'begun', server, problem }))
+      report('introspection-outage')(() => ({ event: 'begun', server, problem }))
     },
-    (durationMs) => report(introspectionOutages)(() => ({ event: 'over', server, durationMs })),
+    (durationMs) => report('introspection-outage')(() => ({ event: 'over', server, durationMs })),
   )
 }
 

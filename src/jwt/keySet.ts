@@ -14,7 +14,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import { unavailable, type AuthError } from '../core/AuthError.js'
 import type { Evaluation } from '../core/Result.js'
 import { ageOf, isYounger, thisMoment, type Moment } from '../core/data.js'
-import { providerKeys, report } from '../core/events.js'
+import { report } from '../core/events.js'
 import { singleFlight } from '../core/memory.js'
 import * as is from '../core/checks.js'
 import { checkOptions, type Check, type Checks, type Given } from '../core/options.js'
@@ -179,7 +179,7 @@ export const fetched = <J, A>(
       latest = { value, right: E.right(value), text, loadedAt, fetch: fetchNumber }
       failedAt = undefined
       if (before !== undefined && changed) replaced?.(before.value)
-      report(providerKeys)(() => ({ event: 'refreshed', issuer, changed, durationMs: took() }))
+      report('provider-keys')(() => ({ event: 'refreshed', issuer, changed, durationMs: took() }))
       return true
     } catch (error) {
       const isNew = failedAt === undefined
@@ -187,7 +187,7 @@ export const fetched = <J, A>(
       const problem = error instanceof Outage ? error.message : unreadable
       if (isNew) failed(problem)
       const servesForMs = latest === undefined ? 0 : Math.max(0, maxAge + staleIfError - ageOf(latest.loadedAt))
-      report(providerKeys)(() => ({ event: 'failed', issuer, problem, servesForMs, durationMs: took() }))
+      report('provider-keys')(() => ({ event: 'failed', issuer, problem, servesForMs, durationMs: took() }))
       return false
     }
   }

@@ -8,8 +8,8 @@ import { because, forged, invalid, type AuthError } from '../core/AuthError.js'
 import { kindOf, type Authenticator } from '../core/Authenticator.js'
 import { bareToken, tokenOf as tokenAfter } from '../core/Credentials.js'
 import {
-  kindChecks,
-  type KindOptions,
+  stringKindChecks,
+  type StringKindOptions,
   constantFailure,
   documented,
   type ApiKeyScheme,
@@ -70,7 +70,7 @@ export const tokenIn = (accepted: Accepted | undefined): AcceptedToken | undefin
 
 export const tokenOf = (ctx: Context): AcceptedToken | undefined => tokenIn(knownExchange(ctx)?.accepted)
 
-export interface TokenOptions<C, R> extends KindOptions {
+export interface TokenOptions<C, R> extends StringKindOptions {
   /**
    * The audience of tokens: one of these must be in `aud`. Default: the protected resource. `false`: `aud` is not looked at, for access
    * tokens that have none (Cognito, Clerk, Hydra); then `authorizedParties` must name the clients whose tokens are for this API.
@@ -102,8 +102,6 @@ export interface TokenOptions<C, R> extends KindOptions {
   readonly authenticate?: ((request: Request, claims: C) => R) | undefined
   /** The resource that it protects: its audience, the document in every challenge, and its origins. */
   readonly protectedResource?: ProtectedResource | undefined
-  /** The longest credentials, scheme included, in characters. Default 8192. */
-  readonly maxLength?: number | undefined
 }
 
 const resource: OptionCheck = (where, value) => {
@@ -127,8 +125,7 @@ export const tokenChecks: Checks<TokenOptions<unknown, unknown>> = {
   claims: is.maybe(schemaLike('t.type({ sub: t.string })')),
   authenticate: is.maybe(is.hook(2)),
   protectedResource: is.maybe(resource),
-  maxLength: is.maybe(is.positive),
-  ...kindChecks,
+  ...stringKindChecks,
 }
 
 type Check = (token: string, request: Request) => Evaluation<ValidToken>

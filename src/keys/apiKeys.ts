@@ -19,7 +19,7 @@ import { because, expired, invalid, malformed } from '../core/AuthError.js'
 import { returningResults, type Evaluation } from '../core/Result.js'
 import type { StandardSchema } from '../core/Schema.js'
 import type { ErrorCode } from '../core/data.js'
-import { apiKeyChanges, keyDigest, report, type ApiKeyEvent } from '../core/events.js'
+import { keyDigest, report, type ApiKeyEvent } from '../core/events.js'
 import { sayingScopes } from '../core/granted.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory, type Check, type Checks } from '../core/options.js'
@@ -386,7 +386,7 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
       const record = { ...(await checkIssued(owners, given)), id: randomUUID(), createdAt: Date.now() }
       const key = form.make()
       await insert(digests.of(key), { ...record, prefix, last4: key.slice(-4) })
-      report(apiKeyChanges)(() => made('issued', record))
+      report('api-key')(() => made('issued', record))
       return { key, id: record.id }
     },
     rotate: async (id, rotation) => {
@@ -401,7 +401,7 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
       if (!(await timed(() => store.rotate(id, change)))) {
         throw new NoLiveKey('keys.rotate(id): there is no such key, or it is revoked or expired; issue another')
       }
-      report(apiKeyChanges)(() => ({ event: 'rotated', id, overlapMs: overlap }))
+      report('api-key')(() => ({ event: 'rotated', id, overlapMs: overlap }))
       // the store says until when older secrets work
       ends().askAbout(keyDigest(id))
       tell(keyDigest(id))
@@ -410,7 +410,7 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
     revoke: async (id) => {
       checkId('keys.revoke(id)', id)
       if (!(await timed(() => store.revoke(id, Date.now())))) return false
-      report(apiKeyChanges)(() => ({ event: 'revoked', id }))
+      report('api-key')(() => ({ event: 'revoked', id }))
       ends().end(keyDigest(id), () => 'revoked')
       tell(keyDigest(id))
       return true
@@ -425,7 +425,7 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
       const [newest, ...older] = digests.adopted(digest)
       if (older.length > 0 && (await find(older)) !== undefined) throw isThere()
       await insert(newest, record)
-      report(apiKeyChanges)(() => made('adopted', record))
+      report('api-key')(() => made('adopted', record))
       return { id: record.id }
     },
     // Safe: it is called with what `verdict` lets in

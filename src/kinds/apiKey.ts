@@ -11,19 +11,17 @@ import type { Request } from 'koa'
 import { authenticator, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { CookieKey, HeaderKey, QueryKey } from '../core/Credentials.js'
-import { documented, kindChecks, type KindOptions } from '../core/Description.js'
+import { documented, stringKindChecks, type StringKindOptions } from '../core/Description.js'
 import { fromCookie, fromHeader, fromQuery, type Sent } from '../core/RequestFields.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory, token, type Checks } from '../core/options.js'
 
-export interface ApiKeyOptions<R> extends KindOptions {
+export interface ApiKeyOptions<R> extends StringKindOptions {
   /** The name of the query parameter, header or cookie. Default `key`. */
   readonly paramName?: string | undefined
   /** Decides about a key. */
   readonly authenticate: (request: Request, key: string) => R
-  /** The longest key, in characters. Default 8192. */
-  readonly maxLength?: number | undefined
 }
 
 interface KeyLocation {
@@ -38,8 +36,7 @@ const apiKey = (factory: string, location: KeyLocation) => {
   const checks: Checks<ApiKeyOptions<unknown>> = {
     paramName: is.maybe(is.nameLike(location.allowed)),
     authenticate: is.hook(2),
-    maxLength: is.maybe(is.positive),
-    ...kindChecks,
+    ...stringKindChecks,
   }
   const make = <R>(options: ApiKeyOptions<R>): Authenticator<PrincipalFromAnswer<R>> => {
     const { paramName: name = 'key', authenticate, realm, maxLength, ...rest } = checkOptions(factory, options, checks)

@@ -15,6 +15,7 @@
  */
 import { X509Certificate } from 'node:crypto'
 import { BlockList, isIP } from 'node:net'
+import type { TLSSocket } from 'node:tls'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import * as t from 'io-ts'
@@ -304,15 +305,10 @@ export const certificateReader = (where: string, source: CertificateSource): Cer
   }
 }
 
-// Methods of a TLS socket; over plain http, and in tests without a socket, there are none
-const methodOf = (socket: object, name: string): (() => unknown) | undefined => {
-  const method: unknown = Reflect.get(socket, name)
-  return typeof method === 'function' ? () => Reflect.apply(method, socket, []) : undefined
-}
-
 // Read again for each request: a client can renegotiate with another certificate
 const fromSocket = ({ req }: Request): O.Option<X509Certificate> => {
-  const certificate = methodOf(req.socket, 'getPeerX509Certificate')?.()
+  // Safe: over plain http, and in tests without a socket, there is no such method
+  const certificate = (req.socket as Partial<TLSSocket>).getPeerX509Certificate?.()
   return certificate instanceof X509Certificate ? O.some(certificate) : O.none
 }
 

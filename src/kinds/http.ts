@@ -8,15 +8,14 @@ import { types } from 'node:util'
 import type { Request } from 'koa'
 import type { AuthError } from '../core/AuthError.js'
 import { authenticator, type Authenticator } from '../core/Authenticator.js'
-import * as Challenges from '../core/Challenge.js'
 import { make, type Challenge } from '../core/Challenge.js'
 import { BasicCredentials, tokenLike, tokenOf } from '../core/Credentials.js'
-import { documented, kindChecks, type KindOptions, type HttpScheme } from '../core/Description.js'
+import { documented, stringKindChecks, type StringKindOptions, type HttpScheme } from '../core/Description.js'
 import { fromAuthorization } from '../core/RequestFields.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
 import { alt } from '../core/lists.js'
 import * as is from '../core/checks.js'
-import { checkOptions, declareFactory, token, type Check, type Checks } from '../core/options.js'
+import { checkOptions, declareFactories, token, type Check, type Checks } from '../core/options.js'
 
 // What this module, the application's realm or `requireScopes` writes
 const reserved = ['realm', 'scope', 'error', 'error_description', 'error_uri']
@@ -69,7 +68,7 @@ export const bearerChallenge = (
   }
 }
 
-export interface HttpBearerOptions<R> extends KindOptions {
+export interface HttpBearerOptions<R> extends StringKindOptions {
   /** Decides about a token. */
   readonly authenticate: (request: Request, token: string) => R
   /** Further parameters of every challenge, such as `resource_metadata` (RFC 9728 §5.1). */
@@ -86,8 +85,6 @@ export interface HttpBearerOptions<R> extends KindOptions {
   readonly syntax?: RegExp | undefined
   /** The format of the token, for the documentation, such as "JWT". */
   readonly bearerFormat?: string | undefined
-  /** The longest credentials, scheme included, in characters. Default 8192. */
-  readonly maxLength?: number | undefined
 }
 
 /**
@@ -144,33 +141,23 @@ const checkSchemes: Check = (where, schemes) => {
   if (new Set(names).size < names.length) throw new TypeError(`${where} names a scheme twice`)
 }
 
-const regExp: Check = (where, value) => {
-  if (!types.isRegExp(value)) throw new TypeError(`${where} must be a RegExp, such as /\\d+\\|\\w+/`)
-}
-
 const bearerChecks: Checks<HttpBearerOptions<unknown>> = {
   authenticate: is.hook(2),
   challenge: is.maybe(checkChallengeParameters),
   schemes: is.maybe(checkSchemes),
   bearerFormat: is.maybe(is.string),
-  syntax: is.maybe(regExp),
-  maxLength: is.maybe(is.positive),
-  ...kindChecks,
+  syntax: is.maybe(is.that(types.isRegExp, 'must be a RegExp, such as /\\d+\\|\\w+/')),
+  ...stringKindChecks,
 }
 
-declareFactory('httpBearer', httpBearer)
-
-export interface HttpBasicAuthOptions<R> extends KindOptions {
+export interface HttpBasicAuthOptions<R> extends StringKindOptions {
   /** Decides about a pair; either part may be empty. Do the same work for an unknown user as for a wrong password. */
   readonly authenticate: (request: Request, username: string, password: string) => R
-  /** The longest credentials, scheme included, in characters. Default 8192. */
-  readonly maxLength?: number | undefined
 }
 
 const basicChecks: Checks<HttpBasicAuthOptions<unknown>> = {
   authenticate: is.hook(3),
-  maxLength: is.maybe(is.positive),
-  ...kindChecks,
+  ...stringKindChecks,
 }
 
 /**
@@ -194,7 +181,7 @@ export const httpBasicAuth = <R>(options: HttpBasicAuthOptions<R>): Authenticato
   return authenticator({
     ...documented({ type: 'http', scheme: 'basic' }, rest),
     // RFC 7617 §2.1: the challenge asks the client for UTF-8
-    challenge: Challenges.make('Basic', { ...(realm !== undefined && { realm }), charset: 'UTF-8' }),
+    challenge: make('Basic', { ...(realm !== undefined && { realm }), charset: 'UTF-8' }),
     ambient: true,
     extract: fromAuthorization('Basic'),
     credentials: BasicCredentials,
@@ -203,4 +190,4 @@ export const httpBasicAuth = <R>(options: HttpBasicAuthOptions<R>): Authenticato
   })
 }
 
-declareFactory('httpBasicAuth', httpBasicAuth)
+declareFactories({ httpBearer, httpBasicAuth })

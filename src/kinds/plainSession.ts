@@ -7,6 +7,7 @@ import type Koa from 'koa'
 import type { Context } from 'koa'
 import { fromCookie } from '../core/RequestFields.js'
 import { constantTimeEqual, ownField } from '../core/data.js'
+import { hasMethod } from '../core/checks.js'
 import { isAsync } from '../core/options.js'
 import { declaredSessionCookie, isFirstWarning, sourceOf } from './sessionUser.js'
 
@@ -93,13 +94,7 @@ interface Signer {
 }
 
 /** Whether keys are a Keygrip, which does not show them. */
-export const isSigner = (keys: unknown): keys is Signer =>
-  typeof keys === 'object' &&
-  keys !== null &&
-  'sign' in keys &&
-  typeof keys.sign === 'function' &&
-  'verify' in keys &&
-  typeof keys.verify === 'function'
+export const isSigner = (keys: unknown): keys is Signer => hasMethod(keys, 'sign') && hasMethod(keys, 'verify')
 
 /**
  * How strong keys are. The first one signs, so it must not be short. An older one may be short while it is rotated out:

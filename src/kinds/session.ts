@@ -37,7 +37,15 @@ import { ownOrGetter } from '../core/data.js'
 import type { EndSource } from '../core/ends.js'
 import { onSuccess } from '../core/map.js'
 import * as is from '../core/checks.js'
-import { bare, checkOptions, declareFactory, token, type Check, type Checks } from '../core/options.js'
+import {
+  bare,
+  checkOptions,
+  declareFactories,
+  declareFactory,
+  token,
+  type Check,
+  type Checks,
+} from '../core/options.js'
 import { cookieNameOf, sessionData, sessionField, sessionOf } from './plainSession.js'
 import { declaredSessionCookie, DEFAULT_COOKIE, rightsByFlags, sourceOf, type Rights } from './sessionUser.js'
 
@@ -58,11 +66,7 @@ export interface RefuseOptions {
   readonly refuse?: 'invalid' | 'insufficient' | undefined
 }
 
-const method: Check = (where, value) => {
-  const isList = Array.isArray(value) && value.length > 0
-  if (isList && value.every((one) => typeof one === 'string' && one !== '')) return
-  throw new TypeError(`${where} must be an array of methods, such as ['passkey', 'totp']`)
-}
+const method = is.listOf(is.isFilled, "must be an array of methods, such as ['passkey', 'totp']", 1)
 
 const proof: Check = (where, value) => {
   // Safe: anything but an object is refused
@@ -295,12 +299,11 @@ type Given = SessionAuthOptions<unknown> & RefuseOptions
 
 const own = { cookieName: is.maybe(is.nameLike(token)), loadUser: is.maybe(is.hook(1)) }
 
-const kindWith = (demanded: SessionRight, given: Given | undefined) => {
-  const { cookieName, loadUser, ...options }: Given = checkOptions<SessionAuthOptions<unknown>>(
-    demanded.name,
-    given === undefined ? {} : given,
-    { ...own, ...demanded.checks },
-  )
+const kindWith = (demanded: SessionRight, given: Given = {}) => {
+  const { cookieName, loadUser, ...options }: Given = checkOptions<SessionAuthOptions<unknown>>(demanded.name, given, {
+    ...own,
+    ...demanded.checks,
+  })
   return sessionKind(demanded, { cookieName, loadUser, needsUsername: true }, bare(options))
 }
 
@@ -351,9 +354,7 @@ export const sessionLoginAuth: Authenticator<SessionUser> = sessionAuth()
 /** `sessionAuthSuperUser()`, ready-made. */
 export const sessionLoginAuthSuperuser: Authenticator<SessionUser> = sessionAuthSuperUser()
 
-declareFactory('sessionAuth', sessionAuth)
-declareFactory('sessionAuthSuperUser', sessionAuthSuperUser)
-declareFactory('sessionAuthIsStaff', sessionAuthIsStaff)
+declareFactories({ sessionAuth, sessionAuthSuperUser, sessionAuthIsStaff })
 
 /**
  * The same factories as those of `koa-with-auth`, with the application's own users as principals. They let in the users
@@ -370,12 +371,8 @@ export interface SessionKinds<U> {
 
 export const typedKinds = <U>(users: Users): SessionKinds<U> => {
   const factory = (demanded: SessionRight) =>
-    declareFactory(demanded.name, (options?: SessionKindOptions & RefuseOptions): Authenticator<U> => {
-      const given = checkOptions<SessionKindOptions>(
-        demanded.name,
-        options === undefined ? {} : options,
-        demanded.checks,
-      )
+    declareFactory(demanded.name, (options: SessionKindOptions & RefuseOptions = {}): Authenticator<U> => {
+      const given = checkOptions<SessionKindOptions>(demanded.name, options, demanded.checks)
       // Safe: it lets in what `loadUser` loads
       return sessionKind(demanded, users, given) as Authenticator<U>
     })

@@ -15,7 +15,7 @@ import type { Request } from 'koa'
 import { because, expired, invalid, malformed, type AuthError } from '../core/AuthError.js'
 import { kindOf, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
-import { documented, kindChecks, type KindOptions } from '../core/Description.js'
+import { documented, stringKindChecks, type StringKindOptions } from '../core/Description.js'
 import { ageInWords } from '../core/Proof.js'
 import { fromQuery } from '../core/RequestFields.js'
 import { constantTimeEqual, hasDots } from '../core/data.js'
@@ -28,15 +28,13 @@ export interface SignedLink {
   readonly expiresAt: Date
 }
 
-export interface SignedLinksOptions extends KindOptions {
+export interface SignedLinksOptions extends StringKindOptions {
   /** A secret of 32 random bytes or more, or several while one replaces another: the first one signs, each is accepted. */
   readonly secret: string | Uint8Array | ReadonlyArray<string | Uint8Array>
   /** How long a link is good, in milliseconds. */
   readonly maxAge: number
   /** The name of the query parameter. Default `signed`. */
   readonly paramName?: string | undefined
-  /** The longest signature with its subject, in characters. Default 8192. */
-  readonly maxLength?: number | undefined
 }
 
 /** An authenticator of links that also makes them. */
@@ -55,8 +53,7 @@ const checks: Checks<SignedLinksOptions> = {
   secret: (where, value) => is.secrets(where, [value].flat()),
   maxAge: is.milliseconds,
   paramName: is.maybe(is.nameLike(/^[\w-]+$/)),
-  maxLength: is.maybe(is.positive),
-  ...kindChecks,
+  ...stringKindChecks,
 }
 
 /**

@@ -197,26 +197,26 @@ export class SignInReports {
   /** A user has signed in. */
   signedIn(sessionId: string, user: string, names: Names): void {
     const application = this.#application
-    report(signedIn)(() => ({ application, ...this.digestsOf(sessionId, user), ...names }))
+    report('signed-in')(() => ({ application, ...this.digestsOf(sessionId, user), ...names }))
   }
 
   /** A session is over. */
   signedOut(sessionId: string, user: string, reason: SignedOutReason): void {
     const application = this.#application
-    report(signedOut)(() => ({ application, reason, ...this.digestsOf(sessionId, user) }))
+    report('signed-out')(() => ({ application, reason, ...this.digestsOf(sessionId, user) }))
   }
 
   /** A session was ended by its entry in the list. Its cookie may still come. */
   endedByList(session: string, user: string): void {
     if (!signedOut.hasSubscribers || !this.isFirst(session)) return
     const application = this.#application
-    report(signedOut)(() => ({ application, reason: 'ended', user: userDigest(application, user), session }))
+    report('signed-out')(() => ({ application, reason: 'ended', user: userDigest(application, user), session }))
   }
 
   /** All sessions of a user are over. */
   signedOutEverywhere(user: string): void {
     const application = this.#application
-    report(signedOut)(() => ({ application, reason: 'logOutEverywhere', user: userDigest(application, user) }))
+    report('signed-out')(() => ({ application, reason: 'logOutEverywhere', user: userDigest(application, user) }))
   }
 
   /** Whether the end of a session, by its digest, is new, among those that are remembered. */

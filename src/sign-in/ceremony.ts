@@ -12,7 +12,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
 import type { UnfinishedReason } from '../core/UnfinishedReason.js'
-import { ceremonyDigest, ceremonyEvents, report, userDigest, type CeremonyEvent } from '../core/events.js'
+import { ceremonyDigest, report, userDigest, type CeremonyEvent } from '../core/events.js'
 import type { Proof, ProofGiven } from '../core/Proof.js'
 import { constantTimeEqual } from '../core/data.js'
 import { counting } from '../guesses/Guess.js'
@@ -338,7 +338,7 @@ const ceremonyReports = (application: string) => {
   const made =
     (event: 'begun' | 'finished') =>
     (kind: string, about: Known & { readonly id: string }): void =>
-      report(ceremonyEvents)(() => ({
+      report('ceremony')(() => ({
         event,
         application,
         kind,
@@ -349,7 +349,7 @@ const ceremonyReports = (application: string) => {
     begun: made('begun'),
     finished: made('finished'),
     refused: (kind: string, step: 'begin' | 'finish', failure: AuthError, about?: Known): void =>
-      report(ceremonyEvents)((): CeremonyEvent => {
+      report('ceremony')((): CeremonyEvent => {
         const reason = failure === spentBefore ? 'spent' : failure.reason
         return {
           event: 'refused',

@@ -3,13 +3,13 @@
  */
 import { isThenable, UnavailableError } from '../core/Result.js'
 import { errorInWords } from '../core/data.js'
-import { report, storeOutages, watchOutages, type Outages, type StoreContent } from '../core/events.js'
+import { report, watchOutages, type Outages, type StoreContent } from '../core/events.js'
 
 /** Watches the outages of one store. It publishes one record when an outage begins, and one when it has ended. */
 export const outagesOf = (store: StoreContent): Outages<'failed' | 'silent'> =>
   watchOutages(
-    (reason) => report(storeOutages)(() => ({ event: 'begun', store, reason })),
-    (durationMs) => report(storeOutages)(() => ({ event: 'over', store, durationMs })),
+    (reason) => report('store-outage')(() => ({ event: 'begun', store, reason })),
+    (durationMs) => report('store-outage')(() => ({ event: 'over', store, durationMs })),
   )
 
 /** The store failed, or did not answer in time. */

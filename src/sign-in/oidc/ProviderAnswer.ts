@@ -10,7 +10,7 @@ import type { IDToken, TokenEndpointResponse, UserInfoResponse } from 'openid-cl
 import * as AuthErrors from '../../core/AuthError.js'
 import type { AuthError } from '../../core/AuthError.js'
 import { constantTimeEqual } from '../../core/data.js'
-import { providerAnswers, report } from '../../core/events.js'
+import { report } from '../../core/events.js'
 import { bare } from '../../core/options.js'
 import { failureOf as raisedFailureOf, UnavailableError } from '../../core/Result.js'
 import { readCompact } from '../../jwt/claims.js'
@@ -162,7 +162,7 @@ interface ProviderFailure {
 export const refused = (issuer: string, thrown: unknown, step: 'code' | 'userinfo'): E.Either<AuthError, never> => {
   const { error, detail } = failureOf(thrown, step)
   const { _tag, reason } = error
-  report(providerAnswers)(() => {
+  report('provider-answer')(() => {
     return { event: 'refused', issuer, failure: _tag, ...(reason !== undefined && { reason }), problem: detail }
   })
   return E.left(error)

@@ -8,7 +8,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { randomBytes } from 'node:crypto'
 import type { Middleware } from 'koa'
-import { passkeyEvents, report } from '../../core/events.js'
+import { report } from '../../core/events.js'
 import { unfinished, type AuthError } from '../../core/AuthError.js'
 import type { ProofGiven } from '../../core/Proof.js'
 import { declareFactory } from '../../core/options.js'
@@ -113,7 +113,7 @@ const registering = (setting: ResolvedOptions, store: PasskeyStore): PasskeyRegi
       const { id, transports } = answer
       const entry = { id, user: subject, userHandle, rpId: party.id, transports, createdAt: Date.now() }
       if (!(await store.add({ ...entry, ...kept }))) return refused
-      report(passkeyEvents)(() => ({ event: 'registered', id, rpId: party.id }))
+      report('passkey')(() => ({ event: 'registered', id, rpId: party.id }))
       return E.right(proofOf(subject, id, { ...kept, userVerified }))
     },
   }
@@ -157,7 +157,7 @@ const using = (
 }
 
 const copied = ({ id, rpId, counter: stored }: PasskeyRecord, received: number): E.Either<AuthError, never> => {
-  report(passkeyEvents)(() => ({ event: 'copied', id, rpId, stored, received }))
+  report('passkey')(() => ({ event: 'copied', id, rpId, stored, received }))
   return refused
 }
 
