@@ -4,6 +4,7 @@
  *
  * It reads and writes this form, and hashes nothing. A string that no sensible program could have made is refused.
  */
+
 /** The work of Argon2id: memory in KiB, passes, lanes. */
 export interface Argon2Cost {
   readonly m: number
@@ -18,16 +19,22 @@ export interface ScryptCost {
   readonly p: number
 }
 
+/** An algorithm that derives a key, and its work. */
+export type Method =
+  { readonly _tag: 'argon2id'; readonly cost: Argon2Cost } | { readonly _tag: 'scrypt'; readonly cost: ScryptCost }
+
 interface Derived {
   readonly salt: Buffer
   readonly key: Buffer
 }
 
+interface Bcrypt {
+  readonly _tag: 'bcrypt'
+  readonly text: string
+}
+
 /** A stored password. */
-export type StoredPassword =
-  | (Derived & { readonly _tag: 'argon2id'; readonly cost: Argon2Cost })
-  | (Derived & { readonly _tag: 'scrypt'; readonly cost: ScryptCost })
-  | { readonly _tag: 'bcrypt'; readonly text: string }
+export type StoredPassword = (Method & Derived) | Bcrypt
 
 const argon2id = /^\$argon2id\$v=19\$m=(\d{1,8}),t=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/
 const scryptForm = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/
@@ -75,22 +82,9 @@ export const parse = (text: string): StoredPassword | undefined => {
   return b !== null && within(Number(b[1]), [4, MAX_BCRYPT]) ? { _tag: 'bcrypt', text } : undefined
 }
 
-type Work =
-  | { readonly _tag: 'argon2id'; readonly cost: Argon2Cost }
-  | { readonly _tag: 'scrypt'; readonly cost: ScryptCost }
-  | { readonly _tag: 'bcrypt'; readonly text: string }
-
 /** The algorithm and the costs: stored passwords of the same work have the same. */
-export const workOf = (stored: Work): string => {
-  switch (stored._tag) {
-    case 'bcrypt':
-      return `bcrypt ${stored.text.slice(4, 6)}`
-    case 'scrypt':
-      return `scrypt ${stored.cost.ln} ${stored.cost.r} ${stored.cost.p}`
-    case 'argon2id':
-      return `argon2id ${stored.cost.m} ${stored.cost.t} ${stored.cost.p}`
-  }
-}
+export const workOf = (stored: Method | Bcrypt): string =>
+  stored._tag === 'bcrypt' ? `bcrypt ${stored.text.slice(4, 6)}` : JSON.stringify([stored._tag, stored.cost])
 
 /** Whether verifying it takes so much memory that several at a time could exhaust the machine's. */
 export const isLarge = (stored: StoredPassword): boolean => {

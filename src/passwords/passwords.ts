@@ -23,6 +23,7 @@ import {
   print,
   workOf,
   type Argon2Cost,
+  type Method,
   type ScryptCost,
   type StoredPassword,
 } from './StoredPassword.js'
@@ -157,8 +158,8 @@ const MAX_BCRYPT_BYTES = 72
 const SALT_BYTES = 16
 const KEY_BYTES = 32
 // OWASP, Password Storage Cheat Sheet
-const argon2Cost: Argon2Cost = { m: 19456, t: 2, p: 1 }
-const scryptCost = { ln: 14, r: 8, p: 5 }
+const argon2Today: Method = { _tag: 'argon2id', cost: { m: 19456, t: 2, p: 1 } }
+const scryptToday: Method = { _tag: 'scrypt', cost: { ln: 14, r: 8, p: 5 } }
 
 const LIMIT = 256
 const PATIENCE = 5000
@@ -212,19 +213,20 @@ const bytesOf = (password: unknown): Buffer | undefined => {
   return bytes.length > 0 && bytes.length <= MAX_BYTES ? bytes : undefined
 }
 
-const hashed = async (password: Buffer): Promise<StoredPassword> => {
+const needs = (algorithm: string, fix: string): TypeError =>
+  new TypeError(`verify(stored, password): stored was hashed by ${algorithm}; ${fix}`)
+
+const keyOf = async (method: Method, password: Buffer, salt: Buffer, length: number): Promise<Buffer> => {
+  if (method._tag === 'scrypt') return timed(workOf(method), () => scrypt(password, salt, method.cost, length))
   const derive = await argon2()
+  if (derive === undefined) throw needs('Argon2id', 'npm install @node-rs/argon2, or run Node 24.7 or later')
+  return timed(workOf(method), () => derive(password, salt, method.cost, length))
+}
+
+const hashed = async (password: Buffer): Promise<StoredPassword> => {
+  const method = (await argon2()) === undefined ? scryptToday : argon2Today
   const salt = crypto.randomBytes(SALT_BYTES)
-  if (derive === undefined) {
-    const key = await timed(workOf({ _tag: 'scrypt', cost: scryptCost }), () =>
-      scrypt(password, salt, scryptCost, KEY_BYTES),
-    )
-    return { _tag: 'scrypt', cost: scryptCost, salt, key }
-  }
-  const key = await timed(workOf({ _tag: 'argon2id', cost: argon2Cost }), () =>
-    derive(password, salt, argon2Cost, KEY_BYTES),
-  )
-  return { _tag: 'argon2id', cost: argon2Cost, salt, key }
+  return { ...method, salt, key: await keyOf(method, password, salt, KEY_BYTES) }
 }
 
 /**
@@ -262,16 +264,13 @@ export const hash = async (password: string): Promise<string> => {
  * or if it needs a package that is not installed.
  *
  * @example
- * import { httpBasicAuth } from 'koa-with-auth'
  * import { hash, verify } from 'koa-with-auth/passwords'
  *
  * const users = new Map([['anna', { name: 'anna', password: await hash('anna-secret') }]])
- * const basic = httpBasicAuth({
- *   authenticate: async (_request, username, password) => {
- *     const user = users.get(username)
- *     return (await verify(user?.password, password)) && user
- *   },
- * })
+ * const authenticate = async (_request: unknown, username: string, password: string) => {
+ *   const user = users.get(username)
+ *   return (await verify(user?.password, password)) && user
+ * }
  */
 export const verify = async (stored: string | null | undefined, password: string): Promise<boolean> => {
   const bytes = bytesOf(password)
@@ -312,28 +311,13 @@ const warnOfForm = (stored: string): void => {
   )
 }
 
-const needs = (algorithm: string, fix: string): TypeError =>
-  new TypeError(`verify(stored, password): stored was hashed by ${algorithm}; ${fix}`)
-
 const matches = async (stored: StoredPassword, password: Buffer): Promise<boolean> => {
   if (stored._tag === 'bcrypt') {
     const verifyBcrypt = await (shared().bcrypt ??= findBcrypt())
     if (verifyBcrypt === undefined) throw needs('bcrypt', 'npm install @node-rs/bcrypt')
     return timed(workOf(stored), () => verifyBcrypt(password, stored.text))
   }
-  const { salt, key: kept } = stored
-  if (stored._tag === 'scrypt') {
-    return crypto.timingSafeEqual(
-      await timed(workOf(stored), () => scrypt(password, salt, stored.cost, kept.length)),
-      kept,
-    )
-  }
-  const derive = await argon2()
-  if (derive === undefined) throw needs('Argon2id', 'npm install @node-rs/argon2, or run Node 24.7 or later')
-  return crypto.timingSafeEqual(
-    await timed(workOf(stored), () => derive(password, salt, stored.cost, kept.length)),
-    kept,
-  )
+  return crypto.timingSafeEqual(await keyOf(stored, password, stored.salt, stored.key.length), stored.key)
 }
 
 // `parse` bounds the costs, and an application has few kinds of hashes
@@ -409,13 +393,11 @@ const measuredUnit = async (password: Buffer): Promise<number> => {
  * took less work than OWASP recommends, or if `stored` is not a hash. Never throws.
  *
  * @example
- * import { hash, needsRehash, verify } from 'koa-with-auth/passwords'
+ * import { hash, needsRehash } from 'koa-with-auth/passwords'
  *
  * const user = { password: '$2b$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy' }
- * const signIn = async (password: string) => {
- *   if (!(await verify(user.password, password))) return false
+ * const verified = async (password: string) => {
  *   if (needsRehash(user.password)) user.password = await hash(password) // and keep it
- *   return true
  * }
  * assert(needsRehash(user.password))
  */
