@@ -202,3 +202,13 @@ const isDeep = (value: unknown): boolean => typeof value === 'object' && value !
 
 /** The members of what JSON.parse made, if it is an object. Objects in it are read in the same way. */
 export const objectOf = (value: unknown): Json | undefined => (isObject(value) ? ownFields(value) : undefined)
+
+/** The object that a string is as JSON, if it is one. */
+export const jsonOf = (text: string): Json | undefined => {
+  try {
+    return objectOf(JSON.parse(text))
+  } catch {
+    // the error would quote the text
+    return undefined
+  }
+}

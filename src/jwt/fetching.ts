@@ -4,7 +4,7 @@
  * Any problem is an `Outage`. Its message names the kind of problem, and contains nothing that was sent or received.
  */
 import { ageOf, thisMoment, type Moment } from '../core/data.js'
-import { objectOf, type Json } from './claims.js'
+import { jsonOf, type Json } from './claims.js'
 
 /** The error for a provider that does not answer as it should. */
 export class Outage extends Error {
@@ -29,8 +29,7 @@ export const fetchJson = async (url: string, init: RequestInit): Promise<Json> =
     await response.body?.cancel().catch(() => undefined)
     throw new Outage(`answered ${response.status}`, true)
   }
-  const text = await textOf(response)
-  const value = objectOf(parsed(text))
+  const value = jsonOf(await textOf(response))
   if (value === undefined) throw new Outage('answered no JSON object', true)
   return value
 }
@@ -51,15 +50,6 @@ export const textOf = async ({ body }: Response): Promise<string> => {
   }
   if (bytes > MAX_BYTES) throw new Outage('answered more than 1 MB', true)
   return Buffer.concat(chunks).toString('utf8')
-}
-
-// The error of JSON.parse would quote the text
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** What went wrong with a request. undici hides the reason in `cause`; of that only a code such as ECONNREFUSED is reported. */

@@ -5,19 +5,19 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Middleware } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
-import { proofFrom, type Proof, type ProofGiven } from '../core/Proof.js'
+import { proofFrom, type ProofGiven } from '../core/Proof.js'
 import { ownField } from '../core/data.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory, isGiven } from '../core/options.js'
 import { httpStatusOf } from '../core/Settings.js'
 import type { Page } from '../sessions/Page.js'
-import { contextOf, SignInRefused, unavailable, type WithRequest } from '../sessions/SignIn.js'
+import { contextOf, SignInRefused, unavailable, type LogInOptions, type WithRequest } from '../sessions/SignIn.js'
+import type { Starting } from './ceremony.js'
 import { lifetimesFor, type Lifetimes } from './Lifetimes.js'
 import {
   type KindForm,
   intentsOf,
   isForSubject,
-  localPath,
   type Beginner,
   type Display,
   type Incoming,
@@ -25,7 +25,7 @@ import {
   type Sent,
 } from './Kind.js'
 import { thrownFor } from './guessing.js'
-import { familyOf, filled, hasPage, hidden, isNavigation, respondFailed, respondPage, type Form } from './pages.js'
+import * as pages from './pages.js'
 import {
   applicationOf,
   browserFor,
@@ -36,7 +36,6 @@ import {
   usedIn,
   type Application,
 } from './request.js'
-import { isUnanswered, leadTo, respondUnfinished } from './response.js'
 
 /** Throws a TypeError for what is no kind. */
 export const checkKind = (where: string, kind: unknown): void => {
@@ -63,18 +62,6 @@ const beginChecks = {
   display: is.maybe(is.oneOf('page', 'popup')),
 }
 
-interface Starting<Ask> {
-  readonly intent: Intent
-  readonly ask: Ask | undefined
-  readonly subject: string | undefined
-  readonly display?: Display | undefined
-  readonly before?: ReadonlyArray<Proof>
-  readonly mark?: string
-  readonly lasting?: Lifetimes | undefined
-  /** Default: that of the request. */
-  readonly returnTo?: string | undefined
-}
-
 const start = async <Ask, Kept>(
   ctx: Context,
   application: Application,
@@ -85,6 +72,7 @@ const start = async <Ask, Kept>(
   const { ceremonies, host } = application
   const kind = usedIn(application, given)
   const browser = kind.bound === false ? '' : browserFor(ctx, host, kind.lifetime)
+  // Default: that of the request
   const path = starting.returnTo ?? returnToIn(incoming.body, incoming.query)
   const returnTo = typeof path === 'string' && path.length > (kind.longestPath ?? Infinity) ? '/' : path
   ctx.set('Cache-Control', 'no-store')
@@ -116,14 +104,14 @@ export const begin = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOption
       `begin(kind, { intent }): ${kind.name} is good for ${intentsOf(kind).join(', ')}, not ${intent}`,
     )
   }
-  const fields = ask === undefined ? kindForm(kind)?.begin : []
+  const fields = (ask === undefined && kindForm(kind)?.begin) || []
   return async (ctx) => {
     const application = applicationOf('begin(kind)', ctx)
     let typed: Incoming['body'] = {}
-    const formNow = (): Form => beginForm(ctx, familyOf(kind), fields, typed)
+    const formNow = (): pages.Form => pages.beginForm(ctx, pages.familyOf(kind), fields, typed)
     const refuse = (failure: AuthError): Promise<void> => {
       application.ceremonies.refused(kind.name, 'begin', failure)
-      return respondUnfinished(ctx, failure, formNow())
+      return pages.respondUnfinished(ctx, failure, formNow())
     }
     if (isRefused(ctx, 'begin')) return refuse(AuthErrors.forged)
     const { session } = application
@@ -132,8 +120,8 @@ export const begin = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOption
       if (session.isUnavailable()) return refuse(AuthErrors.unavailable())
       if (subject === undefined) return refuse(AuthErrors.absent)
     }
-    const isForm = fields !== undefined && fields.length > 0
-    if (isForm && ctx.method === 'GET' && isNavigation(ctx)) return respondPage(ctx, { ...formNow(), step: 'begin' })
+    const isAsking = fields.length > 0 && ctx.method === 'GET' && pages.isNavigation(ctx)
+    if (isAsking) return pages.respondPage(ctx, { ...formNow(), step: 'begin' })
     // Safe: a function is called, anything else is what is asked
     const askGiven = typeof ask === 'function' ? (ask as (ctx: Context) => Ask)(ctx) : (ask as Ask | undefined)
     const incoming = await readable(ctx, formNow)
@@ -145,11 +133,12 @@ export const begin = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOption
       display,
       subject: isForSubject(intent) ? subject : undefined,
     })
-    if (E.isLeft(sent)) return respondUnfinished(ctx, sent.left, formNow())
-    if (leads(sent.right)) return leadTo(ctx, sent.right.redirect)
+    if (E.isLeft(sent)) return pages.respondUnfinished(ctx, sent.left, formNow())
+    if (leads(sent.right)) return pages.leadTo(ctx, sent.right.redirect)
     const { body } = sent.right
     const form = kindForm(kind)
-    if (form !== undefined && isNavigation(ctx)) return respondPage(ctx, answerPage(ctx, familyOf(kind), form, body))
+    if (form !== undefined && pages.isNavigation(ctx))
+      return pages.respondPage(ctx, answerPage(ctx, pages.familyOf(kind), form, body))
     if (body === null) ctx.status = 204
     else ctx.body = body
   }
@@ -159,28 +148,21 @@ export const begin = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOption
 const kindForm = (kind: Pick<Beginner<never, never>, 'form'>): KindForm | undefined =>
   isGiven(kind, 'form') ? kind.form : undefined
 
-const beginForm = (ctx: Context, kind: string, fields: KindForm['begin'], typed: Incoming['body']): Form => {
-  const returnTo = localPath(returnToIn(typed, new URLSearchParams(ctx.querystring)))
-  return fields === undefined || fields.length === 0
-    ? { kind, fields: [], action: '/' }
-    : { kind, fields: [hidden('returnTo', returnTo), ...filled(fields, typed)], action: sentPath(ctx) }
-}
-
 // The page that asks for the answer. Without a handle, the answer comes by a mail
 const answerPage = (ctx: Context, kind: string, { answer = [], path }: KindForm, sent: object | null): Page => {
   const handle: unknown = sent === null ? undefined : ownField(sent, 'handle')
   return typeof handle === 'string'
     ? { kind, step: 'answer', handle, fields: answer, action: path ?? sentPath(ctx) }
-    : { kind, step: 'answer', fields: [], action: '/' }
+    : { ...pages.noForm(kind), step: 'answer' }
 }
 
 /** Reads a request; a navigation whose body cannot be read is answered with a page, and gets `undefined`. */
-export const readable = async (ctx: Context, formNow: () => Form): Promise<Incoming | undefined> => {
+export const readable = async (ctx: Context, formNow: () => pages.Form): Promise<Incoming | undefined> => {
   try {
     return await incomingOf(ctx, 'begin')
   } catch (error) {
-    if (httpStatusOf(error) === undefined || !hasPage(ctx)) throw error
-    await respondFailed(ctx, AuthErrors.raised(error), formNow())
+    if (httpStatusOf(error) === undefined || !pages.hasPage(ctx)) throw error
+    await pages.respondFailed(ctx, AuthErrors.raised(error), formNow())
     return undefined
   }
 }
@@ -188,17 +170,13 @@ export const readable = async (ctx: Context, formNow: () => Form): Promise<Incom
 // What an object inherits leads nowhere
 const leads = (sent: Sent): sent is Sent & { readonly redirect: string } => Object.hasOwn(sent, 'redirect')
 
-/** The first of two factors. */
-export interface FirstFactor<U> {
+/** The first of two factors. What it says of the lifetimes counts before what `finish` says, whose hook calls `secondly`. */
+export interface FirstFactor<U> extends Pick<LogInOptions, 'idle' | 'absolute'> {
   /** Who gave it. */
   readonly user: U
   readonly proof: ProofGiven
   /** The path that follows. Default: `returnTo` of the request. In a hook of `finish`, pass that of the first ceremony on. */
   readonly returnTo?: string | undefined
-  /** How long the session lasts unused, in milliseconds. Default: as `finish`, whose hook calls `secondly`, says. */
-  readonly idle?: number | undefined
-  /** How long it lasts after signing in, used or not, in milliseconds. Default: as `finish`, whose hook calls `secondly`, says. */
-  readonly absolute?: number | undefined
 }
 
 /**
@@ -223,22 +201,17 @@ export const secondly = <Ask, Kept, U extends object, B extends object | null = 
   kind: Beginner<Ask, Kept, B>,
   first: FirstFactor<U>,
 ): Promise<B & object> => {
-  const begun = beginSecond(given, kind, first)
+  const begin = async (): Promise<object> => {
+    checkKind('secondly(ctx, kind, first)', kind)
+    const ctx = contextOf('secondly(ctx, kind, first)', given)
+    const application = applicationOf('secondly(ctx, kind, first)', ctx)
+    return application.session.stored.working(sealFirst(ctx, application, kind, first))
+  }
+  const begun = begin()
   // without await, the request is a 500 that says so; its rejection need not end the process
   begun.catch(() => undefined)
   // Safe: a body is what this kind sends; a kind that redirects says nothing of a body
   return begun as Promise<B & object>
-}
-
-const beginSecond = async <Ask, Kept, U extends object>(
-  given: WithRequest,
-  kind: Beginner<Ask, Kept>,
-  first: FirstFactor<U>,
-): Promise<object> => {
-  checkKind('secondly(ctx, kind, first)', kind)
-  const ctx = contextOf('secondly(ctx, kind, first)', given)
-  const application = applicationOf('secondly(ctx, kind, first)', ctx)
-  return application.session.stored.working(sealFirst(ctx, application, kind, first))
 }
 
 /** The mark of a user. Rejects with `SignInRefused` in an outage. */
@@ -274,7 +247,7 @@ export const sealFirst = async <Ask, Kept, U extends object>(
   const made = leads(sent.right) ? sent.right : (sent.right.body ?? {})
   const own = kindForm(kind)
   const form = own?.path === undefined ? known?.form : own
-  seconds.set(ctx, { subject, kind: familyOf(kind), made, form })
+  seconds.set(ctx, { subject, kind: pages.familyOf(kind), made, form })
   return made
 }
 
@@ -296,11 +269,11 @@ export const respondSecond = (ctx: Context): Promise<void> | undefined => {
   const { kind, made, form } = second
   const body: unknown = ctx.body ?? undefined
   const isData = typeof body === 'object' && body !== null && Object.getPrototypeOf(body) === Object.prototype
-  if (form !== undefined && isNavigation(ctx) && (isData || isUnanswered(ctx))) {
+  if (form !== undefined && pages.isNavigation(ctx) && (isData || pages.isUnanswered(ctx))) {
     ctx.body = null
-    return respondPage(ctx, answerPage(ctx, kind, form, made))
+    return pages.respondPage(ctx, answerPage(ctx, kind, form, made))
   }
-  if (isUnanswered(ctx)) ctx.body = { next: kind, ...made }
+  if (pages.isUnanswered(ctx)) ctx.body = { next: kind, ...made }
   return Promise.resolve()
 }
 

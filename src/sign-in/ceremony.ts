@@ -36,19 +36,23 @@ import {
   type Signer,
 } from './Kind.js'
 
-interface Beginning<Ask> {
-  readonly incoming: Incoming
-  /** The secret of the browser. */
-  readonly browser: string
+/** What a ceremony begins with. */
+export interface Starting<Ask> {
   readonly intent: Intent
   readonly subject: string | undefined
-  readonly returnTo: unknown
+  readonly returnTo?: unknown
   /** Default `page`. */
   readonly display?: Display | undefined
   readonly ask?: Ask | undefined
   readonly before?: ReadonlyArray<Proof>
   readonly mark?: string | undefined
   readonly lasting?: Lifetimes | undefined
+}
+
+interface Beginning<Ask> extends Starting<Ask> {
+  readonly incoming: Incoming
+  /** The secret of the browser. */
+  readonly browser: string
 }
 
 /** What the application decided. */
@@ -159,10 +163,6 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
   // answers that are being checked, so that the same one at the same time leads to the same place
   const running = new Map<string, Promise<E.Either<AuthError, Ended>>>()
   const browserOf = (kind: { readonly bound?: boolean | undefined }, sent: string) => (kind.bound === false ? '' : sent)
-  const secretOf =
-    (root: Buffer, kind: string, browser: string, salt: string) =>
-    (purpose: string): string =>
-      derive(root, 'secret', name, kind, browser, salt, purpose).toString('base64url')
   const signerOf = (kind: string): Signer => {
     const mac = (root: Buffer, text: string) =>
       createHmac('sha256', derive(root, 'signer', name, kind))
@@ -182,8 +182,9 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
     }
     return undefined
   }
-  const ceremonyOf = (content: Content, secret: Ceremony['secret']): Ceremony => {
-    const { intent, subject, returnTo, display, until } = content
+  const ceremonyOf = (content: Omit<Content, 'kept'>, root: Buffer, kind: string, browser: string): Ceremony => {
+    const { salt, intent, subject, returnTo, display, until } = content
+    const secret = (purpose: string) => derive(root, 'secret', name, kind, browser, salt, purpose).toString('base64url')
     return { intent, subject, origin, returnTo, display, until, secret, spent }
   }
   const limited = counting({
@@ -208,14 +209,13 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
     { isFinishedHere, complete }: Finishing<P>,
   ): Promise<E.Either<AuthError, Ended>> => {
     const { tries = 1 } = kind
-    const { salt, until, intent, subject, returnTo, display, before, mark, lasting } = content
+    const { until, intent, subject, returnTo, display, before, mark, lasting } = content
     const remembered = until - now() + MARGIN
     if (!(await spendTry(id, tries, remembered))) {
       return kind.leadsAgain === true && isFinishedHere(id) ? E.right({ returnTo, display }) : E.left(spentBefore)
     }
-    const secret = secretOf(root, kind.name, browser, salt)
     // Safe: the same kind made it
-    const checked = await kind.check(content.kept as Kept, answer, ceremonyOf(content, secret))
+    const checked = await kind.check(content.kept as Kept, answer, ceremonyOf(content, root, kind.name, browser))
     if (E.isLeft(checked)) return checked
     if (tries > 1 && !(await end(id, tries, remembered))) return E.left(spentBefore)
     const at = now()
@@ -249,12 +249,11 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
         const root = firstOf(roots())
         const browser = browserOf(kind, given)
         const content = { ...about, salt, until: now() + kind.lifetime, returnTo: localPath(returnTo), display, before }
-        const opened: Content = { ...content, kept: undefined }
-        const ceremony = ceremonyOf(opened, secretOf(root, kind.name, browser, salt))
+        const ceremony = ceremonyOf(content, root, kind.name, browser)
         const begun = await kind.begin(incoming, ceremony, ask, signerOf(kind.name))
         if (E.isLeft(begun)) return begun
         const key = derive(root, 'handle', name, kind.name, browser)
-        return E.right(await begun.right.send(seal(key, { ...opened, kept: begun.right.kept })))
+        return E.right(await begun.right.send(seal(key, { ...content, kept: begun.right.kept })))
       })
       if (E.isLeft(sent)) reports.refused(kind.name, 'begin', sent.left, { intent, subject })
       else reports.begun(kind.name, { id: idOf(kind.name, salt), intent, subject })

@@ -107,15 +107,13 @@ export interface Totp extends CodeFactor {
  * database. Throws a TypeError for options that cannot work.
  *
  * @example
- * import Koa from 'koa'
  * import { memoryStore } from 'koa-with-auth/sessions'
  * import { totp } from 'koa-with-auth/sign-in'
  *
- * const app = new Koa({ keys: ['at least 32 characters, and kept outside the code'] })
  * const secrets = new Map<string, string>()
  * const app2fa = totp({
  *   issuer: 'Shop',
- *   keys: () => app.keys,
+ *   keys: () => ['at least 32 characters, and kept outside the code'], // () => app.keys
  *   secretOf: (user) => secrets.get(user),
  *   store: memoryStore(), // the store of sessions(app, { store })
  * })
@@ -214,13 +212,11 @@ export interface RecoveryCodes extends CodeFactor {
  * good once. Throws a TypeError for options that cannot work.
  *
  * @example
- * import Koa from 'koa'
  * import { recoveryCodes } from 'koa-with-auth/sign-in'
  *
- * const app = new Koa({ keys: ['at least 32 characters, and kept outside the code'] })
  * const kept = new Map<string, Set<string>>()
  * const recovery = recoveryCodes({
- *   keys: () => app.keys,
+ *   keys: () => ['at least 32 characters, and kept outside the code'], // () => app.keys
  *   use: (user, digests) => digests.some((digest) => kept.get(user)?.delete(digest) === true),
  * })
  * const { codes, digests } = recovery.make('anna')
@@ -291,32 +287,24 @@ export interface Codes extends Kind<unknown, null, CodesAnswer, { method: string
   readonly has: (user: string) => Promise<boolean>
 }
 
-/**
- * Takes one of `most` places that an id has, for `lifetime`: a count that all processes share, and that no race goes around.
- * Resolves to what `release` gives back, or to `undefined` if all are taken.
- */
-const placeOf = async ({ spend }: Spent, id: string, most: number, lifetime: number): Promise<string | undefined> => {
-  // from anywhere, so that few are asked while few are taken
-  const first = randomInt(most)
-  for (let at = 0; at < most; at++) {
-    const place = `${id}.${(first + at) % most}`
-    if (await spend(place, lifetime)) return place
-  }
-  return undefined
-}
-
-// Counts a wrong code where all processes see it
+// Counts a wrong code where all processes see it: it takes one of so many places, which no race goes around
 const inAllProcesses = async <A>(
   spent: Spent | undefined,
   user: string,
   run: () => Promise<E.Either<AuthError, A>>,
 ): Promise<E.Either<AuthError, A>> => {
   if (spent === undefined) return run()
-  const place = await placeOf(spent, `wrong codes of ${user}`, WRONG, DAY * 1000)
-  if (place === undefined) return E.left(AuthErrors.throttled(DAY))
+  // from anywhere, so that few are asked while few are taken
+  const first = randomInt(WRONG)
+  const placeAt = (at: number) => `wrong codes of ${user}.${(first + at) % WRONG}`
+  let at = 0
+  while (!(await spent.spend(placeAt(at), DAY * 1000))) {
+    at++
+    if (at === WRONG) return E.left(AuthErrors.throttled(DAY))
+  }
   const result = await caught(run)
   // if the store fails now, it stays counted
-  if (E.isRight(result) || result.left.reason !== 'wrong') await spent.release?.(place).catch(() => undefined)
+  if (E.isRight(result) || result.left.reason !== 'wrong') await spent.release?.(placeAt(at)).catch(() => undefined)
   return result
 }
 
@@ -332,41 +320,26 @@ const DAY = 86_400
  * ones are counted. Throws a TypeError for options that cannot work.
  *
  * @example
- * import { RateLimiterMemory } from 'rate-limiter-flexible'
  * import { codes, finish, type CodeFactor } from 'koa-with-auth/sign-in'
  *
  * declare const factors: CodeFactor[] // [totp({ ... }), recoveryCodes({ ... })]
  * const users = new Map([['anna', { username: 'anna' }]])
- * const make = () => {
- *   const code = codes({ factors, limiter: new RateLimiterMemory({ points: 5, duration: 15 * 60 }) })
- *   return finish(code, (_ctx, { proof }) => users.get(proof.subject)) // POST /sign-in/code
- * }
+ * const make = () => finish(codes({ factors }), (_ctx, { proof }) => users.get(proof.subject)) // POST /sign-in/code
  */
 export const codes = (options: CodesOptions): Codes => {
-  const {
-    factors,
-    limiter,
-    name,
-    lifetime = 600_000,
-    path,
-  } = checkOptions('codes', options, {
+  const given = checkOptions('codes', options, {
     factors: is.list,
     limiter: is.unchecked,
     name: is.maybe(is.nameLike(token)),
     lifetime: is.maybe(is.positive),
     path: is.maybe(routePath("finish(code, ...), such as '/sign-in/code'")),
   })
+  const { factors, limiter, name, lifetime = 600_000, path } = given
   const own = factors.filter((factor) => ownOrGetter(factor, 'isSpare') !== true)
   const count = counting(limiter ?? usualLimiters())
   // whoever knows the password has as many addresses as they like
   const ofAccount = counting(memoryLimiter(WRONG, DAY))
-  type Proven = { method: string; subject: string }
-  const check = (
-    user: string,
-    code: unknown,
-    from: string,
-    spent: Spent | undefined,
-  ): Promise<E.Either<AuthError, Proven>> =>
+  const check = (user: string, code: unknown, from: string, spent: Spent | undefined) =>
     ofAccount(user, '', () =>
       count(user, from, () =>
         inAllProcesses(spent, user, async () => {
@@ -400,9 +373,8 @@ export const codes = (options: CodesOptions): Codes => {
     prove: async (given, user, code) => {
       const { request }: { readonly request: Request } = contextOf('prove(ctx, user, code)', given)
       const { host } = requestSessionOf(request.ctx)
-      const proven = await caught(() =>
-        check(user, code, clientAddress(request), host && spentOver(host.store, host.name)),
-      )
+      const spent = host && spentOver(host.store, host.name)
+      const proven = await caught(() => check(user, code, clientAddress(request), spent))
       if (E.isLeft(proven)) throw thrownFor(proven.left)
       return proven.right
     },

@@ -2,7 +2,7 @@
  * koa-with-auth/sign-in: signing in by ceremonies.
  *
  * Reading guide: `Kind.ts` says what a kind is. `ceremony.ts` seals, opens and spends; it knows no Koa. `beginning.ts` and
- * `signIn.ts` make middleware of it: `request.ts` finds the application and the browser, `response.ts` answers. The kinds are in `mail.ts`
+ * `signIn.ts` make middleware of it: `request.ts` finds the application and the browser, `pages.ts` answers. The kinds are in `mail.ts`
  * and `codes.ts`.
  */
 export { begin, secondly, type BeginOptions, type FirstFactor } from './beginning.js'
@@ -25,8 +25,7 @@ export type {
 export { codes, recoveryCodes, totp } from './codes.js'
 export type { CodeFactor, Codes, CodesOptions, Enrolment } from './codes.js'
 export type { RecoveryCodes, RecoveryCodesOptions, RecoverySet, Totp, TotpOptions } from './codes.js'
-export { linkPage } from './response.js'
-export type { LinkPageOptions } from './pages.js'
+export { linkPage, type LinkPageOptions } from './pages.js'
 export type { Lifetime, LifetimeOptions } from './Lifetimes.js'
 export { localPath } from './Kind.js'
 export type { Answered, Begun, Ceremony, Display, Incoming, Intent, Kind, Sent, Signer } from './Kind.js'

@@ -156,12 +156,10 @@ type MailAnswer = { readonly by: 'link' } | { readonly by: 'code'; readonly code
  * nothing is spent. Throws a TypeError for options that cannot work.
  *
  * @example
- * import { RateLimiterMemory } from 'rate-limiter-flexible'
  * import { mailed } from 'koa-with-auth/sign-in'
  *
  * const mail = mailed({
  *   path: '/sign-in/mail/link',
- *   limiter: new RateLimiterMemory({ points: 10, duration: 15 * 60 }),
  *   send: ({ address, link, code }) => console.log(address, link, code), // your mailer, if the address has an account
  * })
  */
@@ -335,13 +333,11 @@ const linkKind = (intent: 'reset' | 'verify', options: ResetOptions): LinkKind =
  * TypeError for options that cannot work.
  *
  * @example
- * import { RateLimiterMemory } from 'rate-limiter-flexible'
  * import { resetLink } from 'koa-with-auth/sign-in'
  *
  * const users = new Map([['anna@shop.example', { id: 'anna', hash: '$argon2id$...' }]])
  * const reset = resetLink({
  *   path: '/reset/link',
- *   limiter: new RateLimiterMemory({ points: 5, duration: 15 * 60 }),
  *   accountOf: (address) => {
  *     const user = users.get(address)
  *     return user && { id: user.id, stamp: `${user.hash} ${address}` }

@@ -10,7 +10,7 @@ import { isSafe } from '../core/CrossOrigin.js'
 import { errorInWords } from '../core/data.js'
 import { fromAnswer } from '../core/Result.js'
 import * as is from '../core/checks.js'
-import { checkOptions, declareFactory, withoutUndefined, type Check, type Checks } from '../core/options.js'
+import { bare, checkOptions, declareFactory, withoutUndefined, type Check, type Checks } from '../core/options.js'
 import { counting } from '../guesses/Guess.js'
 import type { Limiter, Limiters } from '../guesses/Limiter.js'
 import { hash as hashed, needsRehash, verify } from '../passwords/passwords.js'
@@ -21,9 +21,17 @@ import type { Codes } from './codes.js'
 import { caught, usualLimiters } from './guessing.js'
 import { localPath, type Incoming } from './Kind.js'
 import { lifetimeChecks, lifetimesFor, type LifetimeOptions } from './Lifetimes.js'
-import { familyOf, filled, hidden, isNavigation, respondPage, type Form } from './pages.js'
-import { applicationOf, isRefused, sentPath, usedIn, type Application, returnToIn } from './request.js'
-import { leadTo, respondUnfinished } from './response.js'
+import {
+  beginForm,
+  familyOf,
+  hidden,
+  isNavigation,
+  leadTo,
+  respondPage,
+  respondUnfinished,
+  type Form,
+} from './pages.js'
+import { applicationOf, isRefused, usedIn, type Application, returnToIn } from './request.js'
 import { finishing } from './signIn.js'
 
 /** The account of a name. */
@@ -145,16 +153,10 @@ export const passwordSignIn = <U extends object>(options: PasswordSignInOptions<
     { name: named.password, type: 'password', autocomplete: 'current-password' },
     ...(hasChoice ? [{ name: named.remember, type: 'checkbox', autocomplete: 'off' } as const] : []),
   ]
-  const returnToOf = ({ body, query }: Pick<Incoming, 'body' | 'query'>) =>
-    localPath(returnToIn(body, query, named.returnTo))
-  const formNow = (ctx: Context, body: Incoming['body'] = {}): Form => ({
-    kind: 'password',
-    action: sentPath(ctx),
-    fields: [
-      hidden(named.returnTo, returnToOf({ body, query: new URLSearchParams(ctx.querystring) })),
-      ...filled(fields, { ...body, [named.remember]: isChosen(body[named.remember]) ? 'on' : undefined }),
-    ],
-  })
+  const formNow = (ctx: Context, body: Incoming['body'] = {}): Form => {
+    const typed = bare({ ...body, [named.remember]: isChosen(body[named.remember]) ? 'on' : undefined })
+    return beginForm(ctx, 'password', fields, typed, named.returnTo)
+  }
 
   const accountFor = async (name: string): Promise<E.Either<AuthError, PasswordAccount<U> | undefined>> => {
     if (!canBeName(name)) return E.right(undefined)
@@ -234,7 +236,7 @@ export const passwordSignIn = <U extends object>(options: PasswordSignInOptions<
     const name = String(body[named.username])
     const lasting = lifetimesFor('passwordSignIn', lifetimes, { user, remember: isChosen(body[named.remember]), body })
     const proof = { method: 'password' }
-    const returnTo = returnToOf(incoming)
+    const returnTo = localPath(returnToIn(body, incoming.query, named.returnTo))
     const kind = await factorOf(application, user)
     if (kind !== undefined) {
       const form = { answer: codeForm(kind, name).fields }

@@ -17,7 +17,7 @@ import { requestSessionOf, type RequestSession } from '../sessions/RequestSessio
 import { spentOver } from '../sessions/SessionStore.js'
 import type { SessionHost } from '../sessions/SignInList.js'
 import { ceremonies, type Ceremonies } from './ceremony.js'
-import { localPath, type Incoming, type Kind } from './Kind.js'
+import { localPath, type Incoming } from './Kind.js'
 
 // --- the application
 
@@ -58,27 +58,11 @@ export const applicationOf = (caller: string, ctx: Context): Application => {
   return { ceremonies: made, session, host }
 }
 
-type AnyKind = Kind<never, never, never>
-type Optional = { [M in keyof AnyKind]-?: undefined extends AnyKind[M] ? M : never }[keyof AnyKind]
-
-// The optional members of a kind: one that is missing here does not compile
-const optional = Object.keys({
-  tries: true,
-  bound: true,
-  intents: true,
-  posted: true,
-  longestPath: true,
-  leadsAgain: true,
-  needsHook: true,
-  form: true,
-  accepts: true,
-} satisfies Record<Optional, true>)
-
 // A kind without what all objects of a process inherit, after a merge has polluted their prototype
 const withoutInherited = <K extends object>(kind: K): K => {
-  const inherited = optional.filter((name) => name in kind && !isGiven(kind, name))
+  const inherited = Object.keys(Object.prototype).filter((name) => !isGiven(kind, name))
   if (inherited.length === 0) return kind
-  // Safe: the same kind, whose optional members are left out
+  // Safe: the same kind; what is left out was none of its members
   return Object.assign(Object.create(kind) as K, Object.fromEntries(inherited.map((name) => [name, undefined])))
 }
 

@@ -10,11 +10,11 @@ import { isSameWay, type Proof, type ProofGiven } from '../core/Proof.js'
 import { fromAnswer } from '../core/Result.js'
 import * as is from '../core/checks.js'
 import { checkHook, checkOptions, declareFactory, isGiven, type Checks } from '../core/options.js'
-import { proofsIn, type SignIn, type LogInOptions, type OwnLogInOptions } from '../sessions/SignIn.js'
+import { proofsIn, type SignIn, type OwnLogInOptions } from '../sessions/SignIn.js'
 import { checkKind, lastingIn, markOf, respondSecond, seconds } from './beginning.js'
 import { lifetimeChecks, lifetimesFor, type LifetimeOptions } from './Lifetimes.js'
 import { intentsOf, type Finished, type Incoming, type Intent, type Kind } from './Kind.js'
-import { familyOf, hidden, type Form } from './pages.js'
+import * as pages from './pages.js'
 import {
   applicationOf,
   browserOf,
@@ -26,7 +26,6 @@ import {
   usedIn,
   type Application,
 } from './request.js'
-import { isUnanswered, leadTo, respondFinished, respondUnfinished } from './response.js'
 
 /** What was finished, for the hook of the application. */
 export interface Done<P extends ProofGiven = ProofGiven> extends Pick<Finished<P>, 'proof' | 'intent' | 'returnTo'> {
@@ -101,14 +100,15 @@ export function finish<Kept, Answer, P extends ProofGiven>(
     if (kind.posted !== undefined && ctx.method === 'POST') return bounce(ctx, kind)
     if (isRefused(ctx)) {
       application.ceremonies.refused(kind.name, 'finish', AuthErrors.forged)
-      return respondUnfinished(ctx, AuthErrors.forged, formAgain(ctx, kind, {}, AuthErrors.forged))
+      return pages.respondUnfinished(ctx, AuthErrors.forged, formAgain(ctx, kind, {}, AuthErrors.forged))
     }
     const incoming = await incomingOf(ctx, 'finish')
     const isGood = kind.accepts === undefined || (await kind.accepts(incoming.body))
     const failure = isGood
       ? await finishing(ctx, application, kind, incoming, { hookOf, keep, lifetimes })
       : AuthErrors.unfinished('weak')
-    if (failure !== undefined) return respondUnfinished(ctx, failure, formAgain(ctx, kind, incoming.body, failure))
+    if (failure !== undefined)
+      return pages.respondUnfinished(ctx, failure, formAgain(ctx, kind, incoming.body, failure))
   }
 }
 
@@ -143,7 +143,7 @@ export const finishing = async <Kept, Answer, P extends ProofGiven>(
     isAwaited: (intent) => hookOf(intent) !== undefined,
     isFinishedHere: here.has,
     complete: async (finished) => {
-      const { intent, subject: about, id } = finished
+      const { intent, subject: about, id, proof, before, mark } = finished
       const done = { ...finished, body: incoming.body }
       const lasting = { ...finished.lasting, ...(intent === 'signIn' && lifetimesFor('finish', lifetimes, done)) }
       lastingIn.set(ctx, lasting)
@@ -151,7 +151,7 @@ export const finishing = async <Kept, Answer, P extends ProofGiven>(
       if (E.isLeft(answer)) {
         const isOwn = answer.left._tag === 'invalid' && answer.left.reason === undefined
         const second = seconds.get(ctx)
-        return isOwn && (second !== undefined || !isUnanswered(ctx))
+        return isOwn && (second !== undefined || !pages.isUnanswered(ctx))
           ? E.right({ user: second?.subject, isAccepted: second !== undefined })
           : E.left(isOwn ? AuthErrors.unfinished('noAccount') : answer.left)
       }
@@ -160,13 +160,16 @@ export const finishing = async <Kept, Answer, P extends ProofGiven>(
       const who = isSaid ? about : intent === 'signIn' || intent === 'stepUp' ? host.identify(user) : undefined
       const isAnother = isSaid ? !isOfUser(session.present(ctx), finished) : who !== undefined && who !== (about ?? who)
       if (isAnother) return E.left(AuthErrors.unfinished('anotherUser'))
-      await completed(ctx, application, finished, user, { keep, ...lasting })
+      const further: OwnLogInOptions = { keep, ...lasting, proof, before, mark }
+      // Safe: `identify` of the application refuses what it cannot identify
+      if (intent === 'signIn') await session.signing?.logIn(ctx, user as never, further)
+      else if (intent === 'stepUp') await session.signing?.addProof(ctx, proof)
       if (kind.leadsAgain === true) here.add(id, who ?? about)
       return E.right({ user: who, isAccepted: true })
     },
   })
   if (E.isLeft(ended)) return ended.left
-  await (respondSecond(ctx) ?? respondFinished(ctx, kind, ended.right))
+  await (respondSecond(ctx) ?? pages.respondFinished(ctx, kind, ended.right))
   return undefined
 }
 
@@ -176,14 +179,11 @@ const formAgain = (
   { name, form }: Pick<Kind<never, never, never>, 'name' | 'form'>,
   { handle, key }: Incoming['body'],
   { _tag, reason }: AuthError,
-): Form => {
-  const kind = familyOf({ name })
+): pages.Form => {
+  const kind = pages.familyOf({ name })
   const isAgain = reason === 'wrong' || reason === 'weak' || _tag === 'throttled' || _tag === 'unavailable'
-  if (!isAgain || typeof handle !== 'string' || form?.answer === undefined) return { kind, fields: [], action: '/' }
-  const fields =
-    typeof key === 'string'
-      ? [hidden('key', key), ...form.answer.filter((field) => field.name !== 'code')]
-      : form.answer
+  if (!isAgain || typeof handle !== 'string' || form?.answer === undefined) return pages.noForm(kind)
+  const fields = typeof key === 'string' ? pages.linkFields(key, form.answer) : form.answer
   return { kind, handle, fields, action: sentPath(ctx) }
 }
 
@@ -218,23 +218,9 @@ const bounce = async (
 ): Promise<void> => {
   const address = await postedAddress(ctx, posted)
   const failure = AuthErrors.unfinished('unknown')
-  if (address === undefined) return respondUnfinished(ctx, failure, formAgain(ctx, { name }, {}, failure))
+  if (address === undefined) return pages.respondUnfinished(ctx, failure, formAgain(ctx, { name }, {}, failure))
   ctx.set('Cache-Control', 'no-store')
-  leadTo(ctx, address)
-}
-
-const completed = async (
-  ctx: Context,
-  { session }: Application,
-  { intent, proof, before, mark }: Finished,
-  user: unknown,
-  further: LogInOptions,
-): Promise<void> => {
-  const { signing } = session
-  const options: OwnLogInOptions = { ...further, proof, before, mark }
-  // Safe: `identify` of the application refuses what it cannot identify
-  if (intent === 'signIn') await signing?.logIn(ctx, user as never, options)
-  else if (intent === 'stepUp') await signing?.addProof(ctx, proof)
+  pages.leadTo(ctx, address)
 }
 
 declareFactory('finish', finish)

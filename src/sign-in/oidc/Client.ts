@@ -2,11 +2,18 @@
  * The client that an application is at its provider, as `oidc` and `oauth2` share it: how it authenticates, what a browser
  * takes to the provider and brings back, and how it asks the provider itself.
  */
-import type { ClientAuth, CryptoKey, CustomFetch, PrivateKey } from 'openid-client' with { 'resolution-mode': 'import' }
+import type {
+  ClientAuth,
+  Configuration,
+  CryptoKey,
+  CustomFetch,
+  PrivateKey,
+  ServerMetadata,
+} from 'openid-client' with { 'resolution-mode': 'import' }
 import { ownFields } from '../../core/data.js'
 import * as is from '../../core/checks.js'
-import { checkOptions, typeName, type Check, type Checks } from '../../core/options.js'
-import { objectOf, type Json } from '../../jwt/claims.js'
+import { checkOptions, typeName, withoutUndefined, type Check, type Checks } from '../../core/options.js'
+import { jsonOf, type Json } from '../../jwt/claims.js'
 import { isSecure, Outage, problemOf, textOf } from '../../jwt/fetching.js'
 import { routePath, type Answered, type Incoming } from '../Kind.js'
 import { openidClient } from './openidClient.js'
@@ -75,6 +82,8 @@ export const clientOf = (where: string, given: unknown): { readonly id: string; 
   return { id, auth: () => authOf(method, secret, key) }
 }
 
+export type Registered = ReturnType<typeof clientOf>
+
 const authOf = (method: ClientAuthentication, secret: Client['secret'], key: Client['key']): ClientAuth => {
   const { ClientSecretBasic, ClientSecretPost, None, PrivateKeyJwt } = openidClient()
   if (key !== undefined) return PrivateKeyJwt(key)
@@ -95,6 +104,21 @@ const authOf = (method: ClientAuthentication, secret: Client['secret'], key: Cli
   }
   // eslint-disable-next-line @typescript-eslint/no-misused-promises -- openid-client awaits what an authentication returns
   return authenticate
+}
+
+/** Sets openid-client up for a provider. The tolerance is in seconds; insecure is http on a loopback address. */
+export const configurationOf = (
+  server: ServerMetadata,
+  { id, auth }: Registered,
+  { timeout, clockTolerance, isInsecure }: { timeout: number; clockTolerance: number; isInsecure: boolean },
+  fetch: CustomFetch,
+): Configuration => {
+  const openid = openidClient()
+  const made = new openid.Configuration(server, id, { [openid.clockTolerance]: clockTolerance }, auth())
+  made.timeout = timeout / 1000
+  made[openid.customFetch] = fetch
+  if (isInsecure) openid.allowInsecureRequests(made)
+  return made
 }
 
 /** A hook of the application threw, while a provider was asked. */
@@ -166,25 +190,11 @@ export interface Expected {
 }
 
 /** What a sign-in asks, as the parameters of an authorization request, and what its answer is checked against. */
-export const questionsOf = ({
-  prompt,
-  loginHint,
-  maxAge,
-  acrValues,
-}: Asking): { readonly parameters: Record<string, string>; readonly expected: Expected } => {
+export const questionsOf = ({ prompt, loginHint, maxAge, acrValues }: Asking) => {
   const seconds = maxAge === undefined ? undefined : Math.floor(maxAge / 1000)
-  return {
-    parameters: {
-      ...(prompt !== undefined && { prompt }),
-      ...(loginHint !== undefined && { login_hint: loginHint }),
-      ...(seconds !== undefined && { max_age: String(seconds) }),
-      ...(acrValues !== undefined && { acr_values: acrValues.join(' ') }),
-    },
-    expected: {
-      ...(seconds !== undefined && { maxAge: seconds }),
-      ...(acrValues !== undefined && { acr: acrValues }),
-    },
-  }
+  const asked = { prompt, login_hint: loginHint, max_age: seconds?.toString(), acr_values: acrValues?.join(' ') }
+  const expected: Expected = withoutUndefined({ maxAge: seconds, acr: acrValues })
+  return { parameters: withoutUndefined(asked), expected }
 }
 
 /** The parameters that belong to the protocol. The security of a sign-in depends on them. */
@@ -217,12 +227,9 @@ const furtherParameters: Check = (where, value) => {
   }
 }
 
-// The path of a route to which a provider leads back
-const callbackPath: Check = routePath("the callback's route, such as '/sign-in/google/callback'")
-
 export const providerChecks: Checks<ProviderOptions> = {
   client: is.unchecked,
-  callback: callbackPath,
+  callback: routePath("the callback's route, such as '/sign-in/google/callback'"),
   scope: is.maybe(words),
   parameters: is.maybe(furtherParameters),
   lifetime: is.maybe(is.positive),
@@ -297,16 +304,6 @@ const responseOf = ({ status, headers, text }: Received): Response => {
 export const jsonResponse = (json: object, status = 200): Response =>
   new Response(JSON.stringify(json), { status, headers: { 'Content-Type': 'application/json' } })
 
-/** The object that a string is as JSON, if it is one. */
-export const jsonOf = (text: string): Json | undefined => {
-  try {
-    return objectOf(JSON.parse(text))
-  } catch {
-    // the error would quote the text
-    return undefined
-  }
-}
-
 /** Whether an answer reports an error, whatever else is in it, and whatever its status. */
 const hasError = (error: unknown): boolean => error !== undefined && error !== null && error !== false && error !== ''
 
@@ -363,8 +360,6 @@ export const askedFor =
     return responseOf(answered)
   }
 
-const OK = 200
-
 /** Asks a provider without OpenID Connect for openid-client, and turns what such providers answer into what RFC 6749 §5 demands. */
 export const plainly: CustomFetch = async (url, request) => {
   const answered = await answerTo(url, request)
@@ -372,9 +367,11 @@ export const plainly: CustomFetch = async (url, request) => {
   const json = fieldsOf(answered)
   // GitHub reports errors with status 200
   if (json !== undefined && hasError(json['error'])) {
-    return errorResponse(errorOf(json['error']), status === OK ? 400 : status)
+    // its own words for a code that was used, or is too old
+    const error = json['error'] === 'bad_verification_code' ? 'invalid_grant' : json['error']
+    return errorResponse(error, status === 200 ? 400 : status)
   }
-  if (status !== OK) return responseOf(answered)
+  if (status !== 200) return responseOf(answered)
   if (json === undefined) throw new Outage('answered neither JSON nor a form', true)
   const { access_token } = json
   if (typeof access_token !== 'string') throw new Outage('answered no access token', true)
@@ -387,6 +384,3 @@ const fieldsOf = ({ headers, text }: Received): Json | undefined => {
   if (typeOf(headers) !== 'application/x-www-form-urlencoded') return jsonOf(text)
   return ownFields(Object.fromEntries(new URLSearchParams(text)))
 }
-
-// GitHub's own words for a code that was used, or is too old
-const errorOf = (error: unknown): unknown => (error === 'bad_verification_code' ? 'invalid_grant' : error)

@@ -46,7 +46,7 @@ const MAX_METHODS = 16
 // Its nonce is younger than that, so a good token is, too
 const MAX_AGE = 600
 
-const isText = (u: unknown): u is string => typeof u === 'string' && u !== '' && u.length <= MAX_CLAIM
+export const isText = (u: unknown): u is string => typeof u === 'string' && u !== '' && u.length <= MAX_CLAIM
 
 // The hash of the signature's algorithm
 const hashFor = (alg: unknown): string => {

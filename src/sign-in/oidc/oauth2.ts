@@ -10,6 +10,7 @@ import { checkUrl, Outage } from '../../jwt/fetching.js'
 import type { Kind } from '../Kind.js'
 import {
   clientOf,
+  configurationOf,
   HookRaised,
   LIFETIME,
   plainly,
@@ -104,21 +105,17 @@ export const oauth2 = (options: OAuth2Options): OAuth2Kind => {
   // openid-client takes no server without an issuer
   const as = issuer ?? authority
 
+  let ready: Configuration | undefined
   const configuration = (): Configuration => {
-    const openid = openidClient()
     const server = {
       issuer: as,
       authorization_endpoint: authorize,
       token_endpoint: token,
       ...(issuer !== undefined && { authorization_response_iss_parameter_supported: true }),
     }
-    const made = new openid.Configuration(server, client.id, {}, client.auth())
-    made.timeout = timeout / 1000
-    made[openid.customFetch] = plainly
-    if ([authorize, token].some((url) => url.startsWith('http:'))) openid.allowInsecureRequests(made)
-    return made
+    const isInsecure = [authorize, token].some((url) => url.startsWith('http:'))
+    return (ready ??= configurationOf(server, client, { timeout, clockTolerance: 0, isInsecure }, plainly))
   }
-  let ready: Configuration | undefined
 
   return {
     name: `oauth2:${name} ${callback}`,
@@ -136,9 +133,7 @@ export const oauth2 = (options: OAuth2Options): OAuth2Kind => {
       }
       return E.right({
         kept: null,
-        send: (state) => ({
-          redirect: openid.buildAuthorizationUrl((ready ??= configuration()), { ...sent, state }).href,
-        }),
+        send: (state) => ({ redirect: openid.buildAuthorizationUrl(configuration(), { ...sent, state }).href }),
       })
     },
     read: readResponse,
@@ -146,7 +141,7 @@ export const oauth2 = (options: OAuth2Options): OAuth2Kind => {
       try {
         const url = new URL(`${origin}${callback}?${answered}`)
         if (issuer === undefined) checkIssuer(url, authority)
-        const tokens = await openidClient().authorizationCodeGrant((ready ??= configuration()), url, {
+        const tokens = await openidClient().authorizationCodeGrant(configuration(), url, {
           pkceCodeVerifier: secret('pkce'),
           expectedState: state,
         })
@@ -190,17 +185,14 @@ const subjectOf = async (
   )
   const text = typeof found === 'number' && Number.isSafeInteger(found) ? String(found) : found
   if (typeof text === 'string' && missing.has(text)) {
-    throw new HookRaised('subject', {
-      cause: new TypeError(
-        `oauth2({ subject }) returned the string '${text}': a value was missing, and all users would be one`,
-      ),
-    })
+    throw wrongSubject(`returned the string '${text}': a value was missing, and all users would be one`)
   }
   if (typeof text === 'string' && text.trim() !== '' && text.length <= MAX_SUBJECT) return text
   if (typeof text === 'string' || typeof found === 'number') throw new Refused('subject')
-  throw new HookRaised('subject', {
-    cause: new TypeError(`oauth2({ subject }) must return a string or an integer, not ${typeName(found)}`),
-  })
+  throw wrongSubject(`must return a string or an integer, not ${typeName(found)}`)
 }
+
+const wrongSubject = (problem: string): HookRaised =>
+  new HookRaised('subject', { cause: new TypeError(`oauth2({ subject }) ${problem}`) })
 
 declareFactory('oauth2', oauth2)

@@ -4,14 +4,14 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { identity } from 'fp-ts/lib/function.js'
-import type { ClientAuth, Configuration, CustomFetch, UserInfoResponse } from 'openid-client' with {
+import type { Configuration, CustomFetch, ServerMetadata, UserInfoResponse } from 'openid-client' with {
   'resolution-mode': 'import',
 }
 import type { AuthError } from '../../core/AuthError.js'
 import { isYounger, thisMoment, type Moment } from '../../core/data.js'
 import * as is from '../../core/checks.js'
-import { checkOptions, declareFactory, type Checks } from '../../core/options.js'
-import type { Json } from '../../jwt/claims.js'
+import { bare, checkOptions, declareFactory, type Checks } from '../../core/options.js'
+import { jsonOf } from '../../jwt/claims.js'
 import { checkUrl, Outage } from '../../jwt/fetching.js'
 import { fetched, keyPolicyOf, type KeyOptions, type KeyPolicy } from '../../jwt/keySet.js'
 import { usableKeys, type SigningKeySet } from '../../jwt/signature.js'
@@ -20,7 +20,7 @@ import {
   askedFor,
   askingChecks,
   clientOf,
-  jsonOf,
+  configurationOf,
   jsonResponse,
   LIFETIME,
   providerChecks,
@@ -32,6 +32,7 @@ import {
   type AuthorizationResponse,
   type Expected,
   type ProviderOptions,
+  type Registered,
 } from './Client.js'
 import { openidClient } from './openidClient.js'
 import { carrying, proofIn, refused, thrownFor, type OidcProof } from './ProviderAnswer.js'
@@ -121,8 +122,6 @@ export const oidc = (options: OidcOptions): OidcKind => {
   const { lifetime = LIFETIME } = given
   // times of tokens are in seconds
   const clockTolerance = (given.clockTolerance ?? TOLERANCE) / 1000
-  const { prompt, loginHint, maxAge, acrValues } = given
-  const defaults: Asking = { prompt, loginHint, maxAge, acrValues }
   is.list('oidc({ scope })', scope)
   if (!scope.includes('openid')) {
     throw new TypeError("oidc({ scope }) must include 'openid'; without it there is no ID token, see oauth2")
@@ -150,9 +149,9 @@ export const oidc = (options: OidcOptions): OidcKind => {
     ready: provider.ready,
     begin: async (_incoming, { origin, secret, intent, display }, ask = {}) => {
       // a step-up is worth something only if the user does something
-      const all = { ...defaults, ...checkOptions('begin(kind, { ask })', ask, askingChecks) }
+      const all = bare<Asking>({ ...given, ...checkOptions('begin(kind, { ask })', ask, askingChecks) })
       const isUnasked = all.maxAge === undefined && all.acrValues === undefined
-      const wanted = intent === 'stepUp' && isUnasked ? { ...all, maxAge: 0 } : all
+      const wanted = intent === 'stepUp' && isUnasked ? bare({ ...all, maxAge: 0 }) : all
       const configured = await provider.configuration()
       if (E.isLeft(configured)) return configured
       const questions = questionsOf(wanted)
@@ -214,72 +213,60 @@ declareFactory('oidc', oidc)
 interface FoundBy {
   /** The URL of the issuer. */
   readonly issuer: string
-  readonly client: { readonly id: string; readonly auth: () => ClientAuth }
+  readonly client: Registered
   readonly policy: KeyPolicy
   /** In seconds. */
   readonly clockTolerance: number
-}
-
-/** The discovery document, and where it is. */
-interface Document {
-  readonly address: string
-  readonly metadata: Json
 }
 
 /** Makes a provider. Nothing is asked before it is used. Throws a TypeError for an issuer that is not an https URL. */
 const providerOf = ({ issuer, client, policy, clockTolerance }: FoundBy) => {
   checkUrl('oidc({ issuer })', issuer)
   const server = new URL(issuer)
-  const seconds = policy.timeout / 1000
+  const isInsecure = server.protocol === 'http:'
 
-  // openid-client finds the document by `fetch`, which may have it already
-  const discovered = (fetch: CustomFetch): Promise<Configuration> => {
-    const openid = openidClient()
-    const metadata = { [openid.clockTolerance]: clockTolerance }
-    return openid.discovery(server, client.id, metadata, client.auth(), {
-      [openid.customFetch]: fetch,
-      timeout: seconds,
-      execute: [
-        // RFC 9700 does not demand it of a token from the token endpoint; a proxy that ends TLS is a reason to
-        openid.enableNonRepudiationChecks,
-        ...(server.protocol === 'http:' ? [openid.allowInsecureRequests] : []),
-      ],
-    })
+  const setUp = (metadata: ServerMetadata, fetch: CustomFetch): Configuration => {
+    const made = configurationOf(metadata, client, { timeout: policy.timeout, clockTolerance, isInsecure }, fetch)
+    // RFC 9700 does not demand it of a token from the token endpoint; a proxy that ends TLS is a reason to
+    openidClient().enableNonRepudiationChecks(made)
+    return made
   }
 
-  const fetchDocument = async (): Promise<Document> => {
-    let address = ''
-    let metadata: Json | undefined
-    await discovered(async (url, init) => {
-      address = url
-      const response = await askedFor()(url, init)
-      metadata = jsonOf(await response.clone().text())
-      return response
-    }).catch((error: unknown) => {
-      throw outageOf(error)
-    })
-    if (metadata === undefined) throw new Outage('answered no discovery document', true)
+  const fetchMetadata = async (): Promise<ServerMetadata> => {
+    const openid = openidClient()
+    const options = {
+      [openid.customFetch]: askedFor(),
+      timeout: policy.timeout / 1000,
+      execute: isInsecure ? [openid.allowInsecureRequests] : [],
+    }
+    const found = await openid
+      .discovery(server, client.id, undefined, openid.None(), options)
+      .catch((error: unknown) => {
+        throw outageOf(error)
+      })
+    const metadata = bare(found.serverMetadata())
     // found at the beginning, not when the user comes back
     for (const name of ['authorization_endpoint', 'token_endpoint']) {
       if (typeof metadata[name] !== 'string') throw new Outage(`answered a discovery document without ${name}`, true)
     }
     // OpenID Connect Discovery 1.0 §4.3. openid-client compares them as URLs, which have a slash at the end of an origin
-    if (metadata['issuer'] !== issuer) {
+    if (metadata.issuer !== issuer) {
       throw new Outage('names another issuer in its discovery document; compare them, also a slash at the end', true)
     }
-    return { address, metadata }
+    return metadata
   }
-  const kept = <A>(fetch: () => Promise<A>) =>
+  const kept = <J, A>(fetch: () => Promise<J>, read: (json: J) => A) =>
     fetched(
-      { fetch, read: identity, unreadable: 'answered what openid-client does not take' },
+      { fetch, read, unreadable: 'answered what openid-client does not take' },
       { ...policy, refreshAhead: false },
       { issuer, failed: (problem) => warn(issuer, problem) },
     )
-  const documents = kept(fetchDocument)
+  // the metadata do not change a request of a browser, so one set-up serves all until they do
+  const setUps = kept(fetchMetadata, (metadata) => setUp(metadata, askedFor()))
 
   const fetchJwks = async (): Promise<SigningKeySet> => {
-    const document = await documents.current()
-    const url = E.isRight(document) ? document.right.metadata['jwks_uri'] : undefined
+    const found = await setUps.current()
+    const url = E.isRight(found) ? found.right.serverMetadata().jwks_uri : undefined
     if (typeof url !== 'string') throw new Outage('answered a discovery document without a jwks_uri', true)
     const headers = { Accept: 'application/json, application/jwk-set+json' }
     const { status, text } = await responseTo(url, { headers, signal: AbortSignal.timeout(Math.ceil(policy.timeout)) })
@@ -288,7 +275,7 @@ const providerOf = ({ issuer, client, policy, clockTolerance }: FoundBy) => {
     if (keys === undefined) throw new Outage('answered a key set without a key for signatures', true)
     return keys
   }
-  const keySets = kept(fetchJwks)
+  const keySets = kept(fetchJwks, identity)
 
   // Newer keys than these, which lacked one; the same ones if the provider has no newer
   let missedAt: Moment | undefined
@@ -308,52 +295,32 @@ const providerOf = ({ issuer, client, policy, clockTolerance }: FoundBy) => {
     return newer(latest.right)
   }
 
-  const setUp = async (fetch: (document: Document) => CustomFetch): Promise<E.Either<AuthError, Configuration>> => {
-    const document = await documents.current()
-    return E.isLeft(document) ? document : E.right(await discovered(fetch(document.right)))
-  }
-
-  // The metadata do not change a request of a browser, so one set-up serves all until they do
-  let setUpFor: { readonly document: Document; readonly configuration: Promise<Configuration> } | undefined
-  const configuration = async (): Promise<E.Either<AuthError, Configuration>> => {
-    const document = await documents.current()
-    if (E.isLeft(document)) return document
-    if (setUpFor?.document !== document.right) {
-      setUpFor = { document: document.right, configuration: discovered(knowing(document.right, askedFor())) }
-    }
-    return E.right(await setUpFor.configuration)
-  }
-
   /*
    * openid-client keeps the keys of a set-up for five minutes, and does not ask again for one. So each answer has its own
    * set-up, whose keys are those kept here: a rotated key is found at once, and an outage of the provider's keys is one
    * only after `staleIfError`.
    */
-  const verifying = (): Promise<E.Either<AuthError, Configuration>> =>
-    setUp((document) => {
-      let kid: string | undefined
-      const ask = askedFor((seen) => {
-        kid = seen
-      })
-      const jwksUri = document.metadata['jwks_uri']
-      return knowing(document, async (url, init) => {
-        if (typeof jwksUri !== 'string' || url !== new URL(jwksUri).href) return ask(url, init)
-        const keys = await keysFor(kid)
-        if (E.isLeft(keys)) throw new Outage('answers no keys', false)
-        return jsonResponse(keys.right)
-      })
+  const verifying = async (): Promise<E.Either<AuthError, Configuration>> => {
+    const found = await setUps.current()
+    if (E.isLeft(found)) return found
+    const metadata = found.right.serverMetadata()
+    let kid: string | undefined
+    const ask = askedFor((seen) => {
+      kid = seen
     })
+    const answer: CustomFetch = async (url, init) => {
+      if (metadata.jwks_uri === undefined || url !== new URL(metadata.jwks_uri).href) return ask(url, init)
+      const keys = await keysFor(kid)
+      if (E.isLeft(keys)) throw new Outage('answers no keys', false)
+      return jsonResponse(keys.right)
+    }
+    return E.right(setUp(metadata, answer))
+  }
 
   // it fetches metadata and keys that are missing, and never rejects
   const ready = async (): Promise<void> => void (await keySets.current())
-  return { configuration, verifying, keysFor, ready }
+  return { configuration: setUps.current, verifying, keysFor, ready }
 }
-
-// Answers the discovery document that is known already
-const knowing =
-  ({ address, metadata }: Document, ask: CustomFetch): CustomFetch =>
-  (url, init) =>
-    url === address ? Promise.resolve(jsonResponse(metadata)) : ask(url, init)
 
 const outageOf = (error: unknown): Outage => {
   if (error instanceof Outage) return error

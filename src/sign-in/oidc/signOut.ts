@@ -22,11 +22,12 @@ import { logOut } from '../../sessions/signing.js'
 import { begin } from '../beginning.js'
 import type { Kind } from '../Kind.js'
 import { bodyOf } from '../request.js'
-import { leadTo, respondUnfinished } from '../response.js'
+import { leadTo, respondUnfinished } from '../pages.js'
 import { finish } from '../signIn.js'
 import { LIFETIME, providerChecks } from './Client.js'
 import { relyingPartyOf, type OidcKind, type RelyingParty } from './oidc.js'
 import { openidClient } from './openidClient.js'
+import { isText } from './ProviderAnswer.js'
 
 // --- the user signs out
 
@@ -231,15 +232,10 @@ const REMEMBERED = 2 * MAX_AGE * 1000 + 60_000
 
 const MAX_TOKEN = 16_384
 
-const MAX_TEXT = 255
-
 // Never `none`, and never a secret that is shared
 const asymmetric = /^(?:(?:RS|PS|ES)(?:256|384|512)|EdDSA|Ed25519)$/
 
-const textIn = (claims: Json, name: string): string | undefined => {
-  const value = claims[name]
-  return typeof value === 'string' && value !== '' && value.length <= MAX_TEXT ? value : undefined
-}
+const isTextOrAbsent = (u: unknown): u is string | undefined => u === undefined || isText(u)
 
 const refused = E.left(AuthErrors.invalid)
 
@@ -267,18 +263,16 @@ const claimsIn = (
   claims: Json,
   { issuer, clientId, clockTolerance }: Omit<RelyingParty, 'provider'>,
 ): LogoutToken | undefined => {
-  const { iss, aud, events } = claims
+  const { iss, aud, events, jti, sub, sid } = claims
   const times = { clockTolerance, maxTokenAge: MAX_AGE }
   if (iss !== issuer || !isFor(aud, [clientId])) return undefined
   if (refusalByTime(claims, times, Date.now() / 1000, false) !== undefined) return undefined
   // §2.4: it must have none, so that no ID token is a logout token
   if ('nonce' in claims) return undefined
   if (objectOf(objectOf(events)?.[EVENT]) === undefined) return undefined
-  const [jti, subject, sid] = [textIn(claims, 'jti'), textIn(claims, 'sub'), textIn(claims, 'sid')]
   // a `sub` or `sid` that is there and cannot be read must not widen what ends
-  const isWhole = (subject !== undefined || !('sub' in claims)) && (sid !== undefined || !('sid' in claims))
-  if (jti === undefined || !isWhole || (subject === undefined && sid === undefined)) return undefined
-  return { issuer, subject, sid, jti }
+  if (!isText(jti) || !isTextOrAbsent(sub) || !isTextOrAbsent(sid) || (sub ?? sid) === undefined) return undefined
+  return { issuer, subject: sub, sid, jti }
 }
 
 declareFactory('endSession', endSession)

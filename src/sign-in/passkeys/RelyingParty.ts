@@ -11,9 +11,11 @@
 import { createPublicKey, type JsonWebKey } from 'node:crypto'
 import { verifyAuthenticationResponse, verifyRegistrationResponse } from '@simplewebauthn/server'
 import { decodeCredentialPublicKey } from '@simplewebauthn/server/helpers'
+import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { ownField } from '../../core/data.js'
 import { bare } from '../../core/options.js'
+import { isObject, jsonOf } from '../../jwt/claims.js'
 import { counts, type PasskeyRecord, type PasskeyUse } from './PasskeyStore.js'
 
 // --- what a browser sends
@@ -64,34 +66,24 @@ const base64url = (object: object, name: keyof typeof limits): string | undefine
   return isShort && /^[\w-]+$/.test(value) ? value : undefined
 }
 
-const isObject = (u: unknown): u is object => typeof u === 'object' && u !== null && !Array.isArray(u)
-
-const parsed = (json: string): unknown => {
-  try {
-    return JSON.parse(Buffer.from(json, 'base64url').toString())
-  } catch {
-    return undefined
-  }
-}
-
 const clientDataIn = (json: string): ClientData | undefined => {
-  const data = parsed(json)
-  if (!isObject(data)) return undefined
-  const [challenge, crossOrigin = false, topOrigin] = ['challenge', 'crossOrigin', 'topOrigin'].map((name) =>
-    ownField(data, name),
-  )
+  const { challenge, crossOrigin = false, topOrigin } = jsonOf(Buffer.from(json, 'base64url').toString()) ?? {}
   if (typeof challenge !== 'string' || typeof crossOrigin !== 'boolean') return undefined
   return topOrigin === undefined || typeof topOrigin === 'string' ? { challenge, crossOrigin, topOrigin } : undefined
 }
 
-const answerIn = (u: unknown): (Answer & { readonly response: object }) | undefined => {
+// Reads an answer, whose response has these members
+const answerIn = <Name extends keyof typeof limits>(u: unknown, ...names: ReadonlyArray<Name>) => {
   if (!isObject(u) || ownField(u, 'type') !== 'public-key') return undefined
   const id = base64url(u, 'id')
   const response = ownField(u, 'response')
   if (id === undefined || ownField(u, 'rawId') !== id || !isObject(response)) return undefined
-  const clientDataJSON = base64url(response, 'clientDataJSON')
-  const client = clientDataJSON === undefined ? undefined : clientDataIn(clientDataJSON)
-  return clientDataJSON === undefined || client === undefined ? undefined : { id, clientDataJSON, client, response }
+  const members = ['clientDataJSON' as const, ...names].map((name) => [name, base64url(response, name)] as const)
+  if (members.some(([, value]) => value === undefined)) return undefined
+  // Safe: none is undefined
+  const strings = Object.fromEntries(members) as Readonly<Record<Name | 'clientDataJSON', string>>
+  const client = clientDataIn(strings.clientDataJSON)
+  return client && { response, read: { id, client, ...strings } }
 }
 
 // Hints of the browser: what is not one is left out
@@ -102,26 +94,15 @@ const transportsIn = (response: object): ReadonlyArray<string> => {
 }
 
 /** Reads a registration. */
-export const registrationIn = (u: unknown): O.Option<Registration> => {
-  const answer = answerIn(u)
-  if (answer === undefined) return O.none
-  const { response, ...common } = answer
-  const attestationObject = base64url(response, 'attestationObject')
-  if (attestationObject === undefined) return O.none
-  return O.some({ ...common, attestationObject, transports: transportsIn(response) })
-}
+export const registrationIn = (u: unknown): O.Option<Registration> =>
+  pipe(
+    O.fromNullable(answerIn(u, 'attestationObject')),
+    O.map(({ read, response }) => ({ ...read, transports: transportsIn(response) })),
+  )
 
 /** Reads an assertion. One without a user handle is none: every passkey has one. */
-export const assertionIn = (u: unknown): O.Option<Assertion> => {
-  const answer = answerIn(u)
-  if (answer === undefined) return O.none
-  const { response, ...common } = answer
-  const authenticatorData = base64url(response, 'authenticatorData')
-  const signature = base64url(response, 'signature')
-  const userHandle = base64url(response, 'userHandle')
-  if (authenticatorData === undefined || signature === undefined || userHandle === undefined) return O.none
-  return O.some({ ...common, authenticatorData, signature, userHandle })
-}
+export const assertionIn = (u: unknown): O.Option<Assertion> =>
+  O.fromNullable(answerIn(u, 'authenticatorData', 'signature', 'userHandle')?.read)
 
 // --- what it must be
 
@@ -138,15 +119,14 @@ export interface RelyingParty {
 /** COSE algorithms in the order in which they are offered: EdDSA, ES256, RS256. */
 export const algorithms: ReadonlyArray<number> = [-8, -7, -257]
 
-/** What a registration gives. */
-interface NewPasskey extends PasskeyUse {
-  readonly publicKey: string
-  readonly aaguid: string
+interface UsedPasskey extends PasskeyUse {
   readonly userVerified: boolean
 }
 
-interface UsedPasskey extends PasskeyUse {
-  readonly userVerified: boolean
+/** What a registration gives. */
+interface NewPasskey extends UsedPasskey {
+  readonly publicKey: string
+  readonly aaguid: string
 }
 
 /** What an assertion is: good, refused, or of a counter that did not grow, which a copy of the authenticator would cause. */
@@ -208,7 +188,10 @@ const isGoodKey = (cose: Uint8Array<ArrayBuffer>): boolean => {
   return jwk !== undefined && createPublicKey({ key: jwk, format: 'jwk' }).type === 'public'
 }
 
-const expectedBy = (party: RelyingParty) => ({
+// What the library is asked about both answers
+const asked = <R>(party: RelyingParty, challenge: string, id: string, response: R) => ({
+  response: { id, rawId: id, type: 'public-key' as const, clientExtensionResults: {}, response },
+  expectedChallenge: challenge,
   expectedOrigin: [...party.origins],
   expectedRPID: party.id,
   requireUserVerification: party.userVerification === 'required',
@@ -225,16 +208,8 @@ export const checkRegistration = (
     const { id, clientDataJSON, attestationObject } = answer
     const { verified, registrationInfo } = await verifyRegistrationResponse(
       bare({
-        response: {
-          id,
-          rawId: id,
-          type: 'public-key',
-          clientExtensionResults: {},
-          response: { clientDataJSON, attestationObject },
-        },
-        expectedChallenge: challenge,
+        ...asked(party, challenge, id, { clientDataJSON, attestationObject }),
         supportedAlgorithmIDs: [...algorithms],
-        ...expectedBy(party),
       }),
     )
     if (!verified || registrationInfo.credential.id !== id) return undefined
@@ -266,14 +241,7 @@ export const checkAssertion = async (
   const info = await attempt(async () => {
     const { verified, authenticationInfo } = await verifyAuthenticationResponse(
       bare({
-        response: {
-          id,
-          rawId: id,
-          type: 'public-key',
-          clientExtensionResults: {},
-          response: { clientDataJSON, authenticatorData, signature, userHandle },
-        },
-        expectedChallenge: challenge,
+        ...asked(party, challenge, id, { clientDataJSON, authenticatorData, signature, userHandle }),
         // the library refuses a lower counter without saying so: it is compared below
         credential: {
           id,
@@ -281,7 +249,6 @@ export const checkAssertion = async (
           counter: 0,
         },
         expectedTopOrigin: [...party.topOrigins],
-        ...expectedBy(party),
       }),
     )
     // a wrong signature does not throw

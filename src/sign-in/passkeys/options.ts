@@ -59,12 +59,9 @@ const isDomain = (u: unknown): u is string =>
   (isLocal(u) || u.includes('.'))
 
 const relyingParty: Check = (where, value) => {
-  const { id, name } = checkOptions<{ readonly id: unknown; readonly name: unknown }>(
-    where,
-    // Safe: checkOptions refuses what is no object
-    value as { readonly id: unknown; readonly name: unknown },
-    { id: () => {}, name: () => {} },
-  )
+  // Safe: checkOptions refuses what is no object
+  const given = value as { readonly id: unknown; readonly name: unknown }
+  const { id, name } = checkOptions(where, given, { id: is.unchecked, name: is.unchecked })
   if (!isDomain(id)) {
     throw new TypeError(
       `${where} must have an id that is a domain in lower case, such as shop.example, without scheme and port; http://127.0.0.1 cannot have passkeys, localhost can`,
@@ -155,13 +152,11 @@ const object = (
   required: Object.keys(properties),
 })
 
-const json = (schema: Schema) => ({ 'application/json': { schema } })
-const body = (description: string, schema: Schema, required: boolean) => ({
+const described = (description: string, schema: Schema, required?: boolean) => ({
   description,
-  required,
-  content: json(schema),
+  ...(required !== undefined && { required }),
+  content: { 'application/json': { schema } },
 })
-const ok = (description: string, schema: Schema) => ({ description, content: json(schema) })
 
 const refused = {
   description: 'The answer is wrong or was used (`unknown`), or it was begun too long ago (`late`)',
@@ -215,6 +210,16 @@ const assertion = credential(
   object({ clientDataJSON: base64url, authenticatorData: base64url, signature: base64url, userHandle: base64url }),
 )
 
+const beginning = (description: string, options: Schema): Described => ({
+  requestBody: described('Where to go afterwards', returnTo, false),
+  responses: { 200: described(description, options) },
+})
+
+const finishing = (description: string, answer: Schema): Described => ({
+  requestBody: described('The `toJSON()` of the credential', answer, true),
+  responses: { 200: described(description, object({ returnTo: { type: 'string' } })), 400: refused },
+})
+
 /**
  * The bodies of the four routes: `begin` and `finish` of a sign-in or a step-up, `beginRegistration` and `finishRegistration`. Each is
  * a part of an Operation Object of OpenAPI 3.1. Write it into `operation({ ... })`, and replace the responses that your hook writes.
@@ -228,20 +233,8 @@ const assertion = credential(
 export const passkeyOperations: Readonly<
   Record<'begin' | 'finish' | 'beginRegistration' | 'finishRegistration', Described>
 > = deepFreeze({
-  begin: {
-    requestBody: body('Where to go afterwards', returnTo, false),
-    responses: { 200: ok('Options for `navigator.credentials.get`', requestSchema) },
-  },
-  finish: {
-    requestBody: body('The `toJSON()` of the credential', assertion, true),
-    responses: { 200: ok('Signed in', object({ returnTo: { type: 'string' } })), 400: refused },
-  },
-  beginRegistration: {
-    requestBody: body('Where to go afterwards', returnTo, false),
-    responses: { 200: ok('Options for `navigator.credentials.create`', creationSchema) },
-  },
-  finishRegistration: {
-    requestBody: body('The `toJSON()` of the credential', registration, true),
-    responses: { 200: ok('Registered', object({ returnTo: { type: 'string' } })), 400: refused },
-  },
+  begin: beginning('Options for `navigator.credentials.get`', requestSchema),
+  finish: finishing('Signed in', assertion),
+  beginRegistration: beginning('Options for `navigator.credentials.create`', creationSchema),
+  finishRegistration: finishing('Registered', registration),
 })

@@ -64,12 +64,9 @@ export interface Passkeys extends PasskeyKind {
 
 const refused: E.Either<AuthError, never> = E.left(unfinished('unknown'))
 
-// WebAuthn §14.6.1: random, so that it says nothing about the user
-const newUserHandle = (): string => randomBytes(32).toString('base64url')
-
-// Each question has the time limit, and a failure is an outage
 type ResolvedOptions = ReturnType<typeof resolveOptions<never>>
 
+// Each question has the time limit, and a failure is an outage
 const timedStore = ({ store, timeout }: ResolvedOptions): PasskeyStore => {
   const ask = within('passkeys', timeout)
   return {
@@ -99,7 +96,8 @@ const registering = (setting: ResolvedOptions, store: PasskeyStore): PasskeyRegi
       if (subject === undefined) return E.left(unfinished('anotherUser'))
       const name = nameFrom(setting, principal)
       const registered = (await store.ofUser(subject)).filter(({ rpId }) => rpId === party.id)
-      const userHandle = registered[0]?.userHandle ?? newUserHandle()
+      // WebAuthn §14.6.1: random, so that it says nothing about the user
+      const userHandle = registered[0]?.userHandle ?? randomBytes(32).toString('base64url')
       return E.right({
         kept: { userHandle },
         send: (challenge) => ({ body: creationOptions(setting, challenge, { id: userHandle, name }, registered) }),
@@ -174,8 +172,6 @@ const answered = <A extends Assertion | Registration>(read: O.Option<A>) =>
  * stored. A store that fails is 503.
  *
  * @example
- * import Router from '@koa/router'
- * import { withAuth } from 'koa-with-auth'
  * import { begin, finish } from 'koa-with-auth/sign-in'
  * import { memoryPasskeyStore, passkeys } from 'koa-with-auth/sign-in/passkeys'
  *
@@ -186,9 +182,8 @@ const answered = <A extends Assertion | Registration>(read: O.Option<A>) =>
  *   store: memoryPasskeyStore(),
  *   nameOf: (user: { username: string }) => user.username,
  * })
- * const router = new Router()
- * router.post('/sign-in/passkey/options', withAuth(null), begin(passkey))
- * router.post('/sign-in/passkey', withAuth(null), finish(passkey, (_ctx, { proof }) => users.get(proof.subject)))
+ * const options = begin(passkey) // POST /sign-in/passkey/options, behind withAuth(null)
+ * const signIn = finish(passkey, (_ctx, { proof }) => users.get(proof.subject)) // POST /sign-in/passkey
  */
 export const passkeys = <U = NamedUser>(options: PasskeysOptions<U>): Passkeys => {
   const setting = resolveOptions(options)
