@@ -137,6 +137,7 @@ describe('a registration', () => {
     },
     'a modulus of 8192 bits': { publicKey: rsa(modulus(1024), Buffer.from([1, 0, 1])) },
     'the exponent 1': { publicKey: rsa(modulus(256), Buffer.from([1])) },
+    'an exponent of 33 bits': { publicKey: rsa(modulus(256), Buffer.from([1, 0, 0, 0, 1])) },
     'no modulus': { publicKey: cose(['a2010303390100']) },
     'no parameters': { publicKey: cose(['a201020326']) },
     'another curve': { publicKey: cose(['a5010203262002215820'], ['', point[0]], ['225820'], ['', point[1]]) },

@@ -182,10 +182,6 @@ export const localPath = (given: unknown): string => {
   return origin === base && !pathname.startsWith('//') ? given : '/'
 }
 
-// Printable ASCII, without a query and a fragment
-const isRoutePath = (u: unknown): boolean =>
-  typeof u === 'string' && /^\/(?!\/)[\x21-\x22\x24-\x3e\x40-\x5b\x5d-\x7e]*$/.test(u)
-
 /** What a kind asks for, so that pages can ask for it. */
 export interface KindForm {
   /** The fields that `begin` reads. */
@@ -200,7 +196,9 @@ export interface KindForm {
 export const routePath =
   (what: string): Check =>
   (where, value) => {
-    if (!isRoutePath(value)) throw new TypeError(`${where} must be the path of ${what}`)
+    // printable ASCII, without a query and a fragment
+    const isPath = typeof value === 'string' && /^\/(?!\/)[\x21-\x22\x24-\x3e\x40-\x5b\x5d-\x7e]*$/.test(value)
+    if (!isPath) throw new TypeError(`${where} must be the path of ${what}`)
   }
 
 /** What a person typed, without blanks; `undefined` if it is not a string of ASCII digits. */

@@ -1,6 +1,4 @@
-/**
- * `begin` and `secondly`: the beginning of a ceremony, by a request of its own, or by the first of two factors.
- */
+/** `begin` and `secondly`: the beginning of a ceremony, by a request of its own, or by the first of two factors. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Middleware } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'

@@ -184,15 +184,11 @@ export interface LinkPageOptions {
 const hasForm = ({ step, fields, handle }: Page): boolean =>
   step !== 'done' && (fields.length > 0 || handle !== undefined)
 
-const plainHtml = ({
-  page,
-  language = 'en',
-  title,
-  text,
-  button,
-  password = '',
-  labelOf = () => password,
-}: LinkPageOptions & { readonly page: Page; readonly labelOf?: (field: PageField) => string }) => {
+const plainHtml = (
+  page: Page,
+  { language = 'en', title, text, button, password = '' }: LinkPageOptions,
+  labelOf: (field: PageField) => string = () => password,
+): string => {
   const { action, failure, handle } = page
   const role = failure === undefined ? '' : ' role="alert"'
   // a screen reader says it at the field, too
@@ -221,9 +217,7 @@ ${rest}
 }
 
 // The texts in the first language that the browser accepts; English is always there
-const textsFor = (
-  ctx: Context,
-): { readonly language: string; readonly texts: Readonly<Record<string, string | undefined>> } => {
+const textsFor = (ctx: Context) => {
   const all = requestSessionOf(ctx).host?.texts ?? {}
   const accepted = ctx.acceptsLanguages('en', ...Object.keys(all))
   const language = typeof accepted === 'string' ? accepted : 'en'
@@ -241,14 +235,14 @@ const plain = (ctx: Context, page: Page): string => {
       .flatMap((name) => [`${kind}.${name}`, name])
       .map((name) => ownField(texts, name))
       .find((text) => typeof text === 'string')
-  return plainHtml({
+  const title = said(variant, 'answer') ?? ''
+  const text = failure === undefined ? said(`${variant}Text`) : said(failure.reason, 'other')
+  const button = said(hasForm(page) ? 'send' : 'goOn') ?? ''
+  return plainHtml(
     page,
-    language,
-    title: said(variant, 'answer') ?? '',
-    text: failure === undefined ? said(`${variant}Text`) : said(failure.reason, 'other'),
-    button: said(hasForm(page) ? 'send' : 'goOn') ?? '',
-    labelOf: ({ name, autocomplete }) => said(name === 'password' ? autocomplete : name, name, autocomplete) ?? name,
-  })
+    { language, title, text, button },
+    ({ name, autocomplete }) => said(name === 'password' ? autocomplete : name, name, autocomplete) ?? name,
+  )
 }
 
 /** Answers with HTML. `allowed` are the directives of its policy that allow something: by default, a form. */
@@ -346,7 +340,7 @@ export const linkPage = (
       action: sentPath(ctx),
     }
     if (texts === undefined) return respondPage(ctx, page)
-    return respondPage(ctx, page, undefined, () => respondHtml(ctx, plainHtml({ ...texts, page })))
+    return respondPage(ctx, page, undefined, () => respondHtml(ctx, plainHtml(page, texts)))
   }
 }
 

@@ -176,11 +176,7 @@ export const passwordSignIn = <U extends object>(options: PasswordSignInOptions<
       process.emitWarning(`passwordSignIn: save failed: ${errorInWords(error)}`, 'SignInWarning')
     }
   }
-  const check = async (
-    application: Application,
-    name: string,
-    password: string,
-  ): Promise<E.Either<AuthError, Known<U>>> => {
+  const check = async (application: Application, name: string, password: string) => {
     const found = await accountFor(name)
     if (E.isLeft(found)) return found
     if (!(await verify(found.right?.hash, password)) || found.right === undefined) return wrong
@@ -226,12 +222,7 @@ export const passwordSignIn = <U extends object>(options: PasswordSignInOptions<
     kind: familyOf(kind),
     fields: [hidden(named.username, name), ...(kind.form?.answer ?? [])],
   })
-  const goOn = async (
-    ctx: Context,
-    application: Application,
-    incoming: Incoming,
-    { user, mark }: Known<U>,
-  ): Promise<void> => {
+  const goOn = async (ctx: Context, application: Application, incoming: Incoming, { user, mark }: Known<U>) => {
     const { body } = incoming
     const name = String(body[named.username])
     const lasting = lifetimesFor('passwordSignIn', lifetimes, { user, remember: isChosen(body[named.remember]), body })

@@ -122,13 +122,12 @@ export const oidc = (options: OidcOptions): OidcKind => {
   const { lifetime = LIFETIME } = given
   // times of tokens are in seconds
   const clockTolerance = (given.clockTolerance ?? TOLERANCE) / 1000
-  is.list('oidc({ scope })', scope)
   if (!scope.includes('openid')) {
     throw new TypeError("oidc({ scope }) must include 'openid'; without it there is no ID token, see oauth2")
   }
   const client = clientOf('oidc({ client })', given.client)
   const policy = keyPolicyOf('oidc({ keys })', given.keys)
-  const provider = providerOf({ issuer, client, policy, clockTolerance })
+  const provider = providerOf(issuer, client, policy, clockTolerance)
 
   const authorizationUrl = async (configuration: Configuration, sent: Record<string, string>): Promise<string> => {
     const openid = openidClient()
@@ -210,17 +209,8 @@ declareFactory('oidc', oidc)
 
 // --- the provider
 
-interface FoundBy {
-  /** The URL of the issuer. */
-  readonly issuer: string
-  readonly client: Registered
-  readonly policy: KeyPolicy
-  /** In seconds. */
-  readonly clockTolerance: number
-}
-
-/** Makes a provider. Nothing is asked before it is used. Throws a TypeError for an issuer that is not an https URL. */
-const providerOf = ({ issuer, client, policy, clockTolerance }: FoundBy) => {
+// Nothing is asked before it is used. Throws a TypeError for an issuer that is not an https URL. The tolerance is in seconds
+const providerOf = (issuer: string, client: Registered, policy: KeyPolicy, clockTolerance: number) => {
   checkUrl('oidc({ issuer })', issuer)
   const server = new URL(issuer)
   const isInsecure = server.protocol === 'http:'

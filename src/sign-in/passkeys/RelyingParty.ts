@@ -8,7 +8,7 @@
  * signature. What it leaves to its caller is checked here: frames of other origins, keys that are weak or no keys, the id of the
  * response, the user handle, and a signature that is wrong, for which it does not throw.
  */
-import { createPublicKey, type JsonWebKey } from 'node:crypto'
+import { createPublicKey, type AsymmetricKeyDetails, type JsonWebKey } from 'node:crypto'
 import { verifyAuthenticationResponse, verifyRegistrationResponse } from '@simplewebauthn/server'
 import { decodeCredentialPublicKey } from '@simplewebauthn/server/helpers'
 import { pipe } from 'fp-ts/lib/function.js'
@@ -156,16 +156,6 @@ const bytesIn = (key: ReadonlyMap<number, unknown>, label: number): Buffer | und
 }
 const encoded = (bytes: Buffer | undefined): string => bytes?.toString('base64url') ?? ''
 
-// NIST SP 800-131A: 2048 bits; a longer modulus than 4096 only costs time
-const modulusBits = { least: 2048, most: 4096 }
-const isStrongModulus = (modulus: Buffer | undefined): boolean => {
-  const length = modulus === undefined ? 0 : BigInt(`0x${modulus.toString('hex') || '0'}`).toString(2).length
-  return length >= modulusBits.least && length <= modulusBits.most
-}
-// An exponent of 1 makes every signature right
-const isExponent = (exponent: Buffer | undefined): boolean =>
-  exponent !== undefined && exponent.length > 0 && exponent.length <= 4 && exponent.readUIntBE(0, exponent.length) > 2
-
 // The labels are those of RFC 9053 §7 and RFC 8230 §4: 1 the type, 3 the algorithm, the others its parameters
 const jwkOf = (key: ReadonlyMap<number, unknown>): JsonWebKey | undefined => {
   const [type, algorithm, curve] = [key.get(1), key.get(3), key.get(-1)]
@@ -174,18 +164,21 @@ const jwkOf = (key: ReadonlyMap<number, unknown>): JsonWebKey | undefined => {
     return { kty: 'EC', crv: 'P-256', x: encoded(first), y: encoded(second) }
   }
   if (type === 1 && algorithm === -8 && curve === 6) return { kty: 'OKP', crv: 'Ed25519', x: encoded(first) }
-  const modulus = bytesIn(key, -1)
-  if (type === 3 && algorithm === -257 && isStrongModulus(modulus) && isExponent(first)) {
-    return { kty: 'RSA', n: encoded(modulus), e: encoded(first) }
-  }
+  if (type === 3 && algorithm === -257) return { kty: 'RSA', n: encoded(bytesIn(key, -1)), e: encoded(first) }
   return undefined
 }
+
+// NIST SP 800-131A: 2048 bits; a longer modulus than 4096 only costs time. An exponent of 1 makes every signature right
+const isStrong = ({ modulusLength = 0, publicExponent = 0n }: AsymmetricKeyDetails): boolean =>
+  modulusLength >= 2048 && modulusLength <= 4096 && publicExponent > 2n && publicExponent < 2n ** 32n
 
 // Throws for a point that is not on its curve, and for other bytes that are no key
 const isGoodKey = (cose: Uint8Array<ArrayBuffer>): boolean => {
   // Safe: a COSE key is a map with integers as labels, and other labels are never read
   const jwk = jwkOf(decodeCredentialPublicKey(cose) as unknown as ReadonlyMap<number, unknown>)
-  return jwk !== undefined && createPublicKey({ key: jwk, format: 'jwk' }).type === 'public'
+  if (jwk === undefined) return false
+  const { asymmetricKeyDetails = {} } = createPublicKey({ key: jwk, format: 'jwk' })
+  return jwk.kty !== 'RSA' || isStrong(asymmetricKeyDetails)
 }
 
 // What the library is asked about both answers

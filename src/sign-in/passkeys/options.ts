@@ -1,6 +1,4 @@
-/**
- * The options of `passkeys`, and what its routes read and answer, for OpenAPI documents.
- */
+/** The options of `passkeys`, and what its routes read and answer, for OpenAPI documents. */
 import type { OpenAPIV3_1 } from 'openapi-types'
 import { deepFreeze } from '../../core/data.js'
 import * as is from '../../core/checks.js'

@@ -13,7 +13,7 @@ import { unfinished, type AuthError } from '../../core/AuthError.js'
 import type { ProofGiven } from '../../core/Proof.js'
 import { declareFactory } from '../../core/options.js'
 import { within } from '../../stores/within.js'
-import type { Ceremony, Intent, Kind } from '../Kind.js'
+import type { Intent, Kind } from '../Kind.js'
 import { resolveOptions, type NamedUser, type PasskeysOptions } from './options.js'
 import type { PasskeyRecord, PasskeyStore, PasskeyUse } from './PasskeyStore.js'
 import {
@@ -138,13 +138,13 @@ const using = (
     intents,
     begin: () => E.right({ kept: null, send: (challenge) => ({ body: requestOptions(setting, challenge) }) }),
     read: ({ body }) => answered(assertionIn(body)),
-    check: async (_kept, answer, ceremony) => {
+    check: async (_kept, answer, { intent, subject }) => {
       const { id } = answer
       const record = await store.byId(id)
       const checked = await checkAssertion(party, answer.client.challenge, answer, record)
       if (record === undefined || checked._tag === 'Refused') return refused
       if (checked._tag === 'Counter') return copied(record, checked.received)
-      if (isOfAnother(ceremony, record.user)) return E.left(unfinished('anotherUser'))
+      if (intent !== 'signIn' && subject !== record.user) return E.left(unfinished('anotherUser'))
       const { userVerified, ...use } = checked.used
       // of two answers with one counter at the same time, the second finds the counter of the first
       if (await store.update(id, use, Date.now())) return E.right(proofOf(record.user, id, { ...use, userVerified }))
@@ -158,8 +158,6 @@ const copied = ({ id, rpId, counter: stored }: PasskeyRecord, received: number):
   report('passkey')(() => ({ event: 'copied', id, rpId, stored, received }))
   return refused
 }
-
-const isOfAnother = ({ intent, subject }: Ceremony, user: string): boolean => intent !== 'signIn' && subject !== user
 
 const answered = <A extends Assertion | Registration>(read: O.Option<A>) =>
   O.isSome(read) ? { handle: read.value.client.challenge, answer: read.value } : undefined
