@@ -64,7 +64,7 @@ const isolated = /[\ufc5e-\ufc63\ufe70\ufe72\ufe74\ufe76\ufe78\ufe7a\ufe7c\ufe7e
  * @internal Everything that a name is counted as. Some marks, such as U+0363, are a letter for a collation, and an accent for a program
  * that drops all marks. So a name that has one counts as both.
  */
-export const accountNames = (name: string): readonly [string, ...string[]] => {
+export const accountNames = (name: string): readonly [string] | readonly [string, string] => {
   const whole = accountName(name)
   if (plain.test(name)) return [whole]
   const bare = accountName(decomposed(name).replace(/\p{M}/gu, ''))
