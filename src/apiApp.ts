@@ -123,9 +123,9 @@ export function apiApp(options?: ApiAppOptions & { readonly auth?: never }): Api
 export function apiApp(given: GivenOptions = {}): ApiApp<unknown> {
   const options = checkOptions('apiApp', given, checks)
   const { title: _, version: __, docs: ___, auth, then, prefix = '', onError: first = [], ...own } = options
-  const handlers = [...first]
-  const settled = () => settingsFrom(bare({ ...own, onError: handlers }))
-  let add = settled()
+  const settled = (onError: ReadonlyArray<ExceptionHandler>) => settingsFrom(bare({ ...own, onError }))
+  let handlers = [...first]
+  let add = settled(handlers)
 
   const router = newRouter(prefix === '' ? {} : { prefix })
   // `auth: undefined` is a mistake that is refused; only its absence leaves operations undecided
@@ -146,14 +146,9 @@ export function apiApp(given: GivenOptions = {}): ApiApp<unknown> {
     type: ExceptionClass<unknown>,
     answer: ExceptionResponder<unknown>,
   ): RouterInstance {
-    const added: ExceptionHandler = onError(type, answer)
-    handlers.push(added)
-    try {
-      add = settled()
-    } catch (error) {
-      handlers.pop()
-      throw error
-    }
+    const all = [...handlers, onError(type, answer)]
+    add = settled(all)
+    handlers = all
     return this
   }
   // Safe: a router with `onError`; what its handlers see is what `auth` lets in
@@ -201,20 +196,17 @@ interface ApplicationRun {
   seen?: { readonly error: unknown; readonly isFromOtherApplication: boolean }
 }
 
-// Safe: it is written here alone
-const visitsIn = ({ visits }: Exchange) => visits as Map<symbol, ApplicationRun> | undefined
-
 /**
  * Makes an application that adds to the settings around it. `addition` is called for each request, because `onError`
  * may change it.
  */
 const application = (addition: () => Addition): Application => {
   const key = Symbol('a visit to one application')
+  // Safe: it is written here alone
+  const visitsIn = ({ visits }: Exchange) => visits as Map<symbol, ApplicationRun> | undefined
   const visitIn = (exchange: Exchange): ApplicationRun => {
-    const visits = visitsIn(exchange) ?? new Map<symbol, ApplicationRun>()
-    exchange.visits = visits
-    const visit = visits.get(key) ?? { isHandling: false }
-    visits.set(key, visit)
+    const visit = visitsIn(exchange)?.get(key) ?? { isHandling: false }
+    exchange.visits = (visitsIn(exchange) ?? new Map<symbol, ApplicationRun>()).set(key, visit)
     return visit
   }
 
@@ -227,8 +219,10 @@ const application = (addition: () => Addition): Application => {
     }
     return cached.inner
   }
-  const rememberError = (visit: ApplicationRun, error: unknown, isFromOtherApplication: boolean): void => {
-    if (visit.seen === undefined || visit.seen.error !== error) visit.seen = { error, isFromOtherApplication }
+  const rememberError = (visit: ApplicationRun | undefined, error: unknown, isFromOtherApplication: boolean): never => {
+    if (visit !== undefined && (visit.seen === undefined || visit.seen.error !== error))
+      visit.seen = { error, isFromOtherApplication }
+    throw error
   }
 
   const begin = (ctx: Context, next: Next): Promise<unknown> => {
@@ -240,10 +234,7 @@ const application = (addition: () => Addition): Application => {
     if (settings.exceptionHandlers.size === 0) return next()
     const visit = visitIn(exchange)
     return visit.isHandling
-      ? next().catch((error: unknown) => {
-          rememberError(visit, error, false)
-          throw error
-        })
+      ? next().catch((error: unknown) => rememberError(visit, error, false))
       : answering(ctx, next, settings, visit)
   }
 
@@ -259,11 +250,7 @@ const application = (addition: () => Addition): Application => {
         exchange.settings = inner
         return value
       },
-      (error: unknown) => {
-        const visit = visitsIn(exchange)?.get(key)
-        if (visit !== undefined) rememberError(visit, error, true)
-        throw error
-      },
+      (error: unknown) => rememberError(visitsIn(exchange)?.get(key), error, true),
     )
   }
   return { begin: aroundHooks(begin), end: aroundHooks(end), addition }
