@@ -92,13 +92,10 @@ export const routerReadingOf = (caller: string, router: AnyRouter, outer: Settin
     routes: routes.map((route) => ({ ...route, policy: settingsAt(route, around, runsFirst, outer) })),
     middleware: middlewareOf(around, routes, runsFirst),
     runsFirst,
-    host: hostOf(router),
+    // only that of the router that an application mounts counts; one that it mounts itself is not asked
+    host: router.host === undefined ? undefined : [router.host].flat().map(String).join(' '),
   }
 }
-
-// Only that of the router that an application mounts counts; one that it mounts itself is not asked
-const hostOf = ({ host }: AnyRouter): string | undefined =>
-  host === undefined ? undefined : [host].flat().map(String).join(' ')
 
 /** Makes the audit of what was read. `before`: the operations of routers that requests reach before this one. */
 export const auditOf = (

@@ -69,11 +69,10 @@ type NotInUse =
 
 // The type with the error comes first in an intersection, and the overload of handlers comes last: the compiler prints
 // those.
+type HandlersOf<S, C, P, O> = ReadonlyArray<AfterThePath & Handler<S, C, P, O>>
+
 /** What runs after a guard: at least a handler, and no other guard. */
-type HandlersAfter<S, C, P, O> = readonly [
-  AfterThePath & Handler<S, C, P, O>,
-  ...ReadonlyArray<AfterThePath & Handler<S, C, P, O>>,
-]
+type HandlersAfter<S, C, P, O> = readonly [AfterThePath & Handler<S, C, P, O>, ...HandlersOf<S, C, P, O>]
 
 type MiddlewareAhead<S, C> = AfterThePath & RouterMiddleware<S, C>
 
@@ -126,12 +125,8 @@ export interface RouteMethod<S, C, P, O = unknown> {
     guard: G,
     ...handlers: HandlersAfter<S, C, PrincipalAfter<P, G>, ObjectsAfter<O, G>>
   ): AuthRouter<S, C, P, O>
-  (
-    name: string,
-    path: string | RegExp,
-    ...handlers: ReadonlyArray<AfterThePath & Handler<S, C, P, O>>
-  ): AuthRouter<S, C, P, O>
-  (path: Path, ...handlers: ReadonlyArray<AfterThePath & Handler<S, C, P, O>>): AuthRouter<S, C, P, O>
+  (name: string, path: string | RegExp, ...handlers: HandlersOf<S, C, P, O>): AuthRouter<S, C, P, O>
+  (path: Path, ...handlers: HandlersOf<S, C, P, O>): AuthRouter<S, C, P, O>
 }
 
 // The principal that a router in a separate file expects; `unknown` if it expects none

@@ -58,10 +58,7 @@ export const composed = (
   // Safe: each was checked to be a function of one parameter, and its result is checked
   const all = conditions as ReadonlyArray<(a: Authenticator<unknown>) => unknown>
   const from = (first: Authenticator<unknown>) =>
-    all.reduce(
-      (before, condition, at) => checkedResult(caller, resultOf(caller, condition, before, at + 2), at + 2),
-      first,
-    )
+    all.reduce((before, condition, at) => resultOf(caller, condition, before, at + 2), first)
   if (!Requirement.isAlso(auth)) return { auth: from(authenticatorOf(caller, auth)), options }
   Requirement.checkAlso(`${caller}(also(...))`, auth)
   const { authenticators } = auth
@@ -92,20 +89,17 @@ const resultOf = (
   condition: (a: Authenticator<unknown>) => unknown,
   before: Authenticator<unknown>,
   position: number,
-): unknown => {
+): Authenticator<unknown> => {
+  const where = `${caller}: argument ${position}`
+  let result: unknown
   try {
-    return condition(before)
+    result = condition(before)
   } catch (error) {
     const isUnclear =
       (error instanceof TypeError || error instanceof ReferenceError) && !/^[\w.]+[(:]/.test(error.message)
     if (!isUnclear) throw error
-    throw new TypeError(`${caller}: argument ${position} is no condition, or fails: ${error.message}; ${fix}`, {
-      cause: error,
-    })
+    throw new TypeError(`${where} is no condition, or fails: ${error.message}; ${fix}`, { cause: error })
   }
-}
-
-const checkedResult = (caller: Caller, result: unknown, position: number): Authenticator<unknown> => {
   if (isAuthenticator(result)) return result
-  throw new TypeError(`${caller}: argument ${position} returned ${typeName(result)}, not an authenticator; ${fix}`)
+  throw new TypeError(`${where} returned ${typeName(result)}, not an authenticator; ${fix}`)
 }

@@ -198,14 +198,6 @@ export const resultWriter = (description: Description): WriteResult => {
     const sent = passedTogether(passed)
     return sent.length === 0 ? undefined : sent.map((leaf) => nameOf(leaf, request)).join(' + ')
   }
-  const accepted: WriteResult = (draft, result, passed, request) => {
-    if (E.isLeft(result)) return
-    draft.outcome = 'accepted'
-    const scheme = schemeOf(passed, request)
-    if (scheme !== undefined) draft.scheme = scheme
-    const via = description._tag === 'AnyOf' ? viaOf(result.right) : undefined
-    if (via !== undefined) draft.via = via
-  }
   const failed = (draft: Draft, error: AuthError, passed: ReadonlyArray<Leaf>, request: Request): void => {
     const why = whyOf(error)
     draft.outcome = failures[error._tag].outcome
@@ -222,9 +214,13 @@ export const resultWriter = (description: Description): WriteResult => {
     if ('retryAfter' in error && error.retryAfter !== undefined) draft.retryAfter = error.retryAfter
   }
   return (draft, result, passed, request) => {
-    if (E.isLeft(result)) failed(draft, result.left, passed, request)
-    else if (isAnonymous(result)) draft.outcome = 'anonymous'
-    else accepted(draft, result, passed, request)
+    if (E.isLeft(result)) return failed(draft, result.left, passed, request)
+    draft.outcome = isAnonymous(result) ? 'anonymous' : 'accepted'
+    if (draft.outcome === 'anonymous') return
+    const scheme = schemeOf(passed, request)
+    if (scheme !== undefined) draft.scheme = scheme
+    const via = description._tag === 'AnyOf' ? viaOf(result.right) : undefined
+    if (via !== undefined) draft.via = via
   }
 }
 

@@ -185,11 +185,12 @@ declareFactory('openApi', openApi)
 
 const checkPathParameters = ({ where, described, templates }: DocumentedOperation['route'], resolve: Resolve): void => {
   if (templates.length === 0) return
-  const paths = templates.map(({ parameters }) => parameters)
-  const stranger = unknownPathParameter(described.parameters ?? [], paths, resolve)
+  const names = templates.flatMap(({ parameters }) => parameters.map(({ name }) => name))
+  const declared = (described.parameters ?? []).map(resolve)
+  const stranger = declared.find((one) => one?.in === 'path' && !names.includes(one.name))
   if (stranger === undefined) return
   throw new TypeError(
-    `${where}: operation({ parameters }) names the path parameter "${stranger}", which the path does not have`,
+    `${where}: operation({ parameters }) names the path parameter "${stranger.name}", which the path does not have`,
   )
 }
 
@@ -280,16 +281,6 @@ const derived = (
   // OpenAPI 3.1, Parameter Object: "the value MUST be true"
   required: true,
 })
-
-/** A declared path parameter that no path of the route has. */
-const unknownPathParameter = (
-  declared: ReadonlyArray<Parameter>,
-  paths: ReadonlyArray<ReadonlyArray<PathParameter>>,
-  resolve: Resolve,
-): string | undefined =>
-  declared
-    .map(resolve)
-    .find((one) => one?.in === 'path' && !paths.some((path) => path.some(({ name }) => name === one.name)))?.name
 
 /** A document, and its text. */
 export interface SerializedDocument {

@@ -1,6 +1,5 @@
 /** Paths and their methods, as OpenAPI writes them. */
 import * as E from 'fp-ts/lib/Either.js'
-import { pipe } from 'fp-ts/lib/function.js'
 import { parse, type Key, type Text, type Token } from 'path-to-regexp'
 
 /** The methods that a Path Item Object has fields for (OpenAPI 3.1, Path Item Object), in its order. */
@@ -31,16 +30,12 @@ interface PathParameter {
  */
 export const templatesOf = (pattern: string | RegExp): ReadonlyArray<E.Either<string, PathTemplate>> => {
   if (typeof pattern !== 'string') return [E.left('a regular expression is not a path template')]
-  return pipe(
-    E.tryCatch(
-      () => parse(pattern).tokens,
-      () => 'not a pattern that path-to-regexp reads',
-    ),
-    E.fold(
-      (reason): ReadonlyArray<E.Either<string, PathTemplate>> => [E.left(reason)],
-      (tokens) => (pattern === '' ? [E.left(noSlash)] : expanded(tokens).map(templateOf)),
-    ),
-  )
+  try {
+    const { tokens } = parse(pattern)
+    return pattern === '' ? [E.left(noSlash)] : expanded(tokens).map(templateOf)
+  } catch {
+    return [E.left('not a pattern that path-to-regexp reads')]
+  }
 }
 
 const noSlash = 'a path begins with a slash'
