@@ -16,6 +16,7 @@ import { audit } from 'koa-with-auth/audit'
 import { openApi } from 'koa-with-auth/openapi'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { recordsOf } from '../support/runs/eventRecords.js'
 import { certificates, listenByTls, type Pair } from '../support/servers/certificates.js'
 import { stoppedClock } from '../support/runs/clock.js'
 import { authOf, guardedApp, sendCounted } from '../support/sites/guardedApp.js'
@@ -112,6 +113,31 @@ describe('B-39: a client certificate of the TLS socket', () => {
     expect((await sendWith(client)).status).toBe(401)
     clock.set(-8 * 86_400_000)
     expect((await sendWith(client)).status).toBe(401)
+  })
+
+  it('that is refused says why in the record of the decision', async () => {
+    const clock = stoppedClock()
+    const records = recordsOf('decision', ({ route }) => route === '/why')
+    const { app } = guardedApp({
+      '/why': clientCertificate({ fingerprints: [client.x509.fingerprint256], from: 'socket' }),
+    })
+    const { send } = await listenByTls(app)
+    for (const [days, pair, failure, why] of [
+      [0, stranger, 'invalid', 'certificate'],
+      [4, client, 'expired', 'expired'],
+      [-8, client, 'invalid', 'not yet'],
+    ] as const) {
+      const before = records.length
+      clock.set(days * 86_400_000)
+      expect((await send({ key: pair.key, cert: pair.cert, path: '/why' })).status).toBe(401)
+      await expect.poll(() => records.length).toBe(before + 1)
+      expect(records.at(-1)).toMatchObject({ failure, why })
+    }
+  })
+
+  it('offers its realm', async () => {
+    const { sendWith } = await byTls(clientCertificate({ ...ofAuthority, realm: 'partners' }))
+    expect((await sendWith(undefined)).challenge).toBe('ClientCertificate realm="partners"')
   })
 
   it('of an authority that is no longer valid is refused', async () => {

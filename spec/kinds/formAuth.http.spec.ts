@@ -3,6 +3,7 @@ import { bodyParser } from '@koa/bodyparser'
 import Router from '@koa/router'
 import Koa, { type Request } from 'koa'
 import {
+  anyOf,
   apiKeyHeader,
   authSettings,
   constantTimeEqual,
@@ -105,6 +106,22 @@ describe('formAuth', () => {
     expect(JSON.parse(text)).toMatchObject({ status: 401, detail: 'Unauthorized' })
     expect(headers.get('cache-control')).toBe('no-store')
     expect(ran.handler).toBe(0)
+  })
+
+  it('offers its realm', async () => {
+    const { send } = await site(formAuth({ fields: ['pin'], realm: 'door', authenticate: () => false }))
+    expect((await send(undefined)).challenge).toBe('Form realm="door", fields="pin"')
+  })
+
+  it('in a list, each gets its own fields of one body', async () => {
+    const seen: unknown[] = []
+    const noting = (...fields: readonly [string, ...string[]]) =>
+      formAuth({ fields, authenticate: (_request, sent) => seen.push(sent) === 0 })
+    const [whole, other, part] = [noting('email', 'password'), noting('email', 'pin'), noting('email')]
+    const { form: post } = await site(anyOf([whole, other, part]))
+    await post(`${good}&pin=1`)
+    const email = 'anna@example.com'
+    expect(seen).toStrictEqual([{ email, password: 'good' }, { email, pin: '1' }, { email }])
   })
 
   it('never reads the URL, a header or a cookie', async () => {

@@ -171,6 +171,11 @@ describe('session authenticators', () => {
     { description: 'a loadUser that is not a function', input: { loadUser: 'user' } },
     { description: 'a cookie name with a blank', input: { cookieName: 'a b' } },
     { description: 'a realm with a line break', input: { realm: 'a\nb' } },
+    { description: 'a proof of nothing', input: { proof: {} } },
+    { description: 'a proof by no method', input: { proof: { methods: [] } } },
+    { description: 'a proof by a method without a name', input: { proof: { methods: ['totp', ''] } } },
+    { description: 'a proof by a method that is no string', input: { proof: { methods: ['totp', 1] } } },
+    { description: 'a proof by a string', input: { proof: { methods: 'totp' } } },
   ])('is a TypeError for $description', ({ input }) => {
     // Safe: a caller without types could write this
     for (const make of [sessionAuth, sessionAuthSuperUser, sessionAuthIsStaff]) {
