@@ -61,17 +61,14 @@ export interface ApiApp<P, S = DefaultState, C = DefaultContext> extends AuthRou
   onError<X>(type: ExceptionClass<X>, answer: ExceptionResponder<X>): this
 }
 
-const path: Check = (where, value) => {
-  if (typeof value === 'string' && /^(?:\/[^{}()?+*!\s]*[^{}()?+*!\s/])?$/.test(value)) return
-  throw new TypeError(
-    `${where} must be a path such as "/api" or "/tenants/:tenant", without a slash at the end and without a pattern; "" means no prefix`,
-  )
-}
+const path = is.that(
+  (value) => typeof value === 'string' && /^(?:\/[^{}()?+*!\s]*[^{}()?+*!\s/])?$/.test(value),
+  'must be a path such as "/api" or "/tenants/:tenant", without a slash at the end and without a pattern; "" means no prefix',
+)
 
 const page: Check = (where, value) => {
   if (typeof value === 'boolean') return
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new TypeError(`${where} must be true, false or options`)
+  if (!is.isRecord(value)) throw new TypeError(`${where} must be true, false or options`)
   for (const name of ['title', 'version'] as const) {
     if (Reflect.get(value, name) !== undefined)
       throw new TypeError(`apiApp's docs: the ${name} is the application's; write apiApp({ ${name}, docs })`)

@@ -224,36 +224,28 @@ export const namedIn = (description: Description): ReadonlyArray<Named> => {
     ...functions.map(([words, f]) => ({
       words: description._tag === 'Leaf' && words === description.decidedBy ? `custom ${words}` : words,
       by: f,
-      fix:
-        description._tag === 'Scoped'
-          ? description.object === undefined
-            ? 'give authorize(f, { name }) different names'
-            : 'give the objects different names'
-          : 'give the functions different names',
+      fix: fixFor(description),
     })),
   ]
 }
 
+const fixFor = (description: Description): string => {
+  if (description._tag !== 'Scoped') return 'give the functions different names'
+  return description.object === undefined
+    ? 'give authorize(f, { name }) different names'
+    : 'give the objects different names'
+}
+
 // A plain function is among the functions
-const kindIn = (leaf: Leaf): ReadonlyArray<Named> =>
-  leaf.isSent === undefined
-    ? []
-    : [
-        {
-          words: credentialInWords({ leaf, wrappers: leaf.wrappers ?? [] }),
-          by: leaf.by ?? leaf.isSent,
-          fix: 'give each its own schemeName, or use one of them for both',
-        },
-      ]
+const kindIn = (leaf: Leaf): ReadonlyArray<Named> => {
+  if (leaf.isSent === undefined) return []
+  const words = credentialInWords({ leaf, wrappers: leaf.wrappers ?? [] })
+  return [{ words, by: leaf.by ?? leaf.isSent, fix: 'give each its own schemeName, or use one of them for both' }]
+}
 
 // The words do not say how scopes are found
-const scopesIn = (description: Description): ReadonlyArray<Named> =>
-  description._tag !== 'Scoped' || description.by === undefined
-    ? []
-    : [
-        {
-          words: inWords(description),
-          by: description.by,
-          fix: 'use one function granted for both, or give the authenticators their own schemeName',
-        },
-      ]
+const scopesIn = (description: Description): ReadonlyArray<Named> => {
+  if (description._tag !== 'Scoped' || description.by === undefined) return []
+  const fix = 'use one function granted for both, or give the authenticators their own schemeName'
+  return [{ words: inWords(description), by: description.by, fix }]
+}

@@ -57,8 +57,12 @@ const ofAccess = (audited: AuditedOperation, index: number): ReadonlyArray<Findi
   if (access === 'public') found.push({ ...open, message: `${operation} is ${protection}`, fix: 'guard it' })
   if (access === 'optional')
     found.push({ ...open, message: `${operation} lets anonymous callers in (${protection})`, fix: 'remove that' })
-  if (access === 'undecided')
-    found.push({ ...open, rule: 'undecided-operation', severity: 'error', ...undecided(operation, decidedBy) })
+  if (access === 'undecided') {
+    const late = `${operation}: its withAuth(...) comes after the handler and guards nothing; write it right after the path`
+    const fix = 'guard it or its router, or write withAuth(null) and list it'
+    const said = decidedBy.length > 0 ? { message: late } : { message: `${operation} is undecided`, fix }
+    found.push({ ...open, rule: 'undecided-operation', severity: 'error', ...said })
+  }
   for (const param of unread) {
     const fix = `add owned(...) with param: '${param}', or unchecked('${param}', 'why')`
     const message = `${operation}: no condition reads :${param}`
@@ -70,16 +74,6 @@ const ofAccess = (audited: AuditedOperation, index: number): ReadonlyArray<Findi
   }
   return found
 }
-
-const undecided = (operation: string, decidedBy: ReadonlyArray<string>): Pick<Finding, 'message' | 'fix'> =>
-  decidedBy.length > 0
-    ? {
-        message: `${operation}: its withAuth(...) comes after the handler and guards nothing; write it right after the path`,
-      }
-    : {
-        message: `${operation} is undecided`,
-        fix: 'guard it or its router, or write withAuth(null) and list it',
-      }
 
 const isOpen = ({ access }: Shadow): boolean => access !== 'guarded'
 

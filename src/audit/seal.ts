@@ -9,7 +9,7 @@ import type { Requirement } from '../core/Requirement.js'
 import type { CrossOriginPolicy } from '../core/CrossOrigin.js'
 import { aheadOfParams, sealedMark, upgradeMark, withCode } from '../core/data.js'
 import * as is from '../core/checks.js'
-import { checkOptions, declareFactory, type Check, type Checks, type Given } from '../core/options.js'
+import { checkOptions, declareFactory, type Checks, type Given } from '../core/options.js'
 import type { Layer, RouterInstance } from '../koa/router.js'
 import {
   dropStatefulFlags,
@@ -323,20 +323,14 @@ export interface SealOptions {
   readonly objects?: boolean | undefined
 }
 
-const listOf =
-  (type: 'string' | 'function', what: string): Check =>
-  (where, value) => {
-    if (Array.isArray(value) && value.every((each) => typeof each === type)) return
-    throw new TypeError(`${where} must be an array of ${what}`)
-  }
-
 const checks: Checks<SealOptions> = {
-  public: is.maybe(listOf('string', "operations such as 'GET /health'")),
-  middleware: is.maybe(listOf('function', 'the functions that were passed to router.use')),
-  lock: is.maybe((where, value) => {
-    if ((typeof value === 'string' && value !== '') || value instanceof URL) return
-    throw new TypeError(`${where} must be the path or the URL of a policy file`)
-  }),
+  public: is.maybe(is.listOf((one) => typeof one === 'string', "must be an array of operations such as 'GET /health'")),
+  middleware: is.maybe(
+    is.listOf((one) => typeof one === 'function', 'must be an array of the functions that were passed to router.use'),
+  ),
+  lock: is.maybe(
+    is.that((value) => is.isFilled(value) || value instanceof URL, 'must be the path or the URL of a policy file'),
+  ),
   objects: is.maybe(is.flag),
 }
 

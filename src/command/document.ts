@@ -135,18 +135,7 @@ const differencesOf = (
   )
   const routed = new Set(operations.flatMap(({ method, path }) => keysOf(method, path)))
   const all = [
-    ...[...guarded].flatMap(([key, own]) => {
-      const other = written.get(key)
-      return other === undefined
-        ? [
-            difference(
-              own.name,
-              `is not in the document, and the guards demand ${inWords(own.ways)}`,
-              isOpen(own) ? 'opened' : 'changed',
-            ),
-          ]
-        : differing(own, other)
-    }),
+    ...[...guarded].flatMap(([key, own]) => differing(own, written.get(key))),
     ...[...written]
       .filter(([key]) => !guarded.has(key) && !routed.has(key))
       .map(([, { name }]) => difference(name, 'is in the document, but no route answers it', 'closed')),
@@ -162,22 +151,20 @@ const difference = (name: string, what: string, direction: Difference['direction
   direction,
 })
 
-const differing = (own: Described, other: Described): ReadonlyArray<Difference> => {
+const differing = (own: Described, other: Described | undefined): ReadonlyArray<Difference> => {
+  if (other === undefined) {
+    const what = `is not in the document, and the guards demand ${inWords(own.ways)}`
+    return [difference(own.name, what, isOpen(own) ? 'opened' : 'changed')]
+  }
   if (own.ways === undefined) return []
   const said = other.ways ?? [publicAccess]
   // a document need not list the discovery beside the token
   const namesDiscovery = said.some(isDiscovery)
   const demanded = own.ways.filter((way) => namesDiscovery || !isDiscovery(way))
   const how = compareAccess(said, demanded)
-  return how === 'same'
-    ? []
-    : [
-        difference(
-          own.name,
-          `the document says ${inWords(said)}, the guards demand ${inWords(demanded)}`,
-          how === 'other' ? 'changed' : how,
-        ),
-      ]
+  if (how === 'same') return []
+  const what = `the document says ${inWords(said)}, the guards demand ${inWords(demanded)}`
+  return [difference(own.name, what, how === 'other' ? 'changed' : how)]
 }
 
 // Open operations that the guards' own document leaves out: an `undocumented` one, or one with a RegExp as path
@@ -223,11 +210,9 @@ const inWords = (ways: ReadonlyArray<AccessPath> | undefined): string => {
   return ways.some(({ takesAnything }) => takesAnything) ? 'nothing' : waysInWords(ways)
 }
 
-const keysOf = (method: string, path: string): ReadonlyArray<string> =>
-  templatesOf(path).flatMap((template) =>
-    E.isLeft(template)
-      ? []
-      : (method === 'ALL' ? listed.map((one) => one.toUpperCase()) : [method]).map(
-          (one) => `${one} ${template.right.outline}`,
-        ),
+const keysOf = (method: string, path: string): ReadonlyArray<string> => {
+  const methods = method === 'ALL' ? listed.map((one) => one.toUpperCase()) : [method]
+  return templatesOf(path).flatMap((template) =>
+    E.isLeft(template) ? [] : methods.map((one) => `${one} ${template.right.outline}`),
   )
+}

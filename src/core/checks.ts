@@ -42,6 +42,12 @@ export const flag = that((value) => typeof value === 'boolean', 'must be true or
 
 export const list = that(Array.isArray, 'must be an array')
 
+/** Whether a value is an object, and no array. */
+export const isRecord = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+export const record = that(isRecord, 'must be an object')
+
 /** Whether a value is an object with this method. */
 export const hasMethod = (value: unknown, name: string): boolean =>
   typeof value === 'object' && value !== null && typeof Reflect.get(value, name) === 'function'

@@ -9,7 +9,7 @@ import type Koa from 'koa'
 import type { AuthenticatorLike, PrincipalOf } from '../core/Authenticator.js'
 import { upgradeMark } from '../core/data.js'
 import * as is from '../core/checks.js'
-import { checkOptions, declareFactory, type Check, type Checks } from '../core/options.js'
+import { checkOptions, declareFactory, type Checks } from '../core/options.js'
 import { effective } from '../core/Requirement.js'
 import type { Auth } from './AuthRouter.js'
 import { composed, type Condition, type Members, type PrincipalAsked } from './conditions.js'
@@ -25,12 +25,11 @@ export interface GuardAppOptions {
   readonly middleware?: ReadonlyArray<Function> | undefined
 }
 
-const functions: Check = (where, value) => {
-  if (Array.isArray(value) && value.every((each) => typeof each === 'function')) return
-  throw new TypeError(`${where} must be an array of the functions that were passed to app.use`)
+const checks: Checks<GuardAppOptions> = {
+  middleware: is.maybe(
+    is.listOf((f) => typeof f === 'function', 'must be an array of the functions that were passed to app.use'),
+  ),
 }
-
-const checks: Checks<GuardAppOptions> = { middleware: is.maybe(functions) }
 
 /** Guards an application, and types the principal of what it uses later. */
 type GuardsApp<P> = <S, C>(app: Koa<S, C>) => Koa<S, C & Auth<P>>

@@ -155,11 +155,11 @@ export interface AuthSettings {
   readonly onError?: ReadonlyArray<ExceptionHandler> | undefined
 }
 
-const stateName: Check = (where, value) => {
+const stateName = is.that(
   // `ctx.state` has a prototype, which must not be replaced
-  if (typeof value === 'string' && /^[A-Za-z_$][\w$]*$/.test(value) && !(value in {})) return
-  throw new TypeError(`${where} must be the name of a property of ctx.state, such as 'user'`)
-}
+  (value) => typeof value === 'string' && /^[A-Za-z_$][\w$]*$/.test(value) && !(value in {}),
+  "must be the name of a property of ctx.state, such as 'user'",
+)
 
 const events: Check = (where, value) => {
   // Safe: anything but an object is refused

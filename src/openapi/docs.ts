@@ -18,7 +18,7 @@ import { dirname, join } from 'node:path'
 import type { Context, Next } from 'koa'
 import type { AuthenticatorLike } from '../core/Authenticator.js'
 import * as is from '../core/checks.js'
-import { checkOptions, declareFactory, type Check, type Checks } from '../core/options.js'
+import { checkOptions, declareFactory, type Checks } from '../core/options.js'
 import type { OperationNote, Part } from '../koa/layer.js'
 import { newRouter } from '../koa/newRouter.js'
 import { checkRouter, type RouterInstance } from '../koa/router.js'
@@ -41,13 +41,11 @@ export interface DocsPageOptions {
   readonly auth?: AuthenticatorLike | readonly [AuthenticatorLike, ...AuthenticatorLike[]] | null
 }
 
-const plainPath: Check = (where, value) => {
+const plainPath = is.that(
   // only characters without a special meaning in URLs and in patterns of the router
-  if (typeof value === 'string' && /^(?:\/[\w~-][\w.~-]*)+$/.test(value)) return
-  throw new TypeError(
-    `${where} must be a path such as "/docs": letters, digits, ".", "-", "_", "~"; no slash at the end`,
-  )
-}
+  (value) => typeof value === 'string' && /^(?:\/[\w~-][\w.~-]*)+$/.test(value),
+  'must be a path such as "/docs": letters, digits, ".", "-", "_", "~"; no slash at the end',
+)
 
 const pageChecks: Checks<DocsPageOptions> = {
   path: is.maybe(plainPath),

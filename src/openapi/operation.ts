@@ -50,16 +50,11 @@ export interface Described {
   (ctx: unknown, next: Next): Promise<unknown>
 }
 
-const object: Check = (where, value) => {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new TypeError(`${where} must be an object`)
-}
-
 const bodyLike: Check = (where, value) => {
   if (isStandard(value)) return void standardOf(where, value)
-  object(where, value)
+  is.record(where, value)
   if (isCodec(value)) return
-  // Safe: `object` has checked it
+  // Safe: `record` has checked it
   const { content, $ref } = value as { readonly content?: unknown; readonly $ref?: unknown }
   if (typeof $ref === 'string') return
   if (typeof content !== 'object' || content === null) {
@@ -78,13 +73,13 @@ const bodyLike: Check = (where, value) => {
 const statusOrRange = /^(?:[1-5]\d\d|[1-5]XX|default)$/
 
 const responsesLike: Check = (where, value) => {
-  object(where, value)
-  // Safe: `object` has checked it
+  is.record(where, value)
+  // Safe: `record` has checked it
   for (const [status, one] of Object.entries(value as object)) {
     if (!statusOrRange.test(status) && !status.startsWith('x-')) {
       throw new TypeError(`${where}: ${status} is no status, such as 200, 4XX or default`)
     }
-    if (one !== undefined && !isStandard(one) && !isCodec(one)) object(`${where}: ${status}`, one)
+    if (one !== undefined && !isStandard(one) && !isCodec(one)) is.record(`${where}: ${status}`, one)
   }
 }
 
@@ -97,12 +92,12 @@ const checks: Checks<OperationOptions> = {
   tags: is.maybe(is.list),
   summary: is.maybe(is.string),
   description: is.maybe(is.string),
-  externalDocs: is.maybe(object),
+  externalDocs: is.maybe(is.record),
   operationId: is.maybe(is.string),
   parameters: is.maybe(is.list),
   requestBody: is.maybe(bodyLike),
   responses: is.maybe(responsesLike),
-  callbacks: is.maybe(object),
+  callbacks: is.maybe(is.record),
   deprecated: is.maybe(is.flag),
   servers: is.maybe(is.list),
   undocumented: is.maybe(is.flag),
@@ -159,10 +154,10 @@ const described = (note: OperationNote): Described => {
 
 /** Options without those whose name begins with `x-`, which OpenAPI allows everywhere. */
 export const withoutExtensions = <T>(options: T): T =>
-  typeof options !== 'object' || options === null || Array.isArray(options)
-    ? options
-    : // Safe: only extensions are left out
+  is.isRecord(options)
+    ? // Safe: only extensions are left out
       (Object.fromEntries(Object.entries(options).filter(([name]) => !name.startsWith('x-'))) as T)
+    : options
 
 /** What is described: the same options, with the Request Body Object of a schema. */
 export type DescribedOperation = Given<Omit<OperationOptions, 'requestBody' | 'responses'>> & {

@@ -7,7 +7,7 @@
 import { objectConditionsIn } from '../core/Description.js'
 import { effective } from '../core/Requirement.js'
 import * as is from '../core/checks.js'
-import { checkOptions, type Check, type Checks } from '../core/options.js'
+import { checkOptions, type Checks } from '../core/options.js'
 import { isApplication, routersOf } from '../koa/layer.js'
 import { docsAmong, operationsOf, type RoutedOperation } from '../koa/operations.js'
 import { namesIn } from '../koa/parameters.js'
@@ -47,17 +47,12 @@ export interface IsolatedOperation {
   readonly skipped?: string
 }
 
-const record: Check = (where, value) => {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new TypeError(`${where} must be an object`)
-}
-
 const checks: Checks<IsolatedOptions> = {
-  users: record,
-  objects: record,
-  unknown: record,
-  bodies: is.maybe(record),
-  skip: is.maybe(record),
+  users: is.record,
+  objects: is.record,
+  unknown: is.record,
+  bodies: is.maybe(is.record),
+  skip: is.maybe(is.record),
   ignore: is.maybe(is.list),
   within: is.maybe(is.positive),
 }

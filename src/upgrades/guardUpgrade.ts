@@ -30,7 +30,7 @@ import { bare, checkOptions, declareFactory, token } from '../core/options.js'
 import { signInDigestsOf, sourceOf } from '../kinds/sessionUser.js'
 import { endOf } from '../koa/endOf.js'
 import { deciding } from '../koa/guard.js'
-import { isGuard } from '../koa/layer.js'
+import { isApplication, isGuard } from '../koa/layer.js'
 import { applySettings, settings, settingsFrom, type AuthSettings } from '../koa/settings.js'
 import { answeredWith } from '../koa/watching.js'
 import { presentToken } from './fromWebSocketProtocol.js'
@@ -79,12 +79,9 @@ export const servedBy = (
   return served.callback()
 }
 
+// Safe: only this package puts it there
 const partsOf = ({ middleware }: Koa): ReadonlyArray<Middleware> =>
-  middleware.flatMap((one) => {
-    // Safe: only this package puts it there
-    const part = Reflect.get(one, upgradeMark) as Middleware | undefined
-    return part ?? []
-  })
+  middleware.flatMap((one) => (Reflect.get(one, upgradeMark) as Middleware | undefined) ?? [])
 
 interface Hearing {
   readonly records: SignedOutEvent[]
@@ -372,9 +369,8 @@ export class UpgradeResponse extends ServerResponse {
 
 /** Throws a TypeError for anything but a Koa application. */
 export const checkApp = (caller: string, app: unknown): void => {
-  const isKoa =
-    typeof app === 'object' && app !== null && 'createContext' in app && 'middleware' in app && 'callback' in app
-  if (!isKoa) throw new TypeError(`${caller}: app must be a Koa application, not a router or an apiApp`)
+  if (isApplication(app) && 'createContext' in app) return
+  throw new TypeError(`${caller}: app must be a Koa application, not a router or an apiApp`)
 }
 
 /** The authenticator of a guard. Throws a TypeError for what is none. */
