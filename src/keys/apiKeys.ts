@@ -70,14 +70,11 @@ const checkKeepable: Check = (where, u) => {
 }
 
 /** The string for an owner in a store. */
-const ownerText = (where: string, owners: Owners, owner: unknown): string | Promise<string> => {
-  const text = owners.encode(where, owner)
-  const checked = (given: string): string => {
-    checkKeepable(where, given)
-    if (given === '') throw new TypeError(`${where} must not be empty`)
-    return given
-  }
-  return text instanceof Promise ? text.then(checked) : checked(text)
+const ownerText = async (where: string, owners: Owners, owner: unknown): Promise<string> => {
+  const text = await owners.encode(where, owner)
+  checkKeepable(where, text)
+  if (text === '') throw new TypeError(`${where} must not be empty`)
+  return text
 }
 
 const date: Check = (where, value) => {
@@ -150,7 +147,7 @@ const checkAdopted = async (
 const DAY = 86_400_000
 const MAX_DAYS = 400
 
-const overlap: Check = (where, value) => {
+const shortEnough: Check = (where, value) => {
   if (typeof value === 'number' && value >= 0 && value <= MAX_DAYS * DAY) return
   throw new TypeError(`${where} must be milliseconds from 0 to ${MAX_DAYS} days`)
 }
@@ -159,10 +156,6 @@ const overlap: Check = (where, value) => {
 const checkId = (where: string, id: unknown): void => {
   if (typeof id !== 'string') throw new TypeError(`${where}: id must be a string, the id of a key`)
 }
-
-/** How long older secrets still work, in whole milliseconds. */
-const checkOverlap = (rotation: { readonly overlap: number }): number =>
-  Math.ceil(checkOptions('keys.rotate(id, options)', rotation, { overlap }).overlap)
 
 /** How an application keeps its API keys. All times are in milliseconds. */
 export interface ApiKeysOptions<O> {
@@ -240,23 +233,6 @@ const checks: Checks<ApiKeysOptions<unknown>> = {
   timeout: is.maybe(is.positive),
 }
 
-/** Checks the options, and adds the defaults. Throws a TypeError for what is weak, or cannot work. */
-const resolveOptions = <O>(options: ApiKeysOptions<O>) => {
-  const given = checkOptions('apiKeys', options, checks)
-  const { owner, pepper: peppers = [], touch = 60_000, timeout = 2000 } = given
-  return {
-    prefix: given.prefix,
-    store: given.store,
-    // Safe: it decodes unknown values, and encodes only what `ApiKeys<O>` takes
-    owners: ownersOf(owner as Parameters<typeof ownersOf>[0]),
-    // a copy: the application may overwrite its bytes
-    peppers: (peppers instanceof Uint8Array ? [peppers] : peppers).map((one) => createSecretKey(one)),
-    adopted: given.adopted,
-    touch,
-    timeout,
-  }
-}
-
 /** A new key. `key` is returned this once, and stored nowhere. */
 export interface IssuedKey {
   readonly key: string
@@ -328,11 +304,15 @@ const made = (event: 'issued' | 'adopted', { id, owner, scopes, expiresAt }: Key
  * assert.deepStrictEqual((await keys.list('anna')).map(({ name }) => name), ['ci'])
  */
 export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
-  const { prefix, store, owners, peppers, adopted, touch: interval, timeout } = resolveOptions(options)
+  const given = checkOptions('apiKeys', options, checks)
+  const { prefix, store, adopted, pepper: peppers = [], touch: interval = 60_000, timeout = 2000 } = given
+  // Safe: it decodes unknown values, and encodes only what `ApiKeys<O>` takes
+  const owners = ownersOf(given.owner as Parameters<typeof ownersOf>[0])
   const form = keyForm(prefix)
-  const digests = digestsWith(peppers)
+  // copies: the application may overwrite its bytes
+  const digests = digestsWith((peppers instanceof Uint8Array ? [peppers] : peppers).map((one) => createSecretKey(one)))
   const timed = within('api-keys', timeout)
-  const tell = connected(options.signals)
+  const tell = connected(given.signals)
   const touch = touching(interval, (id, at) => timed(() => store.touch(id, at)))
 
   const seen = (record: KeyRecord, until?: number): ApiKey<O> | Promise<ApiKey<O>> => {
@@ -391,7 +371,7 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
     },
     rotate: async (id, rotation) => {
       checkId('keys.rotate(id, options)', id)
-      const overlap = checkOverlap(rotation)
+      const overlap = Math.ceil(checkOptions('keys.rotate(id, options)', rotation, { overlap: shortEnough }).overlap)
       const key = form.make()
       const at = Date.now()
       // for no overlap it is 1, because the time now may be in the future of another clock, or of this one if it is set

@@ -1,8 +1,7 @@
 /**
  * The session of one request: who is signed in by it. Its `stored` is what the store knows of it.
  *
- * Its fields are private, and change only by the named transitions. It is on the context under a symbol, where the
- * session authenticators read it.
+ * It is on the context under a symbol, where the session authenticators read it.
  */
 import type { SetOption } from 'cookies'
 import * as O from 'fp-ts/lib/Option.js'
@@ -64,26 +63,29 @@ const bindingOf = ({ keys, name }: SessionOwner, sessionId: string) => ({
 
 export class RequestSession implements SessionSource {
   readonly stored = new StoredSession()
+  /** koa-session's session, also after `ctx.session` was set to `null`. */
+  koaSession: KoaSession | undefined
+  /** Whether `ctx.session` was read. What was not read has not changed. */
+  isRead = false
+  /** Whether no head is completed with its cookie any more. */
+  isSettled = false
+  /** Whether the browser got the cookie with a head that a handler sent. */
+  isGivenAtHead = false
+  /** Who is signed in by data that were read or made. */
+  signedIn: SignedIn | undefined
+  /** Other details that the sign-in gets under its next id. */
+  nextDetails: Details | undefined
+  /** The entry of the list that a sign-in of this request made. */
+  listed: { readonly id: string; readonly entry: string } | undefined
   #owner: SessionOwner | undefined
   #cookie: CookieRead | undefined
-  #koaSession: KoaSession | undefined
-  #isRead = false
-  #isSettled = false
   #id: string | undefined
   #signingIn: NextSignIn | undefined
-  #signedIn: SignedIn | undefined
-  #changed: Details | undefined
-  #listed: { readonly id: string; readonly entry: string } | undefined
   #isSignedByOlderKey = false
-  #isGivenAtHead = false
   // What the request came with, under its id now
   #came: { readonly id: string; readonly signIn: SignedIn } | undefined
   #nextId: string | undefined
   #reports: ReturnType<SignInReports['ofRequest']>
-
-  // -----------------------------------------------------------------------------------
-  // transitions
-  // -----------------------------------------------------------------------------------
 
   /** It now belongs to a call of `sessions`. */
   attach(owner: SessionOwner): void {
@@ -99,7 +101,7 @@ export class RequestSession implements SessionSource {
 
   /** Sends the id under which the session is kept. */
   giveCookie(ctx: Context, id: string): void {
-    const user = this.#id === id ? this.#signedIn?.id : undefined
+    const user = this.#id === id ? this.signedIn?.id : undefined
     this.#owner?.cookie.give(ctx, id, user, this.#owner.optionsOf(ctx))
   }
 
@@ -110,28 +112,23 @@ export class RequestSession implements SessionSource {
 
   /** Somebody reads `ctx.session` or its options, and may change what is there. */
   noteReading(ctx: Context): void {
-    if (this.#isRead || this.#koaSession === undefined) return
-    this.#isRead = true
+    if (this.isRead || this.koaSession === undefined) return
+    this.isRead = true
     this.stored.kept(ctx)
     lockAge(ctx)
   }
 
-  /** From now on, no head is completed with its cookie. */
-  settle(): void {
-    this.#isSettled = true
-  }
-
   /** koa-session has made or loaded the session. */
   open(ctx: Context): void {
-    this.#koaSession = this.#owner?.koaSessionOf(ctx) ?? undefined
+    this.koaSession = this.#owner?.koaSessionOf(ctx) ?? undefined
     const { error } = this.stored
-    if (error === undefined || this.#koaSession === undefined) return
+    if (error === undefined || this.koaSession === undefined) return
     // koa-session would do nothing, because nothing has changed
     const refuse = (): Promise<never> => {
-      this.stored.refused()
+      this.stored.isRefused = true
       return Promise.reject(unavailable(error.error))
     }
-    Object.defineProperty(this.#koaSession, 'manuallyCommit', { value: refuse })
+    Object.defineProperty(this.koaSession, 'manuallyCommit', { value: refuse })
   }
 
   /** Who is signed in by data that was read. A record counts only if it is bound to the session and the application. */
@@ -140,7 +137,7 @@ export class RequestSession implements SessionSource {
     if (found === undefined) return undefined
     const { auth, key } = found
     this.#id = id
-    this.#signedIn = auth
+    this.signedIn = auth
     this.#isSignedByOlderKey = key === 'older'
     this.#came = { id, signIn: auth }
     this.#reports?.reportSignIn(id, auth.id)
@@ -150,51 +147,41 @@ export class RequestSession implements SessionSource {
   /** A user will be signed in under the next id. */
   signingIn(next: NextSignIn | undefined): void {
     this.#signingIn = next
-    if (next !== undefined) this.stored.begin()
+    if (next !== undefined) this.stored.isLost = false
   }
 
   /** Makes a new id for koa-session, and binds to it the user who is being signed in, or is signed in already. */
   assignId(ctx: Context): string {
     // before it is opened, no user is signed in, and koa-session would ask for an id again if `ctx.session` were read
-    const isOpen = this.#koaSession !== undefined
+    const isOpen = this.koaSession !== undefined
     const next = this.#signingIn
     const goesOn = isOpen && this.stored.text !== null && !this.stored.isLost
-    const signIn = next ?? (goesOn ? this.#changedOf(this.#present(ctx)) : undefined)
+    const signIn = next ?? (goesOn ? this.#changedOf(this.present(ctx)) : undefined)
     const lead = next === undefined ? this.#nextId : undefined
     const id = lead ?? randomId()
     this.#nextId = undefined
     this.#id = id
-    this.#signedIn = undefined
+    this.signedIn = undefined
     if (signIn !== undefined) this.#bind(ctx, signIn)
     if (next !== undefined) this.#reports?.made(id, next.id, next.names)
     else if (signIn !== undefined) this.#reports?.reportSignIn(id, signIn.id)
     return id
   }
 
-  /** The sign-in has other details under the next id. */
-  changeDetails(details: Details | undefined): void {
-    this.#changed = details
-  }
-
   /** The sign-in has other details under the same id. */
   noted(ctx: Context, details: Details): void {
-    const present = this.#present(ctx)
+    const present = this.present(ctx)
     if (present !== undefined) this.#bind(ctx, { ...present, details: textOfDetails(details) })
   }
 
-  /** The sign-in was entered in the list in this request. */
-  listed(id: string, entry: string): void {
-    this.#listed = { id, entry }
-  }
-
-  /** Takes back that entry. Rejects in an outage. */
+  /** Takes back its entry. Rejects in an outage. */
   async unlist(): Promise<void> {
-    if (this.#listed !== undefined) await this.host?.list?.end(this.#listed.id, this.#listed.entry)
+    if (this.listed !== undefined) await this.host?.list?.end(this.listed.id, this.listed.entry)
   }
 
   /** The record was bound again, by the first key. */
   signedAnew(ctx: Context): void {
-    const present = this.#present(ctx)
+    const present = this.present(ctx)
     if (present !== undefined) this.#bind(ctx, present)
   }
 
@@ -236,13 +223,9 @@ export class RequestSession implements SessionSource {
 
   /** The session was ended by its user. */
   signedOut(): void {
-    this.#signedIn = undefined
-    this.stored.clear()
-  }
-
-  /** The browser got the cookie with a head that a handler sent. */
-  givenAtHead(): void {
-    this.#isGivenAtHead = true
+    this.signedIn = undefined
+    this.stored.text = null
+    this.stored.isLost = false
   }
 
   /** The request is over, and its changes of the session are saved. */
@@ -251,9 +234,7 @@ export class RequestSession implements SessionSource {
   }
 
   #changedOf(signIn: SignedIn | undefined): SignIn | undefined {
-    return signIn === undefined || this.#changed === undefined
-      ? signIn
-      : { ...signIn, details: textOfDetails(this.#changed) }
+    return signIn && this.nextDetails ? { ...signIn, details: textOfDetails(this.nextDetails) } : signIn
   }
 
   /** Whether the operation ended the session. */
@@ -261,25 +242,16 @@ export class RequestSession implements SessionSource {
     return this.sessionOf(ctx) === null
   }
 
-  #present(ctx: Context): SignedIn | undefined {
-    const session = this.sessionOf(ctx)
-    return session && this.isSignedIn(session) ? this.#signedIn : undefined
-  }
-
   #bind(ctx: Context, signIn: SignIn): void {
     if (this.#owner === undefined || this.#id === undefined) return
-    this.#signedIn = bind(signIn, bindingOf(this.#owner, this.#id))
+    this.signedIn = bind(signIn, bindingOf(this.#owner, this.#id))
     this.#isSignedByOlderKey = false
-    Object.assign(ctx['session'] as object, { auth: { ...this.#signedIn } })
+    Object.assign(ctx['session'] as object, { auth: { ...this.signedIn } })
   }
-
-  // -----------------------------------------------------------------------------------
-  // questions
-  // -----------------------------------------------------------------------------------
 
   /** Whether it belongs to this call of `sessions`. */
   belongsTo(owner: SessionOwner): boolean {
-    return this.#owner === owner && this.#koaSession !== undefined
+    return this.#owner === owner && this.koaSession !== undefined
   }
 
   /** Whether a session that is being ended continues under another id. */
@@ -287,23 +259,9 @@ export class RequestSession implements SessionSource {
     return this.#signingIn === undefined && !this.#isDropped(ctx)
   }
 
-  /** koa-session's session, also after `ctx.session` was set to `null`. */
-  get koaSession(): KoaSession | undefined {
-    return this.#koaSession
-  }
-
   /** Whether an older key bound the record of the user who is signed in, or sealed the cookie of a session that was found. */
   get isOfOlderKey(): boolean {
     return this.#isSignedByOlderKey || (this.#cookie?.isOld === true && this.stored.ids.has(this.#cookie.id))
-  }
-
-  /** Whether `ctx.session` was read. What was not read has not changed. */
-  get isRead(): boolean {
-    return this.#isRead
-  }
-
-  get isSettled(): boolean {
-    return this.#isSettled
   }
 
   /** Who was signed in when the cookie was given out. */
@@ -311,23 +269,14 @@ export class RequestSession implements SessionSource {
     return this.#cookie?.userOf()
   }
 
-  /** Who is signed in by data that were read. */
-  get recognized(): SignedIn | undefined {
-    return this.#signedIn
-  }
-
   sent(): O.Option<Sent> {
     return this.#cookie?.sent ?? O.none
   }
 
   sessionOf(ctx: object): KoaSession | null | undefined {
-    if (!this.#isRead && this.#koaSession !== undefined) return this.#koaSession
+    if (!this.isRead && this.koaSession !== undefined) return this.koaSession
     // Safe: without an owner, this is any context, with or without a session
     return this.#owner === undefined ? sessionOf(ctx as Context) : this.#owner.koaSessionOf(ctx)
-  }
-
-  get isGivenAtHead(): boolean {
-    return this.#isGivenAtHead
   }
 
   /** What `sessions` returned for the application of this session; the session itself if there is none. */
@@ -350,17 +299,18 @@ export class RequestSession implements SessionSource {
   }
 
   /** The sign-in of the user who is signed in by the session of the context. */
-  present(ctx: Context): SignIn | undefined {
-    return this.#present(ctx)
+  present(ctx: Context): SignedIn | undefined {
+    const session = this.sessionOf(ctx)
+    return session && this.isSignedIn(session) ? this.signedIn : undefined
   }
 
   /** The details of that sign-in. */
   details(ctx: Context): Details {
-    return detailsOf(this.#present(ctx))
+    return detailsOf(this.present(ctx))
   }
 
   proofs(session: object): ReadonlyArray<Proof> {
-    return this.#signedIn !== undefined && this.isSignedIn(session) ? proofsIn(this.#signedIn) : []
+    return this.signedIn !== undefined && this.isSignedIn(session) ? proofsIn(this.signedIn) : []
   }
 
   isUnavailable(): boolean {
@@ -369,24 +319,24 @@ export class RequestSession implements SessionSource {
 
   /** Whether a session holds the same record that was recognized or made in this request. */
   isSignedIn(session: object): boolean {
-    if (this.#signedIn === undefined) return false
-    return (!this.#isRead && session === this.#koaSession) || holds(session, this.#signedIn)
+    if (this.signedIn === undefined) return false
+    return (!this.isRead && session === this.koaSession) || holds(session, this.signedIn)
   }
 
   load(session: object): unknown {
-    return this.#signedIn !== undefined && this.isSignedIn(session) && this.#owner?.loadUser(this.#signedIn.id)
+    return this.signedIn !== undefined && this.isSignedIn(session) && this.#owner?.loadUser(this.signedIn.id)
   }
 
   endFor(): End | undefined {
-    const came = this.#came ?? (this.#id !== undefined && this.#signedIn && { id: this.#id, signIn: this.#signedIn })
+    const came = this.#came ?? (this.#id !== undefined && this.signedIn && { id: this.#id, signIn: this.signedIn })
     if (!came || this.isUnavailable()) return undefined
-    return this.#owner?.ends.endOf(came.id, came.signIn, this.#koaSession?._expire)
+    return this.#owner?.ends.endOf(came.id, came.signIn, this.koaSession?._expire)
   }
 
   digests(session: object): SignInDigests | undefined {
-    if (this.#owner === undefined || this.#id === undefined || this.#signedIn === undefined) return undefined
+    if (this.#owner === undefined || this.#id === undefined || this.signedIn === undefined) return undefined
     return this.isSignedIn(session) && !this.isUnavailable()
-      ? this.#owner.reports.digestsOf(this.#id, this.#signedIn.id)
+      ? this.#owner.reports.digestsOf(this.#id, this.signedIn.id)
       : undefined
   }
 }

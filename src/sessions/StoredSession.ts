@@ -30,59 +30,37 @@ interface StoredId {
 
 const noIds: ReadonlyMap<string, StoredId> = new Map()
 
-/**
- * What the store knows of the session. Its fields are private, and change only by the named transitions. It does not
- * know who is signed in.
- */
+/** What the store knows of the session, and what became of it in this request. It does not know who is signed in. */
 export class StoredSession {
   /** The data in the store, as JSON; `null` for a session that was ended. */
-  #text: string | null | undefined
-  #error: { readonly error: unknown } | undefined
-  #isLost = false
-  #isRefused = false
-  #changing: Promise<unknown> | undefined
-  #unfinished = 0
-  #missed: string | undefined
+  text: string | null | undefined
+  /** Why the session cannot be read or changed in this request: the store failed. */
+  error: { readonly error: unknown } | undefined
+  /** Whether another request ended the session while this one was under way. */
+  isLost = false
+  /** Whether a change was refused because the session could not be read, even if the operation ignored that. */
+  isRefused = false
+  /** The id of the cookie, if the store had nothing under it. */
+  missedId: string | undefined
+  /** Settles when the last change has ended, and work that the request waits for, even if the operation forgot to await it. */
+  changing: Promise<unknown> | undefined
+  /** How much of such work has not ended. */
+  unfinished = 0
   #ids: Map<string, StoredId> | undefined
 
-  // -----------------------------------------------------------------------------------
-  // transitions
-  // -----------------------------------------------------------------------------------
+  /** The ids that this request read or wrote. */
+  get ids(): ReadonlyMap<string, Readonly<StoredId>> {
+    return this.#ids ?? noIds
+  }
 
   /** The store has what the session holds now. */
   kept(ctx: Context): void {
-    this.#text = textOf(sessionOf(ctx))
-  }
-
-  /** The store has nothing, because the user ended the session. */
-  clear(): void {
-    this.#text = null
-    this.#isLost = false
-  }
-
-  /** Another session begins in its place. */
-  begin(): void {
-    this.#isLost = false
-  }
-
-  /** The store failed, so the session cannot be read or changed in this request. */
-  failed(error: unknown): void {
-    this.#error = { error }
-  }
-
-  /** A change was refused because the session could not be read. */
-  refused(): void {
-    this.#isRefused = true
+    this.text = textOf(sessionOf(ctx))
   }
 
   /** JSON was read under an id. */
   read(id: string, text: string): void {
     ;(this.#ids ??= new Map()).set(id, { textRead: text, isWritten: false, isEnded: false })
-  }
-
-  /** The store has nothing under the id of the cookie. */
-  missed(id: string): void {
-    this.#missed = id
   }
 
   /** JSON was written under an id. */
@@ -99,77 +77,25 @@ export class StoredSession {
     if (entry !== undefined) entry.isEnded = true
   }
 
-  /** Another request ended the session while this one was under way. */
-  lost(): void {
-    this.#isLost = true
-  }
-
   /**
    * Changes the session in the store when the changes before are made, even if the operation did not await them. If `change`
    * rejects, this rejects too, and the session is not changed again in this request.
    */
   async runInOrder(change: () => Promise<void>): Promise<void> {
-    const changed = this.settled()
-      .then(change)
-      .catch((error: unknown) => {
-        this.failed(error)
-        throw error
-      })
-    this.#changing = changed.catch(() => undefined)
+    const before = Promise.resolve(this.changing)
+    const changed = before.then(change).catch((error: unknown) => {
+      this.error = { error }
+      throw error
+    })
+    this.changing = changed.catch(() => undefined)
     return changed
   }
 
   /** Lets the request wait for work whose result the operation needs. It lasts a moment, to be noticed if it is not awaited. */
   async working<A>(work: Promise<A>): Promise<A> {
-    this.#unfinished++
-    const result = work.finally(immediate).finally(() => this.#unfinished--)
-    this.#changing = Promise.allSettled([this.#changing, result])
+    this.unfinished++
+    const result = work.finally(immediate).finally(() => this.unfinished--)
+    this.changing = Promise.allSettled([this.changing, result])
     return result
-  }
-
-  // -----------------------------------------------------------------------------------
-  // questions
-  // -----------------------------------------------------------------------------------
-
-  /** Whether the operation, which has ended, did not await such work. */
-  get isUnfinished(): boolean {
-    return this.#unfinished > 0
-  }
-
-  /** Whether the operation began such work, or a change, and perhaps did not await it. */
-  get isChanging(): boolean {
-    return this.#changing !== undefined
-  }
-
-  /** Resolves when the last change has ended, even if the operation forgot to await it. */
-  async settled(): Promise<void> {
-    await this.#changing
-  }
-
-  get text(): string | null | undefined {
-    return this.#text
-  }
-
-  get error(): { readonly error: unknown } | undefined {
-    return this.#error
-  }
-
-  /** Whether a change was refused, even if the operation ignored that. */
-  get isRefused(): boolean {
-    return this.#isRefused
-  }
-
-  /** The id of the cookie, if the store had nothing under it. */
-  get missedId(): string | undefined {
-    return this.#missed
-  }
-
-  get isLost(): boolean {
-    return this.#isLost
-  }
-
-  /** The ids that this request read or wrote. */
-  get ids(): ReadonlyMap<string, Readonly<StoredId>> {
-    return this.#ids ?? noIds
   }
 }

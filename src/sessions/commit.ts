@@ -15,8 +15,9 @@ import { digestOf, type SessionStore } from './SessionStore.js'
 import { unavailable } from './SignIn.js'
 
 /** The options of the application that this needs. All times are in milliseconds. */
-interface TakeBackOptions {
+interface CommitOptions {
   readonly store: SessionStore
+  readonly https: boolean
   readonly cookieName: string
   readonly idle: number
   readonly absolute: number
@@ -32,10 +33,10 @@ interface TakeBackOptions {
 export const takeBack = async (
   ctx: Context,
   session: RequestSession,
-  { store, cookieName, idle, absolute }: TakeBackOptions,
+  { store, cookieName, idle, absolute }: CommitOptions,
 ): Promise<void> => {
   const { stored } = session
-  await stored.settled()
+  await stored.changing
   dropCookies(ctx, cookieName)
   for (const [id, { textRead, isWritten, isEnded }] of stored.ids) {
     if (!isWritten || isEnded) continue
@@ -56,14 +57,6 @@ const dropCookies = ({ res, headerSent }: Context, cookieName: string): void => 
   if (others.length === lines.length) return
   if (others.length === 0) res.removeHeader('Set-Cookie')
   else res.setHeader('Set-Cookie', others)
-}
-
-/** The options of the application that saving a session needs. */
-interface CommitOptions {
-  readonly https: boolean
-  readonly cookieName: string
-  /** In milliseconds. */
-  readonly idle: number
 }
 
 /** Throws if a `Secure` cookie would have to be sent over an unencrypted connection. */
@@ -92,7 +85,7 @@ export const changeInStore = async (session: RequestSession, change: () => Promi
 
 /** Whether a session was only looked at, and is young enough: there is nothing to save. */
 export const isKept = (ctx: Context, session: RequestSession, { idle }: CommitOptions): boolean =>
-  !session.isRead && !session.stored.isChanging && !session.isOfOlderKey && !isAgingIn(ctx, session, idle)
+  !session.isRead && session.stored.changing === undefined && !session.isOfOlderKey && !isAgingIn(ctx, session, idle)
 
 /** Saves a session that changed, and prolongs one that was used. */
 export const commit = async (ctx: Context, session: RequestSession, options: CommitOptions): Promise<void> => {
@@ -102,11 +95,11 @@ export const commit = async (ctx: Context, session: RequestSession, options: Com
 }
 
 const keep = async (ctx: Context, session: RequestSession, { https, idle }: CommitOptions): Promise<void> => {
-  const { isUnfinished } = session.stored
+  const { unfinished } = session.stored
   // waits for a sign-in that the operation forgot to await
-  await session.stored.settled()
+  await session.stored.changing
   // its result is in no response
-  if (isUnfinished) throw new Error('secondly(ctx, kind, first) is not awaited; write await secondly(...)')
+  if (unfinished > 0) throw new Error('secondly(ctx, kind, first) is not awaited; write await secondly(...)')
   const now = session.sessionOf(ctx) ?? null
   const { koaSession, stored } = session
   if (koaSession === undefined) return
@@ -160,7 +153,7 @@ const giveAtHead = (ctx: Context, session: RequestSession, status: number, optio
   const isOlder = status < 400 && isAgingIn(ctx, session, options.idle)
   if (!(isNew || isOlder) || stored.text === null || (options.https && !ctx.secure)) return
   session.giveCookie(ctx, koaSession.externalKey ?? '')
-  session.givenAtHead()
+  session.isGivenAtHead = true
 }
 
 const isAgingIn = (ctx: Context, session: RequestSession, idle: number): boolean => {

@@ -53,7 +53,7 @@ export const koaSessionStore = (
   const recognized = ({ text, markOf }: Looked, id: string, session: RequestSession): unknown => {
     const data = found(text, id, session, idle)
     if (data === undefined) return undefined
-    const auth = session.recognized
+    const auth = session.signedIn
     if (auth === undefined) {
       Reflect.deleteProperty(data, 'auth')
       return data
@@ -82,7 +82,10 @@ export const koaSessionStore = (
     if (entry === undefined) return
     const goesOn = !entry.isEnded && session.goesOn(ctx)
     // another request has ended the session meanwhile
-    if (goesOn && (await store.read(digestOf(id))) === undefined) return session.stored.lost()
+    if (goesOn && (await store.read(digestOf(id))) === undefined) {
+      session.stored.isLost = true
+      return
+    }
     if (goesOn) await session.leadOn(id)
     await store.end(digestOf(id), absolute)
     session.ended(id, ctx)
@@ -91,7 +94,7 @@ export const koaSessionStore = (
     get: (id, _maxAge, { ctx = {} }) => {
       const session = requestSessionOf(ctx)
       const failed = (error: unknown): undefined => {
-        session.stored.failed(error)
+        session.stored.error = { error }
         return undefined
       }
       try {
@@ -113,7 +116,7 @@ export const koaSessionStore = (
       if (session.stored.isLost && !session.stored.ids.has(id)) return
       const lasting = maxAge === 'session' ? absolute : maxAge
       if (!session.stored.ids.has(id)) await store.insert(digestOf(id), text, lasting)
-      else if (!(await store.update(digestOf(id), text, lasting))) session.stored.lost()
+      else if (!(await store.update(digestOf(id), text, lasting))) session.stored.isLost = true
       session.wrote(id, data)
     },
     destroy: async (id, { ctx = {} }) => {
@@ -130,7 +133,7 @@ const readSession = (ctx: object): RequestSession => {
   const session = requestSessionOf(ctx)
   const { stored } = session
   if (stored.error === undefined) return session
-  stored.refused()
+  stored.isRefused = true
   throw unavailable(stored.error.error)
 }
 
@@ -138,7 +141,7 @@ type SessionData = Record<string, unknown>
 
 // The data in what the store has, if they are in time
 const found = (text: unknown, id: string, session: RequestSession, idle: number): SessionData | undefined => {
-  if (text === undefined) session.stored.missed(id)
+  if (text === undefined) session.stored.missedId = id
   const data = typeof text === 'string' ? parsed(text) : undefined
   if (typeof text !== 'string' || data === undefined) return undefined
   session.stored.read(id, text)

@@ -100,17 +100,11 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
   }
   const list = settled.list ? signInList({ name, store, idle, longest, ended }) : undefined
   const host: SessionHost = {
+    ...settled,
     list,
-    label: settled.label,
-    pages: settled.pages,
-    texts: settled.texts,
     finished: new Map(),
     keys,
-    name,
     store,
-    origin: settled.origin,
-    isProduction: settled.isProduction,
-    https,
     identify: (user) => {
       // Safe: `identify` takes what `loadUser` loads
       const id = settled.identify(user as never)
@@ -135,8 +129,7 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
     signing: () => signs,
     host,
   }
-  const toTakeBack = { store, cookieName, idle, absolute }
-  const toCommit = { https: https === true, cookieName, idle }
+  const saving = { store, https: https === true, cookieName, idle, absolute }
   // a request that passes the sessions carries its own source
   declareSessions(app, misplaced(owner), cookieName)
   // koa-session is given a context of its own, so that reading a session is noted
@@ -181,7 +174,7 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
     begin(ctx)
     return run(ctx, next)
   }
-  const watchHead = headWatcher(cookie, toCommit)
+  const watchHead = headWatcher(cookie, saving)
   const atRequest = async (ctx: Context, next: Next): Promise<void> => {
     const session = begin(ctx)
     watchHead(ctx, session)
@@ -193,22 +186,22 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
         return next()
       })
       if (exchange.misplaced !== undefined) throw exchange.misplaced
-      session.settle()
-      if (exchange.hasThrown) await takeBack(ctx, session, toTakeBack)
+      session.isSettled = true
+      if (exchange.hasThrown) await takeBack(ctx, session, saving)
       else {
-        if (!isKept(ctx, session, toCommit)) await commit(ctx, session, toCommit)
+        if (!isKept(ctx, session, saving)) await commit(ctx, session, saving)
         session.kept()
       }
     } catch (thrown) {
       if (session.isSettled && ctx.headerSent) {
         // the operation has succeeded, and its response must still end
-        await takeBack(ctx, session, toTakeBack)
+        await takeBack(ctx, session, saving)
         app.emit('error', thrown, ctx)
         return
       }
-      session.settle()
+      session.isSettled = true
       const error = exchange.misplaced ?? thrown
-      await takeBack(ctx, session, toTakeBack)
+      await takeBack(ctx, session, saving)
       if (!(error instanceof SignInRefused) || ctx.headerSent) throw error
       // closes a stream that nothing will read
       ctx.body = null
@@ -220,13 +213,7 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
   // the name that the audit of an application shows
   Object.defineProperty(atRequest, 'name', { value: 'sessions' })
   app.use(notWrapped(Object.assign(atRequest, { [upgradeMark]: atUpgrade })))
-  const signs = signing<PrincipalFromAnswer<R>>({
-    owner,
-    store,
-    https: https === true,
-    idle,
-    absolute,
-  })
+  const signs = signing<PrincipalFromAnswer<R>>({ owner, ...saving })
   return {
     ...signs,
     ...typedKinds<PrincipalFromAnswer<R>>({ owner, cookieName, needsUsername: settled.needsUsername }),

@@ -167,7 +167,7 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
       session.stored.kept(ctx)
       const signIn = session.present(ctx)
       if (list === undefined || signIn === undefined || listed.listed === undefined) return
-      session.listed(id, listed.listed)
+      session.listed = { id, entry: listed.listed }
       await list.begin(signIn, session.digests(ctx['session'] as object)?.session)
       if (before !== undefined && userBefore !== undefined) await list.end(userBefore, before)
     })
@@ -201,11 +201,11 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
       const signIn = session.present(ctx)
       if (signIn === undefined) throw notSignedIn()
       checkSecure(ctx, https)
-      session.changeDetails({ ...session.details(ctx), proofs: addedTo(proofsIn(signIn), proof) })
+      session.nextDetails = { ...session.details(ctx), proofs: addedTo(proofsIn(signIn), proof) }
       try {
         await sessionOf(ctx)?.regenerate()
       } finally {
-        session.changeDetails(undefined)
+        session.nextDetails = undefined
       }
       // another request has ended the session meanwhile
       if (session.stored.isLost) throw notSignedIn()

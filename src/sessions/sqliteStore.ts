@@ -27,7 +27,7 @@ export const check =
   'select 1 from auth_sessions limit 1; select 1 from auth_marks limit 1; select 1 from auth_lists limit 1'
 
 const sweep = (table: string, key: string) =>
-  `delete from ${table} where ${key} in (select ${key} from ${table} where until <= ? limit ${SWEPT_AT_ONCE})`
+  `delete from ${table} where (${key}) in (select ${key} from ${table} where until <= ? limit ${SWEPT_AT_ONCE})`
 
 // How the two of one question begin
 const TEXT = '+'
@@ -53,7 +53,7 @@ export const statements = {
   enlist: 'insert into auth_lists values (?, ?, ?) on conflict do update set until = excluded.until',
   listed: 'select entry from auth_lists where user = ? and until > ?',
   sweepMarks: sweep('auth_marks', 'user'),
-  sweepLists: `delete from auth_lists where (user, entry) in (select user, entry from auth_lists where until <= ? limit ${SWEPT_AT_ONCE})`,
+  sweepLists: sweep('auth_lists', 'user, entry'),
 }
 
 /** A store that can be closed. */
@@ -93,32 +93,25 @@ export const sqliteStore = (options: SqliteOptions): SqliteStore => {
     await sweep().catch(() => undefined)
     return changed
   }
+  const change = async (sql: string, args: ReadonlyArray<SqlValue>): Promise<void> => {
+    await write(sql, args)
+  }
   const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
   const store: SqliteStore = {
     read: async (id) => {
       const { rows } = await file.read(statements.read, [id, Date.now()])
       return text(rows[0]?.['text'])
     },
-    insert: async (id, data, lifetime) => {
-      await write(statements.insert, [id, data, Date.now() + lifetime, Date.now()])
-    },
-    update: async (id, data, lifetime) => {
-      const changed = await write(statements.update, [data, Date.now() + lifetime, id, Date.now()])
-      return changed === 1
-    },
-    end: async (id, lifetime) => {
-      await write(statements.end, [id, Date.now() + lifetime])
-    },
+    insert: (id, data, lifetime) => change(statements.insert, [id, data, Date.now() + lifetime, Date.now()]),
+    update: async (id, data, lifetime) =>
+      (await write(statements.update, [data, Date.now() + lifetime, id, Date.now()])) === 1,
+    end: (id, lifetime) => change(statements.end, [id, Date.now() + lifetime]),
     markOf: async (user) => {
       const { rows } = await file.read(statements.markOf, [user, Date.now()])
       return text(rows[0]?.['mark']) ?? ''
     },
-    mark: async (user, mark, lifetime) => {
-      await write(statements.mark, [user, mark, Date.now() + lifetime])
-    },
-    enlist: async (user, entry, lifetime) => {
-      await write(statements.enlist, [user, entry, Date.now() + lifetime])
-    },
+    mark: (user, mark, lifetime) => change(statements.mark, [user, mark, Date.now() + lifetime]),
+    enlist: (user, entry, lifetime) => change(statements.enlist, [user, entry, Date.now() + lifetime]),
     listed: async (user) => {
       const { rows } = await file.read(statements.listed, [user, Date.now()])
       return rows.map((row) => text(row['entry']) ?? '')

@@ -7,6 +7,7 @@
  * A file is opened when it is first used, and again after a failure. A locked one is tried again: SQLite's own waiting would block the
  * event loop. A power failure can undo the last moments. The end of a process undoes nothing.
  */
+import { setTimeout as pause } from 'node:timers/promises'
 import type { createClient } from '@libsql/client'
 import { singleFlight } from '../core/memory.js'
 import { checkOptions, type Check } from '../core/options.js'
@@ -163,20 +164,7 @@ interface Tables {
   readonly check: string
 }
 
-interface SqliteConnection {
-  /**
-   * Asks the file. If `ask` rejects, or if the file cannot be opened, `otherwise` is called with the failure. Without it,
-   * `use` rejects.
-   */
-  readonly use: <A>(
-    ask: (client: SqliteClient) => Promise<A>,
-    otherwise?: (failure: unknown) => Promise<A>,
-  ) => Promise<A>
-  /** Whether another connection holds the lock for writes now. */
-  readonly isLocked: () => Promise<boolean>
-  /** Closes it; the next question opens it again. */
-  readonly close: () => void
-}
+type Ask<A> = (client: SqliteClient) => Promise<A>
 
 // Opening blocks the event loop, and closed clients are freed late. So in an outage, the file is not opened for every
 // request. The time is measured by a clock that is never set back. Otherwise an outage could last an hour longer.
@@ -184,13 +172,19 @@ const reopenLimits = { reopenAfterMs: 250, reopenIfLockedAfterMs: 20 }
 
 const probe = 'begin immediate; rollback'
 
+const coded =
+  (code: RegExp) =>
+  (error: unknown): boolean =>
+    error instanceof Error && 'code' in error && code.test(String(error.code))
+
 /** Whether an error says that another connection holds a lock. */
-const isBusy = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && /^SQLITE_(?:BUSY|LOCKED)/.test(String(error.code))
+const isBusy = coded(/^SQLITE_(?:BUSY|LOCKED)/)
 
 // The system refuses writes: the disk is full, or read-only
-const isWriteRefused = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && /^SQLITE_(?:FULL|IOERR)/.test(String(error.code))
+const isWriteRefused = coded(/^SQLITE_(?:FULL|IOERR)/)
+
+// locked, or closed by a request that failed
+const isPassing = coded(/^(?:SQLITE_(?:BUSY|LOCKED)|CLIENT_CLOSED$)/)
 
 const canRead = (client: SqliteClient): Promise<boolean> =>
   client.execute('select count(*) from sqlite_master').then(
@@ -203,7 +197,7 @@ const rethrow = (failure: unknown): never => {
 }
 
 /** Makes a connection; several processes of one machine can have one to the same file. */
-const sqliteConnection = ({ url, engine }: SqliteOptions, { tables, check }: Tables): SqliteConnection => {
+const sqliteConnection = ({ url, engine }: SqliteOptions, { tables, check }: Tables) => {
   let client: SqliteClient | undefined
   let openedAt = 0
   let refused: { readonly error: unknown; readonly until: number } | undefined
@@ -243,11 +237,7 @@ const sqliteConnection = ({ url, engine }: SqliteOptions, { tables, check }: Tab
     failed.close()
   }
   // one promise for both kinds of failure, because further ones would take a part of a short look-up
-  const run = <A>(
-    used: SqliteClient,
-    ask: (client: SqliteClient) => Promise<A>,
-    otherwise: (failure: unknown) => Promise<A>,
-  ): Promise<A> =>
+  const run = <A>(used: SqliteClient, ask: Ask<A>, otherwise: (failure: unknown) => Promise<A>): Promise<A> =>
     ask(used).then(undefined, async (failure: unknown) => {
       // an open file can be read without a write, but opening it writes the index of its log
       const isKept = isBusy(failure) || (isWriteRefused(failure) && (await canRead(used)))
@@ -255,11 +245,13 @@ const sqliteConnection = ({ url, engine }: SqliteOptions, { tables, check }: Tab
       return otherwise(failure)
     })
   return {
-    use: (ask, otherwise = rethrow) =>
+    /** Asks the file. If `ask` rejects, or if the file cannot be opened, `otherwise` is called with the failure. */
+    use: <A>(ask: Ask<A>, otherwise: (failure: unknown) => Promise<A> = rethrow): Promise<A> =>
       client === undefined
         ? connected().then((opened) => run(opened, ask, otherwise), otherwise)
         : run(client, ask, otherwise),
-    isLocked: async () => {
+    /** Whether another connection holds the lock for writes now. */
+    isLocked: async (): Promise<boolean> => {
       try {
         await client?.executeMultiple(probe)
         return false
@@ -267,24 +259,19 @@ const sqliteConnection = ({ url, engine }: SqliteOptions, { tables, check }: Tab
         return isBusy(error)
       }
     },
-    close: () => drop(client),
+    /** Closes it; the next question opens it again. */
+    close: (): void => drop(client),
   }
 }
-
-/** Asks again while the file is locked. After 1.5 seconds it is an outage, and rejects with the failure. */
-type Retry = <A>(ask: (client: SqliteClient) => Promise<A>) => Promise<A>
 
 // `roundMs`: how long one wait checks whether the lock is gone
 const retryLimits = { giveUpAfterMs: 1500, roundMs: 100, leastPauseMs: 1, furtherPauseMs: 8 }
 
-// locked, or closed by a request that failed
-const isPassing = (error: unknown): boolean =>
-  isBusy(error) || (error instanceof Error && 'code' in error && error.code === 'CLIENT_CLOSED')
-
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
-
-/** Makes a retry for a connection. All callers share one wait. */
-const sqliteRetry = ({ use, isLocked }: Pick<SqliteConnection, 'use' | 'isLocked'>): Retry => {
+/**
+ * Asks a connection again while the file is locked. After 1.5 seconds it is an outage, and rejects with the failure. All callers share
+ * one wait.
+ */
+const retrying = ({ use, isLocked }: ReturnType<typeof sqliteConnection>) => {
   // Locks of SQLite are unfair: a process that asks seldom starves beside one that writes without a pause
   const round = async (): Promise<void> => {
     const until = performance.now() + retryLimits.roundMs
@@ -292,13 +279,14 @@ const sqliteRetry = ({ use, isLocked }: Pick<SqliteConnection, 'use' | 'isLocked
     while (performance.now() < until && (await isLocked()))
   }
   const nextRound = singleFlight(round)
-  const retry = async <A>(ask: (client: SqliteClient) => Promise<A>, error: unknown, until: number): Promise<A> => {
+  const retry = async <A>(ask: Ask<A>, error: unknown, until: number): Promise<A> => {
     if (!isPassing(error) || performance.now() > until) throw error
     await nextRound()
     return use(ask, (next) => retry(ask, next, until))
   }
   // a lock causes a failure immediately, so the time begins with the first one
-  return (ask) => use(ask, (error) => retry(ask, error, performance.now() + retryLimits.giveUpAfterMs))
+  return <A>(ask: Ask<A>): Promise<A> =>
+    use(ask, (error) => retry(ask, error, performance.now() + retryLimits.giveUpAfterMs))
 }
 
 /** The value for a question mark: a string, a whole number, or null. */
@@ -349,7 +337,7 @@ export const sqliteFile = (
 ): SqliteFile => {
   const given = checkOptions(caller, options, { url: fileUrl(elsewhere), engine: sqliteEngine })
   const connection = sqliteConnection(given, tables)
-  const retry = sqliteRetry(connection)
+  const retry = retrying(connection)
   const writing =
     (sql: string, args: ReadonlyArray<SqlValue>) =>
     async (client: SqliteClient): Promise<number> => {
