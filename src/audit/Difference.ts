@@ -3,7 +3,7 @@
  *
  * The command prints differences, and SARIF and `seal` make findings of them.
  */
-import { accessPathsOf, textOf, type PolicyLine } from './policy.js'
+import { accessPathsOf, byOperation, textOf, type PolicyLine } from './policy.js'
 import { compareAccess, publicAccess, waysInWords, type AccessPath, type Comparison } from './Way.js'
 
 /**
@@ -43,7 +43,7 @@ export const differencesOf = <L extends PolicyLine>(
   after: ReadonlyArray<PolicyLine>,
 ): ReadonlyArray<Difference<L>> => {
   const [was, is] = [without(before, after, textOf), without(after, before, textOf)]
-  const order = { before: callersIn(before), after: callersIn(after) }
+  const order = { before: byOperation(before), after: byOperation(after) }
   const all = [...new Set([...is, ...was].map(nameOf))].flatMap((name) =>
     paired(
       was.filter((line) => nameOf(line) === name),
@@ -159,21 +159,13 @@ const sitesOf = ({ csrf, trusts }: PolicyLine): ReadonlyArray<AccessPath> =>
         takesAnything: false,
       }))
 
-/** Who gets into the operations of each policy, by name. */
+/** The lines of each policy, by the names of operations. */
 interface Order {
   readonly before: Callers
   readonly after: Callers
 }
 
-type Callers = ReadonlyMap<string, ReadonlyArray<ReadonlyArray<AccessPath>>>
-
-const callersIn = (lines: ReadonlyArray<PolicyLine>): Callers => {
-  const callers = new Map<string, ReadonlyArray<AccessPath>[]>()
-  for (const line of lines) {
-    callers.set(line.operation, [...(callers.get(line.operation) ?? []), accessPathsOf(line)])
-  }
-  return callers
-}
+type Callers = ReturnType<typeof byOperation>
 
 // What else a line can say, and how a new value and a lost one change who gets in
 const noted = {
@@ -220,7 +212,7 @@ const lost = (name: Note, is: PolicyLine, changes: Changes): Comparison => {
 
 /** How the callers differ who get into the operation that is named; empty if the policy has no such operation. */
 const changesBy = (line: PolicyLine, ahead: string, callers: Callers): ReadonlyArray<Comparison> =>
-  (callers.get(ahead) ?? []).map((others) => compareAccess(accessPathsOf(line), others))
+  (callers.get(ahead) ?? []).map((other) => compareAccess(accessPathsOf(line), accessPathsOf(other)))
 
 // One that only refuses callers does not open
 const nowFirst = (changes: ReadonlyArray<Comparison>): Comparison =>

@@ -6,7 +6,7 @@
 import * as Requirement from '../core/Requirement.js'
 import type { Audit, AuditedMiddleware, AuditedOperation, Shadow } from './Audit.js'
 import { shadows, without, type Difference } from './Difference.js'
-import type { PlacedLine, PolicyLine } from './policy.js'
+import { byOperation, type PlacedLine, type PolicyLine } from './policy.js'
 import { namedIn, type Named } from './Way.js'
 
 /** How bad a finding is (SARIF 2.1.0 §3.27.10). */
@@ -174,11 +174,12 @@ export const linesOfRouter = (
   file: ReadonlyArray<PolicyLine>,
   own: ReadonlyArray<PolicyLine>,
 ): ReadonlyArray<PolicyLine> => {
-  const [all, mine] = [counted(file), counted(own)]
+  const [all, mine] = [byOperation(file), byOperation(own)]
+  const countIn = (lines: typeof all, operation: string) => lines.get(operation)?.length ?? 0
   const known = new Map(own.map((line) => [callersOf(line), line]))
   return file.map((line) => {
     const kept = shadows.map((name) => {
-      const mayBeElsewhere = line[name].filter((ahead) => (all.get(ahead) ?? 0) > (mine.get(ahead) ?? 0))
+      const mayBeElsewhere = line[name].filter((ahead) => countIn(all, ahead) > countIn(mine, ahead))
       return [name, without(line[name], without(mayBeElsewhere, known.get(callersOf(line))?.[name] ?? []))]
     })
     return { ...line, ...Object.fromEntries(kept) }
@@ -186,10 +187,3 @@ export const linesOfRouter = (
 }
 
 const callersOf = ({ operation, who }: PolicyLine): string => [operation, ...who].join('; ')
-
-// How many lines an operation has
-const counted = (lines: ReadonlyArray<PolicyLine>): ReadonlyMap<string, number> => {
-  const counts = new Map<string, number>()
-  for (const { operation } of lines) counts.set(operation, (counts.get(operation) ?? 0) + 1)
-  return counts
-}

@@ -127,19 +127,24 @@ const value = (text: string): string => (text === '' ? '\\u{}' : visible(text).r
 // A part of a way: also without what separates parts
 const part = (text: string): string => value(text).replace(/[[\]|]/g, escaped)
 
+// No line contains the character that separates the keys
 const sorted = (lines: ReadonlyArray<PolicyLine>): ReadonlyArray<PolicyLine> =>
   lines
-    .map((one) => ({ one, keys: [pathOf(one), one.operation, textOf(one)] }))
-    .sort((first, second) => {
-      const at = first.keys.findIndex((key, index) => key !== second.keys[index])
-      return at < 0 ? 0 : first.keys[at]! < second.keys[at]! ? -1 : 1
-    })
+    .map((one) => ({ one, key: [pathOf(one), one.operation, textOf(one)].join('\0') }))
+    .sort((first, second) => (first.key < second.key ? -1 : Number(first.key > second.key)))
     .map(({ one }) => one)
 
 const pathOf = ({ operation }: PolicyLine): string => operation.slice(operation.indexOf(' ') + 1)
 
 export const textOf = (one: PolicyLine): string =>
   [one.operation, ...names.flatMap((name) => one[name].map((each) => `${name}=${each}`))].join('; ')
+
+/** Lines by the operation that they are about; several may have one name. */
+export const byOperation = <L extends PolicyLine>(lines: ReadonlyArray<L>): ReadonlyMap<string, ReadonlyArray<L>> => {
+  const found = new Map<string, L[]>()
+  for (const one of lines) found.set(one.operation, [...(found.get(one.operation) ?? []), one])
+  return found
+}
 
 /** Reads a line; `undefined` if it is not a line of a policy. */
 export const lineFrom = (text: string): PolicyLine | undefined => {

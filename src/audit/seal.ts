@@ -30,7 +30,7 @@ import { applySettings, isSettings } from '../koa/settings.js'
 import type { Audit, AuditedOperation } from './Audit.js'
 import type { Route } from './RoutedPath.js'
 import { differencesOf, type Difference } from './Difference.js'
-import { linesOf, nameInFile, readPolicy, whoOf, type PolicyLine } from './policy.js'
+import { byOperation, linesOf, nameInFile, readPolicy, whoOf, type PolicyLine } from './policy.js'
 import { findingsOf, linesOfRouter, sameWordsIn, type Finding, type RuleName } from './findings.js'
 import { auditedBy, type Audited } from './application.js'
 import { isAllowedMethods } from './router.js'
@@ -162,8 +162,7 @@ const sitesIn = (
   { routes }: Listed,
   { operations }: Audit,
 ): ReadonlyMap<unknown, CrossOriginPolicy> => {
-  const byName = new Map<string, PolicyLine[]>()
-  for (const line of lines) byName.set(line.operation, [...(byName.get(line.operation) ?? []), line])
+  const byName = byOperation(lines)
   return new Map(
     routes.flatMap(({ layer }, at) => {
       const named = byName.get(nameInFile(operations[at]!)) ?? []

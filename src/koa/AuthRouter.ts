@@ -71,30 +71,29 @@ type NotInUse =
 // those.
 type HandlersOf<S, C, P, O> = ReadonlyArray<AfterThePath & Handler<S, C, P, O>>
 
-/** What runs after a guard: at least a handler, and no other guard. */
-type HandlersAfter<S, C, P, O> = readonly [AfterThePath & Handler<S, C, P, O>, ...HandlersOf<S, C, P, O>]
+/** What runs after the guard `G`: at least a handler, and no other guard. */
+type HandlersAfter<S, C, P, O, G> = readonly [
+  AfterThePath & Handler<S, C, PrincipalAfter<P, G>, ObjectsAfter<O, G>>,
+  ...HandlersOf<S, C, PrincipalAfter<P, G>, ObjectsAfter<O, G>>,
+]
 
 type MiddlewareAhead<S, C> = AfterThePath & RouterMiddleware<S, C>
 
 /** How a verb of a guarded router is called. */
 export interface RouteMethod<S, C, P, O = unknown> {
-  <G extends AnyGuard>(
-    path: Path,
-    guard: G,
-    ...handlers: HandlersAfter<S, C, PrincipalAfter<P, G>, ObjectsAfter<O, G>>
-  ): AuthRouter<S, C, P, O>
+  <G extends AnyGuard>(path: Path, guard: G, ...handlers: HandlersAfter<S, C, P, O, G>): AuthRouter<S, C, P, O>
   <G extends AnyGuard>(
     path: Path,
     ahead: MiddlewareAhead<S, C>,
     guard: G,
-    ...handlers: HandlersAfter<S, C, PrincipalAfter<P, G>, ObjectsAfter<O, G>>
+    ...handlers: HandlersAfter<S, C, P, O, G>
   ): AuthRouter<S, C, P, O>
   <G extends AnyGuard>(
     path: Path,
     first: MiddlewareAhead<S, C>,
     second: MiddlewareAhead<S, C>,
     guard: G,
-    ...handlers: HandlersAfter<S, C, PrincipalAfter<P, G>, ObjectsAfter<O, G>>
+    ...handlers: HandlersAfter<S, C, P, O, G>
   ): AuthRouter<S, C, P, O>
   <G extends AnyGuard>(
     path: Path,
@@ -102,20 +101,20 @@ export interface RouteMethod<S, C, P, O = unknown> {
     second: MiddlewareAhead<S, C>,
     third: MiddlewareAhead<S, C>,
     guard: G,
-    ...handlers: HandlersAfter<S, C, PrincipalAfter<P, G>, ObjectsAfter<O, G>>
+    ...handlers: HandlersAfter<S, C, P, O, G>
   ): AuthRouter<S, C, P, O>
   <G extends AnyGuard>(
     name: string,
     path: string | RegExp,
     guard: G,
-    ...handlers: HandlersAfter<S, C, PrincipalAfter<P, G>, ObjectsAfter<O, G>>
+    ...handlers: HandlersAfter<S, C, P, O, G>
   ): AuthRouter<S, C, P, O>
   <G extends AnyGuard>(
     name: string,
     path: string | RegExp,
     ahead: MiddlewareAhead<S, C>,
     guard: G,
-    ...handlers: HandlersAfter<S, C, PrincipalAfter<P, G>, ObjectsAfter<O, G>>
+    ...handlers: HandlersAfter<S, C, P, O, G>
   ): AuthRouter<S, C, P, O>
   <G extends AnyGuard>(
     name: string,
@@ -123,7 +122,7 @@ export interface RouteMethod<S, C, P, O = unknown> {
     first: MiddlewareAhead<S, C>,
     second: MiddlewareAhead<S, C>,
     guard: G,
-    ...handlers: HandlersAfter<S, C, PrincipalAfter<P, G>, ObjectsAfter<O, G>>
+    ...handlers: HandlersAfter<S, C, P, O, G>
   ): AuthRouter<S, C, P, O>
   (name: string, path: string | RegExp, ...handlers: HandlersOf<S, C, P, O>): AuthRouter<S, C, P, O>
   (path: Path, ...handlers: HandlersOf<S, C, P, O>): AuthRouter<S, C, P, O>
