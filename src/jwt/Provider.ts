@@ -214,7 +214,8 @@ const publicKeyOf = (where: string, value: unknown): KeyObject => {
 
 // --- fetching
 
-const fetchJwks = async (url: string, signal: AbortSignal): Promise<SigningKeySet> => {
+/** Fetches the keys at an address. Rejects with an `Outage` if there is none that can verify. */
+export const fetchJwks = async (url: string, signal: AbortSignal): Promise<SigningKeySet> => {
   const headers = { Accept: 'application/json, application/jwk-set+json' }
   const jwks = usableKeys(await fetchJson(url, { signal, headers }))
   if (jwks === undefined) throw new Outage('answered a key set without a key for signatures', true)

@@ -2,9 +2,9 @@
  * A kind of ceremony: one way to prove something, such as a code by mail, a passkey or a provider. And the rules for what
  * kinds are good for, and for paths.
  */
-import type * as E from 'fp-ts/lib/Either.js'
-import type { AuthError } from '../core/AuthError.js'
+import type { Evaluation } from '../core/Result.js'
 import type { UnfinishedReason } from '../core/UnfinishedReason.js'
+import * as is from '../core/checks.js'
 import type { Check } from '../core/options.js'
 import type { Proof, ProofGiven } from '../core/Proof.js'
 import type { Spent } from '../core/Spent.js'
@@ -112,15 +112,11 @@ export interface Kind<Ask, Kept, Answer, P extends ProofGiven = ProofGiven, B ex
     ceremony: Ceremony,
     ask: Ask | undefined,
     signer: Signer,
-  ) => E.Either<AuthError, Begun<Kept, B>> | Promise<E.Either<AuthError, Begun<Kept, B>>>
+  ) => Evaluation<Begun<Kept, B>>
   /** Finds the handle and the answer in a request. Sync, without effects. `undefined`: there is none (`unknown`). */
   readonly read: (incoming: Incoming, signer: Signer) => Answered<Answer> | undefined
   /** Checks the answer, after it was spent. It may ask the network. */
-  readonly check: (
-    kept: Kept,
-    answer: Answer,
-    ceremony: Ceremony,
-  ) => E.Either<AuthError, P> | Promise<E.Either<AuthError, P>>
+  readonly check: (kept: Kept, answer: Answer, ceremony: Ceremony) => Evaluation<P>
 }
 
 /** The half of a kind that begins. */
@@ -192,14 +188,9 @@ export interface KindForm {
   readonly path?: string | undefined
 }
 
-/** A check of the path of a route; `what` says which one, with an example. */
-export const routePath =
-  (what: string): Check =>
-  (where, value) => {
-    // printable ASCII, without a query and a fragment
-    const isPath = typeof value === 'string' && /^\/(?!\/)[\x21-\x22\x24-\x3e\x40-\x5b\x5d-\x7e]*$/.test(value)
-    if (!isPath) throw new TypeError(`${where} must be the path of ${what}`)
-  }
+/** A check of the path of a route, in printable ASCII, without a query and a fragment; `what` says which one, with an example. */
+export const routePath = (what: string): Check =>
+  is.like(/^\/(?!\/)[\x21-\x22\x24-\x3e\x40-\x5b\x5d-\x7e]*$/, `must be the path of ${what}`)
 
 /** What a person typed, without blanks; `undefined` if it is not a string of ASCII digits. */
 export const typedDigits = (u: unknown): string | undefined => {

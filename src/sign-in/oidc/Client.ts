@@ -165,13 +165,11 @@ export interface Asking {
   readonly acrValues?: ReadonlyArray<string> | undefined
 }
 
-const words: Check = (where, value) => {
-  is.list(where, value)
-  // Safe: `list` refuses anything but an array
-  const all = value as ReadonlyArray<unknown>
-  if (all.length > 0 && all.every((one) => typeof one === 'string' && /^[\x21-\x7e]+$/.test(one))) return
-  throw new TypeError(`${where} must be an array of strings without blanks, and none of them empty`)
-}
+const words = is.listOf(
+  (one) => typeof one === 'string' && /^[\x21-\x7e]+$/.test(one),
+  'must be an array of strings without blanks, and none of them empty',
+  1,
+)
 
 export const askingChecks: Checks<Asking> = {
   prompt: is.maybe(is.oneOf('none', 'login', 'consent', 'select_account', 'create')),
@@ -279,16 +277,6 @@ interface Received {
   readonly text: string
 }
 
-/** Asks a provider. Rejects with an `Outage` if there is no whole answer. */
-export const responseTo = async (url: string, init: RequestInit): Promise<Received> => {
-  if (!isSecure(url)) throw new Outage('named an address that is neither https nor on a loopback address', true)
-  const response = await fetch(url, { ...init, redirect: 'manual' }).catch((error: unknown) => {
-    throw new Outage(problemOf(error), false)
-  })
-  const { status, headers } = response
-  return { status, headers, text: await textOf(response) }
-}
-
 /** An answer as openid-client reads it. */
 const responseOf = ({ status, headers, text }: Received): Response => {
   const kept = new Headers()
@@ -326,14 +314,19 @@ const kidOf = (token: string): string | undefined => {
   return typeof kid === 'string' ? kid : undefined
 }
 
-// An answer to openid-client that is no failure of the server
+// An answer to openid-client that is whole, and no failure of the server
 const answerTo: (...asked: Parameters<CustomFetch>) => Promise<Received> = async (url, asked) => {
-  const { body, headers, method, signal } = asked
+  if (!isSecure(url)) throw new Outage('named an address that is neither https nor on a loopback address', true)
+  const { body, headers: given, method, signal } = asked
   // Safe: openid-client's own types of a request are narrower
-  const init = { body, headers, method, ...(signal !== undefined && { signal }) } as RequestInit
-  const answered = await responseTo(url, init)
-  if (answered.status >= 500 || answered.status === 429) throw new Outage(`answered ${answered.status}`, true)
-  return answered
+  const init = { body, headers: given, method, ...(signal && { signal }), redirect: 'manual' } as RequestInit
+  const response = await fetch(url, init).catch((error: unknown) => {
+    throw new Outage(problemOf(error), false)
+  })
+  const { status, headers } = response
+  const text = await textOf(response)
+  if (status >= 500 || status === 429) throw new Outage(`answered ${status}`, true)
+  return { status, headers, text }
 }
 
 /**

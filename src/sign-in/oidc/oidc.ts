@@ -11,10 +11,10 @@ import type { AuthError } from '../../core/AuthError.js'
 import { isYounger, thisMoment, type Moment } from '../../core/data.js'
 import * as is from '../../core/checks.js'
 import { bare, checkOptions, declareFactory, type Checks } from '../../core/options.js'
-import { jsonOf } from '../../jwt/claims.js'
-import { checkUrl, Outage } from '../../jwt/fetching.js'
+import { checkUrl, isSecure, Outage } from '../../jwt/fetching.js'
 import { fetched, keyPolicyOf, type KeyOptions, type KeyPolicy } from '../../jwt/keySet.js'
-import { usableKeys, type SigningKeySet } from '../../jwt/signature.js'
+import { fetchJwks } from '../../jwt/Provider.js'
+import type { SigningKeySet } from '../../jwt/signature.js'
 import type { Kind } from '../Kind.js'
 import {
   askedFor,
@@ -27,7 +27,6 @@ import {
   questionsOf,
   readResponse,
   responseFields,
-  responseTo,
   type Asking,
   type AuthorizationResponse,
   type Expected,
@@ -254,18 +253,13 @@ const providerOf = (issuer: string, client: Registered, policy: KeyPolicy, clock
   // the metadata do not change a request of a browser, so one set-up serves all until they do
   const setUps = kept(fetchMetadata, (metadata) => setUp(metadata, askedFor()))
 
-  const fetchJwks = async (): Promise<SigningKeySet> => {
+  const fetchKeys = async (): Promise<SigningKeySet> => {
     const found = await setUps.current()
     const url = E.isRight(found) ? found.right.serverMetadata().jwks_uri : undefined
-    if (typeof url !== 'string') throw new Outage('answered a discovery document without a jwks_uri', true)
-    const headers = { Accept: 'application/json, application/jwk-set+json' }
-    const { status, text } = await responseTo(url, { headers, signal: AbortSignal.timeout(Math.ceil(policy.timeout)) })
-    if (status !== 200) throw new Outage(`answered ${status}`, true)
-    const keys = usableKeys(jsonOf(text))
-    if (keys === undefined) throw new Outage('answered a key set without a key for signatures', true)
-    return keys
+    if (!isSecure(url)) throw new Outage('answered a discovery document without a jwks_uri that can be used', true)
+    return fetchJwks(url, AbortSignal.timeout(Math.ceil(policy.timeout)))
   }
-  const keySets = kept(fetchJwks, identity)
+  const keySets = kept(fetchKeys, identity)
 
   // Newer keys than these, which lacked one; the same ones if the provider has no newer
   let missedAt: Moment | undefined

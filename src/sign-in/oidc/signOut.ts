@@ -84,12 +84,9 @@ const wayOut = (caller: string, kind: OidcKind, options: EndSessionOptions): Way
  * (a path of this origin, else `/`). A POST of another site is a 403, another method a 405; both end nothing.
  *
  * @example
- * import Router from '@koa/router'
- * import { withAuth } from 'koa-with-auth'
  * import { endSession, type OidcKind } from 'koa-with-auth/sign-in/oidc'
  *
- * const routes = (router: Router, google: OidcKind) =>
- *   router.post('/sign-out', withAuth(null), endSession(google, { callback: '/signed-out' }))
+ * const make = (google: OidcKind) => endSession(google, { callback: '/signed-out' }) // POST /sign-out, behind withAuth(null)
  */
 export const endSession = (kind: OidcKind, options: EndSessionOptions): Middleware => {
   const leave = begin(wayOut('endSession(kind, options)', kind, options))

@@ -79,12 +79,11 @@ const isOrigin = (u: unknown): u is string => {
   return origin === u && (protocol === 'https:' || (protocol === 'http:' && isLocal(hostname)))
 }
 
-const originList: Check = (where, value) => {
-  if (Array.isArray(value) && value.length > 0 && value.every(isOrigin)) return
-  throw new TypeError(
-    `${where} must be an array of at least one origin, such as https://shop.example: no path, no slash at the end, https but for localhost`,
-  )
-}
+const originList = is.listOf(
+  isOrigin,
+  'must be an array of at least one origin, such as https://shop.example: no path, no slash at the end, https but for localhost',
+  1,
+)
 
 const passkeyStore = is.withMethods(
   ['add', 'byId', 'ofUser', 'update', 'remove'],
