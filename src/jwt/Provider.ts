@@ -6,8 +6,8 @@ import { fromNow, memory, type Memory } from '../core/memory.js'
 import * as is from '../core/checks.js'
 import { bare, checkOptions, typeName } from '../core/options.js'
 import { isThenable, toPromise } from '../core/Result.js'
-import { checkUrl, discovery, fetchJson, Outage } from './fetching.js'
-import { remoteKeys, type KeyEvents, type KeyPolicy, type KeySource } from './keySet.js'
+import { checkUrl, discovery } from './fetching.js'
+import { fetchJwks, remoteKeys, type KeyEvents, type KeyPolicy, type KeySource } from './keySet.js'
 import { parseJwks, oneKey, usableKeys, type Keys, type SigningKeySet } from './signature.js'
 
 /** Algorithms with a public key. */
@@ -213,14 +213,6 @@ const publicKeyOf = (where: string, value: unknown): KeyObject => {
 }
 
 // --- fetching
-
-/** Fetches the keys at an address. Rejects with an `Outage` if there is none that can verify. */
-export const fetchJwks = async (url: string, signal: AbortSignal): Promise<SigningKeySet> => {
-  const headers = { Accept: 'application/json, application/jwk-set+json' }
-  const jwks = usableKeys(await fetchJson(url, { signal, headers }))
-  if (jwks === undefined) throw new Outage('answered a key set without a key for signatures', true)
-  return jwks
-}
 
 /** Fetches the keys of an issuer whose discovery document says where they are. */
 const viaDiscovery = (issuer: string, maxAge: number) => {

@@ -18,8 +18,8 @@ import { report } from '../core/events.js'
 import { singleFlight } from '../core/memory.js'
 import * as is from '../core/checks.js'
 import { checkOptions, type Check, type Checks, type Given } from '../core/options.js'
-import { Outage } from './fetching.js'
-import { parseJwks, type Keys, type SigningKeySet } from './signature.js'
+import { fetchJson, Outage } from './fetching.js'
+import { parseJwks, usableKeys, type Keys, type SigningKeySet } from './signature.js'
 
 /** How the keys of a provider are kept. All times are in milliseconds. */
 export interface KeyOptions {
@@ -224,6 +224,14 @@ export const fetched = <J, A>(
       if (!isYounger(latest?.loadedAt, maxAge) && !isPaused()) await refresh()
     },
   }
+}
+
+/** Fetches the keys at an address. Rejects with an `Outage` if there is none that can verify. */
+export const fetchJwks = async (url: string, signal: AbortSignal): Promise<SigningKeySet> => {
+  const headers = { Accept: 'application/json, application/jwk-set+json' }
+  const jwks = usableKeys(await fetchJson(url, { signal, headers }))
+  if (jwks === undefined) throw new Outage('answered a key set without a key for signatures', true)
+  return jwks
 }
 
 export const remoteKeys = (
