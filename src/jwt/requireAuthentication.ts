@@ -9,7 +9,7 @@ import { ageInWords } from '../core/Proof.js'
 import { scoped } from '../core/authorize.js'
 import { ownFields } from '../core/data.js'
 import * as is from '../core/checks.js'
-import { checkMember, checkOptions, declareFactory, type Check, type Checks } from '../core/options.js'
+import { checkMember, checkOptions, declareFactory, type Checks } from '../core/options.js'
 
 /** The claims that say how the user of a token authenticated (RFC 9068 §2.2.1, RFC 9470 §6). */
 export interface AuthenticationClaims {
@@ -30,13 +30,11 @@ export interface RequireAuthenticationOptions<A = AuthenticationClaims> {
 }
 
 // OpenID Connect Core §3.1.2.1: separated by blanks; RFC 9110 §5.6.4: what fits a quoted-string
-const classes: Check = (where, value) => {
-  const isClass = (one: unknown): boolean => typeof one === 'string' && /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(one)
-  if (Array.isArray(value) && value.length > 0 && value.every(isClass)) return
-  throw new TypeError(
-    `${where} must be an array of classes, such as ['urn:example:loa2'], in printable ASCII without blanks`,
-  )
-}
+const classes = is.listOf(
+  (one) => typeof one === 'string' && /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(one),
+  "must be an array of classes, such as ['urn:example:loa2'], in printable ASCII without blanks",
+  1,
+)
 
 const checks: Checks<RequireAuthenticationOptions> = {
   acr: is.maybe(classes),

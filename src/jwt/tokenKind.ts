@@ -26,7 +26,7 @@ import { End, NamedEnd, sourcesIn, type Accepted, type EndSource } from '../core
 import { sayingScopes } from '../core/granted.js'
 import { functionName } from '../core/functionName.js'
 import * as is from '../core/checks.js'
-import { type Checks, type Check as OptionCheck } from '../core/options.js'
+import type { Checks } from '../core/options.js'
 import { bearerChallenge } from '../kinds/http.js'
 import type { ProtectedResource } from '../mcp/protectedResource.js'
 import { nonEmptyStrings, type StringOrStrings } from './Provider.js'
@@ -104,16 +104,16 @@ export interface TokenOptions<C, R> extends StringKindOptions {
   readonly protectedResource?: ProtectedResource | undefined
 }
 
-const resource: OptionCheck = (where, value) => {
-  if (typeof value === 'object' && value !== null && 'metadataUrl' in value && typeof value.metadataUrl === 'string')
-    return
-  throw new TypeError(`${where} must be what protectedResource({ ... }) returns`)
-}
+const resource = is.that(
+  (value) =>
+    typeof value === 'object' && value !== null && 'metadataUrl' in value && typeof value.metadataUrl === 'string',
+  'must be what protectedResource({ ... }) returns',
+)
 
-const reader: OptionCheck = (where, value) => {
-  if (typeof value === 'function' && 'location' in value) return
-  throw new TypeError(`${where} must be fromHeader(name), fromCookie(name) or fromQuery(name) of koa-with-auth`)
-}
+const reader = is.that(
+  (value) => typeof value === 'function' && 'location' in value,
+  'must be fromHeader(name), fromCookie(name) or fromQuery(name) of koa-with-auth',
+)
 
 export const tokenChecks: Checks<TokenOptions<unknown, unknown>> = {
   // `audiencesOf` checks these two

@@ -102,10 +102,7 @@ const corsFields = {
   'Access-Control-Max-Age': '86400',
 }
 
-const scopeList: Check = (where, value) => {
-  if (Array.isArray(value) && value.every((scope) => typeof scope === 'string' && scope !== '')) return
-  throw new TypeError(`${where} must be an array of strings, such as ['files:read']`)
-}
+const scopeList = is.listOf(is.isFilled, "must be an array of strings, such as ['files:read']")
 
 // A client asks its authorization server for refresh tokens, never a resource
 const resourceScopes: Check = (where, value) => {

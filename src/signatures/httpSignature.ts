@@ -85,11 +85,11 @@ const components: Check = (where, value) => {
   )
 }
 
-const algorithms: Check = (where, value) => {
-  const list: ReadonlyArray<unknown> = Array.isArray(value) ? value : []
-  if (list.length > 0 && list.every((one) => algorithmNames.some((name) => name === one))) return
-  throw new TypeError(`${where} must be an array of at least one of ${algorithmNames.join(', ')}`)
-}
+const algorithms = is.listOf(
+  (one) => algorithmNames.some((name) => name === one),
+  `must be an array of at least one of ${algorithmNames.join(', ')}`,
+  1,
+)
 
 /** Checks the public origin of an API. */
 export const publicOrigin: Check = (where, value) => {

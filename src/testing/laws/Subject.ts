@@ -13,7 +13,7 @@ import { leaves, type Description } from '../../core/Description.js'
 import type { Settings } from '../../core/Settings.js'
 import { settingsOf } from '../../core/Exchange.js'
 import * as is from '../../core/checks.js'
-import { checkOptions, type Check, type Checks } from '../../core/options.js'
+import { checkOptions, type Checks } from '../../core/options.js'
 import { distinct, locationOf, locationsIn, putting, type CredentialLocation } from '../CredentialLocation.js'
 import { HOST, mockRequest, withBasic, type ContextFactory, type RequestSpec } from '../requests.js'
 
@@ -106,10 +106,10 @@ const DEFAULT_RUNS = 100
 // After something has not ended once, later calls wait only so long: the check has failed already
 const IMPATIENT = 25
 
-const atLeastOne: Check = (where, value) => {
-  if (Array.isArray(value) && value.length > 0) return
-  throw new TypeError(`${where} must be an array of at least one request or credential that is let in`)
-}
+const atLeastOne = is.that(
+  (value) => Array.isArray(value) && value.length > 0,
+  'must be an array of at least one request or credential that is let in',
+)
 
 const checks: Checks<LawOptions> = {
   valid: atLeastOne,
