@@ -224,17 +224,13 @@ export const fromLookup = (answer: unknown): Evaluation<unknown> => {
  * The result of a hook's answer, completed by `finish`, which must not throw. An asynchronous answer takes one promise more, where
  * `andThen(fromAnswer(answer), ...)` would take two.
  */
-const finishedResult = <A>(
-  answer: unknown,
-  finish: (result: Result<unknown>, about: A) => Result<unknown>,
-  about: A,
-): Evaluation<unknown> => {
-  if (!isThenable(answer)) {
-    const evaluation = fromAnswer(answer)
-    return evaluation instanceof Promise ? concludedLate(evaluation, finish, about) : finish(evaluation, about)
-  }
-  return finishedLate(answer, finish, about)
+const finishedResult = <A>(answer: unknown, finish: Finish<A>, about: A): Evaluation<unknown> => {
+  if (isThenable(answer)) return finishedLate(answer, finish, about)
+  const evaluation = fromAnswer(answer)
+  return evaluation instanceof Promise ? concludedLate(evaluation, finish, about) : finish(evaluation, about)
 }
+
+type Finish<A> = (result: Result<unknown>, about: A) => Result<unknown>
 
 // Hooks of this package that return results, or promises of them
 const exactHooks = new WeakSet<Function>()
@@ -254,15 +250,14 @@ const finishedExactly: typeof finishedResult = (answer, finish, about) =>
   answer instanceof Promise ? finishedLate(answer, finish, about) : finish(answer as Result<unknown>, about)
 
 // apart: a function whose parameters a closure reads keeps them on the heap, also if it makes no closure
-const finishedLate = <A>(
-  answer: PromiseLike<unknown>,
-  finish: (result: Result<unknown>, about: A) => Result<unknown>,
-  about: A,
-): Evaluation<unknown> =>
+const finishedLate = <A>(answer: PromiseLike<unknown>, finish: Finish<A>, about: A): Evaluation<unknown> =>
   toPromise(answer).then(
     (late) => andThen(fromAnswer(late), (result) => finish(result, about)),
     (error: unknown) => finish(failed(error), about),
   )
+
+const concludedLate = <A>(evaluation: Promise<Result<unknown>>, finish: Finish<A>, about: A): Evaluation<unknown> =>
+  evaluation.then((result) => finish(result, about))
 
 /** @internal The same for an anonymous caller: `undefined` is no refusal, the caller stays anonymous. */
 export const fromAnswerToAnonymous = (answer: unknown): Evaluation<unknown> => {
@@ -281,12 +276,6 @@ export const answerTo = (
     return failed(error)
   }
 }
-
-const concludedLate = <A>(
-  evaluation: Promise<Result<unknown>>,
-  finish: (result: Result<unknown>, about: A) => Result<unknown>,
-  about: A,
-): Evaluation<unknown> => evaluation.then((result) => finish(result, about))
 
 const failed = (error: unknown): Result<never> => E.left(failureOf(error))
 

@@ -167,6 +167,10 @@ export const constantTimeEqual = (a: string, b: string): boolean => {
   return a.length === b.length && isEqual
 }
 
+/** A string for HTML, also within the quotes of an attribute. */
+export const escapeHtml = (text: string): string =>
+  text.replace(/[&<>"'\u2028\u2029]/g, (character) => `&#${character.charCodeAt(0)};`)
+
 /** Whether a path has what URL resolves and a router does not: one path would stand for another. */
 export const hasDots = (path: string): boolean => /\\|(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i.test(path)
 

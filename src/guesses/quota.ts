@@ -9,7 +9,7 @@ import { decideOf, wrapping, type Authenticator, type Halves } from '../core/Aut
 import { noted, withChallenges, type Scoped } from '../core/Description.js'
 import { exchangeOfResponse, type Attempt, type Finding, type Finds } from '../core/Exchange.js'
 import { functionName } from '../core/functionName.js'
-import { andThen, failureOf, type Evaluation } from '../core/Result.js'
+import { andThen, failureOf, type Evaluation, type Result } from '../core/Result.js'
 import { checkDemanding } from '../core/authorize.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory, type Check, type Checks } from '../core/options.js'
@@ -97,10 +97,7 @@ const counting = (options: QuotaOptions<never>, member: Authenticator<unknown>):
   )
   const authenticate = decideOf(member)
   const failed = (error: AuthErrors.AuthError) => E.left(withChallenges(member.description, error))
-  const count = async (
-    result: E.Right<unknown>,
-    { request }: Attempt,
-  ): Promise<E.Either<AuthErrors.AuthError, unknown>> => {
+  const count = async (result: E.Right<unknown>, { request }: Attempt): Promise<Result<unknown>> => {
     try {
       // Safe: `self` puts on the right what these take
       const principal = result.right as never
@@ -124,7 +121,7 @@ const counting = (options: QuotaOptions<never>, member: Authenticator<unknown>):
     price: number,
     request: Request,
     result: E.Right<unknown>,
-  ): Promise<E.Either<AuthErrors.AuthError, unknown>> => {
+  ): Promise<Result<unknown>> => {
     try {
       say(request, counter, await counter.consume(key, price))
       return result

@@ -98,25 +98,7 @@ interface Pending {
  * Verifications, `size` of them at most, `maxAge` milliseconds each. It knows nothing of credentials and requests. It
  * never keeps a failure, or the result of `optional` without a credential.
  */
-interface Verifications {
-  /** A result that is kept. */
-  readonly kept: (key: string) => E.Right<unknown> | undefined
-  /**
-   * Returns a result that is under way and younger than `patience`, or else the result of `verify`. If `isPrivate` then
-   * returns `true`, that result is for its own request only: it is not kept and not shared. It is kept until `endsAt` at most.
-   */
-  readonly getOrVerify: (
-    key: string,
-    verify: () => Evaluation<unknown>,
-    patience: number,
-    isPrivate?: () => boolean,
-    endsAt?: () => number,
-  ) => Evaluation<unknown>
-  /** Forgets those for whose principal `predicate` is true. A result that is under way will not be kept. */
-  readonly forget: (predicate: (principal: unknown) => boolean) => number
-}
-
-const verifications = (maxAge: number, size: number): Verifications => {
+const verifications = (maxAge: number, size: number) => {
   const passed = memory<E.Right<unknown>>({ size, maxAge, dropsFirst: 'least recently used' })
   const pending = new Map<string, Pending>()
 
@@ -125,7 +107,17 @@ const verifications = (maxAge: number, size: number): Verifications => {
     passed.set(key, { value: result, since, expiresAt: Math.min(endOf(result.right), endsAt) })
   }
 
-  const getOrVerify: Verifications['getOrVerify'] = (key, verify, patience, isPrivate, endsAt) => {
+  /**
+   * Returns a result that is under way and younger than `patience`, or else the result of `verify`. If `isPrivate` then
+   * returns `true`, that result is for its own request only: it is not kept and not shared. It is kept until `endsAt` at most.
+   */
+  const getOrVerify = (
+    key: string,
+    verify: () => Evaluation<unknown>,
+    patience: number,
+    isPrivate?: () => boolean,
+    endsAt?: () => number,
+  ): Evaluation<unknown> => {
     const other = pending.get(key)
     // A pending verification is joined only if it is younger than the time limit and `maxAge`
     if (other !== undefined && ageOf(other.since) < Math.min(patience, maxAge)) {
@@ -156,7 +148,8 @@ const verifications = (maxAge: number, size: number): Verifications => {
     return own.evaluation
   }
 
-  const forget: Verifications['forget'] = (predicate) => {
+  const forget = (predicate: (principal: unknown) => boolean): number => {
+    // a result that is under way will not be kept
     pending.clear()
     return passed.drop((result) => predicate(result.right))
   }
@@ -274,8 +267,12 @@ export const remembered = <P = unknown>(options: RememberedOptions): Remembered<
       const evaluation = found === undefined ? getOrVerify(attempt, key, sent) : recalled(attempt, found)
       return attempt.guesses === undefined ? evaluation : forgivenBy(attempt, sent, evaluation)
     }
+    // what passed is no guess, even if another kind refused it before
     const forgivenBy = (attempt: Attempt, sent: unknown, evaluation: Evaluation<unknown>) =>
-      andThen(evaluation, (result) => forgiven(attempt, sent, result))
+      andThen(evaluation, (result) => {
+        if (E.isRight(result)) giveBack(attempt, sent)
+        return result
+      })
     const recalledLate = (attempt: Attempt, sent: unknown, from: Promise<string | undefined>) =>
       from.then((late) => recalledFrom(attempt, sent, late)).catch(failed)
     const decide: Decide = (attempt) => {
@@ -304,12 +301,6 @@ export const remembered = <P = unknown>(options: RememberedOptions): Remembered<
     return kept.forget((principal) => predicate(principal as P))
   }
   return declareFactory('remembered(...)', Object.assign(combinator, { forget }))
-}
-
-// What passed is no guess, even if another kind refused it before
-const forgiven = <P>(attempt: Attempt, sent: unknown, result: Result<P>): Result<P> => {
-  if (E.isRight(result)) giveBack(attempt, sent)
-  return result
 }
 
 declareFactory('remembered', remembered)

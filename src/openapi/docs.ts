@@ -18,6 +18,7 @@ import { dirname, join } from 'node:path'
 import type { Context, Next } from 'koa'
 import type { AuthenticatorLike } from '../core/Authenticator.js'
 import * as is from '../core/checks.js'
+import { escapeHtml } from '../core/data.js'
 import { checkOptions, declareFactory, type Checks } from '../core/options.js'
 import type { OperationNote, Part } from '../koa/layer.js'
 import { newRouter } from '../koa/newRouter.js'
@@ -66,10 +67,6 @@ interface PageContent {
   /** The servers that the document names, which test calls go to. */
   readonly servers: ReadonlyArray<{ readonly url: string }>
 }
-
-// For element content and for attributes in double quotes
-const escapeHtml = (text: string): string =>
-  text.replace(/[&<>"'\u2028\u2029]/g, (character) => `&#${character.charCodeAt(0)};`)
 
 /** A relative reference from a page at one path to another path, both without a slash at the end. */
 export const relativeReference = (from: string, to: string): string => {

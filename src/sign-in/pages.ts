@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto'
 import type { Context, Middleware } from 'koa'
 import type { AuthError } from '../core/AuthError.js'
-import { ownField } from '../core/data.js'
+import { escapeHtml, ownField } from '../core/data.js'
 import { settingsOf } from '../core/Exchange.js'
 import { defaultErrorMapper, type AuthResponse } from '../core/Settings.js'
 import * as is from '../core/checks.js'
@@ -150,9 +150,6 @@ export const respondFinished = async (
 
 // --- plain pages
 
-const escaped = (text: string): string =>
-  [...'&<>"\''].reduce((done, one) => done.replaceAll(one, `&#${one.charCodeAt(0)};`), text)
-
 // How a page with a form looks: legible, light or dark as the system is, and as wide as a phone
 const style = [
   ':root{color-scheme:light dark;--main:light-dark(#0b57d0,#a8c7fa)}',
@@ -195,22 +192,22 @@ const plainHtml = (
   const described = failure === undefined ? '' : ' aria-describedby="said" aria-invalid="true"'
   const inputOf = (field: PageField): string => {
     const { name, type, autocomplete, value } = field
-    const given = value === undefined ? '' : type === 'checkbox' ? ' checked' : ` value="${escaped(value)}"`
-    const input = `<input type="${type}" name="${escaped(name)}"${given} autocomplete="${escaped(autocomplete)}"`
+    const given = value === undefined ? '' : type === 'checkbox' ? ' checked' : ` value="${escapeHtml(value)}"`
+    const input = `<input type="${type}" name="${escapeHtml(name)}"${given} autocomplete="${escapeHtml(autocomplete)}"`
     if (type === 'hidden') return `${input}>`
-    if (type === 'checkbox') return `<p><label>${input}>${escaped(labelOf(field))}</label></p>`
+    if (type === 'checkbox') return `<p><label>${input}>${escapeHtml(labelOf(field))}</label></p>`
     const typing = type === 'password' ? '' : ' autocapitalize="none" spellcheck="false"'
-    return `<p><label>${escaped(labelOf(field))} ${input}${typing}${described} required></label></p>`
+    return `<p><label>${escapeHtml(labelOf(field))} ${input}${typing}${described} required></label></p>`
   }
   const fields = handle === undefined ? page.fields : [hidden('handle', handle), ...page.fields]
   const rest = hasForm(page)
-    ? `<form method="post" action="${escaped(action)}">${fields.map(inputOf).join('')}<button>${escaped(button)}</button></form>`
-    : `<p><a href="${escaped(action)}">${escaped(button)}</a></p>`
+    ? `<form method="post" action="${escapeHtml(action)}">${fields.map(inputOf).join('')}<button>${escapeHtml(button)}</button></form>`
+    : `<p><a href="${escapeHtml(action)}">${escapeHtml(button)}</a></p>`
   return `<!doctype html>
-<html lang="${escaped(language)}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escaped(title)}</title>
+<html lang="${escapeHtml(language)}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escapeHtml(title)}</title>
 <style>${style}</style>
-</head><body><main><h1>${escaped(title)}</h1>${text === undefined ? '' : `<div id="said"><p${role}>${escaped(text)}</p></div>`}
+</head><body><main><h1>${escapeHtml(title)}</h1>${text === undefined ? '' : `<div id="said"><p${role}>${escapeHtml(text)}</p></div>`}
 ${rest}
 </main></body></html>
 `
@@ -282,7 +279,7 @@ const allowed = `script-src 'sha256-${createHash('sha256').update(script).digest
 // with `noopener`.
 const respondToOpener = (ctx: Context, end: Page): Promise<void> =>
   respondPage(ctx, { ...end, script }, undefined, () => {
-    const to = escaped(end.action)
+    const to = escapeHtml(end.action)
     respondHtml(
       ctx,
       `<!doctype html>
