@@ -5,7 +5,7 @@ import createError from 'http-errors'
 import fc from 'fast-check'
 import { AuthError, defaultErrorMapper, perFailure, type AuthResponse, type ErrorMapper, onError } from 'koa-with-auth'
 import { defaults, httpStatusOf, serialize, addHandlers, handlerOf } from '../../src/core/Settings.js'
-import { carry, settingsOf } from '../../src/core/Exchange.js'
+import { exchangeOf, settingsOf } from '../../src/core/Exchange.js'
 import { authError } from '../support/models/arbitraries.js'
 import { outcomes } from '../support/models/trees.js'
 
@@ -37,7 +37,7 @@ describe('Settings of a request', () => {
     it('A-38 belong to the request that has them, not to the next one', () => {
       const request = mockRequest()
       const settings = { ...defaults, csrf: false }
-      carry(request, settings)
+      exchangeOf(request.ctx).settings = settings
       expect(settingsOf(request)).toBe(settings)
       expect(settingsOf(mockRequest())).toBe(defaults)
     })

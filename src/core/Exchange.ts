@@ -5,10 +5,11 @@
  * the `Attempt`, is made by the guard, handed down by the tree of the authenticator, and gone with the decision: so what a part of
  * the tree notes for another part never has to be removed. Without an attempt, `evaluate` makes one.
  */
+import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Request } from 'koa'
 import type { Leaf } from './Description.js'
-import { withAccepted, type Accepted, type EndSource } from './ends.js'
-import type { Decode, Decoded, Result } from './Result.js'
+import { PrincipalSource, withAccepted, type Accepted, type EndSource } from './ends.js'
+import { andThen, type Decode, type Decoded, type Evaluation, type Result } from './Result.js'
 import { defaults, type Settings } from './Settings.js'
 
 export class Attempt {
@@ -176,6 +177,8 @@ export const exchangeOfResponse = (ctx: Context, exchange = exchangeOf(ctx)): Ex
 
 export const settingsOf = ({ ctx }: Request): Settings => knownExchange(ctx)?.settings ?? defaults
 
+// --- what let a request in, so that `endOf` can say when it ends
+
 /** Notes what can end of a principal that a hook is about to let in, if a guard asked the hook. */
 export const noteAccepted = (request: Request | undefined, source: EndSource, principal: unknown): void => {
   const ctx: Context | undefined = request?.ctx
@@ -185,6 +188,44 @@ export const noteAccepted = (request: Request | undefined, source: EndSource, pr
   attempt.letIn = principal
 }
 
-export const carry = ({ ctx }: Request, settings: Settings): void => {
-  exchangeOf(ctx).settings = settings
+/** @internal A principal that says when it expires ends then. */
+export const noteExpiry = (attempt: Attempt, principal: unknown): void => {
+  if (typeof principal !== 'object' || principal === null || !('expiresAt' in principal)) return
+  attempt.accepted = withAccepted(attempt.accepted, new PrincipalSource(principal))
 }
+
+/** @internal Decides as `decide` does, and notes what can end of what let in. */
+export const noting = (
+  decide: (attempt: Attempt) => Evaluation<unknown>,
+  source: (request: Request) => EndSource,
+): ((attempt: Attempt) => Evaluation<unknown>) => {
+  const noted = (result: Result<unknown>, attempt: Attempt, isRecovered: boolean | undefined): Result<unknown> => {
+    // after a time limit, `recoverUnavailable` may have decided without it
+    if (E.isRight(result) && attempt.isRecovered === isRecovered) {
+      attempt.accepted = withAccepted(attempt.accepted, source(attempt.request))
+    }
+    return result
+  }
+  return (attempt) => {
+    const { isRecovered } = attempt
+    const result = decide(attempt)
+    return result instanceof Promise
+      ? result.then((late) => noted(late, attempt, isRecovered))
+      : noted(result, attempt, isRecovered)
+  }
+}
+
+/** @internal Decides as `decide`, a function, does. It may call an authenticator, and let somebody else in. */
+export const askingFunction =
+  (decide: (attempt: Attempt) => Evaluation<unknown>) =>
+  (attempt: Attempt): Evaluation<unknown> => {
+    const { accepted } = attempt
+    attempt.acceptedAhead = accepted
+    return andThen(decide(attempt), (result) => {
+      if (E.isRight(result) && attempt.letIn !== result.right) {
+        attempt.accepted = accepted
+        noteExpiry(attempt, result.right)
+      }
+      return result
+    })
+  }

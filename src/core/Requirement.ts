@@ -17,13 +17,7 @@
 import type * as monoid from 'fp-ts/lib/Monoid.js'
 import { allOf } from './allOf.js'
 import { authenticatorOf } from './lists.js'
-import {
-  isAuthenticator,
-  type Authenticator,
-  type AuthenticatorLike,
-  type Change,
-  type PrincipalOf,
-} from './Authenticator.js'
+import { isAuthenticator, type Authenticator, type AuthenticatorLike, type PrincipalOf } from './Authenticator.js'
 import { deepFreeze } from './data.js'
 import type { Finding, ObjectsOf } from './Exchange.js'
 import { onSuccess } from './map.js'
@@ -106,10 +100,7 @@ export const checkAlso = (where: string, { authenticators }: { readonly authenti
 
 const adding = (inherited: Authenticator<unknown> | undefined, own: Authenticator<unknown>): Authenticator<unknown> =>
   inherited === undefined
-    ? onSuccess(
-        own,
-        mapPrincipal((principal) => ({ inherited: undefined, own: principal })),
-      )
+    ? onSuccess(own, (result) => withPrincipalOf(result, { inherited: undefined, own: result.right }))
     : allOf({ inherited, own })
 
 const added = (inherited: Authenticator<unknown> | undefined, own: Also): Requirement => {
@@ -149,9 +140,3 @@ export const effective = (requirement: Requirement): Authenticator<unknown> | un
       return demanded(requirement.authenticator)
   }
 }
-
-/** @internal Maps every principal, including `undefined` of an anonymous caller. `f` must not throw. */
-const mapPrincipal =
-  (f: (principal: unknown) => unknown): Change =>
-  (result) =>
-    withPrincipalOf(result, f(result.right))

@@ -16,10 +16,25 @@
  * | `anotherBrowser` | it was begun in another browser                                       | 403    |
  * | `noAccount`      | the application signs in no user for this proof                       | 403    |
  */
-export type UnfinishedReason = keyof typeof unfinishedReasons
+export type UnfinishedReason =
+  | 'unknown'
+  | 'late'
+  | 'declined'
+  | 'provider'
+  | 'malformed'
+  | 'weak'
+  | 'wrong'
+  | 'anotherUser'
+  | 'anotherBrowser'
+  | 'noAccount'
 
-/** What each reason of an unfinished sign-in is: its failure, and the status that answers it. */
-export const unfinishedReasons = {
+/** @internal What each reason of an unfinished sign-in is: its failure, and the status that answers it. */
+export const unfinishedReasons: {
+  readonly [Reason in UnfinishedReason]: {
+    readonly failure: 'invalid' | 'expired' | 'insufficient'
+    readonly status: 400 | 403
+  }
+} = {
   unknown: { failure: 'invalid', status: 400 },
   late: { failure: 'expired', status: 400 },
   declined: { failure: 'invalid', status: 400 },
@@ -30,4 +45,4 @@ export const unfinishedReasons = {
   anotherUser: { failure: 'insufficient', status: 403 },
   anotherBrowser: { failure: 'insufficient', status: 403 },
   noAccount: { failure: 'insufficient', status: 403 },
-} as const
+}

@@ -8,8 +8,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import ipaddr, { type IPv6 as IPv6Address } from 'ipaddr.js'
 import type { Request } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
-import type { AuthError } from '../core/AuthError.js'
-import { isThenable, type Decoded } from '../core/Result.js'
+import { isThenable, type Decoded, type Evaluation, type Result } from '../core/Result.js'
 import { ownOrGetter } from '../core/data.js'
 import * as is from '../core/checks.js'
 import { checkOptions } from '../core/options.js'
@@ -292,26 +291,23 @@ const addressOf = ({ address }: Guess, request: Request): string =>
 
 const guessed = { account: is.maybe(is.string), address: is.maybe(is.string) }
 
-/**
- * Counts one, and runs `f` if that is not too many. Otherwise it is throttled. What was counted is taken back unless
- * `stays` says of the result that it counts. Default: a failure with the reason `wrong`.
- */
-type Counting = <A>(
-  account: string | undefined,
-  address: string,
-  f: () => Promise<E.Either<AuthError, A>> | E.Either<AuthError, A>,
-  stays?: (result: E.Either<AuthError, A>) => boolean,
-) => Promise<E.Either<AuthError, A>>
-
-const isWrong = (result: E.Either<AuthError, unknown>): boolean => E.isLeft(result) && result.left.reason === 'wrong'
+const isWrong = (result: Result<unknown>): boolean => E.isLeft(result) && result.left.reason === 'wrong'
 
 /**
  * Counts guesses at codes, and what asks for mails, by an account and an address: both by the same limiter, so that asking
  * again gives no new tries. Throws a TypeError for what is no limiter.
+ *
+ * It counts one, and runs `f` if that is not too many. Otherwise it is throttled. What was counted is taken back unless `stays`
+ * says of the result that it counts. Default: a failure with the reason `wrong`.
  */
-export const counting = (limiter: Limiter | Limiters): Counting => {
+export const counting = (limiter: Limiter | Limiters) => {
   const countsOf = countsIn(checkLimiters(limiter))
-  return async (account, address, f, stays = isWrong) => {
+  return async <A>(
+    account: string | undefined,
+    address: string,
+    f: () => Evaluation<A>,
+    stays: (result: Result<A>) => boolean = isWrong,
+  ): Promise<Result<A>> => {
     const counted: Counted[] = []
     for (const count of countsOf(account, { address, isCrossSite: false })) {
       const one = await countOne(count.limiter, count.key, (result) => result)

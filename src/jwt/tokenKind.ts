@@ -3,7 +3,6 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Request } from 'koa'
-import { noting } from '../core/accepted.js'
 import { because, forged, invalid, type AuthError } from '../core/AuthError.js'
 import { kindOf, type Authenticator } from '../core/Authenticator.js'
 import { bareToken, tokenOf as tokenAfter } from '../core/Credentials.js'
@@ -20,7 +19,7 @@ import {
 import { fromAuthorization, type Reader, type Sent } from '../core/RequestFields.js'
 import { isThenable, toPromise, type Evaluation, type Decoded } from '../core/Result.js'
 import { decoderOf, schemaLike, schemaName, type Schema } from '../core/Schema.js'
-import { exchangeOf, knownExchange } from '../core/Exchange.js'
+import { exchangeOf, knownExchange, noting } from '../core/Exchange.js'
 import { ownField, ownOrGetter } from '../core/data.js'
 import { End, NamedEnd, sourcesIn, type Accepted, type EndSource } from '../core/ends.js'
 import { sayingScopes } from '../core/granted.js'

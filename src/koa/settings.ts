@@ -14,7 +14,7 @@ import {
   type ExceptionHandler,
   type Settings,
 } from '../core/Settings.js'
-import { carry, exchangeOf, settingsOf } from '../core/Exchange.js'
+import { exchangeOf, settingsOf } from '../core/Exchange.js'
 import { notWrapped, upgradeMark } from '../core/data.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory, typeName, type Check, type Checks, type Given } from '../core/options.js'
@@ -235,7 +235,7 @@ export const applySettings = (add: Addition): Middleware => {
     // one application has one outer level, so this is made once
     if (latest[0] !== outer) latest = [outer, add(outer)]
     const settings = latest[1]
-    carry(ctx.request, settings)
+    exchangeOf(ctx).settings = settings
     if (settings.exceptionHandlers.size === 0) return next()
     return next().catch((error: unknown) => answerException(ctx, error, settings))
   }
