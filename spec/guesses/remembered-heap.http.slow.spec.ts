@@ -3,27 +3,35 @@
  * purpose is found there.
  */
 import { spawn } from 'node:child_process'
+import { cpSync, symlinkSync } from 'node:fs'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
+import { buildPackage } from '../support/projects/builtPackage.js'
 import { repository } from '../support/projects/typecheck.js'
 
 const unique = (name: string) => `${name}-${randomBytes(18).toString('hex')}`
 
 it('M-03 after requests over HTTP, a heap snapshot contains each principal, but no password and no token', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'koa-with-auth-heap-'))
-  const site = spawn(process.execPath, ['--expose-gc', 'spec/support/sites/rememberedSite.mjs'], {
-    cwd: repository,
+  buildPackage(folder)
+  symlinkSync(`${repository}node_modules`, join(folder, 'node_modules'))
+  cpSync(`${repository}spec/support/sites/rememberedSite.mjs`, join(folder, 'site.mjs'))
+  const site = spawn(process.execPath, ['--expose-gc', 'site.mjs'], {
+    cwd: folder,
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   onTestFinished(async () => {
     site.kill('SIGKILL')
     await rm(folder, { recursive: true, force: true })
   })
-  const [port] = (await once(site.stdout, 'data')) as [Buffer]
+  const ended = once(site, 'exit').then(([code]) => {
+    throw new Error(`the site has ended with ${code}, see what it printed`)
+  })
+  const [port] = (await Promise.race([once(site.stdout, 'data'), ended])) as [Buffer]
   const ask = async (path: string, headers: Record<string, string>, method = 'GET') => {
     const url = `http://127.0.0.1:${String(port).trim()}${path}`
     const response = await fetch(url, { method, headers: { ...headers, Connection: 'close' } })
