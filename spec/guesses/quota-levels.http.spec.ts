@@ -110,6 +110,7 @@ describe('quotas in memory', () => {
     const get = await served(new Koa().use(router.routes()))
     await get('/recorded', 'anna')
     await get('/recorded', 'anna')
+    await expect.poll(() => records.length).toBe(2)
     expect(records.map(({ outcome, status, failure }) => [outcome, status, failure])).toEqual([
       ['accepted', 200, undefined],
       ['throttled', 429, 'throttled'],
