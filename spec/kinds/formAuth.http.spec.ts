@@ -124,6 +124,16 @@ describe('formAuth', () => {
     expect(seen).toStrictEqual([{ email, password: 'good' }, { email, pin: '1' }, { email }])
   })
 
+  it('is absent from a body that a parser left as null', async () => {
+    const parse: Koa.Middleware = (ctx, next) => {
+      ctx.request.body = null
+      return next()
+    }
+    const { calls, form } = noted()
+    expect((await (await site(form, { parse })).send(good)).status).toBe(401)
+    expect(calls).toStrictEqual([])
+  })
+
   it('never reads the URL, a header or a cookie', async () => {
     const { calls, form } = noted()
     const { send } = await site(form)
