@@ -110,8 +110,7 @@ export const auditOf = (
       path: pathInWords(route.layer),
       ...(host !== undefined && { host }),
       access: accessOf(route),
-      protection: protectionOf(route),
-      ways: waysInto(route),
+      ...protectionOf(route),
       ...crossSiteOf(descriptionOf(route), route.methods, route.policy),
       docs: docsOf(route),
       decidedBy: [...route.levels],
@@ -152,17 +151,16 @@ const accessOf = (route: Route): Access => {
   return route.requirement._tag === 'Public' && !route.isAfterItsHandler ? 'public' : 'undecided'
 }
 
-const protectionOf = (route: Route): string => {
-  if (route.isAfterItsHandler) return 'undecided (withAuth(...) comes after the handler)'
-  if (route.guard?.isForTests === true) return 'public (withPrincipal, for tests)'
+const protectionOf = (route: Route): Pick<Protection, 'protection' | 'ways'> => {
+  if (route.isAfterItsHandler) return { protection: 'undecided (withAuth(...) comes after the handler)', ways: [] }
+  if (route.guard?.isForTests === true) return { protection: 'public (withPrincipal, for tests)', ways: [] }
   const demand = descriptionOf(route)
-  return demand !== undefined ? inWords(demand) : accessOf(route) === 'public' ? 'public' : 'undecided (public)'
+  return demand === undefined
+    ? { protection: accessOf(route) === 'public' ? 'public' : 'undecided (public)', ways: [] }
+    : inBoth(demand)
 }
 
-const waysInto = (route: Route): AuditedOperation['ways'] => {
-  const demand = route.guard?.isForTests === true ? undefined : descriptionOf(route)
-  return demand === undefined ? [] : waysOf(demand)
-}
+const inBoth = (demand: Description) => ({ protection: inWords(demand), ways: waysOf(demand) })
 
 const parametersOf = (route: Route): Pick<AuditedOperation, 'objects' | 'unchecked' | 'unread'> => {
   const conditions = objectConditionsIn(descriptionOf(route) ?? nothing)
@@ -210,8 +208,7 @@ interface Covering {
 }
 
 const guardInWords = ({ authenticator: { description }, policy }: Covering): Protection => ({
-  protection: inWords(description),
-  ways: waysOf(description),
+  ...inBoth(description),
   // it covers requests of every method
   ...crossSiteOf(description, ['POST'], policy),
 })

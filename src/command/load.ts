@@ -3,6 +3,7 @@ import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import * as E from 'fp-ts/lib/Either.js'
+import { codeOf } from '../core/data.js'
 import { readApplication, readRouter, type Audited } from '../audit/application.js'
 import { isApplication, routerOf } from '../koa/layer.js'
 import { isRouter } from '../koa/router.js'
@@ -109,10 +110,6 @@ const whyNotLoaded = (error: unknown): string =>
   codeOf(error) === 'ERR_UNKNOWN_FILE_EXTENSION'
     ? 'this version of Node does not load such a file; compile it to JavaScript first'
     : `throws: ${oneLine(error)}`
-
-/** The code of an error of Node; an empty string for anything else. */
-export const codeOf = (error: unknown): string =>
-  typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : ''
 
 /** What was thrown, in one line of at most 500 characters. The message of `seal` has a line for each finding. */
 export const oneLine = (error: unknown): string => {

@@ -8,12 +8,12 @@ import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
+import { codeOf } from '../core/data.js'
 import { table, visible } from '../audit/Audit.js'
 import { differencesOf, directions, type Difference } from '../audit/Difference.js'
 import { linesOf, policyText, readPolicy } from '../audit/policy.js'
 import { findingsOf, findingsOfDifferences, rules, sameWordsIn, type Finding } from '../audit/findings.js'
 import { documentDifferences } from './document.js'
-import { codeOf } from './load.js'
 import type { Audited } from '../audit/application.js'
 
 /**

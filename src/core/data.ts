@@ -67,6 +67,10 @@ export type ErrorCode =
 
 export const withCode = <E extends Error>(error: E, code: ErrorCode): E => Object.assign(error, { code })
 
+/** The code of an error of Node; an empty string for anything else. */
+export const codeOf = (error: unknown): string =>
+  typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : ''
+
 /**
  * An error for a process warning. In production without its message, which can contain what the error is about: an address, a
  * statement of SQL. Elsewhere without it if it has one of these secrets, in whatever letter case, encoding or line breaks. What

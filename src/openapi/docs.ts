@@ -3,9 +3,7 @@
  * operations.
  *
  * It consists of operations, so `withAuth` guards it. None of them is in the document. The document describes the
- * router as it is mounted; if koa-mount mounts it, which the router cannot see, set `servers`. Operations of a plain
- * router are recognized by their path: if it is mounted without one, the document also describes its siblings. Those of
- * an `apiApp` have marks.
+ * router as it is mounted (`view.ts`); if koa-mount mounts it, which the router cannot see, set `servers`.
  *
  * The page is the same for every request, and contains nothing of a request. The texts of the API's author are only in HTML text and
  * attributes. There is no inline script, so nothing must be escaped for one. All references are relative, so the page works after any

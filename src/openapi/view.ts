@@ -3,8 +3,8 @@
  *
  * Mounting clones layers with their prefixes, and a level above puts its guards into the clones. So the page lists the layers of
  * `ctx.router` whose path starts with the path where the page's router was mounted. The plan of a layer says which applications it
- * belongs to (R13). Layers of a plain router are recognized by their path. A page that is mounted beside its router describes the router
- * as it is.
+ * belongs to (R13). Layers of a plain router are recognized by their path: if it is mounted without one, the document also describes
+ * its siblings. A page that is mounted beside its router describes the router as it is.
  */
 import type { Context } from 'koa'
 import type { Part } from '../koa/layer.js'
