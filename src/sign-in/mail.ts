@@ -60,10 +60,12 @@ const mounted = ({ mount = '' }: Incoming, path: string): string =>
 const named = (what: string, name: string | undefined): string => (name === undefined ? what : `${what}:${name}`)
 
 // The hidden members of the page's form, or the link itself
-const membersOf = ({ method, body, query }: Incoming): Readonly<Record<string, unknown>> | undefined =>
-  method !== 'POST'
-    ? undefined
-    : { handle: body['handle'] ?? query.get('handle'), key: body['key'] ?? query.get('key'), code: body['code'] }
+const membersOf = ({ method, body, query }: Incoming) => {
+  const [handle, key] = ['handle', 'key'].map((name) =>
+    method === 'POST' ? (body[name] ?? query.get(name)) : undefined,
+  )
+  return { handle, key, code: body['code'] }
+}
 
 // After which time, in milliseconds, a mail is reported as too slow
 const TIMEOUT = 30_000
@@ -192,9 +194,8 @@ export const mailed = (
       return count(address, incoming.address, () => E.right(begun), E.isRight)
     },
     read: (incoming, signer) => {
-      const members = membersOf(incoming)
-      if (typeof members?.['handle'] !== 'string') return undefined
-      const { handle, key, code } = members
+      const { handle, key, code } = membersOf(incoming)
+      if (typeof handle !== 'string') return undefined
       if (typeof key !== 'string') return { handle, answer: { by: 'code', code, from: incoming.address } }
       return signer.verify(linked(handle), key)
         ? { handle, answer: { by: 'link' }, elsewhere: 'anotherBrowser' }
@@ -311,9 +312,7 @@ const linkKind = (intent: 'reset' | 'verify', options: ResetOptions): LinkKind =
       return count(address, incoming.address, () => E.right(begun), E.isRight)
     },
     read: (incoming, signer) => {
-      const members = membersOf(incoming)
-      if (members === undefined) return undefined
-      const { handle, key } = members
+      const { handle, key } = membersOf(incoming)
       if (typeof handle !== 'string' || typeof key !== 'string') return undefined
       return { handle, answer: { isGenuine: (stamp) => signer.verify(linked(handle, stamp), key) } }
     },

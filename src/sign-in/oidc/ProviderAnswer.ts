@@ -66,25 +66,17 @@ const isHashOf = (hash: unknown, { access_token: token, id_token: idToken = '' }
 /**
  * The proof in the claims of an ID token, which came with these tokens. openid-client leaves open what is checked here: an
  * empty `sub`, `azp` beside a single audience, an `iat` of another time, `auth_time` in the future, `at_hash`, and `acr`.
- * Throws `Refused` for claims that prove nothing. Times are in milliseconds.
+ * Throws `Refused` for claims that prove nothing. The tolerance is in seconds.
  */
 export const proofIn = (
   claims: IDToken,
-  {
-    tokens,
-    clientId,
-    expected,
-    clockTolerance,
-    now,
-  }: {
-    readonly tokens: TokenEndpointResponse
-    readonly clientId: string
-    readonly expected: Expected
-    readonly clockTolerance: number
-    readonly now: number
-  },
+  tokens: TokenEndpointResponse,
+  expected: Expected,
+  clientId: string,
+  clockTolerance: number,
 ): OidcProof => {
   const { iss, sub, azp, iat, auth_time: authTime, at_hash: hash, acr, amr, sid } = bare(claims)
+  const now = Date.now()
   const seconds = now / 1000
   if (!isText(iss)) throw new Refused('iss')
   if (!isText(sub) || sub.trim() === '') throw new Refused('sub')

@@ -188,7 +188,7 @@ export const oidc = (options: OidcOptions): OidcKind => {
         )
         const claims = tokens.claims()
         // Safe: `idTokenExpected` refuses an answer without one
-        const proof = proofIn(claims!, { tokens, clientId: client.id, expected, clockTolerance, now: Date.now() })
+        const proof = proofIn(claims!, tokens, expected, client.id, clockTolerance)
         step = 'userinfo'
         const fetched: UserInfoResponse | undefined = userinfo
           ? await openid.fetchUserInfo(configured.right, tokens.access_token, proof.subject)
