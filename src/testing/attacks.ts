@@ -113,7 +113,7 @@ const WRONG = 'Wr0ngCredential7f3a9c'
 export const secretsAmong = (values: ReadonlyArray<string>): ReadonlyArray<string> =>
   values.filter((value) => value.length >= 8)
 
-const isBasic = ({ in: where, name }: CredentialLocation): boolean =>
+export const isBasic = ({ in: where, name }: CredentialLocation): boolean =>
   where === 'authorization' && name.toLowerCase() === 'basic'
 
 // A string at the place of a credential; for Basic as user name, as password, and as it is

@@ -101,8 +101,6 @@ export interface Subject {
   readonly settingsFor: (spec: RequestSpec) => Promise<Settings>
 }
 
-const DEFAULT_WITHIN = 1000
-const DEFAULT_RUNS = 100
 // After something has not ended once, later calls wait only so long: the check has failed already
 const IMPATIENT = 25
 
@@ -122,7 +120,7 @@ const checks: Checks<LawOptions> = {
 /** Prepares the subject of the laws. Throws a TypeError for options that cannot work. */
 export const subjectOf = (caller: string, member: AuthenticatorLike, given: LawOptions): Subject => {
   const options = checkOptions(caller, given, checks)
-  const { valid, within = DEFAULT_WITHIN, runs = DEFAULT_RUNS, above = [], app } = options
+  const { valid, within = 1000, runs = 100, above = [], app } = options
   const authenticator = fromFunction(member)
   const { description } = authenticator
   const described = leaves(description).map(locationOf)

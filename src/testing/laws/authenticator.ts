@@ -12,10 +12,10 @@ import { attacksOn, lawAbout, resultLaws } from './verdicts.js'
 import { branchesOf } from '../../core/AuthError.js'
 import { make } from '../../core/Challenge.js'
 import { leaves, challengesOf, type Leaf } from '../../core/Description.js'
-import { type Alternative, alternativesOf } from '../../core/Alternative.js'
+import { alternativesOf } from '../../core/Alternative.js'
 import { type CredentialLocation, locationOf, valuesAt, inWords, putting, without } from '../CredentialLocation.js'
 import { fromOtherSite, type RequestSpec } from '../requests.js'
-import { wholly } from '../attacks.js'
+import { isBasic, wholly } from '../attacks.js'
 
 export const authenticatorLaws = (authenticator: AuthenticatorLike, options: LawOptions): Laws => {
   checkMember('laws.authenticator(a, ...)', authenticator)
@@ -38,8 +38,9 @@ const describedPlaces = ({ description }: Subject): ReadonlyArray<CredentialLoca
 /** Whether a request has a value in a place. */
 const carries = (spec: RequestSpec) => (location: CredentialLocation) => valuesAt(location, spec).length > 0
 
-const placesOf = ({ demands }: Alternative): ReadonlyArray<CredentialLocation | undefined> =>
-  demands.map(({ leaf }) => locationOf(leaf))
+// of each alternative; `undefined` for what has no place
+const alternativePlaces = ({ description }: Subject): ReadonlyArray<ReadonlyArray<CredentialLocation | undefined>> =>
+  alternativesOf(description).map(({ demands }) => demands.map(({ leaf }) => locationOf(leaf)))
 
 // --- what it reads
 
@@ -51,8 +52,7 @@ const isAbsent = (verdict: Verdict): boolean =>
 
 // An unknown credential in the described places must not count as absent. Checked if no valid request uses these places
 const carrying = (subject: Subject): ReadonlyArray<LawCase> =>
-  alternativesOf(subject.description)
-    .map(placesOf)
+  alternativePlaces(subject)
     .filter(
       (locations): locations is ReadonlyArray<CredentialLocation> =>
         locations.length > 0 && !locations.includes(undefined),
@@ -70,7 +70,7 @@ const carrying = (subject: Subject): ReadonlyArray<LawCase> =>
 // A request without a complete alternative must not be let in: something that is not described would decide
 const withoutDescribed = (subject: Subject): ReadonlyArray<LawCase> => {
   const described = describedPlaces(subject)
-  const alternatives = alternativesOf(subject.description).map(placesOf)
+  const alternatives = alternativePlaces(subject)
   const isComplete = (spec: RequestSpec): boolean =>
     alternatives.some(
       (locations) =>
@@ -174,11 +174,7 @@ const offersChallenges = lawAbout(
 
 const isSentByBrowsers = (leaf: Leaf): boolean => {
   const location = locationOf(leaf)
-  return (
-    leaf.ambient ||
-    location?.in === 'cookie' ||
-    (location?.in === 'authorization' && location.name.toLowerCase() === 'basic')
-  )
+  return leaf.ambient || location?.in === 'cookie' || (location !== undefined && isBasic(location))
 }
 
 /** Refuses valid credentials that browsers send by themselves, in a write that another site made them send. */
