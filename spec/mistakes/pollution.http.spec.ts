@@ -10,6 +10,7 @@ import {
   apiKeyCookie,
   apiKeyHeader,
   authSettings,
+  formAuth,
   httpBasicAuth,
   httpBearer,
   perFailure,
@@ -174,6 +175,21 @@ const cases: ReadonlyArray<Case> = [
     { paramName: 'X-Evil' },
     () => apiKeyHeader({ authenticate: (_request, key) => ({ key }) }),
     (made) => answered([], made, ['X-Evil: k']),
+  ),
+  of(
+    'formAuth',
+    {
+      around: () => () => ({ _tag: 'Right', right: anyone() }),
+      notes: { wrappers: ['evil'] },
+      scheme: { type: 'http', scheme: 'evil' },
+      demands: 'evil',
+      maxLength: 1,
+    },
+    () => formAuth({ fields: ['name'], authenticate: (_request, { name }) => ({ name }) }),
+    (made) => [
+      made.evaluate(Object.assign(mockRequest(), { body: { name: 'anna' } })),
+      ...['wrappers', 'scheme', 'demands'].map((name): unknown => Reflect.get(made.description, name)),
+    ],
   ),
   of(
     'sessionAuthSuperUser',

@@ -40,7 +40,7 @@ import { deepFreeze, frozenCopy } from './data.js'
 import { functionName } from './functionName.js'
 import { keepingScopes } from './granted.js'
 import * as is from './checks.js'
-import { checkMember, checkOptions, declareFactories, type Check, type Checks } from './options.js'
+import { bare, checkMember, checkOptions, declareFactories, type Check, type Checks } from './options.js'
 
 /**
  * Completes the result of a hook. A failure gets its challenges. A success becomes `forged` if another site made the
@@ -309,8 +309,10 @@ interface Kind<X, C, R> extends AuthenticatorOptions<X, C, R> {
 
 /** @internal Makes a kind whose options are checked. */
 export const kindOf = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
-  kind: Kind<X, C, R>,
+  given: Kind<X, C, R>,
 ): Authenticator<PrincipalFromAnswer<R>> => {
+  // what all objects inherit after a merge elsewhere says nothing of it
+  const kind = bare(given)
   const { scheme, challenge, ambient, extract, maxLength = MAX_LENGTH, authenticate } = kind
   // Safe: `AnyCredentials` lets through exactly what the default of `C` says
   const credentials = kind.credentials ?? (AnyCredentials as Schema<C>)
