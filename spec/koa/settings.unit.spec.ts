@@ -57,6 +57,17 @@ it('the middleware adds to the settings above it, for each request', async () =>
   ])
 })
 
+it('the middleware sets those of the request, also if it gets another context for it', async () => {
+  const context = new Koa().createContext({ headers: {} } as never, {} as never)
+  // Safe: it inherits all of a context
+  const other = Object.create(context) as Context
+  let seen: Settings | undefined
+  await authSettings({ realm: 'inner' })(other, async () => {
+    seen = settingsOf(context.request)
+  })
+  expect(seen).toStrictEqual({ ...defaults, realm: 'inner' })
+})
+
 it('isSettings recognizes the middleware', () => {
   expect(isSettings(authSettings({}))).toBe(true)
 })

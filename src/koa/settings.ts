@@ -235,7 +235,8 @@ export const applySettings = (add: Addition): Middleware => {
     // one application has one outer level, so this is made once
     if (latest[0] !== outer) latest = [outer, add(outer)]
     const settings = latest[1]
-    exchangeOf(ctx).settings = settings
+    // that of the request, because middleware can make another context for it
+    exchangeOf(ctx.request.ctx).settings = settings
     if (settings.exceptionHandlers.size === 0) return next()
     return next().catch((error: unknown) => answerException(ctx, error, settings))
   }
