@@ -140,19 +140,15 @@ export const apiKeyOf = <O>(record: KeyRecord, owner: O, until = Infinity): ApiK
 // A process that sees more keys than these in an interval may write a use twice
 const REMEMBERED = 10_000
 
-/** Notes a use at a time. `lastUsedAt` is what the store returned with the key. */
-type Touch = (id: string, at: number, lastUsedAt: number | undefined) => void
-
 /**
- * Calls `write`, and ignores its failure: the next interval tries again. It is called at most once in an interval for
- * each key, and no request waits for it.
+ * Notes uses at a time; `lastUsedAt` is what the store returned with the key. It calls `write` at most once in an interval for each key,
+ * and ignores its failure: the next interval tries again. No request waits for it.
  */
-export const touching = (interval: number | false, write: (id: string, at: number) => Promise<void>): Touch => {
-  if (interval === false) return () => {}
+export const touching = (interval: number | false, write: (id: string, at: number) => Promise<void>) => {
   // needed because requests at the same time all find the same record
   const written = memory<number>({ size: REMEMBERED, maxAge: Infinity, dropsFirst: 'oldest' })
-  return (id, at, lastUsedAt = -Infinity) => {
-    if (at - Math.max(lastUsedAt, written.get(id) ?? -Infinity) < interval) return
+  return (id: string, at: number, lastUsedAt = -Infinity): void => {
+    if (interval === false || at - Math.max(lastUsedAt, written.get(id) ?? -Infinity) < interval) return
     written.set(id, fromNow(at))
     write(id, at).catch(() => {})
   }

@@ -37,7 +37,7 @@ import {
   type KeyRecord,
   type KeyStore,
 } from './KeyStore.js'
-import { digestsWith, isPrefix, keyForm } from './form.js'
+import { digestsWith, isPrefix, keyForm, sha256Of } from './form.js'
 import { ownersOf, ownerSchema, type Owners } from './Owners.js'
 
 /** A new key. */
@@ -60,97 +60,65 @@ export interface AdoptedKey<O = string> extends NewKey<O> {
   readonly last4?: string | undefined
 }
 
-type Checked = Pick<KeyRecord, 'owner' | 'name' | 'scopes' | 'expiresAt'>
-
 // Databases cut a string at NUL, and replace a lone surrogate. Then two owners could become one
 const isKeepable = (u: unknown): u is string => typeof u === 'string' && !u.includes('\0') && u.isWellFormed()
 
-const checkKeepable: Check = (where, u) => {
-  if (!isKeepable(u)) throw new TypeError(`${where} must be a string of well-formed Unicode without NUL`)
-}
+const keepable: Check = is.that(isKeepable, 'must be a string of well-formed Unicode without NUL')
 
 /** The string for an owner in a store. */
 const ownerText = async (where: string, owners: Owners, owner: unknown): Promise<string> => {
   const text = await owners.encode(where, owner)
-  checkKeepable(where, text)
+  keepable(where, text)
   if (text === '') throw new TypeError(`${where} must not be empty`)
   return text
 }
 
-const date: Check = (where, value) => {
-  if (value instanceof Date && Number.isFinite(value.getTime())) return
-  throw new TypeError(`${where} must be a valid Date`)
-}
+const date = is.that((value) => value instanceof Date && Number.isFinite(value.getTime()), 'must be a valid Date')
 
 const scope = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 
-const scopeList: Check = (where, value) => {
-  if (Array.isArray(value) && value.every((one) => typeof one === 'string' && scope.test(one))) return
-  throw new TypeError(`${where} must be an array of strings of printable ASCII without blanks, quotes and "\\"`)
-}
+const scopeList = is.listOf(
+  (one) => typeof one === 'string' && scope.test(one),
+  'must be an array of strings of printable ASCII without blanks, quotes and "\\"',
+)
 
-const lastFour: Check = (where, value) => {
-  if (!isKeepable(value) || value.length > 4)
-    throw new TypeError(`${where} must be a string of at most four characters`)
-}
+const lastFour = is.that(
+  (value) => isKeepable(value) && value.length <= 4,
+  'must be a string of at most four characters',
+)
 
 const newKey: Checks<NewKey<unknown>> = {
   // the codec checks it
   owner: is.unchecked,
-  name: is.maybe(checkKeepable),
+  name: is.maybe(keepable),
   scopes: is.maybe(scopeList),
   expiresAt: is.maybe(date),
 }
 
-const recordOf = async (where: string, owners: Owners, given: NewKey<unknown>): Promise<Checked> => {
-  const { owner, name = '', scopes = [], expiresAt } = given
-  return {
-    owner: await ownerText(`${where}({ owner })`, owners, owner),
-    name,
-    scopes: Object.freeze([...scopes]),
-    ...(expiresAt !== undefined && { expiresAt: expiresAt.getTime() }),
-  }
+const adoptedKey: Checks<AdoptedKey<unknown>> = {
+  ...newKey,
+  createdAt: is.maybe(date),
+  last4: is.maybe(lastFour),
 }
 
-/** Checks the argument of `issue`. Throws a TypeError for a value that cannot be stored. */
-const checkIssued = async (owners: Owners, given: NewKey<unknown>): Promise<Checked> => {
-  const record = await recordOf('keys.issue', owners, checkOptions('keys.issue', given, newKey))
-  if ((record.expiresAt ?? Infinity) <= Date.now())
-    throw new TypeError('keys.issue({ expiresAt }) must not be in the past')
-  return record
-}
-
-/** Checks the arguments of `adopt`. Throws a TypeError for a value that cannot be stored. */
-const checkAdopted = async (
+const recordOf = async (
+  where: string,
   owners: Owners,
-  digest: unknown,
-  given: AdoptedKey<unknown>,
-): Promise<Checked & Partial<Pick<KeyRecord, 'createdAt' | 'last4'>>> => {
-  if (typeof digest !== 'string' || !/^[0-9a-f]{64}$/i.test(digest)) {
-    throw new TypeError(
-      'keys.adopt(digest, key): digest must be the SHA-256 of the whole key, in 64 hexadecimal digits',
-    )
-  }
-  const where = 'keys.adopt(digest, options)'
-  const { createdAt, last4, ...key } = checkOptions(where, given, {
-    ...newKey,
-    createdAt: is.maybe(date),
-    last4: is.maybe(lastFour),
-  })
-  return {
-    ...(await recordOf('keys.adopt(digest, ...)', owners, key)),
-    ...(createdAt !== undefined && { createdAt: createdAt.getTime() }),
-    ...(last4 !== undefined && { last4 }),
-  }
-}
+  { owner, name = '', scopes = [], expiresAt }: NewKey<unknown>,
+): Promise<Pick<KeyRecord, 'owner' | 'name' | 'scopes' | 'expiresAt'>> => ({
+  owner: await ownerText(`${where}({ owner })`, owners, owner),
+  name,
+  scopes: Object.freeze([...scopes]),
+  ...(expiresAt !== undefined && { expiresAt: expiresAt.getTime() }),
+})
 
 const DAY = 86_400_000
 const MAX_DAYS = 400
 
-const shortEnough: Check = (where, value) => {
-  if (typeof value === 'number' && value >= 0 && value <= MAX_DAYS * DAY) return
-  throw new TypeError(`${where} must be milliseconds from 0 to ${MAX_DAYS} days`)
-}
+const shortEnough = is.that(
+  (value) => typeof value === 'number' && value >= 0 && value <= MAX_DAYS * DAY,
+  `must be milliseconds from 0 to ${MAX_DAYS} days`,
+)
 
 // An id often comes from a path or a body
 const checkId = (where: string, id: unknown): void => {
@@ -189,29 +157,24 @@ export interface ApiKeysOptions<O> {
 
 const MIN_PEPPER = 32
 
-const prefix: Check = (where, value) => {
-  if (typeof value === 'string' && isPrefix(value)) return
-  throw new TypeError(
-    `${where} must be 2 to 32 lower-case letters and digits, in words joined by "_", such as acme or acme_live`,
-  )
-}
+const prefix = is.that(
+  isPrefix,
+  'must be 2 to 32 lower-case letters and digits, in words joined by "_", such as acme or acme_live',
+)
 
 const isPepper = (u: unknown): boolean => u instanceof Uint8Array && u.length >= MIN_PEPPER
 
-const pepper: Check = (where, value) => {
-  const all: unknown = value instanceof Uint8Array ? [value] : value
-  // an empty array is probably a list of secrets that failed to load, and digests would have no pepper
-  if (Array.isArray(all) && all.length > 0 && all.every(isPepper)) return
-  throw new TypeError(
-    `${where} must be a Uint8Array of at least ${MIN_PEPPER} bytes, or an array of at least one of them with the newest first; leave it out for none`,
-  )
-}
+// an empty array is probably a list of secrets that failed to load, and digests would have no pepper
+const pepper = is.that(
+  (value) => isPepper(value) || (Array.isArray(value) && value.length > 0 && value.every(isPepper)),
+  `must be a Uint8Array of at least ${MIN_PEPPER} bytes, or an array of at least one of them with the newest first; leave it out for none`,
+)
 
-const pattern: Check = (where, value) => {
-  // with g and y an expression remembers its position, and would refuse every second key
-  if (value instanceof RegExp && !value.global && !value.sticky) return
-  throw new TypeError(`${where} must be a regular expression without the flags g and y`)
-}
+// with g and y an expression remembers its position, and would refuse every second key
+const pattern = is.that(
+  (value) => value instanceof RegExp && !value.global && !value.sticky,
+  'must be a regular expression without the flags g and y',
+)
 
 const touchInterval: Check = (where, value) => {
   if (value !== false) is.positive(where, value)
@@ -310,7 +273,9 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
   const owners = ownersOf(given.owner as Parameters<typeof ownersOf>[0])
   const form = keyForm(prefix)
   // copies: the application may overwrite its bytes
-  const digests = digestsWith((peppers instanceof Uint8Array ? [peppers] : peppers).map((one) => createSecretKey(one)))
+  const digestsOf = digestsWith(
+    (peppers instanceof Uint8Array ? [peppers] : peppers).map((one) => createSecretKey(one)),
+  )
   const timed = within('api-keys', timeout)
   const tell = connected(given.signals)
   const touch = touching(interval, (id, at) => timed(() => store.touch(id, at)))
@@ -349,7 +314,7 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
     form.isKey(key) || (adopted !== undefined && key.length <= MAX_LENGTH && adopted.test(key))
   const authenticate = (request: Request, key: string): Evaluation<ApiKey<O>> => {
     if (typeof key !== 'string' || !reachesStore(key)) return noKey
-    const sought = digests.all(key)
+    const sought = digestsOf(sha256Of(key))
     try {
       const found = find(sought)
       return found instanceof Promise
@@ -363,9 +328,12 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
 
   return {
     issue: async (given) => {
-      const record = { ...(await checkIssued(owners, given)), id: randomUUID(), createdAt: Date.now() }
+      const checked = await recordOf('keys.issue', owners, checkOptions('keys.issue', given, newKey))
+      const record = { ...checked, id: randomUUID(), createdAt: Date.now() }
+      if ((record.expiresAt ?? Infinity) <= record.createdAt)
+        throw new TypeError('keys.issue({ expiresAt }) must not be in the past')
       const key = form.make()
-      await insert(digests.of(key), { ...record, prefix, last4: key.slice(-4) })
+      await insert(digestsOf(sha256Of(key))[0], { ...record, prefix, last4: key.slice(-4) })
       report('api-key')(() => made('issued', record))
       return { key, id: record.id }
     },
@@ -377,7 +345,7 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
       // for no overlap it is 1, because the time now may be in the future of another clock, or of this one if it is set
       // back
       const until = overlap === 0 ? 1 : at + overlap
-      const change = { digest: digests.of(key), prefix, last4: key.slice(-4), at, until }
+      const change = { digest: digestsOf(sha256Of(key))[0], prefix, last4: key.slice(-4), at, until }
       if (!(await timed(() => store.rotate(id, change)))) {
         throw new NoLiveKey('keys.rotate(id): there is no such key, or it is revoked or expired; issue another')
       }
@@ -401,8 +369,19 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
       return Promise.all(records.toSorted((a, b) => a.createdAt - b.createdAt).map(async (record) => seen(record)))
     },
     adopt: async (digest, given) => {
-      const record = { createdAt: Date.now(), ...(await checkAdopted(owners, digest, given)), id: randomUUID() }
-      const [newest, ...older] = digests.adopted(digest)
+      if (typeof digest !== 'string' || !/^[0-9a-f]{64}$/i.test(digest)) {
+        throw new TypeError(
+          'keys.adopt(digest, key): digest must be the SHA-256 of the whole key, in 64 hexadecimal digits',
+        )
+      }
+      const key = checkOptions('keys.adopt(digest, options)', given, adoptedKey)
+      const record = {
+        ...(await recordOf('keys.adopt(digest, ...)', owners, key)),
+        createdAt: key.createdAt?.getTime() ?? Date.now(),
+        ...(key.last4 !== undefined && { last4: key.last4 }),
+        id: randomUUID(),
+      }
+      const [newest, ...older] = digestsOf(digest.toLowerCase())
       if (older.length > 0 && (await find(older)) !== undefined) throw isThere()
       await insert(newest, record)
       report('api-key')(() => made('adopted', record))

@@ -40,55 +40,34 @@ const checksum = (text: string): string => {
   return digits
 }
 
-interface KeyForm {
-  /** Matches a key of this form within a string. It does not check the checksum. */
-  readonly pattern: RegExp
-  readonly make: () => string
-  /** Whether it is a key of this form with the right checksum. */
-  readonly isKey: (text: string) => boolean
-}
-
-export const keyForm = (prefix: string): KeyForm => {
+export const keyForm = (prefix: string) => {
   const length = prefix.length + 1 + RANDOM + CHECKSUM
   const body = `${prefix}_[0-9A-Za-z]{${RANDOM + CHECKSUM}}`
   const whole = new RegExp(`^${body}$`)
   return {
+    /** Matches a key of this form within a string. It does not check the checksum. */
     pattern: new RegExp(`\\b${body}\\b`),
-    make: () => {
+    make: (): string => {
       const text = `${prefix}_${random(RANDOM)}`
       return text + checksum(text)
     },
-    // the length first, because the string may be megabytes long
-    isKey: (text) =>
+    /** Whether it is a key of this form with the right checksum. The length first, because the string may be megabytes long. */
+    isKey: (text: string): boolean =>
       text.length === length && whole.test(text) && checksum(text.slice(0, -CHECKSUM)) === text.slice(-CHECKSUM),
   }
 }
 
-/** The digests of one application. A key has 190 random bits, so a slow hash would cost time and protect nothing. */
-interface Digests {
-  /** The digest that a new key is stored under. */
-  readonly of: (key: string) => string
-  /** The digests that a key may be stored under: one for each pepper. */
-  readonly all: (key: string) => ReadonlyArray<string>
-  /**
-   * The same for a key of which only the SHA-256 is known, in hex: the digest to store it under, then the older ones.
-   */
-  readonly adopted: (sha256: string) => readonly [string, ...string[]]
-}
+/** The SHA-256 of a key, in hex. A key has 190 random bits, so a slow hash would cost time and protect nothing. */
+export const sha256Of = (key: string): string => hash('sha256', key)
 
 /**
- * The digests with these peppers, the newest first. Without a pepper a digest is the SHA-256. With one it is the HMAC
- * of that.
+ * The digests that a key may be stored under, by its SHA-256: one for each pepper, the newest first. Without a pepper a digest is the
+ * SHA-256. With one it is the HMAC of that.
  */
-export const digestsWith = (peppers: ReadonlyArray<KeyObject>): Digests => {
+export const digestsWith = (peppers: ReadonlyArray<KeyObject>) => {
   const [newest, ...older] = peppers
   const seasoned = (sha256: string, pepper: KeyObject): string =>
     createHmac('sha256', pepper).update(sha256, 'hex').digest('hex')
-  const all = (sha256: string): readonly [string, ...string[]] =>
+  return (sha256: string): readonly [string, ...string[]] =>
     newest === undefined ? [sha256] : [seasoned(sha256, newest), ...older.map((pepper) => seasoned(sha256, pepper))]
-  return {
-    of: (key) => all(hash('sha256', key))[0],
-    all: (key) => all(hash('sha256', key)),
-    adopted: (sha256) => all(sha256.toLowerCase()),
-  }
 }

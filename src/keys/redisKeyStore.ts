@@ -9,7 +9,7 @@
  * `revoke` and `list` reject with an error that begins with `LOST` and says what was done.
  */
 import { declareFactory } from '../core/options.js'
-import { redisAnswers, redisOptionsOf, redisScripts, type RedisScriptOptions } from '../stores/redis.js'
+import { hashOf, redisAnswers, redisOptionsOf, redisScripts, type RedisScriptOptions } from '../stores/redis.js'
 import { isKeyRecord, type FoundKey, type KeyRecord, type KeyStore } from './KeyStore.js'
 
 // Redis runs each script as a whole or not at all.
@@ -152,10 +152,7 @@ export const redisKeyStore = (options: RedisScriptOptions): KeyStore => {
   return {
     insert: (digest, { prefix, last4, revokedAt, rotatedAt, lastUsedAt, ...made }) => {
       const { id, owner, expiresAt } = made
-      const kept = { prefix, last4, expiresAt, revokedAt, rotatedAt, lastUsedAt, made }
-      const hash = Object.entries(kept).flatMap(([name, value]) =>
-        value === undefined ? [] : [name, JSON.stringify(value)],
-      )
+      const hash = hashOf({ prefix, last4, expiresAt, revokedAt, rotatedAt, lastUsedAt, made })
       const keys = [digests + digest, records + id, digestsOf(id), `${begin}owner:${owner}`]
       return change('insert', keys, id, digest, digests, ...hash)
     },

@@ -1,11 +1,10 @@
 /**
  * API keys in an SQLite file, for one machine with nothing to install: entry point `koa-with-auth/sqlite`.
  *
- * `stores/sqlite.ts` reads and writes the file. A power failure can undo the last moments, such as a revocation.
- * The end of a process undoes nothing.
+ * A power failure can undo the last moments, such as a revocation.
  */
 import { declareFactory } from '../core/options.js'
-import { recordIn, sqliteFile, type Closable, type SqliteOptions } from '../stores/sqlite.js'
+import { field, recordIn, sqliteFile, type Closable, type SqliteOptions } from '../stores/sqlite.js'
 import { isKeyRecord, type KeyRecord, type KeyStore } from './KeyStore.js'
 
 /** A store that can be closed. */
@@ -32,7 +31,6 @@ const inserting = `
   insert into auth_keys select ?, ?, ? where exists (select 1 from auth_key_digests where digest = ? and id = ?)
     on conflict do nothing`
 
-const field = (name: string): string => `json_extract(record, '$.${name}')`
 const isLive = `exists (select 1 from auth_keys where id = ? and ${field('revokedAt')} is null
       and (${field('expiresAt')} is null or ${field('expiresAt')} > ?))
     and not exists (select 1 from auth_key_digests where digest = ?)`

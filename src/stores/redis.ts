@@ -37,6 +37,10 @@ export const redisScripts = <Name extends string>(
   return { run, change }
 }
 
+/** A hash as arguments, each value as JSON; without those that are left out. */
+export const hashOf = (fields: object): string[] =>
+  Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [name, JSON.stringify(value)]))
+
 /** Reads what a client returned; `wrong` throws a TypeError for what the store never wrote. Clients can be set up to return buffers. */
 export const redisAnswers = (caller: string) => {
   const wrong = (): never => {

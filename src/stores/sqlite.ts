@@ -9,6 +9,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { createClient } from '@libsql/client'
+import * as is from '../core/checks.js'
 import { singleFlight } from '../core/memory.js'
 import { checkOptions, type Check } from '../core/options.js'
 
@@ -310,14 +311,6 @@ export const withValues = (sql: string, values: ReadonlyArray<SqlValue>): string
   return parts.map((part, at) => (at === 0 ? part : literal(values[at - 1] ?? null) + part)).join('')
 }
 
-/** The option `url` of a store. `elsewhere` says what to use on several machines. */
-const fileUrl =
-  (elsewhere: string): Check =>
-  (where, value) => {
-    if (typeof value === 'string' && value.startsWith('file:')) return
-    throw new TypeError(`${where} must be "file:" and a path; ${elsewhere}`)
-  }
-
 /** A file. Every method rejects when the file cannot be read or written, or stays locked. */
 interface SqliteFile extends Closable {
   readonly read: (sql: string, args: ReadonlyArray<SqlValue>) => Promise<SqliteRows>
@@ -335,7 +328,10 @@ export const sqliteFile = (
   options: SqliteOptions,
   { elsewhere, ...tables }: Tables & { readonly elsewhere: string },
 ): SqliteFile => {
-  const given = checkOptions(caller, options, { url: fileUrl(elsewhere), engine: sqliteEngine })
+  const given = checkOptions(caller, options, {
+    url: is.like(/^file:/, `must be "file:" and a path; ${elsewhere}`),
+    engine: sqliteEngine,
+  })
   const connection = sqliteConnection(given, tables)
   const retry = retrying(connection)
   const writing =
@@ -357,6 +353,9 @@ export const sqliteFile = (
     close: () => connection.close(),
   }
 }
+
+/** A field of a record, in SQL. */
+export const field = (name: string): string => `json_extract(record, '$.${name}')`
 
 /** Reads the record of a row. Throws a TypeError for what the store never wrote. */
 export const recordIn =

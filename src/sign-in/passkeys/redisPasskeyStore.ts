@@ -5,7 +5,7 @@
  * should write a log (`appendonly yes`): a passkey that it loses signs in no more.
  */
 import { declareFactory } from '../../core/options.js'
-import { redisAnswers, redisOptionsOf, redisScripts, type RedisScriptOptions } from '../../stores/redis.js'
+import { hashOf, redisAnswers, redisOptionsOf, redisScripts, type RedisScriptOptions } from '../../stores/redis.js'
 import { isPasskeyRecord, type PasskeyRecord, type PasskeyStore } from './PasskeyStore.js'
 
 // A passkey is a hash. `made` is the JSON that never changes, `user` finds its set, and the other fields are those of a use
@@ -64,8 +64,7 @@ export const redisPasskeyStore = (options: RedisScriptOptions): PasskeyStore => 
   const userKey = (user: string) => `${prefix}user:${user}`
   return {
     add: ({ counter, backupEligible, backedUp, lastUsedAt, ...made }) => {
-      const kept = { made, counter, backupEligible, backedUp, ...(lastUsedAt !== undefined && { lastUsedAt }) }
-      const hash = Object.entries(kept).flatMap(([name, value]) => [name, JSON.stringify(value)])
+      const hash = hashOf({ made, counter, backupEligible, backedUp, lastUsedAt })
       const { id, user } = made
       return change('add', [passkeyKey(id), userKey(user)], id, 'user', user, ...hash)
     },

@@ -1,10 +1,9 @@
 /**
  * Passkeys in an SQLite file, for one machine with nothing to install: entry point `koa-with-auth/sqlite`.
  *
- * `stores/sqlite.ts` reads and writes the file. A power failure can undo the last moments, such as a registration. The end of a
- * process undoes nothing.
+ * A power failure can undo the last moments, such as a registration.
  */
-import { recordIn, sqliteFile, type Closable, type SqliteOptions } from '../../stores/sqlite.js'
+import { field, recordIn, sqliteFile, type Closable, type SqliteOptions } from '../../stores/sqlite.js'
 import { declareFactory } from '../../core/options.js'
 import { isPasskeyRecord, type PasskeyStore } from './PasskeyStore.js'
 
@@ -18,7 +17,6 @@ const tables = `
 const check = 'select 1 from auth_passkeys limit 1'
 
 const adding = 'insert into auth_passkeys values (?, ?, ?) on conflict do nothing'
-const field = (name: string): string => `json_extract(record, '$.${name}')`
 const updating = `update auth_passkeys
   set record = json_set(json_patch(record, ?), '$.lastUsedAt', max(?, coalesce(${field('lastUsedAt')}, 0)))
   where id = ? and (${field('counter')} < ? or (${field('counter')} = 0 and ? = 0))`
