@@ -12,6 +12,7 @@ import type { Names, SignedOutReason, SignInDigests } from '../core/events.js'
 import type { Proof } from '../core/Proof.js'
 import type { Sent } from '../core/RequestFields.js'
 import { rightsByFlags, type Rights, type SessionSource } from '../kinds/sessionUser.js'
+import type { SessionEnds } from './SessionEnds.js'
 import { lockAge, type CookieRead, type SealedCookie } from './SessionCookie.js'
 import type { SessionHost } from './SignInList.js'
 import { sessionOf, StoredSession, type KoaSession } from './StoredSession.js'
@@ -25,7 +26,6 @@ import {
   textOfDetails,
   unavailable,
   type Details,
-  type SignInEnds,
   type SignInReports,
   type SignedIn,
   type SignIn,
@@ -34,9 +34,6 @@ import {
 
 /** The call of `sessions`, as a request sees it. */
 export interface SessionOwner {
-  /** The signing keys, as they are now. */
-  readonly keys: () => unknown
-  readonly name: string
   readonly cookie: SealedCookie
   /** What koa-session has at `ctx.session` and `ctx.sessionOptions`, without noting that somebody reads it. */
   readonly koaSessionOf: (ctx: object) => KoaSession | null
@@ -46,7 +43,7 @@ export interface SessionOwner {
   readonly signing: () => Signing<never>
   readonly host: SessionHost
   readonly reports: SignInReports
-  readonly ends: SignInEnds
+  readonly ends: SessionEnds
 }
 
 interface NextSignIn extends SignIn {
@@ -55,11 +52,7 @@ interface NextSignIn extends SignIn {
 }
 
 /** What a sign-in by a session is bound to. */
-const bindingOf = ({ keys, name }: SessionOwner, sessionId: string) => ({
-  keys: keys(),
-  name,
-  sessionId,
-})
+const bindingOf = ({ host: { keys, name } }: SessionOwner, sessionId: string) => ({ keys: keys(), name, sessionId })
 
 export class RequestSession implements SessionSource {
   readonly stored = new StoredSession()
@@ -168,8 +161,8 @@ export class RequestSession implements SessionSource {
     return id
   }
 
-  /** The sign-in has other details under the same id. */
-  noted(ctx: Context, details: Details): void {
+  /** Binds the sign-in anew under the same id: by the first key, with other details if there are some. */
+  bindAnew(ctx: Context, details = this.details(ctx)): void {
     const present = this.present(ctx)
     if (present !== undefined) this.#bind(ctx, { ...present, details: textOfDetails(details) })
   }
@@ -177,12 +170,6 @@ export class RequestSession implements SessionSource {
   /** Takes back its entry. Rejects in an outage. */
   async unlist(): Promise<void> {
     if (this.listed !== undefined) await this.host?.list?.end(this.listed.id, this.listed.entry)
-  }
-
-  /** The record was bound again, by the first key. */
-  signedAnew(ctx: Context): void {
-    const present = this.present(ctx)
-    if (present !== undefined) this.#bind(ctx, present)
   }
 
   /** Data were written under an id. */

@@ -10,11 +10,11 @@ import type { SetOption } from 'cookies'
 import * as O from 'fp-ts/lib/Option.js'
 import type Koa from 'koa'
 import type { Context } from 'koa'
+import * as is from '../core/checks.js'
 import { constantTimeEqual } from '../core/data.js'
 import { fromNow, memory } from '../core/memory.js'
 import { fromCookie, type Sent } from '../core/RequestFields.js'
 import { defaults } from '../core/Settings.js'
-import type { Check } from '../core/options.js'
 import { derivedOnce, isSigner, keysFix, macBy } from '../kinds/plainSession.js'
 import { additionOf } from '../koa/settings.js'
 
@@ -38,12 +38,10 @@ const isHostName = (value: unknown): boolean =>
   !/^[\d.]+$/.test(new URL(`http://${value}`).hostname)
 
 /** A host name with a dot, or `localhost`. Browsers ignore the cookie of a top level such as `example`. */
-export const domainName: Check = (where, value) => {
-  if (isHostName(value)) return
-  throw new TypeError(
-    `${where} must be a host name without scheme, port, path or leading dot, such as "shop.example"; an IP address has no subdomains`,
-  )
-}
+export const domainName = is.that(
+  isHostName,
+  'must be a host name without scheme, port, path or leading dot, such as "shop.example"; an IP address has no subdomains',
+)
 
 /** Settles name and domain. Throws a TypeError for a name that browsers would not take. */
 export const sessionCookieOf = (
@@ -260,12 +258,11 @@ export const lockAge = (ctx: Context, age?: number): void => {
 const maxAgeFix =
   'ctx.session.maxAge does not decide how long a session lasts; write logIn(ctx, user, { idle, absolute }) for one sign-in, or sessions(app, { idle, absolute }) for all'
 
-export const publicOrigin: Check = (where, value) => {
-  const { origin: serialized } =
-    typeof value === 'string' && URL.canParse(value) ? new URL(value) : { origin: undefined }
-  if (value === serialized && /^https?:/.test(String(value))) return
-  throw new TypeError(`${where} must be the public origin of the application, such as "https://shop.example"`)
-}
+export const publicOrigin = is.that(
+  (value) =>
+    typeof value === 'string' && /^https?:/.test(value) && URL.canParse(value) && new URL(value).origin === value,
+  'must be the public origin of the application, such as "https://shop.example"',
+)
 
 /** koa-session and its cookies read these even if they are not given: then from a polluted prototype (D-S12). */
 export const unpolluted = {

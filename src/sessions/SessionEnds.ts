@@ -9,10 +9,10 @@ import { End, ends, type EndCause } from '../core/ends.js'
 import { userDigest } from '../core/events.js'
 import { fromNow, memory } from '../core/memory.js'
 import type { Tell } from '../stores/signals.js'
-import { inTime, parsed } from './koaSessionStore.js'
 import { digestOf, type SessionStore } from './SessionStore.js'
-import { detailsOf, type SignIn, type SignInEnds } from './SignIn.js'
+import { detailsOf, type SignIn } from './SignIn.js'
 import type { SignInList } from './SignInList.js'
+import { inTime, parsed } from './StoredSession.js'
 
 interface EndsOptions {
   readonly name: string
@@ -37,19 +37,14 @@ interface Looking {
 class SessionEnd extends End {
   readonly looking: Looking
   readonly signIn: SignIn
-  /** The id of the session, or the digest by which the store knows it, if another process gave it a new one. */
-  id: string
-  isDigest = false
+  /** The digest by which the store knows the session. */
+  key: string
 
-  constructor(looking: Looking, id: string, signIn: SignIn, expires: number) {
+  constructor(looking: Looking, key: string, signIn: SignIn, expires: number) {
     super(Math.min(expires, looking.lastOf(signIn)))
     this.looking = looking
     this.signIn = signIn
-    this.id = id
-  }
-
-  get key(): string {
-    return this.isDigest ? this.id : digestOf(this.id)
+    this.key = key
   }
 
   override named(): string {
@@ -80,7 +75,10 @@ const JUST_RENEWED = 60_000
 
 const leadKey = (key: string): string => digestOf(`koa-with-auth/renewed\n${key}`)
 
-export const sessionEnds = ({ name, store, idle, absolute, longest, list, tell }: EndsOptions): SignInEnds => {
+/** The ends of the sign-ins of an application. */
+export type SessionEnds = ReturnType<typeof sessionEnds>
+
+export const sessionEnds = ({ name, store, idle, absolute, longest, list, tell }: EndsOptions) => {
   // What this process ended while a request was under way that asks later
   const over = memory<string>({ size: REMEMBERED, maxAge: Infinity, dropsFirst: 'oldest' })
   const listedKey = (user: string, listed: string) => JSON.stringify([user, listed])
@@ -97,19 +95,18 @@ export const sessionEnds = ({ name, store, idle, absolute, longest, list, tell }
       const { next, since } = await leadFrom(end.key)
       if (typeof next !== 'string' || typeof since !== 'number') return { isRenewing: Date.now() - at < RENEWING }
       at = since
-      end.id = next
-      end.isDigest = true
+      end.key = next
     }
   }
 
   const looking: Looking = {
     name,
     lastOf: (signIn) => signIn.at + Math.min(detailsOf(signIn).absolute ?? absolute, longest),
-    isOver: ({ id, signIn }) => {
+    isOver: ({ key, signIn }) => {
       const { listed } = detailsOf(signIn)
       const mark = over.get(`mark:${signIn.id}`)
       return (
-        over.get(`id:${id}`) !== undefined ||
+        over.get(`session:${key}`) !== undefined ||
         (mark !== undefined && mark !== signIn.mark) ||
         (listed !== undefined && over.get(listedKey(signIn.id, listed)) !== undefined)
       )
@@ -142,19 +139,21 @@ export const sessionEnds = ({ name, store, idle, absolute, longest, list, tell }
   }
 
   return {
-    endOf: (id, signIn, expires = Infinity) => new SessionEnd(looking, id, signIn, expires),
-    leadOn: async (id, next, { id: user, details }) => {
-      const { idle: lasting = idle, listed } = detailsOf({ id: user, at: 0, mark: '', details })
-      const text = JSON.stringify({ next: digestOf(next), since: Date.now(), user, listed })
-      await store.insert(leadKey(digestOf(id)), text, 2 * lasting)
+    /** The end of a sign-in, for one signal. `expires`: when its session is idle, in milliseconds since 1970. */
+    endOf: (id: string, signIn: SignIn, expires = Infinity): End =>
+      new SessionEnd(looking, digestOf(id), signIn, expires),
+    /** A session gets another id. Rejects in an outage. */
+    leadOn: async (id: string, nextId: string, signIn: SignIn): Promise<void> => {
+      const { idle: lasting = idle, listed } = detailsOf(signIn)
+      const [key, next, user] = [digestOf(id), digestOf(nextId), signIn.id]
+      const text = JSON.stringify({ next, since: Date.now(), user, listed })
+      await store.insert(leadKey(key), text, 2 * lasting)
       for (const one of ends().of(userDigest(name, user))) {
-        if (one instanceof SessionEnd && one.looking === looking && one.key === digestOf(id)) {
-          one.id = next
-          one.isDigest = false
-        }
+        if (one instanceof SessionEnd && one.looking === looking && one.key === key) one.key = next
       }
     },
-    renewedOver: async (id) => {
+    /** Ends what a session became that got another id a moment ago. Rejects in an outage. */
+    renewedOver: async (id: string): Promise<void> => {
       for (let key = digestOf(id); ;) {
         const { next, since, user, listed } = await leadFrom(key)
         if (typeof next !== 'string' || typeof user !== 'string' || Date.now() - Number(since) > JUST_RENEWED) return
@@ -165,16 +164,19 @@ export const sessionEnds = ({ name, store, idle, absolute, longest, list, tell }
         key = next
       }
     },
-    over: (id, user) => {
-      over.set(`id:${id}`, fromNow(''))
+    /** A session was ended. */
+    over: (id: string, user: string): void => {
       const key = digestOf(id)
+      over.set(`session:${key}`, fromNow(''))
       end(user, (one) => one.key === key)
     },
-    everywhere: (user, mark) => {
+    /** All sessions of a user were ended, which do not have this mark. */
+    everywhere: (user: string, mark: string): void => {
       over.set(`mark:${user}`, fromNow(mark))
       end(user, ({ signIn }) => signIn.mark !== mark)
     },
-    listedOver: (user, listed) => {
+    /** A session was ended by its entry in the list. */
+    listedOver: (user: string, listed: string): void => {
       over.set(listedKey(user, listed), fromNow(''))
       end(user, ({ signIn }) => detailsOf(signIn).listed === listed)
     },

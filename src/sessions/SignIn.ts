@@ -13,7 +13,6 @@ import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
 import type { Proof, ProofGiven } from '../core/Proof.js'
 import { ownField, ownFields, type ErrorCode } from '../core/data.js'
-import type { End } from '../core/ends.js'
 import { fromNow, memory } from '../core/memory.js'
 import {
   report,
@@ -40,16 +39,16 @@ export interface SignIn {
 /** What else a sign-in knows. The MAC covers it. */
 export interface Details {
   /** Left out: the user signed in by a method that the application did not tell. */
-  readonly proofs?: ReadonlyArray<Proof>
+  readonly proofs?: ReadonlyArray<Proof> | undefined
   /** The ceremonies that were finished in this session, the last one last. */
-  readonly finished?: ReadonlyArray<string>
+  readonly finished?: ReadonlyArray<string> | undefined
   /** The lifetimes of this session, in milliseconds, if they are not those of the application. */
-  readonly idle?: number
-  readonly absolute?: number
+  readonly idle?: number | undefined
+  readonly absolute?: number | undefined
   /** The public id in the list of sessions, which stays the same when the session gets another id. */
-  readonly listed?: string
+  readonly listed?: string | undefined
   /** What the list calls it. */
-  readonly label?: string
+  readonly label?: string | undefined
 }
 
 const noDetails: Details = Object.freeze(ownFields({}))
@@ -100,15 +99,12 @@ const signedInOf = (session: object): SignedIn | undefined => {
 /** Whether a session holds this record. */
 export const holds = (session: object, record: SignedIn): boolean => {
   const own = signedInOf(session)
-  return (
-    own !== undefined &&
-    own.id === record.id &&
-    own.at === record.at &&
-    own.mark === record.mark &&
-    own.mac === record.mac &&
-    own.details === record.details
-  )
+  if (own === undefined) return false
+  for (const name of parts) if (own[name] !== record[name]) return false
+  return true
 }
+
+const parts = ['id', 'at', 'mark', 'mac', 'details'] as const
 
 /** Makes the record. Throws a TypeError if there is no signing key. */
 export const bind = ({ id, at, mark, details }: SignIn, binding: SignInBinding): SignedIn => ({
@@ -153,22 +149,6 @@ export const randomId = (): string => {
   return pool.toString('base64url', taken - ID, taken)
 }
 
-/** The ends of the sign-ins of an application, see `SessionEnds.ts`. */
-export interface SignInEnds {
-  /** The end of a sign-in, for one signal. `expires`: when its session is idle, in milliseconds since 1970. */
-  readonly endOf: (sessionId: string, signIn: SignIn, expires: number | undefined) => End
-  /** A session gets another id. Rejects in an outage. */
-  readonly leadOn: (sessionId: string, next: string, signIn: SignIn) => Promise<void>
-  /** Ends what a session became that got another id a moment ago. Rejects in an outage. */
-  readonly renewedOver: (sessionId: string) => Promise<void>
-  /** A session was ended. */
-  readonly over: (sessionId: string, user: string) => void
-  /** All sessions of a user were ended, which do not have this mark. */
-  readonly everywhere: (user: string, mark: string) => void
-  /** A session was ended by its entry in the list. */
-  readonly listedOver: (user: string, listed: string) => void
-}
-
 /** A sign-in of one session, as a request knows it. */
 interface Known {
   readonly user: string
@@ -200,23 +180,20 @@ export class SignInReports {
     report('signed-in')(() => ({ application, ...this.digestsOf(sessionId, user), ...names }))
   }
 
-  /** A session is over. */
-  signedOut(sessionId: string, user: string, reason: SignedOutReason): void {
+  /** A session is over, by its digest; left out: all sessions of a user. */
+  signedOut(user: string, reason: SignedOutReason, session?: string): void {
     const application = this.#application
-    report('signed-out')(() => ({ application, reason, ...this.digestsOf(sessionId, user) }))
+    report('signed-out')(() => ({
+      application,
+      reason,
+      user: userDigest(application, user),
+      ...(session !== undefined && { session }),
+    }))
   }
 
   /** A session was ended by its entry in the list. Its cookie may still come. */
   endedByList(session: string, user: string): void {
-    if (!signedOut.hasSubscribers || !this.isFirst(session)) return
-    const application = this.#application
-    report('signed-out')(() => ({ application, reason: 'ended', user: userDigest(application, user), session }))
-  }
-
-  /** All sessions of a user are over. */
-  signedOutEverywhere(user: string): void {
-    const application = this.#application
-    report('signed-out')(() => ({ application, reason: 'logOutEverywhere', user: userDigest(application, user) }))
+    if (signedOut.hasSubscribers && this.isFirst(session)) this.signedOut(user, 'ended', session)
   }
 
   /** Whether the end of a session, by its digest, is new, among those that are remembered. */
@@ -255,7 +232,7 @@ class RequestReports {
   over(id: string, reason: SignedOutReason): void {
     const signIn = this.#known.get(id)
     this.#known.delete(id)
-    if (signIn !== undefined && !signIn.isNew) this.#all.signedOut(id, signIn.user, reason)
+    if (signIn !== undefined && !signIn.isNew) this.#all.signedOut(signIn.user, reason, sessionDigest(id))
   }
 
   /** The same for a session whose end a request showed. It is reported once. */

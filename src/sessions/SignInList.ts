@@ -11,22 +11,6 @@ import type { Pages, PageTexts } from './Page.js'
 import { digestOf, type SessionStore } from './SessionStore.js'
 import { detailsOf, proofsIn, type ListedSession, type SignIn } from './SignIn.js'
 
-/** The entries of an application. Every function rejects in an outage. */
-export interface SignInList {
-  /** Writes the entry of a sign-in that has one. `session` is the digest of its session in records. */
-  readonly begin: (signIn: SignIn, session: string | undefined) => Promise<void>
-  /** Whether a sign-in was not ended by its entry. Writes the entry again if it was lost or is old. */
-  readonly isLive: (signIn: SignIn, session?: string) => Promise<boolean>
-  /** Ends a sign-in that its own request ends; `false` if the user has none with this id. */
-  readonly end: (user: string, id: string) => Promise<boolean>
-  /** Ends a sign-in from elsewhere, with what it has open. */
-  readonly endElsewhere: (user: string, id: string) => Promise<boolean>
-  /** Ends the sign-ins with a proof of this session at a provider: those of a user, or, if the user is unknown, of any. */
-  readonly endAt: (user: string | undefined, issuer: string, sid: string) => Promise<void>
-  /** The sessions of a user; the newest sign-in first. */
-  readonly of: (user: string, current: string | undefined) => Promise<ReadonlyArray<ListedSession>>
-}
-
 interface ListOptions {
   readonly name: string
   readonly store: SessionStore
@@ -43,11 +27,11 @@ interface Entry {
   readonly seen: number
   readonly methods: ReadonlyArray<string>
   readonly mark: string
-  readonly label?: string
+  readonly label?: string | undefined
   /** The digest of the session in records. */
-  readonly session?: string
+  readonly session?: string | undefined
   /** Digests of the sessions at providers. */
-  readonly sids?: ReadonlyArray<string>
+  readonly sids?: ReadonlyArray<string> | undefined
 }
 
 const sidDigest = (issuer: string | undefined, sid: string): string => digestOf(JSON.stringify([issuer, sid]))
@@ -55,10 +39,15 @@ const sidDigest = (issuer: string | undefined, sid: string): string => digestOf(
 const sidsOf = (signIn: SignIn): ReadonlyArray<string> =>
   proofsIn(signIn).flatMap(({ issuer, sid }) => (sid === undefined ? [] : [sidDigest(issuer, sid)]))
 
+const methodsOf = (signIn: SignIn): ReadonlyArray<string> => proofsIn(signIn).map(({ method }) => method)
+
 const HOUR = 3_600_000
 
-/** Makes the list. Throws a TypeError if the store keeps none. */
-export const signInList = ({ name, store, idle, longest, ended }: ListOptions): SignInList => {
+/** The entries of an application. */
+export type SignInList = ReturnType<typeof signInList>
+
+/** Makes the list. Throws a TypeError if the store keeps none. Every function rejects in an outage. */
+export const signInList = ({ name, store, idle, longest, ended }: ListOptions) => {
   const { enlist, listed } = store
   if (enlist === undefined || listed === undefined) {
     throw new TypeError('sessions(app, { list }): the store has no methods enlist and listed; see SessionStore')
@@ -73,17 +62,15 @@ export const signInList = ({ name, store, idle, longest, ended }: ListOptions): 
   // A session that is used is prolonged before its entry, so the entry lasts longer
   const lifetimeOf = (signIn: SignIn) => idleOf(signIn) + restOf(signIn)
   const textOf = (signIn: SignIn, session: string | undefined): string => {
-    const { label } = detailsOf(signIn)
-    const methods = proofsIn(signIn).map(({ method }) => method)
     const sids = sidsOf(signIn)
     const entry: Entry = {
       at: signIn.at,
       seen: Date.now(),
-      methods,
+      methods: methodsOf(signIn),
       mark: signIn.mark,
-      ...(label !== undefined && { label }),
-      ...(session !== undefined && { session }),
-      ...(sids.length > 0 && { sids }),
+      label: detailsOf(signIn).label,
+      session,
+      sids: sids.length > 0 ? sids : undefined,
     }
     return JSON.stringify(entry)
   }
@@ -118,11 +105,13 @@ export const signInList = ({ name, store, idle, longest, ended }: ListOptions): 
     return true
   }
   return {
-    begin: async (signIn, session) => {
+    /** Writes the entry of a sign-in that has one. `session` is the digest of its session in records. */
+    begin: async (signIn: SignIn, session: string | undefined): Promise<void> => {
       const { listed: id } = detailsOf(signIn)
       if (id !== undefined) await write(signIn, id, session)
     },
-    isLive: async (signIn, given) => {
+    /** Whether a sign-in was not ended by its entry. Writes the entry again if it was lost or is old. */
+    isLive: async (signIn: SignIn, given?: string): Promise<boolean> => {
       const { listed: id } = detailsOf(signIn)
       if (id === undefined) return true
       const key = listKey(signIn.id, id)
@@ -133,30 +122,33 @@ export const signInList = ({ name, store, idle, longest, ended }: ListOptions): 
         return (await store.read(key)) !== undefined
       }
       const isCurrent = Date.now() - entry.seen < restOf(signIn)
-      const methods = proofsIn(signIn).map(({ method }) => method)
       const session = given ?? entry.session
       const isSame =
         session === entry.session &&
-        methods.join() === entry.methods.join() &&
+        methodsOf(signIn).join() === entry.methods.join() &&
         sidsOf(signIn).join() === (entry.sids ?? []).join()
       if (isCurrent && isSame) return true
       await enlistAt(signIn, id, entry.sids)
       return store.update(key, textOf(signIn, session), lifetimeOf(signIn))
     },
-    end: async (user, id) => {
+    /** Ends a sign-in that its own request ends; `false` if the user has none with this id. */
+    end: async (user: string, id: string): Promise<boolean> => {
       const key = listKey(user, id)
       if ((await store.read(key)) === undefined) return false
       await store.end(key, longest)
       return true
     },
-    endElsewhere: (user, id) => endElsewhere(user, id),
-    endAt: async (user, issuer, sid) => {
+    /** Ends a sign-in from elsewhere, with what it has open. */
+    endElsewhere: (user: string, id: string): Promise<boolean> => endElsewhere(user, id),
+    /** Ends the sign-ins with a proof of this session at a provider: those of a user, or, if the user is unknown, of any. */
+    endAt: async (user: string | undefined, issuer: string, sid: string): Promise<void> => {
       const wanted = sidDigest(issuer, sid)
       for (const [owner, id] of await signInsAt(user, wanted)) {
         await endElsewhere(owner, id, ({ sids }) => sids?.includes(wanted) === true)
       }
     },
-    of: async (user, current) => {
+    /** The sessions of a user; the newest sign-in first. */
+    of: async (user: string, current: string | undefined): Promise<ReadonlyArray<ListedSession>> => {
       const [ids, mark] = await Promise.all([listed(setOf(user)), store.markOf(user)])
       const sessions = await Promise.all(
         ids.map(async (id): Promise<ReadonlyArray<ListedSession>> => {

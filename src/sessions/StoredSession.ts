@@ -1,6 +1,7 @@
 /** What koa-session has of a session, and what the store knows of it in one request. */
 import { setImmediate as immediate } from 'node:timers/promises'
 import type { Context } from 'koa'
+import { ownField } from '../core/data.js'
 import { sessionData } from '../kinds/plainSession.js'
 
 /** What koa-session has at `ctx.session`, as far as it is used here. */
@@ -18,6 +19,45 @@ export const sessionOf = (ctx: Context): KoaSession | null => ctx['session']
 /** The data of a session as JSON, to find changes. */
 export const textOf = (session: KoaSession | null): string | null =>
   session === null ? null : JSON.stringify(sessionData(session))
+
+export type SessionData = Record<string, unknown>
+
+// koa-session assigns every key to an object that has methods and accessors (D-S9)
+const reserved = new Set(
+  ['__proto__ constructor toJSON isNew length populated maxAge externalKey save regenerate commit manuallyCommit']
+    .join(' ')
+    .split(' ')
+    .concat('_requireSave', '_session'),
+)
+
+/** The data in a string of the store. Without a prototype: koa-session copies inherited keys, too. */
+export const parsed = (text: string): SessionData | undefined => {
+  try {
+    const read: unknown = JSON.parse(text)
+    if (typeof read !== 'object' || read === null || Array.isArray(read)) return undefined
+    // Safe: an object without a prototype has no fields yet
+    const data = Object.create(null) as SessionData
+    for (const key of Object.keys(read)) if (!reserved.has(key)) data[key] = ownField(read, key)
+    return data
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * Whether a session was used not too long ago. Its `_expire` becomes what holds now. Removes `_maxAge`, how long the session lasted when
+ * it was written: koa-session would prefer it to the option for ever.
+ */
+export const inTime = (data: SessionData, idle: number): boolean => {
+  const { _expire: expires, _maxAge: lasted } = data
+  delete data['_maxAge']
+  if (typeof expires !== 'number' || typeof lasted !== 'number') return true
+  const written = expires - lasted
+  const ends = Math.min(expires, written + idle)
+  data['_expire'] = ends
+  // one that was written in the future is over, too: the clock was wrong then
+  return ends > Date.now() && written < Date.now() + idle
+}
 
 /** What a request did to an id in the store. */
 interface StoredId {

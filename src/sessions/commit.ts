@@ -121,7 +121,7 @@ const keep = async (ctx: Context, session: RequestSession, { https, idle }: Comm
   if (now === null || ctx.status >= 400) return
   if (!isAgingIn(ctx, session, idle) && !session.isOfOlderKey) return
   checkSecure(ctx, https)
-  session.signedAnew(ctx)
+  session.bindAnew(ctx)
   // if it cannot be prolonged now, the next request does it
   await saved(ctx, session, koaSession).catch(() => undefined)
 }

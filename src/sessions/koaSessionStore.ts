@@ -6,13 +6,13 @@
  * it back (D-S4), nor continue it under another id.
  */
 import type { Context } from 'koa'
-import { ownField } from '../core/data.js'
 import { sessionDigest, type SignedOutReason } from '../core/events.js'
 import { sessionField } from '../kinds/plainSession.js'
 import { requestSessionOf, type RequestSession } from './RequestSession.js'
 import { digestOf, lookIn, type Looked, type SessionStore } from './SessionStore.js'
 import { detailsOf, unavailable } from './SignIn.js'
 import type { SignInList } from './SignInList.js'
+import { inTime, parsed, type SessionData } from './StoredSession.js'
 
 /** koa-session's option `store`. `ctx` is the request's context, which koa-session always passes. */
 interface KoaSessionStore {
@@ -137,8 +137,6 @@ const readSession = (ctx: object): RequestSession => {
   throw unavailable(stored.error.error)
 }
 
-type SessionData = Record<string, unknown>
-
 // The data in what the store has, if they are in time
 const found = (text: unknown, id: string, session: RequestSession, idle: number): SessionData | undefined => {
   if (text === undefined) session.stored.missedId = id
@@ -149,43 +147,6 @@ const found = (text: unknown, id: string, session: RequestSession, idle: number)
   if (inTime(data, own ?? idle)) return own === undefined ? data : Object.assign(data, { _maxAge: own })
   session.reportExpiry(id, data, 'idle')
   return undefined
-}
-
-// koa-session assigns every key to an object that has methods and accessors (D-S9)
-const reserved = new Set(
-  ['__proto__ constructor toJSON isNew length populated maxAge externalKey save regenerate commit manuallyCommit']
-    .join(' ')
-    .split(' ')
-    .concat('_requireSave', '_session'),
-)
-
-/** The data in a string of the store. Without a prototype: koa-session copies inherited keys, too. */
-export const parsed = (text: string): SessionData | undefined => {
-  try {
-    const read: unknown = JSON.parse(text)
-    if (typeof read !== 'object' || read === null || Array.isArray(read)) return undefined
-    // Safe: an object without a prototype has no fields yet
-    const data = Object.create(null) as SessionData
-    for (const key of Object.keys(read)) if (!reserved.has(key)) data[key] = ownField(read, key)
-    return data
-  } catch {
-    return undefined
-  }
-}
-
-/**
- * Whether a session was used not too long ago. Its `_expire` becomes what holds now. Removes `_maxAge`, how long the session lasted when
- * it was written: koa-session would prefer it to the option for ever.
- */
-export const inTime = (data: SessionData, idle: number): boolean => {
-  const { _expire: expires, _maxAge: lasted } = data
-  delete data['_maxAge']
-  if (typeof expires !== 'number' || typeof lasted !== 'number') return true
-  const written = expires - lasted
-  const ends = Math.min(expires, written + idle)
-  data['_expire'] = ends
-  // one that was written in the future is over, too: the clock was wrong then
-  return ends > Date.now() && written < Date.now() + idle
 }
 
 // The data of koa-session include what its session inherits

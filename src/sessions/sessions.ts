@@ -117,8 +117,6 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
   const tell = connected(settled.signals)
   const signInEnds = sessionEnds({ name, store, idle, absolute, longest, list, tell })
   const owner: SessionOwner = {
-    keys,
-    name,
     cookie: sealedCookie(cookieName, name, keys),
     koaSessionOf: (ctx) => koaSessionOf(ctx) as KoaSession | null,
     optionsOf: (ctx) => optionsOf(ctx) as SetOption,

@@ -3,7 +3,6 @@
  * session stays ended.
  */
 import { randomBytes } from 'node:crypto'
-import type { Request } from 'koa'
 import { isForgedChange } from '../core/CrossOrigin.js'
 import * as AuthErrors from '../core/AuthError.js'
 import { exchangeOf, settingsOf } from '../core/Exchange.js'
@@ -16,7 +15,7 @@ import { hasData, sessionData } from '../kinds/plainSession.js'
 import { sourceOf } from '../kinds/sessionUser.js'
 import { namesOf } from '../koa/watching.js'
 import { lockAge } from './SessionCookie.js'
-import { requestSessionOf, type RequestSession, type SessionOwner } from './RequestSession.js'
+import { requestSessionOf, type SessionOwner } from './RequestSession.js'
 import { sessionOf } from './StoredSession.js'
 import type { SessionStore } from './SessionStore.js'
 import { forgetFinished, type SignInList } from './SignInList.js'
@@ -51,12 +50,7 @@ export const MARK_LIFETIMES = 10
 /** No user is signed in, or the session was ended meanwhile. */
 const notSignedIn = (): SignInRefused => new SignInRefused(AuthErrors.absent)
 
-interface Begun {
-  readonly ctx: Request['ctx']
-  readonly session: RequestSession
-}
-
-const begin = (given: WithRequest, owner: SessionOwner): Begun => {
+const begin = (given: WithRequest, owner: SessionOwner) => {
   const ctx = contextOf('logIn, logOut', given)
   if (isForgedChange(ctx.request, settingsOf(ctx.request))) throw new SignInRefused(AuthErrors.forged)
   const session = requestSessionOf(ctx)
@@ -109,14 +103,8 @@ const detailsFrom = (options: LogInOptions): Details => {
   const proofs = given
     .map((one) => proofFrom('logIn(ctx, user, { proof })', one, now))
     .reduce<ReadonlyArray<Proof>>(addedTo, [])
-  return bare({
-    ...(proofs.length > 0 && { proofs }),
-    ...(idle !== undefined && { idle }),
-    ...(absolute !== undefined && { absolute }),
-  })
+  return bare({ proofs: proofs.length > 0 ? proofs : undefined, idle, absolute })
 }
-
-const labelled = (label: string | undefined): Details => (label === undefined ? {} : { label })
 
 const listOf = ({ host }: SessionOwner): SignInList => {
   if (host.list !== undefined) return host.list
@@ -140,7 +128,7 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
       )
     }
     const listed: Details =
-      list === undefined ? {} : { listed: randomBytes(16).toString('base64url'), ...labelled(label?.(ctx.request)) }
+      list === undefined ? {} : { listed: randomBytes(16).toString('base64url'), label: label?.(ctx.request) }
     const names = signedIn.hasSubscribers ? namesOf(ctx.request, user) : {}
     await changeInStore(session, async () => {
       const mark: unknown = await store.markOf(id)
@@ -149,7 +137,6 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
       if ((ownField(options, 'mark') ?? mark) !== mark) throw new SignInRefused(AuthErrors.unfinished('unknown'))
       const { finished, listed: before, idle: idleBefore } = session.details(ctx)
       const userBefore = session.present(ctx)?.id
-      const kept = finished === undefined ? {} : { finished }
       const old = sessionOf(ctx)
       const data = old === null ? {} : sessionData(old)
       for (const name of Object.keys(data)) if (!keep.includes(name) || name === 'auth') delete data[name]
@@ -157,7 +144,7 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
       if (ownIdle !== undefined || idleBefore !== undefined) {
         lockAge(ctx, ownIdle ?? idle)
       }
-      const text = textOfDetails({ ...details, ...kept, ...listed })
+      const text = textOfDetails({ ...details, finished, ...listed })
       session.signingIn({ id, at: Date.now(), mark, names, details: text })
       try {
         await sessionOf(ctx)?.regenerate()
@@ -251,7 +238,7 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
       throw unavailable(error)
     })
     forgetFinished(owner.host, id)
-    owner.reports.signedOutEverywhere(id)
+    owner.reports.signedOut(id, 'logOutEverywhere')
     owner.ends.everywhere(id, mark)
   },
 })

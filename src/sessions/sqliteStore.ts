@@ -1,8 +1,7 @@
 /**
  * Sessions in an SQLite file, for one machine with nothing to install: entry point `koa-with-auth/sqlite`.
  *
- * `stores/sqlite.ts` reads and writes the file. A power failure can undo the last moments, such as a sign-out. The
- * end of a process undoes nothing.
+ * A power failure can undo the last moments, such as a sign-out.
  */
 import { steadyClock } from '../core/data.js'
 import { declareFactory } from '../core/options.js'

@@ -152,7 +152,7 @@ export const finishedHere = (ctx: Context, { session, host: { finished } }: Appl
     for (const [one, { until }] of finished) if (until <= now) finished.delete(one)
     finished.set(id, { until: now + AT_ONCE, user })
     const details = session.details(ctx)
-    session.noted(ctx, { ...details, finished: [...(details.finished ?? []), id].slice(-REMEMBERED) })
+    session.bindAnew(ctx, { ...details, finished: [...(details.finished ?? []), id].slice(-REMEMBERED) })
   },
 })
 
