@@ -1,6 +1,4 @@
-/**
- * The command without its process: from an audit, a task and the content of files to a result and an exit code.
- */
+/** The command without its process: from an audit, a task and the content of files to a result and an exit code. */
 import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { isAbsolute, relative, resolve, sep } from 'node:path'

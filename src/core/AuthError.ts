@@ -190,16 +190,12 @@ export const absent: AuthError = deepFreeze({ _tag: 'absent' })
 /** The credentials break the syntax of their kind, are too long, or were sent twice. */
 export const malformed: AuthError = deepFreeze({ _tag: 'malformed' })
 
-/**
- * `invalid` without a reason. Called with a reason, it returns `invalid` with this reason.
- */
+/** `invalid` without a reason. Called with a reason, it returns `invalid` with this reason. */
 export interface PlainInvalid extends Invalid {
   (reason?: FailureReason): AuthError
 }
 
-/**
- * `expired` without a reason. Called with a reason, it returns `expired` with this reason.
- */
+/** `expired` without a reason. Called with a reason, it returns `expired` with this reason. */
 export interface PlainExpired extends Expired {
   (reason?: FailureReason): AuthError
 }
@@ -245,9 +241,7 @@ const scopes: Check = (where, value) => {
 
 const insufficientChecks: Checks<InsufficientReason> = { ...reasonChecks, scope: maybe(scopes) }
 
-/**
- * Takes the scopes, or a reason with scopes. Throws a TypeError for anything else.
- */
+/** Takes the scopes, or a reason with scopes. Throws a TypeError for anything else. */
 export const insufficient = (scope?: ReadonlyArray<string> | InsufficientReason): AuthError => {
   if (scope === undefined) return deepFreeze({ _tag: 'insufficient' })
   // Safe: `isArray` does not narrow readonly arrays

@@ -291,9 +291,7 @@ export const watchOutages = <Problem>(
   }
 }
 
-/**
- * What happened to a passkey; frozen. `id` is that of its credential, by which the store finds its user.
- */
+/** What happened to a passkey; frozen. `id` is that of its credential, by which the store finds its user. */
 export type PasskeyEvent =
   | { readonly event: 'registered'; readonly id: string; readonly rpId: string }
   | {
@@ -307,9 +305,7 @@ export type PasskeyEvent =
       readonly received: number
     }
 
-/**
- * An answer of a provider that was refused; frozen. Nothing that the provider or the browser sent is in it.
- */
+/** An answer of a provider that was refused; frozen. Nothing that the provider or the browser sent is in it. */
 export interface ProviderAnswerEvent {
   readonly event: 'refused'
   /** The issuer; the name of the kind, if it is a provider without one. */

@@ -1,6 +1,4 @@
-/**
- * Alternatives: a list is tried in order, and an object also reports which member passed.
- */
+/** Alternatives: a list is tried in order, and an object also reports which member passed. */
 import * as E from 'fp-ts/lib/Either.js'
 import { showObjects, type Attempt, type Objects } from './Exchange.js'
 import * as AuthErrors from './AuthError.js'

@@ -1,8 +1,5 @@
 /**
- * Keeps values by key: so many at most, and each for so long at most. And lets callers share work that is under way.
- *
- * A value ages by two clocks, because the monotonic clock stops while a machine sleeps, and the system clock may be set
- * back. The older age counts.
+ * Keeps values by key: so many at most, and each for so long at most (`ageOf`). And lets callers share work that is under way.
  */
 import { ageOf, thisMoment, type Moment } from './data.js'
 

@@ -1,6 +1,4 @@
-/**
- * `requireAuthentication`: how, and how long ago, the user of an access token must have authenticated (RFC 9470).
- */
+/** `requireAuthentication`: how, and how long ago, the user of an access token must have authenticated (RFC 9470). */
 import type { Request } from 'koa'
 import type { NeededAuthentication } from '../core/AuthError.js'
 import { fromFunction, type Authenticator } from '../core/Authenticator.js'

@@ -1,6 +1,4 @@
-/**
- * API keys in this process, for development and tests. They are lost when it ends, and no other process knows them.
- */
+/** API keys in this process, for development and tests. They are lost when it ends, and no other process knows them. */
 import { declareFactory } from '../core/options.js'
 import { frozenScopes, type FoundKey, type KeyRecord, type KeyStore, type Rotation } from './KeyStore.js'
 

@@ -1,6 +1,4 @@
-/**
- * The session of a request, which koa-session put on the context, and warnings about how it was set up.
- */
+/** The session of a request, which koa-session put on the context, and warnings about how it was set up. */
 import { createCipheriv, createDecipheriv, createHash, createHmac, hash, randomBytes } from 'node:crypto'
 import * as O from 'fp-ts/lib/Option.js'
 import type Koa from 'koa'

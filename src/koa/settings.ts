@@ -1,6 +1,4 @@
-/**
- * `authSettings`: middleware that gives all guards below it their settings. Everything has a default without it.
- */
+/** `authSettings`: middleware that gives all guards below it their settings. Everything has a default without it. */
 import type { Context, Middleware, Next } from 'koa'
 import { is as isAuthError } from '../core/AuthError.js'
 import { trustedOrigins } from '../core/CrossOrigin.js'

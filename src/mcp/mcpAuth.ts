@@ -1,6 +1,4 @@
-/**
- * The SDK's `AuthInfo` of a request, for a server of the Model Context Protocol.
- */
+/** The SDK's `AuthInfo` of a request, for a server of the Model Context Protocol. */
 import type { Context } from 'koa'
 import { branchesOf, insufficient } from '../core/AuthError.js'
 import { withChallenges } from '../core/Description.js'

@@ -1,6 +1,4 @@
-/**
- * A page of a sign-in, as data: `sessions(app, { pages })` makes HTML of it. And what the library's own pages say.
- */
+/** A page of a sign-in, as data: `sessions(app, { pages })` makes HTML of it. And what the library's own pages say. */
 import type { Context } from 'koa'
 import * as is from '../core/checks.js'
 import { checkOptions, type Check, type Checks } from '../core/options.js'

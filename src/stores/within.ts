@@ -1,6 +1,4 @@
-/**
- * Adds a time limit to the questions of a store. A failure is an outage, and so is silence.
- */
+/** Adds a time limit to the questions of a store. A failure is an outage, and so is silence. */
 import { isThenable, UnavailableError } from '../core/Result.js'
 import { errorInWords } from '../core/data.js'
 import { report, watchOutages, type Outages, type StoreContent } from '../core/events.js'

@@ -1,6 +1,4 @@
-/**
- * Attacks with random credentials, in random requests.
- */
+/** Attacks with random credentials, in random requests. */
 import fc, { type Arbitrary } from 'fast-check'
 import * as AuthErrors from '../../core/AuthError.js'
 import type { AuthError } from '../../core/AuthError.js'
@@ -13,9 +11,7 @@ import { decidingNothing, HOST, mergeRequests, type RequestSpec } from '../reque
 /** Secrets of at least 16 letters and digits: too long to be in a response by chance. */
 export const secrets = (): Arbitrary<string> => fc.stringMatching(/^[A-Za-z0-9]{16,40}$/)
 
-/**
- * Hostile credentials: the notorious ones, and any bytes that a header can carry.
- */
+/** Hostile credentials: the notorious ones, and any bytes that a header can carry. */
 export const hostileTexts = (): Arbitrary<string> =>
   fc.oneof(
     fc.constantFrom(...notoriousTexts),
@@ -77,9 +73,7 @@ export const tokens = (): Arbitrary<string> => fc.stringMatching(/^[A-Za-z0-9!#$
 
 const printable = fc.stringMatching(/^[\x20-\x7e]{0,20}$/)
 
-/**
- * Challenges that a 401 can offer.
- */
+/** Challenges that a 401 can offer. */
 export const challenges = (): Arbitrary<Challenge> =>
   fc
     .tuple(
@@ -112,9 +106,7 @@ export const singleFailures = (message?: Arbitrary<string>): Arbitrary<AuthError
     .tuple(bareFailures(message), fc.option(challenges(), { nil: undefined }))
     .map(([error, challenge]) => (challenge === undefined ? error : { ...error, challenge }))
 
-/**
- * Failures of every kind, of one authenticator and of lists.
- */
+/** Failures of every kind, of one authenticator and of lists. */
 export const failures = (message?: Arbitrary<string>): Arbitrary<AuthError> =>
   fc.oneof(
     singleFailures(message),
