@@ -120,7 +120,9 @@ const sentIn = (request: Request, names: ReadonlyArray<string>): O.Option<Fields
     // a parser skipped it, such as multipart
     return Object.keys(body).length === 0 && hasUnreadBody(request) ? unreadBody : O.none
   }
-  return values.every(isFilled) ? O.some(theSame(body, names, values)) : malformed
+  return values.every(isFilled)
+    ? O.some(Object.freeze(Object.fromEntries(names.map((name, at) => [name, values[at]!]))))
+    : malformed
 }
 
 const isFilled = (value: unknown): value is string =>
@@ -132,18 +134,3 @@ const withBody: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH'])
 // RFC 9112 §6.3: a request has a body if one of these fields says so
 const hasUnreadBody = ({ method, headers }: Request): boolean =>
   withBody.has(method) && (headers['transfer-encoding'] !== undefined || !/^0*$/.test(headers['content-length'] ?? ''))
-
-// In a list, a credential that several kinds read is one guess (`guesses/throttled.ts`), and it is the same if it is
-// the same value. So the fields of one body are one object, unless they were changed meanwhile.
-const read = new WeakMap<object, Fields>()
-
-const theSame = (body: object, names: ReadonlyArray<string>, values: ReadonlyArray<string>): Fields => {
-  const before = read.get(body)
-  if (before !== undefined && isMadeOf(before, names, values)) return before
-  const fields = Object.freeze(Object.fromEntries(names.map((name, at) => [name, values[at]!])))
-  read.set(body, fields)
-  return fields
-}
-
-const isMadeOf = (fields: Fields, names: ReadonlyArray<string>, values: ReadonlyArray<string>): boolean =>
-  Object.keys(fields).length === names.length && names.every((name, at) => fields[name] === values[at])
