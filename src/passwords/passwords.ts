@@ -15,6 +15,7 @@
  */
 import * as crypto from 'node:crypto'
 import { availableParallelism } from 'node:os'
+import { promisify } from 'node:util'
 import { UnavailableError } from '../core/Result.js'
 import {
   isEnough,
@@ -81,17 +82,9 @@ export const makeQueue = ({ width, limit, patience }: QueueOptions): Queue => {
 
 type Derive<Cost> = (password: Buffer, salt: Buffer, cost: Cost, length: number) => Promise<Buffer>
 
-interface Argon2Parameters {
-  readonly message: Buffer
-  readonly nonce: Buffer
-  readonly parallelism: number
-  readonly tagLength: number
-  readonly memory: number
-  readonly passes: number
-}
 type NodeArgon2 = (
   algorithm: 'argon2id',
-  parameters: Argon2Parameters,
+  parameters: Readonly<Record<string, Buffer | number>>,
   done: (error: Error | null, key: Buffer) => void,
 ) => void
 
@@ -99,14 +92,9 @@ type NodeArgon2 = (
 export const argon2OfNode = (argon2: unknown = Reflect.get(crypto, 'argon2')): Derive<Argon2Cost> | undefined => {
   if (typeof argon2 !== 'function') return undefined
   // Safe: the type is from the documentation of node:crypto, and `works` tries it
-  const derive = argon2 as NodeArgon2
-  return (message, nonce, { m, t, p }, tagLength) =>
-    new Promise((resolve, reject) => {
-      derive('argon2id', { message, nonce, parallelism: p, tagLength, memory: m, passes: t }, (error, key) => {
-        if (error === null) resolve(Buffer.from(key))
-        else reject(error)
-      })
-    })
+  const derive = promisify(argon2 as NodeArgon2)
+  return async (message, nonce, { m, t, p }, tagLength) =>
+    Buffer.from(await derive('argon2id', { message, nonce, parallelism: p, tagLength, memory: m, passes: t }))
 }
 
 // From `const enum Algorithm`, which does not exist at run time
@@ -131,17 +119,15 @@ const works = async (derive: Derive<Argon2Cost> | undefined): Promise<Derive<Arg
 const findArgon2 = async (): Promise<Derive<Argon2Cost> | undefined> =>
   (await works(argon2OfNode())) ?? (await works(await argon2OfPackage()))
 
+const derivedByScrypt = promisify<Buffer, Buffer, number, crypto.ScryptOptions, Buffer>(crypto.scrypt)
+
 /** scrypt of node:crypto. */
-const scrypt: Derive<ScryptCost> = (password, salt, { ln, r, p }, length) =>
-  new Promise((resolve, reject) => {
-    const N = 2 ** ln
-    // the need of RFC 7914, and some room; Node's default would refuse more than 2^14
-    const maxmem = 128 * r * (N + p + 8)
-    crypto.scrypt(password, salt, length, { N, r, p, maxmem }, (error, key) => {
-      if (error === null) resolve(key)
-      else reject(error)
-    })
-  })
+const scrypt: Derive<ScryptCost> = (password, salt, { ln, r, p }, length) => {
+  const N = 2 ** ln
+  // the need of RFC 7914, and some room; Node's default would refuse more than 2^14
+  const maxmem = 128 * r * (N + p + 8)
+  return derivedByScrypt(password, salt, length, { N, r, p, maxmem })
+}
 
 type VerifyBcrypt = (password: Buffer, stored: string) => Promise<boolean>
 
