@@ -37,7 +37,7 @@ import {
 } from '../core/Authenticator.js'
 import { isForged, isFromElsewhere } from '../core/CrossOrigin.js'
 import { withChallenges, wrappedBy, type Leaf } from '../core/Description.js'
-import { failureOf, type Evaluation, type Decoded, type Result } from '../core/Result.js'
+import { andThen, failureOf, type Evaluation, type Decoded } from '../core/Result.js'
 import { functionName } from '../core/functionName.js'
 import { keepingScopes } from '../core/granted.js'
 import { fromNow, memory } from '../core/memory.js'
@@ -212,16 +212,13 @@ export const throttled = <C = unknown>(
     const decodedAhead = (attempt: Attempt, sent: unknown): Decoded | Promise<Decoded> => {
       const { decoded: ahead } = attempt
       if (ahead !== undefined && ahead.decode === decode && ahead.sent === sent) return ahead.credentials
+      const note = (credentials: Decoded): Decoded => {
+        attempt.decoded = { decode, sent, credentials }
+        return credentials
+      }
       const decoded = decode(sent)
-      return decoded instanceof Promise ? notedLate(attempt, sent, decoded) : noted(attempt, sent, decoded)
+      return decoded instanceof Promise ? decoded.then(note) : note(decoded)
     }
-    const noted = (attempt: Attempt, sent: unknown, credentials: Decoded): Decoded => {
-      attempt.decoded = { decode, sent, credentials }
-      return credentials
-    }
-    // apart: a closure in the function above would be made for each request, also for one that needs none
-    const notedLate = (attempt: Attempt, sent: unknown, decoded: Promise<Decoded>): Promise<Decoded> =>
-      decoded.then((credentials) => noted(attempt, sent, credentials))
     const guessAt = (attempt: Attempt, sent: unknown, decoded: Decoded): Guessed | undefined => {
       const { request } = attempt
       const { account, address } = countingOf(request, decoded)
@@ -244,31 +241,20 @@ export const throttled = <C = unknown>(
       })
     }
     const settle = (
-      guess: Guessed,
+      { attempt, sent, key, counts }: Guessed,
       evaluation: Evaluation<unknown>,
       counted: ReadonlyArray<Counted>,
     ): Evaluation<unknown> =>
-      evaluation instanceof Promise ? settleLate(guess, evaluation, counted) : settled(guess, evaluation, counted)
-    const settleLate = (guess: Guessed, evaluation: Promise<Result<unknown>>, counted: ReadonlyArray<Counted>) =>
-      evaluation.then((late) => settled(guess, late, counted))
-    const settled = (
-      { attempt, sent, key, counts }: Guessed,
-      result: Result<unknown>,
-      counted: ReadonlyArray<Counted>,
-    ) => {
-      if (isGuess(result)) {
-        keepCounted(attempt, sent, counts, counted)
+      andThen(evaluation, (result) => {
+        if (isGuess(result)) {
+          keepCounted(attempt, sent, counts, counted)
+          return result
+        }
+        if (counted.length > 0 && !refused.isEmpty()) refused.delete(key)
+        counted.forEach(takeBack)
+        if (isKnown(result)) giveBack(attempt, sent)
         return result
-      }
-      if (counted.length > 0 && !refused.isEmpty()) refused.delete(key)
-      counted.forEach(takeBack)
-      if (isKnown(result)) giveBack(attempt, sent)
-      return result
-    }
-    const askFor = (guess: Guessed | undefined): Evaluation<unknown> =>
-      guess === undefined ? throttledNow : ask(guess, [])
-    const askLate = (attempt: Attempt, sent: unknown, decoded: Promise<Decoded>): Evaluation<unknown> =>
-      decoded.then((late) => askFor(guessAt(attempt, sent, late))).catch((error: unknown) => failed(failureOf(error)))
+      })
     const decide: Decide = (attempt) => {
       if (attempt.isUncounted) return authenticate(attempt)
       const { request } = attempt
@@ -277,10 +263,14 @@ export const throttled = <C = unknown>(
         if (O.isNone(sent)) return authenticate(attempt)
         // it will not be let in, so it need not be counted
         if (leaf.ambient && isForged(request, settingsOf(request))) return forged
+        const askFor = (decoded: Decoded): Evaluation<unknown> => {
+          const guess = guessAt(attempt, sent.value, decoded)
+          return guess === undefined ? throttledNow : ask(guess, [])
+        }
         const decoded = decodedAhead(attempt, sent.value)
         return decoded instanceof Promise
-          ? askLate(attempt, sent.value, decoded)
-          : askFor(guessAt(attempt, sent.value, decoded))
+          ? decoded.then(askFor).catch((error: unknown) => failed(failureOf(error)))
+          : askFor(decoded)
       } catch (error) {
         return failed(failureOf(error))
       }
