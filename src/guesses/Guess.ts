@@ -29,8 +29,9 @@ const MAX_NAME_LENGTH = 256
  * collation sorts as another (`ø`, `æ`, `①`) counts as that one. Two users whose names have the same form share a
  * count, and nothing else: the form never finds an account.
  */
-export const accountName = (name: string): string =>
-  name.length <= MAX_NAME_LENGTH && plain.test(name) ? name.toLowerCase() : ofAnyScript(name)
+export const accountName = (name: string): string => (isPlain(name) ? name.toLowerCase() : ofAnyScript(name))
+
+const isPlain = (name: string): boolean => name.length <= MAX_NAME_LENGTH && plain.test(name)
 
 const plain = /^[!-~]*$/
 
@@ -64,8 +65,8 @@ const isolated = /[\ufc5e-\ufc63\ufe70\ufe72\ufe74\ufe76\ufe78\ufe7a\ufe7c\ufe7e
  * that drops all marks. So a name that has one counts as both.
  */
 export const accountNames = (name: string): readonly [string] | readonly [string, string] => {
-  const whole = accountName(name)
-  if (plain.test(name)) return [whole]
+  if (isPlain(name)) return [name.toLowerCase()]
+  const whole = ofAnyScript(name)
   const bare = accountName(decomposed(name).replace(/\p{M}/gu, ''))
   return bare === whole ? [whole] : [whole, bare]
 }
@@ -205,42 +206,35 @@ export interface Count {
 export const countsIn = (limiters: Limiters) => {
   const { accountAndAddress, account: everywhere, address: anyAccount } = limiters
   const { ofAddress, ofNetwork } = sharesOf(limiters)
-  const from = ({ address, isCrossSite }: GuessOrigin): Count => ({
-    limiter: anyAccount ?? accountAndAddress,
-    key: digest(isCrossSite, 'address', address),
-  })
-  const pair = (name: string, { address, isCrossSite }: GuessOrigin): Count => ({
-    limiter: accountAndAddress,
-    key: digest(isCrossSite, 'account and address', name, address),
-  })
-  const ofAccount = (limiter: Limiter, names: ReadonlyArray<string>, { address, isCrossSite }: GuessOrigin) => {
+  return (account: string | undefined, { address, isCrossSite }: GuessOrigin): readonly [Count, ...Count[]] => {
+    const keyed = (...parts: ReadonlyArray<string>): string => digest(isCrossSite, parts)
+    const from = (): Count => ({ limiter: anyAccount ?? accountAndAddress, key: keyed('address', address) })
+    const pair = (name: string): Count => ({
+      limiter: accountAndAddress,
+      key: keyed('account and address', name, address),
+    })
+    if (account === undefined) return [from()]
+    const names = accountNames(account)
+    const [whose, other] = names
+    const counts: [Count, ...Count[]] = [pair(whose)]
+    if (other !== undefined) counts.push(pair(other))
+    if (anyAccount !== undefined) counts.push(from())
+    if (everywhere === undefined) return counts
     const network = ofNetwork === undefined ? undefined : widerNetwork(address)
     const [part, atMost] = network === undefined ? [address, ofAddress] : [network, ofNetwork]
     // every share is asked before any account, so that what one share refuses counts under no account
-    const shares =
-      atMost === undefined
-        ? []
-        : names.map((name): Count => ({ limiter, key: digest(isCrossSite, 'share', name, part), atMost }))
-    return [...shares, ...names.map((name) => ({ limiter, key: digest(isCrossSite, 'account', name) }))]
-  }
-  return (account: string | undefined, origin: GuessOrigin): readonly [Count, ...Count[]] => {
-    if (account === undefined) return [from(origin)]
-    const names = accountNames(account)
-    const [whose, other] = names
-    const counts: [Count, ...Count[]] = [pair(whose, origin)]
-    if (other !== undefined) counts.push(pair(other, origin))
-    if (anyAccount !== undefined) counts.push(from(origin))
-    if (everywhere !== undefined) counts.push(...ofAccount(everywhere, names, origin))
-    return counts
+    if (atMost !== undefined) {
+      for (const name of names) counts.push({ limiter: everywhere, key: keyed('share', name, part), atMost })
+    }
+    return [...counts, ...names.map((name) => ({ limiter: everywhere, key: keyed('account', name) }))]
   }
 }
 
-const digest = (isCrossSite: boolean, kind: string, one: string, other?: string): string => {
-  const text = withLength(kind) + withLength(one) + (other === undefined ? '' : withLength(other))
-  return hash('sha256', isCrossSite ? withLength('cross-site') + text : text, 'base64url')
+const digest = (isCrossSite: boolean, parts: ReadonlyArray<string>): string => {
+  let text = isCrossSite ? '10:cross-site' : ''
+  for (const part of parts) text += `${part.length}:${part}`
+  return hash('sha256', text, 'base64url')
 }
-
-const withLength = (part: string): string => `${part.length}:${part}`
 
 // In the order in which they count
 const accountFields = ['username', 'email', 'login', 'user', 'account', 'phone']

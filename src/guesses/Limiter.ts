@@ -93,7 +93,7 @@ export const takeBack = (counted: Counted): void => {
 const reward = (limiter: Limiter, key: string, until: number): void => {
   if (performance.now() >= until) return
   try {
-    Promise.resolve(limiter.reward(key)).catch(ignore)
+    Promise.resolve(limiter.reward(key)).then(undefined, ignore)
   } catch {
     // the same as a rejection
   }
