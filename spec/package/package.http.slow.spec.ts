@@ -147,8 +147,8 @@ describe('the packed package', () => {
     }
   })
 
-  it('is smaller than 420 kB', () => {
-    expect(project.packedBytes).toBeLessThan(420_000)
+  it('is smaller than 412 kB', () => {
+    expect(project.packedBytes).toBeLessThan(412_000)
   })
 
   it.each([
