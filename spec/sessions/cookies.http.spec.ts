@@ -275,6 +275,17 @@ describeLastingStores((store) => {
       expect((await before.ask('/read')).body).toEqual({})
     })
 
+    it('are replaced in place by as many: what is given out afterwards is of the new one', async () => {
+      const keys = [otherKey]
+      const here = await sessionsApp(store, { keys })
+      const there = await sessionsApp(store, { keys: [strongKey] })
+      await here.visitor().post('/login')
+      keys[0] = strongKey
+      const one = here.visitor()
+      await one.post('/login')
+      await expectSignedIn(there.visitor(one.cookies), anna)
+    })
+
     it('of another application do not verify', async () => {
       const [here, there] = [await sessionsApp(store), await sessionsApp(store, { keys: [otherKey] })]
       const one = here.visitor()
