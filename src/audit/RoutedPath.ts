@@ -9,7 +9,7 @@ import { withoutStatefulFlags, type AnyRouter, type RouterLayer } from '../koa/l
 import { layersOf, operationsIn, type RoutedLayer, type RoutedOperation } from '../koa/operations.js'
 import { modernPath } from '../koa/pathSyntax.js'
 import { checkRouter } from '../koa/router.js'
-import type { ShadowExtent } from './Audit.js'
+import type { Shadow } from './Audit.js'
 import { areApart, boundOf, findPath, make, refusesInEveryCase, type PathPattern } from './paths.js'
 
 /** The paths that a layer accepts, and for a RegExp perhaps more. */
@@ -150,11 +150,8 @@ export const isOfSeal = (f: Function): boolean => sealedMark in f
 // guard (D-R8).
 // A narrower path before a wider one is not a shadow: `/users/me` has its own line in the audit, and takes from
 // `/users/:id` only what it answers itself.
-interface Shadowing {
+interface Shadowing extends Pick<Shadow, 'extent' | 'example'> {
   readonly route: Route
-  readonly extent: ShadowExtent
-  /** A request that both match, such as `GET /users/me`. */
-  readonly example?: string
 }
 
 /** Whether the first of two layers that match a request runs before the second, or instead of it. */

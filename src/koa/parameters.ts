@@ -102,9 +102,8 @@ const without = (object: ObjectRule): string =>
 export const missingParameter = (layer: ReadLayer & PathOf): string | undefined => {
   if (layer.methods.length === 0) return undefined
   const object = objectsOf(planOf(layer).guard?.requirement).find(({ param }) => indexIn(layer, param) === -1)
-  return object === undefined
-    ? undefined
-    : `${labelOf(layer)}: ${isPattern(layer) ? ofPattern(object) : without(object)}`
+  if (object === undefined) return undefined
+  return `${labelOf(layer)}: ${isPattern(layer) ? ofPattern(object) : without(object)}`
 }
 
 /** Throws a TypeError if an operation of a router does not have the parameters that its guard reads. */
