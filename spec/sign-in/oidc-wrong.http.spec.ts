@@ -459,6 +459,13 @@ describe('a provider that is down', () => {
     expect((await tried(site)).who).toBe('provider-anna')
   })
 
+  it.each([undefined, null, 5])('with the jwks_uri %j is a 500 that says so', async (jwks_uri) => {
+    const { provider, site } = await start()
+    provider.metadata = { jwks_uri }
+    await expectRefused(site, [500, undefined])
+    expect(String(site.errors[0])).toContain('jwks_uri')
+  })
+
   it('is asked for its metadata once by twenty visitors', async () => {
     const { provider, site } = await start()
     await Promise.all(Array.from({ length: 20 }, () => newBrowser().send(`${site.origin}/sign-in/provider`)))

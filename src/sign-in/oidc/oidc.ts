@@ -292,7 +292,7 @@ const providerOf = (issuer: string, client: Registered, policy: KeyPolicy, clock
       kid = seen
     })
     const answer: CustomFetch = async (url, init) => {
-      if (metadata.jwks_uri === undefined || url !== new URL(metadata.jwks_uri).href) return ask(url, init)
+      if (typeof metadata.jwks_uri !== 'string' || url !== new URL(metadata.jwks_uri).href) return ask(url, init)
       const keys = await keysFor(kid)
       if (E.isLeft(keys)) throw new Outage('answers no keys', false)
       return jsonResponse(keys.right)
