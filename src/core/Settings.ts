@@ -220,6 +220,10 @@ const retryAfterOf = (error: unknown): Pick<AuthResponse, 'headers'> => {
   return /^\d+$/.test(String(value)) ? { headers: { 'Retry-After': String(value) } } : {}
 }
 
+/** @internal An error that Koa and the guard answer with its status. */
+export const httpError = (status: number, message: string, expose = true): Error =>
+  Object.assign(new Error(message), { status, statusCode: status, expose })
+
 /** The status of an HTTP error of the 4xx class, as `http-errors` and `ctx.throw` make them; otherwise `undefined`. */
 export const httpStatusOf = (error: unknown): number | undefined =>
   error instanceof Error &&

@@ -30,7 +30,7 @@ import { onSuccess } from './map.js'
 import { readersOf, type Granted, type ScopesReader } from './granted.js'
 import { conditionName, digestOf, functionName } from './functionName.js'
 import * as is from './checks.js'
-import { checkMember, checkHook, declareFactories, checkOptions } from './options.js'
+import { checkMember, checkHook, declareFactories, checkOptions, isScope } from './options.js'
 
 type Decide = (principal: never, request: Request) => unknown
 
@@ -178,9 +178,6 @@ export interface RequireScopesOptions<A> {
   readonly granted: (principal: A, request: Request) => Granted | Promise<Granted>
 }
 
-// RFC 6749 §3.3: NQCHAR
-const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]+$/
-
 /**
  * Requires that all these scopes were granted. Otherwise the failure is `insufficient`, for a bearer token with
  * `insufficient_scope` (RFC 6750 §3.1). The challenge of every 401 and 403 names them in `scope`, together with those of an inner
@@ -207,7 +204,7 @@ export function requireScopes(
   const caller = 'requireScopes([...], { granted })'
   if (!Array.isArray(scopes) || scopes.length === 0)
     throw new TypeError(`${caller}: pass an array of at least one scope`)
-  const wrong = scopes.findIndex((scope: unknown) => typeof scope !== 'string' || !scopeToken.test(scope))
+  const wrong = scopes.findIndex((scope: unknown) => !isScope(scope))
   if (wrong >= 0) throw new TypeError(`${caller}: scope ${wrong + 1} must be printable ASCII without blanks, " and \\`)
   // `undefined` may come from a mistake in the order of imports
   const given =

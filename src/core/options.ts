@@ -11,6 +11,9 @@
 /** RFC 9110 §5.6.2: the names of schemes, parameters, fields and cookies. */
 export const token: RegExp = /^[A-Za-z0-9!#$%&'*+\-.^_`|~]+$/
 
+/** A scope (RFC 6749 §3.3, NQCHAR): printable ASCII without blanks, `"` and `\`. */
+export const isScope = (u: unknown): u is string => typeof u === 'string' && /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(u)
+
 /** RFC 9110 §5.6.4: whether it can be a parameter's value, in ASCII. */
 export const isQuotable = (u: unknown): u is string => typeof u === 'string' && /^[\t\x20-\x7e]*$/.test(u)
 

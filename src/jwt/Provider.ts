@@ -6,86 +6,19 @@ import { fromNow, memory, type Memory } from '../core/memory.js'
 import * as is from '../core/checks.js'
 import { bare, checkOptions, typeName } from '../core/options.js'
 import { isThenable, toPromise } from '../core/Result.js'
-import { checkUrl, discovery } from './fetching.js'
+import { checkUrl, discovering } from './fetching.js'
 import { fetchJwks, remoteKeys, type KeyEvents, type KeyPolicy, type KeySource } from './keySet.js'
-import { parseJwks, oneKey, usableKeys, type Keys, type SigningKeySet } from './signature.js'
-
-/** Algorithms with a public key. */
-export type AsymmetricAlgorithm =
-  'RS256' | 'RS384' | 'RS512' | 'PS256' | 'PS384' | 'PS512' | 'ES256' | 'ES384' | 'ES512' | 'EdDSA' | 'Ed25519'
-
-/** Algorithms with a shared secret. */
-export type SecretAlgorithm = 'HS256' | 'HS384' | 'HS512'
-
-/** Algorithms of signatures (RFC 7518 §3.1). `none` is not among them (RFC 8725 §3.1). */
-export type Algorithm = AsymmetricAlgorithm | SecretAlgorithm
-
-const asymmetric = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
-
-const defaults: ReadonlyArray<string> = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519']
-
-// RFC 7518 §3.2: at least as many bytes as the hash has
-const secretBytes: Readonly<Record<string, number>> = { HS256: 32, HS384: 48, HS512: 64 }
-
-/** Checks the algorithms of an issuer. The default for a secret is HS256. */
-export const algorithmsFor = (where: string, given: unknown, hasSecret: boolean): ReadonlyArray<string> => {
-  if (given === undefined) return hasSecret ? ['HS256'] : defaults
-  if (!Array.isArray(given) || given.length === 0) {
-    throw new TypeError(`${where}({ algorithms }) must be an array of at least one algorithm, such as ['ES256']`)
-  }
-  for (const name of given as ReadonlyArray<unknown>) {
-    if (typeof name === 'string' && asymmetric.includes(name)) {
-      if (!hasSecret) continue
-      throw new TypeError(`${where}({ algorithms }): ${name} needs a public key, and there is a secret; use HS256`)
-    }
-    if (typeof name === 'string' && Object.hasOwn(secretBytes, name)) {
-      if (hasSecret) continue
-      throw new TypeError(
-        `${where}({ algorithms }): ${name} needs { issuer, secret }, and cannot be mixed with other kinds: a public key could be used as the secret`,
-      )
-    }
-    const names = [...asymmetric, ...Object.keys(secretBytes)].join(', ')
-    throw new TypeError(`${where}({ algorithms }): there are ${names}; "none" is not allowed`)
-  }
-  // Safe: each was looked up
-  return [...(given as ReadonlyArray<string>)]
-}
-
-const checkSecret = (where: string, secret: Uint8Array, algorithms: ReadonlyArray<string>): void => {
-  const needed = Math.max(...algorithms.map((name) => secretBytes[name] ?? 0))
-  if (secret.byteLength < needed) {
-    throw new TypeError(
-      `${where}({ secret }) has ${secret.byteLength} bytes, and ${algorithms.join(', ')} needs ${needed} random ones`,
-    )
-  }
-}
-
-const MIN_RSA_BITS = 2048
-
-// By Node's name for the key: its type, or its curve
-const fitting: Readonly<Record<string, RegExp>> = {
-  rsa: /^[RP]S/,
-  prime256v1: /^ES256$/,
-  secp384r1: /^ES384$/,
-  secp521r1: /^ES512$/,
-  ed25519: /^Ed/,
-}
-
-/** Checks that a public key can verify one of the algorithms. */
-const checkPublicKey = (where: string, key: KeyObject, algorithms: ReadonlyArray<string>): void => {
-  if (key.type !== 'public') throw new TypeError(`${where}({ publicKey }) is a ${key.type} key; pass the public one`)
-  const { asymmetricKeyType = '', asymmetricKeyDetails = {} } = key
-  const { namedCurve, modulusLength } = asymmetricKeyDetails
-  if (modulusLength !== undefined && modulusLength < MIN_RSA_BITS) {
-    throw new TypeError(`${where}({ publicKey }) has ${modulusLength} bits; RSA needs ${MIN_RSA_BITS} (RFC 7518 §3.3)`)
-  }
-  const kind = namedCurve ?? asymmetricKeyType
-  if (!algorithms.some((name) => fitting[kind]?.test(name) === true)) {
-    throw new TypeError(
-      `${where}({ publicKey }) is of ${kind}, which none of ${algorithms.join(', ')} can use; name its algorithm in \`algorithms\``,
-    )
-  }
-}
+import {
+  algorithmsFor,
+  checkPublicKey,
+  checkSecret,
+  oneKey,
+  parseJwks,
+  usableKeys,
+  type AsymmetricAlgorithm,
+  type Keys,
+  type SecretAlgorithm,
+} from './signature.js'
 
 /** A JSON Web Key Set (RFC 7517 §5), such as `{ keys: [{ kty: 'EC', crv: 'P-256', x, y, kid }] }`. */
 export interface JsonWebKeySet {
@@ -168,9 +101,7 @@ const keySource = (
   switch (source) {
     case 'jwksUri': {
       checkUrl(`${where}({ issuer: { jwksUri } })`, value, true)
-      // Safe: `checkUrl` refuses anything but a string
-      const url = value as string
-      return remoteKeys((signal) => fetchJwks(url, signal), policy, events(issuer))
+      return remoteKeys((signal) => fetchJwks(value, signal), policy, events(issuer))
     }
     case 'jwks':
       return staticKeys(keySetOf(where, value))
@@ -209,23 +140,6 @@ const publicKeyOf = (where: string, value: unknown): KeyObject => {
     return createPublicKey(value)
   } catch {
     throw new TypeError(wrong)
-  }
-}
-
-// --- fetching
-
-/** Fetches the keys of an issuer whose discovery document says where they are. */
-const viaDiscovery = (issuer: string, maxAge: number) => {
-  const { find, forget } = discovery(issuer, 'jwks_uri', maxAge)
-  return async (signal: AbortSignal): Promise<SigningKeySet> => {
-    const url = await find(signal)
-    try {
-      return await fetchJwks(url, signal)
-    } catch (error) {
-      // the address may have changed
-      forget()
-      throw error
-    }
   }
 }
 
@@ -331,9 +245,10 @@ const providerOf = (given: unknown, common: Common, shared?: Memory<KeySource>):
   }
   if (typeof given === 'string') {
     checkUrl(`${where}({ issuer })`, given)
-    const options = { audience: undefined, algorithms: undefined, hasSecret: false }
-    const keys = sharing(given, () => remoteKeys(viaDiscovery(given, policy.maxAge), policy, events(given)))
-    return { ...settled(given, options, common), keys, isDiscovered: true }
+    const ask = discovering(given, 'jwks_uri', policy.maxAge)
+    const fetch = (signal: AbortSignal) => ask(signal, (url) => fetchJwks(url, signal))
+    const keys = sharing(given, () => remoteKeys(fetch, policy, events(given)))
+    return { ...settled(given, {}, false, common), keys, isDiscovered: true }
   }
   if (typeof given !== 'object' || given === null) {
     throw new TypeError(
@@ -351,27 +266,22 @@ const providerOf = (given: unknown, common: Common, shared?: Memory<KeySource>):
       `${where}({ issuer: { issuer: ${JSON.stringify(issuer)} } }) needs exactly one of ${all}; for discovery, pass the issuer as a string`,
     )
   }
-  const base = settled(issuer, { audience, algorithms, hasSecret: source === 'secret' }, common)
+  const base = settled(issuer, { audience, algorithms }, source === 'secret', common)
   const make = () => keySource(source, rest[source], base, common)
   const keys = source === 'jwksUri' ? sharing(String(rest[source]), make) : make()
   return { ...base, keys, isDiscovered: false }
 }
 
-interface Own {
-  readonly audience: unknown
-  readonly algorithms: unknown
-  readonly hasSecret: boolean
-}
-
 const settled = (
   issuer: string,
-  own: Own,
+  own: { readonly audience?: unknown; readonly algorithms?: unknown },
+  hasSecret: boolean,
   { caller: where, ...general }: Common,
-): Omit<Provider, 'keys' | 'isDiscovered'> => ({
-  issuer,
-  audiences:
-    (own.audience ?? general.audience) === false
-      ? false
-      : nonEmptyStrings(`${where}({ audience })`, own.audience ?? general.audience),
-  algorithms: algorithmsFor(where, own.algorithms ?? general.algorithms, own.hasSecret),
-})
+) => {
+  const audience = own.audience ?? general.audience
+  return {
+    issuer,
+    audiences: audience === false ? (false as const) : nonEmptyStrings(`${where}({ audience })`, audience),
+    algorithms: algorithmsFor(where, own.algorithms ?? general.algorithms, hasSecret),
+  }
+}

@@ -1,29 +1,40 @@
 /**
- * The claims of a token: how its compact form is read, and the checks that JSON Web Tokens and introspection share (RFC 7519 §4.1). They
- * are pure, and know no keys. Inherited properties are not claims, so a polluted prototype adds none.
+ * What tokens must say, in one place for all kinds of tokens (access tokens, answers of introspection, proofs of possession, logout and
+ * ID tokens), and how their compact form is read (RFC 7519 §4.1). Everything is pure, and knows no keys. Inherited properties are not
+ * claims, so a polluted prototype adds none.
  */
 import { isUtf8 } from 'node:buffer'
+import { hash } from 'node:crypto'
 import type { Why } from '../core/AuthError.js'
 import { ownFields } from '../core/data.js'
 
-/** The claims of a verified token. */
-export interface JwtClaims {
-  readonly iss: string
-  readonly aud: string | ReadonlyArray<string>
-  /** When it expires, in seconds since 1970. */
-  readonly exp: number
-  readonly sub?: string
-  readonly iat?: number
-  readonly nbf?: number
-  readonly jti?: string
-  readonly client_id?: string
-  readonly azp?: string
-  /** The class in which the user authenticated, and when, in seconds since 1970 (RFC 9068 §2.2.1). Checked by `requireAuthentication`. */
+/** The claims that say how the user of a token authenticated (RFC 9068 §2.2.1, RFC 9470 §6). `requireAuthentication` checks them. */
+export interface AuthenticationClaims {
+  /** The authentication context class. */
   readonly acr?: unknown
+  /** When the user authenticated, in seconds since 1970. */
   readonly auth_time?: unknown
+}
+
+/** What tokens and answers of introspection may say. */
+export interface TokenClaims extends AuthenticationClaims {
+  readonly aud: string | ReadonlyArray<string>
+  readonly sub?: string
+  readonly client_id?: string
   /** Who acts for `sub` now. `act` of an actor is who did before, and grants nothing. Scopes are those of the token, never of an actor. */
   readonly act?: Actor
   readonly [claim: string]: unknown
+}
+
+/** The claims of a verified token. */
+export interface JwtClaims extends TokenClaims {
+  readonly iss: string
+  /** When it expires, in seconds since 1970. */
+  readonly exp: number
+  readonly iat?: number
+  readonly nbf?: number
+  readonly jti?: string
+  readonly azp?: string
 }
 
 /** Who acts for the subject of a token (RFC 8693 §4.1), by `sub` or `client_id`. */
@@ -34,13 +45,16 @@ export interface Actor {
   readonly [claim: string]: unknown
 }
 
-/** The rules for every token. */
-export interface ClaimRules {
-  readonly profile: 'any' | 'rfc9068'
-  /** In seconds. */
+/** In seconds. */
+interface Times {
   readonly clockTolerance: number
-  /** In seconds. If it is set, tokens must have `iat`. */
+  /** If it is set, tokens must have `iat`. */
   readonly maxTokenAge: number | undefined
+}
+
+/** The rules for every access token. */
+export interface ClaimRules extends Times {
+  readonly profile: 'any' | 'rfc9068'
   /** The clients (`azp`, `client_id`) that are let in. */
   readonly authorizedParties: ReadonlyArray<string> | undefined
   /** The members of `cnf` (RFC 7800 §3.1) that somebody checks. */
@@ -48,8 +62,6 @@ export interface ClaimRules {
   /** Whether tokens must have one of these. */
   readonly isBindingRequired: boolean
 }
-
-export type Refusal = Extract<Why, 'claims' | 'expired' | 'not yet'>
 
 /** A JSON object without a prototype, so that an inherited property is no member. */
 export type Json = Readonly<Record<string, unknown>>
@@ -63,10 +75,10 @@ const isTime = (u: unknown): u is number => typeof u === 'number' && Number.isFi
  */
 export const refusalByTime = (
   claims: Json,
-  { clockTolerance, maxTokenAge }: Pick<ClaimRules, 'clockTolerance' | 'maxTokenAge'>,
+  { clockTolerance, maxTokenAge }: Times,
   now: number,
   isExpDemanded = true,
-): Refusal | undefined => {
+): Extract<Why, 'claims' | 'expired' | 'not yet'> | undefined => {
   const { exp, nbf, iat } = claims
   // JSON reads 1e400 as Infinity
   if (exp === undefined ? isExpDemanded : !isTime(exp)) return 'claims'
@@ -78,8 +90,13 @@ export const refusalByTime = (
   return isTime(exp) && now >= exp + clockTolerance ? 'expired' : undefined
 }
 
-/** Whether `aud` names one of the audiences (RFC 7519 §4.1.3). `false`: its type is right, or it is absent. */
-export const isFor = (aud: unknown, audiences: ReadonlyArray<string> | false): boolean => {
+const isFilled = (u: unknown): u is string => typeof u === 'string' && u !== ''
+
+/** Whether a claim is a string that can be kept. A subject has at most 255 characters (OpenID Connect Core §2); the others, too. */
+export const isText = (u: unknown): u is string => isFilled(u) && u.length <= 255
+
+// RFC 7519 §4.1.3. `false`: its type is right, or it is absent
+const isFor = (aud: unknown, audiences: ReadonlyArray<string> | false): boolean => {
   const named: ReadonlyArray<unknown> = Array.isArray(aud) ? aud : aud === undefined ? [] : [aud]
   return (
     named.every((one) => typeof one === 'string') &&
@@ -87,10 +104,15 @@ export const isFor = (aud: unknown, audiences: ReadonlyArray<string> | false): b
   )
 }
 
-const isFilled = (u: unknown): boolean => typeof u === 'string' && u !== ''
+// --- access tokens
 
-// RFC 7519 §4.1, RFC 9068 §2.2, RFC 7662 §2.2: strings if they are present
-const strings = ['sub', 'jti', 'client_id', 'azp']
+/** What an access token is compared to. */
+interface Access {
+  readonly claims: Json
+  /** `false`: `aud` is not looked at. */
+  readonly audiences: ReadonlyArray<string> | false
+  readonly rules: ClaimRules
+}
 
 // RFC 7800: a token is accepted only if everything that it is bound to is checked
 const isConfirmable = (cnf: unknown, { confirmations, isBindingRequired }: ClaimRules): boolean => {
@@ -111,25 +133,132 @@ const isAuthorized = ({ azp, client_id }: Json, parties: ReadonlyArray<string>):
   return clients.length > 0 && clients.every((one) => typeof one === 'string' && parties.includes(one))
 }
 
-/**
- * Why the claims of an access token, or of its introspection, break a rule that does not depend on the time (RFC 8725 §3, RFC 9068 §4).
- * The issuer is not checked, because it has chosen the keys.
- */
-export const refusalByClaims = (
-  claims: Json,
-  audiences: ReadonlyArray<string> | false,
-  rules: ClaimRules,
-): Why | undefined => {
-  const { cnf, aud, act, iat, jti, sub, client_id } = claims
+// RFC 8725 §3, RFC 9068 §4. The issuer is not checked, because it has chosen the keys
+const refusalOfAccess = ({ claims, audiences, rules }: Access): Why | undefined => {
+  const { cnf, aud, act, iat, jti, sub, client_id, azp } = claims
   if (!isConfirmable(cnf, rules)) return 'binding'
   if (!isFor(aud, audiences)) return 'audience'
-  if (!strings.every((name) => ['undefined', 'string'].includes(typeof claims[name]))) return 'claims'
+  // RFC 7519 §4.1, RFC 9068 §2.2, RFC 7662 §2.2: strings if they are present
+  if (![sub, jti, client_id, azp].every((one) => one === undefined || typeof one === 'string')) return 'claims'
   if (!isActorNamed(act)) return 'claims'
   if (rules.authorizedParties !== undefined && !isAuthorized(claims, rules.authorizedParties)) return 'party'
   if (rules.profile === 'any') return undefined
   // RFC 9068 §2.2
   return Number.isFinite(iat) && [jti, sub, client_id].every(isFilled) ? undefined : 'claims'
 }
+
+// RFC 7515 §4.1.9: media types compare in any letter case, and `application/` may be left out
+const typeOf = (typ: unknown): string | undefined =>
+  typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : undefined
+
+/** Why an access token is refused. `expired` counts only if the signature is good. */
+export const refusalOfAccessToken = (
+  { typ, b64, alg }: Json,
+  algorithms: ReadonlyArray<string>,
+  access: Access,
+  now: number,
+): Why | undefined => {
+  const type = typeOf(typ)
+  // RFC 8725 §3.11, RFC 9068 §4
+  if (type !== 'at+jwt' && (access.rules.profile !== 'any' || (typ !== undefined && type !== 'jwt'))) return 'type'
+  // RFC 7797 §7: not allowed in a JWT
+  if (b64 !== undefined && b64 !== true) return 'type'
+  if (typeof alg !== 'string' || !algorithms.includes(alg)) return 'algorithm'
+  return refusalOfAccess(access) ?? refusalByTime(access.claims, access.rules, now)
+}
+
+/** Why an answer of introspection is refused. `issuer`: the one that was asked; `undefined` if only its address is known. */
+export const refusalOfIntrospection = (issuer: string | undefined, access: Access, now: number): Why | undefined => {
+  const { active, iss, token_type: type } = access.claims
+  // RFC 7662 §2.2: only `true`. The server says nothing of the cause
+  if (active !== true) return 'revoked'
+  // RFC 9449 §5: bound to a key, so never accepted as a plain bearer token
+  if (type !== undefined && (typeof type !== 'string' || type.toLowerCase() === 'dpop')) return 'binding'
+  // RFC 7662 §2.2: `iss` may be left out
+  if (issuer !== undefined && iss !== undefined && iss !== issuer) return 'issuer'
+  return refusalOfAccess(access) ?? refusalByTime(access.claims, access.rules, now, false)
+}
+
+// --- proofs of possession (RFC 9449 §4.3)
+
+/** Whether a proof has what is needed to read its key. */
+export const isProof = ({ typ, alg }: Json, { jti }: Json, algorithms: ReadonlyArray<string>): boolean =>
+  typ === 'dpop+jwt' && typeof alg === 'string' && algorithms.includes(alg) && isFilled(jti)
+
+/** Why a proof is refused that is of the right key. `isHere`: whether `htm` and `htu` are those of the request. */
+export const refusalOfProof = (
+  claims: Json,
+  isHere: boolean,
+  token: string,
+  times: Times,
+  now: number,
+): 'request' | 'time' | 'token' | undefined => {
+  if (!isHere) return 'request'
+  if (refusalByTime(claims, times, now, false) !== undefined) return 'time'
+  return claims['ath'] === hash('sha256', token, 'base64url') ? undefined : 'token'
+}
+
+// --- tokens of a provider's sign-in
+
+const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
+
+// Never `none`, and never a secret that is shared
+const asymmetric = /^(?:(?:RS|PS|ES)(?:256|384|512)|EdDSA|Ed25519)$/
+
+/** Whether the header is that of a logout token, whoever its issuer is (Back-Channel Logout 1.0 §2.4). */
+export const isLogout = ({ typ, alg }: Json): boolean =>
+  typeOf(typ) === 'logout+jwt' && typeof alg === 'string' && asymmetric.test(alg)
+
+/** Whether a logout token says what it must (§2.4, §2.6). */
+export const isGoodLogout = (
+  claims: Json,
+  { issuer, clientId }: { readonly issuer: string; readonly clientId: string },
+  times: Times,
+  now: number,
+): boolean => {
+  const { iss, aud, events, jti, sub, sid } = claims
+  return (
+    iss === issuer &&
+    isFor(aud, [clientId]) &&
+    refusalByTime(claims, times, now, false) === undefined &&
+    // it must have none, so that no ID token is a logout token
+    !('nonce' in claims) &&
+    objectOf(objectOf(events)?.[EVENT]) !== undefined &&
+    isText(jti) &&
+    // one that is there and cannot be read must not widen what ends
+    [sub, sid].every((one) => one === undefined || isText(one)) &&
+    (sub ?? sid) !== undefined
+  )
+}
+
+// Its nonce is younger than that, so a good token is, too
+const MAX_AGE = 600
+
+/**
+ * The claim for which an ID token is refused. openid-client leaves open what is checked here: an empty `sub`, `azp` beside a single
+ * audience, an `iat` of another time, `auth_time` in the future, `at_hash`, and `acr`.
+ */
+export const refusalOfIdToken = (
+  { iss, sub, azp, iat, auth_time: authTime, at_hash: atHash, acr }: Json,
+  wanted: {
+    readonly clientId: string
+    readonly acr: ReadonlyArray<string> | undefined
+    readonly isHash: (atHash: unknown) => boolean
+  },
+  clockTolerance: number,
+  now: number,
+): string | undefined => {
+  const isPast = (time: unknown): time is number => isTime(time) && time <= now + clockTolerance
+  if (!isText(iss)) return 'iss'
+  if (!isText(sub) || sub.trim() === '') return 'sub'
+  if (azp !== undefined && azp !== wanted.clientId) return 'azp'
+  if (!isPast(iat) || iat < now - MAX_AGE - clockTolerance) return 'clock: iat'
+  if (authTime !== undefined && !isPast(authTime)) return 'clock: auth_time'
+  if (atHash !== undefined && !wanted.isHash(atHash)) return 'at_hash'
+  return wanted.acr === undefined || wanted.acr.some((one) => one === acr) ? undefined : 'acr'
+}
+
+// --- the compact form
 
 /** The content of a token, unverified. */
 export interface ParsedToken {
@@ -155,11 +284,12 @@ export const readCompact = (token: string): ParsedToken | undefined => {
   if (!compact.test(token)) return undefined
   const [header, payload, signature] = token.split('.').map(bytesOf)
   if (header === undefined || payload === undefined || signature === undefined) return undefined
-  const [said, given] = [objectIn(header), objectIn(payload)]
+  if (!isUtf8(header) || !isUtf8(payload)) return undefined
+  const text = payload.toString('utf8')
+  const [said, given] = [jsonOf(header.toString('utf8')), objectIn(text)]
   if (said === undefined || given === undefined) return undefined
   const signed = token.slice(0, token.lastIndexOf('.'))
-  const payloadText = payload.toString('utf8')
-  return { header: ownFields(said), claims: ownFields(given), given, payload: payloadText, signed, signature }
+  return { header: said, claims: ownFields(given), given, payload: text, signed, signature }
 }
 
 // RFC 4648 §3.5: Node ignores stray bits; only the canonical form is accepted, so that a token has one spelling
@@ -168,15 +298,18 @@ const bytesOf = (part: string): Buffer | undefined => {
   return bytes.toString('base64url') === part ? bytes : undefined
 }
 
-const objectIn = (bytes: Buffer): object | undefined => {
-  if (!isUtf8(bytes)) return undefined
+// The error of JSON.parse would quote the string
+const objectIn = (text: string): object | undefined => {
   try {
-    const value: unknown = JSON.parse(bytes.toString('utf8'))
+    const value: unknown = JSON.parse(text)
     return isObject(value) ? value : undefined
   } catch {
     return undefined
   }
 }
+
+/** The object that a string is as JSON, if it is one. */
+export const jsonOf = (text: string): Json | undefined => objectOf(objectIn(text))
 
 export const isObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -202,13 +335,3 @@ const isDeep = (value: unknown): boolean => typeof value === 'object' && value !
 
 /** The members of what JSON.parse made, if it is an object. Objects in it are read in the same way. */
 export const objectOf = (value: unknown): Json | undefined => (isObject(value) ? ownFields(value) : undefined)
-
-/** The object that a string is as JSON, if it is one. */
-export const jsonOf = (text: string): Json | undefined => {
-  try {
-    return objectOf(JSON.parse(text))
-  } catch {
-    // the error would quote the text
-    return undefined
-  }
-}

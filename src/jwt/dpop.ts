@@ -25,10 +25,9 @@ import { deepFreeze, hasDots } from '../core/data.js'
 import { optionWords } from '../core/functionName.js'
 import * as is from '../core/checks.js'
 import { checkOptions, type Check, type Checks } from '../core/options.js'
-import { algorithmsFor, type AsymmetricAlgorithm } from './Provider.js'
-import { objectOf, readCompact, refusalByTime, type ParsedToken } from './claims.js'
+import { isProof, objectOf, readCompact, refusalOfProof, type ParsedToken } from './claims.js'
 import { checkUrl } from './fetching.js'
-import { checkSignature, keyOfProof, type Keys } from './signature.js'
+import { algorithmsFor, checkSignature, keyOfProof, type AsymmetricAlgorithm } from './signature.js'
 
 /** Nonces that need no store: a server makes and recognizes them with a key (RFC 9449 §9). */
 export interface DpopNonceOptions {
@@ -58,10 +57,8 @@ export interface DpopOptions {
 // An origin as URLs write it (no user, no default port, in lower case), and the prefix that a proxy cuts off
 const origin: Check = (where, value) => {
   checkUrl(where, value)
-  // Safe: `checkUrl` refuses anything but a string
-  const given = value as string
-  const { origin, pathname } = new URL(given)
-  if (given === origin || (given === origin + pathname && !/\/$|\/\/|%/.test(pathname))) return
+  const { origin, pathname } = new URL(value)
+  if (value === origin || (value === origin + pathname && !/\/$|\/\/|%/.test(pathname))) return
   throw new TypeError(
     `${where} must be an origin, such as "${origin}", or one with the prefix that a proxy cuts off, without a slash at its end`,
   )
@@ -85,19 +82,8 @@ type Parameters = Readonly<Record<string, string>>
 /** Checks that a request has a proof for its token, and for the key of this thumbprint. It never throws or rejects. */
 type CheckProof = (request: Request, token: string, thumbprint: string | undefined) => Evaluation<true>
 
-interface Dpop {
-  /** What every challenge of the scheme has. */
-  readonly parameters: Parameters
-  /** Makes the check. `own`: what else every challenge has. */
-  readonly checking: (own: Parameters) => CheckProof
-  /** Fields of every response. */
-  readonly responseFields: (() => Readonly<Record<string, string>>) | undefined
-  /** What is checked, in words for the audit. */
-  readonly words: string
-}
-
 /** Makes the check of proofs. Throws a TypeError for options that cannot work. `clockTolerance` is in seconds, as claims are. */
-export const dpopOf = (given: DpopOptions, clockTolerance: number): Dpop => {
+export const dpopOf = (given: DpopOptions, clockTolerance: number) => {
   const options = checkOptions('httpJwt({ bound: { dpop: { ... } } })', given, checks)
   const { spent, maxAge = MAX_AGE } = options
   const algorithms = algorithmsFor('httpJwt: dpop', options.algorithms, false)
@@ -108,22 +94,17 @@ export const dpopOf = (given: DpopOptions, clockTolerance: number): Dpop => {
   const lifetime = maxAge + 2 * clockTolerance * 1000
   const parameters = { algs: algorithms.join(' ') }
 
-  // RFC 9449 §4.3: everything that needs no signature. Its id, or why it is refused
-  const unsigned = (request: Request, token: string, thumbprint: string, compact: ParsedToken): Unsigned => {
-    const { header, claims } = compact
-    const { typ, alg } = header
-    const { jti, htm, htu, ath } = claims
+  // RFC 9449 §4.3: everything that needs no signature. The keys that may have signed it, or what is wrong
+  const unsigned = (request: Request, token: string, thumbprint: string, { header, claims }: ParsedToken) => {
     const jwk = objectOf(header['jwk'])
-    if (typ !== 'dpop+jwt' || typeof alg !== 'string' || !algorithms.includes(alg)) return 'form'
-    if (jwk === undefined || typeof jti !== 'string' || jti === '') return 'form'
+    if (!isProof(header, claims, algorithms) || jwk === undefined) return 'form'
     const keys = keyOfProof(jwk, thumbprint)
     if (keys === undefined || keys === 'another') return keys === undefined ? 'form' : 'binding'
-    if (htm !== request.method || !isSameUri(htu, uriOf(request))) return 'request'
-    if (refusalByTime(claims, times, Date.now() / 1000, false) !== undefined) return 'time'
-    if (ath !== hash('sha256', token, 'base64url')) return 'token'
-    return { keys, jti }
+    const isHere = claims['htm'] === request.method && isSameUri(claims['htu'], uriOf(request))
+    return refusalOfProof(claims, isHere, token, times, Date.now() / 1000) ?? keys
   }
 
+  /** Makes the check. `own`: what every challenge has, beside the parameters of the scheme. */
   const checking = (own: Parameters): CheckProof => {
     const refusals = refusalsWith({ ...own, ...parameters })
     return (request, token, thumbprint) => {
@@ -132,13 +113,14 @@ export const dpopOf = (given: DpopOptions, clockTolerance: number): Dpop => {
       if (O.isNone(sent) || typeof sent.value !== 'string') return refusals.field
       const compact = sent.value.length > MAX_LENGTH ? undefined : readCompact(sent.value)
       if (compact === undefined) return refusals.form
-      const first = unsigned(request, token, thumbprint, compact)
-      if (typeof first === 'string') return refusals[first]
-      const signature = checkSignature(compact, first.keys)
+      const keys = unsigned(request, token, thumbprint, compact)
+      if (typeof keys === 'string') return refusals[keys]
+      const signature = checkSignature(compact, keys)
       const signed = (result: typeof signature): Evaluation<true> => {
         if (result !== 'good') return refusals.signature
-        if (nonces?.isGood(compact.claims['nonce']) === false) return refusals.nonce
-        const id = `koa-with-auth/dpop ${hash('sha256', `${thumbprint} ${first.jti}`, 'base64url')}`
+        const { nonce, jti } = compact.claims
+        if (nonces?.isGood(nonce) === false) return refusals.nonce
+        const id = `koa-with-auth/dpop ${hash('sha256', `${thumbprint} ${String(jti)}`, 'base64url')}`
         return spentFor(request.req, spent, id, lifetime).then((isSpent) => isSpent ?? refusals.replay)
       }
       return signature instanceof Promise ? signature.then(signed) : signed(signature)
@@ -158,9 +140,6 @@ export const dpopOf = (given: DpopOptions, clockTolerance: number): Dpop => {
 }
 
 const proofField = fromHeader('DPoP')
-
-/** The keys that may have signed it, and its id; or what is wrong. */
-type Unsigned = { readonly keys: Keys; readonly jti: string } | 'binding' | 'form' | 'request' | 'time' | 'token'
 
 const wrongProof = because(invalid, 'proof')
 
@@ -223,13 +202,8 @@ const isSameUri = (htu: unknown, uri: string | undefined): boolean => {
 
 const LIFETIME = 300_000
 
-/** The nonces of this time, and whether one of them was sent. */
-interface Nonces {
-  readonly current: () => string
-  readonly isGood: (nonce: unknown) => boolean
-}
-
-const noncesOf = (given: DpopNonceOptions): Nonces => {
+/** The nonce of this time, and whether one that was sent is good. */
+const noncesOf = (given: DpopNonceOptions) => {
   const where = 'httpJwt({ bound: { dpop: { nonce: { ... } } } })'
   const { keys, lifetime = LIFETIME } = checkOptions(where, given, {
     keys: is.secrets,
@@ -247,5 +221,5 @@ const noncesOf = (given: DpopNonceOptions): Nonces => {
     }
     return kept
   }
-  return { current: () => now().current, isGood: (nonce) => now().accepted.has(nonce) }
+  return { current: () => now().current, isGood: (nonce: unknown): boolean => now().accepted.has(nonce) }
 }

@@ -34,23 +34,27 @@ export const fetchJson = async (url: string, init: RequestInit): Promise<Json> =
   return value
 }
 
-/** The text of a body of at most 1 MB. Rejects with an `Outage`. */
-export const textOf = async ({ body }: Response): Promise<string> => {
+/** The bytes of a body. Rejects with an `Outage`, also if there are more; `most` is that limit in words. */
+export const bytesOf = async (body: AsyncIterable<Uint8Array>, limit = MAX_BYTES, most = '1 MB'): Promise<Buffer> => {
   const chunks: Uint8Array[] = []
-  let bytes = 0
+  let length = 0
   try {
-    // Safe: a body's chunks are bytes
-    for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
-      bytes += chunk.byteLength
-      if (bytes > MAX_BYTES) break
+    for await (const chunk of body) {
+      length += chunk.byteLength
+      if (length > limit) break
       chunks.push(chunk)
     }
   } catch (error) {
     throw new Outage(problemOf(error), false)
   }
-  if (bytes > MAX_BYTES) throw new Outage('answered more than 1 MB', true)
-  return Buffer.concat(chunks).toString('utf8')
+  if (length > limit) throw new Outage(`answered more than ${most}`, true)
+  return Buffer.concat(chunks)
 }
+
+/** The text of a body of at most 1 MB. Rejects with an `Outage`. */
+export const textOf = async ({ body }: Response): Promise<string> =>
+  // Safe: a body's chunks are bytes
+  (await bytesOf((body ?? []) as AsyncIterable<Uint8Array>)).toString('utf8')
 
 /** What went wrong with a request. undici hides the reason in `cause`; of that only a code such as ECONNREFUSED is reported. */
 export const problemOf = (error: unknown): string => {
@@ -74,7 +78,7 @@ export const isSecure = (u: unknown): u is string =>
   typeof u === 'string' && URL.canParse(u) && (new URL(u).protocol === 'https:' || isLoopback(u))
 
 /** Checks the identifier of an issuer or a resource, or an address. Throws a TypeError that names the place. */
-export const checkUrl = (where: string, url: unknown, mayHaveQuery = false): void => {
+export function checkUrl(where: string, url: unknown, mayHaveQuery = false): asserts url is string {
   if (!isSecure(url)) {
     throw new TypeError(`${where} must be an https:// URL; http:// is allowed on a loopback address such as 127.0.0.1`)
   }
@@ -83,9 +87,6 @@ export const checkUrl = (where: string, url: unknown, mayHaveQuery = false): voi
   if (url.includes('#')) throw new TypeError(`${where} must have no fragment (#...)`)
   if (!mayHaveQuery && url.includes('?')) throw new TypeError(`${where} must have no query (?...)`)
 }
-
-/** Asks a provider. The signal ends all requests of it. */
-export type Ask<A> = (signal: AbortSignal) => Promise<A>
 
 /** The addresses of an issuer's discovery documents, in the order tried. */
 export const documentsOf = (issuer: string): readonly [oauth: string, openId: string] => {
@@ -110,10 +111,13 @@ const documentOf = async (issuer: string, signal: AbortSignal): Promise<Json> =>
   }
 }
 
-/** Finds an address of a provider by discovery (RFC 8414, then OpenID Connect). The document is read again after `maxAge` ms, and after `forget`. */
-export const discovery = (issuer: string, member: 'jwks_uri' | 'introspection_endpoint', maxAge: number) => {
+/**
+ * Asks at an address of a provider that discovery finds (RFC 8414, then OpenID Connect). The document is read again after `maxAge` ms,
+ * and after a question that failed, because the address may have changed. The signal ends all requests.
+ */
+export const discovering = (issuer: string, member: 'jwks_uri' | 'introspection_endpoint', maxAge: number) => {
   let cached: { readonly url: string; readonly readAt: Moment } | undefined
-  const find: Ask<string> = async (signal) => {
+  const find = async (signal: AbortSignal): Promise<string> => {
     if (cached !== undefined && ageOf(cached.readAt) < maxAge) return cached.url
     const readAt = thisMoment()
     const document = await documentOf(issuer, signal)
@@ -126,8 +130,13 @@ export const discovery = (issuer: string, member: 'jwks_uri' | 'introspection_en
     cached = { url, readAt }
     return url
   }
-  const forget = (): void => {
-    cached = undefined
+  return async <A>(signal: AbortSignal, ask: (url: string) => Promise<A>): Promise<A> => {
+    const url = await find(signal)
+    try {
+      return await ask(url)
+    } catch (error) {
+      cached = undefined
+      throw error
+    }
   }
-  return { find, forget }
 }

@@ -4,7 +4,7 @@
  * Each token costs a request now and then, so answers are kept for a short time. A refusal is never kept.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import { because, expired, invalid, unavailable, type AuthError, type Why } from '../core/AuthError.js'
+import { because, expired, invalid, unavailable, type AuthError } from '../core/AuthError.js'
 import type { TokenAuthenticator } from '../core/Authenticator.js'
 import type { HttpScheme } from '../core/Description.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
@@ -15,9 +15,8 @@ import { optionWords } from '../core/functionName.js'
 import { memory } from '../core/memory.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory } from '../core/options.js'
-import { nonEmptyStrings } from './Provider.js'
-import { refusalByClaims, refusalByTime, type Actor, type ClaimRules, type Json } from './claims.js'
-import { checkUrl, discovery, fetchJson, Outage, type Ask } from './fetching.js'
+import { refusalByTime, refusalOfIntrospection, type ClaimRules, type Json, type TokenClaims } from './claims.js'
+import { checkUrl, discovering, fetchJson, Outage } from './fetching.js'
 import { cachePolicyOf, type CacheOptions } from './keySet.js'
 import { audiencesOf, noteOf, partiesOf, tokenChecks, tokenKind, type TokenOptions } from './tokenKind.js'
 import { cacheKey, type ValidToken } from './verifier.js'
@@ -45,42 +44,27 @@ const basicOf = (where: string, client: IntrospectionClient): string => {
  */
 const asking = (address: string, isEndpoint: boolean, basic: string) => {
   checkUrl(`httpIntrospection({ ${isEndpoint ? 'endpoint' : 'issuer'} })`, address, isEndpoint)
-  const { find, forget } = discovery(address, 'introspection_endpoint', DISCOVERY_AGE)
-  const ask: Ask<string> = isEndpoint ? () => Promise.resolve(address) : find
-  return async (token: string, signal: AbortSignal): Promise<Json> => {
-    const url = await ask(signal)
-    try {
-      return await fetchJson(url, {
+  const at = discovering(address, 'introspection_endpoint', DISCOVERY_AGE)
+  return (token: string, signal: AbortSignal): Promise<Json> => {
+    const question = (url: string): Promise<Json> =>
+      fetchJson(url, {
         method: 'POST',
         signal,
         headers: { Authorization: basic, Accept: 'application/json' },
         body: new URLSearchParams({ token, token_type_hint: 'access_token' }),
       })
-    } catch (error) {
-      // the address may have changed
-      forget()
-      throw error
-    }
+    return isEndpoint ? question(address) : at(signal, question)
   }
 }
 
 /** The answer of introspection for an active token. */
-export interface IntrospectionClaims {
+export interface IntrospectionClaims extends TokenClaims {
   readonly active: true
-  readonly aud: string | ReadonlyArray<string>
   readonly iss?: string
   /** When it expires, in seconds since 1970. */
   readonly exp?: number
-  readonly sub?: string
-  readonly client_id?: string
   readonly username?: string
   readonly scope?: string
-  /** The class in which the user authenticated, and when, in seconds since 1970 (RFC 9470 §6.2). */
-  readonly acr?: unknown
-  readonly auth_time?: unknown
-  /** Who acts for `sub` now (RFC 8693 §4.1). */
-  readonly act?: Actor
-  readonly [claim: string]: unknown
 }
 
 export type HttpIntrospectionOptions<C, R> = TokenOptions<C, R> & {
@@ -114,14 +98,6 @@ const checks = {
 
 const DEFAULT_TIMEOUT = 2000
 const DEFAULT_AGE = 30_000
-const generalRules: ClaimRules = {
-  profile: 'any',
-  clockTolerance: 5,
-  maxTokenAge: undefined,
-  authorizedParties: undefined,
-  confirmations: [],
-  isBindingRequired: false,
-}
 
 /**
  * Opaque tokens. 401 `error="invalid_token"` for one that is not active or not for this audience; 503 for anything but
@@ -141,8 +117,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
 ): TokenAuthenticator<PrincipalFromAnswer<R>> => {
   const caller = 'httpIntrospection'
   const options = checkOptions(caller, given, checks)
-  const audience = audiencesOf(caller, options)
-  const audiences = audience === false ? false : nonEmptyStrings(`${caller}({ audience })`, audience)
+  const audiences = audiencesOf(caller, options)
   const { endpoint, issuer, client, timeout = DEFAULT_TIMEOUT } = options
   if ((endpoint === undefined) === (issuer === undefined)) {
     throw new TypeError(`${caller} needs exactly one of endpoint and issuer`)
@@ -150,18 +125,14 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
   const policy = cachePolicyOf(`${caller}({ cache })`, options.cache, DEFAULT_AGE)
   const cache = policy === undefined ? undefined : memory<string>({ ...policy, dropsFirst: 'oldest' })
   const ask = asking(endpoint ?? issuer ?? '', endpoint !== undefined, basicOf(caller, client))
-  const rules = { ...generalRules, authorizedParties: partiesOf(caller, options.authorizedParties) }
-  const refusalOf = (claims: Json): Why | undefined => {
-    const { active, iss, token_type: type } = claims
-    // RFC 7662 §2.2: only `true`. The server says nothing of the cause
-    if (active !== true) return 'revoked'
-    // RFC 9449 §5: bound to a key, so never accepted as a plain bearer token
-    if (type !== undefined && (typeof type !== 'string' || type.toLowerCase() === 'dpop')) return 'binding'
-    // RFC 7662 §2.2: `iss` may be left out
-    if (issuer !== undefined && iss !== undefined && iss !== issuer) return 'issuer'
-    return refusalByClaims(claims, audiences, rules)
+  const rules: ClaimRules = {
+    profile: 'any',
+    clockTolerance: 5,
+    maxTokenAge: undefined,
+    authorizedParties: partiesOf(caller, options.authorizedParties),
+    confirmations: [],
+    isBindingRequired: false,
   }
-
   const outages = outagesOf(endpoint ?? issuer ?? '')
   const decide = async (token: string, key: string): Promise<Result> => {
     const begun = thisMoment()
@@ -169,13 +140,11 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
     try {
       const claims = await ask(token, AbortSignal.timeout(Math.ceil(timeout)))
       outages.answered(question)
-      const cause = refusalOf(claims)
+      const cause = refusalOfIntrospection(issuer, { claims, audiences, rules }, Date.now() / 1000)
       if (cause === 'revoked') ends().end(key, () => 'revoked')
-      if (cause !== undefined) return E.left(because(invalid, cause))
-      const refusal = refusalNow(claims)
-      if (refusal !== undefined) return E.left(refusal)
+      if (cause !== undefined) return E.left(because(cause === 'expired' ? expired : invalid, cause))
       const payload = JSON.stringify(claims)
-      // Safe: `refusalNow` refuses an `exp` that is not a number
+      // Safe: `refusalByTime` refuses an `exp` that is not a number
       const expiresAt = ((claims['exp'] as number | undefined) ?? Infinity) * 1000
       cache?.set(key, { value: payload, since: begun, expiresAt })
       return E.right(validOf(payload, key))
@@ -191,7 +160,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
     const kept = cache?.get(key)
     if (kept !== undefined) {
       const valid = validOf(kept, key)
-      if (refusalNow(ownFields(valid.claims)) === undefined) return E.right(valid)
+      if (refusalByTime(ownFields(valid.claims), rules, Date.now() / 1000, false) === undefined) return E.right(valid)
     }
     const before = pending.get(key)
     if (before !== undefined) return before.then(ownCopy)
@@ -204,7 +173,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
     ...noteOf('endpoint', endpoint),
     ...noteOf('issuer', issuer),
     ...optionWords({ cache: options.cache }),
-    ...noteOf('audience', audience === false ? 'any' : audience),
+    ...noteOf('audience', audiences === false ? 'any' : audiences),
     ...noteOf('authorizedParties', options.authorizedParties),
   ]
   return tokenKind({ scheme: opaqueBearer, notes }, options, check) as TokenAuthenticator<PrincipalFromAnswer<R>>
@@ -222,16 +191,9 @@ const validOf = (payload: string, name: string): ValidToken =>
   // Safe: the payload was made from a JSON object
   ({ payload, claims: JSON.parse(payload) as object, name })
 
-const refusalNow = (claims: Json): AuthError | undefined => {
-  const refusal = refusalByTime(claims, generalRules, Date.now() / 1000, false)
-  return refusal && because(refusal === 'expired' ? expired : invalid, refusal)
-}
-
-// A query may contain a key, which must not be in a log
-const addressOf = (url: string): string => url.replace(/\?.*$/s, '')
-
 const outagesOf = (url: string) => {
-  const server = addressOf(url)
+  // A query may contain a key, which must not be in a log
+  const server = url.replace(/\?.*$/s, '')
   return watchOutages(
     (problem: string) => {
       process.emitWarning(

@@ -20,11 +20,12 @@ import type { HttpScheme, OpenIdConnectScheme } from '../core/Description.js'
 import { alt } from '../core/lists.js'
 import { certificateReader, type CertificateReader, type CertificateSource } from '../kinds/clientCertificate.js'
 import type { BoundFields } from '../mcp/protectedResource.js'
-import { providersOf, type Algorithm, type FindIssuer, type Issuer, type Provider } from './Provider.js'
+import { providersOf, type FindIssuer, type Issuer, type Provider } from './Provider.js'
 import { objectOf, type ClaimRules, type JwtClaims } from './claims.js'
 import { dpopOf, type DpopOptions } from './dpop.js'
 import { documentsOf } from './fetching.js'
 import { cachePolicyOf, keyPolicyOf, type KeyEvents, type CacheOptions, type KeyOptions } from './keySet.js'
+import type { Algorithm } from './signature.js'
 import { verifier, type CachedToken } from './verifier.js'
 import {
   audiencesOf,
@@ -308,37 +309,26 @@ const boundOf = (given: BoundOptions, bearer: TokenScheme, clockTolerance: numbe
       memberOf(claims, JKT) === undefined && isHolder(reader, request, claims) ? confirmed : refused,
   }
   const ofCertificates = reader !== undefined && { tls_client_certificate_bound_access_tokens: true as const }
-  if (dpop === undefined) {
-    return { confirmations, isRequired, schemes: [plain], published: { ...ofCertificates } }
-  }
-  const keys = dpopSchemeOf(dpop, clockTolerance, { ...bearer, notes }, reader)
-  const isOnlyDpop = isRequired && reader === undefined
-  const published = {
-    dpop_signing_alg_values_supported: (keys.parameters?.['algs'] ?? '').split(' '),
-    ...(isOnlyDpop && { dpop_bound_access_tokens_required: true as const }),
-    ...ofCertificates,
-  }
-  return { confirmations, isRequired, schemes: isOnlyDpop ? [keys] : [plain, keys], published }
-}
-
-const dpopSchemeOf = (
-  options: DpopOptions,
-  clockTolerance: number,
-  bearer: TokenScheme,
-  reader: CertificateReader | undefined,
-): TokenScheme => {
-  const { parameters, responseFields, checking, words } = dpopOf(options, clockTolerance)
-  return {
+  if (dpop === undefined) return { confirmations, isRequired, schemes: [plain], published: { ...ofCertificates } }
+  const { parameters, responseFields, checking, words } = dpopOf(dpop, clockTolerance)
+  const keys: TokenScheme = {
     scheme: { type: 'http', scheme: 'dpop' },
     name: 'DPoP',
     parameters,
     reads: ['DPoP'],
     responseFields,
-    notes: [...bearer.notes, `bound to a key ${words}`],
+    notes: [...notes, `bound to a key ${words}`],
     confirming: (own) => {
       const check = checking(own)
       return (request, token, claims) =>
         isHolder(reader, request, claims) ? check(request, token, memberOf(claims, JKT)) : refused
     },
   }
+  const isOnlyDpop = isRequired && reader === undefined
+  const published = {
+    dpop_signing_alg_values_supported: parameters.algs.split(' '),
+    ...(isOnlyDpop && { dpop_bound_access_tokens_required: true as const }),
+    ...ofCertificates,
+  }
+  return { confirmations, isRequired, schemes: isOnlyDpop ? [keys] : [plain, keys], published }
 }

@@ -13,19 +13,20 @@ export {
   type HttpJwtOptions,
 } from './httpJwt.js'
 export { httpIntrospection, type HttpIntrospectionOptions, type IntrospectionClaims } from './httpIntrospection.js'
-export { protectedResource, type ProtectedResource, type ProtectedResourceOptions } from '../mcp/protectedResource.js'
-export { insufficientScope } from '../mcp/mcpAuth.js'
+export {
+  protectedResource,
+  type AllowedOrigins,
+  type ProtectedResource,
+  type ProtectedResourceOptions,
+} from '../mcp/protectedResource.js'
 export { mcpScopes, type McpScopes } from '../mcp/mcpScopes.js'
-export { mcpAuth, type AuthInfo } from '../mcp/mcpAuth.js'
-export { requireAuthentication } from './requireAuthentication.js'
-export type { AuthenticationClaims, RequireAuthenticationOptions } from './requireAuthentication.js'
-export { scopesOf } from './tokenKind.js'
-export type { Algorithm, AsymmetricAlgorithm, SecretAlgorithm } from './Provider.js'
+export { insufficientScope, mcpAuth, type AuthInfo } from '../mcp/mcpAuth.js'
+export { requireAuthentication, type RequireAuthenticationOptions } from './requireAuthentication.js'
 export type { CertificateHeader, CertificateSource } from '../kinds/clientCertificate.js'
 export type { DpopNonceOptions, DpopOptions } from './dpop.js'
-export type { Actor, JwtClaims } from './claims.js'
+export type { Actor, AuthenticationClaims, JwtClaims } from './claims.js'
 export type { FindIssuer, Issuer, IssuerWithKeys, StringOrStrings } from './Provider.js'
-export type { AllowedOrigins } from '../mcp/protectedResource.js'
+export type { Algorithm, AsymmetricAlgorithm, SecretAlgorithm } from './signature.js'
 export type { CacheOptions, KeyOptions } from './keySet.js'
-export type { TokenOptions } from './tokenKind.js'
+export { scopesOf, type TokenOptions } from './tokenKind.js'
 export type { TokenAuthenticator } from '../core/Authenticator.js'

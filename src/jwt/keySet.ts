@@ -129,37 +129,17 @@ interface Known<A> {
   readonly fetch: number
 }
 
-/** A document of a provider, such as its keys: fetched at first use, and kept by the rules above. */
-interface Fetched<A> {
-  /** The document; a promise if it must be fetched first. Unavailable if there is none that can be used. */
-  readonly current: () => Evaluation<A>
-  /** What was fetched last, however old it is. */
-  readonly latest: () => Known<A> | undefined
-  /** Fetches it; whether that went well. Never rejects. */
-  readonly refresh: () => Promise<boolean>
-  /** How many fetches have begun. */
-  readonly begun: () => number
-  /** Whether the last fetch failed. */
-  readonly isDown: () => boolean
-  /** Whether nothing is fetched now, because that failed a moment ago. */
-  readonly isPaused: () => boolean
-  /** The failure until the next fetch. */
-  readonly outage: () => E.Either<AuthError, never>
-  /** Fetches it if it is missing or too old. Never rejects. */
-  readonly ready: () => Promise<void>
-}
-
 const outageFor = (ms: number): E.Either<AuthError, never> => E.left(unavailable(Math.max(1, Math.ceil(ms / 1000))))
 
 /**
- * Keeps what `fetch` resolves to, which must be JSON, as `read` reads it. The same document is the same value. `unreadable` is
- * the problem if `fetch` or `read` throws anything but an `Outage`.
+ * A document of a provider, such as its keys: fetched at first use, and kept by the rules above. `fetch` resolves to JSON, and `read`
+ * reads it. The same document is the same value. `unreadable` is the problem if `fetch` or `read` throws anything but an `Outage`.
  */
 export const fetched = <J, A>(
   { fetch, read, unreadable }: { fetch: () => Promise<J>; read: (json: J) => A; unreadable: string },
   { maxAge, staleIfError, retry, refreshAhead }: KeyPolicy,
   { issuer, failed, replaced }: Pick<KeyEvents, 'issuer' | 'failed'> & { readonly replaced?: (value: A) => void },
-): Fetched<A> => {
+) => {
   let latest: Known<A> | undefined
   // when the last fetch failed; `undefined` if it succeeded
   let failedAt: Moment | undefined
@@ -213,14 +193,22 @@ export const fetched = <J, A>(
     return good !== undefined && E.isRight(good) ? good : loading.then(ifStillValid)
   }
   return {
+    /** The document; a promise if it must be fetched first. Unavailable if there is none that can be used. */
     current,
+    /** What was fetched last, however old it is. */
     latest: () => latest,
+    /** Fetches it; whether that went well. Never rejects. */
     refresh,
+    /** How many fetches have begun. */
     begun: () => begun,
+    /** Whether the last fetch failed. */
     isDown: () => failedAt !== undefined,
+    /** Whether nothing is fetched now, because that failed a moment ago. */
     isPaused,
+    /** The failure until the next fetch. */
     outage,
-    ready: async () => {
+    /** Fetches it if it is missing or too old. Never rejects. */
+    ready: async (): Promise<void> => {
       if (!isYounger(latest?.loadedAt, maxAge) && !isPaused()) await refresh()
     },
   }

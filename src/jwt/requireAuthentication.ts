@@ -7,15 +7,8 @@ import { ageInWords } from '../core/Proof.js'
 import { scoped } from '../core/authorize.js'
 import { ownFields } from '../core/data.js'
 import * as is from '../core/checks.js'
-import { checkMember, checkOptions, declareFactory, type Checks } from '../core/options.js'
-
-/** The claims that say how the user of a token authenticated (RFC 9068 §2.2.1, RFC 9470 §6). */
-export interface AuthenticationClaims {
-  /** The authentication context class. */
-  readonly acr?: unknown
-  /** When the user authenticated, in seconds since 1970. */
-  readonly auth_time?: unknown
-}
+import { checkMember, checkOptions, declareFactory, isScope, type Checks } from '../core/options.js'
+import type { AuthenticationClaims } from './claims.js'
 
 /** How the user of a token must have authenticated. */
 export interface RequireAuthenticationOptions<A = AuthenticationClaims> {
@@ -27,9 +20,9 @@ export interface RequireAuthenticationOptions<A = AuthenticationClaims> {
   readonly claims?: ((principal: A, request: Request) => AuthenticationClaims) | undefined
 }
 
-// OpenID Connect Core §3.1.2.1: separated by blanks; RFC 9110 §5.6.4: what fits a quoted-string
+// OpenID Connect Core §3.1.2.1: separated by blanks, as scopes are; RFC 9110 §5.6.4: what fits a quoted-string
 const classes = is.listOf(
-  (one) => typeof one === 'string' && /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(one),
+  isScope,
   "must be an array of classes, such as ['urn:example:loa2'], in printable ASCII without blanks",
   1,
 )

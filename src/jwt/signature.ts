@@ -44,29 +44,40 @@ interface VerificationKey {
 }
 
 /** `isLate`: so many keys were tried in this tick that it must not take longer. */
-type Verify = (signed: Buffer, signature: Buffer, algorithm: Algorithm, isLate: boolean) => boolean | Promise<boolean>
+type Verify = (signed: Buffer, signature: Buffer, algorithm: Terms, isLate: boolean) => boolean | Promise<boolean>
 
-interface Algorithm {
+/** Algorithms with a public key. */
+export type AsymmetricAlgorithm =
+  'RS256' | 'RS384' | 'RS512' | 'PS256' | 'PS384' | 'PS512' | 'ES256' | 'ES384' | 'ES512' | 'EdDSA' | 'Ed25519'
+
+/** Algorithms with a shared secret. */
+export type SecretAlgorithm = 'HS256' | 'HS384' | 'HS512'
+
+/** Algorithms of signatures (RFC 7518 §3.1). `none` is not among them (RFC 8725 §3.1). */
+export type Algorithm = AsymmetricAlgorithm | SecretAlgorithm
+
+/** What an algorithm needs. */
+interface Terms {
   readonly family: string
   readonly hash: 'sha256' | 'sha384' | 'sha512' | undefined
   readonly padding?: number
+  readonly saltLength?: number
   /** How many bytes a signature has; `undefined` for RSA, whose modulus says so. */
   readonly bytes?: number
 }
 
-const hashes = { 256: 'sha256', 384: 'sha384', 512: 'sha512' } as const
-
 const { RSA_PKCS1_PADDING, RSA_PKCS1_PSS_PADDING, RSA_PSS_SALTLEN_DIGEST } = constants
 
-const rsa = (padding: number, bits: keyof typeof hashes): Algorithm => ({ family: 'RSA', hash: hashes[bits], padding })
+const pkcs1 = { family: 'RSA', padding: RSA_PKCS1_PADDING }
+const pss = { family: 'RSA', padding: RSA_PKCS1_PSS_PADDING, saltLength: RSA_PSS_SALTLEN_DIGEST }
 
-const algorithms: ReadonlyMap<string, Algorithm> = new Map<string, Algorithm>([
-  ['RS256', rsa(RSA_PKCS1_PADDING, 256)],
-  ['RS384', rsa(RSA_PKCS1_PADDING, 384)],
-  ['RS512', rsa(RSA_PKCS1_PADDING, 512)],
-  ['PS256', rsa(RSA_PKCS1_PSS_PADDING, 256)],
-  ['PS384', rsa(RSA_PKCS1_PSS_PADDING, 384)],
-  ['PS512', rsa(RSA_PKCS1_PSS_PADDING, 512)],
+const algorithms: ReadonlyMap<unknown, Terms> = new Map<unknown, Terms>([
+  ['RS256', { ...pkcs1, hash: 'sha256' }],
+  ['RS384', { ...pkcs1, hash: 'sha384' }],
+  ['RS512', { ...pkcs1, hash: 'sha512' }],
+  ['PS256', { ...pss, hash: 'sha256' }],
+  ['PS384', { ...pss, hash: 'sha384' }],
+  ['PS512', { ...pss, hash: 'sha512' }],
   ['ES256', { family: 'P-256', hash: 'sha256', bytes: 64 }],
   ['ES384', { family: 'P-384', hash: 'sha384', bytes: 96 }],
   ['ES512', { family: 'P-521', hash: 'sha512', bytes: 132 }],
@@ -100,31 +111,17 @@ const publicVerify = (key: KeyObject): Verify | undefined => {
   if (details.publicExponent !== undefined && details.publicExponent < 3n) return undefined
   // OpenSSL accepts a PSS signature without its first zeros
   const modulusBytes = modulusLength === undefined ? undefined : Math.ceil(modulusLength / 8)
-  const inputs = new Map<number | undefined, VerifyKeyObjectInput>()
-  const inputOf = (padding: number | undefined): VerifyKeyObjectInput => {
-    let input = inputs.get(padding)
-    if (input === undefined) {
-      input = {
-        key,
-        dsaEncoding: 'ieee-p1363',
-        ...(padding !== undefined && { padding }),
-        ...(padding === RSA_PKCS1_PSS_PADDING && { saltLength: RSA_PSS_SALTLEN_DIGEST }),
-      }
-      inputs.set(padding, input)
-    }
-    return input
-  }
   const isAlwaysLate = isSlow(details)
-  return (signed, signature, { hash, padding, bytes = modulusBytes }, isLate) => {
+  return (signed, signature, { hash, padding, saltLength, bytes = modulusBytes }, isLate) => {
     if (signature.length !== bytes) return false
-    const input = inputOf(padding)
+    const input: VerifyKeyObjectInput = { key, dsaEncoding: 'ieee-p1363', padding, saltLength }
     return isLate || isAlwaysLate ? elsewhere(hash, signed, input, signature) : verify(hash, signed, input, signature)
   }
 }
 
 // On the thread pool
 const elsewhere = (
-  hash: Algorithm['hash'],
+  hash: Terms['hash'],
   signed: Buffer,
   input: VerifyKeyObjectInput,
   signature: Buffer,
@@ -252,7 +249,7 @@ export const thumbprintOf = (jwk: Json): string | undefined => {
 }
 
 const canHaveSigned =
-  (alg: string, family: string, kid: unknown) =>
+  (alg: unknown, family: string, kid: unknown) =>
   (key: VerificationKey): boolean =>
     key.family === family &&
     (key.alg === undefined || key.alg === alg) &&
@@ -267,8 +264,8 @@ export const checkSignature = (
   { all }: Keys,
 ): Signature | Promise<Signature> => {
   const { alg, kid } = header
-  const algorithm = typeof alg === 'string' ? algorithms.get(alg) : undefined
-  if (typeof alg !== 'string' || algorithm === undefined || 'crit' in header) return 'bad'
+  const algorithm = algorithms.get(alg)
+  if (algorithm === undefined || 'crit' in header) return 'bad'
   const candidates = all.filter(canHaveSigned(alg, algorithm.family, kid))
   if (candidates.length === 0) return 'unknown key'
   const bytes = Buffer.from(signed)
@@ -287,7 +284,7 @@ const checked = (
   verify: Verify | undefined,
   signed: Buffer,
   signature: Buffer,
-  algorithm: Algorithm,
+  algorithm: Terms,
   isLate: boolean,
 ): boolean | Promise<boolean> => {
   try {
@@ -295,5 +292,55 @@ const checked = (
   } catch {
     // OpenSSL throws for some signatures that cannot be one
     return false
+  }
+}
+
+// --- what options say
+
+const defaults: ReadonlyArray<string> = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519']
+
+/** Checks the algorithms of an issuer. The default for a secret is HS256. */
+export const algorithmsFor = (where: string, given: unknown, hasSecret: boolean): ReadonlyArray<string> => {
+  if (given === undefined) return hasSecret ? ['HS256'] : defaults
+  if (!Array.isArray(given) || given.length === 0) {
+    throw new TypeError(`${where}({ algorithms }) must be an array of at least one algorithm, such as ['ES256']`)
+  }
+  for (const name of given as ReadonlyArray<unknown>) {
+    const algorithm = algorithms.get(name)
+    if (algorithm === undefined) {
+      const names = [...algorithms.keys()].join(', ')
+      throw new TypeError(`${where}({ algorithms }): there are ${names}; "none" is not allowed`)
+    }
+    if ((algorithm.family === 'secret') === hasSecret) continue
+    const why = hasSecret
+      ? 'needs a public key, and there is a secret; use HS256'
+      : 'needs { issuer, secret }, and cannot be mixed with other kinds: a public key could be used as the secret'
+    throw new TypeError(`${where}({ algorithms }): ${String(name)} ${why}`)
+  }
+  // Safe: each was looked up
+  return [...(given as ReadonlyArray<string>)]
+}
+
+/** Checks that a secret is long enough for each of the algorithms (RFC 7518 §3.2: as many bytes as the hash has). */
+export const checkSecret = (where: string, secret: Uint8Array, names: ReadonlyArray<string>): void => {
+  const needed = Math.max(...names.map((name) => algorithms.get(name)?.bytes ?? 0))
+  if (secret.byteLength < needed) {
+    throw new TypeError(
+      `${where}({ secret }) has ${secret.byteLength} bytes, and ${names.join(', ')} needs ${needed} random ones`,
+    )
+  }
+}
+
+/** Checks that a public key can verify one of the algorithms. */
+export const checkPublicKey = (where: string, key: KeyObject, names: ReadonlyArray<string>): void => {
+  if (key.type !== 'public') throw new TypeError(`${where}({ publicKey }) is a ${key.type} key; pass the public one`)
+  const { namedCurve, modulusLength } = key.asymmetricKeyDetails ?? {}
+  if (modulusLength !== undefined && modulusLength < MIN_RSA_BITS) {
+    throw new TypeError(`${where}({ publicKey }) has ${modulusLength} bits; RSA needs ${MIN_RSA_BITS} (RFC 7518 §3.3)`)
+  }
+  if (!names.some((name) => algorithms.get(name)?.family === familyOf(key))) {
+    throw new TypeError(
+      `${where}({ publicKey }) is of ${namedCurve ?? key.asymmetricKeyType}, which none of ${names.join(', ')} can use; name its algorithm in \`algorithms\``,
+    )
   }
 }

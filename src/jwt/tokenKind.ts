@@ -134,7 +134,7 @@ export const partiesOf = (where: string, parties: unknown): ReadonlyArray<string
   parties === undefined ? undefined : nonEmptyStrings(`${where}({ authorizedParties })`, parties)
 
 /** The audience of tokens. Throws a TypeError if there is none. */
-export const audiencesOf = <C, R>(where: string, options: TokenOptions<C, R>): StringOrStrings | false => {
+export const audiencesOf = <C, R>(where: string, options: TokenOptions<C, R>): ReadonlyArray<string> | false => {
   const wanted = options.audience ?? options.protectedResource?.resource
   if (wanted === false) {
     if (options.authorizedParties !== undefined) return false
@@ -147,8 +147,7 @@ export const audiencesOf = <C, R>(where: string, options: TokenOptions<C, R>): S
       `${where}({ audience }) is missing: name the audience that tokens must be for; there is no "any". Tokens without one are for httpBearer, with a hook that verifies them`,
     )
   }
-  nonEmptyStrings(`${where}({ audience })`, wanted)
-  return wanted
+  return nonEmptyStrings(`${where}({ audience })`, wanted)
 }
 
 /** A note for the audit: `audience a b`; none if there is nothing to say. */

@@ -14,8 +14,8 @@ import type { Provider, Providers } from './Provider.js'
 import {
   copierOf,
   readCompact,
-  refusalByClaims,
   refusalByTime,
+  refusalOfAccessToken,
   type ClaimRules,
   type Json,
   type ParsedToken,
@@ -94,13 +94,8 @@ export const verifier = (
 
   // The provider, if everything but the token's signature and its expiry is right. Otherwise the cause
   const providerFor = ({ header, claims }: ParsedToken, provider: Provider): Provider | Why => {
-    const { b64, alg } = header
-    if (!isOfType(header, rules.profile)) return 'type'
-    // RFC 7797 §7: not allowed in a JWT
-    if (b64 !== undefined && b64 !== true) return 'type'
-    if (typeof alg !== 'string' || !provider.algorithms.includes(alg)) return 'algorithm'
-    const refusal =
-      refusalByClaims(claims, provider.audiences, rules) ?? refusalByTime(claims, rules, Date.now() / 1000)
+    const { algorithms, audiences } = provider
+    const refusal = refusalOfAccessToken(header, algorithms, { claims, audiences, rules }, Date.now() / 1000)
     return refusal === undefined || refusal === 'expired' ? provider : refusal
   }
 
@@ -141,14 +136,4 @@ export const verifier = (
     }
     return verify(token, key, request)
   }
-}
-
-// RFC 7515 §4.1.9: media types compare in any letter case, and `application/` may be left out
-const typeOf = (typ: unknown): string | undefined =>
-  typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : undefined
-
-/** Whether the header's `typ` says that it is a token for an API (RFC 8725 §3.11, RFC 9068 §4). */
-const isOfType = ({ typ }: Json, profile: ClaimRules['profile']): boolean => {
-  const type = typeOf(typ)
-  return type === 'at+jwt' || (profile === 'any' && (typ === undefined || type === 'jwt'))
 }

@@ -22,7 +22,7 @@ import type { ErrorCode } from '../core/data.js'
 import { keyDigest, report, type ApiKeyEvent } from '../core/events.js'
 import { sayingScopes } from '../core/granted.js'
 import * as is from '../core/checks.js'
-import { checkOptions, declareFactory, type Check, type Checks } from '../core/options.js'
+import { checkOptions, declareFactory, isScope, type Check, type Checks } from '../core/options.js'
 import { noteAccepted } from '../core/Exchange.js'
 import { ends } from '../core/ends.js'
 import { connected, signalsLike, type Signals } from '../stores/signals.js'
@@ -75,12 +75,7 @@ const ownerText = async (where: string, owners: Owners, owner: unknown): Promise
 
 const date = is.that((value) => value instanceof Date && Number.isFinite(value.getTime()), 'must be a valid Date')
 
-const scope = /^[\x21\x23-\x5b\x5d-\x7e]+$/
-
-const scopeList = is.listOf(
-  (one) => typeof one === 'string' && scope.test(one),
-  'must be an array of strings of printable ASCII without blanks, quotes and "\\"',
-)
+const scopeList = is.listOf(isScope, 'must be an array of strings of printable ASCII without blanks, quotes and "\\"')
 
 const lastFour = is.that(
   (value) => isKeepable(value) && value.length <= 4,

@@ -13,7 +13,8 @@ import { noted, withChallenges, type Scoped } from '../core/Description.js'
 import { readersOf } from '../core/granted.js'
 import { fromHeader } from '../core/RequestFields.js'
 import { andThen } from '../core/Result.js'
-import { declareFactory } from '../core/options.js'
+import { httpError } from '../core/Settings.js'
+import { declareFactory, isScope } from '../core/options.js'
 import { isObject } from '../jwt/claims.js'
 import { scopesOf, tokenIn } from '../jwt/tokenKind.js'
 
@@ -27,10 +28,8 @@ const checkScopes = (scopes: McpScopes): McpScopes => {
   for (const [method, names] of Object.entries(scopes)) {
     if (!isObject(names)) throw new TypeError(`${caller}: ${method} must be an object of names`)
     for (const [name, needed] of Object.entries<unknown>(names)) {
-      const isList =
-        Array.isArray(needed) &&
-        needed.every((one) => typeof one === 'string' && /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(one))
-      if (!isList) throw new TypeError(`${caller}: ${method}, ${name} must be an array of scopes`)
+      if (Array.isArray(needed) && needed.every(isScope)) continue
+      throw new TypeError(`${caller}: ${method}, ${name} must be an array of scopes`)
     }
   }
   return scopes
@@ -71,7 +70,8 @@ const demanding = (scopes: McpScopes, member: Authenticator<unknown>): Halves =>
       andThen(authenticate(attempt), (result) => {
         if (E.isLeft(result)) return result
         const needed = neededBy(scopes, attempt.request)
-        if (needed === 'unreadable') return failed(raised(unreadable()))
+        if (needed === 'unreadable')
+          return failed(raised(httpError(400, 'Mcp-Method or Mcp-Name is missing, or was sent twice', false)))
         if (needed === 'unlisted') return failed(insufficient())
         if (needed.length === 0) return result
         const token = tokenIn(attempt.accepted)
@@ -94,13 +94,6 @@ const wordsOf = (scopes: McpScopes): string =>
       return `${method} (${each.join('; ')})`
     })
     .join(', ')
-
-const unreadable = (): Error =>
-  Object.assign(new Error('Mcp-Method or Mcp-Name is missing, or was sent twice'), {
-    status: 400,
-    statusCode: 400,
-    expose: false,
-  })
 
 const methodField = fromHeader('Mcp-Method')
 const nameField = fromHeader('Mcp-Name')

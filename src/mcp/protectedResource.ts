@@ -177,19 +177,12 @@ const publishing =
     // browsers refuse `*` together with this field
     ctx.remove('Access-Control-Allow-Credentials')
     ctx.set(corsFields)
-    switch (ctx.method) {
-      case 'GET':
-      case 'HEAD':
-        ctx.set(documentFields)
-        ctx.body = document()
-        break
-      case 'OPTIONS':
-        ctx.set('Allow', 'GET, HEAD, OPTIONS')
-        ctx.status = 204
-        break
-      default:
-        ctx.set('Allow', 'GET, HEAD, OPTIONS')
-        ctx.status = 405
+    if (ctx.method === 'GET' || ctx.method === 'HEAD') {
+      ctx.set(documentFields)
+      ctx.body = document()
+    } else {
+      ctx.set('Allow', 'GET, HEAD, OPTIONS')
+      ctx.status = ctx.method === 'OPTIONS' ? 204 : 405
     }
     return Promise.resolve()
   }

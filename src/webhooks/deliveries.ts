@@ -17,23 +17,28 @@ const LEASE = 600_000
 // How long a response waits for a store that has to release a delivery
 const PATIENCE = 1000
 
-/** Takes deliveries. `lifetime`: how long one stays taken after a 2xx, in milliseconds. */
-export const takingOver =
-  (spent: ReleasableSpent, lifetime: number) =>
-  /** Takes a delivery by its ids, of which each must be free. Resolves to `false` if it was taken before. It never rejects. */
-  async (request: Request, ids: ReadonlyArray<string>): Promise<E.Either<AuthError, boolean>> => {
-    const taken: string[] = []
-    for (const id of ids) {
-      const isSpent = await spentFor(request.req, spent, id, Math.min(LEASE, lifetime))
-      if (isSpent === undefined || E.isLeft(isSpent)) {
-        await release(spent, taken)
-        return isSpent ?? E.right(false)
-      }
-      taken.push(id)
+/**
+ * Takes a delivery by its ids, of which each must be free. Resolves to `false` if it was taken before. It never rejects. `lifetime`: how
+ * long it stays taken after a 2xx, in milliseconds.
+ */
+export const takeOver = async (
+  request: Request,
+  spent: ReleasableSpent,
+  ids: ReadonlyArray<string>,
+  lifetime: number,
+): Promise<E.Either<AuthError, boolean>> => {
+  const taken: string[] = []
+  for (const id of ids) {
+    const isSpent = await spentFor(request.req, spent, id, Math.min(LEASE, lifetime))
+    if (isSpent === undefined || E.isLeft(isSpent)) {
+      await release(spent, taken)
+      return isSpent ?? E.right(false)
     }
-    conclude(request, spent, ids, lifetime)
-    return E.right(true)
+    taken.push(id)
   }
+  conclude(request, spent, ids, lifetime)
+  return E.right(true)
+}
 
 const release = async (spent: ReleasableSpent, ids: ReadonlyArray<string>, lifetime = 0): Promise<void> => {
   // A store that fails ends the lease later

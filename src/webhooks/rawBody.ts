@@ -16,15 +16,12 @@
 import type { IncomingMessage } from 'node:http'
 import type { Request } from 'koa'
 import { settingsOf } from '../core/Exchange.js'
+import { httpError } from '../core/Settings.js'
 import { fieldIn } from '../core/RequestFields.js'
 import { ownOrGetter, withCode } from '../core/data.js'
 
 /** The longest body, in bytes, unless an option says otherwise. */
 export const MAX_BODY = 1024 * 1024
-
-/** An error that Koa and the guard answer with its status. */
-export const httpError = (status: number, message: string): Error =>
-  Object.assign(new Error(message), { status, statusCode: status, expose: true })
 
 const none = Buffer.alloc(0)
 

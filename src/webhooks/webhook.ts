@@ -20,12 +20,13 @@ import * as Challenge from '../core/Challenge.js'
 import { documented, kindChecks, type KindOptions } from '../core/Description.js'
 import { fromHeader } from '../core/RequestFields.js'
 import type { ReleasableSpent } from '../core/Spent.js'
+import { httpError } from '../core/Settings.js'
 import { deepFreeze } from '../core/data.js'
 import { nameAndDigest } from '../core/functionName.js'
 import * as is from '../core/checks.js'
 import { checkHook, checkOptions, declareFactory } from '../core/options.js'
-import { takingOver } from './deliveries.js'
-import { httpError, MAX_BODY, rawBody } from './rawBody.js'
+import { takeOver } from './deliveries.js'
+import { MAX_BODY, rawBody } from './rawBody.js'
 import type { Delivery, WebhookKey, WebhookScheme } from './schemes.js'
 
 /** A delivery whose signature is good: what `ctx.request.auth` is. */
@@ -140,7 +141,7 @@ export const webhook = (options: WebhookOptions): Authenticator<Webhook> => {
     if (spent !== undefined) {
       // Under each secret, so that it is the same delivery while one replaces another
       const ids = keys.map((key) => `koa-with-auth/webhook ${key.digestOf(id === undefined ? content : `id ${id}`)}`)
-      const taken = await takingOver(spent, lifetimeOf(delivery.right))(request, ids)
+      const taken = await takeOver(request, spent, ids, lifetimeOf(delivery.right))
       if (E.isLeft(taken)) return taken
       if (!taken.right) throw httpError(409, 'this delivery was taken before')
     }
