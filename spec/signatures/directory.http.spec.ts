@@ -54,7 +54,7 @@ describe('a host whose address is not public', () => {
     '%s is refused, and nothing is connected',
     async (url) => {
       const agents = directories(policy)
-      const result = await agents.keysFor(`${url}/keys`, 'k')
+      const result = await agents(`${url}/keys`, 'k')
       expect(result).toMatchObject({ _tag: 'Left', left: { _tag: 'invalid', why: 'party' } })
     },
   )
@@ -68,7 +68,7 @@ describe('a host whose address is not public', () => {
         ])) as never,
     )
     onTestFinished(() => lookup.mockRestore())
-    const result = await directories(policy).keysFor('https://rebinding.example/keys', 'k')
+    const result = await directories(policy)('https://rebinding.example/keys', 'k')
     expect(result).toMatchObject({ _tag: 'Left', left: { why: 'party' } })
     expect(lookup).toHaveBeenCalledTimes(1)
   })

@@ -35,26 +35,14 @@ export interface Covered {
   readonly named: string
 }
 
-/** The public origin of an API. Its parts are written out, because a URL computes them for each reader. */
-export interface PublicOrigin {
-  readonly scheme: string
-  readonly host: string
-  readonly origin: string
-}
-
-export const originOf = (text: string): PublicOrigin => {
-  const { protocol, host, origin } = new URL(text)
-  return { scheme: protocol.slice(0, -1), host, origin }
-}
-
 /** A signature base, and what it covers. */
 export interface SignatureBase {
   readonly text: string
   readonly covered: ReadonlyArray<Covered>
 }
 
-/** The signature base of a request (RFC 9421 §2.5); `undefined` if a component has no certain value. */
-export const signatureBase = (request: Request, origin: PublicOrigin, input: InnerList): SignatureBase | undefined => {
+/** The signature base of a request at this public origin (RFC 9421 §2.5); `undefined` if a component has no certain value. */
+export const signatureBase = (request: Request, origin: string, input: InnerList): SignatureBase | undefined => {
   const lines: string[] = []
   const covered = new Map<string, Covered>()
   for (const item of input[0]) {
@@ -78,18 +66,14 @@ const isPrintable = (value: string): boolean => /^[\t\x20-\x7e]*$/.test(value)
 
 const absoluteForm = /^https?:\/\/[^/?#]*/i
 
-const derived = (
-  request: Request,
-  { scheme, host, origin }: PublicOrigin,
-  name: string,
-  parameters: Parameters,
-): string | undefined => {
+const derived = (request: Request, origin: string, name: string, parameters: Parameters): string | undefined => {
   const target = request.originalUrl
   const [path = '', ...rest] = target.replace(absoluteForm, '').split('?')
   const query = rest.length === 0 ? '' : `?${rest.join('?')}`
   if (name === '@query-param') return queryParameter(query, parameters)
   if (parameters.size > 0) return undefined
   const pathOrSlash = path === '' ? '/' : path
+  const [scheme, host] = origin.split('://')
   const values: Readonly<Record<string, string | undefined>> = {
     '@method': request.req.method,
     '@authority': host,

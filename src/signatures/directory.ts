@@ -3,13 +3,15 @@
  * redirects, within a limit of size and of time. The address is looked up once, and the connection is made to what was looked up.
  */
 import dns from 'node:dns'
-import { request as httpsRequest } from 'node:https'
+import type { IncomingMessage } from 'node:http'
+import { request as httpsRequest, type RequestOptions } from 'node:https'
 import { isIP } from 'node:net'
 import * as E from 'fp-ts/lib/Either.js'
 import ipaddr from 'ipaddr.js'
 import type { AuthError } from '../core/AuthError.js'
 import { fromNow, memory } from '../core/memory.js'
-import { Outage, problemOf } from '../jwt/fetching.js'
+import { jsonOf } from '../jwt/claims.js'
+import { bytesOf, Outage, problemOf } from '../jwt/fetching.js'
 import { keyPolicyOf, remoteKeys, type KeySource } from '../jwt/keySet.js'
 import { thumbprintOf, usableKeys, type Keys, type SigningKeySet } from '../jwt/signature.js'
 import { refusedFor, withJoseName } from './verification.js'
@@ -74,44 +76,22 @@ export const fetchDirectory = async (
 ): Promise<Buffer> => {
   const signal = AbortSignal.timeout(timeout)
   const { address, family } = await addressOf(url, isPublic)
-  return new Promise((resolve, reject) => {
-    const req = httpsRequest(url, {
+  const res = await new Promise<IncomingMessage>((resolve, reject) => {
+    const options: RequestOptions = {
       signal,
       agent: false,
       headers: { accept: 'application/http-message-signatures-directory+json, application/json' },
       // the name is not looked up again: it could lead to another address now
-      lookup: (_host, options, callback) => {
-        if (options.all === true) callback(null, [{ address, family }])
+      lookup: (_host, { all }, callback) => {
+        if (all === true) callback(null, [{ address, family }])
         else callback(null, address, family)
       },
-    })
-    const fail = (error: Error): void => {
-      req.destroy()
-      reject(error)
     }
-    req.on('error', reject)
-    req.on('response', (res) => {
-      if (res.statusCode !== 200) return fail(new Outage(`answered ${res.statusCode}`, true))
-      const chunks: Buffer[] = []
-      let length = 0
-      res.on('error', reject)
-      res.on('data', (chunk: Buffer) => {
-        length += chunk.length
-        if (length > maxLength) fail(new Outage(`answered more than ${maxLength} bytes`, true))
-        chunks.push(chunk)
-      })
-      res.on('end', () => resolve(Buffer.concat(chunks)))
-    })
-    req.end()
+    httpsRequest(url, options, resolve).on('error', reject).end()
   })
-}
-
-const json = (bytes: Buffer): unknown => {
-  try {
-    return JSON.parse(bytes.toString('utf8'))
-  } catch {
-    return undefined
-  }
+  if (res.statusCode === 200) return bytesOf(res, maxLength, `${maxLength} bytes`)
+  res.destroy()
+  throw new Outage(`answered ${res.statusCode}`, true)
 }
 
 // Directories write seconds, and some milliseconds
@@ -123,26 +103,21 @@ const isCurrent = ({ nbf, exp }: Readonly<Record<string, unknown>>): boolean =>
 
 /** The keys of a directory, each under its thumbprint. */
 const keySetIn = (bytes: Buffer): SigningKeySet => {
-  const set = usableKeys(json(bytes))
+  const set = usableKeys(jsonOf(bytes.toString('utf8')))
   if (set === undefined || set.keys.length > MAX_KEYS)
     throw new Outage('answered no key directory that can be used', true)
   const keys = set.keys.filter(isCurrent).map((jwk) => ({ ...withJoseName(jwk), kid: thumbprintOf(jwk) }))
   return { keys }
 }
 
-export interface Directories {
-  /**
-   * The keys at a URL that have this id. A Left: they cannot be had now, or the host is not public, or has no such key. It never
-   * rejects.
-   */
-  readonly keysFor: (url: string, keyid: string) => Promise<E.Either<AuthError, Keys>>
-}
-
-/** Directories that are fetched and kept. `fetch` is for tests. */
+/**
+ * Finds the keys at a URL that have an id, in directories that are fetched and kept. A Left: they cannot be had now, or the host is not
+ * public, or has no such key. It never rejects. `fetch` is for tests.
+ */
 export const directories = (
   policy: DirectoryPolicy,
   fetch: (url: URL, policy: DirectoryPolicy) => Promise<Buffer> = fetchDirectory,
-): Directories => {
+): ((url: string, keyid: string) => Promise<E.Either<AuthError, Keys>>) => {
   interface Agent {
     readonly source: KeySource
     isPrivate: boolean
@@ -168,21 +143,19 @@ export const directories = (
     agents.set(url, fromNow(agent))
     return agent
   }
-  return {
-    keysFor: async (url, keyid) => {
-      const host = hostOf(new URL(url))
-      // no fetch, and so no event
-      if (isIP(host) !== 0 && !isPublicAddress(host)) return refusedFor('party')
-      const agent = agentOf(url)
-      const { source } = agent
-      const began = source.begun()
-      const current = await source.current()
-      if (E.isLeft(current)) return agent.isPrivate ? refusedFor('party') : current
-      if (hasKey(current.right, keyid)) return current
-      const newer = await source.afterMiss(current.right, began, keyid)
-      if (E.isLeft(newer)) return newer
-      return newer.right !== undefined && hasKey(newer.right, keyid) ? E.right(newer.right) : refusedFor('key')
-    },
+  return async (url, keyid) => {
+    const host = hostOf(new URL(url))
+    // no fetch, and so no event
+    if (isIP(host) !== 0 && !isPublicAddress(host)) return refusedFor('party')
+    const agent = agentOf(url)
+    const { source } = agent
+    const began = source.begun()
+    const current = await source.current()
+    if (E.isLeft(current)) return agent.isPrivate ? refusedFor('party') : current
+    if (hasKey(current.right, keyid)) return current
+    const newer = await source.afterMiss(current.right, began, keyid)
+    if (E.isLeft(newer)) return newer
+    return newer.right !== undefined && hasKey(newer.right, keyid) ? E.right(newer.right) : refusedFor('key')
   }
 }
 

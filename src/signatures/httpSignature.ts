@@ -12,7 +12,6 @@ import { checkOptions, declareFactory, token, type Check } from '../core/options
 import { checkUrl } from '../jwt/fetching.js'
 import type { Keys } from '../jwt/signature.js'
 import { hasBody, MAX_BODY } from '../webhooks/rawBody.js'
-import { originOf } from './components.js'
 import {
   algorithmNames,
   fieldsOf,
@@ -21,7 +20,6 @@ import {
   verifying,
   type SignatureAlgorithm,
   type SignatureRules,
-  type Verified,
 } from './verification.js'
 
 /** The client of a request whose signature is good: what `ctx.request.auth` is. */
@@ -94,10 +92,8 @@ const algorithms = is.listOf(
 /** Checks the public origin of an API. */
 export const publicOrigin: Check = (where, value) => {
   checkUrl(where, value)
-  // Safe: `checkUrl` refuses anything but a string
-  const given = value as string
-  if (new URL(given).origin === given) return
-  throw new TypeError(`${where} must be an origin without a path, such as "${new URL(given).origin}"`)
+  const { origin } = new URL(value)
+  if (origin !== value) throw new TypeError(`${where} must be an origin without a path, such as "${origin}"`)
 }
 
 export const commonChecks = {
@@ -117,8 +113,7 @@ const checks = {
   ...commonChecks,
 }
 
-/** How old a signature may be, in milliseconds. */
-export const MAX_AGE = 60_000
+const MAX_AGE = 60_000
 
 const usual = ['@method', '@target-uri']
 
@@ -141,7 +136,7 @@ const usual = ['@method', '@target-uri']
  */
 export const httpSignature = <O>(options: HttpSignatureOptions<O>): Authenticator<SignedRequest<O>> => {
   const given = checkOptions(caller, options, checks)
-  const { keyOf, origin, components, tag, maxAge = MAX_AGE, maxLength = MAX_BODY, spent } = given
+  const { keyOf, components, tag } = given
   const allowed: ReadonlyArray<string> = given.algorithms ?? algorithmNames
   const known = new WeakMap<object, Keys>()
   const prepared = (key: unknown): Keys => {
@@ -153,52 +148,36 @@ export const httpSignature = <O>(options: HttpSignatureOptions<O>): Authenticato
     known.set(key as object, keys)
     return keys
   }
-  const rules: SignatureRules<{ readonly owner: O }> = {
+  return signatureKind<SignedRequest<O>>(given, {
     caller,
-    origin: originOf(origin),
     tag,
-    maxAge,
-    maxLength,
     algorithms: allowed,
-    spent,
-    refusalOf: (_candidate, covered, request) => {
+    signerOf: async ({ parameters: { keyid, created } }, covered, request) => {
       const wanted = components ?? (hasBody(request) ? [...usual, 'content-digest'] : usual)
       const isCovered = (one: string) =>
         covered.some(({ name, isWhole, named }) => (isWhole && name === one) || named === one)
-      return wanted.every(isCovered) ? undefined : 'components'
-    },
-    keyOf: async ({ parameters: { keyid } }, request) => {
+      if (!wanted.every(isCovered)) return refusedFor('components')
       const found = await keyOf(keyid, request)
       if (found === undefined || found === null || found === false) return refusedFor('key')
-      return E.right({ keys: prepared(found.key), key: { owner: found.owner } })
+      const names = covered.map(({ named }) => named)
+      const principal = { owner: found.owner, keyid, created: new Date(created * 1000), covered: names }
+      return E.right({ keys: prepared(found.key), principal })
     },
-  }
-  return signatureKind(
-    rules,
-    given,
-    ({ candidate: { parameters }, covered, key }): SignedRequest<O> => ({
-      owner: key.owner,
-      keyid: parameters.keyid,
-      created: new Date(parameters.created * 1000),
-      covered: [...covered],
-    }),
-    {
-      reads: (components ?? ['content-digest']).filter((one) => token.test(one)),
-      words: [
-        `covers ${(components ?? [...usual, 'content-digest of a body']).join(' ')}`,
-        ...(tag === undefined ? [] : [`tag ${tag}`]),
-        `algorithms ${allowed.join(' ')}`,
-        `keys by ${nameAndDigest(keyOf)}`,
-      ],
-      functions: [[nameAndDigest(keyOf), keyOf]],
-    },
-  )
+    reads: (components ?? ['content-digest']).filter((one) => token.test(one)),
+    words: [
+      `covers ${(components ?? [...usual, 'content-digest of a body']).join(' ')}`,
+      ...(tag === undefined ? [] : [`tag ${tag}`]),
+      `algorithms ${allowed.join(' ')}`,
+      `keys by ${nameAndDigest(keyOf)}`,
+    ],
+    functions: [[nameAndDigest(keyOf), keyOf]],
+  })
 }
 
 declareFactory(caller, httpSignature)
 
-/** What the audit and OpenAPI say about a kind. */
-interface Said {
+/** What a kind expects of signatures, and what the audit and OpenAPI say about it. */
+interface SignatureKind<P> extends Pick<SignatureRules<P>, 'caller' | 'tag' | 'algorithms' | 'signerOf'> {
   /** Header fields that it reads beside `Signature` and `Signature-Input`. */
   readonly reads: ReadonlyArray<string>
   readonly words: ReadonlyArray<string>
@@ -206,59 +185,34 @@ interface Said {
 }
 
 /** The common part of the kinds: an authenticator of signatures that follow rules. */
-export const signatureKind = <K, P>(
-  rules: SignatureRules<K>,
-  options: { readonly realm?: string; readonly schemeName?: string; readonly description?: string },
-  principalOf: (verified: Verified<K>) => P,
-  { reads, words, functions }: Said,
+export const signatureKind = <P>(
+  options: SignatureOptions,
+  { reads, words, functions, ...kind }: SignatureKind<P>,
 ): Authenticator<P> => {
-  const verify = verifying(rules)
-  const { realm } = options
+  const { realm, origin, spent, maxAge = MAX_AGE, maxLength = MAX_BODY } = options
   const reading = ['signature-input', ...reads]
   const wrappers = [
-    `signed for ${rules.origin.origin}`,
+    `signed for ${origin}`,
     ...words,
-    `maxAge ${rules.maxAge} ms`,
-    `maxLength ${rules.maxLength}`,
-    ...(rules.spent === undefined ? [] : ['nonce spent']),
+    `maxAge ${maxAge} ms`,
+    `maxLength ${maxLength}`,
+    ...(spent === undefined ? [] : ['nonce spent']),
   ]
-  const kind = kindOf<{ readonly input: string; readonly signature: string }, Promise<unknown>>({
+  const made = kindOf({
     ...documented({ type: 'apiKey', in: 'header', name: 'Signature' }, options),
     challenge: Challenge.make('Signature', {
       ...(realm !== undefined && { realm }),
-      ...(rules.tag !== undefined && { tag: rules.tag }),
+      ...(kind.tag !== undefined && { tag: kind.tag }),
     }),
     ambient: false,
     extract: fieldsOf,
-    credentials: anyFields,
-    authenticate: async (request, fields) => {
-      const verified = await verify(request, fields)
-      return E.isLeft(verified) ? verified : principalOf(verified.right)
-    },
+    authenticate: verifying({ ...kind, origin, maxAge, maxLength, spent }),
     leaf: { reads: [...new Set(reading)], headers: reading.filter((name) => name !== 'content-digest') },
     notes: { wrappers, functions },
     reading: { notRemembered },
   })
-  // Safe: it lets in what `principalOf` makes
-  return kind as Authenticator<P>
+  // Safe: it lets in what `signerOf` finds
+  return made as Authenticator<P>
 }
 
 const notRemembered = 'a signature is about one request, so it must be verified for each'
-
-type Fields = { readonly input: string; readonly signature: string }
-
-const MAX_FIELD = 16_384
-
-const anyFields = {
-  name: 'SignatureFields',
-  validate: (u: unknown) => decodeFields(u),
-  decode: (u: unknown) => decodeFields(u),
-}
-
-const decodeFields = (u: unknown) => {
-  // Safe: it is what `fieldsOf` made
-  const fields = u as Fields
-  return fields.input.length + fields.signature.length > MAX_FIELD ? tooLong : E.right(fields)
-}
-
-const tooLong = E.left([])

@@ -13,7 +13,7 @@ import { spentFor, type Spent } from '../core/Spent.js'
 import { deepFreeze } from '../core/data.js'
 import { checkSignature, oneKey, parseJwks, usableKeys, type Keys } from '../jwt/signature.js'
 import { rawBody } from '../webhooks/rawBody.js'
-import { signatureBase, type Covered, type PublicOrigin } from './components.js'
+import { signatureBase, type Covered } from './components.js'
 
 /** An algorithm of the registry of RFC 9421 §6.2. */
 export type SignatureAlgorithm =
@@ -50,29 +50,24 @@ export interface Candidate {
   readonly parameters: SignatureParameters
 }
 
-export interface Verified<K> {
-  readonly candidate: Candidate
-  readonly covered: ReadonlyArray<string>
-  readonly key: K
-}
-
-export interface SignatureRules<K> {
+/** What is expected of signatures, and who made one. */
+export interface SignatureRules<P> {
   /** For messages: `httpSignature`. */
   readonly caller: string
-  readonly origin: PublicOrigin
+  /** The public origin of the API. */
+  readonly origin: string
   readonly tag: string | undefined
   /** In milliseconds. */
   readonly maxAge: number
   readonly maxLength: number
   readonly algorithms: ReadonlyArray<string>
   readonly spent: Spent | undefined
-  /** Why a candidate is refused by what it covers; `undefined` if it is not. */
-  readonly refusalOf: (candidate: Candidate, covered: ReadonlyArray<Covered>, request: Request) => Why | undefined
-  /** The key of a candidate, and what verifies with it. A Left is why there is none. */
-  readonly keyOf: (
+  /** What verifies a signature that covers this, and who has signed if it is good. A Left is why that is not to be found out. */
+  readonly signerOf: (
     candidate: Candidate,
+    covered: ReadonlyArray<Covered>,
     request: Request,
-  ) => Promise<E.Either<AuthError, { readonly keys: Keys; readonly key: K }>>
+  ) => Promise<E.Either<AuthError, { readonly keys: Keys; readonly principal: P }>>
 }
 
 // The clock of a client may be 5 s ahead, and its times are whole seconds
@@ -83,27 +78,37 @@ const MAX_CANDIDATES = 8
 
 const left = (error: AuthError, why: Why): E.Either<AuthError, never> => deepFreeze(E.left(because(error, why)))
 
-/** The failure of something that is no signature. */
-export const unreadable = left(malformed, 'syntax')
+// The failure of something that is no signature
+const unreadable = left(malformed, 'syntax')
 
 export const refusedFor = (why: Why): E.Either<AuthError, never> => left(why === 'expired' ? expired : invalid, why)
 
-/** The lines of the two fields together, as one structured field each. */
-export const fieldsOf = (request: Request): O.Option<{ readonly input: string; readonly signature: string }> => {
-  const [input, signature] = ['Signature-Input', 'Signature'].map((name) => fromHeader(name)(request))
-  if (input === undefined || signature === undefined || (O.isNone(input) && O.isNone(signature))) return O.none
-  const textOf = (found: typeof input): string => (O.isNone(found) ? '' : [found.value].flat().join(', '))
-  return O.some({ input: textOf(input), signature: textOf(signature) })
+/** What was sent in the two fields. */
+interface SignatureFields {
+  readonly input: string
+  readonly signature: string
 }
+
+/** The lines of the two fields together, as one structured field each. */
+export const fieldsOf = (request: Request): O.Option<SignatureFields> => {
+  const textOf = (name: string): string | undefined => {
+    const found = fromHeader(name)(request)
+    return O.isNone(found) ? undefined : [found.value].flat().join(', ')
+  }
+  const [input, signature] = [textOf('Signature-Input'), textOf('Signature')]
+  return input === undefined && signature === undefined
+    ? O.none
+    : O.some({ input: input ?? '', signature: signature ?? '' })
+}
+
+const MAX_FIELDS = 16_384
 
 /** Verifies the signatures of a request: one of them must be good. Never throws, except for a body or a key that cannot be had. */
 export const verifying =
-  <K>(rules: SignatureRules<K>) =>
-  async (
-    request: Request,
-    fields: { readonly input: string; readonly signature: string },
-  ): Promise<E.Either<AuthError, Verified<K>>> => {
-    const found = candidatesIn(fields, rules.tag)
+  <P>(rules: SignatureRules<P>) =>
+  async (request: Request, fields: SignatureFields): Promise<E.Either<AuthError, P>> => {
+    const isLong = fields.input.length + fields.signature.length > MAX_FIELDS
+    const found = isLong ? undefined : candidatesIn(fields, rules.tag)
     if (found === undefined) return unreadable
     // Others may have signed, too. The failure is that of the last one of ours
     let failure = found.others === undefined || found.others === 'syntax' ? unreadable : refusedFor(found.others)
@@ -115,22 +120,20 @@ export const verifying =
     return failure
   }
 
-const verifyOne = async <K>(
-  rules: SignatureRules<K>,
+const verifyOne = async <P>(
+  rules: SignatureRules<P>,
   request: Request,
   candidate: Candidate,
-): Promise<E.Either<AuthError, Verified<K>>> => {
+): Promise<E.Either<AuthError, P>> => {
   const { parameters, input, signature } = candidate
   const untimely = refusalByTime(parameters, rules.maxAge, Date.now())
   if (untimely !== undefined) return refusedFor(untimely)
   if (rules.spent !== undefined && parameters.nonce === undefined) return refusedFor('replay')
   const base = signatureBase(request, rules.origin, input)
   if (base === undefined) return refusedFor('components')
-  const refusal = rules.refusalOf(candidate, base.covered, request)
-  if (refusal !== undefined) return refusedFor(refusal)
-  const found = await rules.keyOf(candidate, request)
+  const found = await rules.signerOf(candidate, base.covered, request)
   if (E.isLeft(found)) return found
-  const { keys, key } = found.right
+  const { keys, principal } = found.right
   const good = await hasSigned(keys, rules.algorithms, parameters, base.text, signature)
   if (good !== 'good') return refusedFor(good)
   if (base.covered.some(({ name }) => name === 'content-digest')) {
@@ -144,22 +147,13 @@ const verifyOne = async <K>(
     if (isSpent === undefined) return refusedFor('replay')
     if (E.isLeft(isSpent)) return isSpent
   }
-  return E.right({ candidate, covered: base.covered.map(({ named }) => named), key })
+  return E.right(principal)
 }
 
 // --- the fields
 
-interface Candidates {
-  readonly candidates: ReadonlyArray<Candidate>
-  /** Why another one does not count. */
-  readonly others: Why | undefined
-}
-
-// The signatures with this tag; `undefined` if the fields cannot be read
-const candidatesIn = (
-  fields: { readonly input: string; readonly signature: string },
-  tag: string | undefined,
-): Candidates | undefined => {
+// The signatures with this tag, and why another one does not count; `undefined` if the fields cannot be read
+const candidatesIn = (fields: SignatureFields, tag: string | undefined) => {
   try {
     const inputs = parseDictionary(fields.input)
     const signatures = parseDictionary(fields.signature)

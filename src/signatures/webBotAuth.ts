@@ -13,11 +13,9 @@ import { fromHeader } from '../core/RequestFields.js'
 import { nameAndDigest } from '../core/functionName.js'
 import * as is from '../core/checks.js'
 import { checkHook, checkOptions, declareFactory } from '../core/options.js'
-import { MAX_BODY } from '../webhooks/rawBody.js'
-import { originOf } from './components.js'
 import { directories, WELL_KNOWN, type fetchDirectory, type DirectoryOptions } from './directory.js'
-import { commonChecks, MAX_AGE, signatureKind, type SignatureOptions } from './httpSignature.js'
-import { algorithmNames, refusedFor, type Candidate, type SignatureRules } from './verification.js'
+import { commonChecks, signatureKind, type SignatureOptions } from './httpSignature.js'
+import { algorithmNames, refusedFor, type Candidate } from './verification.js'
 
 /** An agent whose signature is good: what `ctx.request.auth` is. It says who sent the request, never for whom. */
 export interface SignedAgent {
@@ -105,7 +103,7 @@ export const webBotAuthOver = (
   fetch?: typeof fetchDirectory,
 ): Authenticator<SignedAgent> => {
   const given = checkOptions(caller, options, { agents: is.unchecked, directory: is.unchecked, ...commonChecks })
-  const { agents, origin, spent, maxAge = MAX_AGE, maxLength = MAX_BODY } = given
+  const { agents } = given
   const isAllowed = allowing(agents)
   const directory = {
     timeout: 5000,
@@ -113,50 +111,36 @@ export const webBotAuthOver = (
     maxLength: 65_536,
     ...checkOptions(`${caller}({ directory: { ... } })`, given.directory ?? {}, directoryChecks),
   }
-  const { keysFor } = directories(directory, fetch)
-  const rules: SignatureRules<{ readonly agent: string }> = {
+  const keysFor = directories(directory, fetch)
+  return signatureKind<SignedAgent>(given, {
     caller,
-    origin: originOf(origin),
     tag: 'web-bot-auth',
-    maxAge,
-    maxLength,
     // a shared secret says nothing about who has signed
     algorithms: algorithmNames.filter((name) => name !== 'hmac-sha256'),
-    spent,
-    refusalOf: ({ parameters: { expires } }, covered) => {
+    signerOf: async (candidate, covered, request) => {
+      const { keyid, created, expires } = candidate.parameters
       const isBound = covered.some(({ name }) => name === '@authority' || name === '@target-uri')
-      return isBound && expires !== undefined ? undefined : 'components'
-    },
-    keyOf: async (candidate, request) => {
       const named = agentOf(request, candidate)
-      if (named === undefined) return refusedFor('components')
+      if (!isBound || expires === undefined || named === undefined) return refusedFor('components')
       const allowed = isAllowed(named.agent, request)
       // Only `true`: a promise that was not awaited is truthy
       if ((allowed instanceof Promise ? await allowed : allowed) !== true) return refusedFor('party')
-      const keys = await keysFor(named.url, candidate.parameters.keyid)
+      const keys = await keysFor(named.url, keyid)
       if (E.isLeft(keys)) return keys
-      const own = keys.right.all.filter(({ kid }) => kid === candidate.parameters.keyid)
-      return E.right({ keys: { all: own }, key: { agent: named.agent } })
+      const own = keys.right.all.filter(({ kid }) => kid === keyid)
+      return E.right({
+        keys: { all: own },
+        principal: { agent: named.agent, keyid, created: new Date(created * 1000) },
+      })
     },
-  }
-  return signatureKind(
-    rules,
-    given,
-    ({ candidate: { parameters }, key }): SignedAgent => ({
-      agent: key.agent,
-      keyid: parameters.keyid,
-      created: new Date(parameters.created * 1000),
-    }),
-    {
-      reads: ['signature-agent'],
-      words: [
-        'web-bot-auth',
-        typeof agents === 'function' ? `agents by ${nameAndDigest(agents)}` : `of ${[...agents].sort().join(' ')}`,
-        `directory ${directory.timeout} ms ${directory.maxAge} ms ${directory.maxLength}`,
-      ],
-      functions: typeof agents === 'function' ? [[nameAndDigest(agents), agents]] : [],
-    },
-  )
+    reads: ['signature-agent'],
+    words: [
+      'web-bot-auth',
+      typeof agents === 'function' ? `agents by ${nameAndDigest(agents)}` : `of ${[...agents].sort().join(' ')}`,
+      `directory ${directory.timeout} ms ${directory.maxAge} ms ${directory.maxLength}`,
+    ],
+    functions: typeof agents === 'function' ? [[nameAndDigest(agents), agents]] : [],
+  })
 }
 
 declareFactory(caller, webBotAuth)
