@@ -63,7 +63,7 @@ export const withMethods =
 export const string = that((value) => typeof value === 'string', 'must be a string')
 
 /** Whether a value is a string that is not empty. */
-export const isFilled = (value: unknown): boolean => typeof value === 'string' && value !== ''
+export const isFilled = (value: unknown): value is string => typeof value === 'string' && value !== ''
 
 export const nonEmpty = that(isFilled, 'must be a string that is not empty')
 

@@ -66,12 +66,10 @@ export type Issuer = string | IssuerWithKeys
 /** The options that name a source of keys. */
 const keySourceNames = ['jwksUri', 'jwks', 'publicKey', 'secret'] as const
 
-const isString = (u: unknown): u is string => typeof u === 'string' && u !== ''
-
 /** Turns one string or several into an array. Throws a TypeError for an empty one. */
 export const nonEmptyStrings = (where: string, given: unknown): ReadonlyArray<string> => {
   const list: ReadonlyArray<unknown> = Array.isArray(given) ? given : [given]
-  if (list.length === 0 || !list.every(isString)) {
+  if (list.length === 0 || !list.every(is.isFilled)) {
     throw new TypeError(`${where} must be a string or an array of strings, and none of them empty`)
   }
   return list

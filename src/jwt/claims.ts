@@ -6,6 +6,7 @@
 import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
 import type { Why } from '../core/AuthError.js'
+import { isFilled } from '../core/checks.js'
 import { ownFields } from '../core/data.js'
 
 /** The claims that say how the user of a token authenticated (RFC 9068 §2.2.1, RFC 9470 §6). `requireAuthentication` checks them. */
@@ -89,8 +90,6 @@ export const refusalByTime = (
   if (maxTokenAge !== undefined && isTime(iat) && now - iat > maxTokenAge + clockTolerance) return 'expired'
   return isTime(exp) && now >= exp + clockTolerance ? 'expired' : undefined
 }
-
-const isFilled = (u: unknown): u is string => typeof u === 'string' && u !== ''
 
 /** Whether a claim is a string that can be kept. A subject has at most 255 characters (OpenID Connect Core §2); the others, too. */
 export const isText = (u: unknown): u is string => isFilled(u) && u.length <= 255

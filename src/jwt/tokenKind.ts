@@ -293,11 +293,9 @@ const notRemembered =
 
 const refused: E.Either<AuthError, never> = E.left(because(invalid, 'claims'))
 
-const isScope = (u: unknown): u is string => typeof u === 'string' && u !== ''
-
 const listed = (claim: unknown): ReadonlyArray<string> => {
-  if (typeof claim === 'string') return claim.split(' ').filter(isScope)
-  return Array.isArray(claim) ? claim.filter(isScope) : []
+  if (typeof claim === 'string') return claim.split(' ').filter(is.isFilled)
+  return Array.isArray(claim) ? claim.filter(is.isFilled) : []
 }
 
 /**

@@ -89,8 +89,7 @@ const THREE_DAYS = 3 * 86_400_000
 
 const secretsIn = (where: string, given: unknown): ReadonlyArray<string> => {
   const list: ReadonlyArray<unknown> = Array.isArray(given) ? given : [given]
-  const isSecret = (one: unknown): one is string => typeof one === 'string' && one !== ''
-  if (list.length > 0 && list.every(isSecret)) return list
+  if (list.length > 0 && list.every(is.isFilled)) return list
   throw new TypeError(`${where} must be a secret, or an array of secrets, and none of them empty`)
 }
 
