@@ -8,6 +8,7 @@ import {
   anyOf,
   apiKeyHeader,
   AuthEnded,
+  AuthError,
   endOf,
   httpBearer,
   optional,
@@ -16,7 +17,7 @@ import {
   withAuth,
   type AuthenticatorLike,
 } from 'koa-with-auth'
-import { map } from 'koa-with-auth/fp'
+import { map, recoverUnavailable } from 'koa-with-auth/fp'
 import { apiKeys, memoryKeyStore } from 'koa-with-auth/keys'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ends } from '../../src/core/ends.js'
@@ -170,6 +171,25 @@ describe('an API key', () => {
     await keys.revoke(mine.id)
     expect([causeOf(stream.signal), causeOf(another.signal)]).toEqual(['revoked', false])
     expect(await stream.read()).toBe('end')
+  })
+  it('ends at once, too, if another member of the list was recovered from an outage', async () => {
+    const keys = apiKeys({ prefix: 'acme', store: memoryKeyStore() })
+    const down = httpBearer({ authenticate: (): unknown => AuthError.unavailable() })
+    const partner = apiKeyHeader({ paramName: 'X-Key', authenticate: keys.authenticate })
+    const { open } = await site(
+      allOf([
+        pipe(
+          down,
+          recoverUnavailable(() => ({ user: 'cached' })),
+        ),
+        partner,
+      ]),
+    )
+    const { key, id } = await keys.issue({ owner: 'anna' })
+    const stream = await open({ 'X-Key': key, Authorization: 'Bearer x' })
+    await stream.read()
+    await keys.revoke(id)
+    expect(causeOf(stream.signal)).toBe('revoked')
   })
   it('ends when a rotation ends its secret; the new secret goes on', async () => {
     clock()

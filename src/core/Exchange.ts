@@ -179,11 +179,22 @@ export const settingsOf = ({ ctx }: Request): Settings => knownExchange(ctx)?.se
 
 // --- what let a request in, so that `endOf` can say when it ends
 
-/** Notes what can end of a principal that a hook is about to let in, if a guard asked the hook. */
-export const noteAccepted = (request: Request | undefined, source: EndSource, principal: unknown): void => {
+/** The decision for which a hook is asked; `undefined` if no guard asks it. */
+export const attemptOf = (request: Request | undefined): Attempt | undefined => {
   const ctx: Context | undefined = request?.ctx
   const attempt = ctx && knownExchange(ctx)?.attempt
-  if (attempt === undefined || attempt.request !== request || attempt.isRecovered) return
+  return attempt?.request === request ? attempt : undefined
+}
+
+/** Notes what can end of a principal that a hook is about to let in. `wasRecovered` is what `isRecovered` was when it was asked. */
+export const noteAccepted = (
+  attempt: Attempt | undefined,
+  wasRecovered: boolean | undefined,
+  source: EndSource,
+  principal: unknown,
+): void => {
+  // after a time limit, `recoverUnavailable` may have decided without it
+  if (attempt === undefined || attempt.isRecovered !== wasRecovered) return
   attempt.accepted = withAccepted(attempt.accepted, source)
   attempt.letIn = principal
 }
@@ -194,13 +205,12 @@ export const noteExpiry = (attempt: Attempt, principal: unknown): void => {
   attempt.accepted = withAccepted(attempt.accepted, new PrincipalSource(principal))
 }
 
-/** @internal Decides as `decide` does, and notes what can end of what let in. */
+/** @internal Decides as `decide` does, and notes what can end of what let in, as `noteAccepted` does. */
 export const noting = (
   decide: (attempt: Attempt) => Evaluation<unknown>,
   source: (request: Request) => EndSource,
 ): ((attempt: Attempt) => Evaluation<unknown>) => {
   const noted = (result: Result<unknown>, attempt: Attempt, isRecovered: boolean | undefined): Result<unknown> => {
-    // after a time limit, `recoverUnavailable` may have decided without it
     if (E.isRight(result) && attempt.isRecovered === isRecovered) {
       attempt.accepted = withAccepted(attempt.accepted, source(attempt.request))
     }

@@ -23,7 +23,7 @@ import { keyDigest, report, type ApiKeyEvent } from '../core/events.js'
 import { sayingScopes } from '../core/granted.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory, isScope, type Check, type Checks } from '../core/options.js'
-import { noteAccepted } from '../core/Exchange.js'
+import { attemptOf, noteAccepted, type Attempt } from '../core/Exchange.js'
 import { ends } from '../core/ends.js'
 import { connected, signalsLike, type Signals } from '../stores/signals.js'
 import { within } from '../stores/within.js'
@@ -283,7 +283,8 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
   }
   const find: FindKey = (sought) => timed.about((digests) => store.find(digests), sought)
   const verdict = (
-    request: Request,
+    attempt: Attempt | undefined,
+    wasRecovered: boolean | undefined,
     found: FoundKey | undefined,
     sought: ReadonlyArray<string>,
   ): Evaluation<ApiKey<O>> => {
@@ -296,11 +297,11 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
     const key = seen(record, until)
     touch(record.id, now, record.lastUsedAt)
     const source = new KeySource(found, sought, find)
-    return key instanceof Promise ? key.then((late) => letIn(request, source, late)) : letIn(request, source, key)
-  }
-  const letIn = (request: Request, source: KeySource, principal: ApiKey<O>): E.Either<never, ApiKey<O>> => {
-    noteAccepted(request, source, principal)
-    return E.right(principal)
+    const letIn = (principal: ApiKey<O>): E.Either<never, ApiKey<O>> => {
+      noteAccepted(attempt, wasRecovered, source, principal)
+      return E.right(principal)
+    }
+    return key instanceof Promise ? key.then(letIn) : letIn(key)
   }
   const insert = async (digest: string, record: KeyRecord): Promise<void> => {
     if (!(await timed(() => store.insert(digest, record)))) throw isThere()
@@ -309,12 +310,14 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
     form.isKey(key) || (adopted !== undefined && key.length <= MAX_LENGTH && adopted.test(key))
   const authenticate = (request: Request, key: string): Evaluation<ApiKey<O>> => {
     if (typeof key !== 'string' || !reachesStore(key)) return noKey
+    const attempt = attemptOf(request)
+    const wasRecovered = attempt?.isRecovered
     const sought = digestsOf(sha256Of(key))
     try {
       const found = find(sought)
       return found instanceof Promise
-        ? found.then((late) => verdict(request, late, sought))
-        : verdict(request, found, sought)
+        ? found.then((late) => verdict(attempt, wasRecovered, late, sought))
+        : verdict(attempt, wasRecovered, found, sought)
     } catch (error) {
       // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- as it was thrown
       return Promise.reject(error)
