@@ -141,14 +141,51 @@ const time = fc.integer({ min: 1, max: 2 * HOUR })
 type Step = readonly [what: string, ...numbers: number[]]
 const step: fc.Arbitrary<Step> = fc.oneof(
   fc.tuple(fc.constant('sign in'), small, fc.nat({ max: 1 })),
-  fc.tuple(fc.constantFrom('sign out', 'renew', 'open a session', 'open a session', 'end a session'), small),
+  fc.tuple(fc.constant('open a session'), small),
+  fc.tuple(fc.constantFrom('sign out', 'renew', 'end a session'), small),
   fc.tuple(fc.constant('sign out everywhere'), fc.nat({ max: 1 })),
   fc.tuple(fc.constantFrom('issue', 'rotate'), small, time),
-  fc.tuple(fc.constantFrom('revoke', 'open a key', 'open a key'), small),
+  fc.tuple(fc.constant('open a key'), small),
+  fc.tuple(fc.constant('revoke'), small),
   fc.tuple(fc.constant('open a token'), time),
   fc.tuple(fc.constantFrom('pass', 'pass', 'set the clock forward', 'set the clock back'), time),
   fc.tuple(fc.constant('client goes'), fc.nat({ max: 5 })),
 )
+
+// Otherwise few programs open anything
+const signedIn: ReadonlyArray<Step> = [
+  ['sign in', 0, 0],
+  ['sign in', 1, 1],
+  ['sign in', 2, 0],
+  ['issue', 0, HOUR],
+  ['issue', 1, 2 * HOUR],
+  ['issue', 2, HOUR],
+]
+
+// Random programs seldom end what they open
+const ended: Step[][] = [
+  [
+    ['open a session', 0],
+    ['sign out', 0],
+  ],
+  [
+    ['open a session', 1],
+    ['renew', 1],
+    ['end a session', 1],
+  ],
+  [
+    ['open a session', 2],
+    ['sign out everywhere', 0],
+  ],
+  [
+    ['open a key', 0],
+    ['revoke', 0],
+  ],
+  [
+    ['open a token', HOUR],
+    ['pass', 2 * HOUR],
+  ],
+]
 
 it('no byte after the end, no other stream ends, and nothing waits afterwards', async () => {
   await fc.assert(
@@ -291,7 +328,7 @@ it('no byte after the end, no other stream ends, and nothing waits afterwards', 
         }
       }
       const siblings: Array<readonly [Credential, string]> = []
-      for (const one of program) {
+      for (const one of [...signedIn, ...program]) {
         await run(one)
         await check()
       }
@@ -304,6 +341,6 @@ it('no byte after the end, no other stream ends, and nothing waits afterwards', 
       expect(vi.getTimerCount()).toBe(0)
       vi.useRealTimers()
     }),
-    { numRuns: samples(300, 40), includeErrorInReport: true },
+    { numRuns: samples(300, 40), includeErrorInReport: true, examples: ended.map((program) => [program]) },
   )
 })
