@@ -216,6 +216,9 @@ const cases: ReadonlyArray<Case> = [
   of('httpJwt', { audience: 'elsewhere', jwks: { keys: [] } }, jwt, token({ aud: 'elsewhere' })),
   of('httpJwt', { algorithms: ['HS512'] }, jwt, token({})),
   of('httpJwt', { maxLength: 10, profile: 'rfc9068', maxTokenAge: 1000, authorizedParties: 'x' }, jwt, token({})),
+  of('httpJwt of an issuer by its name', { audience: [7], algorithms: ['none'] }, () =>
+    httpJwt({ issuer: 'https://login.example', audience: 'api' }),
+  ),
   of('httpIntrospection', { issuer: 'https://evil.example', cache: false }, () =>
     httpIntrospection({ endpoint: 'https://login.example/', client: { id: 'a', secret: 'b' }, audience: 'api' }),
   ),

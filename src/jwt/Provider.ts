@@ -246,7 +246,7 @@ const providerOf = (given: unknown, common: Common, shared?: Memory<KeySource>):
     const ask = discovering(given, 'jwks_uri', policy.maxAge)
     const fetch = (signal: AbortSignal) => ask(signal, (url) => fetchJwks(url, signal))
     const keys = sharing(given, () => remoteKeys(fetch, policy, events(given)))
-    return { ...settled(given, {}, false, common), keys, isDiscovered: true }
+    return { ...settled(given, bare({}), false, common), keys, isDiscovered: true }
   }
   if (typeof given !== 'object' || given === null) {
     throw new TypeError(
