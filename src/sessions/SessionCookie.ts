@@ -117,7 +117,8 @@ const sealingBy = (root: Buffer) => {
       const raw = Buffer.from(hidden, 'base64url')
       const decipher = createDecipheriv('aes-256-ctr', encrypting, raw.subarray(0, NONCE))
       const user = decipher.update(raw.subarray(NONCE)).toString()
-      users.set(hidden, fromNow(user))
+      // a copy: a part of a header would keep the whole header in memory, with the id of the session
+      users.set(Buffer.from(hidden, 'latin1').toString('latin1'), fromNow(user))
       return user
     },
   }

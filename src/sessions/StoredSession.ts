@@ -23,12 +23,10 @@ export const textOf = (session: KoaSession | null): string | null =>
 export type SessionData = Record<string, unknown>
 
 // koa-session assigns every key to an object that has methods and accessors (D-S9)
-const reserved = new Set(
-  ['__proto__ constructor toJSON isNew length populated maxAge externalKey save regenerate commit manuallyCommit']
-    .join(' ')
-    .split(' ')
-    .concat('_requireSave', '_session'),
-)
+const reserved = new Set([
+  ...['__proto__', 'constructor', 'toJSON', 'isNew', 'length', 'populated', 'maxAge', 'externalKey', 'save'],
+  ...['regenerate', 'commit', 'manuallyCommit', '_requireSave', '_session'],
+])
 
 /** The data in a string of the store. Without a prototype: koa-session copies inherited keys, too. */
 export const parsed = (text: string): SessionData | undefined => {

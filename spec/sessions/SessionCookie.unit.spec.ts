@@ -1,0 +1,55 @@
+/** What the reader of the session cookie keeps. */
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import Koa, { type Context } from 'koa'
+import { expect, it } from 'vitest'
+import { sealedCookie } from '../../src/sessions/SessionCookie.js'
+
+const app = new Koa()
+app.keys = ['a key of at least 32 characters, for tests']
+const sealed = sealedCookie('session', 'app', () => app.keys)
+
+const contextOf = (cookie: string): Context => {
+  const request = new IncomingMessage(new Socket())
+  if (cookie !== '') request.headers.cookie = cookie
+  return app.createContext(request, new ServerResponse(request)) as Context
+}
+/** The cookie that a browser gets, and sends. */
+const cookieOf = (id: string, user: string): string => {
+  const ctx = contextOf('')
+  sealed.give(ctx, id, user, {})
+  return String(ctx.response.get('Set-Cookie')).split(';')[0]!
+}
+
+it('a cookie says who was signed in, each time it is read; after a change of keys, another one does', () => {
+  const [anna, bert] = [cookieOf('one', 'anna'), cookieOf('two', 'bert')]
+  const users = [anna, bert, anna, bert].map((cookie) => sealed.read(contextOf(cookie)).userOf())
+  expect(users).toStrictEqual(['anna', 'bert', 'anna', 'bert'])
+  const before = app.keys
+  app.keys = ['another key of at least 32 characters, for tests']
+  expect(sealed.read(contextOf(anna))).toMatchObject({ id: '' })
+  expect(sealed.read(contextOf(cookieOf('one', 'carl'))).userOf()).toBe('carl')
+  app.keys = before
+})
+
+it('what is remembered of a cookie keeps no header in memory', () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const heap = () => {
+    collect()
+    return process.memoryUsage().heapUsed
+  }
+  const read = (at: number) => {
+    const own = cookieOf(`id-${at}`, `user-${at}`)
+    // as a parser makes it: one string for a header
+    const header = Buffer.from(`${'x'.repeat(100_000)}=${at}; ${own}`, 'latin1').toString('latin1')
+    return sealed.read(contextOf(header)).userOf()
+  }
+  read(0)
+  const before = heap()
+  for (let at = 1; at <= 300; at++) expect(read(at)).toBe(`user-${at}`)
+  // 300 headers are 30 MB
+  expect(heap() - before).toBeLessThan(10_000_000)
+})
