@@ -68,6 +68,10 @@ it('the middleware sets those of the request, also if it gets another context fo
   expect(seen).toStrictEqual({ ...defaults, realm: 'inner' })
 })
 
+it('the middleware has no name, so that a policy file names it by a digest of its text', () => {
+  expect(authSettings({}).name).toBe('')
+})
+
 it('isSettings recognizes the middleware', () => {
   expect(isSettings(authSettings({}))).toBe(true)
 })

@@ -177,6 +177,11 @@ export const exchangeOfResponse = (ctx: Context, exchange = exchangeOf(ctx)): Ex
 
 export const settingsOf = ({ ctx }: Request): Settings => knownExchange(ctx)?.settings ?? defaults
 
+/** Gives a request settings, also if middleware made another context for it. */
+export const carry = ({ ctx }: Request, settings: Settings): void => {
+  exchangeOf(ctx).settings = settings
+}
+
 // --- what let a request in, so that `endOf` can say when it ends
 
 /** The decision for which a hook is asked; `undefined` if no guard asks it. */

@@ -12,7 +12,7 @@ import {
   type ExceptionHandler,
   type Settings,
 } from '../core/Settings.js'
-import { exchangeOf, settingsOf } from '../core/Exchange.js'
+import { carry, exchangeOf, settingsOf } from '../core/Exchange.js'
 import { notWrapped, upgradeMark } from '../core/data.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory, typeName, type Check, type Checks, type Given } from '../core/options.js'
@@ -216,28 +216,29 @@ export const settingsFrom = ({
   return add
 }
 
+// the audit and upgrades find it by these marks. It has no name, so that the policy file has a digest of its text
+const markSettings = <F extends Function>(settings: F, add: Addition): F =>
+  notWrapped(Object.assign(settings, { [settingsMark]: add, [upgradeMark]: settings }))
+
 export const isSettings = (f: Function): boolean => settingsMark in f
 
 /** What a function of `authSettings` adds; `undefined` for another one. */
 export const additionOf = (f: Function): Addition | undefined => {
   const add: unknown = Reflect.get(f, settingsMark)
-  // Safe: `applySettings` alone writes it
+  // Safe: `markSettings` alone writes it
   return typeof add === 'function' ? (add as Addition) : undefined
 }
 
 /** Middleware that adds to the settings, and answers the exceptions that have a handler. */
 export const applySettings = (add: Addition): Middleware => {
   let latest: readonly [outer: Settings, inner: Settings] = [defaults, add(defaults)]
-  const apply = (ctx: Context, next: Next) => {
+  return markSettings((ctx: Context, next: Next) => {
     const outer = settingsOf(ctx.request)
     // one application has one outer level, so this is made once
     if (latest[0] !== outer) latest = [outer, add(outer)]
     const settings = latest[1]
-    // that of the request, because middleware can make another context for it
-    exchangeOf(ctx.request.ctx).settings = settings
+    carry(ctx.request, settings)
     if (settings.exceptionHandlers.size === 0) return next()
     return next().catch((error: unknown) => answerException(ctx, error, settings))
-  }
-  // the audit and upgrades find it by these marks
-  return notWrapped(Object.assign(apply, { [settingsMark]: add, [upgradeMark]: apply }))
+  }, add)
 }
