@@ -14,7 +14,7 @@ const sealed = sealedCookie('session', 'app', () => app.keys)
 const contextOf = (cookie: string): Context => {
   const request = new IncomingMessage(new Socket())
   if (cookie !== '') request.headers.cookie = cookie
-  return app.createContext(request, new ServerResponse(request)) as Context
+  return app.createContext(request, new ServerResponse(request))
 }
 /** The cookie that a browser gets, and sends. */
 const cookieOf = (id: string, user: string): string => {
