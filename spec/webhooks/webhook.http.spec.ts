@@ -259,7 +259,11 @@ describe('a scheme of your own', () => {
         ? undefined
         : { signatures: value.split(';'), id, at: new Date(Number(get('X-Acme-Time'))) }
     },
-    content: ({ id, at: time, body }) => [`${id}\n${time?.getTime()}\n`, body],
+    // a function with these types, which was written apart, is one, too
+    content: ({ id, at: time, body }: { id: string | undefined; at: Date | undefined; body: Buffer }) => [
+      `${id}\n${time?.getTime()}\n`,
+      body,
+    ],
   })
 
   it('reads its headers, and says what is signed', async () => {

@@ -42,7 +42,11 @@ export interface WebhookSchemeOptions {
   /** Reads the header, and others by `get`. Returns `undefined` for what is no signature. */
   readonly read: (value: string, get: GetHeader) => Delivery | undefined
   /** What the sender signs. */
-  readonly content: (delivery: Omit<Delivery, 'signatures'> & { readonly body: Buffer }) => Content
+  readonly content: (delivery: {
+    readonly id: string | undefined
+    readonly at: Date | undefined
+    readonly body: Buffer
+  }) => Content
 }
 
 /** A key that was made of a secret. */
