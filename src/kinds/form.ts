@@ -1,6 +1,8 @@
 /**
- * The fields of a form, or of a JSON object, as a credential: who signs in with a password. The URL is never read, because URLs end up
- * in logs and histories.
+ * The fields of a form, or of a JSON object, as a credential: who signs in with a password.
+ *
+ * A body parser above must have read the body into `request.body`. The URL is never read, because URLs end up in logs and
+ * histories. Any page can make a browser send a form, so one of another site is refused, before the hook is called.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'

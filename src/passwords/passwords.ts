@@ -250,13 +250,16 @@ export const hash = async (password: string): Promise<string> => {
  * or if it needs a package that is not installed.
  *
  * @example
+ * import { httpBasicAuth } from 'koa-with-auth'
  * import { hash, verify } from 'koa-with-auth/passwords'
  *
  * const users = new Map([['anna', { name: 'anna', password: await hash('anna-secret') }]])
- * const authenticate = async (_request: unknown, username: string, password: string) => {
- *   const user = users.get(username)
- *   return (await verify(user?.password, password)) && user
- * }
+ * const basic = httpBasicAuth({
+ *   authenticate: async (_request, username, password) => {
+ *     const user = users.get(username)
+ *     return (await verify(user?.password, password)) && user
+ *   },
+ * })
  */
 export const verify = async (stored: string | null | undefined, password: string): Promise<boolean> => {
   const bytes = bytesOf(password)
@@ -379,11 +382,13 @@ const measuredUnit = async (password: Buffer): Promise<number> => {
  * took less work than OWASP recommends, or if `stored` is not a hash. Never throws.
  *
  * @example
- * import { hash, needsRehash } from 'koa-with-auth/passwords'
+ * import { hash, needsRehash, verify } from 'koa-with-auth/passwords'
  *
  * const user = { password: '$2b$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy' }
- * const verified = async (password: string) => {
+ * const signIn = async (password: string) => {
+ *   if (!(await verify(user.password, password))) return false
  *   if (needsRehash(user.password)) user.password = await hash(password) // and keep it
+ *   return true
  * }
  * assert(needsRehash(user.password))
  */

@@ -9,7 +9,7 @@ import * as is from '../core/checks.js'
 import { checkOptions, declareFactory, isGiven } from '../core/options.js'
 import { httpStatusOf } from '../core/Settings.js'
 import type { Page } from '../sessions/Page.js'
-import { contextOf, SignInRefused, unavailable, type LogInOptions, type WithRequest } from '../sessions/SignIn.js'
+import { contextOf, SignInRefused, unavailable, type WithRequest } from '../sessions/SignIn.js'
 import type { Starting } from './ceremony.js'
 import { lifetimesFor, type Lifetimes } from './Lifetimes.js'
 import {
@@ -168,13 +168,17 @@ export const readable = async (ctx: Context, formNow: () => pages.Form): Promise
 // What an object inherits leads nowhere
 const leads = (sent: Sent): sent is Sent & { readonly redirect: string } => Object.hasOwn(sent, 'redirect')
 
-/** The first of two factors. What it says of the lifetimes counts before what `finish` says, whose hook calls `secondly`. */
-export interface FirstFactor<U> extends Pick<LogInOptions, 'idle' | 'absolute'> {
+/** The first of two factors. */
+export interface FirstFactor<U> {
   /** Who gave it. */
   readonly user: U
   readonly proof: ProofGiven
   /** The path that follows. Default: `returnTo` of the request. In a hook of `finish`, pass that of the first ceremony on. */
   readonly returnTo?: string | undefined
+  /** How long the session lasts unused, in milliseconds. Default: as `finish`, whose hook calls `secondly`, says. */
+  readonly idle?: number | undefined
+  /** How long it lasts after signing in, used or not, in milliseconds. Default: as `finish`, whose hook calls `secondly`, says. */
+  readonly absolute?: number | undefined
 }
 
 /**

@@ -271,14 +271,13 @@ interface CodesAnswer {
   readonly from: string
 }
 
+/** What the browser gets at the beginning, and sends with the answer. */
+interface Handle {
+  readonly handle: string
+}
+
 /** A kind whose answer is a code. */
-export interface Codes extends Kind<
-  unknown,
-  null,
-  CodesAnswer,
-  { method: string; subject: string },
-  { handle: string }
-> {
+export interface Codes extends Kind<unknown, null, CodesAnswer, { method: string; subject: string }, Handle> {
   /**
    * The proof by a code of a user who is signed in, for `addProof`. Wrong codes are counted by the same limiter. Rejects
    * with `SignInRefused` for a wrong code (403), for too many (429), and in an outage (503).

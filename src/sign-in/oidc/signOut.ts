@@ -242,7 +242,8 @@ const logoutTokenIn = async (
   const { alg, kid } = header
   // before the signature: the token of another issuer or client costs no work
   const isRead = isGoodLogout(claims, { issuer, clientId }, times, Date.now() / 1000)
-  if (!isRead || !supported.some((one) => one === alg)) return refused
+  // what a provider sent may be of any type
+  if (!isRead || !Array.isArray(supported) || !supported.some((one) => one === alg)) return refused
   const keys = await provider.keysFor(typeof kid === 'string' ? kid : undefined)
   if (E.isLeft(keys)) return keys
   const isGood = (await checkSignature(compact, parseJwks(keys.right))) === 'good'
