@@ -37,14 +37,20 @@ interface Looking {
 class SessionEnd extends End {
   readonly looking: Looking
   readonly signIn: SignIn
-  /** The digest by which the store knows the session. */
-  key: string
+  /** The id of the session, a string that its request has anyway; or the digest, if another process gave it a new id. */
+  id: string
+  isDigest = false
 
-  constructor(looking: Looking, key: string, signIn: SignIn, expires: number) {
+  constructor(looking: Looking, id: string, signIn: SignIn, expires: number) {
     super(Math.min(expires, looking.lastOf(signIn)))
     this.looking = looking
     this.signIn = signIn
-    this.key = key
+    this.id = id
+  }
+
+  /** The digest by which the store knows the session. */
+  get key(): string {
+    return this.isDigest ? this.id : digestOf(this.id)
   }
 
   override named(): string {
@@ -95,7 +101,8 @@ export const sessionEnds = ({ name, store, idle, absolute, longest, list, tell }
       const { next, since } = await leadFrom(end.key)
       if (typeof next !== 'string' || typeof since !== 'number') return { isRenewing: Date.now() - at < RENEWING }
       at = since
-      end.key = next
+      end.id = next
+      end.isDigest = true
     }
   }
 
@@ -140,8 +147,7 @@ export const sessionEnds = ({ name, store, idle, absolute, longest, list, tell }
 
   return {
     /** The end of a sign-in, for one signal. `expires`: when its session is idle, in milliseconds since 1970. */
-    endOf: (id: string, signIn: SignIn, expires = Infinity): End =>
-      new SessionEnd(looking, digestOf(id), signIn, expires),
+    endOf: (id: string, signIn: SignIn, expires = Infinity): End => new SessionEnd(looking, id, signIn, expires),
     /** A session gets another id. Rejects in an outage. */
     leadOn: async (id: string, nextId: string, signIn: SignIn): Promise<void> => {
       const { idle: lasting = idle, listed } = detailsOf(signIn)
@@ -149,7 +155,9 @@ export const sessionEnds = ({ name, store, idle, absolute, longest, list, tell }
       const text = JSON.stringify({ next, since: Date.now(), user, listed })
       await store.insert(leadKey(key), text, 2 * lasting)
       for (const one of ends().of(userDigest(name, user))) {
-        if (one instanceof SessionEnd && one.looking === looking && one.key === key) one.key = next
+        if (!(one instanceof SessionEnd) || one.looking !== looking || one.key !== key) continue
+        one.id = nextId
+        one.isDigest = false
       }
     },
     /** Ends what a session became that got another id a moment ago. Rejects in an outage. */
