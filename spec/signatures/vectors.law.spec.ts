@@ -6,7 +6,7 @@ import { isRight } from 'fp-ts/lib/Either.js'
 import { httpSignature, type HttpSignatureOptions } from 'koa-with-auth/signatures'
 import { mockRequest } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
-import { signatureBase } from '../../src/signatures/components.js'
+import { originOf, signatureBase } from '../../src/signatures/components.js'
 import { stoppedClock } from '../support/runs/clock.js'
 
 const pem = (body: string) => createPublicKey(`-----BEGIN PUBLIC KEY-----\n${body}\n-----END PUBLIC KEY-----`)
@@ -187,7 +187,7 @@ describe('RFC 9421 §2: the signature base', () => {
     const [, list] = [...parseDictionary(`s=${input}`)][0] ?? []
     const request = mockRequest({ method, url, fields })
     return list !== undefined && isInnerList(list)
-      ? signatureBase(request, 'https://www.example.com', list)?.text.split('\n').slice(0, -1)
+      ? signatureBase(request, originOf('https://www.example.com'), list)?.text.split('\n').slice(0, -1)
       : undefined
   }
 
@@ -305,8 +305,8 @@ describe('RFC 9421 §2: the signature base', () => {
     const ctx = request.ctx as { url: string; req: IncomingMessage }
     ctx.url = '/b?d'
     const [, list] = [...parseDictionary('s=("@target-uri")')][0] ?? []
-    expect(list && isInnerList(list) && signatureBase(request, 'https://a.example:8443', list)?.text).toContain(
-      '"@target-uri": https://a.example:8443/a/b?c\n',
-    )
+    expect(
+      list && isInnerList(list) && signatureBase(request, originOf('https://a.example:8443'), list)?.text,
+    ).toContain('"@target-uri": https://a.example:8443/a/b?c\n')
   })
 })

@@ -41,8 +41,16 @@ export interface SignatureBase {
   readonly covered: ReadonlyArray<Covered>
 }
 
-/** The signature base of a request at this public origin (RFC 9421 §2.5); `undefined` if a component has no certain value. */
-export const signatureBase = (request: Request, origin: string, input: InnerList): SignatureBase | undefined => {
+/** The public origin of an API, in the parts that components need. */
+export const originOf = (origin: string) => {
+  const [scheme = '', host = ''] = origin.split('://')
+  return { origin, scheme, host }
+}
+
+export type PublicOrigin = ReturnType<typeof originOf>
+
+/** The signature base of a request at a public origin (RFC 9421 §2.5); `undefined` if a component has no certain value. */
+export const signatureBase = (request: Request, origin: PublicOrigin, input: InnerList): SignatureBase | undefined => {
   const lines: string[] = []
   const covered = new Map<string, Covered>()
   for (const item of input[0]) {
@@ -66,14 +74,18 @@ const isPrintable = (value: string): boolean => /^[\t\x20-\x7e]*$/.test(value)
 
 const absoluteForm = /^https?:\/\/[^/?#]*/i
 
-const derived = (request: Request, origin: string, name: string, parameters: Parameters): string | undefined => {
+const derived = (
+  request: Request,
+  { origin, scheme, host }: PublicOrigin,
+  name: string,
+  parameters: Parameters,
+): string | undefined => {
   const target = request.originalUrl
   const [path = '', ...rest] = target.replace(absoluteForm, '').split('?')
   const query = rest.length === 0 ? '' : `?${rest.join('?')}`
   if (name === '@query-param') return queryParameter(query, parameters)
   if (parameters.size > 0) return undefined
   const pathOrSlash = path === '' ? '/' : path
-  const [scheme, host] = origin.split('://')
   const values: Readonly<Record<string, string | undefined>> = {
     '@method': request.req.method,
     '@authority': host,

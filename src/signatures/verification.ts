@@ -13,7 +13,7 @@ import { spentFor, type Spent } from '../core/Spent.js'
 import { deepFreeze } from '../core/data.js'
 import { checkSignature, oneKey, parseJwks, usableKeys, type Keys } from '../jwt/signature.js'
 import { rawBody } from '../webhooks/rawBody.js'
-import { signatureBase, type Covered } from './components.js'
+import { originOf, signatureBase, type Covered, type PublicOrigin } from './components.js'
 
 /** An algorithm of the registry of RFC 9421 §6.2. */
 export type SignatureAlgorithm =
@@ -104,24 +104,26 @@ export const fieldsOf = (request: Request): O.Option<SignatureFields> => {
 const MAX_FIELDS = 16_384
 
 /** Verifies the signatures of a request: one of them must be good. Never throws, except for a body or a key that cannot be had. */
-export const verifying =
-  <P>(rules: SignatureRules<P>) =>
-  async (request: Request, fields: SignatureFields): Promise<E.Either<AuthError, P>> => {
+export const verifying = <P>(rules: SignatureRules<P>) => {
+  const origin = originOf(rules.origin)
+  return async (request: Request, fields: SignatureFields): Promise<E.Either<AuthError, P>> => {
     const isLong = fields.input.length + fields.signature.length > MAX_FIELDS
     const found = isLong ? undefined : candidatesIn(fields, rules.tag)
     if (found === undefined) return unreadable
     // Others may have signed, too. The failure is that of the last one of ours
     let failure = found.others === undefined || found.others === 'syntax' ? unreadable : refusedFor(found.others)
     for (const candidate of found.candidates.slice(0, MAX_CANDIDATES)) {
-      const result = await verifyOne(rules, request, candidate)
+      const result = await verifyOne(rules, origin, request, candidate)
       if (E.isRight(result) || result.left._tag === 'unavailable' || result.left._tag === 'raised') return result
       failure = result
     }
     return failure
   }
+}
 
 const verifyOne = async <P>(
   rules: SignatureRules<P>,
+  origin: PublicOrigin,
   request: Request,
   candidate: Candidate,
 ): Promise<E.Either<AuthError, P>> => {
@@ -129,7 +131,7 @@ const verifyOne = async <P>(
   const untimely = refusalByTime(parameters, rules.maxAge, Date.now())
   if (untimely !== undefined) return refusedFor(untimely)
   if (rules.spent !== undefined && parameters.nonce === undefined) return refusedFor('replay')
-  const base = signatureBase(request, rules.origin, input)
+  const base = signatureBase(request, origin, input)
   if (base === undefined) return refusedFor('components')
   const found = await rules.signerOf(candidate, base.covered, request)
   if (E.isLeft(found)) return found
