@@ -161,12 +161,12 @@ export const perform = (
   version: string,
 ): E.Either<string, Result> => {
   const { module, task, format } = options
-  const print = (file: string, report: Report) => formatted(format, version, file, report)
+  const inFormat = (file: string, report: Report) => formatted(format, version, file, report)
   switch (task._tag) {
     case 'Print':
       return E.right({
         code: 0,
-        text: print(module, { text: table(audit), data: audit, findings: findingsOf(audit) }),
+        text: inFormat(module, { text: table(audit), data: audit, findings: findingsOf(audit) }),
       })
     case 'Write': {
       const lines = linesOf(audit)
@@ -181,12 +181,12 @@ export const perform = (
       return pipe(
         withFile(task.file, () => readPolicy(readFileSync(task.file))),
         E.map((lines) => [...differencesOf(lines, linesOf(audit)), ...sameWordsIn(deciders).map(asDifference)]),
-        E.map((differences) => reported(print, task.file, differences, 'policy', options)),
+        E.map((differences) => reported(inFormat, task.file, differences, 'policy', options)),
       )
     case 'OpenApi':
       return pipe(
         withFile(task.file, () => documentDifferences(readFileSync(task.file, 'utf8'), routers, audit)),
-        E.map((differences) => reported(print, task.file, differences, 'document')),
+        E.map((differences) => reported(inFormat, task.file, differences, 'document')),
       )
   }
 }
@@ -212,7 +212,7 @@ const formatted = (format: Format, version: string, file: string, { text, data, 
 }
 
 const reported = (
-  print: (file: string, report: Report) => string,
+  inFormat: (file: string, report: Report) => string,
   path: string,
   differences: ReadonlyArray<Difference>,
   of: 'policy' | 'document',
@@ -233,7 +233,7 @@ const reported = (
         ].join('\n')
   return {
     code: differences.length === 0 ? 0 : 1,
-    text: print(path, {
+    text: inFormat(path, {
       text,
       data: { differences: differences.map(({ direction, operation, text }) => ({ direction, operation, text })) },
       findings: findingsOfDifferences(differences, of),

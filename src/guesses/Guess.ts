@@ -245,14 +245,20 @@ const accountFields = ['username', 'email', 'login', 'user', 'account', 'phone']
 export const countingBy =
   <C>(keys: ((request: Request, credentials: C) => Guess) | undefined) =>
   (request: Request, decoded: Decoded): Guess & { readonly address: string } => {
-    const guess = E.isLeft(decoded)
-      ? {} // malformed credentials name no account
-      : keys === undefined
-        ? accountIn(decoded.right)
-        : // Safe: the caller declares `C` and knows what `decode` returns
-          checkGuess(keys(request, decoded.right as C))
+    const guess = guessIn(request, decoded, keys)
     return { account: guess.account, address: addressOf(guess, request) }
   }
+
+const guessIn = <C>(
+  request: Request,
+  decoded: Decoded,
+  keys: ((request: Request, credentials: C) => Guess) | undefined,
+): Guess => {
+  // malformed credentials name no account
+  if (E.isLeft(decoded)) return {}
+  // Safe: the caller declares `C` and knows what `decode` returns
+  return keys === undefined ? accountIn(decoded.right) : checkGuess(keys(request, decoded.right as C))
+}
 
 /**
  * The account that credentials name, in a field of one of these names. A key or a token names none. Throws a TypeError for an object

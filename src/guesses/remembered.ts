@@ -1,5 +1,8 @@
 /**
- * `remembered` keeps the principal that one kind let in, by a digest of the credential, and nothing about the request. So a hook
+ * `remembered`: for a time that its author chose, a credential that has passed passes again without a call of its hook. In that time a
+ * changed password, a revoked key and a deleted user still pass, unless `forget` is called.
+ *
+ * It keeps the principal that one kind let in, by a digest of the credential, and nothing about the request. So a hook
  * that decides by more than the credential, such as the path, must not be remembered.
  *
  * - Only successes are kept. A credential that failed is verified each time, so failures neither lock a user out nor fill the

@@ -87,9 +87,8 @@ const mountedPart = (
   ...(router.exclusive !== undefined && { exclusive: router.exclusive }),
   opts: router.opts,
   get stack() {
-    return router.stack.filter(
-      (layer) => isOf(application)(layer) && (isBelow(base, layer) || isOwnPattern(own, layer)),
-    )
+    const isOwn = isOf(application)
+    return router.stack.filter((layer) => isOwn(layer) && (isBelow(base, layer) || isOwnPattern(own, layer)))
   },
 })
 

@@ -180,7 +180,7 @@ export class SignInReports {
     report('signed-in')(() => ({ application, ...this.digestsOf(sessionId, user), ...names }))
   }
 
-  /** A session is over, by its digest; left out: all sessions of a user. */
+  /** A session of a user is over, by its digest. Without one, all sessions of the user are. */
   signedOut(user: string, reason: SignedOutReason, session?: string): void {
     const application = this.#application
     report('signed-out')(() => ({
