@@ -23,7 +23,11 @@ beforeEach(() => {
 afterEach(() => {
   emitted.mockReset()
 })
-const warnings = () => emitted.mock.calls.map(([message, type]) => [String(message), type] as const)
+// Files share a process, so warnings of other kinds can come late
+const warnings = () =>
+  emitted.mock.calls
+    .filter(([, type]: ReadonlyArray<unknown>) => type === 'SessionWarning')
+    .map(([message]) => String(message))
 
 const plain = (options: CreateSessionOptions, env = 'test') =>
   running((app, answering) => {
@@ -106,10 +110,9 @@ describe('a plain koa-session', () => {
     expectDenied(await api.ask('/x', { headers: secure }), 401, [challenge.session])
     expect(warnings()).toHaveLength(warned.length)
     for (const [at, pattern] of warned.entries()) {
-      const [message, type] = warnings()[at]!
+      const message = warnings()[at]
       expect(message).toMatch(pattern)
       expect(message).toMatch(/^koa-session: .*; or set it up with koa-with-auth\/sessions$/)
-      expect(type).toBe('SessionWarning')
     }
   })
 
