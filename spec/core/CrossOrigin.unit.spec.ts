@@ -2,9 +2,10 @@
  * The check for CSRF: the table of Go's CrossOriginProtection, and more; and which origins can be trusted (B-31 to
  * B-33).
  */
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { isForged, isForgedChange, trustedOrigins } from '../../src/core/CrossOrigin.js'
 import { mockRequest } from 'koa-with-auth/testing'
+import { pollute } from '../support/runs/pollute.js'
 
 interface Row {
   readonly description: string
@@ -184,8 +185,7 @@ describe('isForged', () => {
         ['Sec-Fetch-Site', 'cross-site'],
       ],
     })
-    onTestFinished(() => void Reflect.deleteProperty(Object.prototype, name))
-    Object.defineProperty(Object.prototype, name, { value, configurable: true })
+    pollute({ [name]: value })
     expect([isForged(old, policy), isForgedChange(another, policy)]).toEqual([true, true])
   })
 

@@ -12,6 +12,7 @@ import {
   toPromise,
   isThenable,
 } from '../../src/core/Result.js'
+import { polluted } from '../support/runs/pollute.js'
 
 const invalid = E.left(AuthError.invalid)
 const error = new Error('store')
@@ -301,14 +302,7 @@ describe('fromAnswer of an async answer', () => {
 
 describe('R09 fields of a polluted prototype are not keys', () => {
   it('{} still means that nothing was found', () => {
-    const polluted = { value: 'mallory', enumerable: true, configurable: true, writable: true }
-    Object.defineProperty(Object.prototype, 'user', polluted)
-    let found: unknown
-    try {
-      found = [fromAnswer({}), 'user' in {}]
-    } finally {
-      Reflect.deleteProperty(Object.prototype, 'user')
-    }
+    const found = polluted({ user: 'mallory' }, () => [fromAnswer({}), 'user' in {}])
     expect(found).toStrictEqual([invalid, true])
   })
 })

@@ -7,6 +7,7 @@ import * as v from 'valibot'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { decoderOf, isStandard, schemaLike, type Schema, type StandardSchema } from '../../src/core/Schema.js'
+import { polluted } from '../support/runs/pollute.js'
 
 const standard = (validate: (value: unknown) => unknown): StandardSchema => ({
   // Safe: a program without types could write this
@@ -140,20 +141,14 @@ describe('a result', () => {
     const validate = () => ({ value: 1 })
     const good = standard(validate)
     const bad = standard(() => ({}))
-    const polluted = name === '~standard' ? good['~standard'] : name === 'then' ? undefined : []
-    const seen: unknown[] = []
-    Object.defineProperty(Object.prototype, name, { value: polluted, configurable: true, writable: true })
-    try {
-      seen.push(
-        decode(good, 'a'),
-        decode(bad, 'a'),
-        isStandard({}),
-        isStandard(() => {}),
-        decode(t.string, 'a'),
-      )
-    } finally {
-      Reflect.deleteProperty(Object.prototype, name)
-    }
+    const value = name === '~standard' ? good['~standard'] : name === 'then' ? undefined : []
+    const seen = polluted({ [name]: value }, () => [
+      decode(good, 'a'),
+      decode(bad, 'a'),
+      isStandard({}),
+      isStandard(() => {}),
+      decode(t.string, 'a'),
+    ])
     expect(seen).toMatchObject([E.right(1), { _tag: 'Left' }, false, false, E.right('a')])
   })
 })

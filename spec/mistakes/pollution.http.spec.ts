@@ -26,22 +26,11 @@ import { sessions } from 'koa-with-auth/sessions'
 import { mockRequest, withBearer } from 'koa-with-auth/testing'
 import { guardUpgrade } from 'koa-with-auth/upgrades'
 import { describe, expect, it } from 'vitest'
+import { polluted } from '../support/runs/pollute.js'
 import { rawRequest } from '../support/sites/guardedApp.js'
 import { sendRaw } from '../support/servers/rawSocket.js'
 import { listen } from '../support/servers/server.js'
 import { listenWithUpgrades, sendUpgrade } from '../support/servers/upgradeServer.js'
-
-/** Runs a function while every object inherits these fields. */
-const polluted = <A>(fields: object, run: () => A): A => {
-  for (const [name, value] of Object.entries(fields)) {
-    Object.defineProperty(Object.prototype, name, { value, configurable: true, enumerable: true, writable: true })
-  }
-  try {
-    return run()
-  } finally {
-    for (const name of Object.keys(fields)) Reflect.deleteProperty(Object.prototype, name)
-  }
-}
 
 const cookie = apiKeyCookie({ paramName: 'id', authenticate: (_request, key) => key === 'k1' && { user: 'anna' } })
 const bearer = httpBearer({ authenticate: (_request, token) => token === 'good' && { user: 'anna' } })

@@ -8,6 +8,7 @@ import { describe, expect, it } from 'vitest'
 import { askPort, expectPassed, type Answer } from '../support/models/behavior.js'
 import { at, sessionsApp, setCookies, strongKey, type SessionsAppOptions } from '../support/sites/sessionsApp.js'
 import { signInSite } from '../support/sites/signInSite.js'
+import { pollute } from '../support/runs/pollute.js'
 
 const domain = 'shop.example'
 const anna = { username: 'anna', isActive: true }
@@ -99,13 +100,9 @@ describe('the cookie', () => {
   })
 
   it('has no domain without the option, even from a polluted prototype', async () => {
-    Object.assign(Object.prototype, { domain })
-    try {
-      const { visitor } = await sessionsApp()
-      for (const line of setCookies(await visitor().post('/login'))) expect(line).not.toMatch(/domain/i)
-    } finally {
-      Reflect.deleteProperty(Object.prototype, 'domain')
-    }
+    pollute({ domain })
+    const { visitor } = await sessionsApp()
+    for (const line of setCookies(await visitor().post('/login'))) expect(line).not.toMatch(/domain/i)
   })
 })
 
