@@ -1,31 +1,15 @@
 /**
  * B-26, D-S12: over https the cookie is `__Host-` and Secure, on a TLS server and behind a proxy; over http it is not.
  */
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { createServer, request, type Server } from 'node:https'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { createServer, request } from 'node:https'
 import type { IncomingHttpHeaders } from 'node:http'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { expectPassed } from '../support/models/behavior.js'
 import { sessionsApp, setCookies } from '../support/sites/sessionsApp.js'
+import { listening } from '../support/servers/server.js'
+import { ownCertificate } from '../support/servers/tlsProxy.js'
 
 const anna = { username: 'anna', isActive: true }
-
-// A certificate for this suite only
-const selfMade = (): { readonly key: Buffer; readonly cert: Buffer } => {
-  const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-tls-'))
-  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
-  try {
-    const args = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2']
-    execFileSync('openssl', [...args, '-subj', '/CN=localhost', '-keyout', key, '-out', cert], { stdio: 'ignore' })
-    return { key: readFileSync(key), cert: readFileSync(cert) }
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
-}
 
 const askOverTls = (port: number, method: string, path: string, headers: Readonly<Record<string, string>> = {}) =>
   new Promise<{ readonly status: number; readonly headers: IncomingHttpHeaders; readonly body: string }>(
@@ -42,19 +26,14 @@ const askOverTls = (port: number, method: string, path: string, headers: Readonl
   )
 
 describe('on a TLS server', () => {
-  let certificate: ReturnType<typeof selfMade>
-  const servers: Server[] = []
+  let certificate: ReturnType<typeof ownCertificate>
   beforeAll(() => {
-    certificate = selfMade()
+    certificate = ownCertificate()
   })
-  afterAll(() => servers.forEach((server) => server.close()))
   const serveTls = async (options: Parameters<typeof sessionsApp>[1]): Promise<number> => {
     const { app } = await sessionsApp(undefined, options)
     // Safe: Koa's callback accepts what the server passes
-    const server = createServer(certificate, app.callback() as Parameters<typeof createServer>[1])
-    servers.push(server)
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    return (server.address() as AddressInfo).port
+    return listening(createServer(certificate, app.callback() as Parameters<typeof createServer>[1]))
   }
 
   it.each([

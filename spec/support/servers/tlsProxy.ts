@@ -11,7 +11,8 @@ import { listening } from './server.js'
 /** What is missing, or `undefined`. If `CI` is set, it is an error. */
 export const missingTls = (): string | undefined => missingProgram(['openssl'], process.env)
 
-const certificate = (): { readonly key: Buffer; readonly cert: Buffer } => {
+/** A certificate that no authority has signed. */
+export const ownCertificate = (): { readonly key: Buffer; readonly cert: Buffer } => {
   const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-tls-'))
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
   const algorithm = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes']
@@ -32,7 +33,7 @@ const certificate = (): { readonly key: Buffer; readonly cert: Buffer } => {
  * host are handed on, as careless proxies do; `X-Forwarded-Proto` is the proxy's.
  */
 export const tlsProxy = async (port: () => number): Promise<{ readonly origin: string }> => {
-  const server = createServer(certificate(), (req, res) => {
+  const server = createServer(ownCertificate(), (req, res) => {
     const headers = { ...req.headers, 'x-forwarded-proto': 'https' }
     const onward = request(
       { host: '127.0.0.1', port: port(), path: req.url, method: req.method, headers },
