@@ -3,7 +3,6 @@
  * credential.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { AddressInfo } from 'node:net'
 import { createServer as createHttp } from 'node:http'
 import { createRequire } from 'node:module'
 import { Writable } from 'node:stream'
@@ -30,7 +29,7 @@ import { auditLog, type AuditEvent } from '../../examples/events/auditLog.js'
 import { logDecisions } from '../../examples/events/logging.js'
 import { measureDecisions } from '../../examples/events/metrics.js'
 import { traceDecisions } from '../../examples/events/tracing.js'
-import { ask, listen } from '../support/servers/server.js'
+import { ask, listen, listening } from '../support/servers/server.js'
 
 const SECRET = 's3cr3t-cr3d3nt1al'
 const bearer = httpBearer({
@@ -291,9 +290,7 @@ describe('tracing.ts', () => {
       response.once('close', () => span.end())
       context.with(trace.setSpan(ROOT_CONTEXT, span), () => void listener(request, response))
     })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => void server.close())
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const url = `http://127.0.0.1:${await listening(server)}`
     // In parallel, so that a mix-up would show
     const paths = ['/me/1', '/staff', '/maybe', '/open', '/me/2', '/maybe']
     const headers = { Authorization: `Bearer ${SECRET}` }

@@ -1,6 +1,5 @@
 /** Header credentials that upstream middleware has changed, and requests that Node's HTTP parser has not read. */
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import Router from '@koa/router'
 import Koa, { type Middleware } from 'koa'
 import { apiKeyCookie, apiKeyHeader, httpBasicAuth, httpBearer, optional, withAuth } from 'koa-with-auth'
@@ -9,6 +8,7 @@ import serverless from 'serverless-http'
 import { describe, expect, test } from 'vitest'
 import { challenge, expectDenied, expectPassed, operation } from '../support/models/behavior.js'
 import { sendRaw } from '../support/servers/rawSocket.js'
+import { listening } from '../support/servers/server.js'
 
 const users = new Map([
   ['admin', 'admin'],
@@ -212,17 +212,10 @@ test('R14 20,000 header lines on a server with raised limits are read', async ()
   const callback = app.callback()
   server.on('request', (req, res) => void callback(req, res))
   server.maxHeadersCount = 0
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve)
-  })
-  try {
-    const { port } = server.address() as AddressInfo
-    const lines = 'authorization:1\r\n'.repeat(20_000)
-    const statusOf = async (path: string) =>
-      (await sendRaw(port, `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${lines}\r\n`)).status
-    expect([await statusOf('/bearer'), await statusOf('/unknown')]).toStrictEqual([401, 404])
-    expect(calls).toStrictEqual([])
-  } finally {
-    server.close()
-  }
+  const port = await listening(server)
+  const lines = 'authorization:1\r\n'.repeat(20_000)
+  const statusOf = async (path: string) =>
+    (await sendRaw(port, `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${lines}\r\n`)).status
+  expect([await statusOf('/bearer'), await statusOf('/unknown')]).toStrictEqual([401, 404])
+  expect(calls).toStrictEqual([])
 })

@@ -3,11 +3,10 @@
  * question.
  */
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import Router from '@koa/router'
 import Koa from 'koa'
 import { apiKeyCookie, apiKeyHeader, apiKeyQuery, httpBasicAuth, httpBearer, withAuth } from 'koa-with-auth'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import {
   bearer,
   bearerOf,
@@ -19,6 +18,7 @@ import {
 } from '../support/models/behavior.js'
 import { kinds } from '../support/models/behaviorKinds.js'
 import { sendRaw, valuesOf } from '../support/servers/rawSocket.js'
+import { listening } from '../support/servers/server.js'
 
 describe('cookie values', () => {
   const start = () => operation(withAuth(apiKeyCookie({ authenticate: (_request, key) => [key] })))
@@ -155,9 +155,7 @@ describe('as many header lines as Node keeps', () => {
     })
     const server = createServer((req, res) => void app.use(router.routes()).callback()(req, res))
     configure(server)
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => void server.close())
-    return { handler, port: (server.address() as AddressInfo).port }
+    return { handler, port: await listening(server) }
   }
 
   test.each([

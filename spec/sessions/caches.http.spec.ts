@@ -3,15 +3,15 @@
  * whenever.
  */
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import type Koa from 'koa'
 import type { Context } from 'koa'
 import { withAuth } from 'koa-with-auth'
 import Router from '@koa/router'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { sessionsApp, setCookies, visitorOf } from '../support/sites/sessionsApp.js'
 import { stoppedClock } from '../support/runs/clock.js'
+import { listening } from '../support/servers/server.js'
 
 const PUBLIC = 'public, max-age=3600'
 
@@ -250,9 +250,7 @@ it('R03 a cache that stores what RFC 9111 allows gives no session to another cli
       return res.writeHead(status, rest).end(text)
     })()
   })
-  await new Promise<void>((resolve) => cache.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => void cache.close())
-  const { port } = cache.address() as AddressInfo
+  const port = await listening(cache)
   const anna = visitorOf(port)
   await anna.post('/login')
   clock.move(0.55 * 3_600_000)
