@@ -1,4 +1,5 @@
 /** C-03: one-time ids on every store of sessions. */
+import type { SessionStore } from 'koa-with-auth/sessions'
 import { spentOver, type Spent } from 'koa-with-auth/sign-in'
 import { laws } from 'koa-with-auth/testing/laws'
 import { expect, it } from 'vitest'
@@ -20,6 +21,14 @@ describeEveryStore((store) => {
   it('C-03 the laws hold without a method of the store, and in an outage of a write or of a read', async () => {
     await laws.spent(spentOver(plain()), { down: spentOver({ ...plain(), insert: failing }) }).check()
     await laws.spent(spentOver(plain()), { down: spentOver({ ...plain(), read: failing }) }).check()
+  })
+
+  it('C-03 a released id is free at once, also in a store that keeps it for some milliseconds', async () => {
+    const slow: SessionStore = { ...store(), update: (id, text, ms) => store().update(id, text, ms + 5) }
+    const { spend, release } = spentOver(slow)
+    const id = newId()
+    const results = [await spend(id, 60_000), await release(id), await spend(id, 60_000), await spend(id, 60_000)]
+    expect(results).toStrictEqual([true, undefined, true, false])
   })
 
   it('C-03 by one of two implementations', async () => {
