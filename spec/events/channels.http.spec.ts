@@ -24,7 +24,7 @@ describe('koa-with-auth:provider-keys', () => {
     const clock = stoppedClock()
     const provider = await identityProvider()
     const { issuer, jwksUri } = provider
-    const records = recordsOf('provider-keys')
+    const records = recordsOf('provider-keys', (record) => record.issuer === issuer)
     const { get } = await tokenSite(httpJwt({ issuer: { issuer, jwksUri }, audience: API, keys: { maxAge: 1000 } }))
     const token = await provider.token({ exp: Math.floor(Date.now() / 1000) + 3600 })
     for (const _ of [1, 2, 3]) expect((await get(token)).status).toBe(200)
@@ -43,7 +43,7 @@ describe('koa-with-auth:provider-keys', () => {
     const clock = stoppedClock()
     const provider = await identityProvider()
     const { issuer, jwksUri } = provider
-    const records = recordsOf('provider-keys')
+    const records = recordsOf('provider-keys', (record) => record.issuer === issuer)
     const keys = { maxAge: 1000, staleIfError: 5000, retry: 10, refreshAhead: false }
     const { get } = await tokenSite(httpJwt({ issuer: { issuer, jwksUri }, audience: API, keys, verified: false }))
     const token = await provider.token({ exp: Math.floor(Date.now() / 1000) + 3600 })

@@ -114,13 +114,18 @@ it('who may not, whose store is down, and who is refused by loadUser with a reas
 })
 
 it('the record and explain say that it is the user', async () => {
-  const { one, users } = await site({}, true)
-  const records = recordsOf('decision', ({ route }) => ['/me', '/public', '/staff'].includes(route))
+  const own = {
+    '/gone/me': sessionAuth(),
+    '/gone/public': optional(sessionAuth()),
+    '/gone/staff': sessionAuthIsStaff(),
+  }
+  const { one, users } = await site(own, true)
+  const records = recordsOf('decision', ({ route }) => route in own)
   users.delete('anna')
-  expect((await one.ask('/me')).body).toMatchObject({ tried: [{ failure: 'invalid', why: 'user' }] })
-  expect((await one.ask('/public')).body).toEqual({ who: null })
+  expect((await one.ask('/gone/me')).body).toMatchObject({ tried: [{ failure: 'invalid', why: 'user' }] })
+  expect((await one.ask('/gone/public')).body).toEqual({ who: null })
   users.set('anna', { username: 'anna' })
-  expect((await one.ask('/staff')).body).toMatchObject({ tried: [{ failure: 'invalid', why: 'right' }] })
+  expect((await one.ask('/gone/staff')).body).toMatchObject({ tried: [{ failure: 'invalid', why: 'right' }] })
   await expect.poll(() => records.length).toBe(3)
   expect(records.map(({ outcome, failure, why }) => [outcome, failure, why])).toEqual([
     ['refused', 'invalid', 'user'],
