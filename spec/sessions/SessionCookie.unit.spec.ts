@@ -1,11 +1,10 @@
 /** What the reader of the session cookie keeps. */
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import Koa, { type Context } from 'koa'
 import { expect, it } from 'vitest'
 import { sealedCookie } from '../../src/sessions/SessionCookie.js'
+import { heapKept } from '../support/runs/heap.js'
 
 const app = new Koa()
 app.keys = ['a key of at least 32 characters, for tests']
@@ -35,12 +34,6 @@ it('a cookie says who was signed in, each time it is read; after a change of key
 })
 
 it('what is remembered of a cookie keeps no header in memory', () => {
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as () => void
-  const heap = () => {
-    collect()
-    return process.memoryUsage().heapUsed
-  }
   const read = (at: number) => {
     const own = cookieOf(`id-${at}`, `user-${at}`)
     // as a parser makes it: one string for a header
@@ -48,8 +41,8 @@ it('what is remembered of a cookie keeps no header in memory', () => {
     return sealed.read(contextOf(header)).userOf()
   }
   read(0)
-  const before = heap()
+  const before = heapKept()
   for (let at = 1; at <= 300; at++) expect(read(at)).toBe(`user-${at}`)
   // 300 headers are 30 MB
-  expect(heap() - before).toBeLessThan(10_000_000)
+  expect(heapKept() - before).toBeLessThan(10_000_000)
 })

@@ -4,8 +4,6 @@ import { mkdtempSync, readFileSync, renameSync, rmSync, truncateSync, writeFileS
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { sqliteStore } from 'koa-with-auth/sqlite'
 import type { SqliteEngine } from '../../src/stores/sqlite.js'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
@@ -13,6 +11,7 @@ import { buildSite, siteCommand, startSite, type Site } from '../support/sites/s
 import { expectHeld, timeout, underFault, warm, type Fault } from '../support/sites/sessionSiteFaults.js'
 import { startLoad, type Load } from '../support/sites/sessionSiteLoad.js'
 import { another, engines, type Another } from '../support/stores/sqliteEngines.js'
+import { collect } from '../support/runs/heap.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-sqlite-'))
 const file = join(folder, 'sessions.db')
@@ -151,9 +150,6 @@ describe.each(engines)('sqliteStore by %s, locked by another connection', (engin
 
 describe.each(engines)('sqliteStore by %s, its file truncated', (engine) => {
   it('creates no new file, even if nothing has the old one open, and works again when it is restored', async () => {
-    setFlagsFromString('--expose-gc')
-    // Safe: the flag defines this function
-    const collect = runInNewContext('gc') as () => void
     const path = join(folder, `${engine.replace(/\W/g, '')} truncated.db`)
     const store = sqliteStore({ url: `file:${path}`, engine })
     await store.insert('id', 'text', 60_000)

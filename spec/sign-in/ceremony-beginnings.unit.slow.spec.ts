@@ -1,25 +1,17 @@
 /** C-01: beginnings keep nothing, neither in a store nor in the process. */
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { expect, it } from 'vitest'
 import { ceremonies } from '../../src/sign-in/ceremony.js'
 import { world } from '../support/models/ceremonyModel.js'
+import { heapKept } from '../support/runs/heap.js'
 
 const MEGABYTE = 2 ** 20
 
 it('C-01 100,000 beginnings call no store, and leave the memory as it was', async () => {
-  setFlagsFromString('--expose-gc')
-  // Safe: the flag makes it
-  const collect = runInNewContext('gc') as () => void
-  const used = () => {
-    collect()
-    return process.memoryUsage().heapUsed
-  }
   const w = world(ceremonies)
   const samples: number[] = []
   for (let at = 1; at <= 100_000; at += 1) {
     await w.begin(at % 3, `browser ${at}`)
-    if (at % 20_000 === 0) samples.push(used())
+    if (at % 20_000 === 0) samples.push(heapKept())
   }
   expect([w.order, w.spent()]).toEqual([[], 0])
   const [first = 0] = samples

@@ -1,6 +1,4 @@
 /** What a site adds to a provider that does everything right: return paths, cookies, processes, and a proxy with TLS. */
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { oidc, type OidcProof } from 'koa-with-auth/sign-in/oidc'
 import type { Done } from 'koa-with-auth/sign-in'
 import * as E from 'fp-ts/lib/Either.js'
@@ -12,6 +10,7 @@ import { missingTls, tlsProxy } from '../support/servers/tlsProxy.js'
 import { navigation } from '../support/servers/userAgent.js'
 import { wrongProvider } from '../support/servers/wrongProvider.js'
 import { describeUnless } from '../support/projects/programs.js'
+import { heapKept } from '../support/runs/heap.js'
 import { reserved } from '../support/servers/server.js'
 
 const start = async () => {
@@ -100,14 +99,6 @@ describe('O-03 a browser that keeps no cookies', () => {
   })
 })
 
-// Collects garbage, so that what is left is what is kept
-const collect = (): void => {
-  setFlagsFromString('--expose-gc')
-  // Safe: the flag makes it
-  const gc = runInNewContext('gc') as () => void
-  gc()
-}
-
 describe('O-01 sign-ins that begin and never end', () => {
   it('leave nothing behind: no call of the store, and no memory', async () => {
     const spend = vi.fn(() => Promise.resolve(true))
@@ -135,8 +126,7 @@ describe('O-01 sign-ins that begin and never end', () => {
         const browser = `browser ${at}`
         await begin(kind, { incoming, browser, intent: 'signIn', subject: undefined, returnTo: `/${at}` })
       }
-      collect()
-      return process.memoryUsage().heapUsed
+      return heapKept()
     }
     const before = await many(5000)
     const after = await many(100_000)
