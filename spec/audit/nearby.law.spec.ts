@@ -37,6 +37,7 @@ describe('the routes near a path', () => {
           }
         }
       }),
+      { examples: [[['//', '/{b}/*rest1', '/']], [['/:x0//*rest1', '/a', '/a/', '/*rest0']]] },
     )
   })
 

@@ -105,8 +105,9 @@ type PathShape = ReadonlyArray<string | number | undefined>
 
 const shapeOf = (text: string): PathShape => {
   const [known = '', ...open] = text.replace(/[^]/g, folded).split(ANYTHING)
-  // a segment with a wildcard is not known as a whole, and a slash at the end does not count
-  const segments = open.length > 0 ? known.split('/').slice(0, -1) : known.replace(/\/+$/, '').split('/')
+  // a segment with a wildcard is not known as a whole, and slashes at the end do not count: a route may take one more
+  const whole = open.length > 0 ? known.replace(/[^/]*$/, '') : known
+  const segments = whole.replace(/\/+$/, '').split('/')
   const count = open.length > 0 ? undefined : segments.length
   return [count, ...segments.map((segment) => (segment.includes(SEGMENT) ? undefined : segment))]
 }
