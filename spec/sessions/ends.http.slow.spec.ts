@@ -1,10 +1,11 @@
 /**
- * The end of a credential in every process: real processes over a real Redis and a Redis Cluster, with both clients. A subscriber that
- * lost its connection, a slow hub, and forged messages.
+ * The end of a credential in every process: real processes over a real Redis and a Redis Cluster of three masters, with both clients. A
+ * subscriber that lost its connection, a slow hub, and forged messages.
  */
 import { randomBytes } from 'node:crypto'
 import { createClient } from 'redis'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { startRedisCluster } from '../support/servers/redisCluster.js'
 import { describeWithRedis, startRedis } from '../support/servers/redisServer.js'
 import { buildSite, startProgram } from '../support/sites/sessionSite.js'
 
@@ -33,8 +34,18 @@ const opened = async (port: number, path: string, headers: Record<string, string
   return { isOver: () => isOver }
 }
 
+const servers = async (cluster: boolean) => {
+  if (!cluster) {
+    const { port, send, close } = await startRedis()
+    return { port, sendAll: send, close }
+  }
+  const { nodes, close } = await startRedisCluster()
+  const sendAll = (...command: string[]) => Promise.all(nodes.map(({ send }) => send(...command)))
+  return { port: nodes[0]!.port, sendAll, close }
+}
+
 const service = async (client: string, cluster: boolean, processes: number, delay = 0) => {
-  const redis = await startRedis({ cluster })
+  const redis = await servers(cluster)
   onTestFinished(redis.close)
   const env = {
     KEYS: randomBytes(32).toString('hex'),
@@ -88,7 +99,7 @@ describeWithRedis('the end of a credential', () => {
       }
 
       // forged messages end nothing
-      const hostile = createClient({ url: redis.url })
+      const hostile = createClient({ url: `redis://127.0.0.1:${redis.port}` })
       await hostile.connect()
       onTestFinished(() => hostile.destroy())
       for (const message of ['', '{', '{"v":1,"about":"all"}', `{"v":1,"about":"${'x'.repeat(43)}"}`, 'x'.repeat(1e6)])
@@ -103,9 +114,9 @@ describeWithRedis('the end of a credential', () => {
       open([...streams.phone, ...streams.bert, ...streams.other])
 
       // no process listens when this is published, or only some
-      await redis.send('CLIENT', 'KILL', 'TYPE', 'pubsub')
+      await redis.sendAll('CLIENT', 'KILL', 'TYPE', 'pubsub')
       expect((await post('/everywhere/anna')).status).toBe(204)
-      await redis.send('CLIENT', 'KILL', 'TYPE', 'pubsub')
+      await redis.sendAll('CLIENT', 'KILL', 'TYPE', 'pubsub')
       await over(streams.phone)
       open([...streams.bert, ...streams.other])
     })
