@@ -70,7 +70,7 @@ class SessionEnd extends End {
   }
 }
 
-const REMEMBERED = 10_000
+const kept = { size: 10_000, maxAge: Infinity, dropsFirst: 'oldest' } as const
 
 // How long another process may take from the old id of a session to its new one, in milliseconds
 const RENEWING = 5000
@@ -86,7 +86,8 @@ export type SessionEnds = ReturnType<typeof sessionEnds>
 
 export const sessionEnds = ({ name, store, idle, absolute, longest, list, tell }: EndsOptions) => {
   // What this process ended while a request was under way that asks later
-  const over = memory<string>({ size: REMEMBERED, maxAge: Infinity, dropsFirst: 'oldest' })
+  const over = memory<true>(kept)
+  const marked = memory<{ readonly mark: string; readonly at: number }>(kept)
   const listedKey = (user: string, listed: string) => JSON.stringify([user, listed])
 
   const leadFrom = async (key: string) => {
@@ -111,10 +112,11 @@ export const sessionEnds = ({ name, store, idle, absolute, longest, list, tell }
     lastOf: (signIn) => signIn.at + Math.min(detailsOf(signIn).absolute ?? absolute, longest),
     isOver: ({ key, signIn }) => {
       const { listed } = detailsOf(signIn)
-      const mark = over.get(`mark:${signIn.id}`)
+      const all = marked.get(signIn.id)
       return (
-        over.get(`session:${key}`) !== undefined ||
-        (mark !== undefined && mark !== signIn.mark) ||
+        over.get(key) !== undefined ||
+        // a younger sign-in can have a mark that another process has set since
+        (all !== undefined && all.mark !== signIn.mark && all.at >= signIn.at) ||
         (listed !== undefined && over.get(listedKey(signIn.id, listed)) !== undefined)
       )
     },
@@ -175,17 +177,17 @@ export const sessionEnds = ({ name, store, idle, absolute, longest, list, tell }
     /** A session was ended. */
     over: (id: string, user: string): void => {
       const key = digestOf(id)
-      over.set(`session:${key}`, fromNow(''))
+      over.set(key, fromNow(true))
       end(user, (one) => one.key === key)
     },
     /** All sessions of a user were ended, which do not have this mark. */
     everywhere: (user: string, mark: string): void => {
-      over.set(`mark:${user}`, fromNow(mark))
+      marked.set(user, fromNow({ mark, at: Date.now() }))
       end(user, ({ signIn }) => signIn.mark !== mark)
     },
     /** A session was ended by its entry in the list. */
     listedOver: (user: string, listed: string): void => {
-      over.set(listedKey(user, listed), fromNow(''))
+      over.set(listedKey(user, listed), fromNow(true))
       end(user, ({ signIn }) => detailsOf(signIn).listed === listed)
     },
   }
