@@ -1,6 +1,6 @@
 /**
- * Open streams whose credential ends: what waiting for the end takes. `node --expose-gc dist/streams.js <kind> <how>` prints the bytes
- * of one stream.
+ * Open streams whose credential ends: what waiting for the end takes. `node --expose-gc dist/streams.js <kind> <how> <count>` prints
+ * the bytes of one stream of so many.
  *
  * A stream takes memory of its own, and so does `untilEnd` where nothing can end. Both are taken off.
  */
@@ -15,8 +15,6 @@ import { sessions } from '../../../dist/sessions/index.js'
 import type { Section } from './Section.js'
 import { estimate, median } from './statistics.js'
 import { ask, headersOf, type Headers } from './stub.js'
-
-const STREAMS = 10_000
 
 /** An application, and the headers of each of its users. */
 interface Site {
@@ -37,23 +35,23 @@ const served = (app: Koa, auth: Authenticator<unknown> | null, isWaiting: boolea
   return { listener: app.callback(), headers, kept }
 }
 
-const users = Array.from({ length: STREAMS }, (_, at) => `user-${at}`)
-
 const cookieOf = (response: { getHeader: (name: string) => unknown }): string =>
   [response.getHeader('set-cookie')]
     .flat()
     .map((line) => String(line).split(';')[0])
     .join('; ')
 
-const sites: Readonly<Record<string, (isWaiting: boolean) => Promise<Site>>> = {
-  public: async (isWaiting) =>
+type Users = ReadonlyArray<string>
+
+const sites: Readonly<Record<string, (isWaiting: boolean, users: Users) => Promise<Site>>> = {
+  public: async (isWaiting, users) =>
     served(
       new Koa(),
       null,
       isWaiting,
       users.map(() => headersOf({})),
     ),
-  token: async (isWaiting) => {
+  token: async (isWaiting, users) => {
     const authenticate = (_request: unknown, name: string) => ({ name, expiresAt: Date.now() + 3_600_000 })
     return served(
       new Koa(),
@@ -62,7 +60,7 @@ const sites: Readonly<Record<string, (isWaiting: boolean) => Promise<Site>>> = {
       users.map((name) => headersOf({ Authorization: `Bearer ${name}` })),
     )
   },
-  session: async (isWaiting) => {
+  session: async (isWaiting, users) => {
     const app = new Koa({ keys: ['bench-bench-bench-bench-bench-bench'] })
     const { logIn } = sessions(app, { loadUser: (name) => ({ username: name }) })
     const router = new Router().get('/in/:name', withAuth(null), async (ctx) => {
@@ -80,9 +78,10 @@ const sites: Readonly<Record<string, (isWaiting: boolean) => Promise<Site>>> = {
   },
 }
 
-const bytes = async (kind: string, isWaiting: boolean): Promise<number> => {
+const bytes = async (kind: string, isWaiting: boolean, count: number): Promise<number> => {
   const { gc } = globalThis
-  const site = await sites[kind]?.(isWaiting)
+  const users = Array.from({ length: count }, (_, at) => `user-${at}`)
+  const site = await sites[kind]?.(isWaiting, users)
   if (gc === undefined || site === undefined) throw new Error('start it with --expose-gc and a kind')
   const open = async (): Promise<void> => {
     for (const headers of site.headers) await ask(site.listener, '/events', headers)
@@ -101,22 +100,22 @@ const bytes = async (kind: string, isWaiting: boolean): Promise<number> => {
   const before = await heap()
   await open()
   const after = await heap()
-  if (site.kept.length !== 2 * STREAMS + 2) throw new Error(`${site.kept.length / 2} streams of ${kind} are open`)
-  return (after - before) / STREAMS
+  if (site.kept.length !== 2 * count + 2) throw new Error(`${site.kept.length / 2} streams of ${kind} are open`)
+  return (after - before) / count
 }
 
 const self = fileURLToPath(import.meta.url)
 
-const inProcess = (kind: string, how: 'waiting' | 'plain'): number =>
-  Number(execFileSync(process.execPath, ['--expose-gc', self, kind, how], { encoding: 'utf8' }))
+const inProcess = (kind: string, how: 'waiting' | 'plain', count: number): number =>
+  Number(execFileSync(process.execPath, ['--expose-gc', self, kind, how, String(count)], { encoding: 'utf8' }))
 
-/** Over so many processes of each. */
-export const streams = (rounds: number): Section => {
+/** So many streams in a process, over so many processes of each. */
+export const streams = (count: number, rounds: number): Section => {
   const added = (kind: string) =>
-    Array.from({ length: rounds }, () => inProcess(kind, 'waiting') - inProcess(kind, 'plain'))
+    Array.from({ length: rounds }, () => inProcess(kind, 'waiting', count) - inProcess(kind, 'plain', count))
   const without = median(added('public'))
   return {
-    title: `${STREAMS} open streams, each of another user`,
+    title: `${count.toLocaleString('en')} open streams, each of another user`,
     rows: ['token', 'session'].map((kind) => {
       const all = added(kind).map((one) => one - without)
       const value = estimate(all.length, (some) => median(some.map((at) => all[at] ?? Number.NaN)))
@@ -126,6 +125,6 @@ export const streams = (rounds: number): Section => {
 }
 
 if (process.argv[1] === self) {
-  console.log(await bytes(process.argv[2] ?? '', process.argv[3] === 'waiting'))
+  console.log(await bytes(process.argv[2] ?? '', process.argv[3] === 'waiting', Number(process.argv[4])))
   process.exit(0)
 }
