@@ -190,6 +190,11 @@ describe('what is no condition is a TypeError when the guard is made', () => {
     ['null and undefined', [null, undefined], /argument 2 is undefined/],
     ['a factory', [a, authorize], /argument 2 is authorize itself; call it/],
     ['an authenticator', [a, key], /argument 2 is an authenticator, not a condition; write \w+\(\[a, b\]\)/],
+    [
+      'a condition first',
+      [good, a],
+      /\(\.\.\.\) is authorize\(\.\.\.\) itself.+after the authenticator: withAuth\(a, /,
+    ],
     ['a guard', [a, withAuth(key)], /argument 2 is a guard/],
     ['a handler', [a, (_ctx: unknown, next: () => unknown) => next()], /takes 2 parameters.+a handler goes after/],
     ['an async handler', [a, async (ctx: unknown) => void ctx], /async function/],

@@ -11,7 +11,10 @@ import {
   authorize,
   httpBearer,
   optional,
+  owned,
+  quota,
   requireScopes,
+  unchecked,
   withAuth,
 } from 'koa-with-auth'
 import {
@@ -26,6 +29,8 @@ import {
   recoverUnavailable,
   timeout,
 } from 'koa-with-auth/fp'
+import { mcpScopes, requireAuthentication } from 'koa-with-auth/jwt'
+import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { describe, expect, it } from 'vitest'
 import { asyncGenerator, generator, messageOf, secret, Strategy, untyped } from '../support/projects/mistakes.js'
 
@@ -88,6 +93,20 @@ const wrong: ReadonlyArray<{ description: string; input: unknown; expected: RegE
     input: (_a: unknown, _b: unknown) => true,
     expected: /takes 2 parameters/,
   },
+  ...[
+    authorize(() => true),
+    requireScopes(['read']),
+    requireScopes(['read'], { granted: () => 'read' }),
+    owned('note', { param: 'id', find: () => 1 }),
+    unchecked('id', 'all members read it'),
+    quota({ limiter: new RateLimiterMemory({ points: 1, duration: 1 }), by: () => 'anna' }),
+    requireAuthentication({ maxAge: 1000 }),
+    mcpScopes({ 'tools/list': { '*': [] } }),
+  ].map((input) => ({
+    description: 'a condition, whose authenticator is missing',
+    input,
+    expected: /is (\w+\(\.\.\.\)) itself; .+ a condition comes after the authenticator: withAuth\(a, \1\)/,
+  })),
   { description: 'a guard', input: withAuth(bearer), expected: /./ },
   { description: 'a guard of a public operation', input: withAuth(null), expected: /./ },
 ]

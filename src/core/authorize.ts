@@ -30,7 +30,7 @@ import { onSuccess } from './map.js'
 import { readersOf, type Granted, type ScopesReader } from './granted.js'
 import { conditionName, digestOf, functionName } from './functionName.js'
 import * as is from './checks.js'
-import { checkMember, checkHook, declareFactories, checkOptions, isScope } from './options.js'
+import { checkMember, checkHook, declareCondition, declareFactories, checkOptions, isScope } from './options.js'
 
 type Decide = (principal: never, request: Request) => unknown
 
@@ -169,7 +169,8 @@ export function authorize(
   checkHook('authorize(f)', f, 2)
   const { name } = checkOptions('authorize(f, options)', options, { name: is.maybe(conditionName) })
   const decidedBy = name ?? functionName(f)
-  return scoped({ caller: 'authorize(f)', scopes: [], decidedBy, isNamed: name !== undefined, decide: f })
+  const condition = { caller: 'authorize(f)', scopes: [], decidedBy, isNamed: name !== undefined, decide: f }
+  return declareCondition('authorize', scoped(condition))
 }
 
 /** How `requireScopes` finds the scopes of a principal. */
@@ -224,14 +225,16 @@ export function requireScopes(
       return isThenable(answer) ? toPromise(answer).then(suffices) : suffices(answer)
     }
   const condition = { caller: 'requireScopes(...)', scopes: demanded }
-  if (given !== undefined) return scoped({ ...condition, by: digestOf(given), decide: decidingBy(given) })
-  return (self) => {
+  if (given !== undefined) {
+    return declareCondition('requireScopes', scoped({ ...condition, by: digestOf(given), decide: decidingBy(given) }))
+  }
+  return declareCondition('requireScopes', (self: Authenticator<unknown>) => {
     checkMember('requireScopes(...)(a)', self)
     const authenticator = fromFunction(self)
     checkDemanding('requireScopes(...)(a)', authenticator.description)
     const [saying, granted] = withScopesSaid(authenticator) ?? noScopesSaid()
     return scoped({ ...condition, by: 'the credential', decide: decidingBy(granted) })(saying)
-  }
+  })
 }
 
 /** An authenticator, and what reads the scopes of its principals; `undefined` if it does not say them. */

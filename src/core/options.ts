@@ -25,6 +25,10 @@ const factory = Symbol.for('koa-with-auth/factory')
 export const declareFactory = <F extends Function>(name: string, make: F): F =>
   Object.defineProperty(make, factory, { value: name })
 
+/** Marks a condition, which the function of this name has returned: it is no hook. */
+export const declareCondition = <F extends Function>(name: string, condition: F): F =>
+  declareFactory(`${name}(...)`, condition)
+
 /** Marks several such functions, each by its own name. */
 export const declareFactories = (makes: Readonly<Record<string, Function>>): void => {
   for (const [name, make] of Object.entries(makes)) declareFactory(name, make)
@@ -57,7 +61,10 @@ export const typeName = (u: unknown): string => {
 export const checkHook = (where: string, hook: unknown, arity: number, fix = "see the kind's signature"): void => {
   if (typeof hook !== 'function') throw new TypeError(`${where} must be a function, not ${typeName(hook)}`)
   const name = factoryName(hook)
-  if (name !== undefined) throw new TypeError(`${where} is ${name} itself; call it: ${name}(...)`)
+  if (name !== undefined) {
+    const after = name.endsWith('(...)') ? `; a condition comes after the authenticator: withAuth(a, ${name})` : ''
+    throw new TypeError(`${where} is ${name} itself; call it: ${name}(...)${after}`)
+  }
   if (isClass(hook))
     throw new TypeError(`${where} is the class ${hook.name}; pass a function, or a method bound to an instance`)
   if (isGenerator(hook)) {

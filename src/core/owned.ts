@@ -15,7 +15,7 @@ import { showObjects, type Attempt, type Finding, type Finds, type Objects } fro
 import { andThen, failureOf, fromLookup, isThenable, toPromise, type Evaluation, type Result } from './Result.js'
 import { conditionName, digestOf } from './functionName.js'
 import * as is from './checks.js'
-import { checkOptions, declareFactories, type Check, type Checks } from './options.js'
+import { checkOptions, declareCondition, declareFactories, type Check, type Checks } from './options.js'
 
 /** The object in the result of `find`: everything falsy is not found. */
 export type Found<R> = Exclude<Awaited<R>, false | 0 | 0n | '' | null | undefined | void>
@@ -98,7 +98,7 @@ export const owned = <const N extends string, U, R, O = unknown>(
       return finding(name, given, member)
     })
   // Safe: the principal does not change, and the object is what `find` returned
-  return condition as unknown as ReturnType<typeof owned<N, U, R, O>>
+  return declareCondition('owned', condition) as unknown as ReturnType<typeof owned<N, U, R, O>>
 }
 
 type Ask = (...given: readonly [unknown, unknown, Request]) => unknown
@@ -220,7 +220,7 @@ export const unchecked = (
       decide: decideOf(member),
     }))
   // Safe: it only adds to the description
-  return condition as ReturnType<typeof unchecked>
+  return declareCondition('unchecked', condition) as ReturnType<typeof unchecked>
 }
 
 declareFactories({ owned, unchecked })

@@ -12,7 +12,7 @@ import { functionName } from '../core/functionName.js'
 import { andThen, failureOf, type Evaluation, type Result } from '../core/Result.js'
 import { checkDemanding } from '../core/authorize.js'
 import * as is from '../core/checks.js'
-import { checkOptions, declareFactory, type Check, type Checks } from '../core/options.js'
+import { checkOptions, declareCondition, declareFactory, type Check, type Checks } from '../core/options.js'
 import { isTooMany, limitOf, numberIn } from './Limiter.js'
 
 /** A limiter of rate-limiter-flexible, in memory, on Redis or another store. Its `points` in `duration` seconds are the quota. */
@@ -75,7 +75,7 @@ export const quota = <P>(
   const condition = (self: Authenticator<unknown>): Authenticator<unknown> =>
     wrapping('quota(...)(a)', self, (member) => counting(given, member))
   // Safe: it lets in the same principals, and finds the same objects
-  return condition as unknown as ReturnType<typeof quota<P>>
+  return declareCondition('quota', condition) as unknown as ReturnType<typeof quota<P>>
 }
 
 declareFactory('quota', quota)

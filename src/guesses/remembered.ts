@@ -28,7 +28,7 @@ import { ageOf, thisMoment, type Moment } from '../core/data.js'
 import { withAccepted, type Accepted } from '../core/ends.js'
 import { memory } from '../core/memory.js'
 import * as is from '../core/checks.js'
-import { checkHook, checkOptions, declareFactory } from '../core/options.js'
+import { checkHook, checkOptions, declareCondition, declareFactory } from '../core/options.js'
 import { aroundEachKind, giveBack, type Around } from './throttled.js'
 
 // Lengths are written before contents, so different credentials have different digests, whatever `extract` returns
@@ -300,7 +300,7 @@ export const remembered = <P = unknown>(options: RememberedOptions): Remembered<
     // Safe: all that is kept was let in by authenticators of P
     return kept.forget((principal) => predicate(principal as P))
   }
-  return declareFactory('remembered(...)', Object.assign(combinator, { forget }))
+  return declareCondition('remembered', Object.assign(combinator, { forget }))
 }
 
 declareFactory('remembered', remembered)

@@ -42,7 +42,7 @@ import { functionName } from '../core/functionName.js'
 import { keepingScopes } from '../core/granted.js'
 import { fromNow, memory } from '../core/memory.js'
 import * as is from '../core/checks.js'
-import { checkMember, checkOptions, declareFactory, type Checks } from '../core/options.js'
+import { checkMember, checkOptions, declareCondition, declareFactory, type Checks } from '../core/options.js'
 import { clientAddress, countingBy, countsIn, type Count, type Guess } from './Guess.js'
 import { checkLimiters, countOne, limitsOf, takeBack, type Counted, type Limiter, type Limiters } from './Limiter.js'
 
@@ -302,7 +302,7 @@ export const throttled = <C = unknown>(
   }
   // Safe: the principal is the one that the authenticator itself let in
   const combinator = aroundEachKind('throttled(...)', around) as <A>(self: Authenticator<A>) => Authenticator<A>
-  return declareFactory('throttled(...)', combinator)
+  return declareCondition('throttled', combinator)
 }
 
 interface Guessed {

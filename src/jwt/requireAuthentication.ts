@@ -7,7 +7,7 @@ import { ageInWords } from '../core/Proof.js'
 import { scoped } from '../core/authorize.js'
 import { ownFields } from '../core/data.js'
 import * as is from '../core/checks.js'
-import { checkMember, checkOptions, declareFactory, isScope, type Checks } from '../core/options.js'
+import { checkMember, checkOptions, declareCondition, declareFactory, isScope, type Checks } from '../core/options.js'
 import type { AuthenticationClaims } from './claims.js'
 
 /** How the user of a token must have authenticated. */
@@ -101,7 +101,7 @@ export function requireAuthentication(
     authentication: needed,
     decide: (principal, request) => isAuthenticated(claimsOf(principal, request), needed),
   })
-  return <A>(self: Authenticator<A>) => {
+  return declareCondition('requireAuthentication', <A>(self: Authenticator<A>) => {
     checkMember('requireAuthentication(...)(a)', self)
     if (!leaves(fromFunction(self).description).some(isToken)) {
       throw new TypeError(
@@ -110,7 +110,7 @@ export function requireAuthentication(
     }
     // Safe: the principal does not change
     return required(self) as Authenticator<A>
-  }
+  })
 }
 
 declareFactory('requireAuthentication', requireAuthentication)

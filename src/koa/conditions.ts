@@ -4,7 +4,7 @@
  */
 import { authenticatorOf } from '../core/lists.js'
 import { isAuthenticator, type Authenticator, type AuthenticatorLike, type PrincipalOf } from '../core/Authenticator.js'
-import { checkHook, factoryName, isAsync, typeName } from '../core/options.js'
+import { checkHook, checkMember, factoryName, isAsync, typeName } from '../core/options.js'
 import type { Finds, ObjectsOf } from '../core/Exchange.js'
 import * as Requirement from '../core/Requirement.js'
 import type { AlsoGuard, AlsoPrincipal, Guard } from './AuthRouter.js'
@@ -54,6 +54,7 @@ export const composed = (
   const options = hasOptions ? last : undefined
   if (conditions.length === 0) return { auth, options }
   if (auth === null) throw new TypeError(`${caller}(null, ...): a public operation takes no conditions`)
+  if (typeof auth === 'function') checkMember(`${caller}(...)`, auth)
   for (const [at, condition] of conditions.entries()) checkCondition(caller, condition, at + 2)
   // Safe: each was checked to be a function of one parameter, and its result is checked
   const all = conditions as ReadonlyArray<(a: Authenticator<unknown>) => unknown>

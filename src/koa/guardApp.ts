@@ -31,6 +31,9 @@ const checks: Checks<GuardAppOptions> = {
   ),
 }
 
+// What `routes()` returns has no name of use
+const nameOf = (f: Function): string => ('router' in f ? 'a router' : f.name || 'a function without a name')
+
 /** Guards an application, and types the principal of what it uses later. */
 type GuardsApp<P> = <S, C>(app: Koa<S, C>) => Koa<S, C & Auth<P>>
 
@@ -121,7 +124,7 @@ export function guardApp(given: unknown, ...rest: ReadonlyArray<unknown>): (app:
     const earlier = app.middleware.find((f) => !(upgradeMark in f) && !isGuard(f) && !middleware.includes(f))
     if (earlier !== undefined) {
       throw new TypeError(
-        `guardApp(a)(app): what ${earlier.name || 'a function without a name'} answers would not be guarded; call guardApp before app.use, or list the function in { middleware }`,
+        `guardApp(a)(app): what ${nameOf(earlier)} answers would not be guarded; call guardApp before app.use, or list the function in { middleware }`,
       )
     }
     return app.use(guard)

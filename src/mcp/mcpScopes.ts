@@ -14,7 +14,7 @@ import { readersOf } from '../core/granted.js'
 import { fromHeader } from '../core/RequestFields.js'
 import { andThen } from '../core/Result.js'
 import { httpError } from '../core/Settings.js'
-import { declareFactory, isScope } from '../core/options.js'
+import { declareCondition, declareFactory, isScope } from '../core/options.js'
 import { isObject } from '../jwt/claims.js'
 import { scopesOf, tokenIn } from '../jwt/tokenKind.js'
 
@@ -50,9 +50,10 @@ const checkScopes = (scopes: McpScopes): McpScopes => {
  */
 export const mcpScopes = (scopes: McpScopes): (<P>(self: Authenticator<P>) => Authenticator<P>) => {
   const given = checkScopes(scopes)
-  return <P>(self: Authenticator<P>): Authenticator<P> =>
+  const condition = <P>(self: Authenticator<P>): Authenticator<P> =>
     // Safe: it lets in the same principals
     wrapping('mcpScopes(...)(a)', self, (member) => demanding(given, member)) as Authenticator<P>
+  return declareCondition('mcpScopes', condition)
 }
 
 declareFactory('mcpScopes', mcpScopes)
