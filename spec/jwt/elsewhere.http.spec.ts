@@ -179,6 +179,25 @@ describe('issuers', () => {
     expect((await site.get(await token(late))).status).toBe(200)
   })
 
+  it('one that takes the request is asked for each: an issuer that was found for one tenant is none of another', async () => {
+    const { jwksUri, token, known, fetched } = await tenants()
+    const [red = '', blue = ''] = known
+    const issuers = new Map(Object.entries({ red, blue }))
+    const ofTenant: FindIssuer = (iss, request) =>
+      issuers.get(request.get('tenant')) === iss ? { issuer: iss, jwksUri } : undefined
+    for (const issuer of [ofTenant, async (...given: Parameters<FindIssuer>) => ofTenant(...given)]) {
+      const site = await tokenSite(httpJwt({ issuer, audience: API }))
+      const ofRed = await token(red)
+      const answers = [await site.get(ofRed, { tenant: 'red' }), await site.get(ofRed, { tenant: 'blue' })]
+      expect(answers.map(({ status, ran }) => [status, ran])).toEqual([
+        [200, 1],
+        [401, 0],
+      ])
+      expect((await site.get(await token(blue), { tenant: 'blue' })).status).toBe(200)
+    }
+    expect(fetched()).toBe(2)
+  })
+
   it('an issuer whose name is not the iss of the token admits no caller', async () => {
     const { jwksUri, token, known } = await tenants()
     const [first = '', second = ''] = known

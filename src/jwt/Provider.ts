@@ -4,6 +4,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
 import { fromNow, memory, type Memory } from '../core/memory.js'
 import * as is from '../core/checks.js'
+import { ownFields } from '../core/data.js'
 import { bare, checkOptions, typeName } from '../core/options.js'
 import { isThenable, toPromise } from '../core/Result.js'
 import { checkUrl, discovering } from './fetching.js'
@@ -157,7 +158,10 @@ interface Common extends KeyTerms {
   readonly algorithms: unknown
 }
 
-/** Names the issuer of a token, if it is accepted. It is asked with `iss`, which nothing has verified yet. */
+/**
+ * Names the issuer of a token, if it is accepted. It is asked with `iss`, which nothing has verified yet. A function of `iss` alone is
+ * asked once for an issuer that is kept; one that takes the request, too, is asked for each.
+ */
 export type FindIssuer = (iss: string, request: Request) => Issuer | undefined | Promise<Issuer | undefined>
 
 export interface Providers {
@@ -184,26 +188,41 @@ export const providersOf = (given: unknown, common: Common): Providers => {
  */
 const foundProviders = (find: FindIssuer, common: Common): Providers => {
   const { maxAge } = common.policy
-  const kept = memory<Provider>({ size: KEPT, maxAge, dropsFirst: 'least recently used' })
+  // what takes the request may decide by it: an answer to one request is none to another
+  const isOfRequest = find.length !== 1
+  const kept = memory<{ readonly issuer: unknown; readonly provider: Provider }>({
+    size: KEPT,
+    maxAge,
+    dropsFirst: 'least recently used',
+  })
   const shared = memory<KeySource>({ size: KEPT, maxAge: Infinity, dropsFirst: 'least recently used' })
   const made = (iss: string, issuer: unknown): Provider | undefined => {
     if (issuer === undefined || issuer === null || issuer === false) return undefined
+    const before = kept.get(iss)
+    if (before !== undefined && isSameIssuer(before.issuer, issuer)) return before.provider
     const provider = providerOf(issuer, common, shared)
     // a token of one tenant must not be good because another one was found
     if (provider.issuer !== iss) return undefined
-    kept.set(iss, fromNow(provider))
+    kept.set(iss, fromNow({ issuer, provider }))
     return provider
   }
   return {
     find: (iss, request) => {
-      const before = kept.get(iss)
-      if (before !== undefined) return before
+      const before = isOfRequest ? undefined : kept.get(iss)
+      if (before !== undefined) return before.provider
       const found: unknown = find(iss, request)
       return isThenable(found) ? toPromise(found).then((late) => made(iss, late)) : made(iss, found)
     },
-    isCurrent: (provider) => kept.get(provider.issuer) === provider,
+    isCurrent: (provider) => !isOfRequest && kept.get(provider.issuer)?.provider === provider,
     known: [],
   }
+}
+
+// A function that is asked for each request may make the same object anew
+const isSameIssuer = (one: unknown, other: unknown): boolean => {
+  if (!is.isRecord(one) || !is.isRecord(other)) return one === other
+  const [first, second] = [ownFields(one), ownFields(other)]
+  return [...Object.keys(first), ...Object.keys(second)].every((name) => first[name] === second[name])
 }
 
 const listedProviders = (given: unknown, common: Common): ReadonlyMap<string, Provider> => {

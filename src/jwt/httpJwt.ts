@@ -60,7 +60,8 @@ export interface HttpJwtOptions<C, R> extends TokenOptions<C, R> {
   /**
    * Who issues the tokens. A URL means discovery (RFC 8414, then OpenID Connect). An object has exactly one of `jwksUri`, `jwks`,
    * `publicKey` and `secret`. An array has several of these. The `audience` and `algorithms` of an issuer replace the general ones.
-   * A function finds the issuer of a token by its `iss`, such as that of a tenant: return nothing for one that you do not know.
+   * A function finds the issuer of a token by its `iss`, such as that of a tenant: return nothing for one that you do not know. One
+   * that takes the request, too, is asked for each request.
    */
   readonly issuer: Issuer | ReadonlyArray<Issuer> | FindIssuer
   /**
