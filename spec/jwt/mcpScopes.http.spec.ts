@@ -1,6 +1,6 @@
 /** Scopes for each tool of an MCP server, from its header fields, and what its document says about bound tokens. */
 import Koa from 'koa'
-import { apiKeyHeader, withAuth } from 'koa-with-auth'
+import { allOf, also, apiKeyHeader, withAuth } from 'koa-with-auth'
 import { audit } from 'koa-with-auth/audit'
 import { httpJwt, mcpScopes, protectedResource } from 'koa-with-auth/jwt'
 import Router from '@koa/router'
@@ -80,6 +80,28 @@ describe('mcpScopes', () => {
     onTestFinished(close)
     const headers = { key: 'k', 'mcp-method': 'tools/call', 'mcp-name': 'files.write' }
     expect((await ask(`${url}/mcp`, { method: 'POST', headers })).status).toBe(403)
+  })
+
+  it('asks for the scopes of its own credential, not of a token that is needed beside it or by a level', async () => {
+    const provider = await identityProvider()
+    const agent = httpJwt({ issuer: provider.issuer, audience: API })
+    const key = mcpScopes(rules)(apiKeyHeader({ authenticate: () => ({ name: 'key' }) }))
+    let ran = 0
+    const run = (ctx: Koa.Context) => {
+      ran += 1
+      ctx.body = 'ran'
+    }
+    const router = new Router()
+      .post('/both', withAuth(allOf({ agent, key })), run)
+      .use('/level', withAuth(agent)(new Router().post('/also', withAuth(also(key)), run)).routes())
+    const { url, close } = await listen(new Koa().use(router.routes()))
+    onTestFinished(close)
+    const authorization = `Bearer ${await provider.token({ scope: 'files:write files:read' })}`
+    const headers = { authorization, key: 'k', 'mcp-method': 'tools/call', 'mcp-name': 'files.write' }
+    for (const path of ['/both', '/level/also']) {
+      expect((await ask(`${url}${path}`, { method: 'POST', headers })).status).toBe(403)
+    }
+    expect(ran).toBe(0)
   })
 
   it.each([[{}], [{ x: 1 }], [{ x: { y: 'z' } }], [{ x: { y: ['a b'] } }], [null]])('%j is a TypeError', (wrong) => {

@@ -62,10 +62,12 @@ class AcceptedToken implements EndSource {
   }
 }
 
-/** The token among what was accepted, the last one. */
-export const tokenIn = (accepted: Accepted | undefined): AcceptedToken | undefined =>
+/** The token among what was accepted, the last one. `before`: what was accepted before, of which none counts. */
+export const tokenIn = (accepted: Accepted | undefined, before?: Accepted): AcceptedToken | undefined =>
   // Safe: another copy of this package makes the same
-  sourcesIn(accepted).findLast((source) => 'token' in source) as AcceptedToken | undefined
+  sourcesIn(accepted)
+    .slice(sourcesIn(before).length)
+    .findLast((source) => 'token' in source) as AcceptedToken | undefined
 
 export const tokenOf = (ctx: Context): AcceptedToken | undefined => tokenIn(knownExchange(ctx)?.accepted)
 

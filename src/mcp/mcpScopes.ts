@@ -67,21 +67,23 @@ const demanding = (scopes: McpScopes, member: Authenticator<unknown>): Halves =>
   const failed = (error: AuthError) => E.left(withChallenges(member.description, error))
   return {
     description,
-    decide: (attempt) =>
-      andThen(authenticate(attempt), (result) => {
+    decide: (attempt) => {
+      const { accepted } = attempt
+      return andThen(authenticate(attempt), (result) => {
         if (E.isLeft(result)) return result
         const needed = neededBy(scopes, attempt.request)
         if (needed === 'unreadable')
           return failed(raised(httpError(400, 'Mcp-Method or Mcp-Name is missing, or was sent twice', false)))
         if (needed === 'unlisted') return failed(insufficient())
         if (needed.length === 0) return result
-        const token = tokenIn(attempt.accepted)
+        const token = tokenIn(attempt.accepted, accepted)
         const granted = new Set(
           token === undefined ? readers.flatMap((read) => listed(read(result.right))) : scopesOf(token.claims()),
         )
         const missing = needed.filter((scope) => !granted.has(scope))
         return missing.length === 0 ? result : failed(insufficient(missing))
-      }),
+      })
+    },
   }
 }
 
