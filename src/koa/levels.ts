@@ -76,9 +76,7 @@ export const atLevel =
     const mine: Decision = { by: level, guard: guardFor(requirement, { levels: [level.name], then }) }
 
     const install = (layer: Layer<S, C>, before: Plan): void => {
-      // `router.get(withAuth(a), '/x', handler)`: @koa/router takes what comes before a path for the name of the route
-      if (isGuard(layer.name))
-        throw new TypeError(`${labelOf(layer)}: withAuth(...) comes before the path; write it right after the path`)
+      if (isNamedByGuard(layer)) throw beforePath(layer)
       dropStatefulFlags(layer)
       const inOrder = functionsInOrder(before, layer)
       const guarded = layer.methods.length > 0 ? underLevel(mine, inOrder) : inOrder
@@ -237,7 +235,7 @@ export const refuseLateGuards = (type: unknown): void => {
   if (typeof prototype !== 'object' || prototype === null || !('register' in prototype)) return
   if (typeof prototype.register !== 'function' || replaced.has(prototype.register)) return
   replaceIn(prototype, 'register', (register, router, [path, methods, functions, ...rest]) => {
-    checkOrder(path, methods, functions)
+    checkOrder(path, methods, functions, rest[0])
     const { length } = isRouter(router) ? router.stack : []
     const registered: unknown = Reflect.apply(register, router, [path, methods, withObservers(functions), ...rest])
     observeHooks(router, length)
@@ -274,17 +272,25 @@ const checkWhereUsed: Call = (make, router, given) => {
   return Object.defineProperty(routes, '_name', { get: check, configurable: true })
 }
 
-const checkOrder = (path: unknown, methods: unknown, functions: unknown): void => {
+const checkOrder = (path: unknown, methods: unknown, functions: unknown, options: unknown): void => {
   if (!Array.isArray(functions) || !Array.isArray(methods) || methods.length === 0) return
   const at = functions.findIndex(isGuard)
   const guard: unknown = functions[at]
-  if (!isGuard(guard)) return
+  if (!isGuard(guard) && !isNamedByGuard(options)) return
   const written = path instanceof RegExp ? path : String(path)
   const layer = { path: written, methods: methods.map((method) => String(method).toUpperCase()), stack: [] }
+  if (!isGuard(guard) || isNamedByGuard(options)) throw beforePath(layer)
   refusePattern(layer, guard.requirement)
   const isTwice = functions.slice(at + 1).some(isGuard)
   if (isTwice || isGuardLate(functions)) throw new TypeError(`${labelOf(layer)}: ${isTwice ? guardTwice : guardLast}`)
 }
+
+// `router.get(withAuth(a), '/x', handler)`: @koa/router takes what comes before a path for the name of the route
+const isNamedByGuard = (options: unknown): boolean =>
+  typeof options === 'object' && options !== null && isGuard(Reflect.get(options, 'name'))
+
+const beforePath = (layer: ReadLayer): TypeError =>
+  new TypeError(`${labelOf(layer)}: withAuth(...) comes before the path; write it right after the path`)
 
 const withObservers = (functions: unknown): unknown => {
   if (!Array.isArray(functions) || !functions.every((f) => typeof f === 'function')) return functions

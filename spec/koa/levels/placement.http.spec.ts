@@ -107,6 +107,11 @@ describe('a misplaced guard that is seen when it is written', () => {
       message: 'GET /x: withAuth(...) comes before the path; write it right after the path',
     },
     {
+      description: 'before the path, in a plain router',
+      run: () => new Router().post(asMiddleware(a) as never, '/x', handler('p')),
+      message: 'POST /x: withAuth(...) comes before the path; write it right after the path',
+    },
+    {
       description: 'no handler, in a plain router that is derived later',
       run: () => withAuth(a)(new Router().get('/x', asMiddleware(a))),
       message: 'GET /x: withAuth(...) has no handler after it; write it right after the path',
