@@ -1,5 +1,5 @@
 /** Which signed requests pass, and what the others are answered. G-01 to G-06. */
-import { createHash, createSecretKey, generateKeyPairSync, randomBytes, type KeyObject } from 'node:crypto'
+import { createHash, createSecretKey, generateKeyPairSync, randomBytes, sign, type KeyObject } from 'node:crypto'
 import { bodyParser } from '@koa/bodyparser'
 import Router from '@koa/router'
 import Koa from 'koa'
@@ -169,6 +169,32 @@ describe('what is refused', () => {
     expect(await sendSpec({ ...spec, ...changed })).toMatch(/^(?:401 invalid signature|404)$/)
     expect(await sendSpec(spec)).toBe('204')
     expect(seen).toHaveLength(1)
+  })
+
+  it('a query in which a handler finds another parameter than the one that is signed', async () => {
+    const signedParameter = '"@query-param";name="id"'
+    const auth = httpSignature({
+      origin: ORIGIN,
+      components: ['@method', signedParameter],
+      keyOf: () => ({ key: publicKey, owner: 'k1' }),
+    })
+    const seen: unknown[] = []
+    const router = new Router().get('/x', withAuth(auth), (ctx) => {
+      seen.push(ctx.query['id'])
+      ctx.status = 204
+    })
+    const { port, close } = await listen(new Koa().use(router.routes()))
+    onTestFinished(close)
+    const input = `("@method" ${signedParameter});created=${Math.floor(Date.now() / 1000)};keyid="k1"`
+    const base = ['"@method": GET', `${signedParameter}: 5`, `"@signature-params": ${input}`].join('\n')
+    const fields = `Signature-Input: s=${input}\r\nSignature: s=:${sign(null, Buffer.from(base), privateKey).toString('base64')}:`
+    const send = async (target: string) =>
+      (await sendRaw(port, `GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${fields}\r\n\r\n`)).status
+    expect(await send('/x?a=1&id=5')).toBe(204)
+    for (const target of ['/x??id=6&id=5', '/x?a=1#?&id=5', '/x?id=5&%69d=6', '/x?id=6&id=5']) {
+      expect([target, await send(target)]).toEqual([target, 401])
+    }
+    expect(seen).toEqual(['5'])
   })
 
   it('another body, one without a digest, and one whose digest is not covered', async () => {

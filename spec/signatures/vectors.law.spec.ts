@@ -300,6 +300,14 @@ describe('RFC 9421 §2: the signature base', () => {
     expect(baseOf(input, fields, '/?a=1&a=2')).toBeUndefined()
   })
 
+  it('refuses a query that Koa reads in another way, and a target with a fragment', () => {
+    expect(baseOf('("@query-param";name="a")', [], '/?a=1')).toStrictEqual(['"@query-param";name="a": 1'])
+    expect(baseOf('("@query-param";name="a")', [], '/??b=2&a=1')).toBeUndefined()
+    for (const component of ['"@path"', '"@query"', '"@target-uri"', '"@query-param";name="a"']) {
+      expect(baseOf(`(${component})`, [], '/?a=1#')).toBeUndefined()
+    }
+  })
+
   it('takes the method and the target from the request, not from what middleware made of them', () => {
     const request = mockRequest({ method: 'POST', url: '/a/b?c' })
     const ctx = request.ctx as { url: string; req: IncomingMessage }

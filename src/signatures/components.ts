@@ -81,6 +81,8 @@ const derived = (
   parameters: Parameters,
 ): string | undefined => {
   const target = request.originalUrl
+  // a router does not read what comes after it, and no client sends it
+  if (target.includes('#')) return undefined
   const [path = '', ...rest] = target.replace(absoluteForm, '').split('?')
   const query = rest.length === 0 ? '' : `?${rest.join('?')}`
   if (name === '@query-param') return queryParameter(query, parameters)
@@ -101,7 +103,8 @@ const derived = (
 // URLSearchParams would decode `%ff` to another character, which many bytes become
 const queryParameter = (query: string, parameters: Parameters): string | undefined => {
   const name = parameters.get('name')
-  if (typeof name !== 'string' || parameters.size !== 1) return undefined
+  // of `??id=1`, Koa reads `id`, and the standard `?id`
+  if (typeof name !== 'string' || parameters.size !== 1 || query.startsWith('??')) return undefined
   const all = [...new URLSearchParams(query)].flatMap(([key, value]) => (encoded(key) === name ? [value] : []))
   const [only] = all
   return all.length === 1 && only !== undefined && !only.includes('\ufffd') ? encoded(only) : undefined
