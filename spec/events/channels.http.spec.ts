@@ -127,7 +127,7 @@ describe('koa-with-auth:store-outage', () => {
     const records = recordsOf('store-outage', ({ store }) => store === 'api-keys')
     const url = file()
     const store = sqliteKeyStore({ url })
-    const keys = apiKeys({ prefix: 'acme', store, timeout: 150, touch: false })
+    const keys = apiKeys({ prefix: 'acme', store, timeout: 60_000, touch: false })
     onTestFinished(() => store.close())
     const { key } = await keys.issue({ owner: 'anna' })
     const { get } = await tokenSite(apiKeyHeader({ paramName: 'X-Key', authenticate: keys.authenticate }))
