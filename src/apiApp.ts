@@ -6,7 +6,7 @@
  * does not listen, and does not read bodies.
  */
 import type { Context, DefaultContext, DefaultState, Next } from 'koa'
-import type { AuthenticatorLike, PrincipalOf } from './core/Authenticator.js'
+import type { AuthenticatorLike } from './core/Authenticator.js'
 import * as Requirement from './core/Requirement.js'
 import { aheadOfParams, notWrapped } from './core/data.js'
 import { exchangeOf, type Exchange } from './core/Exchange.js'
@@ -21,6 +21,7 @@ import {
 import * as is from './core/checks.js'
 import { bare, checkOptions, declareFactory, type Check, type Checks } from './core/options.js'
 import type { AuthRouter } from './koa/AuthRouter.js'
+import type { Members, PrincipalAsked } from './koa/conditions.js'
 import type { RouterInstance } from './koa/router.js'
 import { atLevel } from './koa/levels.js'
 import { newRouter } from './koa/newRouter.js'
@@ -110,12 +111,9 @@ const checks: Checks<Required<GivenOptions>> = {
  * app.use(api.routes()).use(api.allowedMethods())
  */
 export function apiApp(options: ApiAppOptions & { readonly auth: null }): ApiApp<undefined>
-export function apiApp<const L extends readonly [AuthenticatorLike, ...AuthenticatorLike[]]>(
-  options: ApiAppOptions & GuardOptions<PrincipalOf<L[number]>> & { readonly auth: L },
-): ApiApp<PrincipalOf<L[number]>>
-export function apiApp<M extends AuthenticatorLike>(
-  options: ApiAppOptions & GuardOptions<PrincipalOf<M>> & { readonly auth: M },
-): ApiApp<PrincipalOf<M>>
+export function apiApp<const M extends AuthenticatorLike | Members>(
+  options: ApiAppOptions & GuardOptions<PrincipalAsked<M>> & { readonly auth: M },
+): ApiApp<PrincipalAsked<M>>
 export function apiApp(options?: ApiAppOptions & { readonly auth?: never }): ApiApp<undefined>
 export function apiApp(given: GivenOptions = {}): ApiApp<unknown> {
   const options = checkOptions('apiApp', given, checks)

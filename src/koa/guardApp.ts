@@ -6,7 +6,7 @@
  * nothing.
  */
 import type Koa from 'koa'
-import type { AuthenticatorLike, PrincipalOf } from '../core/Authenticator.js'
+import type { AuthenticatorLike } from '../core/Authenticator.js'
 import { upgradeMark } from '../core/data.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory, type Checks } from '../core/options.js'
@@ -102,11 +102,10 @@ export function guardApp<const M extends AuthenticatorLike | Members, A>(
   first: Condition<PrincipalAsked<M>, A>,
   options?: GuardAppOptions,
 ): GuardsApp<A>
-export function guardApp<const L extends readonly [AuthenticatorLike, ...AuthenticatorLike[]]>(
-  list: L,
+export function guardApp<const M extends AuthenticatorLike | Members>(
+  auth: M,
   options?: GuardAppOptions,
-): GuardsApp<PrincipalOf<L[number]>>
-export function guardApp<M extends AuthenticatorLike>(auth: M, options?: GuardAppOptions): GuardsApp<PrincipalOf<M>>
+): GuardsApp<PrincipalAsked<M>>
 export function guardApp(given: unknown, ...rest: ReadonlyArray<unknown>): (app: Koa) => unknown {
   const { auth, options = {} } = composed('guardApp', given, rest)
   // Safe: anything but an object of these options is refused

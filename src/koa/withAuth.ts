@@ -6,10 +6,10 @@
  */
 import type { Context, DefaultContext, DefaultState, Next } from 'koa'
 import { authenticatorOf } from '../core/lists.js'
-import { type AuthenticatorLike, type PrincipalOf } from '../core/Authenticator.js'
+import type { AuthenticatorLike } from '../core/Authenticator.js'
 import * as is from '../core/checks.js'
 import { checkHook, checkOptions, declareFactory, type Check, type Checks } from '../core/options.js'
-import type { Finds, ObjectsOf } from '../core/Exchange.js'
+import type { Finds } from '../core/Exchange.js'
 import * as Requirement from '../core/Requirement.js'
 import type { AlsoGuard, AlsoPrincipal, AuthContext, Guard } from './AuthRouter.js'
 import {
@@ -18,6 +18,7 @@ import {
   type ObjectsAsked,
   type GuardWith,
   type Guarding,
+  type Members,
   type PrincipalAsked,
   type PrincipalWith,
 } from './conditions.js'
@@ -109,14 +110,10 @@ export function withAuth<P, O = unknown>(
   auth: Requirement.Also<P> & Finds<O>,
   options?: GuardOptions<AlsoPrincipal<unknown, P>, O>,
 ): AlsoGuard<P, O>
-export function withAuth<const L extends readonly [AuthenticatorLike, ...AuthenticatorLike[]]>(
-  list: L,
-  options?: GuardOptions<PrincipalOf<L[number]>, ObjectsOf<L[number]>>,
-): Guard<PrincipalOf<L[number]>, ObjectsOf<L[number]>>
-export function withAuth<M extends AuthenticatorLike>(
+export function withAuth<const M extends AuthenticatorLike | Members>(
   auth: M,
-  options?: GuardOptions<PrincipalOf<M>, ObjectsOf<M>>,
-): Guard<PrincipalOf<M>, ObjectsOf<M>>
+  options?: GuardOptions<PrincipalAsked<M>, ObjectsAsked<M>>,
+): Guard<PrincipalAsked<M>, ObjectsAsked<M>>
 export function withAuth(given: unknown, ...rest: ReadonlyArray<unknown>): unknown {
   const { auth, options } = composed('withAuth', given, rest)
   const requirement = requirementOf('withAuth', auth)

@@ -4,19 +4,18 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type Koa from 'koa'
-import type { Context, Next, Request } from 'koa'
-import type { AuthenticatorLike, PrincipalOf } from '../core/Authenticator.js'
-import { exchangeOf } from '../core/Exchange.js'
+import type { Context, Next } from 'koa'
+import type { AuthenticatorLike } from '../core/Authenticator.js'
 import { declareFactory } from '../core/options.js'
 import type { AuthResponse } from '../core/Settings.js'
-import { deciding } from '../koa/guard.js'
+import type { Members, PrincipalAsked } from '../koa/conditions.js'
 import { refuseObjects } from '../koa/parameters.js'
 import { answeredWith } from '../koa/watching.js'
 import {
   admission,
   checkApp,
+  decidingAt,
   guarding,
-  namesHost,
   readPlainSession,
   resolveOptions,
   servedBy,
@@ -59,22 +58,17 @@ const caller = 'guardRequest(app, a)'
  *   allow(refused && String(refused.status), refused === undefined)
  * }
  */
-export function guardRequest<S, C, const L extends readonly [AuthenticatorLike, ...AuthenticatorLike[]]>(
-  app: Koa<S, C>,
-  list: L,
-  options?: GuardUpgradeOptions,
-): RequestGuard<PrincipalOf<L[number]>>
-export function guardRequest<S, C, M extends AuthenticatorLike>(
+export function guardRequest<S, C, const M extends AuthenticatorLike | Members>(
   app: Koa<S, C>,
   auth: M,
   options?: GuardUpgradeOptions,
-): RequestGuard<PrincipalOf<M>>
+): RequestGuard<PrincipalAsked<M>>
 export function guardRequest(app: Koa, auth: unknown, options: GuardUpgradeOptions = {}): RequestGuard<unknown> {
   checkApp(caller, app)
   const authenticator = guarding(caller, auth)
   refuseObjects(caller, authenticator.description)
-  const decide = deciding(authenticator, ['request'], ({ request }) => (namesHost(request) ? undefined : 400))
   const { own, route } = resolveOptions('guardRequest(app, a, options)', options)
+  const decide = decidingAt(route, authenticator, 'request')
   return async (given) => {
     const request = asUnsafe(given)
     const response = new UpgradeResponse(request)
@@ -84,15 +78,8 @@ export function guardRequest(app: Koa, auth: unknown, options: GuardUpgradeOptio
       if (result.refused !== undefined) result = { refused: responseOf(ctx) }
       ctx.respond = false
     }
-    const admit = (ctx: Context): Promise<unknown> => {
-      if (route !== undefined) ctx['routerPath'] = route
-      const guarded: Request & { readonly auth?: unknown } = ctx.request
-      const enter = (): Promise<void> => {
-        result = admission(guarded, request.socket, response)
-        return Promise.resolve()
-      }
-      return decide(ctx, exchangeOf(ctx), enter, false)
-    }
+    const admit = (ctx: Context): Promise<unknown> =>
+      decide(ctx, () => void (result = admission(ctx.request, request.socket, response)))
     await servedBy(app, [finish, readPlainSession], [...own, admit])(request, response)
     answeredWith(response, result.refused?.status ?? 200)
     return result

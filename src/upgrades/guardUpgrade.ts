@@ -11,16 +11,10 @@ import * as E from 'fp-ts/lib/Either.js'
 import type Koa from 'koa'
 import type { Context, Middleware, Next, Request } from 'koa'
 import { invalid } from '../core/AuthError.js'
-import {
-  combined,
-  decideOf,
-  type Authenticator,
-  type AuthenticatorLike,
-  type PrincipalOf,
-} from '../core/Authenticator.js'
+import { combined, decideOf, type Authenticator, type AuthenticatorLike } from '../core/Authenticator.js'
 import { constantFailure } from '../core/Description.js'
 import { hostsOf } from '../core/RequestFields.js'
-import { exchangeOf, type Objects, type ObjectsOf, type PathParameters } from '../core/Exchange.js'
+import { exchangeOf, type Objects, type PathParameters } from '../core/Exchange.js'
 import { andThen } from '../core/Result.js'
 import { upgradeMark } from '../core/data.js'
 import { endsSignIn, signedOut, type SignedOutEvent, type SignInDigests } from '../core/events.js'
@@ -28,6 +22,7 @@ import { authenticatorOf } from '../core/lists.js'
 import * as is from '../core/checks.js'
 import { bare, checkOptions, declareFactory, token } from '../core/options.js'
 import { signInDigestsOf, sourceOf } from '../kinds/sessionUser.js'
+import type { Members, ObjectsAsked, PrincipalAsked } from '../koa/conditions.js'
 import { endOf } from '../koa/endOf.js'
 import { deciding } from '../koa/guard.js'
 import { isApplication, isGuard } from '../koa/layer.js'
@@ -60,11 +55,7 @@ export const readPlainSession: Middleware = async (ctx, next) => {
 
 const READER = 'get contextSession'
 
-/**
- * Makes the application's listener for upgrades, with middleware above and below the parts of the application. Koa
- * itself runs an upgrade on a context of the application, responds, and reports errors. Of the application's
- * middleware, only settings and sessions run, by the part that they have for upgrades.
- */
+/** Makes the application's listener for upgrades, with middleware above and below the parts of the application. */
 export const servedBy = (
   app: Koa,
   first: ReadonlyArray<Middleware>,
@@ -225,22 +216,16 @@ const caller = 'guardUpgrade(app, a)'
  *   })
  * })
  */
-export function guardUpgrade<S, C, const L extends readonly [AuthenticatorLike, ...AuthenticatorLike[]]>(
-  app: Koa<S, C>,
-  list: L,
-  options?: GuardUpgradeOptions,
-): UpgradeGuard<PrincipalOf<L[number]>, ObjectsOf<L[number]>>
-export function guardUpgrade<S, C, M extends AuthenticatorLike>(
+export function guardUpgrade<S, C, const M extends AuthenticatorLike | Members>(
   app: Koa<S, C>,
   auth: M,
   options?: GuardUpgradeOptions,
-): UpgradeGuard<PrincipalOf<M>, ObjectsOf<M>>
+): UpgradeGuard<PrincipalAsked<M>, ObjectsAsked<M>>
 export function guardUpgrade(app: Koa, auth: unknown, options: GuardUpgradeOptions = {}): UpgradeGuard<unknown> {
   checkApp(caller, app)
-  const decide = deciding(stillSignedIn(guarding(caller, auth)), ['upgrade'], ({ request }) =>
-    namesHost(request) ? undefined : 400,
-  )
+  const authenticator = stillSignedIn(guarding(caller, auth))
   const { own, route } = resolveOptions('guardUpgrade(app, a, options)', options)
+  const decide = decidingAt(route, authenticator, 'upgrade')
   return async (request, socket, head, parameters) => {
     checkUpgrade(request, socket, head)
     // Node may have dropped this field (A-24), but it still is an upgrade, and not safe
@@ -265,13 +250,8 @@ export function guardUpgrade(app: Koa, auth: unknown, options: GuardUpgradeOptio
       }
     }
     const admit = (ctx: Context): Promise<unknown> => {
-      if (route !== undefined) ctx['routerPath'] = route
-      const guarded: Request & { readonly auth?: unknown; readonly objects?: Objects } = ctx.request
-      const enter = (): Promise<void> => {
-        admitted = admission(guarded, socket, response)
-        return Promise.resolve()
-      }
-      return decide(ctx, exchangeOf(ctx), enter, false, parameters === undefined ? undefined : ownStrings(parameters))
+      const enter = (): void => void (admitted = admission(ctx.request, socket, response))
+      return decide(ctx, enter, parameters === undefined ? undefined : ownStrings(parameters))
     }
     const stop = hearSignOuts(request, socket)
     const serve = servedBy(app, [finish, readPlainSession], [...own, admit])
@@ -401,8 +381,17 @@ const checkUpgrade = (request: unknown, socket: unknown, head: unknown): void =>
   )
 }
 
+/** The guard of what no router runs; it calls `enter` if the request is let in. `route` is what records call it. */
+export const decidingAt = (route: string | undefined, authenticator: Authenticator<unknown>, level: string) => {
+  const decide = deciding(authenticator, [level], ({ request }) => (namesHost(request) ? undefined : 400))
+  return (ctx: Context, enter: () => void, parameters?: PathParameters): Promise<unknown> => {
+    if (route !== undefined) ctx['routerPath'] = route
+    return decide(ctx, exchangeOf(ctx), () => Promise.resolve(enter()), false, parameters)
+  }
+}
+
 /** Whether a request has exactly one Host (RFC 9112 §3.2); Node does not require it of upgrades. */
-export const namesHost = (request: Request): boolean => {
+const namesHost = (request: Request): boolean => {
   const [host, ...others] = hostsOf(request)
   return host !== undefined && host !== '' && others.length === 0
 }
