@@ -3,7 +3,7 @@ import Router from '@koa/router'
 import Koa from 'koa'
 import { withAuth } from 'koa-with-auth'
 import { sessions } from 'koa-with-auth/sessions'
-import { begin, finish } from 'koa-with-auth/sign-in'
+import { begin, finish, secondly } from 'koa-with-auth/sign-in'
 import { passkeys } from 'koa-with-auth/sign-in/passkeys'
 import { sqlitePasskeyStore } from 'koa-with-auth/sqlite'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -49,6 +49,16 @@ const started = async () => {
     withAuth(sessionAuth()),
     finish(passkey, (_ctx, { proof }) => users.get(proof.subject)),
   )
+  // a hook that takes the word of the library for whom it is about
+  router.post('/first/:user', withAuth(null), async (ctx) => {
+    const user = users.get(ctx.params['user'] ?? '')
+    if (user !== undefined) ctx.body = await secondly(ctx, passkey, { user, proof: { method: 'password' } })
+  })
+  router.post(
+    '/second',
+    withAuth(null),
+    finish(passkey, (_ctx, { subject }) => users.get(subject ?? '')),
+  )
   router.get('/vault', withAuth(sessionAuth({ proof: { methods: ['passkey'] } })), (ctx) => {
     ctx.body = 'gold'
   })
@@ -91,6 +101,24 @@ describe('W-01 a registration without a hook', () => {
       // @ts-expect-error a sign-in needs to know the user
       expect(() => finish(kind)).toThrow(/finish\(kind, hook\): hook must be a function/)
     }
+  })
+})
+
+describe('W-12 a passkey after a first factor', () => {
+  it('is of the user who gave that one: it signs in, and that of another user is a 403 and stays as it was', async () => {
+    const { signedIn, stranger, store } = await started()
+    const [anna, bert] = [await signedIn('anna'), await signedIn('bert')]
+    await register(anna)
+    await register(bert)
+    const kept = await store.ofUser('bert')
+    const thief = { ...stranger(), phone: bert.phone }
+    const answer = thief.phone.get(await optionsFrom(thief, '/first/anna'))
+    expect(await thief.browser.post('/second', answer)).toMatchObject({ status: 403, body: { reason: 'anotherUser' } })
+    expect([(await thief.browser.get('/me')).status, await store.ofUser('bert')]).toStrictEqual([401, kept])
+    const own = { ...stranger(), phone: anna.phone }
+    const right = own.phone.get(await optionsFrom(own, '/first/anna'))
+    expect(await own.browser.post('/second', right)).toHaveProperty('status', 200)
+    expect((await own.browser.get('/me')).body).toBe('anna')
   })
 })
 

@@ -138,13 +138,14 @@ const using = (
     intents,
     begin: () => E.right({ kept: null, send: (challenge) => ({ body: requestOptions(setting, challenge) }) }),
     read: ({ body }) => answered(assertionIn(body)),
-    check: async (_kept, answer, { intent, subject }) => {
+    check: async (_kept, answer, { subject }) => {
       const { id } = answer
       const record = await store.byId(id)
       const checked = await checkAssertion(party, answer.client.challenge, answer, record)
       if (record === undefined || checked._tag === 'Refused') return refused
       if (checked._tag === 'Counter') return copied(record, checked.received)
-      if (intent !== 'signIn' && subject !== record.user) return E.left(unfinished('anotherUser'))
+      // of a step-up, and of a sign-in after a first factor
+      if (subject !== undefined && subject !== record.user) return E.left(unfinished('anotherUser'))
       const { userVerified, ...use } = checked.used
       // of two answers with one counter at the same time, the second finds the counter of the first
       if (await store.update(id, use, Date.now())) return E.right(proofOf(record.user, id, { ...use, userVerified }))
