@@ -198,6 +198,11 @@ export class RequestSession implements SessionSource {
     this.#came = { id: next, signIn: came.signIn }
   }
 
+  /** The session was ended, and so is what another request makes of it at the same time. */
+  async renewedOver(id: string): Promise<void> {
+    if (this.#came?.id === id) await this.#owner?.ends.renewedOver(id)
+  }
+
   #over(id: string): void {
     if (this.#came?.id === id) this.#owner?.ends.over(id, this.#came.signIn.id)
   }

@@ -155,7 +155,13 @@ export const sessionEnds = ({ name, store, idle, absolute, longest, list, tell }
       const { idle: lasting = idle, listed } = detailsOf(signIn)
       const [key, next, user] = [digestOf(id), digestOf(nextId), signIn.id]
       const text = JSON.stringify({ next, since: Date.now(), user, listed })
-      await store.insert(leadKey(key), text, 2 * lasting)
+      // of several requests that renew it at the same time, each leads on from the one before
+      for (let from = key; ;) {
+        await store.insert(leadKey(from), text, 2 * lasting)
+        const { next: found } = await leadFrom(from)
+        if (typeof found !== 'string' || found === next) break
+        from = found
+      }
       for (const one of ends().of(userDigest(name, user))) {
         if (!(one instanceof SessionEnd) || one.looking !== looking || one.key !== key) continue
         one.id = nextId

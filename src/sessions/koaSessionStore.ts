@@ -81,14 +81,16 @@ export const koaSessionStore = (
     const entry = session.stored.ids.get(id)
     if (entry === undefined) return
     const goesOn = !entry.isEnded && session.goesOn(ctx)
+    // before it is read, and after it is ended: so one of two requests that renew it and end it finds the other one
+    if (goesOn) await session.leadOn(id)
     // another request has ended the session meanwhile
     if (goesOn && (await store.read(digestOf(id))) === undefined) {
       session.stored.isLost = true
       return
     }
-    if (goesOn) await session.leadOn(id)
     await store.end(digestOf(id), absolute)
     session.ended(id, ctx)
+    if (!goesOn) await session.renewedOver(id)
   }
   return {
     get: (id, _maxAge, { ctx = {} }) => {
