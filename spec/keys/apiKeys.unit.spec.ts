@@ -189,6 +189,19 @@ describe('the principal of a key', () => {
     expect(principalOf(await keys.authenticate(request, second)).expiresAt).toEqual(new Date(5000))
   })
 
+  it('K-09 a replaced secret whose end the store returns as another type than a number is over', async () => {
+    const kept = memoryKeyStore()
+    const { key, id } = await apiKeys({ prefix: 'acme', store: kept }).issue({ owner: 'anna' })
+    await apiKeys({ prefix: 'acme', store: kept }).rotate(id, { overlap: 1000 })
+    // as a driver that returns timestamps as text
+    const find = async (digests: ReadonlyArray<string>) => {
+      const found = await kept.find(digests)
+      return found && { ...found, until: new Date(found.until ?? 0).toISOString() as unknown as number }
+    }
+    const { keys } = made({ store: { ...kept, find } })
+    expect(tagOf(await keys.authenticate(request, key))).toBe('expired')
+  })
+
   it('K-07 has the owner that the codec decodes; an owner that the codec refuses is an error without its value', async () => {
     interface Account {
       readonly number: number

@@ -293,7 +293,8 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
     if (!isKeyRecord(record)) throw new TypeError('apiKeys({ store }): find must resolve to a KeyRecord')
     if (record.revokedAt !== undefined) return revokedKey
     const now = Date.now()
-    if (Math.min(record.expiresAt ?? Infinity, until ?? Infinity) <= now) return expiredKey
+    // not `<=`: of a time of another type, such as a string, it would be unknown, and the key would never expire
+    if (!(Math.min(record.expiresAt ?? Infinity, until ?? Infinity) > now)) return expiredKey
     const key = seen(record, until)
     touch(record.id, now, record.lastUsedAt)
     const source = new KeySource(found, sought, find)
