@@ -7,7 +7,7 @@ import { hash, verify } from 'koa-with-auth/passwords'
 import type { Page, SessionsOptions } from 'koa-with-auth/sessions'
 import { codes, finish, passwordSignIn, type CodeFactor, type PasswordSignInOptions } from 'koa-with-auth/sign-in'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Answer } from '../support/models/behavior.js'
 import { expectUser } from '../support/sites/signedIn.js'
 import { sendJson } from '../support/sites/signInSite.js'
@@ -185,6 +185,20 @@ describe('a password', () => {
     const warned = new Promise<Error>((resolve) => process.once('warning', resolve))
     expect((await send(site.visitor(), right)).status).toBe(204)
     expect(String(await warned)).toContain('passwordSignIn: save failed')
+  })
+
+  it('that is hashed again undoes no reset that comes meanwhile', async () => {
+    const save = vi.fn()
+    const { site, hashes, asked } = await start({ save })
+    hashes.set('anna', oldHash('anna-secret'))
+    const get = hashes.get.bind(hashes)
+    hashes.get = (name) => {
+      // the second look-up is the one before the password is hashed again
+      if (asked.length === 2) setImmediate(() => hashes.set('anna', stored))
+      return get(name)
+    }
+    expect((await send(site.visitor(), right)).status).toBe(204)
+    expect([asked, save.mock.calls]).toEqual([['anna', 'anna', 'anna'], []])
   })
 
   it('that a reset changes meanwhile signs no user in', async () => {

@@ -64,7 +64,10 @@ export interface PasswordSignInOptions<U extends object> extends LifetimeOptions
    * hundred for an account in a day.
    */
   readonly limiter?: Limiter | Limiters | undefined
-  /** Keeps a new hash of a password that was right. Default: old hashes stay. A failure is a process warning. */
+  /**
+   * Keeps a new hash of a password that was right. It is not called if the hash has changed since. Default: old hashes stay. A failure
+   * is a process warning.
+   */
   readonly save?: ((user: U, hash: string) => unknown) | undefined
   /** Keys of the session before that the new one keeps, such as a basket. Default none. */
   readonly keep?: ReadonlyArray<string> | undefined
@@ -168,10 +171,13 @@ export const passwordSignIn = <U extends object>(options: PasswordSignInOptions<
       return E.right({ user: account.user, hash: account.hash })
     throw new TypeError('passwordSignIn({ accountOf }) must return { user, hash }, or nothing')
   }
-  const renew = async ({ user, hash }: PasswordAccount<U>, password: string): Promise<void> => {
+  const renew = async (name: string, { hash }: PasswordAccount<U>, password: string): Promise<void> => {
     if (save === undefined || typeof hash !== 'string' || !needsRehash(hash)) return
     try {
-      await save(user, await hashed(password))
+      const made = await hashed(password)
+      // a reset that came meanwhile must not be undone
+      const now = await accountFor(name)
+      if (E.isRight(now) && now.right?.hash === hash) await save(now.right.user, made)
     } catch (error) {
       process.emitWarning(`passwordSignIn: save failed: ${errorInWords(error)}`, 'SignInWarning')
     }
@@ -186,7 +192,7 @@ export const passwordSignIn = <U extends object>(options: PasswordSignInOptions<
     if (E.isLeft(now)) return now
     if (now.right === undefined) return wrong
     if (now.right.hash !== found.right.hash && !(await verify(now.right.hash, password))) return wrong
-    await renew(now.right, password)
+    await renew(name, now.right, password)
     return E.right({ user: now.right.user, mark })
   }
   const factorOf = async (application: Application, user: U): Promise<Codes | undefined> => {
