@@ -58,3 +58,14 @@ export const blocksOf = (path: string): DocExample[] => {
     runs: info.trim() !== 'no-run',
   }))
 }
+
+/** All of them. */
+export const allExamples = (): DocExample[] => [...sources().flatMap(examplesOf), ...documents().flatMap(blocksOf)]
+
+// Readers copy the blocks of guides unchanged, so only the examples of docstrings get an import of `assert`
+const needsAssert = ({ place, code }: DocExample) =>
+  place.startsWith('src/') && !/from '(?:node:)?assert(?:\/strict)?'/.test(code)
+
+/** An example as a module. `assert` is imported on its first line, so that line numbers agree. */
+export const moduleOf = (example: DocExample): string =>
+  `${needsAssert(example) ? "import assert from 'node:assert'; " : ''}${example.code}\nexport {}\n`

@@ -52,9 +52,8 @@ const mistakesIn = (diagnostics: ReadonlyArray<ts.Diagnostic>, root: string): Mi
 export const typecheck = (files: ReadonlyArray<string>, options: ts.CompilerOptions, root = repository): Mistake[] =>
   mistakesIn(ts.getPreEmitDiagnostics(programOf(files, options)), root)
 
-/** Checks files without what they import, because `npm run typecheck` checks the sources. */
-export const typecheckAlone = (files: ReadonlyArray<string>, options: ts.CompilerOptions): Mistake[] => {
-  const program = programOf(files, options)
+/** The mistakes in these files of a program, and not in what they import, because `npm run typecheck` checks the sources. */
+export const mistakesOfFiles = (program: ts.Program, files: ReadonlyArray<string>): Mistake[] => {
   const ofFile = (path: string) => {
     const file = program.getSourceFile(path)
     return [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)]

@@ -1,0 +1,28 @@
+/** Programs with an option that does not take `undefined`, and the ways to it that the search must find. */
+export const plantedOptions: ReadonlyArray<readonly [what: string, code: string, found: ReadonlyArray<string>]> = [
+  ['of a function', 'export const f = (options: { a?: string }) => options', ['f(options): a']],
+  ['of a declared function', 'export function f(o?: { a?: string }) { return o }', ['f(o): a']],
+  ['of an overload', 'export function f(o: { a?: 1 }): void\nexport function f(o?: unknown) { return o }', ['f(o): a']],
+  ['of a class', 'export class C { constructor(o: { a?: 1 }) { void o } }', ['C(o): a']],
+  ['of a method', 'export const f = () => ({ g: (o: { a?: 1 }) => o })', ['f().g(o): a']],
+  ['of what a function returns', 'export const f = () => (o: { a?: 1 }) => o', ['f()(o): a']],
+  ['in an option', 'export const f = (o: { a?: { b?: 1 } | false | undefined }) => o', ['f(o).a: b']],
+  ['in a list', 'export const f = (o: { a: ReadonlyArray<{ b?: 1 }> }) => o', ['f(o).a: b']],
+  ['in what a hook returns', 'export const f = (o: { a: () => { b?: 1 } }) => o', ['f(o).a returns: b']],
+  ['in what an async hook returns', 'export const f = (a: () => Promise<{ b?: 1 }>) => a', ['f(a) returns: b']],
+  ['of an interface', 'interface O { a?: string }\nexport const f = (o: O) => o', ['f(o): a']],
+  ['that is inherited', 'interface O extends Partial<{ a: 1 }> { b: 1 }\nexport const f = (o: O) => o', ['f(o): a']],
+  ['that is mapped', "type O = { [K in 'a' | 'b']?: K }\nexport const f = (o: O) => o", ['f(o): a', 'f(o): b']],
+  ['of a union', 'export const f = (o: { a?: 1 } | { b?: undefined; c: 1 }) => o', ['f(o): a']],
+  ['of an intersection', 'type P = { a?: 1 }\nexport const f = (o: P & { b: 1 }) => o', ['f(o): a']],
+  ['of a generic type', 'export const f = <R>(o: { a?: (x: 1) => R }) => o', ['f(o): a']],
+  ['of a type parameter', 'export const f = <O extends { a?: 1 }>(o: O) => o', ['f(o): a']],
+  ['of an option that must not be given', 'export const f = (o: { a?: never }) => o', ['f(o): a']],
+  [
+    'but not one that takes undefined',
+    'export const f = (o: { a?: string | undefined; b: number; c?: unknown }) => o',
+    [],
+  ],
+  ['but not one in what it returns', 'export const f = (): { a?: string } => ({})', []],
+  ['but not one in what hooks get', 'export const f = (g: (o: { a?: string }) => void) => void g', []],
+]
