@@ -3,7 +3,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Router from '@koa/router'
-import { httpBearer, optional, owned, unchecked, withAuth } from 'koa-with-auth'
+import { allOf, anyOf, apiKeyHeader, httpBearer, optional, owned, unchecked, withAuth } from 'koa-with-auth'
 import { audit, seal } from 'koa-with-auth/audit'
 import { openApi } from 'koa-with-auth/openapi'
 import { describe, expect, it } from 'vitest'
@@ -99,6 +99,23 @@ describe('seal', () => {
     )
     expect(() => seal(routes(), { public: open })).not.toThrow()
     expect(() => seal(routes(), { public: open, objects: false })).not.toThrow()
+  })
+
+  it('with objects, refuses an alternative whose callers no condition asks about a parameter', () => {
+    const key = apiKeyHeader({ authenticate: (_request, key) => ({ name: key }) })
+    const of = (auth: Parameters<typeof withAuth>[0]) =>
+      seal(
+        new Router().get('/notes/:id', withAuth(auth), () => {}),
+        { objects: true },
+      )
+    const asked = note()(user)
+    expect(() => of(anyOf([asked, key]))).toThrow(
+      "seal(router): 1 finding\n- GET /notes/:id: no condition of some way in reads :id: add owned(...) with param: 'id', or unchecked('id', 'why')",
+    )
+    expect(() => of(anyOf([asked, unchecked('id', 'keys read all notes')(key)]))).not.toThrow()
+    expect(() => of(note()(anyOf([user, key])))).not.toThrow()
+    expect(() => of(allOf([asked, key]))).not.toThrow()
+    expect(() => of(anyOf([allOf([asked, key]), key]))).toThrow(/no condition of some way in reads :id/)
   })
 
   it('with a policy file, too', () => {

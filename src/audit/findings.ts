@@ -50,7 +50,7 @@ export const findingsOf = ({ operations, middleware }: Audit): ReadonlyArray<Fin
 ]
 
 const ofAccess = (audited: AuditedOperation, index: number): ReadonlyArray<Finding> => {
-  const { operation, access, protection, decidedBy, csrf, unread } = audited
+  const { operation, access, protection, decidedBy, csrf, objects, unchecked, unread } = audited
   const at = [index] as const
   const open = { rule: 'open-operation', severity: 'note', operation, at } as const
   const found: Finding[] = []
@@ -65,7 +65,9 @@ const ofAccess = (audited: AuditedOperation, index: number): ReadonlyArray<Findi
   }
   for (const param of unread) {
     const fix = `add owned(...) with param: '${param}', or unchecked('${param}', 'why')`
-    const message = `${operation}: no condition reads :${param}`
+    const isReadInSome =
+      objects.some((object) => object.endsWith(` by :${param}`)) || unchecked.some((one) => one.param === param)
+    const message = `${operation}: no condition${isReadInSome ? ' of some way in' : ''} reads :${param}`
     found.push({ rule: 'unchecked-parameter', severity: 'warning', operation, message, fix, at })
   }
   if (csrf === 'off') {

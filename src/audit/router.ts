@@ -6,6 +6,7 @@
  */
 import type { Authenticator } from '../core/Authenticator.js'
 import { isSafe, type CrossOriginPolicy } from '../core/CrossOrigin.js'
+import { alternativesOf } from '../core/Alternative.js'
 import { admitsAnonymous, isAmbient, leaves, objectConditionsIn, type Description } from '../core/Description.js'
 import * as Requirement from '../core/Requirement.js'
 import { defaults, type Settings } from '../core/Settings.js'
@@ -163,13 +164,17 @@ const protectionOf = (route: Route): Pick<Protection, 'protection' | 'ways'> => 
 const inBoth = (demand: Description) => ({ protection: inWords(demand), ways: waysOf(demand) })
 
 const parametersOf = (route: Route): Pick<AuditedOperation, 'objects' | 'unchecked' | 'unread'> => {
-  const conditions = objectConditionsIn(descriptionOf(route) ?? nothing)
-  const read = conditions.map(({ object, unchecked }) => object?.param ?? unchecked?.param)
+  const description = descriptionOf(route) ?? nothing
+  const conditions = objectConditionsIn(description)
+  // in each way in: who gets in by another alternative must not be asked less
+  const read = alternativesOf(description).map(({ objects }) =>
+    objects.map(({ object, unchecked }) => object?.param ?? unchecked?.param),
+  )
   const isGuarded = accessOf(route) === 'guarded' && docsOf(route) !== 'page'
   return {
     objects: conditions.flatMap(({ object }) => (object === undefined ? [] : [objectInWords(object)])),
     unchecked: conditions.flatMap(({ unchecked }) => unchecked ?? []),
-    unread: isGuarded ? namesIn(route.layer).filter((name) => !read.includes(name)) : [],
+    unread: isGuarded ? namesIn(route.layer).filter((name) => !read.every((names) => names.includes(name))) : [],
   }
 }
 
