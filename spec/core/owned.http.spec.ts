@@ -451,6 +451,33 @@ describe('on a router', () => {
     const inner = withAuth(pipe(user, team))(new Router())
     new Koa().use(inner.routes())
     expect(() => inner.get('/members', () => {})).toThrow(new TypeError(message))
+    expect(() => inner.get('/teams/:team', () => {})).toThrow(new TypeError(message))
+    inner.stack.splice(0)
+    expect(() => inner.get('/members', () => {})).toThrow(new TypeError(message))
+  })
+
+  it('one that was mounted later is a TypeError at the next registration', () => {
+    const outer = new Router()
+    new Koa().use(outer.routes())
+    outer.use(withAuth(pipe(user, team))(new Router().get('/members', () => {})).routes())
+    expect(() => outer.get('/', () => {})).toThrow(new TypeError(message))
+  })
+
+  it('a registration does not check again what was checked before it', () => {
+    const inner = withAuth(pipe(user, team))(new Router().get('/teams/:team', () => {}))
+    new Koa().use(inner.routes())
+    let reads = 0
+    const { paramNames } = inner.stack[0]!
+    Object.defineProperty(inner.stack[0], 'paramNames', {
+      get: () => {
+        reads++
+        return paramNames
+      },
+    })
+    for (let at = 0; at < 3; at++) inner.get(`/teams/:team/${at}`, () => {})
+    expect(reads).toBe(0)
+    expect(() => new Koa().use(inner.routes())).not.toThrow()
+    expect(reads).toBeGreaterThan(0)
   })
 
   it('a RegExp is a TypeError when it is registered', () => {

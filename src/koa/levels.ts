@@ -73,7 +73,7 @@ export const atLevel =
     const from = previous?.application
     const application = begun ?? (from && { ...from })
     const level: Level = { name: name ?? `router ${router.opts.prefix ?? ''}`.trimEnd(), application }
-    const mine: Decision = { by: level, guard: guardFor(requirement, { levels: [level.name], then }) }
+    const mine: readonly [Decision] = [{ by: level, guard: guardFor(requirement, { levels: [level.name], then }) }]
 
     const install = (layer: Layer<S, C>, before: Plan): void => {
       if (isNamedByGuard(layer)) throw beforePath(layer)
@@ -155,10 +155,12 @@ const within = (plan: Plan, application: Application | undefined): Plan =>
     : planned({ ...plan, applications: [application, ...plan.applications] })
 
 /** The plan with this level put outside of the decisions that it has. */
-const underLevel = (level: Decision, plan: Plan): Plan => {
-  const together = joined(level.guard, plan.guard)
+const underLevel = (level: readonly [Decision], plan: Plan): Plan => {
+  const together = joined(level[0].guard, plan.guard)
   if (together === plan.guard) return plan
-  return planned({ ...plan, levels: [level, ...plan.levels], guard: guardOf(together) })
+  // most plans have no other level, so they share the list
+  const levels = plan.levels.length === 0 ? level : [...level, ...plan.levels]
+  return planned({ ...plan, levels, guard: guardOf(together) })
 }
 
 const without = (level: Level, plan: Plan): Plan => {
@@ -238,37 +240,40 @@ export const refuseLateGuards = (type: unknown): void => {
     checkOrder(path, methods, functions, rest[0])
     const { length } = isRouter(router) ? router.stack : []
     const registered: unknown = Reflect.apply(register, router, [path, methods, withObservers(functions), ...rest])
+    if (!isRouter(router)) return registered
     observeHooks(router, length)
-    if (isRouter(router) && inApplications.has(router)) checkParameters(router)
+    const checked = inApplications.get(router)
+    if (checked !== undefined) checkFrom(router, Math.min(checked, length))
     return registered
   })
   for (const name of ['routes', 'middleware']) replaceIn(prototype, name, checkWhereUsed)
   replaceIn(prototype, 'param', (param, router, given) => {
     const result: unknown = Reflect.apply(param, router, given)
-    observeHooks(router, 0)
+    if (isRouter(router)) observeHooks(router, 0)
     return result
   })
 }
 
 // A `param` hook comes between a guard and the functions that it observes, and may answer their exceptions
-const observeHooks = (router: unknown, from: number): void => {
-  if (!isRouter(router)) return
+const observeHooks = (router: RouterInstance, from: number): void => {
   for (const layer of router.stack.slice(from)) {
     if (layer.stack.some(isGuard) && layer.stack.some(isParamHook)) write(layer, planOf(layer))
   }
 }
 
-// The routers that an application mounts: no prefix can bring them another parameter
-const inApplications = new WeakSet<object>()
+// The routers that an application mounts, and how many of their layers were checked: no prefix can bring them another parameter
+const inApplications = new WeakMap<RouterInstance, number>()
+
+const checkFrom = (router: RouterInstance, first: number): void => {
+  checkParameters(router.stack.slice(first))
+  inApplications.set(router, router.stack.length)
+}
 
 // `app.use` reads `_name` of what it gets, and `router.use` does not
 const checkWhereUsed: Call = (make, router, given) => {
   const routes: unknown = Reflect.apply(make, router, given)
   if (typeof routes !== 'function' || !isRouter(router) || Object.hasOwn(routes, '_name')) return routes
-  const check = (): undefined => {
-    checkParameters(router)
-    inApplications.add(router)
-  }
+  const check = (): void => checkFrom(router, 0)
   return Object.defineProperty(routes, '_name', { get: check, configurable: true })
 }
 

@@ -12,7 +12,7 @@ import { effective, type Requirement } from '../core/Requirement.js'
 import { withCode } from '../core/data.js'
 import { labelOf, type ReadLayer } from './layer.js'
 import { planOf } from './plan.js'
-import type { Layer, RouterInstance } from './router.js'
+import type { Layer } from './router.js'
 
 /** Throws a TypeError if two objects of one way in have the same name. */
 export const checkObjects = (description: Description): void => {
@@ -106,11 +106,16 @@ export const missingParameter = (layer: ReadLayer & PathOf): string | undefined 
   return `${labelOf(layer)}: ${isPattern(layer) ? ofPattern(object) : without(object)}`
 }
 
-/** Throws a TypeError if an operation of a router does not have the parameters that its guard reads. */
-export const checkParameters = ({ stack }: RouterInstance): void => {
-  for (const layer of stack) {
+/** Throws a TypeError if an operation among these layers does not have the parameters that its guard reads. */
+export const checkParameters = (layers: ReadonlyArray<Layer>): void => {
+  // Most operations have the guard of a level, which reads none
+  let readsNone: Requirement | undefined
+  for (const layer of layers) {
+    const requirement = planOf(layer).guard?.requirement
+    if (requirement === readsNone) continue
     const message = missingParameter(layer)
     if (message !== undefined) throw new TypeError(message)
+    if (objectsOf(requirement).length === 0) readsNone = requirement
   }
 }
 
