@@ -299,7 +299,33 @@ describeLastingStores((store) => {
       const { visitor } = await sessionsApp(store, { keys: new Keygrip([strongKey], 'sha256') as unknown as string[] })
       const one = visitor()
       await one.post('/login')
-      expect(one.cookies.get('session.sig')).toHaveLength(43)
+      expect([...one.cookies.keys()]).toEqual(['session'])
+      expect(one.cookies.get('session')!.split('.')[1]).toHaveLength(43)
+      await expectSignedIn(one, anna)
+    })
+
+    it.each([
+      ['an array', (keys: string[]): Koa['keys'] => keys],
+      // Safe: Koa takes a Keygrip
+      ['a Keygrip', (keys: string[]): Koa['keys'] => new Keygrip(keys) as unknown as string[]],
+    ])('in %s seal for one application: another one with them knows nothing of its session', async (_how, make) => {
+      const keys = [otherKey]
+      const here = await sessionsApp(store, { name: 'shop', keys: make(keys) })
+      const there = await sessionsApp(store, { name: 'admin', keys: make(keys) })
+      const one = here.visitor()
+      await one.post('/login')
+      await one.post('/set?basket=pear')
+      const empty = async () => {
+        const copied = there.visitor(
+          new Map([...one.cookies, ['session.sig', sign(`session=${one.cookies.get('session')}`, otherKey)]]),
+        )
+        await expectBasket(copied, {})
+        await copied.post('/set?basket=plum')
+        expect((await one.copy().ask('/read')).body).toMatchObject({ basket: 'pear' })
+      }
+      await empty()
+      keys.unshift(strongKey)
+      await empty()
       await expectSignedIn(one, anna)
     })
 

@@ -15,7 +15,7 @@ import { constantTimeEqual } from '../core/data.js'
 import { fromNow, memory } from '../core/memory.js'
 import { fromCookie, type Sent } from '../core/RequestFields.js'
 import { defaults } from '../core/Settings.js'
-import { derivedOnce, isSigner, keysFix, macBy } from '../kinds/plainSession.js'
+import { derivedOnce, isSigner, keysFix, macBy, signedBy } from '../kinds/plainSession.js'
 import { additionOf } from '../koa/settings.js'
 
 export interface SessionCookie {
@@ -129,36 +129,45 @@ const sealingBy = (root: Buffer) => {
  * (HMAC-SHA256) for this application. So an id that the application did not give out never reaches the store, and the user says
  * whose mark to read together with the session.
  *
- * Older releases had the cookie library sign it. Such a cookie is read, and given out anew. A Keygrip does not show its older keys. So
- * there the library signs, too, and what an older key signed is read by that.
+ * Older releases had the cookie library sign it. Such a cookie is read, and given out anew. A Keygrip does not show its older keys, so it
+ * makes the MAC itself.
  */
 export const sealedCookie = (cookieName: string, application: string, keys: () => unknown): SealedCookie => {
-  const sealings = derivedOnce(keys, 'koa-with-auth/sessions/cookie', sealingBy)
+  const purpose = 'koa-with-auth/sessions/cookie'
+  const sealings = derivedOnce(keys, purpose, sealingBy)
   const inRequest = fromCookie(cookieName)
   const signature = `${cookieName}.sig`
   const inApplication = (text: string): string => `${application}\n${text}`
+  // the Keygrip also signs other texts
+  const inKeygrip = (text: string): string => `${purpose}\n${text}`
   const isSigned = ({ req }: Context): boolean => req.headers.cookie?.includes(`${signature}=`) === true
-
   const opened = (sent: CookieRead['sent'], value: string): CookieRead | undefined => {
-    const at = value.lastIndexOf(SEAL)
-    if (at < 0 || value.charAt(value.length - MAC - 1) !== '.') return undefined
-    const text = inApplication(value.slice(0, -MAC - 1))
-    const mac = value.slice(-MAC)
+    const at = value.indexOf(SEAL)
+    const end = value.indexOf('.', at)
+    if (at < 0 || end < 0) return undefined
     const all = sealings()
+    const key = keyOf(all, inApplication(value.slice(0, end)), value.slice(end + 1))
+    if (key < 0) return undefined
+    const hidden = value.slice(at + 1, end)
+    const sealing = all[key]
+    const userOf = hidden === '' || sealing === undefined ? unknown : () => sealing.shown(hidden)
+    return { sent, id: value.slice(0, at), userOf, isOld: key > 0 }
+  }
+  // the place of the key that sealed a text
+  const keyOf = (all: ReturnType<typeof sealings>, text: string, mac: string): number => {
+    const now = keys()
+    if (isSigner(now)) return ['first', 'older'].indexOf(signedBy(now, inKeygrip(text), mac))
     for (let key = 0; key < all.length; key++) {
       const sealing = all[key]
-      if (sealing === undefined || !constantTimeEqual(sealing.macOf(text), mac)) continue
-      const hidden = value.slice(at + 1, -MAC - 1)
-      const userOf = hidden === '' ? unknown : () => sealing.shown(hidden)
-      return { sent, id: value.slice(0, at), userOf, isOld: key > 0 }
+      if (sealing !== undefined && constantTimeEqual(sealing.macOf(text), mac)) return key
     }
-    return undefined
+    return -1
   }
   const signedBefore = (sent: CookieRead['sent'], ctx: Context): CookieRead => {
     const value = isSigned(ctx) ? ctx.cookies.get(cookieName, { signed: true }) : undefined
-    if (value === undefined) return { ...noCookie, sent }
-    const at = value.lastIndexOf(SEAL)
-    return { sent, id: at < 0 ? value : value.slice(0, at), userOf: unknown, isOld: true }
+    // that signature names no application
+    if (value === undefined || value.includes(SEAL)) return { ...noCookie, sent }
+    return { sent, id: value, userOf: unknown, isOld: true }
   }
   const dropSignature: SealedCookie['dropSignature'] = (ctx, options) => {
     if (isSigned(ctx) && !ctx.headerSent) ctx.cookies.set(signature, '', { ...options, signed: false })
@@ -176,9 +185,10 @@ export const sealedCookie = (cookieName: string, application: string, keys: () =
       if (sealing === undefined) throw new TypeError(keysFix)
       const isHidden = user !== '' && Buffer.byteLength(user) <= MAX_BYTES
       const text = `${id}${SEAL}${isHidden ? sealing.hidden(user, inApplication(id)) : ''}`
-      const signed = isSigner(keys())
-      ctx.cookies.set(cookieName, `${text}.${sealing.macOf(inApplication(text))}`, { ...options, signed })
-      if (!signed) dropSignature(ctx, options)
+      const now = keys()
+      const mac = isSigner(now) ? now.sign(inKeygrip(inApplication(text))) : sealing.macOf(inApplication(text))
+      ctx.cookies.set(cookieName, `${text}.${mac}`, { ...options, signed: false })
+      dropSignature(ctx, options)
     },
     dropSignature,
   }
