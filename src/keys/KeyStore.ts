@@ -148,7 +148,7 @@ export const touching = (interval: number | false, write: (id: string, at: numbe
   // needed because requests at the same time all find the same record
   const written = memory<number>({ size: REMEMBERED, maxAge: Infinity, dropsFirst: 'oldest' })
   return (id: string, at: number, lastUsedAt = -Infinity): void => {
-    if (interval === false || at - Math.max(lastUsedAt, written.get(id) ?? -Infinity) < interval) return
+    if (interval === false || at - lastUsedAt < interval || at - (written.get(id) ?? -Infinity) < interval) return
     written.set(id, fromNow(at))
     write(id, at).catch(() => {})
   }

@@ -281,7 +281,8 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
     if (owner instanceof Promise) return owner.then((late) => apiKeyOf(record, late as O, until))
     return apiKeyOf(record, owner as O, until)
   }
-  const find: FindKey = (sought) => timed.about((digests) => store.find(digests), sought)
+  const ask: FindKey = (digests) => store.find(digests)
+  const find: FindKey = (sought) => timed.about(ask, sought)
   const verdict = (
     attempt: Attempt | undefined,
     wasRecovered: boolean | undefined,
