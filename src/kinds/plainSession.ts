@@ -7,7 +7,7 @@ import { fromCookie } from '../core/RequestFields.js'
 import { constantTimeEqual, ownField } from '../core/data.js'
 import { hasMethod } from '../core/checks.js'
 import { isAsync } from '../core/options.js'
-import { declaredSessionCookie, isFirstWarning, sourceOf } from './sessionUser.js'
+import { DEFAULT_COOKIE, declaredSessionCookie, isFirstWarning, sourceOf } from './sessionUser.js'
 
 /**
  * The value of an own field; `undefined` if there is none, or if `Object.prototype` was polluted with the value. Copies
@@ -239,14 +239,24 @@ export const sessionOf = (factory: string, ctx: Context, isUserInSession: boolea
   const session: unknown = source === undefined ? ctx['session'] : source.sessionOf(ctx)
   if (session === undefined) throw new Error(`${factory}: ${noSession}`)
   if (typeof session !== 'object' || session === null) return O.none
-  const sent = source === undefined ? fromCookie(cookieNameOf(ctx))(ctx.request) : source.sent(ctx)
+  const sent = source === undefined ? cookieReader(cookieNameOf(ctx))(ctx.request) : source.sent(ctx)
   if (O.isSome(sent) && typeof sent.value !== 'string') return sent
   if (source === undefined) warnOnce(ctx)
   else if (source.isUnavailable()) return O.some(session)
   else if (isUserInSession) return source.isSignedIn(session) ? O.some(session) : O.none
-  if ('populated' in session && (session.populated === false || !hasData(session))) return O.none
-  if (!isUserInSession) return O.some(session)
-  return (sessionField(session, 'user') ?? undefined) === undefined ? O.none : O.some(session)
+  if (isUserInSession) {
+    // a user is data, so koa-session need not copy its data to say whether there are some
+    const isMissing = (sessionField(session, 'user') ?? undefined) === undefined
+    return isMissing || ownField(session, 'populated') === false ? O.none : O.some(session)
+  }
+  return 'populated' in session && (session.populated === false || !hasData(session)) ? O.none : O.some(session)
+}
+
+// Made once, because the sessions of a process have one cookie, as a rule
+let reader = fromCookie(DEFAULT_COOKIE)
+const cookieReader = (name: string): typeof reader => {
+  if (reader.location.name !== name) reader = fromCookie(name)
+  return reader
 }
 
 const noSession =
@@ -274,8 +284,8 @@ export const warnOfShortKey = (app: Koa): void => {
 
 // Only a warning, so that a koa-session that was set up by hand keeps working
 const warnOnce = (ctx: Context): void => {
-  const options: unknown = ctx['sessionOptions']
   if (!isFirstWarning(ctx.app, 'ofOptions')) return
+  const options: unknown = ctx['sessionOptions']
   if (typeof options !== 'object' || options === null) return
   for (const weakness of weaknessesOf({ ...options }, ctx.app.env === 'production')) {
     process.emitWarning(`koa-session: ${weakness}; or set it up with koa-with-auth/sessions`, 'SessionWarning')

@@ -66,10 +66,11 @@ export const rightsFrom = (where: string, options: RightsOptions<never>): Rights
     isStaff: decidedBy('isStaff', (user) => ownOrGetter(user, 'isStaff') === true),
     isSuperuser: decidedBy('isSuperuser', (user) => ownOrGetter(user, 'isSuperuser') === true),
     mistakeOf: (user) => {
-      const bad = flags.find((name) => !isFlag(ownOrGetter(user, name)))
-      return bad === undefined
-        ? undefined
-        : `${bad} of the loaded user is not a boolean; load { ...user, ${bad}: Boolean(user.${bad}) }, for example`
+      for (const name of flags) {
+        if (isFlag(ownOrGetter(user, name))) continue
+        return `${name} of the loaded user is not a boolean; load { ...user, ${name}: Boolean(user.${name}) }, for example`
+      }
+      return undefined
     },
   }
 }

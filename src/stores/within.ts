@@ -62,10 +62,12 @@ export const within = (store: StoreContent, timeout: number): Timed => {
       }
       // One more turn of the event loop: if this process was busy, the answer is there, but was not read yet
       const timer = setTimeout(() => setImmediate(giveUp), timeout)
+      // Node keeps the list of a timer that holds no process, so that the next one need not make it again
+      const stop = (): void => clearTimeout(timer.unref())
       const fail = (cause: unknown): void => {
         if (isOver) return
         isOver = true
-        clearTimeout(timer)
+        stop()
         resolve(failed(question, cause))
       }
       Promise.resolve(answer).then((answered) => {
@@ -74,7 +76,7 @@ export const within = (store: StoreContent, timeout: number): Timed => {
         // some clients resolve to an Error instead of rejecting
         if (answered instanceof Error) return fail(answered)
         isOver = true
-        clearTimeout(timer)
+        stop()
         outages.answered(question)
         resolve(answered)
       }, fail)
