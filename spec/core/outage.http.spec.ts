@@ -140,6 +140,20 @@ describe('recoverUnavailable', () => {
     expect(answer.headers['retry-after']).toBe('77')
   })
 
+  test('another authenticator whose credential was not sent makes no caller anonymous, and lets no list go on', async () => {
+    const recovered = pipe(
+      down,
+      recoverUnavailable((request) => key(request)),
+    )
+    for (const auth of [recovered, optional(recovered), lenient(recovered), [recovered, optional(key)]]) {
+      const { ask } = await behind(auth)
+      const answer = await ask('/x', token)
+      expectDenied(answer, 503, [])
+      expect(answer).toMatchObject({ seen: [] })
+      expect((await ask('/x', sending({ user: 't', key: 'good' }))).status).toBe(200)
+    }
+  })
+
   test('a write from another site is refused if the credential is a cookie', async () => {
     const session = apiKeyCookie({ authenticate: () => E.left(AuthError.unavailable()) })
     const { ask } = await recovering(() => ({ name: 'cached' }), session)

@@ -7,7 +7,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import { identity } from 'fp-ts/lib/function.js'
 import type { Request } from 'koa'
 import { andThen, answerTo, type Result, type PrincipalFromAnswer } from './Result.js'
-import { raised, unavailable, type Unavailable } from './AuthError.js'
+import { leavesAnonymous, raised, unavailable, type Unavailable } from './AuthError.js'
 import {
   finishingHookResult,
   decideOf,
@@ -92,7 +92,7 @@ export const timeout = (ms: number) => {
 
 /**
  * Asks `f` when an authenticator is `unavailable`, and only then. `f` returns what a hook may return, so the call of another
- * authenticator fits, such as one that reads a cache. OpenAPI documents the first authenticator alone.
+ * authenticator fits, such as one that reads a cache. If the credential of that one was not sent, the outage stands. OpenAPI documents the first authenticator alone.
  *
  * @example
  * import { pipe } from 'fp-ts/lib/function.js'
@@ -126,7 +126,9 @@ export const recoverUnavailable = <R>(f: (request: Request, error: Unavailable) 
         if (attempt.objects !== objects) showObjects(attempt, objects)
         return andThen(
           answerTo(() => f(request, error)),
-          (recovered) => finishResult(recovered, request),
+          // a caller whose credential could not be checked is not anonymous, because another one was not sent
+          (recovered) =>
+            E.isLeft(recovered) && leavesAnonymous(recovered.left) ? result : finishResult(recovered, request),
         )
       })
     }
