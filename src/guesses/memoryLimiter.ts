@@ -1,28 +1,53 @@
 /** A limiter in the memory of this process, for what counts guesses by default. With several processes, each counts for itself. */
-import { fromNow, memory } from '../core/memory.js'
 import type { Limiter } from './Limiter.js'
 
-// Whoever makes so many counts has guessed as often, which takes longer than any of them lasts
 const SIZE = 100_000
+// How many counts are looked at, in turn, when there are too many
+const LOOKED_AT = 8
 
 interface Kept {
   points: number
-  /** When its window ends, as `performance.now()`. */
+  /** When its window ends, as `performance.now()`: a system clock that is set forward ends none. */
   readonly until: number
 }
 
 /** Makes a limiter that lets `points` guesses pass in `duration` seconds. */
 export const memoryLimiter = (points: number, duration: number): Limiter & { points: number; duration: number } => {
-  const kept = memory<Kept>({ size: SIZE, maxAge: duration * 1000, dropsFirst: 'oldest' })
+  const kept = new Map<string, Kept>()
+  const current = (key: string, now: number): Kept | undefined => {
+    const one = kept.get(key)
+    return one !== undefined && now < one.until ? one : undefined
+  }
+  // A stranger can guess once at each of very many names. That must not push out the count of a name that was guessed at often, so
+  // the lowest goes
+  let turn = kept.entries()
+  const dropOne = (now: number): void => {
+    let lowest = Infinity
+    let dropped = ''
+    for (let at = 0; at < LOOKED_AT; at++) {
+      const { done, value } = turn.next()
+      if (done === true) {
+        turn = kept.entries()
+        continue
+      }
+      const [key, count] = value
+      const height = now < count.until ? count.points : 0
+      if (height >= lowest) continue
+      lowest = height
+      dropped = key
+    }
+    kept.delete(dropped)
+  }
   return {
     points,
     duration,
     // eslint-disable-next-line @typescript-eslint/require-await -- what it throws is a rejection
     consume: async (key) => {
       const now = performance.now()
-      const before = kept.get(key)
+      const before = current(key, now)
       const count = before ?? { points: 0, until: now + duration * 1000 }
-      if (before === undefined) kept.set(key, fromNow(count))
+      if (kept.size >= SIZE && !kept.has(key)) dropOne(now)
+      if (before === undefined) kept.set(key, count)
       count.points++
       const consumedPoints = count.points
       const counted = {
@@ -36,7 +61,7 @@ export const memoryLimiter = (points: number, duration: number): Limiter & { poi
     },
     // eslint-disable-next-line @typescript-eslint/require-await -- the same
     reward: async (key) => {
-      const count = kept.get(key)
+      const count = current(key, performance.now())
       if (count !== undefined && count.points > 0) count.points--
     },
   }
