@@ -33,6 +33,9 @@ interface Figures {
 const isBelowFailure = ({ parent }: TestCase | TestSuite): boolean =>
   parent.errors().length > 0 || (parent.type === 'suite' && isBelowFailure(parent))
 
+const withCauses = (error: SerializedError): ReadonlyArray<SerializedError> =>
+  error.cause === undefined ? [error] : [error, ...withCauses(error.cause)]
+
 const keyOf = ({ project, moduleId }: { readonly project: { readonly name: string }; readonly moduleId: string }) =>
   `${project.name} ${moduleId}`
 
@@ -162,7 +165,8 @@ export default class Progress implements Reporter {
     const module = of === undefined || of.type === 'module' ? of : of.module
     const where = module === undefined ? '' : `${module.relativeModuleId} (${module.project.name})`
     this.#write(`\nFAILED ${where}\n  ${title}`)
-    for (const error of errors) {
+    // why a case of a property failed is a cause
+    for (const error of errors.flatMap(withCauses)) {
       this.#write(lines(`${error.name ?? 'Error'}: ${error.message}`, '    '))
       const { diff } = error
       if (typeof diff === 'string') this.#write(lines(diff, '    '))

@@ -20,6 +20,8 @@ export const listen = async <S, C>(app: Koa<S, C>): Promise<Served & { readonly 
   const server = await new Promise<Server>((resolve) => {
     const starting = app.listen(0, '127.0.0.1', () => resolve(starting))
   })
+  // otherwise a server closes a connection that was idle for seconds, while a test on a busy machine sends on it
+  server.keepAliveTimeout = 0
   const { port } = server.address() as AddressInfo
   return {
     url: `http://127.0.0.1:${port}`,
@@ -59,6 +61,7 @@ export const serve = <S, C>(make: () => Koa<S, C>): Served => {
 
 /** Listens on a free port of the loopback address until the test has finished; the port. */
 export const listening = async (server: Closable): Promise<number> => {
+  if ('keepAliveTimeout' in server) server.keepAliveTimeout = 0
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   onTestFinished(() => {
@@ -95,7 +98,7 @@ export const restartable = async (handle: RequestListener): Promise<Restartable>
   let server: Server | undefined
   let port = 0
   const start = async (): Promise<void> => {
-    server = createServer(handle).listen(port, '127.0.0.1')
+    server = createServer({ keepAliveTimeout: 0 }, handle).listen(port, '127.0.0.1')
     await once(server, 'listening')
     port = (server.address() as AddressInfo).port
   }
