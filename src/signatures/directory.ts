@@ -40,7 +40,9 @@ export const isPublicAddress = (address: string): boolean => {
   if (isIP(address) === 0) return false
   try {
     // IPv4 that is written as IPv6 is IPv4
-    return ipaddr.process(address).range() === 'unicast'
+    const found = ipaddr.process(address)
+    // RFC 4291 §2.4: of IPv6, only 2000::/3 is public; `::7f00:1` is an old way to write 127.0.0.1
+    return found.range() === 'unicast' && (found.kind() === 'ipv4' || (found.toByteArray()[0] ?? 0) >> 5 === 1)
   } catch {
     return false
   }
