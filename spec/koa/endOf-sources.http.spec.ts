@@ -124,6 +124,28 @@ describe('a token', () => {
     expect([again.status, ...signals.map(causeOf)]).toStrictEqual([401, 'revoked', false])
     expect(await stream.read()).toBe('end')
   })
+
+  it('of httpIntrospection has ended for a request that asks after another one has learned it', async () => {
+    let isActive = true
+    const answers = createServer((req, res) => {
+      req.resume().on('end', () => res.end(JSON.stringify(isActive ? claims : { active: false })))
+    })
+    const endpoint = `http://127.0.0.1:${await listening(answers)}/`
+    const client = { id: 'api', secret: 's3cret' }
+    const auth = httpIntrospection({ endpoint, client, audience: 'api', cache: false })
+    const headers = { Authorization: 'Bearer opaque' }
+    const causes: unknown[] = []
+    const router = new Router().get('/slow', withAuth(auth), async (ctx) => {
+      isActive = false
+      causes.push((await fetch(ctx.href, { headers })).status)
+      causes.push(causeOf(endOf(ctx)))
+      ctx.status = 204
+    })
+    const { url, close } = await listen(appOf(router))
+    onTestFinished(close)
+    expect((await fetch(`${url}/slow`, { headers })).status).toBe(204)
+    expect(causes).toStrictEqual([401, 'revoked'])
+  })
 })
 
 it('a client certificate ends at its notAfter, years away', async () => {

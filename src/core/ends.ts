@@ -113,12 +113,17 @@ export class End {
   ask?(isHint: boolean): Promise<EndCause | number>
 }
 
-/** @internal An end that keeps its name. */
+/** @internal An end that keeps its name, and how to find out whether it has come already. */
 export class NamedEnd extends End {
   readonly #name: string
-  constructor(at: number, name: string) {
+  readonly #isRevoked: (() => boolean) | undefined
+  constructor(at: number, name: string, isRevoked?: () => boolean) {
     super(at)
     this.#name = name
+    this.#isRevoked = isRevoked
+  }
+  override get before(): EndCause | undefined {
+    return this.#isRevoked?.() === true ? 'revoked' : undefined
   }
   override named(): string {
     return this.#name

@@ -12,7 +12,7 @@ import { ownFields, thisMoment } from '../core/data.js'
 import { ends } from '../core/ends.js'
 import { report, watchOutages } from '../core/events.js'
 import { optionWords } from '../core/functionName.js'
-import { memory } from '../core/memory.js'
+import { fromNow, memory } from '../core/memory.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory } from '../core/options.js'
 import { refusalByTime, refusalOfIntrospection, type ClaimRules, type Json, type TokenClaims } from './claims.js'
@@ -134,6 +134,14 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
     isBindingRequired: false,
   }
   const outages = outagesOf(endpoint ?? issuer ?? '')
+  // for requests that were let in before, and ask for their end only now
+  const revoked = memory<true>({ size: 1000, maxAge: Infinity, dropsFirst: 'oldest' })
+  const validOf = (payload: string, name: string): ValidToken => ({
+    payload,
+    // Safe: the payload was made from a JSON object
+    claims: JSON.parse(payload) as object,
+    ending: { name, isRevoked: () => revoked.get(name) === true },
+  })
   const decide = async (token: string, key: string): Promise<Result> => {
     const begun = thisMoment()
     const question = outages.ask()
@@ -141,12 +149,16 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
       const claims = await ask(token, AbortSignal.timeout(Math.ceil(timeout)))
       outages.answered(question)
       const cause = refusalOfIntrospection(issuer, { claims, audiences, rules }, Date.now() / 1000)
-      if (cause === 'revoked') ends().end(key, () => 'revoked')
+      if (cause === 'revoked') {
+        revoked.set(key, fromNow(true))
+        ends().end(key, () => 'revoked')
+      }
       if (cause !== undefined) return E.left(because(cause === 'expired' ? expired : invalid, cause))
       const payload = JSON.stringify(claims)
       // Safe: `refusalByTime` refuses an `exp` that is not a number
       const expiresAt = ((claims['exp'] as number | undefined) ?? Infinity) * 1000
       cache?.set(key, { value: payload, since: begun, expiresAt })
+      revoked.delete(key)
       return E.right(validOf(payload, key))
     } catch (error) {
       outages.failed(question, error instanceof Outage ? error.message : 'cannot be asked')
@@ -186,10 +198,6 @@ type Result = E.Either<AuthError, ValidToken>
 // A copy, because the hook of one request must not change the claims of another
 const ownCopy = (result: Result): Result =>
   E.isLeft(result) ? result : E.right({ ...result.right, claims: JSON.parse(result.right.payload) as object })
-
-const validOf = (payload: string, name: string): ValidToken =>
-  // Safe: the payload was made from a JSON object
-  ({ payload, claims: JSON.parse(payload) as object, name })
 
 const outagesOf = (url: string) => {
   // A query may contain a key, which must not be in a log

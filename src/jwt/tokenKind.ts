@@ -55,9 +55,9 @@ class AcceptedToken implements EndSource {
 
   endFor(): End | undefined {
     const exp = ownField(this.claims(), 'exp')
-    const { name } = this.#good
+    const { ending } = this.#good
     const at = typeof exp === 'number' ? exp * 1000 : Infinity
-    if (name !== undefined) return new NamedEnd(at, name)
+    if (ending !== undefined) return new NamedEnd(at, ending.name, ending.isRevoked)
     return at === Infinity ? undefined : new End(at)
   }
 }

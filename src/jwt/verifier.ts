@@ -41,8 +41,8 @@ export interface CachedToken {
 export interface ValidToken {
   readonly payload: string
   readonly claims: object
-  /** Under which name it can end before its time. */
-  readonly name?: string
+  /** Under which name it can end before its time, and whether it has. */
+  readonly ending?: { readonly name: string; readonly isRevoked: () => boolean }
 }
 
 type Result = E.Either<AuthError, ValidToken>
