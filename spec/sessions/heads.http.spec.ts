@@ -5,7 +5,7 @@
 import Router from '@koa/router'
 import type { Context } from 'koa'
 import { withAuth } from 'koa-with-auth'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { expectSignedIn, sessionsApp, setCookies } from '../support/sites/sessionsApp.js'
 
 const anna = { username: 'anna', isActive: true }
@@ -105,5 +105,27 @@ describe.each(ways)('%s', (_way, send) => {
     } finally {
       vi.useRealTimers()
     }
+  })
+
+  it('gives the browser the new id of a session that got one past half of its idle time', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { visitor } = await sessionsApp(undefined, {
+      idle: 10_000,
+      below: (app, { addProof }) =>
+        app.use(
+          new Router()
+            .post('/step', withAuth(null), async (ctx) => {
+              await addProof(ctx, { method: 'totp' })
+              send(ctx, () => {})
+            })
+            .routes(),
+        ),
+    })
+    const one = visitor()
+    await one.post('/login')
+    vi.setSystemTime(Date.now() + 6_000)
+    await one.post('/step')
+    await expectSignedIn(one, anna)
   })
 })

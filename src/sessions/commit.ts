@@ -152,7 +152,10 @@ const giveAtHead = (ctx: Context, session: RequestSession, status: number, optio
   const isNew = session.isRead && stored.ids.size === 0 && hasData(now)
   const isOlder = status < 400 && isAgingIn(ctx, session, options.idle)
   if (!(isNew || isOlder) || stored.text === null || (options.https && !ctx.secure)) return
-  session.giveCookie(ctx, koaSession.externalKey ?? '')
+  const id = koaSession.externalKey ?? ''
+  // a session that got another id has its cookie
+  if (stored.ids.get(id)?.isEnded === true) return
+  session.giveCookie(ctx, id)
   session.isGivenAtHead = true
 }
 
