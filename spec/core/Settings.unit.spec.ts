@@ -1,5 +1,6 @@
 /** Settings of a request, the response to each failure, mappers for single failures, and handlers of exceptions. */
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { z, ZodError } from 'zod'
 import { mockRequest } from 'koa-with-auth/testing'
 import createError from 'http-errors'
 import fc from 'fast-check'
@@ -327,6 +328,20 @@ describe('handlerOf', () => {
     const nearer = addHandlers(handlers, [onError(Derived, answers(403))])
     expect(statusOf(new Derived(), nearer)).toStrictEqual({ status: 403 })
     expect(statusOf(new Base(), nearer)).toStrictEqual({ status: 400 })
+  })
+
+  it('7.1 a class that decides itself what is an instance of it is obeyed, behind the classes of the exception', () => {
+    const all = addHandlers(none, [onError(ZodError, answers(422))])
+    const { error } = z.string().safeParse(1)
+    expect([error instanceof ZodError, Object.getPrototypeOf(error) === ZodError.prototype]).toStrictEqual([
+      true,
+      false,
+    ])
+    expect(statusOf(error, all)).toStrictEqual({ status: 422 })
+    expect(statusOf(new Base(), addHandlers(all, [onError(Base, answers(400))]))).toStrictEqual({ status: 400 })
+    const replaced = Object.assign(function () {}, { prototype: Object.create(Base.prototype) as object })
+    // Safe: it stands for a class that a compiler of long ago has made
+    expect(statusOf(new Base(), addHandlers(none, [onError(replaced as never, answers(1))]))).toBeUndefined()
   })
 
   it('7.1 a primitive is an instance of no class, not of Object either', () => {

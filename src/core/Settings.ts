@@ -286,13 +286,20 @@ export const addHandlers = (outer: ExceptionHandlers, added: ReadonlyArray<Excep
   return new Map([...outer, ...own])
 }
 
-/** The handler of an exception's class or of its nearest ancestor's. */
+/** The handler of an exception's class or of its nearest ancestor's; else of the last class that calls it an instance. */
 export const handlerOf = (handlers: ExceptionHandlers, error: unknown): ExceptionHandler['answer'] | undefined => {
   for (let type: unknown = error; typeof type === 'object' && type !== null; type = Object.getPrototypeOf(type)) {
     const answer = handlers.get(type)
     if (answer !== undefined) return answer
   }
-  return undefined
+  if (typeof error !== 'object') return undefined
+  // a class may decide itself what is an instance of it (`Symbol.hasInstance`), as `ZodError` of zod does
+  const said = [...handlers].reverse().find(([prototype]) => {
+    // Safe: `onError` has checked that it is an object; it need not be the one of its constructor
+    const type = (prototype as { readonly constructor: unknown }).constructor
+    return typeof type === 'function' && type.prototype === prototype && error instanceof type
+  })
+  return said?.[1]
 }
 
 export interface Settings extends CrossOriginPolicy {
