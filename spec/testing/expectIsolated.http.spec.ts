@@ -70,7 +70,16 @@ describe('nothing is left out unseen', () => {
   const { id: _id, ...withoutId } = sweep.objects
   it.each<[string, IsolatedOptions, RegExp]>([
     ['a parameter without ids', { ...sweep, objects: withoutId }, /GET \/orders\/:id: :id has no ids and no reason/],
-    ['a parameter without an unknown id', { ...sweep, unknown: { team: 'x' } }, /unknown: \{ id: \.\.\. \}/],
+    [
+      'a parameter without an unknown id',
+      { ...sweep, unknown: { team: 'x' } },
+      /:id has no unknown id and no reason.*unknown: \{ id: \.\.\. \}/s,
+    ],
+    [
+      'a parameter with ids of one user',
+      { ...sweep, objects: { ...sweep.objects, id: { anna: ['x'], bert: [] } } },
+      /:id has ids of anna only and no reason.*with ids of two users/s,
+    ],
     ['an operation that is no longer skipped', withoutSkip, /GET \/help\/:topic: :topic has no ids and no reason/],
     [
       'an entry that fits no operation',

@@ -136,7 +136,8 @@ const askedOf = (operation: RoutedOperation, options: IsolatedOptions, violated:
     const missing =
       owners.length > 1 ? `unknown: { ${param}: ... }` : `objects: { ${param}: ... } with ids of two users`
     const fix = `add ${missing}, or unchecked('${param}', 'why'), or list it in { skip }`
-    violated(`${name}: :${param} has no ids and no reason`, name, fix)
+    const what = owners.length > 1 ? 'no unknown id' : owners.length === 1 ? `ids of ${owners.join()} only` : 'no ids'
+    violated(`${name}: :${param} has ${what} and no reason`, name, fix)
     return []
   })
   return { ...asked, params, isAsked: params.length === left.length }
