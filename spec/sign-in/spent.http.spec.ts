@@ -9,6 +9,12 @@ let at = 0
 const newId = () => `id ${process.pid} ${at++} ${Math.random()}`
 const failing = () => Promise.reject(new Error('down'))
 
+it('C-03 what is no store is a TypeError when it is written', () => {
+  expect(() => spentOver({ sendCommand: () => {} } as never)).toThrow(
+    new TypeError('spentOver(store) has no method read; pass a store, such as redisStore({ command })'),
+  )
+})
+
 describeEveryStore((store) => {
   // those who write a store of their own need no method `spend`
   const plain = () => ({ ...store(), spend: undefined })

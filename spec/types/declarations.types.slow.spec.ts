@@ -24,7 +24,7 @@ export const both: never = allOf({ user, client })
 // What the compiler prints first or last of many overloads is all that a reader sees of a misplaced guard
 const misplaced = `
 import Router from '@koa/router'
-import { apiApp, httpBearer, withAuth } from 'koa-with-auth'
+import { apiApp, authorize, httpBearer, withAuth } from 'koa-with-auth'
 const bearer = httpBearer({ authenticate: () => ({ user: 'anna' }) })
 const router = withAuth(bearer)(new Router())
 const api = apiApp({ title: 'Pets', version: '1.0.0', auth: bearer })
@@ -32,12 +32,14 @@ router.get('/', (ctx) => { ctx.body = 1 }, withAuth(bearer))
 api.get('/', withAuth(bearer), (ctx) => { ctx.body = 1 }, withAuth(bearer))
 router.use(withAuth(bearer))
 api.use('/x', withAuth(bearer))
+router.get('/', withAuth(bearer, authorize((one: { email: string }) => one.email === '')), () => {})
 `
 const fixes = [
   'write the guard after the path and at most three functions: router.get(path, withAuth(a), handler)',
   'write the guard after the path and at most three functions: router.get(path, withAuth(a), handler)',
   'router.use takes no guard: write withAuth(a)(router), or router.get(path, withAuth(a), handler)',
   'router.use takes no guard: write withAuth(a)(router), or router.get(path, withAuth(a), handler)',
+  "Property 'email' is missing in type '{ user: string; }' but required in type '{ email: string; }'",
 ]
 
 let project: PackedProject
@@ -101,7 +103,7 @@ describe('with the peers of the repository', () => {
   })
 
   it.each(fixes.map((fix, at) => ({ fix, at })))(
-    'a misplaced guard, line $at: the error says the fix',
+    'a misplaced guard, or a condition on another principal, line $at: the error says the fix',
     ({ fix, at }) => {
       const errors = of('misplaced.ts')
       expect(errors).toHaveLength(fixes.length)

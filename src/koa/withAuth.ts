@@ -114,6 +114,11 @@ export function withAuth<const M extends AuthenticatorLike | Members>(
   auth: M,
   options?: GuardOptions<PrincipalAsked<M>, ObjectsAsked<M>>,
 ): Guard<PrincipalAsked<M>, ObjectsAsked<M>>
+// A compiler reports the error of the last overload: this one says what the principal lacks for a condition
+export function withAuth<const M extends AuthenticatorLike | Members, A, U>(
+  auth: M,
+  first: Condition<PrincipalAsked<M>, A, ObjectsAsked<M>, U> | GuardOptions<PrincipalAsked<M>, ObjectsAsked<M>>,
+): GuardWith<M, A, U>
 export function withAuth(given: unknown, ...rest: ReadonlyArray<unknown>): unknown {
   const { auth, options } = composed('withAuth', given, rest)
   const requirement = requirementOf('withAuth', auth)

@@ -8,6 +8,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ReleasableSpent } from '../core/Spent.js'
+import * as is from '../core/checks.js'
 import { steadyClock } from '../core/data.js'
 import { declareFactory } from '../core/options.js'
 import { within } from '../stores/within.js'
@@ -91,6 +92,10 @@ export const atTheSameTime =
  * assert.deepStrictEqual([isFirst, await spend('delivery 7', 60_000)], [true, false])
  */
 export const spentOver = (store: SessionStore, application?: string): ReleasableSpent => {
+  is.withMethods(['read', 'insert', 'update'], 'pass a store, such as redisStore({ command })')(
+    'spentOver(store)',
+    store,
+  )
   const keyOf = (id: string) =>
     digestOf(`koa-with-auth/spent\n${application === undefined ? '' : `${application}\n`}${id}`)
   return {

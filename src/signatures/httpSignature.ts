@@ -77,6 +77,9 @@ const components: Check = (where, value) => {
   const isComponent = (one: unknown): boolean =>
     typeof one === 'string' &&
     (one.startsWith('"') || derivedNames.includes(one) || (token.test(one) && one === one.toLowerCase()))
+  // no request has such a field, so it would refuse all of them
+  const bare = list.find((one): one is string => typeof one === 'string' && derivedNames.includes(`@${one}`))
+  if (bare !== undefined) throw new TypeError(`${where}: "${bare}" is a field; write "@${bare}"`)
   if (list.length > 0 && list.every(isComponent)) return
   throw new TypeError(
     `${where} must name at least one component: a field in lower case, one of ${derivedNames.join(', ')}, or an identifier such as '"@query-param";name="id"'`,
@@ -98,7 +101,7 @@ export const publicOrigin: Check = (where, value) => {
 
 export const commonChecks = {
   origin: publicOrigin,
-  maxAge: is.maybe(is.positive),
+  maxAge: is.maybe(is.milliseconds),
   maxLength: is.maybe(is.positive),
   spent: is.maybe(is.withMethods(['spend'], 'pass spentOver(store) of koa-with-auth/sign-in')),
   ...kindChecks,

@@ -72,7 +72,7 @@ const checks = {
   scheme: schemeCheck,
   // `keysFrom` checks them
   secrets: is.unchecked,
-  tolerance: is.maybe(is.positive),
+  tolerance: is.maybe(is.milliseconds),
   maxLength: is.maybe(is.positive),
   spent: is.maybe(is.withMethods(['spend', 'release'], 'pass spentOver(store) of koa-with-auth/sign-in')),
   ...kindChecks,
