@@ -142,6 +142,14 @@ describe('combinators keep the end', () => {
           map(({ user }) => ({ name: user })),
         ),
     ],
+    [
+      'map to a principal that ends sooner',
+      () =>
+        pipe(
+          bearer(Date.now() + 90_000),
+          map(({ user }) => ({ user, expiresAt: Date.now() + 60_000 })),
+        ),
+    ],
     ['optional', () => optional(at())],
     ['remembered', () => pipe(at(), remembered({ maxAge: 60_000 }))],
     ['allOf', () => allOf([at(), bearer(Date.now() + 90_000)])],
