@@ -7,7 +7,8 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { readApplication } from '../../src/audit/application.js'
 import { sameWordsIn } from '../../src/audit/findings.js'
 import { differencesOf } from '../../src/audit/Difference.js'
-import { lineFrom, linesOf, textOf } from '../../src/audit/policy.js'
+import { linesOf, textOf } from '../../src/audit/policy.js'
+import { lineFrom } from '../support/papers/policyLines.js'
 import { ask, listen } from '../support/servers/server.js'
 
 const bearer = httpBearer({ authenticate: (_request, token) => token === 'good' && { user: 'anna' } })

@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { behind, findPath, make, type PathPattern } from '../../src/audit/paths.js'
 import { relate, routedPath, type RoutedPath } from '../../src/audit/RoutedPath.js'
 import { stepsOf } from '../support/runs/steps.js'
+import { occurring, runs } from '../support/runs/samples.js'
 
 const options = fc.record({ sensitive: fc.boolean(), strict: fc.boolean() })
 const token = fc.constantFrom('/', '/', 'a', 'B', 'ab', '-', '.', ':p', '*w', '{/:p}', '{/a}', '{-:p}', '{/*w}')
@@ -50,11 +51,11 @@ describe('the automaton of a path', () => {
           if (is || it.pattern.isExact) expect([source, candidate, said]).toEqual([source, candidate, is])
         }
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     )
-    expect(count.accepted).toBeGreaterThan(2_000)
-    expect(count.exact).toBeGreaterThan(200)
-    expect(count.inexact).toBeGreaterThan(50)
+    expect(count.accepted).toBeGreaterThan(occurring(2_000))
+    expect(count.exact).toBeGreaterThan(occurring(200))
+    expect(count.inexact).toBeGreaterThan(occurring(50))
   })
 
   it.each(['/x', '/:a', '/:a/:b', '/*rest', '/a/{:b}', '/:a.json', '/:a/*b', '{/*rest}'])('of %s is exact', (source) =>
@@ -94,9 +95,9 @@ describe('the relation of two paths', () => {
           if (relation.isSuperset) expect([one, other, each, b && !a]).toEqual([one, other, each, false])
         }
       }),
-      { numRuns: 3_000 },
+      { numRuns: runs(3_000) },
     )
-    expect(Math.min(seen.yes, seen.no, seen.within, seen.around)).toBeGreaterThan(40)
+    expect(Math.min(seen.yes, seen.no, seen.within, seen.around)).toBeGreaterThan(occurring(40))
     // Only two captures in one segment give this, and rarely
     expect(seen.unknown).toBeLessThan(seen.yes / 10)
   })

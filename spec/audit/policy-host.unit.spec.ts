@@ -5,7 +5,8 @@ import { httpBearer, withAuth } from 'koa-with-auth'
 import { audit, seal } from 'koa-with-auth/audit'
 import { describe, expect, it } from 'vitest'
 import { differencesOf } from '../../src/audit/Difference.js'
-import { lineFrom, linesOf, textOf } from '../../src/audit/policy.js'
+import { linesOf, textOf } from '../../src/audit/policy.js'
+import { lineFrom } from '../support/papers/policyLines.js'
 
 const bearer = httpBearer({ authenticate: (_request, token) => token === 'good' && { user: 'anna' } })
 const handle = (): void => {}

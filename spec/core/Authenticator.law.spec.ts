@@ -9,6 +9,7 @@ import { isForged } from '../../src/core/CrossOrigin.js'
 import { defaults } from '../../src/core/Settings.js'
 import { build, folded, observe, plan, plansOf, request, shape, type Plan } from '../support/models/arbitraries.js'
 import type { Request } from 'koa'
+import { runs } from '../support/runs/samples.js'
 
 const plans = fc.array(plan, { minLength: 1, maxLength: 5 })
 
@@ -50,7 +51,7 @@ describe('alt', () => {
           )
         expect(await observe(left, by)).toStrictEqual(await observe(right, by))
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     )
   })
 
@@ -70,7 +71,7 @@ describe('alt', () => {
         expect(E.isRight(result)).toBe(expected.passed !== undefined)
         if (E.isLeft(result) && expected.last !== undefined) expect(result.left._tag).toBe(expected.last)
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     )
   })
 

@@ -20,7 +20,7 @@ import {
 import { firstPresent, map } from 'koa-with-auth/fp'
 import { mockRequest } from 'koa-with-auth/testing'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { expiryOf, sourcesIn } from '../../src/core/ends.js'
+import { PrincipalSource, sourcesIn } from '../../src/core/ends.js'
 import { Attempt } from '../../src/core/Exchange.js'
 import { running } from '../support/models/behavior.js'
 
@@ -56,7 +56,7 @@ const endingOf = (name: string): number => Date.UTC(2100) + Number(name) * 10
 /** When the credentials end that are in a principal. */
 const endingsIn = (principal: unknown): ReadonlyArray<number> => {
   if (Array.isArray(principal)) return principal.flatMap(endingsIn)
-  const at = expiryOf(principal)
+  const at = new PrincipalSource(principal).endFor()?.at
   return at === undefined ? [] : [at]
 }
 

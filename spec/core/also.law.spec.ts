@@ -8,6 +8,7 @@ import { observe } from '../support/models/arbitraries.js'
 import { foldLevels, verdictOf, type Level } from '../support/models/evaluator.js'
 import { levels as many, requirementOf, treesOf } from '../support/models/trees.js'
 import { leaf, requestOf, run } from '../support/models/treeRuns.js'
+import { occurring, runs } from '../support/runs/samples.js'
 
 const { concat, empty } = Requirement.Monoid
 const levels = many.filter((of) => of.length > 1)
@@ -55,9 +56,9 @@ describe('Requirement.Monoid with also', () => {
         expect(fromTheRight).toStrictEqual(folded)
         expect(halves).toStrictEqual(folded)
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     )
-    expect(added.yes).toBeGreaterThan(100)
+    expect(added.yes).toBeGreaterThan(occurring(100))
   })
 
   it('ignores what is outside of the innermost decision that does not add', async () => {
@@ -69,7 +70,7 @@ describe('Requirement.Monoid with also', () => {
         const below = await outcomeOf(of, (all) => all.slice(from).reduce(concat))
         expect(below).toStrictEqual(whole)
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     )
   })
 

@@ -14,6 +14,7 @@ import { hostile } from '../support/sites/hostile.js'
 import { mockRequest } from 'koa-with-auth/testing'
 import { build, tree } from '../support/models/trees.js'
 import { leaf, requestOf, run } from '../support/models/treeRuns.js'
+import { runs } from '../support/runs/samples.js'
 
 type Make = (a: Authenticator<unknown>) => Authenticator<unknown>
 
@@ -98,7 +99,7 @@ describe('functions that are given to combinators', () => {
             expect(result.right === undefined || Boolean(result.right)).toBe(true)
           else expect(Boolean(result.right)).toBe(true)
         }),
-        { numRuns: 300 },
+        { numRuns: runs(300) },
       )
     },
   )

@@ -13,6 +13,7 @@ import { leavesOf, welcomes, type Tree } from '../support/models/evaluator.js'
 import { mockRequest } from 'koa-with-auth/testing'
 import { build, fieldsOf, tree } from '../support/models/trees.js'
 import { requestOf, withLeaves } from '../support/models/treeRuns.js'
+import { occurring, runs } from '../support/runs/samples.js'
 
 // Every valid credential is allowed
 const willing = tree.map(function allow(of: Tree): Tree {
@@ -69,7 +70,7 @@ describe('alternativesOf', () => {
           expect(new Set(scopes).size).toBe(scopes.length)
         }
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     )
   })
 
@@ -89,9 +90,9 @@ describe('alternativesOf', () => {
           }
         }
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     )
-    expect(refused.times).toBeGreaterThan(300)
+    expect(refused.times).toBeGreaterThan(occurring(300))
   })
 
   it('there are no others: each request that passes has all of one alternative', async () => {
@@ -100,7 +101,7 @@ describe('alternativesOf', () => {
         const ids = leavesOf(of).flatMap(({ id }) => (coins.next().value ? [id] : []))
         if (await passesWith(of, ids)) expect(contains(ids, byHand(of))).toBe(true)
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     )
   })
 })
@@ -118,9 +119,9 @@ describe('admitsAnonymous', () => {
         // There is then an alternative that demands nothing
         expect(alternativesOf(made.description).some(({ demands }) => demands.length === 0)).toBe(E.isRight(result))
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     )
-    expect(Math.min(welcomed.yes, welcomed.no)).toBeGreaterThan(50)
+    expect(Math.min(welcomed.yes, welcomed.no)).toBeGreaterThan(occurring(50))
   })
 })
 
@@ -141,9 +142,9 @@ describe('isSent', () => {
           sent[expected ? 'yes' : 'no']++
         },
       ),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     )
-    expect(Math.min(sent.yes, sent.no)).toBeGreaterThan(20)
+    expect(Math.min(sent.yes, sent.no)).toBeGreaterThan(occurring(20))
   })
 
   const throwing = authenticator({

@@ -39,7 +39,6 @@ import {
 import * as auditing from 'koa-with-auth/audit'
 import * as signing from 'koa-with-auth/sessions'
 import { describe, expect, it } from 'vitest'
-import { inTime } from '../../src/core/outage.js'
 import { mockRequest } from 'koa-with-auth/testing'
 
 /** The paths below a value that could be changed. */
@@ -226,6 +225,7 @@ describe('values that are returned several times cannot be changed', () => {
   })
 
   it('the failure after a time limit', async () => {
-    expect(writable(await inTime(new Promise<never>(() => {}), 1), 'too slow')).toStrictEqual([])
+    const slow = timeout(1)(fromFunction(() => new Promise<never>(() => {})))
+    expect(writable(await slow.evaluate(mockRequest()), 'too slow')).toStrictEqual([])
   })
 })

@@ -11,6 +11,7 @@ import { describe, expect, it } from 'vitest'
 import { isMistake, leavesOf, welcomes, type Tree } from '../support/models/evaluator.js'
 import { tree } from '../support/models/trees.js'
 import { apart, essence, leaf, run, withLeaves } from '../support/models/treeRuns.js'
+import { occurring, runs } from '../support/runs/samples.js'
 
 describe('optional', () => {
   it('admits what its authenticator admits, and anonymous callers if that is absent; other failures stay', async () => {
@@ -22,7 +23,7 @@ describe('optional', () => {
         expect(perhaps.result).toStrictEqual(isAbsent ? E.right(undefined) : plain.result)
         expect(perhaps.calls).toStrictEqual(plain.calls)
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     )
   })
 
@@ -35,7 +36,7 @@ describe('optional', () => {
         const isExcused = E.isLeft(plain.result) && excused.includes(plain.result.left._tag)
         expect(perhaps.result).toStrictEqual(isExcused ? E.right(undefined) : plain.result)
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     )
   })
 
@@ -70,7 +71,7 @@ describe('an anonymous principal', () => {
           plain.result,
         )
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     )
   })
 
@@ -115,7 +116,7 @@ describe('an anonymous principal', () => {
         expect(essence(restored.result)).toStrictEqual(essence(plain.result))
         expect([restored.calls, restored.description]).toStrictEqual([plain.calls, plain.description])
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     )
   })
 
@@ -170,9 +171,9 @@ describe('firstPresent', () => {
         if (E.isRight(any.result)) expect(first.result).toStrictEqual(any.result)
         else expect(first.result).toMatchObject(E.left({ _tag: any.result.left._tag }))
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     )
-    expect(decided.size).toBeGreaterThan(6)
+    expect(decided.size).toBeGreaterThan(occurring(6))
   })
 
   it('admits no request that anyOf refuses, and calls no hook that anyOf would not', async () => {
@@ -184,7 +185,7 @@ describe('firstPresent', () => {
         if (E.isRight(first.result)) expect(any.result).toStrictEqual(first.result)
         expect(any.calls.slice(0, first.calls.length)).toStrictEqual(first.calls)
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     )
   })
 

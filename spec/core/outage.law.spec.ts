@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { anyOf, apiKeyCookie, AuthError } from 'koa-with-auth'
 import { firstPresent, fromFunction, flatMap, recoverUnavailable, timeout } from 'koa-with-auth/fp'
 import { describe, expect, it } from 'vitest'
-import { inTime } from '../../src/core/outage.js'
+import { make } from '../../src/core/Authenticator.js'
 import { useLevels } from '../support/servers/levelServer.js'
 import { mockRequest } from 'koa-with-auth/testing'
 import { tree } from '../support/models/trees.js'
@@ -48,7 +48,8 @@ describe('timeout', () => {
 
   it('A-31 an evaluation that rejects is an exception, without waiting for the time limit', async () => {
     const error = new Error('bug')
-    expect(await inTime(Promise.reject(error), 1000)).toMatchObject(E.left({ _tag: 'raised', error }))
+    const rejecting = make(fromFunction(() => 'anna').description, () => Promise.reject(error))
+    expect(await timeout(1000)(rejecting).evaluate(mockRequest())).toMatchObject(E.left({ _tag: 'raised', error }))
   })
 
   it('of two the shorter limit counts', async () => {

@@ -5,7 +5,8 @@
 import fc from 'fast-check'
 import { on } from 'koa-with-auth/events'
 import { describe, expect, it } from 'vitest'
-import { outagesOf, within } from '../../src/stores/within.js'
+import { watchOutages } from '../../src/core/events.js'
+import { within } from '../../src/stores/within.js'
 
 // Questions are asked in order; their answers come in any order
 const step = fc.oneof(
@@ -13,14 +14,20 @@ const step = fc.oneof(
   fc.record({ which: fc.nat(7), what: fc.constantFrom('answered', 'failed', 'silent') }),
 )
 
-describe('outagesOf', () => {
+describe('the outages of a store', () => {
   it('law: `begun` and `over` alternate, and each follows from a question that was asked after the last change', () => {
     let seen = 0
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
         const events: string[] = []
-        const end = on('store-outage', ({ event }) => events.push(event))
-        const { ask: asked, answered, failed } = outagesOf('api-keys')
+        const {
+          ask: asked,
+          answered,
+          failed,
+        } = watchOutages<'failed' | 'silent'>(
+          () => events.push('begun'),
+          () => events.push('over'),
+        )
         const open: { readonly number: number; readonly at: number }[] = []
         // A model of the same rule
         const expected: string[] = []
@@ -37,7 +44,6 @@ describe('outagesOf', () => {
             changedAt = at
           }
         })
-        end()
         seen = Math.max(seen, events.length)
         expect(events).toStrictEqual(expected)
       }),

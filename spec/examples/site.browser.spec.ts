@@ -11,7 +11,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { site } from '../../examples/create/templates/site/src/app.js'
 import { browsing, missingBrowser } from '../support/servers/browser.js'
 import { describeUnless } from '../support/projects/programs.js'
-import { codeOf } from '../support/sites/shopClient.js'
+import { codeOf } from '../support/servers/authenticatorApp.js'
 
 const missing = missingBrowser()
 const open = missing === undefined ? browsing() : undefined!

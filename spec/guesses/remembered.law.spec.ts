@@ -9,6 +9,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { mockRequest } from 'koa-with-auth/testing'
 import { run } from '../support/models/treeRuns.js'
 import { tree } from '../support/models/trees.js'
+import { occurring, runs } from '../support/runs/samples.js'
 
 const MAX_AGE = 1000
 
@@ -130,10 +131,10 @@ describe('remembered', () => {
   it('M-01 admits only what the hook accepted for this credential, within the window, and not forgotten since', async () => {
     await fc.assert(
       fc.asyncProperty(steps, fc.boolean(), (all, late) => play(all, late)),
-      { numRuns: 1000 },
+      { numRuns: runs(1000) },
     )
     // Each of these occurred often
-    for (const [name, count] of Object.entries(seen)) expect(count, name).toBeGreaterThan(200)
+    for (const [name, count] of Object.entries(seen)) expect(count, name).toBeGreaterThan(occurring(200))
   })
 
   it('decides like the tree itself, the first and the second time, for any tree', async () => {
@@ -148,7 +149,7 @@ describe('remembered', () => {
         // No other hook is called
         expect(new Set(second.calls)).toStrictEqual(new Set(plain.calls))
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     )
   })
 })

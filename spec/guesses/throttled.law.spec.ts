@@ -11,6 +11,7 @@ import { mockRequest } from 'koa-with-auth/testing'
 import { leavesOf } from '../support/models/evaluator.js'
 import { essence, run } from '../support/models/treeRuns.js'
 import { tree } from '../support/models/trees.js'
+import { occurring, runs } from '../support/runs/samples.js'
 
 const accounts = ['anna', 'ben'] as const
 const addresses = ['192.0.2.1', '192.0.2.2', '192.0.2.3'] as const
@@ -143,9 +144,9 @@ afterEach(() => {
 
 describe('throttled', () => {
   it('T-01 admits at most the limit of each of its limiters, in any parallel order', async () => {
-    await fc.assert(fc.asyncProperty(steps, limits, play), { numRuns: 300 })
+    await fc.assert(fc.asyncProperty(steps, limits, play), { numRuns: runs(300) })
     // Each of these occurred often
-    for (const [name, count] of Object.entries(seen)) expect(count, name).toBeGreaterThan(200)
+    for (const [name, count] of Object.entries(seen)) expect(count, name).toBeGreaterThan(occurring(200))
   })
 
   it('decides like the tree without it, and calls the same hooks, if the limits are high', async () => {
@@ -160,7 +161,7 @@ describe('throttled', () => {
         const forged = leavesOf(of).flatMap(({ id, outcome }) => (outcome === 'forged' ? [id] : []))
         expect(limited.calls).toStrictEqual(plain.calls.filter((id) => !forged.includes(id)))
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     )
   })
 
@@ -175,8 +176,8 @@ describe('throttled', () => {
         if (E.isLeft(result) && result.left._tag === 'throttled') stopped++
         else if (E.isLeft(result)) expect(['absent', 'malformed', 'invalid', 'forged']).toContain(result.left._tag)
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     )
-    expect(stopped).toBeGreaterThan(100)
+    expect(stopped).toBeGreaterThan(occurring(100))
   })
 })

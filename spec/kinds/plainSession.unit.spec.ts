@@ -1,16 +1,17 @@
 /** Sessions of plain koa-session: what is weak in its options, and which keys sign. */
 import { createHmac } from 'node:crypto'
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
 import Keygrip from 'keygrip'
+import Koa from 'koa'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import {
   macBy,
   weaknessesOf,
   keysFix,
-  shortKeyWarning,
   signed,
   signedBy,
   strengthOf,
+  warnOfShortKey,
 } from '../../src/kinds/plainSession.js'
 
 // Each weakness of a plain koa-session is reported, and nothing else.
@@ -104,7 +105,13 @@ describe('strengthOf', () => {
     expect(keysFix).toBe(
       "app.keys must hold strings, and the first, which signs, at least 32 characters; app.keys = [randomBytes(32).toString('hex')], kept outside the code",
     )
-    expect(shortKeyWarning).toMatch(/^app\.keys: an older key has fewer than 32 characters\. .* take it out/)
+    const warn = vi.spyOn(process, 'emitWarning').mockReturnValue()
+    onTestFinished(() => warn.mockRestore())
+    const app = new Koa()
+    warnOfShortKey(app)
+    warnOfShortKey(app)
+    const warning = /^app\.keys: an older key has fewer than 32 characters\. .* take it out/
+    expect(warn.mock.calls).toStrictEqual([[expect.stringMatching(warning), 'SessionWarning']])
   })
 })
 

@@ -4,12 +4,16 @@ import fc from 'fast-check'
 import { pathToRegexp } from 'path-to-regexp'
 import { pathToRegexp as pathToRegexp6 } from 'path-to-regexp-6'
 import { describe, expect, it } from 'vitest'
-import { modernPath, translated } from '../../src/koa/pathSyntax.js'
+import { modernPath } from '../../src/koa/pathSyntax.js'
 
 const accepts = (path: string) => {
   const { regexp } = pathToRegexp(path)
   return (candidate: string) => regexp.test(candidate)
 }
+
+const old: string = 'koa-router-12'
+const { default: OldRouter } = (await import(old)) as { default: typeof Router }
+const translated = (path: string) => modernPath(new OldRouter().get(path, () => {}).stack[0]!)!
 
 describe('a path of path-to-regexp 6 in the syntax of 8', () => {
   it.each([

@@ -12,6 +12,7 @@ import * as Requirement from '../../src/core/Requirement.js'
 import { effectiveOf } from '../../src/koa/levels.js'
 import { operationsOf } from '../../src/koa/operations.js'
 import { planOf, writtenIn } from '../../src/koa/plan.js'
+import { runs } from '../support/runs/samples.js'
 
 // -------------------------------------------------------------------------------------
 // programs
@@ -178,7 +179,7 @@ const shownBy = ({ router }: Built): ReadonlyArray<Seen & { readonly path: unkno
     }
   })
 
-const numRuns = 1500
+const numRuns = runs(1500)
 
 describe('plans of layers', () => {
   test('what is enforced is the fold of the levels and of the operation, in every program', () => {

@@ -10,7 +10,6 @@ import * as v from 'valibot'
 import { z } from 'zod'
 import { operationMark } from '../../src/core/data.js'
 import { operation } from '../../src/openapi/operation.js'
-import { descriptionAmong } from '../../src/openapi/routes.js'
 
 // What `operation` accepts, and what it refuses when it is called.
 
@@ -45,7 +44,7 @@ describe('operation({ ... })', () => {
       description: 'One of them',
       externalDocs: { url: 'https://example.com' },
       operationId: 'getPet',
-      parameters: [],
+      parameters: [{ name: 'age', in: 'query', schema: {} }],
       requestBody: { content: {} },
       responses: {},
       callbacks: {},
@@ -53,7 +52,11 @@ describe('operation({ ... })', () => {
       servers: [],
       'x-internal': 1,
     }
-    expect(descriptionAmong([operation(all)], 'GET /x')).toStrictEqual(all)
+    const { paths } = openApi(
+      new Router().get('/x', operation(all), () => {}),
+      { title: 'Pets', version: '1' },
+    )
+    expect(paths['/x']?.get).toMatchObject(all)
   })
 
   it('is middleware that only returns what next() returns', async () => {
@@ -64,10 +67,10 @@ describe('operation({ ... })', () => {
 
   it('that is twice in one route is a TypeError that names the route', () => {
     const one = operation({ summary: 'x' })
-    expect(() => descriptionAmong([one, () => {}, one], 'GET /x')).toThrow(
+    const router = new Router().get('/x', one, () => {}, one)
+    expect(() => openApi(router, { title: 'Pets', version: '1' })).toThrow(
       new TypeError('GET /x: operation({ ... }) is in it twice; remove one'),
     )
-    expect(descriptionAmong([() => {}], 'GET /x')).toEqual({})
   })
 })
 

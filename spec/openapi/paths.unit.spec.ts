@@ -3,15 +3,17 @@ import { METHODS } from 'node:http'
 import Router from '@koa/router'
 import { expect, it, describe } from 'vitest'
 import { either as E } from 'fp-ts'
+import { openApi } from 'koa-with-auth/openapi'
 import { listed, templatesOf } from '../../src/openapi/paths.js'
-import { methodsOf } from '../../src/openapi/routes.js'
 
 // The methods of a layer that OpenAPI can list.
 
 const of = (fill: (router: Router) => unknown) => {
   const router = new Router()
   fill(router)
-  return methodsOf(router.stack[0]!.methods)
+  const document = openApi(router, { title: 'Pets', version: '1' })
+  const others = document['x-undescribed'] ?? []
+  return { listed: Object.keys(document.paths['/x'] ?? {}), others: others.flatMap(({ methods }) => methods) }
 }
 const none = () => {}
 

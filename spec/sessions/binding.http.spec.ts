@@ -4,7 +4,7 @@ import Keygrip from 'keygrip'
 import type Koa from 'koa'
 import { memoryStore, type SessionStore } from 'koa-with-auth/sessions'
 import { describe, expect, it } from 'vitest'
-import { applicationName } from '../../src/sessions/programName.js'
+import { programName } from '../../src/sessions/programName.js'
 import {
   at,
   expectAnonymous,
@@ -129,7 +129,7 @@ describeLastingStores((store) => {
     it('of different packages do not accept each other’s sessions, because the default name is that of the package', async () => {
       const { there } = await visit({}, { name: 'another-package' })
       await expectAnonymous(there)
-      const same = await visit({}, { name: applicationName() })
+      const same = await visit({}, { name: programName(true) })
       await expectSignedIn(same.there, root)
     })
 

@@ -6,7 +6,8 @@ import { sessionAuth, sessionAuthIsStaff, sessionAuthSuperUser, sessionLoginAuth
 import { openApi } from 'koa-with-auth/openapi'
 import { sessions } from 'koa-with-auth/sessions'
 import { expect, it } from 'vitest'
-import { lineFrom, linesOf, textOf } from '../../src/audit/policy.js'
+import { linesOf, textOf } from '../../src/audit/policy.js'
+import { lineFrom } from '../support/papers/policyLines.js'
 
 const loadUser = (username: string) => ({ username })
 const router = new Router()

@@ -20,12 +20,12 @@ import {
   checkAssertion,
   checkRegistration,
   registrationIn,
-  type RelyingParty,
 } from '../../src/sign-in/passkeys/RelyingParty.js'
 import { stepsOf } from '../support/runs/steps.js'
 
 const origin = 'https://shop.example'
-const party: RelyingParty = {
+type Party = Parameters<typeof checkAssertion>[0]
+const party: Party = {
   id: 'shop.example',
   name: 'Shop',
   origins: [origin, 'https://shop.de'],
@@ -48,7 +48,7 @@ const created = (phone: Phone, wrong?: WrongRegistration): RegistrationJson =>
     },
     wrong,
   )
-const registering = (answer: unknown, at: RelyingParty = party) => {
+const registering = (answer: unknown, at: Party = party) => {
   const read = registrationIn(answer)
   return O.isSome(read) ? checkRegistration(at, challenge, read.value) : Promise.resolve('unread')
 }
@@ -62,7 +62,7 @@ const recordOf = async (phone: Phone): Promise<PasskeyRecord> => {
   return { ...use, id: kept.id, user: 'anna', userHandle, rpId: party.id, transports: [], createdAt: 1 }
 }
 const got = (phone: Phone, wrong?: WrongAssertion): AssertionJson => phone.get({ challenge, rpId: party.id }, wrong)
-const signing = async (answer: unknown, record: PasskeyRecord | undefined, at: RelyingParty = party) => {
+const signing = async (answer: unknown, record: PasskeyRecord | undefined, at: Party = party) => {
   const read = assertionIn(answer)
   return O.isSome(read) ? await checkAssertion(at, challenge, read.value, record) : 'unread'
 }
@@ -172,7 +172,7 @@ describe('a registration', () => {
   })
 
   it('without user verification is accepted if it is preferred only', async () => {
-    const preferred: RelyingParty = { ...party, userVerification: 'preferred' }
+    const preferred: Party = { ...party, userVerification: 'preferred' }
     const made = await registering(created(phoneOf(), { userVerified: false }), preferred)
     expect(made).toMatchObject({ userVerified: false })
   })

@@ -7,7 +7,6 @@ import {
   checkAssertion,
   checkRegistration,
   registrationIn,
-  type RelyingParty,
 } from '../../src/sign-in/passkeys/RelyingParty.js'
 import { repository } from '../support/projects/typecheck.js'
 
@@ -21,14 +20,15 @@ interface Vector {
 const vectors = JSON.parse(readFileSync(`${repository}spec/data/webauthn-vectors.json`, 'utf8')) as Vector[]
 
 // They were made without a verification of the user
-const party: RelyingParty = {
+type Party = Parameters<typeof checkAssertion>[0]
+const party: Party = {
   id: 'example.org',
   name: 'Example',
   origins: ['https://example.org'],
   topOrigins: [],
   userVerification: 'preferred',
 }
-const strict: RelyingParty = { ...party, userVerification: 'required' }
+const strict: Party = { ...party, userVerification: 'required' }
 const userHandle = 'dXNlcg'
 const encoded = (hex: string) => Buffer.from(hex, 'hex').toString('base64url')
 const changed = (hex: string) => {
@@ -114,7 +114,7 @@ interface MoreVector extends Omit<Vector, 'flags'> {
 const more = JSON.parse(readFileSync(`${repository}spec/data/webauthn-more-vectors.json`, 'utf8')) as MoreVector[]
 
 describe.each(more)('W-03 $name', (vector) => {
-  const framed: RelyingParty = { ...party, topOrigins: ['https://example.com'] }
+  const framed: Party = { ...party, topOrigins: ['https://example.com'] }
 
   it(vector.isAccepted ? 'is registered, and used' : 'is refused', async () => {
     const made = await registered(vector, framed)

@@ -10,7 +10,7 @@ import { byOperation, type PlacedLine, type PolicyLine } from './policy.js'
 import { namedIn, type Named } from './Way.js'
 
 /** How bad a finding is (SARIF 2.1.0 §3.27.10). */
-export type Severity = 'error' | 'warning' | 'note'
+type Severity = 'error' | 'warning' | 'note'
 
 /** The rules, with SARIF's `shortDescription`. */
 export const rules = {

@@ -147,7 +147,7 @@ export const byOperation = <L extends PolicyLine>(lines: ReadonlyArray<L>): Read
 }
 
 /** Reads a line; `undefined` if it is not a line of a policy. */
-export const lineFrom = (text: string): PolicyLine | undefined => {
+const lineFrom = (text: string): PolicyLine | undefined => {
   const [operation = '', ...rest] = text.split('; ')
   const given = Object.fromEntries(names.map((name): [Field, string[]] => [name, []]))
   for (const each of rest) {

@@ -18,7 +18,7 @@ export interface CredentialDemand {
  * One way in: credentials that are sent together, and what else must hold. OpenAPI, the audit, the policy file and
  * debugging list alternatives.
  */
-export interface Alternative {
+interface Alternative {
   /** Empty if anonymous callers pass. */
   readonly demands: ReadonlyArray<CredentialDemand>
   /** The conditions about objects and parameters of the path, the innermost first. */

@@ -91,7 +91,7 @@ const isSameOrigin = (origin: string, request: Request): boolean => {
 }
 
 /** What decides about an origin that no list can name, such as those of previews. */
-export type OriginRule = (origin: string) => boolean
+type OriginRule = (origin: string) => boolean
 
 const REMEMBERED = 1000
 

@@ -88,7 +88,7 @@ export interface PendingGuess {
 }
 
 /** @internal What one `decode` made of one value. */
-export interface DecodedAhead {
+interface DecodedAhead {
   readonly decode: Decode
   readonly sent: unknown
   readonly credentials: Decoded
@@ -145,7 +145,7 @@ Object.setPrototypeOf(Exchange.prototype, null)
 Exchange.prototype.operations = 0
 
 /** @internal Is called with whether the operation ran, and answered with a 2xx. It never rejects. */
-export type Outcome = (isDone: boolean) => Promise<void>
+type Outcome = (isDone: boolean) => Promise<void>
 
 /** On a Koa context and its response: the record of the request. */
 const exchangeMark: unique symbol = Symbol.for('koa-with-auth/exchange')

@@ -256,7 +256,7 @@ export interface ExceptionHandler {
 }
 
 /** The handlers in force, by the prototype of their class. */
-export type ExceptionHandlers = ReadonlyMap<unknown, ExceptionHandler['answer']>
+type ExceptionHandlers = ReadonlyMap<unknown, ExceptionHandler['answer']>
 
 /**
  * Makes a handler for a class of exceptions. Throws a TypeError if `type` is not a class, or if the handler cannot work.

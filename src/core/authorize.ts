@@ -34,7 +34,7 @@ import { checkMember, checkHook, declareCondition, declareFactories, checkOption
 
 type Decide = (principal: never, request: Request) => unknown
 
-export interface Condition {
+interface Condition {
   readonly caller: string
   /** The scopes that it demands; empty if a function decides. */
   readonly scopes: ReadonlyArray<string>

@@ -49,7 +49,7 @@ export const sourcesIn = (accepted: Accepted | undefined): ReadonlyArray<EndSour
   accepted === undefined ? [] : 'both' in accepted ? accepted.both.flatMap(sourcesIn) : [accepted]
 
 /** @internal When a principal expires, in milliseconds since 1970; `undefined` if it does not say so. */
-export const expiryOf = (principal: unknown): number | undefined => {
+const expiryOf = (principal: unknown): number | undefined => {
   if (typeof principal !== 'object' || principal === null || !('expiresAt' in principal)) return undefined
   const { expiresAt } = principal
   const at = expiresAt instanceof Date ? expiresAt.getTime() : expiresAt

@@ -356,7 +356,7 @@ export type CeremonyEvent =
 /**
  * A channel of `node:diagnostics_channel` whose messages are all of one type. Without a subscriber nothing is built.
  */
-export interface EventChannel<R> extends Channel {
+interface EventChannel<R> extends Channel {
   publish(record: Readonly<R>): void
 }
 

@@ -3,7 +3,7 @@
  */
 import { ageOf, thisMoment, type Moment } from './data.js'
 
-export interface Kept<V> {
+interface Kept<V> {
   readonly value: V
   /** Its age counts from here. */
   readonly since: Moment
@@ -25,7 +25,7 @@ export interface Memory<V> {
   readonly drop: (when: (value: V) => boolean) => number
 }
 
-export interface MemoryOptions {
+interface MemoryOptions {
   readonly size: number
   /** In milliseconds. */
   readonly maxAge: number

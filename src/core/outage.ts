@@ -58,7 +58,7 @@ export const concludedInTime = <P, A>(
   })
 
 /** A result, or `unavailable` when it takes longer than `ms` milliseconds. An evaluation never rejects. */
-export const inTime = <P>(evaluation: Promise<Result<P>>, ms: number): Promise<Result<P>> =>
+const inTime = <P>(evaluation: Promise<Result<P>>, ms: number): Promise<Result<P>> =>
   concludedInTime(evaluation, ms, identity)
 
 /**

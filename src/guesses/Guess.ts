@@ -185,7 +185,7 @@ export interface Guess {
   readonly address?: string | undefined
 }
 
-export interface GuessOrigin {
+interface GuessOrigin {
   /** An address, or the /64 network of an IPv6 address. */
   readonly address: string
   /** Whether another site made a browser send it. Such guesses have counts of their own. */

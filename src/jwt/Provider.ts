@@ -22,7 +22,7 @@ import {
 } from './signature.js'
 
 /** A JSON Web Key Set (RFC 7517 §5), such as `{ keys: [{ kty: 'EC', crv: 'P-256', x, y, kid }] }`. */
-export interface JsonWebKeySet {
+interface JsonWebKeySet {
   readonly keys: ReadonlyArray<object>
 }
 

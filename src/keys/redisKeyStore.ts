@@ -43,7 +43,7 @@ end
 `
 
 /** A script for each change, and for `list`. */
-export const scripts = {
+const scripts = {
   insert: `${settle}if redis.call('EXISTS', KEYS[1]) + redis.call('EXISTS', KEYS[2]) > 0 then return 0 end
 redis.call('SADD', KEYS[3], ARGV[2])
 redis.call('SADD', KEYS[4], ARGV[1])

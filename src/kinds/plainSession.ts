@@ -111,7 +111,7 @@ const isLong = (key: unknown): boolean => typeof key === 'string' && key.length 
 export const keysFix = `app.keys must hold strings, and the first, which signs, at least ${MIN_KEY_LENGTH} characters; app.keys = [randomBytes(32).toString('hex')], kept outside the code`
 
 /** The warning about a short key that is rotated out. It prints no key. */
-export const shortKeyWarning = `app.keys: an older key has fewer than ${MIN_KEY_LENGTH} characters. It still verifies cookies, and whoever guesses it can sign them; take it out as soon as the sessions from before the rotation are over`
+const shortKeyWarning = `app.keys: an older key has fewer than ${MIN_KEY_LENGTH} characters. It still verifies cookies, and whoever guesses it can sign them; take it out as soon as the sessions from before the rotation are over`
 
 const BLOCK = 64
 const inner = Buffer.alloc(BLOCK + 8192)

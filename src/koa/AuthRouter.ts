@@ -55,7 +55,7 @@ export type PrincipalAfter<P, G> =
   G extends AlsoGuard<infer B, infer _> ? AlsoPrincipal<P, B> : G extends Guard<infer B, infer _> ? B : never
 
 /** The objects that a handler sees after its operation's guard, in a router that finds `O`. */
-export type ObjectsAfter<O, G> = G extends { readonly requirement: Also } ? O & ObjectsOf<G> : ObjectsOf<G>
+type ObjectsAfter<O, G> = G extends { readonly requirement: Also } ? O & ObjectsOf<G> : ObjectsOf<G>
 
 /** No guard, as a type whose name is the error that the compiler prints. */
 interface NoGuard<Where extends string> {

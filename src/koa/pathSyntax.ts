@@ -38,8 +38,8 @@ const readsPatterns = shownByTrial((type) => {
   }
 }, false)
 
-/** @internal A path of path-to-regexp 6 in the syntax of 8. */
-export const translated = (path: string): ModernPath => {
+/** A path of path-to-regexp 6 in the syntax of 8. */
+const translated = (path: string): ModernPath => {
   const parsed = parse(path)
   return {
     path: stringify(

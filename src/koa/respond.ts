@@ -23,7 +23,7 @@ import { isGiven } from '../core/options.js'
 import { setChallenges, type GuardHeaders } from './responseHeaders.js'
 
 /** Adds every branch to a problem, for developers: only if `explain` is set. Nothing in it comes from a credential. */
-export const tried = (response: AuthResponse, error: AuthError, realm: string): AuthResponse => {
+const tried = (response: AuthResponse, error: AuthError, realm: string): AuthResponse => {
   const account = branchesOf(error).map((branch) => {
     const { _tag, challenge, skipped } = branch
     const offered = challenge !== undefined && { challenge: render(realm)(challenge) }

@@ -172,7 +172,7 @@ const statusOf = ({ headersSent, statusCode }: ServerResponse): number =>
   headersSent ? statusCode : CLIENT_CLOSED_REQUEST
 
 /** A record that is not published yet, so it can be written to: one object a request. */
-export type Draft = { -readonly [K in keyof Decision]: Decision[K] }
+type Draft = { -readonly [K in keyof Decision]: Decision[K] }
 
 /** Writes what was decided into a draft; `passed` are the kinds that let in, in order. */
 type WriteResult = (
@@ -186,7 +186,7 @@ type WriteResult = (
  * How results of an authenticator with this description are written into records. What does not depend on the request
  * is computed once for each description, and only if there is a subscriber.
  */
-export const resultWriter = (description: Description): WriteResult => {
+const resultWriter = (description: Description): WriteResult => {
   const all = leaves(description)
   const only = all.length === 1 ? all[0] : undefined
   const schemes = new Map(all.map((leaf) => [leaf, schemeNamerOf(leaf)]))
@@ -287,7 +287,7 @@ const viaOf = (principal: unknown): string | undefined => {
  * An authenticator that decides as this one does, and notes in the attempt which of its kinds let in. The record of a decision needs
  * that, so it is made only if there is a subscriber. One with a single kind needs no notes.
  */
-export const recordingLeaves = (self: Authenticator<unknown>): Authenticator<unknown> =>
+const recordingLeaves = (self: Authenticator<unknown>): Authenticator<unknown> =>
   leaves(self.description).length === 1 ? self : mapLeaves(self, recordingLeaf)
 
 const recordingLeaf = (self: Authenticator<unknown>): Authenticator<unknown> => {

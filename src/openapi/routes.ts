@@ -81,7 +81,7 @@ const readOne = (
  * The description of an operation among the functions of its layer. Throws a TypeError that names `where` if there are
  * two.
  */
-export const descriptionAmong = (functions: ReadonlyArray<Function>, where: string): DescribedOperation => {
+const descriptionAmong = (functions: ReadonlyArray<Function>, where: string): DescribedOperation => {
   const [note, second] = functions.flatMap((f) => noteOf(f) ?? [])
   if (second !== undefined) throw new TypeError(`${where}: operation({ ... }) is in it twice; remove one`)
   // Safe: `described` alone writes it
@@ -189,7 +189,7 @@ export const documentedIn = <S, C>(router: Routed<S, C>, request?: Request) => {
 }
 
 /** The methods that OpenAPI has fields for, and the others. The HEAD that the router adds to every GET is left out. */
-export const methodsOf = (methods: ReadonlyArray<string>) => {
+const methodsOf = (methods: ReadonlyArray<string>) => {
   const times = (method: string): number => methods.filter((one) => one === method).length
   const own = new Set(times('HEAD') > times('GET') ? methods : methods.filter((one) => one !== 'HEAD'))
   // Safe: which of them it is does not matter to `includes`

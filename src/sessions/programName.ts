@@ -28,7 +28,7 @@ const nameIn = (file: string): string | undefined => {
 }
 
 /** The name of the program's package, else of the working directory's, else `''`. */
-export const applicationName = (): string => {
+const applicationName = (): string => {
   const [, program] = process.argv
   return (program === undefined ? undefined : packageNameAt(dirname(program))) ?? packageNameAt(process.cwd()) ?? ''
 }

@@ -12,7 +12,7 @@ import { answeringBoth, type SessionStore } from './SessionStore.js'
 // deleting a few keeps up.
 const SWEPT_AT_ONCE = 8
 
-export const tables = `
+const tables = `
   create table if not exists auth_sessions (id text primary key, text text, until integer not null) without rowid;
   create index if not exists auth_sessions_until on auth_sessions (until);
   create table if not exists auth_marks (user text primary key, mark text not null, until integer not null) without rowid;

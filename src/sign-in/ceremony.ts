@@ -63,7 +63,7 @@ interface Completed {
   readonly isAccepted: boolean
 }
 
-export interface Finishing<P extends ProofGiven> {
+interface Finishing<P extends ProofGiven> {
   readonly incoming: Incoming
   readonly browser: string | undefined
   readonly subject: string | undefined

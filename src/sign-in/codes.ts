@@ -54,18 +54,18 @@ const SECRET_BYTES = 20
 const REMEMBERED = 90 * 86_400_000
 
 /** The code of a step: RFC 4226 §5.3, by SHA-1 as the apps demand (RFC 6238 §4). */
-export const codeOfStep = (secret: Buffer, step: number, digits = DIGITS, hash = 'sha1'): string => {
+const codeOfStep = (secret: Buffer, step: number): string => {
   const counter = Buffer.alloc(8)
   counter.writeBigUInt64BE(BigInt(step))
-  const mac = createHmac(hash, secret).update(counter).digest()
+  const mac = createHmac('sha1', secret).update(counter).digest()
   const offset = (mac.at(-1) ?? 0) & 0xf
-  return String((mac.readUInt32BE(offset) & 0x7fff_ffff) % 10 ** digits).padStart(digits, '0')
+  return String((mac.readUInt32BE(offset) & 0x7fff_ffff) % 10 ** DIGITS).padStart(DIGITS, '0')
 }
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
 /** RFC 4648 §6, without padding. */
-export const base32 = (bytes: Buffer): string => {
+const base32 = (bytes: Buffer): string => {
   let bits = ''
   for (const byte of bytes) bits += byte.toString(2).padStart(8, '0')
   return (bits.match(/.{1,5}/g) ?? []).map((five) => alphabet[Number.parseInt(five.padEnd(5, '0'), 2)]).join('')

@@ -36,7 +36,7 @@ export interface Covered {
 }
 
 /** A signature base, and what it covers. */
-export interface SignatureBase {
+interface SignatureBase {
   readonly text: string
   readonly covered: ReadonlyArray<Covered>
 }

@@ -26,7 +26,7 @@ export interface DirectoryOptions {
   readonly maxLength?: number | undefined
 }
 
-export type DirectoryPolicy = { readonly [K in keyof DirectoryOptions]-?: number }
+type DirectoryPolicy = { readonly [K in keyof DirectoryOptions]-?: number }
 
 /** Where keys are if an agent is named by its origin. */
 export const WELL_KNOWN = '/.well-known/http-message-signatures-directory'

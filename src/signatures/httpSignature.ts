@@ -93,7 +93,7 @@ const algorithms = is.listOf(
 )
 
 /** Checks the public origin of an API. */
-export const publicOrigin: Check = (where, value) => {
+const publicOrigin: Check = (where, value) => {
   checkUrl(where, value)
   const { origin } = new URL(value)
   if (origin !== value) throw new TypeError(`${where} must be an origin without a path, such as "${origin}"`)

@@ -33,7 +33,7 @@ const joseNames: Readonly<Record<SignatureAlgorithm, string>> = {
 export const algorithmNames = Object.keys(joseNames) as ReadonlyArray<SignatureAlgorithm>
 
 /** The parameters of a signature that are understood (RFC 9421 §2.3). */
-export interface SignatureParameters {
+interface SignatureParameters {
   readonly keyid: string
   /** In seconds since 1970. */
   readonly created: number

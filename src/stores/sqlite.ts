@@ -16,7 +16,7 @@ import { checkOptions, type Check } from '../core/options.js'
 /** A value in a row, or of a question mark. */
 type Value = string | number | bigint | null | Uint8Array | ArrayBuffer
 
-export interface SqliteRow {
+interface SqliteRow {
   readonly [column: string]: unknown
 }
 
@@ -31,7 +31,7 @@ interface SqliteClient {
   readonly close: () => void
 }
 
-export type SqliteEngine = 'node:sqlite' | '@libsql/client'
+type SqliteEngine = 'node:sqlite' | '@libsql/client'
 
 // The part of node:sqlite that is used here; the types of Node 20 do not have it
 interface NodeStatement {

@@ -4,7 +4,7 @@ import { errorInWords } from '../core/data.js'
 import { report, watchOutages, type Outages, type StoreContent } from '../core/events.js'
 
 /** Watches the outages of one store. It publishes one record when an outage begins, and one when it has ended. */
-export const outagesOf = (store: StoreContent): Outages<'failed' | 'silent'> =>
+const outagesOf = (store: StoreContent): Outages<'failed' | 'silent'> =>
   watchOutages(
     (reason) => report('store-outage')(() => ({ event: 'begun', store, reason })),
     (durationMs) => report('store-outage')(() => ({ event: 'over', store, durationMs })),

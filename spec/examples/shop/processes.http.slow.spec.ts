@@ -2,7 +2,8 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { JsonClient, JsonReply } from '../../support/servers/jsonClient.js'
 import { describeWithRedis, redisServer } from '../../support/servers/redisServer.js'
-import { anna, codeOf, enrolled, html, member, outcome, userOf } from '../../support/sites/shopClient.js'
+import { anna, enrolled, html, member, outcome, userOf } from '../../support/sites/shopClient.js'
+import { codeOf } from '../../support/servers/authenticatorApp.js'
 import { KEY, shopMachines, type ShopProcess } from '../../support/sites/shopProcess.js'
 import { pathOf } from '../../support/sites/shopSite.js'
 

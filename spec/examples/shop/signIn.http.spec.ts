@@ -1,6 +1,7 @@
 /** The shop: passwords, mails, second factors, sessions and what another site sends, over HTTP. */
 import { describe, expect, it } from 'vitest'
-import { anna, codeOf, enrolled, html, member, outcome, userOf } from '../../support/sites/shopClient.js'
+import { anna, enrolled, html, member, outcome, userOf } from '../../support/sites/shopClient.js'
+import { codeOf } from '../../support/servers/authenticatorApp.js'
 import { pathOf, shopSite } from '../../support/sites/shopSite.js'
 import { stoppedClock } from '../../support/runs/clock.js'
 

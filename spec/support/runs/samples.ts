@@ -15,3 +15,9 @@ export const samples = (all: number, part = Math.ceil(all / 3)): number => {
   if (hasAllCases) return all
   return hasFewCases ? Math.ceil(part / 5) : part
 }
+
+/** The number of cases of a law that is not as long: all of them, and a fifth in `npm run test:quick`. */
+export const runs = (all: number): number => (hasFewCases ? Math.ceil(all / 5) : all)
+
+/** How often something must occur among these cases, so that the law says something about it. */
+export const occurring = (times: number): number => (hasFewCases ? Math.floor(times / 20) : times)

@@ -1,6 +1,9 @@
 /** The engines of SQLite that this Node has, and connections beside a store, as of another process. */
 import { createClient } from '@libsql/client'
-import { openSqlite, type SqliteEngine, type SqliteRow } from '../../../src/stores/sqlite.js'
+import type { SqliteOptions } from 'koa-with-auth/sqlite'
+import { openSqlite } from '../../../src/stores/sqlite.js'
+
+export type SqliteEngine = NonNullable<SqliteOptions['engine']>
 
 /** `node:sqlite` from Node 22.13 on, and `@libsql/client`; the first is the default of a store. */
 export const engines: ReadonlyArray<SqliteEngine> =
@@ -11,7 +14,7 @@ export const defaultEngine: SqliteEngine = engines[0]!
 
 /** A connection beside that of a store. */
 export interface Another {
-  readonly execute: (sql: string) => Promise<ReadonlyArray<SqliteRow>>
+  readonly execute: (sql: string) => Promise<ReadonlyArray<Readonly<Record<string, unknown>>>>
   /** Takes the lock for writes. The result gives it back. */
   readonly lock: () => Promise<() => void>
   readonly close: () => void

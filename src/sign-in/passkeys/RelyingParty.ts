@@ -107,7 +107,7 @@ export const assertionIn = (u: unknown): O.Option<Assertion> =>
 // --- what it must be
 
 /** Who a passkey is for, and what is accepted. */
-export interface RelyingParty {
+interface RelyingParty {
   readonly id: string
   readonly name: string
   readonly origins: ReadonlyArray<string>
