@@ -61,7 +61,6 @@ const suite = (sides: () => readonly [KeyStore, KeyStore]): void => {
       expect(answered.filter(({ isIn }) => !isIn)).toEqual([])
       expect(seen.filter(({ begun, isIn }) => begun > revokedAt && isIn)).toEqual([])
     },
-    60_000,
   )
 }
 

@@ -311,7 +311,6 @@ it.each(Object.entries(rows))(
       expect(await mistake(row, { ...row.base, [name]: undefined }), name).toBe(message)
     }
   },
-  60_000,
 )
 
 it('an UnavailableError without retryAfter equals one whose retryAfter is undefined', () => {
