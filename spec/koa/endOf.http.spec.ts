@@ -10,6 +10,7 @@ import {
   AuthEnded,
   AuthError,
   endOf,
+  guardApp,
   httpBearer,
   optional,
   remembered,
@@ -21,7 +22,7 @@ import { map, recoverUnavailable } from 'koa-with-auth/fp'
 import { apiKeys, memoryKeyStore } from 'koa-with-auth/keys'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ends } from '../../src/core/ends.js'
-import { listen } from '../support/servers/server.js'
+import { ask, listen } from '../support/servers/server.js'
 
 afterEach(() => void vi.useRealTimers())
 
@@ -308,6 +309,24 @@ describe('untilEnd', () => {
     })
     expect((await fetch(url, { headers: sent })).status).toBe(204)
   })
+})
+
+it('what a guard around the operation let in ends it, too: that of the application, or of an operation before it', async () => {
+  const over = httpBearer({ authenticate: () => ({ name: 'anna', expiresAt: Date.now() - 1 }) })
+  const key = apiKeyHeader({ authenticate: () => ({ name: 'key' }) })
+  const answer = (ctx: Context) => {
+    const { aborted, reason } = endOf(ctx)
+    ctx.body = aborted && String((reason as AuthEnded).cause)
+  }
+  const inside = () => new Router().get('/key', withAuth(key), answer).get('/open', withAuth(null), answer).routes()
+  const ahead = new Router().get('/:any', withAuth(over), (_ctx, next) => next())
+  const whole = await listen(guardApp(over)(new Koa()).use(inside()))
+  const chained = await listen(new Koa().use(ahead.routes()).use(inside()))
+  for (const { url, close } of [whole, chained]) {
+    onTestFinished(close)
+    const headers = { Authorization: 'Bearer x', Key: 'k' }
+    for (const path of ['/key', '/open']) expect((await ask(`${url}${path}`, { headers })).text).toBe('expired')
+  }
 })
 
 it('endOf refuses what is no context', () => {

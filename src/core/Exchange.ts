@@ -130,6 +130,8 @@ export class Exchange {
   declare verified: unknown
   /** What let the request in: tokens, and what can end. */
   accepted: Accepted | undefined = undefined
+  /** The same with what the guards around this one let in; `undefined` if there is none around it. */
+  declare ending: Accepted | undefined
   /** What waits for the end of that, see `koa/endOf.ts`. */
   declare opened: unknown
   /** Fields that the decision adds to the response, see `guesses/quota.ts`. */

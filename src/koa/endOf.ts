@@ -75,7 +75,8 @@ interface WithRequest {
  * signal is aborted. The same request gets the same signal. On a public operation, and for a credential without an end, it is never
  * aborted. Throws a TypeError for anything but the context of a request.
  *
- * With `allOf` the earliest end counts, with a list that of the member that let in. It costs nothing until it is called. Then a
+ * With `allOf` the earliest end counts, and so it does with a guard of the application around that of the operation; with a list, that
+ * of the member that let in. It costs nothing until it is called. Then a
  * session or an API key is looked up once.
  *
  * @example
@@ -98,7 +99,8 @@ const openedBy = (caller: string, given: WithRequest): Opened => {
   const request = given?.request
   const ctx = request?.ctx
   if (ctx === undefined) throw new TypeError(`${caller}: ctx must be the context of a request`)
-  const accepted = knownExchange(ctx)?.accepted
+  const known = knownExchange(ctx)
+  const accepted = known?.ending ?? known?.accepted
   // middleware can make another context for the same response
   const exchange = exchangeOfResponse(ctx)
   // Safe: it is written here alone

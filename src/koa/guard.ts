@@ -18,6 +18,7 @@ import { effective, type Requirement } from '../core/Requirement.js'
 import { exchangeOf, showObjects, Attempt, type Exchange, type Objects, type PathParameters } from '../core/Exchange.js'
 import { likeAnyOther, withCode } from '../core/data.js'
 import { handlerOf, httpStatusOf, type Settings } from '../core/Settings.js'
+import { withAccepted } from '../core/ends.js'
 import { decisions } from '../core/events.js'
 import { concludedInTime } from '../core/outage.js'
 import { lateGuardAt, warnOfLateSettings } from './misplaced.js'
@@ -369,6 +370,7 @@ const runInside = async <A>(
   const { state } = exchange.settings
   const outer = request.auth
   const outerAccepted = exchange.accepted
+  const outerEnding = exchange.ending
   const outerObjects = exchange.objects
   const outerState: unknown = state === undefined ? undefined : ctx.state[state]
   const set = (auth: unknown, letIn: Exchange['accepted'], found: Objects | undefined, inState: unknown): void => {
@@ -381,10 +383,15 @@ const runInside = async <A>(
     else ctx.state[state] = inState
   }
   set(principal, accepted, objects, principal)
+  if (accepted !== outerAccepted) {
+    const around = outerEnding ?? outerAccepted
+    exchange.ending = accepted === undefined ? around : withAccepted(around, accepted)
+  }
   try {
     return await run()
   } finally {
     set(outer, outerAccepted, outerObjects, outerState)
+    exchange.ending = outerEnding
   }
 }
 
