@@ -65,6 +65,15 @@ describe('atLevel', () => {
     expect(() => atLevel(a)(new Router()).use(router.routes())).toThrow(message)
   })
 
+  test('what a tracer put around a handler stays around it in copies', () => {
+    const router = atLevel(a)(new Router().get('/x', on(b), handle))
+    const traced = () => handle
+    const [layer] = router.stack
+    layer!.stack = layer!.stack.map((f) => (f === handle ? traced : f))
+    const copy = atLevel(open)(router).stack[0]!.stack
+    expect([copy.includes(traced), copy.includes(handle)]).toEqual([true, false])
+  })
+
   test('the guard of a level is the first function of its layer, with and without hooks', () => {
     const router = atLevel(a)(new Router().param('one', go as never))
     router.get('/:one/:two', go, handle)
