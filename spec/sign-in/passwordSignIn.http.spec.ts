@@ -187,6 +187,17 @@ describe('a password', () => {
     expect(String(await warned)).toContain('passwordSignIn: save failed')
   })
 
+  it('looks no name up for a code without a good handle, so its time shows no account', async () => {
+    const { site, asked } = await start()
+    const answers = await Promise.all(
+      ['anna', 'sam', 'unknownUser'].map((username) =>
+        sendJson(site.visitor(), PATH, { username, handle: 'A'.repeat(300), code: '1' }),
+      ),
+    )
+    for (const { status, body } of answers) expect([status, body]).toMatchObject([400, { reason: 'unknown' }])
+    expect(asked).toEqual([])
+  })
+
   it('that is hashed again undoes no reset that comes meanwhile', async () => {
     const save = vi.fn()
     const { site, hashes, asked } = await start({ save })

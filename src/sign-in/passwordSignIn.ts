@@ -18,7 +18,7 @@ import type { PageField } from '../sessions/Page.js'
 import { SignInRefused, type OwnLogInOptions } from '../sessions/SignIn.js'
 import { checkKind, markOf, respondSecond, readable, sealFirst } from './beginning.js'
 import type { Codes } from './codes.js'
-import { caught, usualLimiters } from './guessing.js'
+import { caught, thrownFor, usualLimiters } from './guessing.js'
 import { localPath, type Incoming } from './Kind.js'
 import { lifetimeChecks, lifetimesFor, type LifetimeOptions } from './Lifetimes.js'
 import {
@@ -203,17 +203,25 @@ export const passwordSignIn = <U extends object>(options: PasswordSignInOptions<
     if (kind !== undefined) checkKind('passwordSignIn({ factors })', kind)
     return kind
   }
+  const userOf = async (name: string): Promise<U | undefined> => {
+    const found = await accountFor(name)
+    if (E.isLeft(found)) throw thrownFor(found.left)
+    return found.right?.user
+  }
   // the code of a page: the name says which account, and the handle whether its password was right
   const second = async (ctx: Context, application: Application, incoming: Incoming, name: string): Promise<void> => {
-    const found = await accountFor(name)
-    const account = E.isRight(found) ? found.right : undefined
-    const kind = account && (await factorOf(application, account.user))
-    const failure = E.isLeft(found)
-      ? found.left
-      : kind === undefined
+    // A stranger has no good handle. So nothing is looked up before it is opened, whose time would show which names exist
+    let user = typeof factors === 'function' ? await userOf(name) : undefined
+    const kind = typeof factors === 'function' ? user && (await factorOf(application, user)) : factors
+    const failure =
+      kind === undefined
         ? AuthErrors.unfinished('unknown')
         : await finishing(ctx, application, usedIn(application, kind), incoming, {
-            hookOf: () => () => account?.user,
+            hookOf: () => () => user,
+            isMeant: async (subject) => {
+              user ??= await userOf(name)
+              return user !== undefined && application.host.identify(user) === subject
+            },
             keep,
             lifetimes: {},
           })
@@ -261,9 +269,11 @@ export const passwordSignIn = <U extends object>(options: PasswordSignInOptions<
     const { body, address } = incoming
     const [name, password] = [body[named.username], body[named.password]]
     if (!isFilled(name)) return refuse(AuthErrors.unfinished('malformed'), body)
-    if (factors !== undefined && typeof body['handle'] === 'string') return second(ctx, application, incoming, name)
-    if (!isFilled(password)) return refuse(AuthErrors.unfinished('malformed'), body)
     try {
+      if (factors !== undefined && typeof body['handle'] === 'string') {
+        return await second(ctx, application, incoming, name)
+      }
+      if (!isFilled(password)) return await refuse(AuthErrors.unfinished('malformed'), body)
       const known = await count(name, address, () => caught(() => check(application, name, password)))
       if (E.isLeft(known)) return await refuse(known.left, body)
       return await goOn(ctx, application, incoming, known.right)

@@ -114,6 +114,8 @@ export function finish<Kept, Answer, P extends ProofGiven>(
 
 interface Ending<P extends ProofGiven> {
   readonly hookOf: (intent: Intent) => FinishHook<P> | undefined
+  /** Whether it is about the user who is meant. Otherwise it is a 400 `unknown`, and uses no answer up. */
+  readonly isMeant?: (subject: string | undefined) => Promise<boolean>
   readonly keep: ReadonlyArray<string> | undefined
   readonly lifetimes: LifetimeOptions<Done<P>>
 }
@@ -124,7 +126,7 @@ export const finishing = async <Kept, Answer, P extends ProofGiven>(
   application: Application,
   kind: Kind<never, Kept, Answer, P>,
   incoming: Incoming,
-  { hookOf, keep = [], lifetimes }: Ending<P>,
+  { hookOf, isMeant, keep = [], lifetimes }: Ending<P>,
 ): Promise<AuthError | undefined> => {
   const { ceremonies, session, host } = application
   ctx.set('Cache-Control', 'no-store')
@@ -139,7 +141,8 @@ export const finishing = async <Kept, Answer, P extends ProofGiven>(
     browser: browserOf(host, ctx.request),
     subject,
     isGoingOn: async ({ subject: about, mark }) =>
-      mark === undefined || about === undefined || (await markOf(application, about)) === mark,
+      (mark === undefined || about === undefined || (await markOf(application, about)) === mark) &&
+      (isMeant === undefined || isMeant(about)),
     isAwaited: (intent) => hookOf(intent) !== undefined,
     isFinishedHere: here.has,
     complete: async (finished) => {
