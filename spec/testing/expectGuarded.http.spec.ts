@@ -46,7 +46,11 @@ const serving = (router: Router, ...above: Array<(ctx: Context, next: Next) => u
 }
 
 /** The laws that are broken, as `<operation>: <law>`. */
-const broken = async (app: Application, router: object, options?: GuardedOptions): Promise<ReadonlyArray<string>> => {
+const broken = async (
+  app: Application,
+  router: Parameters<typeof expectGuarded>[1],
+  options?: GuardedOptions,
+): Promise<ReadonlyArray<string>> => {
   const error: unknown = await expectGuarded(app, router, options).then(
     () => undefined,
     (rejected: unknown) => rejected,
@@ -312,6 +316,7 @@ describe('options of expectGuarded', () => {
     const router = new Router()
     const app = serving(router)
     await expect(expectGuarded(app, router)).rejects.toThrow(/no operations/)
+    // @ts-expect-error: a router has a stack; options and what routes() returns have none
     await expect(expectGuarded(app, router.routes())).rejects.toThrow(
       /takes the router itself, not its routes\(\): write /,
     )

@@ -295,7 +295,7 @@ const checks: Checks<GuardedOptions> = {
  */
 export const expectGuarded = async (
   app: Application,
-  router: object,
+  router: { readonly stack: ReadonlyArray<unknown> },
   given: GuardedOptions = {},
 ): Promise<ReadonlyArray<CheckedOperation>> => {
   const caller = 'expectGuarded(app, router)'
