@@ -244,6 +244,11 @@ describe('C-11 requireAuthentication', () => {
     expect(lineOf(allOf([key, careful]))).toContain(words)
     expect(inWords(careful.description)).not.toBe(inWords(jwt.description))
     expect(lineFrom(lineOf(careful))).toStrictEqual(linesOf(audit(router(careful)))[0])
+    // a function that finds the claims decides, too
+    const always = () => ({ auth_time: Date.now() / 1000 })
+    expect(lineOf(pipe(jwt, requireAuthentication({ maxAge: 300_000, claims: always })))).toMatch(
+      /\| authorized by an authentication, at most 5 min old, claims by always [0-9a-f]{12}\]; by=operation/,
+    )
   })
 
   it('OpenAPI says it in the description, and lists no 403', () => {
