@@ -92,7 +92,8 @@ export const timeout = (ms: number) => {
 
 /**
  * Asks `f` when an authenticator is `unavailable`, and only then. `f` returns what a hook may return, so the call of another
- * authenticator fits, such as one that reads a cache. If the credential of that one was not sent, the outage stands. OpenAPI documents the first authenticator alone.
+ * authenticator fits, such as one that reads a cache. It stays an outage if the credential of that one was not sent. OpenAPI documents
+ * the first authenticator alone.
  *
  * @example
  * import { pipe } from 'fp-ts/lib/function.js'
