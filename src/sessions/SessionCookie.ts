@@ -153,7 +153,7 @@ export const sealedCookie = (cookieName: string, application: string, keys: () =
     const userOf = hidden === '' || sealing === undefined ? unknown : () => sealing.shown(hidden)
     return { sent, id: value.slice(0, at), userOf, isOld: key > 0 }
   }
-  // the place of the key that sealed a text
+  // the place of the key that sealed a string
   const keyOf = (all: ReturnType<typeof sealings>, text: string, mac: string): number => {
     const now = keys()
     if (isSigner(now)) return ['first', 'older'].indexOf(signedBy(now, inKeygrip(text), mac))
