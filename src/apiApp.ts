@@ -28,7 +28,8 @@ import { newRouter } from './koa/newRouter.js'
 import type { Application } from './koa/plan.js'
 import { answerException, settings, settingsFrom, type AuthSettings } from './koa/settings.js'
 import { middlewareList, stepsOf, type GuardOptions, requirementOf } from './koa/withAuth.js'
-import { addDocs, findSwaggerUi, requireSwaggerUi, type DocsPageOptions } from './openapi/docs.js'
+import { addDocs, type DocsPageOptions } from './openapi/docs.js'
+import { findSwaggerUi, requireSwaggerUi } from './openapi/docsPage.js'
 import type { OpenApiOptions } from './openapi/document.js'
 
 /** The application's docs page: options of the page, and of the document but for `title` and `version`. */

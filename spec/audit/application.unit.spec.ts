@@ -5,7 +5,7 @@ import Koa from 'koa'
 import { apiKeyCookie, authSettings, httpBearer } from 'koa-with-auth'
 import { audit } from 'koa-with-auth/audit'
 import { expect, it } from 'vitest'
-import { auditedOf } from '../../src/command/load.js'
+import { auditedOf } from '../../src/command/Export.js'
 import { guardOf } from '../support/models/levels.js'
 
 const handle = (): void => {}

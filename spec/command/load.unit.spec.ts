@@ -5,7 +5,7 @@ import { pipe } from 'fp-ts/lib/function.js'
 import Koa from 'koa'
 import { apiApp, httpBearer, withAuth } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { auditedOf, chosen } from '../../src/command/load.js'
+import { auditedOf, chosen } from '../../src/command/Export.js'
 
 const handle = (): void => {}
 const bearer = httpBearer({ authenticate: () => true })

@@ -1,7 +1,9 @@
 /** By what guesses are counted: the address of the client, and the name of the account. */
 import { describe, expect, it } from 'vitest'
 import { mockRequest } from 'koa-with-auth/testing'
-import { clientAddress, networkOf, accountName, accountNames, countsIn } from '../../src/guesses/Guess.js'
+import { accountNames } from '../../src/guesses/accountNames.js'
+import { clientAddress, networkOf } from '../../src/guesses/addresses.js'
+import { countsIn } from '../../src/guesses/Guess.js'
 
 // The address by which guesses are counted: the part of an address that one client can choose does not count.
 
@@ -103,7 +105,7 @@ describe('T-06 the address of a request', () => {
 
 // The name by which guesses at an account are counted: names that a database may treat as equal have one form.
 
-const form = (name: string) => accountName(name)
+const form = (name: string) => accountNames(name)[0]
 
 describe('T-07 one account', () => {
   it.each([

@@ -15,7 +15,8 @@ import { type BasicCredentials } from 'koa-with-auth/fp'
 import { mockRequest } from 'koa-with-auth/testing'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { describe, expect, it } from 'vitest'
-import { accountName, widerNetwork } from '../../src/guesses/Guess.js'
+import { accountNames } from '../../src/guesses/accountNames.js'
+import { widerNetwork } from '../../src/guesses/addresses.js'
 
 type Field = readonly [string, string]
 const from = (address: string, fields: ReadonlyArray<Field>, method = 'GET', url = '/') => {
@@ -42,6 +43,8 @@ const passwords = (options: ThrottledOptions<BasicCredentials>) => {
   })
   return { a: throttled<BasicCredentials>(options)(basic), reached }
 }
+
+const accountName = (name: string) => accountNames(name)[0]
 
 describe('a name has one count', () => {
   const fillers = [' ', '\u200b', '\u00ad', '\u3164', '\u0301', '\u034f', '\u180e', '\u2063', '\ufe0f', '\u115f']

@@ -3,7 +3,7 @@ import { createClient, type Client } from '@libsql/client'
 import { sqliteStore, type SqliteStore } from 'koa-with-auth/sqlite'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { sqliteFile } from '../support/stores/sessionStores.js'
-import { check, statements } from '../../src/sessions/sqliteStore.js'
+import { check, statements } from '../../src/sessions/sqliteStatements.js'
 
 // What is specific to the SQLite store: it deletes a few old rows at a time, shares its file, and finds it again.
 describe('sqliteStore', () => {

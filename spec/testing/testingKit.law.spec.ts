@@ -22,7 +22,7 @@ import { requests } from '../support/models/arbitrary/requests.js'
 import { routers, type PlannedOperation } from '../support/models/arbitrary/routers.js'
 import { describe, expect, it } from 'vitest'
 import { AuthError, fromCookie, fromHeader, fromQuery } from 'koa-with-auth'
-import { misspellings } from '../../src/testing/attacks.js'
+import { informedAttacks } from '../../src/testing/attacks.js'
 import { locationsIn, putting, valuesAt, without } from '../../src/testing/CredentialLocation.js'
 import { listen } from '../support/servers/server.js'
 
@@ -46,8 +46,12 @@ describe('arbitraries of credentials', () => {
     ] as const
     fc.assert(
       fc.property(secrets(), fc.constantFrom(...places), (secret, place) => {
-        expect(misspellings(place, secret)).not.toContain(secret)
-        expect(misspellings(place, secret).length).toBeGreaterThan(10)
+        const attacks = informedAttacks({ locations: [place], valid: [putting(place, [secret], {})] })
+        const wrong = attacks
+          .filter(({ what }) => what.includes('nearly right'))
+          .map(({ spec }) => valuesAt(place, spec))
+        expect(wrong.flat()).not.toContain(secret)
+        expect(wrong.length).toBeGreaterThan(10)
       }),
     )
   })

@@ -4,12 +4,8 @@
  * For patterns of path-to-regexp, the relation is known. Of a RegExp only its beginning is read; trying paths shows
  * something more, and the rest is `unknown`.
  */
-import { sealedMark } from '../core/data.js'
-import { withoutStatefulFlags, type AnyRouter, type RouterLayer } from '../koa/layer.js'
-import { layersOf, operationsIn, type RoutedLayer, type RoutedOperation } from '../koa/operations.js'
+import { withoutStatefulFlags, type RouterLayer } from '../koa/layer.js'
 import { modernPath } from '../koa/pathSyntax.js'
-import { checkRouter } from '../koa/router.js'
-import type { Shadow } from './Audit.js'
 import { areApart, boundOf, findPath, make, refusesInEveryCase, type PathPattern } from './paths.js'
 
 /** The paths that a layer accepts, and for a RegExp perhaps more. */
@@ -118,80 +114,3 @@ const spellingsOf = (
 // A path without captures is tried in all its spellings, except for letter case
 const areTriedApart = (one: RoutedPath, other: RoutedPath): boolean =>
   one.isLiteral && !other.isPattern && (one.isSensitive || refusesInEveryCase(other.regexp, one.samples))
-
-export interface PathLayer extends RoutedLayer {
-  readonly accepted: RoutedPath
-}
-
-export interface Route extends RoutedOperation {
-  readonly accepted: RoutedPath
-}
-
-/** The layers of a router, in the order of registration. Throws a TypeError if the argument is not a router. */
-export const pathLayersOf = (caller: string, router: AnyRouter): ReadonlyArray<PathLayer> => {
-  checkRouter(caller, router)
-  return layersOf(router).map((layer) => ({ ...layer, accepted: routedPath(layer.layer) }))
-}
-
-export const routesOf = (layers: ReadonlyArray<PathLayer>): ReadonlyArray<Route> =>
-  layers.flatMap((layer) =>
-    operationsIn(layer).map((operation) => ({
-      ...operation,
-      ahead: operation.ahead.filter((f) => !isOfSeal(f)),
-      functions: operation.functions.filter((f) => !isOfSeal(f)),
-      accepted: layer.accepted,
-    })),
-  )
-
-/** Whether `seal` put a function into a router, where the application did not write it. */
-export const isOfSeal = (f: Function): boolean => sealedMark in f
-
-// All operations that match a request run in turn. So the first one that does not call `next` decides, with its own
-// guard (D-R8).
-// A narrower path before a wider one is not a shadow: `/users/me` has its own line in the audit, and takes from
-// `/users/:id` only what it answers itself.
-interface Shadowing extends Pick<Shadow, 'extent' | 'example'> {
-  readonly route: Route
-}
-
-/** Whether the first of two layers that match a request runs before the second, or instead of it. */
-export type RunsFirst = (first: PathLayer, second: PathLayer) => boolean
-
-export const orderOf = ({ opts }: AnyRouter): RunsFirst => {
-  switch (opts.exclusive) {
-    case undefined:
-    case false:
-      return (first, second) => first.index < second.index
-    // only the layer with the fewest captures
-    case 'specificity':
-      return (first, second) => {
-        const difference = first.layer.paramNames.length - second.layer.paramNames.length
-        return difference < 0 || (difference === 0 && first.index < second.index)
-      }
-    // only the last layer
-    default:
-      return (first, second) => first.index > second.index
-  }
-}
-
-export const shadowedBy = (
-  route: Route,
-  others: ReadonlyArray<Route>,
-  runsFirst: RunsFirst,
-): ReadonlyArray<Shadowing> =>
-  others
-    .filter((other) => other.layer !== route.layer && runsFirst(other, route))
-    .flatMap((other) => shadowOf(other, route))
-
-const shadowOf = (first: Route, second: Route): ReadonlyArray<Shadowing> => {
-  const methods = second.methods.filter((method) => first.methods.includes(method))
-  const [method] = methods
-  if (method === undefined) return []
-  const { overlap, example, isSubset, isSuperset, hasPathsOfItsOwn } = relate(first.accepted, second.accepted)
-  if (overlap === 'no') return []
-  const takesAllMethods = methods.length === second.methods.length
-  const takesNoOther = methods.length === first.methods.length
-  if (isSubset && takesNoOther && (hasPathsOfItsOwn || !takesAllMethods)) return []
-  const extent = overlap === 'unknown' ? 'unknown' : isSuperset && takesAllMethods ? 'all' : 'part'
-  return [{ route: first, extent, ...(example !== undefined && { example: `${method} ${example}` }) }]
-}

@@ -18,17 +18,17 @@ import { namesIn } from '../koa/parameters.js'
 import type { Application } from '../koa/plan.js'
 import { additionOf, isSettings } from '../koa/settings.js'
 import { table, type Access, type Audit, type AuditedOperation, type Protection } from './Audit.js'
+import { relate } from './RoutedPath.js'
 import {
   shadowedBy,
   orderOf,
   pathLayersOf,
-  relate,
   routesOf,
   type PathLayer,
   type Route,
   type RunsFirst,
   isOfSeal,
-} from './RoutedPath.js'
+} from './routes.js'
 import { nearbyAmong } from './paths.js'
 import { inWords, objectInWords, waysOf } from './Way.js'
 

@@ -1,8 +1,5 @@
 /** The command without its process: from an audit, a task and the content of files to a result and an exit code. */
-import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { isAbsolute, relative, resolve, sep } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
@@ -10,58 +7,10 @@ import { codeOf } from '../core/data.js'
 import { table, visible } from '../audit/Audit.js'
 import { differencesOf, directions, type Difference } from '../audit/Difference.js'
 import { linesOf, policyText, readPolicy } from '../audit/policy.js'
-import { findingsOf, findingsOfDifferences, rules, sameWordsIn, type Finding } from '../audit/findings.js'
+import { findingsOf, findingsOfDifferences, sameWordsIn, type Finding } from '../audit/findings.js'
 import { documentDifferences } from './document.js'
+import { sarifOf } from './sarif.js'
 import type { Audited } from '../audit/application.js'
-
-/**
- * The findings about a file as a SARIF 2.1.0 log, for code scanning; `version` is that of this package.
- *
- * @see https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
- */
-export const sarifOf = (findings: ReadonlyArray<Finding>, file: string, version: string): object => ({
-  $schema: 'https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json',
-  version: '2.1.0',
-  runs: [
-    {
-      tool: {
-        driver: {
-          name: 'koa-with-auth',
-          version,
-          rules: Object.entries(rules).map(([id, text]) => ({ id, shortDescription: { text } })),
-        },
-      },
-      results: findings.map((finding) => resultOf(finding, uriOf(file))),
-    },
-  ],
-})
-
-const resultOf = ({ rule, operation, message, severity, line }: Finding, uri: string): object => ({
-  ruleId: rule,
-  ruleIndex: Object.keys(rules).indexOf(rule),
-  level: severity,
-  message: { text: escapedMessage(visible(message)) },
-  locations: [
-    {
-      physicalLocation: { artifactLocation: { uri }, region: { startLine: line ?? 1 } },
-      logicalLocations: [{ fullyQualifiedName: visible(operation), kind: 'function' }],
-    },
-  ],
-  // so that a finding keeps its identity when lines move
-  partialFingerprints: { 'koaWithAuth/v1': digest(`${rule} ${visible(operation)}`) },
-})
-
-// §3.11.5: braces are placeholders, unless they are doubled
-const escapedMessage = (text: string): string => text.replace(/[{}]/g, '$&$&')
-
-const digest = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32)
-
-/** A file as a URI: relative to the working directory, if it is in it. */
-const uriOf = (file: string): string => {
-  const path = relative(process.cwd(), resolve(file))
-  if (path.startsWith('..') || isAbsolute(path)) return pathToFileURL(file).href
-  return path.split(sep).map(encodeURIComponent).join('/')
-}
 
 /**
  * What to do with the audit: print it, write it as a policy file, or compare it with one or with an OpenAPI document.

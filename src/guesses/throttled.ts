@@ -43,7 +43,8 @@ import { keepingScopes } from '../core/granted.js'
 import { fromNow, memory } from '../core/memory.js'
 import * as is from '../core/checks.js'
 import { checkMember, checkOptions, declareCondition, declareFactory, type Checks } from '../core/options.js'
-import { clientAddress, countingBy, countsIn, type Count, type Guess } from './Guess.js'
+import { clientAddress } from './addresses.js'
+import { countingBy, countsIn, type Count, type Guess } from './Guess.js'
 import { checkLimiters, countOne, limitsOf, takeBack, type Counted, type Limiter, type Limiters } from './Limiter.js'
 
 /**

@@ -268,7 +268,7 @@ type LoadsUsersAsInferred<R> =
         }
 
 /** Why a loaded value is no user, and the fix; `undefined` for a user. Never prints a value. */
-export const notAUser = (u: unknown, rights: Rights, needsUsername: boolean): string | undefined => {
+const notAUser = (u: unknown, rights: Rights, needsUsername: boolean): string | undefined => {
   if (typeof u !== 'object' || u === null || Array.isArray(u)) {
     return `loadUser must load an object${needsUsername ? ' with a username' : ''}, or undefined where there is no such user`
   }

@@ -10,8 +10,6 @@ import type { Finds, ObjectsOf } from '../core/Exchange.js'
 import type { Also, Requirement } from '../core/Requirement.js'
 import type { RouterInstance } from './router.js'
 
-export type { RouterContext }
-
 type RouterMiddleware<S = DefaultState, C = DefaultContext> = Exclude<
   Parameters<RouterInstance<S, C>['register']>[2],
   readonly unknown[]

@@ -16,7 +16,8 @@
 import * as crypto from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { promisify } from 'node:util'
-import { UnavailableError } from '../core/Result.js'
+import { argon2OfNode, argon2OfPackage, type Derive } from './argon2.js'
+import { makeQueue, type Queue } from './Queue.js'
 import {
   isEnough,
   isLarge,
@@ -29,84 +30,10 @@ import {
   type StoredPassword,
 } from './StoredPassword.js'
 
-interface QueueOptions {
-  /** How much work is done at a time. */
-  readonly width: number
-  /** How much work may wait. */
-  readonly limit: number
-  /** How long work may wait, in milliseconds. */
-  readonly patience: number
-}
-
-/** Does some work in its turn. Rejects with an `UnavailableError` if it is refused. */
-type Queue = <A>(work: () => Promise<A>) => Promise<A>
-
-interface Waiting {
-  readonly since: number
-  readonly begin: () => void
-  readonly giveUp: () => void
-}
-
-/**
- * Makes a queue. Work that waits is done in the order in which it came. It is refused if the queue is full, or if it
- * waits too long.
- */
-export const makeQueue = ({ width, limit, patience }: QueueOptions): Queue => {
-  const waiting: Waiting[] = []
-  let working = 0
-  const next = (): void => {
-    working--
-    for (let first = waiting.shift(); first !== undefined; first = waiting.shift()) {
-      if (performance.now() - first.since <= patience) return first.begin()
-      first.giveUp()
-    }
-  }
-  return (work) =>
-    new Promise((resolve, reject) => {
-      const begin = (): void => {
-        working++
-        work().then(resolve, reject).finally(next)
-      }
-      if (working < width) return begin()
-      if (waiting.length >= limit) return reject(new UnavailableError('passwords: the queue is full'))
-      const giveUp = () =>
-        reject(new UnavailableError(`passwords: the wait in the queue was longer than ${patience} ms`))
-      waiting.push({ since: performance.now(), begin, giveUp })
-    })
-}
-
 /*
  * The algorithm is Argon2id of node:crypto, or else of `@node-rs/argon2`, or else scrypt. `@node-rs/bcrypt` verifies
  * old passwords of bcrypt. All work on Node's threads, not on the event loop.
  */
-
-type Derive<Cost> = (password: Buffer, salt: Buffer, cost: Cost, length: number) => Promise<Buffer>
-
-type NodeArgon2 = (
-  algorithm: 'argon2id',
-  parameters: Readonly<Record<string, Buffer | number>>,
-  done: (error: Error | null, key: Buffer) => void,
-) => void
-
-/** Argon2id of node:crypto, which has it from 24.7 on. */
-export const argon2OfNode = (argon2: unknown = Reflect.get(crypto, 'argon2')): Derive<Argon2Cost> | undefined => {
-  if (typeof argon2 !== 'function') return undefined
-  // Safe: the type is from the documentation of node:crypto, and `works` tries it
-  const derive = promisify(argon2 as NodeArgon2)
-  return async (message, nonce, { m, t, p }, tagLength) =>
-    Buffer.from(await derive('argon2id', { message, nonce, parallelism: p, tagLength, memory: m, passes: t }))
-}
-
-// From `const enum Algorithm`, which does not exist at run time
-const ARGON2ID = 2
-
-/** Argon2id of `@node-rs/argon2`; `undefined` if it is not installed. */
-export const argon2OfPackage = async (): Promise<Derive<Argon2Cost> | undefined> => {
-  const found = await import('@node-rs/argon2').catch(() => undefined)
-  if (found === undefined) return undefined
-  return (password, salt, { m, t, p }, outputLen) =>
-    found.hashRaw(password, { algorithm: ARGON2ID, salt, memoryCost: m, timeCost: t, parallelism: p, outputLen })
-}
 
 // One may exist but not work: in a build of OpenSSL without it, or as a binary for another system
 const works = async (derive: Derive<Argon2Cost> | undefined): Promise<Derive<Argon2Cost> | undefined> => {

@@ -48,7 +48,7 @@ export const notoriousTexts: ReadonlyArray<string> = [
  * Other spellings of the credential in a place; for Basic, of its user name and of its password. A comparison by
  * prefix, in any letter case, as a number or as a pattern would let them in.
  */
-export const misspellings = (location: CredentialLocation, value: string): ReadonlyArray<string> => {
+const misspellings = (location: CredentialLocation, value: string): ReadonlyArray<string> => {
   const decoded = isBasic(location) ? BasicCredentials.decode(`Basic ${value}`) : E.right(value)
   if (E.isLeft(decoded)) return []
   const texts = typeof decoded.right === 'string' ? otherTexts(value) : otherPairs(decoded.right)

@@ -1,12 +1,11 @@
-/** Attacks with random credentials, in random requests. */
+/** Random credentials, requests and failures. */
 import fc, { type Arbitrary } from 'fast-check'
 import * as AuthErrors from '../../core/AuthError.js'
 import type { AuthError } from '../../core/AuthError.js'
 import * as Challenges from '../../core/Challenge.js'
 import type { Challenge } from '../../core/Challenge.js'
-import { inWords, putting, valuesAt } from '../CredentialLocation.js'
-import { informedAttacks, notoriousTexts, plain, unknownIn, type Attack, type Target } from '../attacks.js'
-import { decidingNothing, HOST, mergeRequests, type RequestSpec } from '../requests.js'
+import { notoriousTexts } from '../attacks.js'
+import { decidingNothing, HOST, type RequestSpec } from '../requests.js'
 
 /** Secrets of at least 16 letters and digits: too long to be in a response by chance. */
 export const secrets = (): Arbitrary<string> => fc.stringMatching(/^[A-Za-z0-9]{16,40}$/)
@@ -45,36 +44,13 @@ export const requestSpecs = (): Arbitrary<RequestSpec> =>
       ],
     }))
 
-/** Attacks with random credentials in random requests. */
-export const randomAttacks = (target: Target): Arbitrary<Attack> => {
-  const { locations, valid } = target
-  const nothing = fc.constant<Attack>({ what: 'no credential', spec: {}, secrets: [] })
-  const at = locations.map((location) =>
-    fc.oneof(
-      secrets().map((secret) => unknownIn(location, secret)),
-      hostileTexts()
-        .filter((text) => valid.every((one) => !valuesAt(location, one).includes(plain(location, text))))
-        .map((text) => ({
-          what: `a hostile credential in ${inWords(location)}`,
-          spec: putting(location, [text], {}),
-          secrets: [],
-        })),
-    ),
-  )
-  const informed = informedAttacks(target)
-  const attack = fc.oneof(nothing, ...at, ...(informed.length > 0 ? [fc.constantFrom(...informed)] : []))
-  return fc
-    .tuple(requestSpecs(), attack)
-    .map(([about, { spec, ...rest }]) => ({ ...rest, spec: mergeRequests(about, spec) }))
-}
-
 /** RFC 9110 §5.6.2. */
-export const tokens = (): Arbitrary<string> => fc.stringMatching(/^[A-Za-z0-9!#$%&'*+\-.^_`|~]{1,20}$/)
+const tokens = (): Arbitrary<string> => fc.stringMatching(/^[A-Za-z0-9!#$%&'*+\-.^_`|~]{1,20}$/)
 
 const printable = fc.stringMatching(/^[\x20-\x7e]{0,20}$/)
 
 /** Challenges that a 401 can offer. */
-export const challenges = (): Arbitrary<Challenge> =>
+const challenges = (): Arbitrary<Challenge> =>
   fc
     .tuple(
       tokens(),
@@ -89,7 +65,7 @@ const reasons = (): Arbitrary<AuthErrors.FailureReason> =>
 const asData = (error: AuthError): AuthError => ({ ...error })
 
 /** Failures without a challenge; `message` is that of the exception. */
-export const bareFailures = (message: Arbitrary<string> = fc.string()): Arbitrary<AuthError> =>
+const bareFailures = (message: Arbitrary<string> = fc.string()): Arbitrary<AuthError> =>
   fc.oneof(
     fc.constantFrom(AuthErrors.absent, AuthErrors.malformed, AuthErrors.forged, AuthErrors.notFound),
     reasons().chain((reason) => fc.constantFrom(AuthErrors.invalid(reason), AuthErrors.expired(reason)).map(asData)),
@@ -101,7 +77,7 @@ export const bareFailures = (message: Arbitrary<string> = fc.string()): Arbitrar
   )
 
 /** Failures of one authenticator: without or with their challenge. */
-export const singleFailures = (message?: Arbitrary<string>): Arbitrary<AuthError> =>
+const singleFailures = (message?: Arbitrary<string>): Arbitrary<AuthError> =>
   fc
     .tuple(bareFailures(message), fc.option(challenges(), { nil: undefined }))
     .map(([error, challenge]) => (challenge === undefined ? error : { ...error, challenge }))

@@ -11,7 +11,7 @@ import { blindAttacks, informedAttacks, leaked, secretsAmong, type Attack } from
 import { fromOtherSite, impostors, printed, type RequestSpec } from '../requests.js'
 import type { Law } from './Law.js'
 import { inWords, letSomebodyIn, type Subject, type Verdict } from './Subject.js'
-import { randomAttacks } from './random.js'
+import { randomAttacks } from './randomAttacks.js'
 
 /** A law that is checked with one request after the other. */
 export const lawAbout = <A extends { readonly spec: RequestSpec }>(

@@ -1,0 +1,161 @@
+/**
+ * The docs page and its files. The page is the same for every request, and contains nothing of a request. The texts of the API's
+ * author are only in HTML text and attributes. There is no inline script, so nothing must be escaped for one. All references are
+ * relative, so the page works after any prefix.
+ */
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { escapeHtml } from '../core/data.js'
+import { here } from './here.js'
+import { pageScript, pageStyle } from './pageFiles.js'
+
+interface PageContent {
+  readonly title: string
+  readonly description?: string | undefined
+  /** The path of the page under its router, such as `/docs`. */
+  readonly path: string
+  /** The path of the document, such as `/openapi.json`. */
+  readonly documentPath: string
+  /** The servers that the document names, which test calls go to. */
+  readonly servers: ReadonlyArray<{ readonly url: string }>
+}
+
+/** A relative reference from a page at one path to another path, both without a slash at the end. */
+const relativeReference = (from: string, to: string): string => {
+  const up = '../'.repeat(from.split('/').length - 2)
+  return `${up === '' ? './' : up}${to.slice(1)}`
+}
+
+const htmlOf = ({ title, description, path, documentPath }: PageContent): string => {
+  const asset = (name: string) => escapeHtml(relativeReference(path, `${path}/${name}`))
+  const document = escapeHtml(relativeReference(path, documentPath))
+  const meta = description === undefined ? '' : `\n    <meta name="description" content="${escapeHtml(description)}">`
+  return `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <title>${escapeHtml(title)}</title>${meta}
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <meta name="color-scheme" content="light dark">
+    <link rel="icon" type="image/png" sizes="16x16" href="${asset('favicon-16x16.png')}">
+    <link rel="icon" type="image/png" sizes="32x32" href="${asset('favicon-32x32.png')}">
+    <link rel="stylesheet" href="${asset('swagger-ui.css')}">
+    <link rel="stylesheet" href="${asset('page.css')}">
+    <script defer src="${asset('swagger-ui-bundle.js')}"></script>
+    <script defer src="${asset('page.js')}"></script>
+  </head>
+  <body>
+    <div id="docs" data-document="${document}"></div>
+    <noscript>This page needs JavaScript. The description itself: <a href="${document}">${document}</a></noscript>
+  </body>
+</html>
+`
+}
+
+/**
+ * The header fields of the page. They allow nothing from elsewhere, no inline script, and no frame around the page.
+ * Test calls go to its own origin, and to those of the servers that the document names.
+ */
+const fieldsOf = ({ servers }: PageContent): Readonly<Record<string, string>> => ({
+  'Content-Security-Policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    // the icons in Swagger UI's style sheet
+    "img-src 'self' data:",
+    ['connect-src', "'self'", ...originsOf(servers)].join(' '),
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; '),
+  'Referrer-Policy': 'same-origin',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+})
+
+/**
+ * The origins of the servers in a document. A relative URL is the page's own origin, and one with variables is unknown.
+ */
+const originsOf = (servers: PageContent['servers']): ReadonlyArray<string> => [
+  ...new Set(
+    servers.flatMap(({ url }) => (/^https?:\/\/[^{}]+$/i.test(url) && URL.canParse(url) ? [new URL(url).origin] : [])),
+  ),
+]
+
+// --- its files
+
+/** A file that is served unchanged. */
+export interface Asset {
+  readonly type: string
+  readonly content: Buffer
+  /** A validator (RFC 9110 §8.8.3) that depends only on the content. */
+  readonly etag: string
+}
+
+const SCRIPT = 'text/javascript; charset=utf-8'
+const STYLE = 'text/css; charset=utf-8'
+const IMAGE = 'image/png'
+
+// An exact list, not a folder: no part of a request becomes part of a path. What has no content here is in swagger-ui-dist
+const files: ReadonlyArray<readonly [name: string, type: string, content?: string]> = [
+  ['swagger-ui.css', STYLE],
+  ['swagger-ui-bundle.js', SCRIPT],
+  ['favicon-16x16.png', IMAGE],
+  ['favicon-32x32.png', IMAGE],
+  ['page.css', STYLE, pageStyle],
+  ['page.js', SCRIPT, pageScript],
+]
+
+/** An asset with this content. */
+export const assetOf = (type: string, content: Buffer | string): Asset => {
+  const bytes = Buffer.from(content)
+  return { type, content: bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url')}"` }
+}
+
+/** The page, and its header fields. */
+export const pageOf = (content: PageContent) => ({
+  html: assetOf('text/html; charset=utf-8', htmlOf(content)),
+  fields: fieldsOf(content),
+})
+
+/**
+ * The folder of the installed `swagger-ui-dist`, as the module at `from` finds it; `undefined` if it is not installed.
+ */
+export const findSwaggerUi = (from: string | URL = here): string | undefined => {
+  try {
+    return dirname(createRequire(from).resolve('swagger-ui-dist/package.json'))
+  } catch {
+    return undefined
+  }
+}
+
+/** The folder of the installed `swagger-ui-dist`. Throws a TypeError that says what to install if it is missing. */
+export const requireSwaggerUi = (where: string, from?: string | URL): string => {
+  const folder = findSwaggerUi(from)
+  if (folder === undefined) {
+    throw new TypeError(
+      `${where}: the docs page of koa-with-auth/openapi needs swagger-ui-dist; install it: npm install swagger-ui-dist`,
+    )
+  }
+  return folder
+}
+
+/** The files of the page by name; `load` rejects while a file cannot be read. */
+export const assetsIn = (folder: string) =>
+  files.map(([name, type, content]) => ({
+    name,
+    load: once(async () => assetOf(type, content ?? (await readFile(join(folder, name))))),
+  }))
+
+// A file that cannot be read now is tried again
+const once = <A>(load: () => Promise<A>): (() => Promise<A>) => {
+  let loading: Promise<A> | undefined
+  return () => {
+    loading ??= load().catch((error: unknown) => {
+      loading = undefined
+      throw error
+    })
+    return loading
+  }
+}

@@ -1,0 +1,48 @@
+/** A queue for work that takes a core or much memory. */
+import { UnavailableError } from '../core/Result.js'
+
+interface QueueOptions {
+  /** How much work is done at a time. */
+  readonly width: number
+  /** How much work may wait. */
+  readonly limit: number
+  /** How long work may wait, in milliseconds. */
+  readonly patience: number
+}
+
+/** Does some work in its turn. Rejects with an `UnavailableError` if it is refused. */
+export type Queue = <A>(work: () => Promise<A>) => Promise<A>
+
+interface Waiting {
+  readonly since: number
+  readonly begin: () => void
+  readonly giveUp: () => void
+}
+
+/**
+ * Makes a queue. Work that waits is done in the order in which it came. It is refused if the queue is full, or if it
+ * waits too long.
+ */
+export const makeQueue = ({ width, limit, patience }: QueueOptions): Queue => {
+  const waiting: Waiting[] = []
+  let working = 0
+  const next = (): void => {
+    working--
+    for (let first = waiting.shift(); first !== undefined; first = waiting.shift()) {
+      if (performance.now() - first.since <= patience) return first.begin()
+      first.giveUp()
+    }
+  }
+  return (work) =>
+    new Promise((resolve, reject) => {
+      const begin = (): void => {
+        working++
+        work().then(resolve, reject).finally(next)
+      }
+      if (working < width) return begin()
+      if (waiting.length >= limit) return reject(new UnavailableError('passwords: the queue is full'))
+      const giveUp = () =>
+        reject(new UnavailableError(`passwords: the wait in the queue was longer than ${patience} ms`))
+      waiting.push({ since: performance.now(), begin, giveUp })
+    })
+}
