@@ -339,3 +339,9 @@ it('combines with a token: who runs the client, and for whom it acts', async () 
   expect(await response.text()).toBe('acme for anna')
   expect((await fetch(`${served.url}/x`, { headers: { Authorization: 'Bearer t' } })).status).toBe(401)
 })
+
+it('a body in the spec of a test, where it would not be signed, is a TypeError that says where it belongs', () => {
+  const spec = { method: 'POST', url: '/x', body: '{}' }
+  expect(() => signedRequest(spec, usual)).toThrow('a spec has no body; write it in the options')
+  expect(signedRequest({ url: '/x' }, { ...usual, body: '{}' }).fields[0]?.[0]).toBe('Content-Digest')
+})

@@ -72,6 +72,7 @@ export const signedRequest = (
 ): RequestSpec & { readonly fields: ReadonlyArray<HeaderLine> } => {
   const given = checkOptions('signedRequest(spec, options)', options, checks)
   const { key, keyid, origin, body, created = new Date(), expires, nonce, alg, label = 'sig', agent } = given
+  if ('body' in spec) throw new TypeError('signedRequest(spec, options): a spec has no body; write it in the options')
   const { method = 'GET', url = '/' } = spec
   const fields: HeaderLine[] = [...(spec.fields ?? [])]
   const usual = ['@method', '@target-uri']
