@@ -96,16 +96,13 @@ const checks: Checks<Required<GivenOptions>> = {
  *
  * @example
  * import Koa from 'koa'
- * import { apiApp, httpBearer, withAuth } from 'koa-with-auth'
+ * import { apiApp, httpBearer } from 'koa-with-auth'
  *
  * const bearer = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { user: 'anna' } })
  * const api = apiApp({ title: 'Pets', version: '1.0.0', prefix: '/api', auth: bearer })
  *
  * api.get('/me', (ctx) => {
  *   ctx.body = ctx.request.auth.user
- * })
- * api.get('/health', withAuth(null), (ctx) => {
- *   ctx.body = 'ok'
  * })
  *
  * const app = new Koa()

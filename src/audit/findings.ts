@@ -77,10 +77,8 @@ const ofAccess = (audited: AuditedOperation, index: number): ReadonlyArray<Findi
   return found
 }
 
-const isOpen = ({ access }: Shadow): boolean => access !== 'guarded'
-
 const ofOrder = ({ operation, access, shadowedBy }: AuditedOperation, at: number): ReadonlyArray<Finding> =>
-  (access === 'guarded' ? shadowedBy.filter(isOpen) : []).map((shadow) => ({
+  (access === 'guarded' ? shadowedBy.filter((one) => one.access !== 'guarded') : []).map((shadow) => ({
     rule: 'answered-first',
     severity: 'error',
     operation,

@@ -21,17 +21,12 @@
  * import * as E from 'fp-ts/lib/Either.js'
  * import { AuthError, httpBearer } from 'koa-with-auth'
  *
- * // a hook answers with a failure of its choice by putting it on the left
- * const bearer = httpBearer({
- *   authenticate: (_request, token) => (token === 'old' ? E.left(AuthError.expired) : E.right({ token })),
- * })
- *
- * @example
- * import { AuthError, httpBearer } from 'koa-with-auth'
- *
- * // a failure with a reason for the client: members of the problem document
+ * // with a reason for the client: members of the problem document
  * const suspended = AuthError.invalid({ detail: 'This account is suspended.', code: 'user_suspended' })
- * const bearer = httpBearer({ authenticate: (_request, token) => (token === 'old' ? suspended : { token }) })
+ * // a hook returns a failure of its choice, or puts it on the left
+ * const bearer = httpBearer({
+ *   authenticate: (_request, token) => (token === 'old' ? E.left(AuthError.expired) : suspended),
+ * })
  */
 import type * as ord from 'fp-ts/lib/Ord.js'
 import type { Ordering } from 'fp-ts/lib/Ordering.js'

@@ -215,16 +215,8 @@ export const wrappedBy = <D extends Description>(
 }
 
 export const children = (description: Description): ReadonlyArray<Description> => {
-  switch (description._tag) {
-    case 'Leaf':
-      return []
-    case 'AnyOf':
-    case 'AllOf':
-      return description.members
-    case 'Optional':
-    case 'Scoped':
-      return [description.member]
-  }
+  if (description._tag === 'Leaf') return []
+  return 'members' in description ? description.members : [description.member]
 }
 
 /** The conditions about objects and parameters in a tree, the innermost first. */

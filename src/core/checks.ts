@@ -1,11 +1,14 @@
 /** What an option may be: the checks of the tables of options. */
 import { checkHook, isQuotable, typeName, type Check } from './options.js'
 
-export const maybe =
-  (check: Check): Check =>
+/** A check of all values but one, which is allowed. */
+export const except =
+  (allowed: unknown, check: Check): Check =>
   (where, value) => {
-    if (value !== undefined) check(where, value)
+    if (value !== allowed) check(where, value)
   }
+
+export const maybe = (check: Check): Check => except(undefined, check)
 
 /** An option for which a condition is true. `rule` says what it must be, after the name of the option. */
 export const that =
@@ -97,9 +100,7 @@ export const milliseconds: Check = (where, value) => {
 }
 
 /** As `milliseconds`; 0 is allowed. */
-export const millisecondsOrNone: Check = (where, value) => {
-  if (value !== 0) milliseconds(where, value)
-}
+export const millisecondsOrNone = except(0, milliseconds)
 
 const DAY = 86_400_000
 const MAX_DAYS = 400

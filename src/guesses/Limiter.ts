@@ -125,7 +125,7 @@ const isError = (u: unknown): boolean => u instanceof Error || Object.prototype.
 export const checkLimiters = (limiter: unknown): Limiters => {
   const where = 'throttled({ limiter })'
   if (isLimiter(limiter)) return { accountAndAddress: limiter }
-  if (typeof limiter !== 'object' || limiter === null || !hasNarrow(limiter)) {
+  if (typeof limiter !== 'object' || limiter === null || Reflect.get(limiter, 'accountAndAddress') === undefined) {
     throw new TypeError(
       `${where} must be a limiter, an object with the methods consume and reward, or an object { accountAndAddress, account, address } of limiters`,
     )
@@ -137,9 +137,6 @@ export const checkLimiters = (limiter: unknown): Limiters => {
     address: is.maybe(counts),
   })
 }
-
-const hasNarrow = (limiter: { readonly accountAndAddress?: unknown }): boolean =>
-  limiter.accountAndAddress !== undefined
 
 const isLimiter = (u: unknown): u is Limiter => is.hasMethod(u, 'consume') && is.hasMethod(u, 'reward')
 

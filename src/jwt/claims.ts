@@ -6,7 +6,7 @@
 import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
 import type { Why } from '../core/AuthError.js'
-import { isFilled } from '../core/checks.js'
+import { isFilled, isRecord } from '../core/checks.js'
 import { ownFields } from '../core/data.js'
 
 /** The claims that say how the user of a token authenticated (RFC 9068 §2.2.1, RFC 9470 §6). `requireAuthentication` checks them. */
@@ -301,7 +301,7 @@ const bytesOf = (part: string): Buffer | undefined => {
 const objectIn = (text: string): object | undefined => {
   try {
     const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : undefined
+    return isRecord(value) ? value : undefined
   } catch {
     return undefined
   }
@@ -309,9 +309,6 @@ const objectIn = (text: string): object | undefined => {
 
 /** The object that a string is as JSON, if it is one. */
 export const jsonOf = (text: string): Json | undefined => objectOf(objectIn(text))
-
-export const isObject = (value: unknown): value is object =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
  * Makes copies of claims: each reader gets its own. Claims that hold no objects, but lists of strings and the like, are copied member by
@@ -333,4 +330,4 @@ export const copierOf = (payload: string): (() => object) => {
 const isDeep = (value: unknown): boolean => typeof value === 'object' && value !== null
 
 /** The members of what JSON.parse made, if it is an object. Objects in it are read in the same way. */
-export const objectOf = (value: unknown): Json | undefined => (isObject(value) ? ownFields(value) : undefined)
+export const objectOf = (value: unknown): Json | undefined => (isRecord(value) ? ownFields(value) : undefined)

@@ -148,8 +148,9 @@ export const httpJwt = <C = JwtClaims, R = C>(given: HttpJwtOptions<C, R>): Http
   const ready = async (): Promise<void> => {
     await Promise.all(known.map(({ keys }) => keys.ready()))
   }
+  const issuers = known.map(({ issuer }) => issuer).sort()
   const notes = [
-    ...noteOf('issuer', typeof options.issuer === 'function' ? foundBy(options.issuer) : namesOf(known)),
+    ...noteOf('issuer', typeof options.issuer === 'function' ? `found by ${functionName(options.issuer)}` : issuers),
     ...noteOf('audience', audience === false ? 'any' : audience),
     ...noteOf('profile', options.profile),
     ...noteOf('authorizedParties', options.authorizedParties),
@@ -176,8 +177,6 @@ export const httpJwt = <C = JwtClaims, R = C>(given: HttpJwtOptions<C, R>): Http
   return Object.assign(made, { ready }) as HttpJwt<PrincipalFromAnswer<R>>
 }
 
-const namesOf = (providers: ReadonlyArray<Provider>) => providers.map(({ issuer }) => issuer).sort()
-
 // What an issuer has of its own. Keys are not named: they are exchanged where the provider does so
 const ofIssuer = (issuer: Issuer | FindIssuer): ReadonlyArray<string> => {
   if (typeof issuer !== 'object') return []
@@ -185,8 +184,6 @@ const ofIssuer = (issuer: Issuer | FindIssuer): ReadonlyArray<string> => {
   const own = optionWords({ audience, algorithms, jwksUri })
   return own.length === 0 ? [] : [`of ${issuer.issuer} (${own.join(' ')})`]
 }
-
-const foundBy = (find: FindIssuer) => `found by ${functionName(find)}`
 
 const unbound = (bearer: TokenScheme): Bound => ({ confirmations: [], isRequired: false, schemes: [bearer] })
 

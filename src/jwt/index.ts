@@ -1,10 +1,4 @@
-/**
- * koa-with-auth/jwt: access tokens of an identity provider.
- *
- * Reading guide: `httpJwt.ts` puts it together. `verifier.ts` decides about a token. `claims.ts` has the rules. `dpop.ts` checks
- * that the client of a token that is bound to a key sent it. `keySet.ts` fetches keys, and decides what happens in an outage.
- * `protectedResource.ts` is what MCP requires of a server.
- */
+/** koa-with-auth/jwt: access tokens of an identity provider. `src/README.md` follows one through its files. */
 export {
   httpJwt,
   type BoundCertificateOptions,

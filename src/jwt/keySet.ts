@@ -17,7 +17,7 @@ import { ageOf, isYounger, thisMoment, type Moment } from '../core/data.js'
 import { report } from '../core/events.js'
 import { singleFlight } from '../core/memory.js'
 import * as is from '../core/checks.js'
-import { checkOptions, type Check, type Checks, type Given } from '../core/options.js'
+import { checkOptions, type Checks, type Given } from '../core/options.js'
 import { fetchJson, Outage } from './fetching.js'
 import { parseJwks, usableKeys, type Keys, type SigningKeySet } from './signature.js'
 
@@ -56,16 +56,11 @@ const defaultKeys: KeyPolicy = {
   refreshAhead: true,
 }
 
-/** A number of seconds or milliseconds; 0 is allowed. */
-const duration: Check = (where, value) => {
-  if (value !== 0) is.positive(where, value)
-}
-
 const keyChecks: Checks<KeyOptions> = {
   maxAge: is.maybe(is.positive),
-  cooldown: is.maybe(duration),
+  cooldown: is.maybe(is.except(0, is.positive)),
   timeout: is.maybe(is.positive),
-  staleIfError: is.maybe(duration),
+  staleIfError: is.maybe(is.except(0, is.positive)),
   retry: is.maybe(is.positive),
   refreshAhead: is.maybe(is.flag),
 }

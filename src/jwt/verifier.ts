@@ -47,8 +47,6 @@ export interface ValidToken {
 
 type Result = E.Either<AuthError, ValidToken>
 
-const wantedBy = ({ header: { alg, kid } }: ParsedToken): string => JSON.stringify([alg, kid])
-
 const malformedToken: Result = E.left(because(malformed, 'syntax'))
 const over: Result = E.left(because(expired, 'expired'))
 const notSigned: E.Either<AuthError, never> = E.left(because(invalid, 'signature'))
@@ -107,7 +105,7 @@ export const verifier = (
   }
 
   const afterMiss = async (compact: ParsedToken, { keys: source }: Provider, keys: Keys, began: number) => {
-    const others = await source.afterMiss(keys, began, wantedBy(compact))
+    const others = await source.afterMiss(keys, began, JSON.stringify([compact.header.alg, compact.header.kid]))
     if (E.isLeft(others)) return others
     if (others.right === undefined) return noKey
     return (await checkSignature(compact, others.right)) === 'good' ? E.right(others.right) : notSigned

@@ -74,8 +74,7 @@ export interface KeyStore {
 export const frozenScopes = (scopes: ReadonlyArray<string>): ReadonlyArray<string> =>
   Object.isFrozen(scopes) ? scopes : Object.freeze([...scopes])
 
-const isTime = (u: unknown): boolean => typeof u === 'number' && Number.isFinite(u)
-const isTimeIfAny = (u: unknown): boolean => u === undefined || isTime(u)
+const isTimeIfAny = (u: unknown): boolean => u === undefined || Number.isFinite(u)
 const isStringIfAny = (u: unknown): boolean => u === undefined || typeof u === 'string'
 
 /** Whether a value is a record, as a store must return it. */
@@ -88,7 +87,7 @@ export const isKeyRecord = (u: { readonly [K in keyof KeyRecord]?: unknown }): u
   Array.isArray(u.scopes) &&
   isStringIfAny(u.prefix) &&
   isStringIfAny(u.last4) &&
-  isTime(u.createdAt) &&
+  Number.isFinite(u.createdAt) &&
   isTimeIfAny(u.expiresAt) &&
   isTimeIfAny(u.revokedAt) &&
   isTimeIfAny(u.rotatedAt) &&

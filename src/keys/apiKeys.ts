@@ -171,10 +171,6 @@ const pattern = is.that(
   'must be a regular expression without the flags g and y',
 )
 
-const touchInterval: Check = (where, value) => {
-  if (value !== false) is.positive(where, value)
-}
-
 const keyStore = is.withMethods(
   ['insert', 'find', 'list', 'rotate', 'revoke', 'touch'],
   'see KeyStore, or take memoryKeyStore(), sqliteKeyStore of koa-with-auth/sqlite or redisKeyStore of koa-with-auth/redis',
@@ -186,7 +182,7 @@ const checks: Checks<ApiKeysOptions<unknown>> = {
   owner: is.maybe(ownerSchema),
   pepper: is.maybe(pepper),
   adopted: is.maybe(pattern),
-  touch: is.maybe(touchInterval),
+  touch: is.maybe(is.except(false, is.positive)),
   signals: is.maybe(signalsLike),
   timeout: is.maybe(is.positive),
 }

@@ -1,9 +1,6 @@
 /**
  * koa-with-auth/keys: API keys that are shown once, stored as digests, rotated with an overlap, and revoked
- * immediately.
- *
- * Reading guide: `apiKeys.ts` puts it together. `form.ts` makes and checks keys. `KeyStore.ts` is the interface of a
- * database.
+ * immediately. `src/README.md` follows one through its files.
  */
 export type { ApiKey } from './KeyStore.js'
 export { apiKeys, NoLiveKey, type ApiKeys, type IssuedKey } from './apiKeys.js'

@@ -8,7 +8,7 @@ import { Readable } from 'node:stream'
 import type { Request } from 'koa'
 import { ends, PrincipalSource, sourcesIn, type Accepted, type AuthEnded, type End } from '../core/ends.js'
 import { exchangeOfResponse, knownExchange } from '../core/Exchange.js'
-import { declareFactory } from '../core/options.js'
+import { declareFactories } from '../core/options.js'
 
 const none: ReadonlyArray<never> = []
 
@@ -92,8 +92,6 @@ interface WithRequest {
  * })
  */
 export const endOf = (ctx: WithRequest): AbortSignal => openedBy('endOf(ctx)', ctx).signal
-
-declareFactory('endOf', endOf)
 
 const openedBy = (caller: string, given: WithRequest): Opened => {
   const request = given?.request
@@ -202,4 +200,4 @@ export const untilEnd = (ctx: WithRequest, source: Readable): Readable => {
   return body
 }
 
-declareFactory('untilEnd', untilEnd)
+declareFactories({ endOf, untilEnd })

@@ -2,9 +2,7 @@
  * The guard: Koa middleware that enforces one requirement on the operation after it.
  *
  * It checks that it runs in its operation, and that no header line was dropped. It calls the authenticator, undoes what
- * a hook changed on the response, and admits or refuses. `next()` is called after the Either is folded, so a handler
- * that fails never looks like failed authentication. The guard is in the layer of its route, so no path is matched
- * again.
+ * a hook changed on the response, and admits or refuses.
  *
  * What `owned` has found is in `ctx.request.objects`, as long as the operation runs.
  */

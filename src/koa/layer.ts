@@ -5,8 +5,6 @@
  *
  * Levels, OpenAPI and the audit read from a guard what protects its route. What they read are properties of the
  * function, so a tracer's wrapper that copies properties is still the guard.
- *
- * spec/koa/levels/router-facts.http.spec.ts pins what it knows of the inside of @koa/router.
  */
 import { METHODS } from 'node:http'
 import type { Context, Next } from 'koa'

@@ -3,15 +3,11 @@
  *
  * The requirement of an operation is the first one that was decided, in this order: the operation, the registration
  * call, the router's own, the parent's registration call, the parent's own, ..., the application. It is settled when a
- * route is registered or mounted. `withAuth(a)(router)` is a copy that watches its stack, because all routes are added
- * there, also mounted ones. Each layer has a plan with the list of its levels (`plan.ts`). What is enforced is the fold
- * of that list.
+ * route is registered or mounted: `withAuth(a)(router)` is a copy that watches its stack, because all routes are added there.
  *
  * The last `withAuth` on a router wins: the decision of an earlier one is taken off the list.
  *
  * Plain routers have operations with guards, too. `refuseLateGuards` changes how their class registers an operation.
- *
- * spec/koa/levels/router-facts.http.spec.ts pins the facts of @koa/router that this relies on.
  */
 import { aheadOfParams } from '../core/data.js'
 import * as Requirement from '../core/Requirement.js'

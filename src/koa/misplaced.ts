@@ -59,7 +59,8 @@ const late = (fix: string): string =>
 const lateInApp = (app: AnyApplication): string | undefined => {
   const { middleware } = app
   const guarding = middleware.findIndex((f) => isGuarding(routerOf(f)))
-  const isLate = guarding !== -1 && middleware.findLastIndex(isSettings) > middleware.findLastIndex(isRoutes)
+  const isLate =
+    guarding !== -1 && middleware.findLastIndex(isSettings) > middleware.findLastIndex((f) => routerOf(f) !== undefined)
   if (isLate) return late('call app.use(authSettings(...)) before app.use(router.routes())')
   return routersOf(app)
     .filter(isNew)
@@ -76,5 +77,3 @@ const lateInRouter = (router: AnyRouter): string | undefined => {
 
 const isGuarding = (router: AnyRouter | undefined): boolean =>
   router !== undefined && router.stack.some(({ stack }) => stack.some(isGuard))
-
-const isRoutes = (f: Function): boolean => routerOf(f) !== undefined

@@ -4,8 +4,6 @@
  *
  * They are set before the handler runs, and completed when the head is written. So Koa's error path and streams get
  * them, too. A header that the handler sets stays. Vary is added to.
- *
- * `src/README.md` has the table of which header is set where.
  */
 import type { ServerResponse } from 'node:http'
 import type { Context, Request } from 'koa'
@@ -131,6 +129,9 @@ const responseFieldsOf = (description: Description): GuardHeaders['responseField
   const some = leaves(description).flatMap(({ responseFields }) => responseFields ?? [])
   return some.length === 0 ? undefined : () => Object.assign({}, ...some.map((fieldsNow) => fieldsNow()))
 }
+
+/** Those of a sign-in that is refused: anonymous callers can sign in, so there is no challenge. */
+export const headersOfRefusal = guardHeadersOf({ _tag: 'AnyOf', members: [] }).whenRefused
 
 interface Applied {
   readonly ctx: Context

@@ -26,16 +26,6 @@ import { alternativesOf } from '../core/Alternative.js'
 export const copiedRouters = channel('koa-with-auth:copied-router')
 export const askedRouters = channel('koa-with-auth:asked-router')
 
-interface DecisionRecorder {
-  /** Begins with a request. Returns what the others need. */
-  readonly begin: (ctx: Context) => Begun
-  /** Decides as the authenticator does, and takes notes. */
-  readonly evaluate: (begun: Begun) => Evaluation<unknown>
-  readonly settled: (ctx: Context, begun: Begun, result: E.Either<AuthError, unknown>) => void
-  /** Notes that the request was refused before it was read. */
-  readonly refused: (ctx: Context, begun: Begun) => void
-}
-
 /** A decision that is watched, and when it began. */
 interface Begun {
   readonly attempt: Attempt
@@ -48,21 +38,21 @@ type Progress = 'undecided' | 'answered' | Draft | 'published'
 // Safe: it is written here alone
 const progressOf = (exchange: Exchange): Progress => (exchange.decision as Progress | undefined) ?? 'undecided'
 
-export const decisionRecorder = (
-  authenticator: Authenticator<unknown>,
-  levels: ReadonlyArray<string>,
-): DecisionRecorder => {
+export const decisionRecorder = (authenticator: Authenticator<unknown>, levels: ReadonlyArray<string>) => {
   const level = levels.join(' + ')
   // made once, when there is a subscriber
   let witness: Authenticator<unknown> | undefined
   let writeResult: WriteResult | undefined
   return {
-    begin: (ctx) => {
+    /** Begins with a request. Returns what the others need. */
+    begin: (ctx: Context): Begun => {
       beginRecord(ctx)
       return { attempt: new Attempt(ctx.request), at: performance.now() }
     },
-    evaluate: ({ attempt }) => (witness ??= recordingLeaves(authenticator)).evaluate(attempt.request, attempt),
-    settled: (ctx, { attempt, at }, result) => {
+    /** Decides as the authenticator does, and takes notes. */
+    evaluate: ({ attempt }: Begun): Evaluation<unknown> =>
+      (witness ??= recordingLeaves(authenticator)).evaluate(attempt.request, attempt),
+    settled: (ctx: Context, { attempt, at }: Begun, result: E.Either<AuthError, unknown>): void => {
       const { request } = ctx
       const draft = draftOf(ctx, level, performance.now() - at)
       writeResult ??= resultWriter(authenticator.description)
@@ -72,7 +62,8 @@ export const decisionRecorder = (
       if (E.isRight(result)) Object.assign(draft, namesOf(request, result.right, attempt.accepted))
       note(ctx, draft)
     },
-    refused: (ctx, { at }) => {
+    /** Notes that the request was refused before it was read. */
+    refused: (ctx: Context, { at }: Begun): void => {
       const draft = draftOf(ctx, level, performance.now() - at)
       draft.outcome = 'refused'
       draft.failure = 'malformed'

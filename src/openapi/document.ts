@@ -12,7 +12,7 @@ import { fromNow, memory, type Memory } from '../core/memory.js'
 import * as is from '../core/checks.js'
 import {
   checkOptions,
-  declareFactory,
+  declareFactories,
   withoutUndefined,
   type Check,
   type Checks,
@@ -181,8 +181,6 @@ const documentOf = <S, C>(router: Routed<S, C>, options: OpenApiOptions, request
   }
 }
 
-declareFactory('openApi', openApi)
-
 const checkPathParameters = ({ where, described, templates }: DocumentedOperation['route'], resolve: Resolve): void => {
   if (templates.length === 0) return
   const names = templates.flatMap(({ parameters }) => parameters.map(({ name }) => name))
@@ -344,7 +342,7 @@ export const cachedOpenApi = <S, C>(
   }
 }
 
-declareFactory('cachedOpenApi', cachedOpenApi)
+declareFactories({ openApi, cachedOpenApi })
 
 const isCurrent = <S, C>(
   { stack }: Routed<S, C>,

@@ -9,18 +9,12 @@ import { End, ends, type EndCause } from '../core/ends.js'
 import { userDigest } from '../core/events.js'
 import { fromNow, memory } from '../core/memory.js'
 import type { Tell } from '../stores/signals.js'
-import { digestOf, type SessionStore } from './SessionStore.js'
+import { digestOf, type Keeping } from './SessionStore.js'
 import { detailsOf, type SignIn } from './SignIn.js'
 import type { SignInList } from './SignInList.js'
 import { inTime, parsed } from './StoredSession.js'
 
-interface EndsOptions {
-  readonly name: string
-  readonly store: SessionStore
-  /** All in milliseconds. */
-  readonly idle: number
-  readonly absolute: number
-  readonly longest: number
+interface EndsOptions extends Keeping {
   readonly list: SignInList | undefined
   readonly tell: Tell
 }

@@ -35,6 +35,19 @@ export interface SessionStore {
   readonly listed?: ((user: string) => Promise<ReadonlyArray<string>>) | undefined
 }
 
+/** What the parts of an application's sessions need of it. All times are in milliseconds. */
+export interface Keeping {
+  /** The application's name. */
+  readonly name: string
+  /** With its time limit. */
+  readonly store: SessionStore
+  readonly idle: number
+  /** How long a sign-in lasts, and how long an ended session is remembered. */
+  readonly absolute: number
+  /** The longest time for which any session can last. */
+  readonly longest: number
+}
+
 /** What a look-up finds. */
 export interface Looked {
   /** What is stored under the id of a session. */

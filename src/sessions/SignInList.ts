@@ -8,16 +8,10 @@
 import type { Request } from 'koa'
 import { ownField } from '../core/data.js'
 import type { Pages, PageTexts } from './Page.js'
-import { digestOf, type SessionStore } from './SessionStore.js'
+import { digestOf, type Keeping, type SessionStore } from './SessionStore.js'
 import { detailsOf, proofsIn, type ListedSession, type SignIn } from './SignIn.js'
 
-interface ListOptions {
-  readonly name: string
-  readonly store: SessionStore
-  /** In milliseconds. */
-  readonly idle: number
-  /** The longest time for which any session can last, in milliseconds. */
-  readonly longest: number
+interface ListOptions extends Omit<Keeping, 'absolute'> {
   /** Is called when a sign-in was ended from elsewhere. `session`: its digest in records, if it is known. */
   readonly ended: (user: string, id: string, session: string | undefined) => void
 }

@@ -11,16 +11,13 @@ import { StoreUnavailable } from '../stores/within.js'
 import type { RequestSession } from './RequestSession.js'
 import { textOf, type KoaSession } from './StoredSession.js'
 import type { SessionCookie } from './SessionCookie.js'
-import { digestOf, type SessionStore } from './SessionStore.js'
+import { digestOf, type Keeping } from './SessionStore.js'
 import { unavailable } from './SignIn.js'
 
-/** The options of the application that this needs. All times are in milliseconds. */
-interface CommitOptions {
-  readonly store: SessionStore
+/** The options of the application that this needs. */
+interface CommitOptions extends Pick<Keeping, 'store' | 'idle' | 'absolute'> {
   readonly https: boolean
   readonly cookieName: string
-  readonly idle: number
-  readonly absolute: number
 }
 
 /**

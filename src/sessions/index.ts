@@ -1,11 +1,4 @@
-/**
- * koa-with-auth/sessions: sessions for production, on koa-session.
- *
- * Reading guide: `sessions.ts` puts it together. `koaSessionStore.ts` reads sessions, `signing.ts` signs in and out.
- * `commit.ts` decides when a session is saved, and undoes changes. `RequestSession.ts` knows who is signed in
- * by one request, and what the store has of it. `SignIn.ts` binds a sign-in to its session.
- * `SessionStore.ts` is the interface of a database, `koaSessionStore.ts` makes koa-session's store of it.
- */
+/** koa-with-auth/sessions: sessions for production, on koa-session. `src/README.md` follows a sign-in through its files. */
 export { addProof, logIn, logOut, proofsOf } from './signing.js'
 export { memoryStore } from './SessionStore.js'
 export type { SessionsOptions } from './SessionsOptions.js'

@@ -9,7 +9,7 @@ import type { Context } from 'koa'
 import { sessionDigest, type SignedOutReason } from '../core/events.js'
 import { sessionField } from '../kinds/plainSession.js'
 import { requestSessionOf, type RequestSession } from './RequestSession.js'
-import { digestOf, lookIn, type Looked, type SessionStore } from './SessionStore.js'
+import { digestOf, lookIn, type Keeping, type Looked, type SessionStore } from './SessionStore.js'
 import { detailsOf, unavailable } from './SignIn.js'
 import type { SignInList } from './SignInList.js'
 import { inTime, parsed, type SessionData } from './StoredSession.js'
@@ -25,13 +25,7 @@ interface Passed {
   readonly ctx?: object
 }
 
-/** All times are in milliseconds. */
-interface StoreLimits {
-  readonly idle: number
-  /** How long a sign-in lasts, and how long an ended session is remembered. */
-  readonly absolute: number
-  /** The longest time for which any session can last. */
-  readonly longest: number
+interface StoreLimits extends Omit<Keeping, 'name' | 'store'> {
   /** The longest session, in characters of its JSON. */
   readonly maxLength: number
 }

@@ -15,7 +15,7 @@ import { declareFactory } from '../core/options.js'
 import { typedKinds, type SessionKinds } from '../kinds/session.js'
 import { declareSessions, type SessionSource } from '../kinds/sessionUser.js'
 import { respondFailure, restore, take } from '../koa/respond.js'
-import { applyHeaders, guardHeadersOf } from '../koa/responseHeaders.js'
+import { applyHeaders, headersOfRefusal } from '../koa/responseHeaders.js'
 import { connected } from '../stores/signals.js'
 import type { NeedsOf } from './NeededOptions.js'
 import { noteReadings, requestSessionOf, type SessionOwner } from './RequestSession.js'
@@ -29,9 +29,6 @@ import { sessionEnds } from './SessionEnds.js'
 import type { KoaSession } from './StoredSession.js'
 import { koaSessionStore } from './koaSessionStore.js'
 import { MARK_LIFETIMES, signing } from './signing.js'
-
-// Anonymous callers can sign in, so there is no challenge
-const anonymous = guardHeadersOf({ _tag: 'AnyOf', members: [] }).whenRefused
 
 const apps = new WeakSet<object>()
 
@@ -204,8 +201,8 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
       // closes a stream that nothing will read
       ctx.body = null
       restore(ctx.response, before)
-      applyHeaders(ctx, exchange, anonymous)
-      await respondFailure(ctx, error.failure, settingsOf(ctx.request), anonymous)
+      applyHeaders(ctx, exchange, headersOfRefusal)
+      await respondFailure(ctx, error.failure, settingsOf(ctx.request), headersOfRefusal)
     }
   }
   // the name that the audit of an application shows

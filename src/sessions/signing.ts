@@ -17,7 +17,7 @@ import { namesOf } from '../koa/watching.js'
 import { lockAge } from './SessionCookie.js'
 import { requestSessionOf, type SessionOwner } from './RequestSession.js'
 import { sessionOf } from './StoredSession.js'
-import type { SessionStore } from './SessionStore.js'
+import type { Keeping } from './SessionStore.js'
 import { forgetFinished, type SignInList } from './SignInList.js'
 import {
   contextOf,
@@ -34,14 +34,9 @@ import {
 import { changeInStore, checkSecure } from './commit.js'
 
 /** The options of the application that signing needs. */
-interface SigningOptions {
+interface SigningOptions extends Pick<Keeping, 'store' | 'idle' | 'absolute'> {
   readonly owner: SessionOwner
-  readonly store: SessionStore
   readonly https: boolean
-  /** In milliseconds. */
-  readonly idle: number
-  /** In milliseconds. */
-  readonly absolute: number
 }
 
 // A mark is kept longer than any session that could carry an older one

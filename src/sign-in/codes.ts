@@ -10,7 +10,7 @@ import type { AuthError } from '../core/AuthError.js'
 import { constantTimeEqual, ownOrGetter } from '../core/data.js'
 import type { Spent } from '../core/Spent.js'
 import * as is from '../core/checks.js'
-import { checkOptions, declareFactory, isGiven, token, type Check } from '../core/options.js'
+import { checkOptions, declareFactories, isGiven, token, type Check } from '../core/options.js'
 import type { Limiter, Limiters } from '../guesses/Limiter.js'
 import { memoryLimiter } from '../guesses/memoryLimiter.js'
 import { clientAddress } from '../guesses/addresses.js'
@@ -382,6 +382,4 @@ export const codes = (options: CodesOptions): Codes => {
   }
 }
 
-declareFactory('totp', totp)
-declareFactory('recoveryCodes', recoveryCodes)
-declareFactory('codes', codes)
+declareFactories({ totp, recoveryCodes, codes })

@@ -12,7 +12,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as AuthErrors from '../core/AuthError.js'
 import { constantTimeEqual, deepFreeze, errorInWords } from '../core/data.js'
 import * as is from '../core/checks.js'
-import { checkOptions, declareFactory, token, type Checks } from '../core/options.js'
+import { checkOptions, declareFactories, token, type Checks } from '../core/options.js'
 import { counting } from '../guesses/Guess.js'
 import type { Limiter, Limiters } from '../guesses/Limiter.js'
 import { newPassword } from './pages.js'
@@ -353,6 +353,4 @@ export const resetLink = (options: ResetOptions): LinkKind => linkKind('reset', 
  */
 export const verifyLink = (options: LinkOptions): LinkKind => linkKind('verify', options)
 
-declareFactory('mailed', mailed)
-declareFactory('resetLink', resetLink)
-declareFactory('verifyLink', verifyLink)
+declareFactories({ mailed, resetLink, verifyLink })

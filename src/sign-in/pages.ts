@@ -12,7 +12,7 @@ import { defaultErrorMapper, type AuthResponse } from '../core/Settings.js'
 import * as is from '../core/checks.js'
 import { checkHook, checkOptions, declareFactory, isGiven, type Checks } from '../core/options.js'
 import { respondFailure } from '../koa/respond.js'
-import { guardHeadersOf } from '../koa/responseHeaders.js'
+import { headersOfRefusal } from '../koa/responseHeaders.js'
 import { english, type Page, type PageField } from '../sessions/Page.js'
 import { requestSessionOf } from '../sessions/RequestSession.js'
 import { localPath, type Display, type Incoming, type Kind } from './Kind.js'
@@ -75,7 +75,7 @@ export const respondPage = async (
     ctx.type = 'html'
   } else if (made !== undefined) {
     throw new TypeError('sessions(app, { pages }): it must return HTML as a string, or undefined after ctx.render')
-  } else if (isBlank(ctx)) otherwise()
+  } else if ((ctx.body ?? undefined) === undefined && !ctx.res.hasHeader('location')) otherwise()
   if (ctx.status < 300 || ctx.status >= 400) ctx.status = status
   ctx.set({ 'Cache-Control': 'no-store', 'Referrer-Policy': hasForm(page) ? 'same-origin' : 'no-referrer' })
   for (const [name, value] of Object.entries(headers)) ctx.set(name, [value].flat())
@@ -83,8 +83,6 @@ export const respondPage = async (
 
 // What a page with a form may do
 const formPolicy = "style-src 'unsafe-inline'; form-action 'self'"
-
-const isBlank = ({ body, res }: Context): boolean => (body === undefined || body === null) && !res.hasHeader('location')
 
 /** What pages call a kind: `oidc` of `oidc:https://accounts.example`. */
 export const familyOf = ({ name }: { readonly name: string }): string => name.split(':', 1)[0] ?? name
@@ -106,15 +104,12 @@ export const respondFailed = (ctx: Context, failure: AuthError, form: Form): Pro
   return respondPage(ctx, { ...form, step: 'failed', failure: { reason } }, defaultErrorMapper(failure, ctx.request))
 }
 
-// Anonymous callers can sign in, so there is no challenge
-const anonymous = guardHeadersOf({ _tag: 'AnyOf', members: [] }).whenRefused
-
 /** Answers a failure: by a page, which has this form, or by the error mapper. An exception is thrown again. */
 export const respondUnfinished = async (ctx: Context, failure: AuthError, form?: Form): Promise<void> => {
   if (failure._tag === 'raised') throw failure.error
   if (form !== undefined && hasPage(ctx)) return respondFailed(ctx, failure, form)
   const settings = settingsOf(ctx.request)
-  await respondFailure(ctx, failure, settings, anonymous)
+  await respondFailure(ctx, failure, settings, headersOfRefusal)
   ctx.set('Cache-Control', 'no-store')
   // a mapper for other pages, such as one that leads a 401 to the sign-in page, knows nothing of this one
   const isOwn = settings.errorMapper === defaultErrorMapper || ctx.response.is('json', '+json') === false

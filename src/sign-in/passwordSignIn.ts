@@ -108,8 +108,6 @@ const MAX_NAME = 1024
 // Databases refuse some strings that no user has as a name
 const canBeName = (name: string): boolean => name.length <= MAX_NAME && name.isWellFormed() && !/\p{Cc}/u.test(name)
 
-const isFilled = (u: unknown): u is string => typeof u === 'string' && u !== ''
-
 // What a checkbox sends, and what JSON can say
 const isChosen = (u: unknown): boolean =>
   u === true || (typeof u === 'string' && !['', 'false', 'off', '0'].includes(u))
@@ -268,12 +266,12 @@ export const passwordSignIn = <U extends object>(options: PasswordSignInOptions<
     if (incoming === undefined) return
     const { body, address } = incoming
     const [name, password] = [body[named.username], body[named.password]]
-    if (!isFilled(name)) return refuse(AuthErrors.unfinished('malformed'), body)
+    if (!is.isFilled(name)) return refuse(AuthErrors.unfinished('malformed'), body)
     try {
       if (factors !== undefined && typeof body['handle'] === 'string') {
         return await second(ctx, application, incoming, name)
       }
-      if (!isFilled(password)) return await refuse(AuthErrors.unfinished('malformed'), body)
+      if (!is.isFilled(password)) return await refuse(AuthErrors.unfinished('malformed'), body)
       const known = await count(name, address, () => caught(() => check(application, name, password)))
       if (E.isLeft(known)) return await refuse(known.left, body)
       return await goOn(ctx, application, incoming, known.right)

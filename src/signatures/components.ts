@@ -21,7 +21,6 @@ import {
   serializeInnerList,
   serializeItem,
   type InnerList,
-  type Item,
   type Parameters,
 } from 'structured-headers'
 import { fromHeader, withoutBlanks } from '../core/RequestFields.js'
@@ -59,7 +58,7 @@ export const signatureBase = (request: Request, origin: PublicOrigin, input: Inn
     const identifier = serializeItem(item)
     const value = name.startsWith('@') ? derived(request, origin, name, parameters) : field(request, name, parameters)
     // RFC 9421 §2: each once. A line break would be another component
-    if (value === undefined || !isPrintable(value) || covered.has(identifier)) return undefined
+    if (value === undefined || !/^[\t\x20-\x7e]*$/.test(value) || covered.has(identifier)) return undefined
     const isWhole = parameters.size === 0 || parameters.has('bs') || parameters.has('sf')
     covered.set(identifier, { name, isWhole, named: parameters.size === 0 ? name : identifier })
     lines.push(`${identifier}: ${value}`)
@@ -67,8 +66,6 @@ export const signatureBase = (request: Request, origin: PublicOrigin, input: Inn
   lines.push(`"@signature-params": ${serializeInnerList(input)}`)
   return { text: lines.join('\n'), covered: [...covered.values()] }
 }
-
-const isPrintable = (value: string): boolean => /^[\t\x20-\x7e]*$/.test(value)
 
 // --- derived components (RFC 9421 §2.2)
 
@@ -144,12 +141,9 @@ const field = (request: Request, name: string, parameters: Parameters): string |
   if (flag !== 'key' || typeof value !== 'string') return undefined
   return dictionaryIn(lines, (members) => {
     const member = members.get(value)
-    return member && memberText(member)
+    return member && (isInnerList(member) ? serializeInnerList(member) : serializeItem(member))
   })
 }
-
-const memberText = (member: Item | InnerList): string =>
-  isInnerList(member) ? serializeInnerList(member) : serializeItem(member)
 
 // RFC 9421 §2.1: a line that was folded is one line
 const unfolded = (line: string): string => line.split(/\r?\n/).map(withoutBlanks).join(' ')

@@ -311,23 +311,17 @@ export const withValues = (sql: string, values: ReadonlyArray<SqlValue>): string
   return parts.map((part, at) => (at === 0 ? part : literal(values[at - 1] ?? null) + part)).join('')
 }
 
-/** A file. Every method rejects when the file cannot be read or written, or stays locked. */
-interface SqliteFile extends Closable {
-  readonly read: (sql: string, args: ReadonlyArray<SqlValue>) => Promise<SqliteRows>
-  /** Runs statements as one transaction; resolves to how many rows the last one changed. */
-  readonly write: (sql: string, args: ReadonlyArray<SqlValue>) => Promise<number>
-  /** The same, but rejects immediately if the file is locked. */
-  readonly tryWrite: (sql: string, args: ReadonlyArray<SqlValue>) => Promise<number>
-}
-
 const changedBy = ({ rows }: SqliteRows): number => Number(rows[0]?.['changed'])
 
-/** A file that is opened when it is first used. Several processes of one machine can share it. */
+/**
+ * A file that is opened when it is first used. Several processes of one machine can share it. Every method rejects when the file
+ * cannot be read or written, or stays locked.
+ */
 export const sqliteFile = (
   caller: string,
   options: SqliteOptions,
   { elsewhere, ...tables }: Tables & { readonly elsewhere: string },
-): SqliteFile => {
+) => {
   const given = checkOptions(caller, options, {
     url: is.like(/^file:/, `must be "file:" and a path; ${elsewhere}`),
     engine: sqliteEngine,
@@ -347,10 +341,12 @@ export const sqliteFile = (
       return changedBy(counted)
     }
   return {
-    read: (sql, args) => retry((client) => client.execute({ sql, args: [...args] })),
-    write: (sql, args) => retry(writing(sql, args)),
-    tryWrite: (sql, args) => connection.use(writing(sql, args)),
-    close: () => connection.close(),
+    read: (sql: string, args: ReadonlyArray<SqlValue>) => retry((client) => client.execute({ sql, args: [...args] })),
+    /** Runs statements as one transaction; resolves to how many rows the last one changed. */
+    write: (sql: string, args: ReadonlyArray<SqlValue>) => retry(writing(sql, args)),
+    /** The same, but rejects immediately if the file is locked. */
+    tryWrite: (sql: string, args: ReadonlyArray<SqlValue>) => connection.use(writing(sql, args)),
+    close: (): void => connection.close(),
   }
 }
 

@@ -85,8 +85,6 @@ const uncheckedIn = ({ requirement }: RoutedOperation): ReadonlyMap<string, stri
   return new Map(conditions.flatMap(({ unchecked: one }) => (one === undefined ? [] : [[one.param, one.reason]])))
 }
 
-const isOfOperation = (name: string): boolean => /^[A-Z-]+ /.test(name)
-
 /** The ids of a parameter in an operation; `undefined` if the options have none. */
 const idsFor = ({ objects }: IsolatedOptions, operation: string, param: string): IdsOfUsers | undefined => {
   const own = Object.hasOwn(objects, operation) ? objects[operation] : undefined
@@ -104,7 +102,7 @@ const checkNames = (
   const inPaths = new Set(operations.flatMap(({ layer }) => namesIn(layer)))
   for (const [where, mentioned] of Object.entries({ skip, bodies, objects })) {
     for (const key of Object.keys(mentioned)) {
-      if (known.has(key) || (where === 'objects' && !isOfOperation(key) && inPaths.has(key))) continue
+      if (known.has(key) || (where === 'objects' && !/^[A-Z-]+ /.test(key) && inPaths.has(key))) continue
       const fix = 'write it as the audit does: GET /notes/:id'
       violated(`${where}: ${key} fits no operation`, [...known].join(', '), fix)
     }

@@ -174,9 +174,7 @@ const words = is.listOf(
 export const askingChecks: Checks<Asking> = {
   prompt: is.maybe(is.oneOf('none', 'login', 'consent', 'select_account', 'create')),
   loginHint: is.maybe(is.nonEmpty),
-  maxAge: is.maybe((where, value) => {
-    if (value !== 0) is.positive(where, value)
-  }),
+  maxAge: is.maybe(is.except(0, is.positive)),
   acrValues: is.maybe(words),
 }
 
@@ -299,8 +297,6 @@ const hasError = (error: unknown): boolean => error !== undefined && error !== n
 const errorResponse = (error: unknown, status: number): Response =>
   jsonResponse({ error: typeof error === 'string' ? error : 'unknown_error' }, status)
 
-const isGood = (status: number): boolean => status >= 200 && status < 300
-
 /** The type of a body, without parameters. */
 const typeOf = (headers: Headers): string =>
   (headers.get('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
@@ -338,7 +334,7 @@ export const askedFor =
   async (url, request) => {
     const answered = await answerTo(url, request)
     const { status, headers: sent, text } = answered
-    if (isGood(status)) {
+    if (status >= 200 && status < 300) {
       if (typeOf(sent) === 'application/jwt') seen(kidOf(text))
       else {
         const json = jsonOf(text)

@@ -11,8 +11,8 @@ import * as AuthErrors from '../../core/AuthError.js'
 import type { AuthError } from '../../core/AuthError.js'
 import { isSafe } from '../../core/CrossOrigin.js'
 import * as is from '../../core/checks.js'
-import { checkOptions, declareFactory, type Checks } from '../../core/options.js'
-import { isGoodLogout, isLogout, readCompact, type Json } from '../../jwt/claims.js'
+import { checkOptions, declareFactories, type Checks } from '../../core/options.js'
+import { isGoodLogout, isLogout, readCompact } from '../../jwt/claims.js'
 import { checkSignature, parseJwks } from '../../jwt/signature.js'
 import { requestSessionOf } from '../../sessions/RequestSession.js'
 import { forgetFinished, type SessionHost } from '../../sessions/SignInList.js'
@@ -24,7 +24,7 @@ import type { Kind } from '../Kind.js'
 import { bodyOf } from '../request.js'
 import { leadTo, respondUnfinished } from '../pages.js'
 import { finish } from '../signIn.js'
-import { LIFETIME, providerChecks } from './Client.js'
+import { HookRaised, LIFETIME, providerChecks } from './Client.js'
 import { relyingPartyOf, type OidcKind, type RelyingParty } from './oidc.js'
 import { openidClient } from './openidClient.js'
 
@@ -160,7 +160,7 @@ export const backChannel = (kind: OidcKind, options: BackChannelOptions): Middle
     const answer: unknown = await Promise.resolve()
       .then(() => user(identity))
       .catch((cause: unknown) => {
-        throw new HookFailed('user', { cause })
+        throw new HookRaised('backChannel(kind, { user }) threw', { cause })
       })
     const found = typeof answer === 'string' && answer !== '' ? answer : undefined
     forgetFinished(host, found)
@@ -193,16 +193,13 @@ export const backChannel = (kind: OidcKind, options: BackChannelOptions): Middle
     } catch (error) {
       // the provider may send the same token again
       await release(id).catch(() => undefined)
-      if (error instanceof HookFailed) throw error.cause
+      if (error instanceof HookRaised) throw error.cause
       return respondUnfinished(ctx, AuthErrors.unavailable())
     }
     ctx.status = 200
     ctx.body = ''
   }
 }
-
-// What the hook threw, which is no outage of the store
-class HookFailed extends Error {}
 
 /** What a good token says (§2.4, §2.6): a session of the provider is over. There is a `subject`, a `sid`, or both. */
 interface LogoutToken {
@@ -247,13 +244,9 @@ const logoutTokenIn = async (
   const keys = await provider.keysFor(typeof kid === 'string' ? kid : undefined)
   if (E.isLeft(keys)) return keys
   const isGood = (await checkSignature(compact, parseJwks(keys.right))) === 'good'
-  return isGood ? E.right({ issuer, ...readFrom(claims) }) : refused
+  const { sub: subject, sid, jti } = claims
+  // Safe: `isGoodLogout` refuses other types
+  return isGood ? E.right({ issuer, subject, sid, jti } as LogoutToken) : refused
 }
 
-// Safe: `isGoodLogout` refuses other types
-const readFrom = ({ sub, sid, jti }: Json): Omit<LogoutToken, 'issuer'> =>
-  ({ subject: sub, sid, jti }) as Omit<LogoutToken, 'issuer'>
-
-declareFactory('endSession', endSession)
-declareFactory('signedOut', signedOut)
-declareFactory('backChannel', backChannel)
+declareFactories({ endSession, signedOut, backChannel })

@@ -55,9 +55,7 @@ export interface PasskeyStore {
   readonly remove: (id: string, user: string) => Promise<boolean>
 }
 
-const isFlag = (u: unknown): boolean => typeof u === 'boolean'
 const isString = (u: unknown): boolean => typeof u === 'string'
-const isTime = (u: unknown): boolean => typeof u === 'number' && Number.isFinite(u)
 // WebAuthn §6.1: 32 bits without a sign
 const isCounter = (u: unknown): boolean => Number.isInteger(u) && Number(u) >= 0 && Number(u) < 2 ** 32
 
@@ -71,9 +69,9 @@ export const isPasskeyRecord = (u: unknown): u is PasskeyRecord => {
     Array.isArray(transports) &&
     transports.every(isString) &&
     isCounter(rest.counter) &&
-    [rest.backupEligible, rest.backedUp].every(isFlag) &&
-    isTime(rest.createdAt) &&
-    (rest.lastUsedAt === undefined || isTime(rest.lastUsedAt))
+    [rest.backupEligible, rest.backedUp].every((u) => typeof u === 'boolean') &&
+    Number.isFinite(rest.createdAt) &&
+    (rest.lastUsedAt === undefined || Number.isFinite(rest.lastUsedAt))
   )
 }
 

@@ -15,7 +15,8 @@ import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { ownField } from '../../core/data.js'
 import { bare } from '../../core/options.js'
-import { isObject, jsonOf } from '../../jwt/claims.js'
+import { isRecord } from '../../core/checks.js'
+import { jsonOf } from '../../jwt/claims.js'
 import { counts, type PasskeyRecord, type PasskeyUse } from './PasskeyStore.js'
 
 // --- what a browser sends
@@ -74,10 +75,10 @@ const clientDataIn = (json: string): ClientData | undefined => {
 
 // Reads an answer, whose response has these members
 const answerIn = <Name extends keyof typeof limits>(u: unknown, ...names: ReadonlyArray<Name>) => {
-  if (!isObject(u) || ownField(u, 'type') !== 'public-key') return undefined
+  if (!isRecord(u) || ownField(u, 'type') !== 'public-key') return undefined
   const id = base64url(u, 'id')
   const response = ownField(u, 'response')
-  if (id === undefined || ownField(u, 'rawId') !== id || !isObject(response)) return undefined
+  if (id === undefined || ownField(u, 'rawId') !== id || !isRecord(response)) return undefined
   const members = ['clientDataJSON' as const, ...names].map((name) => [name, base64url(response, name)] as const)
   if (members.some(([, value]) => value === undefined)) return undefined
   // Safe: none is undefined

@@ -61,14 +61,12 @@ const challenges = (): Arbitrary<Challenge> =>
 const reasons = (): Arbitrary<AuthErrors.FailureReason> =>
   fc.record({ detail: fc.string({ minLength: 1 }), code: fc.string({ minLength: 1 }) }, { requiredKeys: [] })
 
-// Mappers get objects, never the plain values that can be called
-const asData = (error: AuthError): AuthError => ({ ...error })
-
 /** Failures without a challenge; `message` is that of the exception. */
 const bareFailures = (message: Arbitrary<string> = fc.string()): Arbitrary<AuthError> =>
   fc.oneof(
     fc.constantFrom(AuthErrors.absent, AuthErrors.malformed, AuthErrors.forged, AuthErrors.notFound),
-    reasons().chain((reason) => fc.constantFrom(AuthErrors.invalid(reason), AuthErrors.expired(reason)).map(asData)),
+    // Mappers get objects, never the plain values that can be called
+    reasons().chain((reason) => fc.constantFrom({ ...AuthErrors.invalid(reason) }, { ...AuthErrors.expired(reason) })),
     reasons().map(AuthErrors.insufficient),
     fc.option(fc.array(tokens(), { maxLength: 3 }), { nil: undefined }).map(AuthErrors.insufficient),
     fc.option(fc.integer({ min: 0, max: 3600 }), { nil: undefined }).map(AuthErrors.unavailable),
