@@ -7,11 +7,6 @@ interface Kept {
   readonly digests: Set<string>
 }
 
-interface Digest {
-  readonly kept: Kept
-  readonly until?: number
-}
-
 // `find` returns the stored record itself, so it must not be changed
 const frozen = (record: KeyRecord): KeyRecord => Object.freeze({ ...record, scopes: frozenScopes(record.scopes) })
 
@@ -25,7 +20,7 @@ const frozen = (record: KeyRecord): KeyRecord => Object.freeze({ ...record, scop
  */
 export const memoryKeyStore = (): KeyStore => {
   const records = new Map<string, Kept>()
-  const digests = new Map<string, Digest>()
+  const digests = new Map<string, { readonly kept: Kept; readonly until?: number }>()
   const owners = new Map<string, Kept[]>()
   const replace = (kept: Kept, { digest, at, until }: Rotation): void => {
     for (const old of kept.digests) {

@@ -105,13 +105,11 @@ declareFactory('formAuth', formAuth)
 
 const forged = deepFreeze(E.left(AuthErrors.forged))
 
-type Fields = Readonly<Record<string, string>>
-
 // What no codec accepts
 const malformed = O.some<''>('')
 
 /** The fields of a request. None: its body has none of them, or it has no body. Throws if nothing has parsed the body. */
-const sentIn = (request: Request, names: ReadonlyArray<string>): O.Option<Fields | ''> => {
+const sentIn = (request: Request, names: ReadonlyArray<string>): O.Option<Readonly<Record<string, string>> | ''> => {
   const body = ownOrGetter(request, 'body')
   if (body === undefined && hasUnreadBody(request)) {
     throw new Error('formAuth: nothing has parsed the body; mount bodyParser() of @koa/bodyparser before withAuth')

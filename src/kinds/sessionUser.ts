@@ -40,8 +40,6 @@ export interface Rights {
 
 const names = ['isActive', 'isSuperuser', 'isStaff'] as const
 
-type Name = (typeof names)[number]
-
 const right: Check = (where, f) => {
   is.hook(1)(where, f)
   if (isAsync(f))
@@ -52,7 +50,7 @@ export const rightsChecks = { isActive: is.maybe(right), isStaff: is.maybe(right
 
 /** Rights by the functions of an application; flags decide where it gives none. `where` is the call. */
 export const rightsFrom = (where: string, options: RightsOptions<never>): Rights => {
-  const decidedBy = (name: Name, byFlag: (user: object) => boolean): ((user: object) => boolean) => {
+  const decidedBy = (name: (typeof names)[number], byFlag: (user: object) => boolean): ((user: object) => boolean) => {
     const f = options[name]
     // Safe: it takes what `loadUser` loads
     return f === undefined ? byFlag : (user) => answered(`${where}: ${name}`, f(user as never))

@@ -112,10 +112,8 @@ const openedBy = (caller: string, given: WithRequest): Opened => {
   return opened
 }
 
-type Authenticated = Request & { readonly auth?: unknown }
-
 /** What of a request can end: what let it in, and what a function made of it. */
-const endsOf = (request: Authenticated, accepted: Accepted | undefined): ReadonlyArray<End> => {
+const endsOf = (request: Request & { readonly auth?: unknown }, accepted: Accepted | undefined): ReadonlyArray<End> => {
   const own = request.auth === undefined ? undefined : new PrincipalSource(request.auth)
   const sources = [...sourcesIn(accepted), ...(own === undefined ? [] : [own])]
   const found = sources.flatMap((source) => source.endFor(request) ?? [])

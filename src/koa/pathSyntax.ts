@@ -16,12 +16,8 @@ interface ModernPath {
   readonly isExact: boolean
 }
 
-interface PathLayer {
-  readonly path: string | RegExp
-}
-
 /** The path of a layer as path-to-regexp 8 writes it; `undefined` for a RegExp. */
-export const modernPath = (layer: PathLayer): ModernPath | undefined => {
+export const modernPath = (layer: { readonly path: string | RegExp }): ModernPath | undefined => {
   const { path } = layer
   if (typeof path !== 'string') return undefined
   return readsPatterns(layer) ? translated(path) : { path, isExact: true }

@@ -181,7 +181,7 @@ const resultWriter = (description: Description): WriteResult => {
   const all = leaves(description)
   const only = all.length === 1 ? all[0] : undefined
   const schemes = new Map(all.map((leaf) => [leaf, schemeNamerOf(leaf)]))
-  const nameOf: Named = (leaf, request) => schemes.get(leaf)?.(request) ?? 'custom'
+  const nameOf = (leaf: Leaf, request: Request): string => schemes.get(leaf)?.(request) ?? 'custom'
   const passedTogether = alternativeThatPassed(description)
 
   const schemeOf = (passed: ReadonlyArray<Leaf>, request: Request): string | undefined => {
@@ -214,8 +214,6 @@ const resultWriter = (description: Description): WriteResult => {
     if (via !== undefined) draft.via = via
   }
 }
-
-type Named = (leaf: Leaf, request: Request) => string
 
 // A name that no request changes is made once
 const schemeNamerOf = (leaf: Leaf): ((request: Request) => string | undefined) => {

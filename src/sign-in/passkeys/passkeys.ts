@@ -43,13 +43,9 @@ export interface PasskeyProof extends ProofGiven {
 export type PasskeyKind = Kind<never, null, Assertion, PasskeyProof>
 
 /** Registers a passkey for the user who is signed in. */
-export interface PasskeyRegistration extends Kind<never, Registering, Registration, PasskeyProof> {
+export interface PasskeyRegistration extends Kind<never, { readonly userHandle: string }, Registration, PasskeyProof> {
   /** The passkey is stored when its answer is right. A hook can write another response. */
   readonly needsHook: false
-}
-
-interface Registering {
-  readonly userHandle: string
 }
 
 /** The ceremonies of one RP id. The value itself signs in, or proves what `begin(passkey, { intent: 'stepUp' })` began. */
