@@ -9,6 +9,7 @@ import {
   weaknessesOf,
   keysFix,
   signed,
+  isMac,
   signedBy,
   strengthOf,
   warnOfShortKey,
@@ -125,6 +126,24 @@ describe('macBy', () => {
         expect(macBy(key)(message)).toBe(createHmac('sha256', key).update(message).digest('base64url'))
       }),
     )
+  })
+})
+
+describe('isMac', () => {
+  const mac = macBy('k'.repeat(32))('anna')
+
+  it('is true for the same characters alone: another one, fewer, more, or of another plane are none', () => {
+    expect(isMac([...mac].join(''), mac)).toBe(true)
+    const others = [...mac].flatMap((character, at) => {
+      const changed = (other: string) => `${mac.slice(0, at)}${other}${mac.slice(at + 1)}`
+      return [
+        changed('*'),
+        changed(''),
+        changed(character + character),
+        changed(String.fromCharCode(character.charCodeAt(0) + 256)),
+      ]
+    })
+    expect([...others, '', `${mac}\0`].filter((one) => isMac(one, mac))).toEqual([])
   })
 })
 

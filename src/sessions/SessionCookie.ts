@@ -11,11 +11,10 @@ import * as O from 'fp-ts/lib/Option.js'
 import type Koa from 'koa'
 import type { Context } from 'koa'
 import * as is from '../core/checks.js'
-import { constantTimeEqual } from '../core/data.js'
 import { fromNow, memory } from '../core/memory.js'
 import { fromCookie, type Sent } from '../core/RequestFields.js'
 import { defaults } from '../core/Settings.js'
-import { derivedOnce, isSigner, keysFix, macBy, signedBy } from '../kinds/plainSession.js'
+import { derivedOnce, isMac, isSigner, keysFix, macBy, signedBy } from '../kinds/plainSession.js'
 import { additionOf } from '../koa/settings.js'
 
 export interface SessionCookie {
@@ -159,7 +158,7 @@ export const sealedCookie = (cookieName: string, application: string, keys: () =
     if (isSigner(now)) return ['first', 'older'].indexOf(signedBy(now, inKeygrip(text), mac))
     for (let key = 0; key < all.length; key++) {
       const sealing = all[key]
-      if (sealing !== undefined && constantTimeEqual(sealing.macOf(text), mac)) return key
+      if (sealing !== undefined && isMac(mac, sealing.macOf(text))) return key
     }
     return -1
   }

@@ -179,7 +179,8 @@ export const headWatcher = ({ name, domain }: SessionCookie, options: CommitOpti
     const writeOwnHead: WriteHead = function (status, message, headers) {
       const left = message === undefined && headers === undefined ? [] : setGiven(this, [message, headers])
       if (!session.isSettled) giveAtHead(ctx, session, status, options)
-      const lines = [this.getHeader('set-cookie') ?? []].flat()
+      const cookies = this.getHeader('set-cookie')
+      const lines = cookies === undefined ? [] : [cookies].flat()
       if (lines.some(isOurs)) {
         if (domain !== undefined) addDomain(this, lines.map(String), domain, isOurs)
         forbidCaching(this)
