@@ -41,6 +41,8 @@ export const ofAround = (tree: Around, log: Log, { verdictOf, offered }: Model):
   if (verdict.tag !== (tree.node === 'flatMap' ? 'pass' : 'unavailable')) return verdict
   log.calls.push(tree.id)
   log.late ||= tree.late
+  // an outage makes no caller anonymous
+  if (tree.node === 'recover' && tree.outcome === 'absent') return verdict
   if (tree.outcome !== 'pass') return failed(tree.outcome)
   if (verdict.tag === 'pass') return { ...verdict, principal: { changed: verdict.principal } }
   // The principal of a plain function can come from anywhere
