@@ -114,6 +114,7 @@ describe('D-R10 param hooks', () => {
     'D-R10 $description: no hook runs for a refused request',
     async ({ path, limits }) => {
       order.length = 0
+      callsOf('hook')
       expect(await outcome(served.port, path, 'param')).toEqual(denied('a'))
       expect(callsOf('hook')).toBe(0)
       expect(order).toEqual(limits ? ['limiter'] : [])
