@@ -76,8 +76,7 @@ interface WithRequest {
  * aborted. Throws a TypeError for anything but the context of a request.
  *
  * With `allOf` the earliest end counts, and so it does with a guard of the application around that of the operation; with a list, that
- * of the member that let in. It costs nothing until it is called. Then a
- * session or an API key is looked up once.
+ * of the member that let in. It costs nothing until it is called. Then a session or an API key is looked up once.
  *
  * @example
  * import { endOf, httpBearer, withAuth } from 'koa-with-auth'
