@@ -197,7 +197,8 @@ describe('a stored value that is not a hash', () => {
   })
 
   it.each([5, {}, [], Buffer.from('x'), true])('%o is a TypeError, and needs a rehash', async (stored) => {
-    await expect(verify(stored as never, 'anna-secret')).rejects.toThrow(TypeError)
+    const error = new TypeError('verify(stored, password): stored must be a string; is hash(...) awaited?')
+    await expect(verify(stored as never, 'anna-secret')).rejects.toThrow(error)
     expect(needsRehash(stored as never)).toBe(true)
   })
 })

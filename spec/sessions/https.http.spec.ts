@@ -3,6 +3,8 @@
  */
 import { createServer, request } from 'node:https'
 import type { IncomingHttpHeaders } from 'node:http'
+import Koa from 'koa'
+import { memoryStore, sessions } from 'koa-with-auth/sessions'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { expectPassed } from '../support/models/behavior.js'
 import { sessionsApp, setCookies } from '../support/sites/sessionsApp.js'
@@ -174,4 +176,25 @@ describe('behind a proxy that ends TLS', () => {
     expect(status).toBe(500)
     expectPassed(await one.ask('/me', { headers }), anna)
   })
+})
+
+it('in production, a session that ends within a minute is a warning: it was written in seconds', () => {
+  const emitted = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined)
+  try {
+    const call = (env: string, idle: number) =>
+      sessions(new Koa({ env, keys: ['a signing key of at least 32 characters'] }), {
+        loadUser: (username) => ({ username }),
+        name: 'shop',
+        store: memoryStore(),
+        idle,
+      })
+    call('development', 3600)
+    call('production', 3_600_000)
+    expect(emitted).not.toHaveBeenCalled()
+    call('production', 3600)
+    const text = 'sessions(app, { idle }): a session ends after 3.6 s without use; idle is in milliseconds'
+    expect(emitted.mock.calls).toEqual([[text, 'SessionWarning']])
+  } finally {
+    emitted.mockRestore()
+  }
 })

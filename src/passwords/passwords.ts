@@ -204,7 +204,8 @@ export const verify = async (stored: string | null | undefined, password: string
 }
 
 const readable = (stored: unknown): StoredPassword | undefined => {
-  if (typeof stored !== 'string') throw new TypeError('verify(stored, password): stored must be a string')
+  if (typeof stored !== 'string')
+    throw new TypeError('verify(stored, password): stored must be a string; is hash(...) awaited?')
   const parsed = parse(stored)
   if (parsed === undefined) warnOfForm(stored)
   return parsed

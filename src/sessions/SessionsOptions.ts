@@ -85,7 +85,8 @@ export interface SessionsOptions<R> extends RightsOptions<PrincipalFromAnswer<R>
   readonly texts?: Readonly<Record<string, PageTexts>> | undefined
 }
 
-const HOUR = 3_600_000
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
 
 const listed: Check = (where, value) => {
   if (typeof value === 'boolean') return
@@ -138,6 +139,10 @@ export const resolveOptions = <R>(app: Koa, options: SessionsOptions<R>) => {
   if (strength === 'older short') warnOfShortKey(app)
   const store = given.store ?? defaultStore(isProduction)
   if (https === false) warnOfHttp()
+  if (isProduction && idle < MINUTE) {
+    const warning = `sessions(app, { idle }): a session ends after ${idle / 1000} s without use; idle is in milliseconds`
+    process.emitWarning(warning, 'SessionWarning')
+  }
   return {
     loadUser,
     identify,
