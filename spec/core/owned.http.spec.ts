@@ -25,8 +25,9 @@ import {
   withAuth,
   type Authenticator,
 } from 'koa-with-auth'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { running, type Answer } from '../support/models/behavior.js'
+import { listen } from '../support/servers/server.js'
 
 interface User {
   readonly name: string
@@ -432,6 +433,24 @@ describe('on a router', () => {
     expect((await ask('/groups/t1/members', as('anna'))).status).toBe(200)
     expect((await ask('/groups/t2/members', as('anna'))).status).toBe(404)
     expect(seen).toHaveLength(2)
+  })
+
+  it('a parameter of a prefix that the path has again is a TypeError: the object would be another one', async () => {
+    const inner = withAuth(pipe(user, team))(new Router({ prefix: '/teams/:team' }))
+    let ran = 0
+    inner.get('/notes/:team', () => void (ran += 1))
+    expect(() => new Koa().use(inner.routes())).toThrow(
+      new TypeError(
+        "GET /teams/:team/notes/:team: owned('team') reads the parameter :team, which the path has twice, so only the last one would be read; give each its own name",
+      ),
+    )
+    // an application that does not read what it mounts
+    const app = new Koa()
+    app.silent = true
+    const { url, close } = await listen(app.use((ctx, next) => inner.routes()(ctx as never, next)))
+    onTestFinished(close)
+    expect((await fetch(`${url}/teams/t2/notes/t1`, as('anna'))).status).toBe(500)
+    expect(ran).toBe(0)
   })
 
   const message =

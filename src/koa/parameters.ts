@@ -66,7 +66,7 @@ export const parameterReaderOf = (description: Description): ((ctx: Context) => 
       const at = layer === undefined ? -1 : indexIn(layer, object.param)
       if (at === -1) {
         throw withCode(
-          new Error(`${layer === undefined ? '' : labelOf(layer)}: ${without(object)}`),
+          new Error(layer === undefined ? `: ${without(object)}` : `${labelOf(layer)}: ${unreadable(layer, object)}`),
           'ERR_GUARD_MISPLACED',
         )
       }
@@ -91,19 +91,29 @@ const nameOf = (parameter: unknown): unknown =>
 export const namesIn = ({ paramNames }: PathOf): ReadonlyArray<string> =>
   [...new Set(paramNames.map(nameOf))].filter((name) => typeof name === 'string')
 
-// The last one of a name is that of the router's `params`
-const indexIn = ({ paramNames }: PathOf, param: string): number =>
-  paramNames.findLastIndex((one) => nameOf(one) === param)
+// Of two with one name, the router's `params` have the last one: -1, because the object would be another one than it seems
+const indexIn = ({ paramNames }: PathOf, param: string): number => {
+  const at = paramNames.findIndex((one) => nameOf(one) === param)
+  return at === paramNames.findLastIndex((one) => nameOf(one) === param) ? at : -1
+}
+
+const unreadable = (layer: PathOf, object: ObjectRule): string =>
+  namesIn(layer).includes(object.param)
+    ? `${inWords(object)}, which the path has twice, so only the last one would be read; give each its own name`
+    : without(object)
 
 const without = (object: ObjectRule): string =>
   `${inWords(object)}, which the path does not have; write it into the path or a prefix, or guard the operation without it: withAuth(a)`
 
-/** What is wrong with an operation whose path does not have the parameters that its guard reads; `undefined` if nothing is. */
+/**
+ * What is wrong with an operation whose path does not have the parameters that its guard reads, or has one of them twice; `undefined`
+ * if nothing is.
+ */
 export const missingParameter = (layer: ReadLayer & PathOf): string | undefined => {
   if (layer.methods.length === 0) return undefined
   const object = objectsOf(planOf(layer).guard?.requirement).find(({ param }) => indexIn(layer, param) === -1)
   if (object === undefined) return undefined
-  return `${labelOf(layer)}: ${isPattern(layer) ? ofPattern(object) : without(object)}`
+  return `${labelOf(layer)}: ${isPattern(layer) ? ofPattern(object) : unreadable(layer, object)}`
 }
 
 /** Throws a TypeError if an operation among these layers does not have the parameters that its guard reads. */
