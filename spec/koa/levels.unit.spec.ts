@@ -112,6 +112,14 @@ describe('atLevel', () => {
     expect(label(METHODS)).toBe('ALL /three')
   })
 
+  test('a second guard is refused also where a level inside has checked the operations, and one of them changed since', () => {
+    const inner = atLevel(a)(new Router().get('/x', handle).get('/y', handle).get('/z', handle))
+    const parent = new Router().use(inner.routes())
+    const { stack } = parent.stack[2]!
+    parent.stack[2]!.stack = [stack[0]!, on(b), handle] as typeof stack
+    expect(() => atLevel(b)(parent)).toThrow(new TypeError('GET /z: withAuth(...) is in it twice; remove one'))
+  })
+
   test('an operation that is refused is not added', () => {
     const router = atLevel(a)(new Router())
     expect(() => router.get('/x', on(b))).toThrow(TypeError)

@@ -32,7 +32,7 @@ import {
   type ThenMiddleware,
 } from './layer.js'
 import {
-  hasLostItsGuard,
+  carriedPlanOf,
   planned,
   planOf,
   write,
@@ -71,23 +71,32 @@ export const atLevel =
     const level: Level = { name: name ?? `router ${router.opts.prefix ?? ''}`.trimEnd(), application }
     const mine: readonly [Decision] = [{ by: level, guard: guardFor(requirement, { levels: [level.name], then }) }]
 
-    const install = (layer: Layer<S, C>, before: Plan): void => {
+    const install = (layer: Layer<S, C>, before: Plan): Plan => {
       if (isNamedByGuard(layer)) throw beforePath(layer)
-      dropStatefulFlags(layer)
       const inOrder = functionsInOrder(before, layer)
       const guarded = layer.methods.length > 0 ? underLevel(mine, inOrder) : inOrder
       refusePattern(layer, guarded.guard?.requirement)
-      write(layer, within(guarded, application))
+      return write(layer, within(guarded, application))
     }
 
+    // Most layers of a mounted router have a plan that a level inside has checked, and the same guard
+    let unchanged: Guarding | undefined
     const stack = router.stack.map((layer) => {
       const copy = copyLayer(layer)
-      install(copy, copiedOf(keptPlanOf(layer), previous, application))
+      dropStatefulFlags(copy)
+      const plan = keptPlanOf(layer)
+      const isChecked = plan.levels.length > 0 && plan === carriedPlanOf(layer)
+      if (isChecked && plan.guard === unchanged) write(copy, plan)
+      else {
+        const installed = install(copy, copiedOf(plan, previous, application))
+        if (installed === plan && previous === undefined && application === undefined) unchanged = plan.guard
+      }
       return copy
     })
     const add = (given: ReadonlyArray<unknown>): void => {
       // Safe: whatever its context, it is put into this router
       for (const layer of given.filter(isLayer) as unknown as Layer<S, C>[]) {
+        dropStatefulFlags(layer)
         install(layer, keptPlanOf(layer))
       }
     }
@@ -110,13 +119,11 @@ export const levelOf = (router: object): Level | undefined => {
 // The plan of a layer, unless a change that no tracer makes removed its guard
 const keptPlanOf = <S, C>(layer: Layer<S, C>): Plan => {
   const plan = planOf(layer)
-  if (!hasLostItsGuard(layer, plan)) return plan
+  if (plan.guard !== undefined || carriedPlanOf(layer)?.guard === undefined) return plan
   throw new TypeError(
     `${labelOf(layer)}: its functions were replaced, and withAuth(...) is not among them any more; call withAuth(a)(router) before they are replaced`,
   )
 }
-
-const paramOf = (f: object): unknown => ('param' in f ? f.param : undefined)
 
 /** The plan with its functions in the order of the table in `plan.ts`. Throws a TypeError for two guards, and for one without a handler. */
 const functionsInOrder = (plan: Plan, layer: ReadLayer): Plan => {
@@ -135,7 +142,7 @@ const aheadInOrder = (plan: Plan): Plan => {
   return planned({ ...plan, ahead: kept, after: [...ahead.filter(isParamHook), ...after] })
 }
 
-const isKeptAhead = (f: Function): boolean => paramOf(f) === aheadOfParams
+const isKeptAhead = (f: Function): boolean => 'param' in f && f.param === aheadOfParams
 
 // Middleware that the user put ahead of a guard (a rate limiter) also runs before `param` hooks that come later
 const keptAhead = ({ traced }: Plan, f: Function): Function =>

@@ -75,9 +75,9 @@ export const planned = (parts: Parts): Plan => {
 }
 
 const functionsIn = ({ applications, ahead, guard, after }: Parts): ReadonlyArray<Function> => {
-  // `concat` makes an array of its size, and a spread one with room for more: there is one of them for each route
-  const own =
-    guard !== undefined ? ahead.concat(guard, observed(after)) : ahead.length > 0 ? ahead.concat(after) : after
+  // `toSpliced` makes an array of its size, and a spread one with room for more: there is one of them for each route
+  const guarded = guard === undefined ? after : observed(after).toSpliced(0, 0, guard)
+  const own = ahead.length === 0 ? guarded : ahead.concat(guarded)
   if (applications.length === 0) return own
   return [...applications.map(({ begin }) => begin), ...own, ...applications.map(({ end }) => end).reverse()]
 }
@@ -113,9 +113,8 @@ export const planOf = (layer: ReadLayer): Plan => {
   return isUntouched(plan, stack) ? plan : (compared(plan, stack) ?? reread(plan, stack))
 }
 
-/** Whether a layer had a guard, and lost it by a change that no tracer makes. */
-export const hasLostItsGuard = (layer: ReadLayer, { guard }: Plan): boolean =>
-  guard === undefined && layer[planMark]?.guard !== undefined
+/** The plan that a layer carries. `planOf` returns it as long as the functions of the layer are those of this plan. */
+export const carriedPlanOf = (layer: ReadLayer): Plan | undefined => layer[planMark]
 
 // True for most layers. They are read at each level, so nothing is allocated or called for them
 const isUntouched = ({ functions }: Plan, stack: ReadonlyArray<Function>): boolean => {
@@ -169,8 +168,9 @@ export const guardIndexIn = ({ applications, ahead, guard }: Plan): number =>
  * Gives a layer its plan, and the functions of it. They are always in a new array, because the layers of one
  * `get([path, path], ...)` share theirs, and so do copies by older routers.
  */
-export const write = (layer: { stack: unknown; [planMark]?: Plan }, plan: Plan): void => {
+export const write = (layer: { stack: unknown; [planMark]?: Plan }, plan: Plan): Plan => {
   const { functions, traced } = plan
   layer.stack = traced.size === 0 ? [...functions] : functions.map((f) => traced.get(f) ?? f)
   layer[planMark] = plan
+  return plan
 }
