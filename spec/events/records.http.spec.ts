@@ -77,6 +77,7 @@ const routes: Readonly<Record<string, AuthenticatorLike | [AuthenticatorLike, ..
   '/first': firstPresent([key, bearer]),
   '/all': allOf([key, bearer]),
   '/either': anyOf([allOf([key, basic]), bearer]),
+  '/pairs': anyOf([allOf([cookie, key]), allOf([bearer, key])]),
   '/two': [
     httpBearer({ schemeName: 'one', authenticate: () => false }),
     httpBearer({ schemeName: 'other', authenticate: () => E.left(AuthError.expired) }),
@@ -232,6 +233,11 @@ const cases: ReadonlyArray<readonly [string, ReadonlyArray<string>, object]> = [
     { outcome: 'accepted', scheme: 'apiKeyHeader_X-Key + userToken' },
   ],
   ['GET /either', [`X-Key: ${SECRET}k1`, authorization('good')], { outcome: 'accepted', scheme: 'userToken' }],
+  [
+    'GET /pairs',
+    [`X-Key: ${SECRET}k1`, authorization('good')],
+    { outcome: 'accepted', scheme: 'userToken + apiKeyHeader_X-Key' },
+  ],
   [
     'GET /two',
     [authorization('x')],
