@@ -89,7 +89,8 @@ export const atLevel =
       if (isChecked && plan.guard === unchanged) write(copy, plan)
       else {
         const installed = install(copy, copiedOf(plan, previous, application))
-        if (installed === plan && previous === undefined && application === undefined) unchanged = plan.guard
+        const isTaken = installed === plan && previous === undefined && application === undefined
+        if (isTaken && layer.methods.length > 0) unchanged = plan.guard
       }
       return copy
     })
