@@ -416,7 +416,11 @@ describe('remembered around a group', () => {
     ['nothing', undefined, /is undefined/],
     ['null', null, /is null/],
     ['a list', [], /list/],
-    ['remembered itself, not called', remembered({ maxAge: 1 }), /is remembered\(\.\.\.\) itself; call it/],
+    [
+      'remembered itself, not called',
+      remembered({ maxAge: 1 }),
+      /is remembered\(\.\.\.\), a condition; write it after/,
+    ],
   ])('is a TypeError with the fix for %s', (_name, input, expected) => {
     const attempt = (): unknown => Reflect.apply(remembered({ maxAge: 1 }), undefined, [input])
     expect(attempt).toThrow(TypeError)

@@ -193,7 +193,7 @@ describe('what is no condition is a TypeError when the guard is made', () => {
     [
       'a condition first',
       [good, a],
-      /\(\.\.\.\) is authorize\(\.\.\.\) itself.+after the authenticator: withAuth\(a, /,
+      /\(\.\.\.\) is authorize\(\.\.\.\), a condition; write it after the authenticator: withAuth\(a, /,
     ],
     ['a guard', [a, withAuth(key)], /argument 2 is a guard/],
     ['a handler', [a, (_ctx: unknown, next: () => unknown) => next()], /takes 2 parameters.+a handler goes after/],

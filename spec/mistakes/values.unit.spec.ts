@@ -105,7 +105,7 @@ const wrong: ReadonlyArray<{ description: string; input: unknown; expected: RegE
   ].map((input) => ({
     description: 'a condition, whose authenticator is missing',
     input,
-    expected: /is (\w+\(\.\.\.\)) itself; .+ a condition comes after the authenticator: withAuth\(a, \1\)/,
+    expected: /is (\w+\(\.\.\.\)), a condition; write it after the authenticator: withAuth\(a, \1\)/,
   })),
   { description: 'a guard', input: withAuth(bearer), expected: /./ },
   { description: 'a guard of a public operation', input: withAuth(null), expected: /./ },

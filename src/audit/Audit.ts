@@ -54,7 +54,7 @@ export interface AuditedOperation {
   readonly objects: ReadonlyArray<string>
   /** The parameters of its path that name no object, and why. */
   readonly unchecked: ReadonlyArray<UncheckedParameter>
-  /** The parameters of its path that no condition reads in some way in; empty if it has no guard. */
+  /** The parameters of its path that no condition of its guard reads, or not in every way in; empty if it has no guard. */
   readonly unread: ReadonlyArray<string>
   /** The names of the functions that run before its guard. */
   readonly beforeGuard: ReadonlyArray<string>

@@ -50,7 +50,7 @@ export const findingsOf = ({ operations, middleware }: Audit): ReadonlyArray<Fin
 ]
 
 const ofAccess = (audited: AuditedOperation, index: number): ReadonlyArray<Finding> => {
-  const { operation, access, protection, decidedBy, csrf, objects, unchecked, unread } = audited
+  const { operation, access, protection, decidedBy, csrf, ways, unread } = audited
   const at = [index] as const
   const open = { rule: 'open-operation', severity: 'note', operation, at } as const
   const found: Finding[] = []
@@ -65,9 +65,8 @@ const ofAccess = (audited: AuditedOperation, index: number): ReadonlyArray<Findi
   }
   for (const param of unread) {
     const fix = `add owned(...) with param: '${param}', or unchecked('${param}', 'why')`
-    const isReadInSome =
-      objects.some((object) => object.endsWith(` by :${param}`)) || unchecked.some((one) => one.param === param)
-    const message = `${operation}: no condition${isReadInSome ? ' of some way in' : ''} reads :${param}`
+    const reads = ways.length > 1 ? 'not every way in has a condition that reads' : 'no condition reads'
+    const message = `${operation}: ${reads} :${param}`
     found.push({ rule: 'unchecked-parameter', severity: 'warning', operation, message, fix, at })
   }
   if (csrf === 'off') {

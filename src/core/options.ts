@@ -35,9 +35,15 @@ export const declareFactories = (makes: Readonly<Record<string, Function>>): voi
 }
 
 /** The name of a function that `declareFactory` has marked. */
-export const factoryName = (f: Function): string | undefined => {
+const factoryName = (f: Function): string | undefined => {
   const name: unknown = Reflect.get(f, factory)
   return typeof name === 'string' ? name : undefined
+}
+
+/** The call that made a condition, such as `authorize(...)`; `undefined` for any other function. */
+export const conditionCall = (f: Function): string | undefined => {
+  const name = factoryName(f)
+  return name?.endsWith('(...)') === true ? name : undefined
 }
 
 const isClass = (f: Function): boolean => /^class\b/.test(Function.prototype.toString.call(f))
@@ -60,11 +66,11 @@ export const typeName = (u: unknown): string => {
  */
 export const checkHook = (where: string, hook: unknown, arity: number, fix = "see the kind's signature"): void => {
   if (typeof hook !== 'function') throw new TypeError(`${where} must be a function, not ${typeName(hook)}`)
+  const call = conditionCall(hook)
+  if (call !== undefined)
+    throw new TypeError(`${where} is ${call}, a condition; write it after the authenticator: withAuth(a, ${call})`)
   const name = factoryName(hook)
-  if (name !== undefined) {
-    const after = name.endsWith('(...)') ? `; a condition comes after the authenticator: withAuth(a, ${name})` : ''
-    throw new TypeError(`${where} is ${name} itself; call it: ${name}(...)${after}`)
-  }
+  if (name !== undefined) throw new TypeError(`${where} is ${name} itself; call it: ${name}(...)`)
   if (isClass(hook))
     throw new TypeError(`${where} is the class ${hook.name}; pass a function, or a method bound to an instance`)
   if (isGenerator(hook)) {

@@ -285,10 +285,10 @@ const checkOrder = (path: unknown, methods: unknown, functions: unknown, options
   if (!Array.isArray(functions) || !Array.isArray(methods) || methods.length === 0) return
   const at = functions.findIndex(isGuard)
   const guard: unknown = functions[at]
-  if (!isGuard(guard) && !isNamedByGuard(options)) return
   const written = path instanceof RegExp ? path : String(path)
   const layer = { path: written, methods: methods.map((method) => String(method).toUpperCase()), stack: [] }
-  if (!isGuard(guard) || isNamedByGuard(options)) throw beforePath(layer)
+  if (isNamedByGuard(options)) throw beforePath(layer)
+  if (!isGuard(guard)) return
   refusePattern(layer, guard.requirement)
   const isTwice = functions.slice(at + 1).some(isGuard)
   if (isTwice || isGuardLate(functions)) throw new TypeError(`${labelOf(layer)}: ${isTwice ? guardTwice : guardLast}`)

@@ -66,7 +66,7 @@ export const parameterReaderOf = (description: Description): ((ctx: Context) => 
       const at = layer === undefined ? -1 : indexIn(layer, object.param)
       if (at === -1) {
         throw withCode(
-          new Error(layer === undefined ? `: ${without(object)}` : `${labelOf(layer)}: ${unreadable(layer, object)}`),
+          new Error(layer === undefined ? without(object) : `${labelOf(layer)}: ${unreadable(layer, object)}`),
           'ERR_GUARD_MISPLACED',
         )
       }
