@@ -75,8 +75,8 @@ interface WithRequest {
  * signal is aborted. The same request gets the same signal. On a public operation, and for a credential without an end, it is never
  * aborted. Throws a TypeError for anything but the context of a request.
  *
- * With `allOf` the earliest end counts, and so it does with a guard of the application around that of the operation; with a list, that
- * of the member that let in. It costs nothing until it is called. Then a session or an API key is looked up once.
+ * With `allOf` the earliest end counts, and also with a guard of the application around that of the operation. With a list, the end of
+ * the member that let in counts. It costs nothing until it is called. Then a session or an API key is looked up once.
  *
  * @example
  * import { endOf, httpBearer, withAuth } from 'koa-with-auth'
