@@ -89,8 +89,7 @@ export const atLevel =
       if (isChecked && plan.guard === unchanged) write(copy, plan)
       else {
         const installed = install(copy, copiedOf(plan, previous, application))
-        const isTaken = installed === plan && previous === undefined && application === undefined
-        if (isTaken && layer.methods.length > 0) unchanged = plan.guard
+        if (installed === plan && previous === undefined && application === undefined) unchanged = plan.guard
       }
       return copy
     })

@@ -164,9 +164,7 @@ export const sealedCookie = (cookieName: string, application: string, keys: () =
   }
   const signedBefore = (sent: CookieRead['sent'], ctx: Context): CookieRead => {
     const value = isSigned(ctx) ? ctx.cookies.get(cookieName, { signed: true }) : undefined
-    // that signature names no application
-    if (value === undefined || value.includes(SEAL)) return { ...noCookie, sent }
-    return { sent, id: value, userOf: unknown, isOld: true }
+    return value === undefined ? { ...noCookie, sent } : { sent, id: value, userOf: unknown, isOld: true }
   }
   const dropSignature: SealedCookie['dropSignature'] = (ctx, options) => {
     if (isSigned(ctx) && !ctx.headerSent) ctx.cookies.set(signature, '', { ...options, signed: false })
