@@ -379,6 +379,28 @@ describeEveryOther((store) => {
       expect([site.people.get('anna')?.password, site.hooks()]).toEqual(['one', 1])
     })
 
+    it('M9 isGood looks only at what comes with a good link, which a weak password leaves good', async () => {
+      const seen: string[] = []
+      const site = await signInSite(store, { isGood: (typed) => seen.push(typed) > 0 && typed.length >= 4 })
+      const older = await resetting(site)
+      site.people.get('anna')!.password = 'meanwhile'
+      const link = await resetting(site)
+      const bad = ['/reset/link?handle=AAAA&key=AAAA', '/reset/link', link.replace(/key=[^&]*/, 'key=AAAA'), older]
+      for (const path of bad) {
+        const answer = await sendJson(site.visitor(), path, { password: 'typed' })
+        expect([answer.status, answer.body], path).toMatchObject([400, { reason: 'unknown' }])
+      }
+      expect(seen).toEqual([])
+      const good = await resetting(site)
+      for (const password of ['abc', '']) {
+        const weak = await sendJson(site.visitor(), good, { password })
+        expect([weak.status, weak.body]).toMatchObject([400, { reason: 'weak' }])
+      }
+      expect((await sendJson(site.visitor(), good, { password: 'typed' })).status).toBe(204)
+      expect((await sendJson(site.visitor(), good, { password: 'again' })).status).toBe(400)
+      expect([seen, site.hooks(), site.people.get('anna')?.password]).toEqual([['abc', 'typed'], 1, 'typed'])
+    })
+
     it('M6 an unknown address gets the same answer and no mail', async () => {
       const site = await signInSite(store)
       expect((await sendJson(site.visitor(), '/reset', { address: 'stranger@shop.example' })).status).toBe(204)

@@ -103,7 +103,7 @@ export interface Kind<Ask, Kept, Answer, P extends ProofGiven = ProofGiven, B ex
   /** `false` for a kind that does everything in `check`, such as a registration: `finish` can do without a hook. Default `true`. */
   readonly needsHook?: boolean | undefined
   /** Whether what comes with the answer will do, such as a new password. Otherwise it is a 400 `weak`, and nothing is spent. */
-  readonly accepts?: ((body: Incoming['body']) => boolean | Promise<boolean>) | undefined
+  readonly accepts?: ((body: Incoming['body'], kept: Kept, answer: Answer) => boolean | Promise<boolean>) | undefined
   /** What its pages ask for. Left out: browsers get the same as others, because a script is needed, or another site is asked. */
   readonly form?: KindForm | undefined
   /** Begins. It may ask the network, and must not write. */

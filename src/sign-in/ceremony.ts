@@ -4,8 +4,8 @@
  * Nothing is stored at the beginning. What must be remembered travels in the handle, which is encrypted under a key of
  * the application, the kind and the browser. So any number of tabs can begin, and a visitor costs the store nothing.
  *
- * The order in `finish` is the security: open, end, subject, spend, check, complete. A step that fails runs no later
- * one. This file knows no Koa; `beginning.ts` and `signIn.ts` are the glue.
+ * The order in `finish` is the security: open, end, subject, accept, spend, check, complete. A step that fails runs no
+ * later one. This file knows no Koa; `beginning.ts` and `signIn.ts` are the glue.
  */
 import { createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
@@ -280,6 +280,9 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
           return unfinished('anotherUser')
         }
         if (!(await finishing.isGoingOn(content))) return unfinished('unknown') // it uses no code up
+        // Safe: the same kind made it
+        const isGood = (await kind.accepts?.(finishing.incoming.body, content.kept as Kept, answer)) ?? true
+        if (!isGood) return unfinished('weak')
         const check = () => attempt(kind, opened, { answer, browser, id }, finishing)
         const { address } = finishing.incoming
         const run = () =>

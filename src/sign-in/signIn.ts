@@ -103,10 +103,7 @@ export function finish<Kept, Answer, P extends ProofGiven>(
       return pages.respondUnfinished(ctx, AuthErrors.forged, formAgain(ctx, kind, {}, AuthErrors.forged))
     }
     const incoming = await incomingOf(ctx, 'finish')
-    const isGood = kind.accepts === undefined || (await kind.accepts(incoming.body))
-    const failure = isGood
-      ? await finishing(ctx, application, kind, incoming, { hookOf, keep, lifetimes })
-      : AuthErrors.unfinished('weak')
+    const failure = await finishing(ctx, application, kind, incoming, { hookOf, keep, lifetimes })
     if (failure !== undefined)
       return pages.respondUnfinished(ctx, failure, formAgain(ctx, kind, incoming.body, failure))
   }

@@ -48,6 +48,8 @@ export interface SignInSiteOptions {
   readonly origin?: string | undefined
   readonly lifetime?: number
   readonly send?: (mail: SignInMail) => unknown
+  /** That of `resetLink`. */
+  readonly isGood?: (password: string) => boolean
   readonly sessions?: Partial<Omit<SessionsOptions<User | undefined>, 'loadUser' | 'store'>>
 }
 
@@ -71,7 +73,7 @@ export const pathOf = (link: string): string => {
 
 export const signInSite = async (
   store?: () => SessionStore,
-  { keys = [strongKey], limit = 50, lifetime, send, ...options }: SignInSiteOptions = {},
+  { keys = [strongKey], limit = 50, lifetime, send, isGood, ...options }: SignInSiteOptions = {},
 ): Promise<SignInSite> => {
   const people = new Map(['anna', 'bert'].map((name) => [name, person(name)]))
   const byAddress = (address: string) => [...people.values()].find((one) => one.address === address)
@@ -101,7 +103,7 @@ export const signInSite = async (
         return one && { id: one.username, stamp: `${one.password} ${one.address} ${one.isVerified}` }
       }
       const pushed = (one: LinkMail) => mails.push(one)
-      const reset = resetLink({ ...times, limiter, path: '/reset/link', accountOf, send: pushed })
+      const reset = resetLink({ ...times, limiter, path: '/reset/link', accountOf, send: pushed, isGood })
       const verify = verifyLink({ ...times, limiter, path: '/verify/link', accountOf, send: pushed })
       const spentStore = (store ?? (() => inMemory))()
       const authenticatorApp = totp({
