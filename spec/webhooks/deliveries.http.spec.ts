@@ -21,6 +21,9 @@ describe('a delivery', () => {
     expect((await site.send('a')).status).toBe(204)
     const again = await site.send('a')
     expect([again.status, again.headers.get('content-type')]).toStrictEqual([409, 'application/problem+json'])
+    // what development says of it
+    const tried = { failure: 'raised', reason: 'an HTTP error is the answer', why: 'replay' }
+    expect(await again.json()).toMatchObject({ status: 409, tried: [tried] })
     expect((await site.send('b')).status).toBe(204)
     expect((await site.send('a')).status).toBe(409)
     expect(site.handled.map(String)).toStrictEqual(['a', 'b'])

@@ -29,7 +29,8 @@ const tried = (response: AuthResponse, error: AuthError, realm: string): AuthRes
     const offered = challenge !== undefined && { challenge: render(realm)(challenge) }
     if (skipped === true) return { ...offered, failure: 'not asked', reason: 'another one had decided' }
     const why = whyOf(branch)
-    return { ...offered, failure: _tag, reason: failures[_tag].words, ...(why !== undefined && { why }) }
+    const reason = _tag === 'raised' && why !== undefined ? 'an HTTP error is the answer' : failures[_tag].words
+    return { ...offered, failure: _tag, reason, ...(why !== undefined && { why }) }
   })
   return withMembers(response, { tried: account })
 }

@@ -188,14 +188,18 @@ export class RequestSession implements SessionSource {
     this.#over(id)
   }
 
-  /** The session goes on under another id, which it will get. What it has open goes on, too. */
-  async leadOn(id: string): Promise<void> {
+  /**
+   * The session goes on under another id, which it will get. What it has open goes on, too. Resolves to `false` if another
+   * request does the same.
+   */
+  async leadOn(id: string): Promise<boolean> {
     const came = this.#came
-    if (this.#owner === undefined || came?.id !== id) return
+    if (this.#owner === undefined || came?.id !== id) return true
     const next = randomId()
-    await this.#owner.ends.leadOn(id, next, came.signIn)
+    if (!(await this.#owner.ends.leadOn(id, next, came.signIn))) return false
     this.#nextId = next
     this.#came = { id: next, signIn: came.signIn }
+    return true
   }
 
   /** The session was ended, and so is what another request makes of it at the same time. */

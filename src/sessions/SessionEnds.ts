@@ -144,16 +144,17 @@ export const sessionEnds = ({ name, store, idle, absolute, longest, list, tell }
   return {
     /** The end of a sign-in, for one signal. `expires`: when its session is idle, in milliseconds since 1970. */
     endOf: (id: string, signIn: SignIn, expires = Infinity): End => new SessionEnd(looking, id, signIn, expires),
-    /** A session gets another id. Rejects in an outage. */
-    leadOn: async (id: string, nextId: string, signIn: SignIn): Promise<void> => {
+    /** A session gets another id; `false` if another request is giving it one. Rejects in an outage. */
+    leadOn: async (id: string, nextId: string, signIn: SignIn): Promise<boolean> => {
       const { idle: lasting = idle, listed } = detailsOf(signIn)
       const [key, next, user] = [digestOf(id), digestOf(nextId), signIn.id]
       const text = JSON.stringify({ next, since: Date.now(), user, listed })
-      // of several requests that renew it at the same time, each leads on from the one before
       for (let from = key; ;) {
         await store.insert(leadKey(from), text, 2 * lasting)
-        const { next: found } = await leadFrom(from)
+        const { next: found, since } = await leadFrom(from)
         if (typeof found !== 'string' || found === next) break
+        // of several requests that renew it at the same time, the first goes on; one that failed is led on from
+        if (Date.now() - Number(since) < RENEWING) return false
         from = found
       }
       for (const one of ends().of(userDigest(name, user))) {
@@ -161,6 +162,7 @@ export const sessionEnds = ({ name, store, idle, absolute, longest, list, tell }
         one.id = nextId
         one.isDigest = false
       }
+      return true
     },
     /** Ends what a session became that got another id a moment ago. Rejects in an outage. */
     renewedOver: async (id: string): Promise<void> => {

@@ -76,9 +76,9 @@ export const koaSessionStore = (
     if (entry === undefined) return
     const goesOn = !entry.isEnded && session.goesOn(ctx)
     // before it is read, and after it is ended: so one of two requests that renew it and end it finds the other one
-    if (goesOn) await session.leadOn(id)
-    // another request has ended the session meanwhile
-    if (goesOn && (await store.read(digestOf(id))) === undefined) {
+    const isFirst = !goesOn || (await session.leadOn(id))
+    // another request has ended the session meanwhile, or renews it
+    if (!isFirst || (goesOn && (await store.read(digestOf(id))) === undefined)) {
       session.stored.isLost = true
       return
     }

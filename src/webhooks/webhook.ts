@@ -8,13 +8,13 @@
  * | a header twice, or not readable                           | `malformed` | `twice`, `syntax` | 401 |
  * | older than `tolerance`, or of the future                  | `invalid`   | `expired`, `not yet` | 401 |
  * | no secret for the request; no secret has made a signature | `invalid`   | `key`, `signature` | 401 |
- * | the delivery was taken before (`spent`)                   | `raised`    |             | 409    |
+ * | the delivery was taken before (`spent`)                   | `raised`    | `replay`    | 409    |
  * | the body is too long                                      | `raised`    |             | 413    |
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from 'koa'
-import { because, invalid, malformed, type AuthError } from '../core/AuthError.js'
+import { because, invalid, malformed, raised, type AuthError } from '../core/AuthError.js'
 import { kindOf, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { documented, kindChecks, type KindOptions } from '../core/Description.js'
@@ -142,7 +142,7 @@ export const webhook = (options: WebhookOptions): Authenticator<Webhook> => {
       const ids = keys.map((key) => `koa-with-auth/webhook ${key.digestOf(id === undefined ? content : `id ${id}`)}`)
       const taken = await takeOver(request, spent, ids, lifetimeOf(delivery.right))
       if (E.isLeft(taken)) return taken
-      if (!taken.right) throw httpError(409, 'this delivery was taken before')
+      if (!taken.right) return E.left(because(raised(httpError(409, 'this delivery was taken before')), 'replay'))
     }
     return principalOf(delivery.right, body)
   }
