@@ -32,6 +32,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { linesOf, textOf } from '../../src/audit/policy.js'
 import { optionsFrom, perform } from '../../src/command/perform.js'
+import { nameAndDigest } from '../../src/core/functionName.js'
 import { operationsOf } from '../../src/koa/operations.js'
 import { guardOf } from '../support/models/levels.js'
 
@@ -115,7 +116,7 @@ describe('S04 what is around an authenticator is in its line', () => {
       'what a guess counts under, and when it does not',
       throttled({ limiter: limiterOf(5) })(basic),
       throttled({ limiter: limiterOf(5), onStoreError: 'unthrottled', keys: byName })(basic),
-      '[basic throttled 5/900 s or unthrottled keys byName]',
+      `[basic throttled 5/900 s or unthrottled keys ${nameAndDigest(byName)}]`,
     ],
     ["fp-ts's own combinators", admin, describedAs(admin)((request) => admin(request)), '[bearer describedAs]'],
     ['another audience', jwt({ audience: 'b' }), jwt({}), '[bearer issuer https://login.example audience api]'],

@@ -78,7 +78,8 @@ const tokenOptions = {
   authorizedParties: [{}, { authorizedParties: ['web'] }],
   from: [{}, { from: fromHeader('X-Token') }],
   ambient: [{ from: fromHeader('X-Token') }, { from: fromHeader('X-Token'), ambient: true }],
-  revoked: [{ revoked: function one() {} }, { revoked: function other() {} }],
+  // the body of an inline hook, which has the name of the option
+  revoked: [{ revoked: () => false }, { revoked: () => 0 }],
   claims: [{ claims: t.type({ sub: t.string }, 'One') }, { claims: t.type({ sub: t.string }, 'Other') }],
   protectedResource: [
     { protectedResource: resource({}) },
@@ -144,16 +145,16 @@ const kinds: Readonly<Record<string, Kind>> = {
     guard: condition(root.throttled, { limiter: limiter(5) }),
     options: {
       limiter: [{ limiter: limiter(5) }, { limiter: limiter(50) }],
-      keys: [{}, { keys: function byAddress() { return {} } }], // prettier-ignore
+      keys: [{ keys: () => ({}) }, { keys: () => ({ account: 'anna' }) }],
       onStoreError: [{}, { onStoreError: 'unthrottled' }],
     },
   },
   'root.quota': {
-    guard: condition(root.quota, { limiter: limiter(5), by: function one() { return 'anna' } }), // prettier-ignore
+    guard: condition(root.quota, { limiter: limiter(5), by: () => 'anna' }),
     options: {
-      limiter: [{ limiter: limiter(5) }, { limiter: limiter(50) }],
-      by: [{}, { by: function other() { return 'anna' } }], // prettier-ignore
-      points: [{}, { points: 2 }],
+      limiter: [{ limiter: () => limiter(5) }, { limiter: () => limiter(50) }],
+      by: [{}, { by: () => 'bert' }],
+      points: [{ points: () => 1 }, { points: () => 2 }],
       onStoreError: [{}, { onStoreError: 'unthrottled' }],
     },
   },

@@ -34,7 +34,7 @@ export const optionWords = (options: object): ReadonlyArray<string> =>
   )
 
 const valueInWords = (value: unknown): string => {
-  if (typeof value === 'function') return functionName(value)
+  if (typeof value === 'function') return nameAndDigest(value)
   if (Array.isArray(value)) return value.map(valueInWords).join(' ')
   return typeof value === 'object' && value !== null ? `(${optionWords(value).join(' ')})` : String(value)
 }
