@@ -187,8 +187,8 @@ describe('the result of the audit', () => {
       GET /api/users/me      bearer "a"                           application             answered first by GET /api/users/:id (public)
       GET /api/log           bearer "b", or custom                operation               before its guard: go
       POST /^\\/x\\n/          optional bearer "b"                  operation
-      GET /api/:a/x          all of (bearer "a", and bearer "b")  application, operation  partly answered first by GET /api/users/:id (public), as GET /api/users/x
-      GET /api/y/:b          bearer "a"                           application             partly answered first by GET /api/:a/x (guarded), as GET /api/y/x
+      GET /api/:a/x          all of (bearer "a", and bearer "b")  application, operation  partly answered first by GET /api/users/:id (public), as GET /api/users/x; no condition reads :a
+      GET /api/y/:b          bearer "a"                           application             partly answered first by GET /api/:a/x (guarded), as GET /api/y/x; no condition reads :b
       GET /api/plain/health  public                               operation
 
       MIDDLEWARE  FUNCTIONS  GUARDED

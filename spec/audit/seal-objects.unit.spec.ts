@@ -46,6 +46,9 @@ describe('an audit of parameters', () => {
       { protection: 'optional bearer', objects: [], unchecked: [], unread: [] },
     ])
     expect(String(audit(routes()))).toContain(':page unchecked: a number of a page')
+    expect(String(audit(routes()))).toMatch(
+      /^GET \/teams\/:team\/:id +bearer; note by :id +operation +no condition reads :team$/m,
+    )
   })
 
   it('has a finding for each parameter of a guarded operation that no condition reads', () => {

@@ -63,6 +63,16 @@ describe('a shop with a leak', () => {
       `curl -i -X GET "$URL"'/orders/order-b1' -H 'Authorization: Bearer anna'\n200 coffee`,
     )
   })
+
+  it('what differs is named, as a header field cannot be seen in the two answers', async () => {
+    const app = shop()
+    app.middleware.unshift((ctx, next) => {
+      if (ctx.path === '/orders/order-b1') ctx.set('X-Found', 'yes')
+      return next()
+    })
+    const { violations } = await brokenIn(app)
+    expect(violations[0]?.counterexample).toMatch(/\nwhat differs: x-found$/)
+  })
 })
 
 describe('nothing is left out unseen', () => {

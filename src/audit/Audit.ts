@@ -123,12 +123,17 @@ const operationCells = (audited: AuditedOperation): Cells => [
   [
     ...(audited.host === undefined ? [] : [`only on ${audited.host}`]),
     ...audited.shadowedBy.map(inNote),
+    ...audited.unread.map((param) => unreadNote(audited, param)),
     ...audited.unchecked.map(({ param, reason }) => `:${param} unchecked: ${reason}`),
     ...noteOf('before its guard', audited.beforeGuard),
     ...noteOf('behind its guard', audited.behindGuard),
     ...(audited.csrf === 'off' ? ['takes writes from other sites'] : []),
   ].join('; '),
 ]
+
+/** Says that nothing, or not every way in, looks at what a path parameter names. */
+export const unreadNote = ({ ways }: Pick<AuditedOperation, 'ways'>, param: string): string =>
+  `${ways.length > 1 ? 'not every way in has a condition that reads' : 'no condition reads'} :${param}`
 
 const noteOf = (where: string, functions: ReadonlyArray<string>): ReadonlyArray<string> =>
   functions.length > 0 ? [`${where}: ${functions.join(', ')}`] : []

@@ -4,7 +4,7 @@
  * The command prints them all. `seal` takes off what its lists allow, and refuses a router that has others.
  */
 import * as Requirement from '../core/Requirement.js'
-import type { Audit, AuditedMiddleware, AuditedOperation, Shadow } from './Audit.js'
+import { unreadNote, type Audit, type AuditedMiddleware, type AuditedOperation, type Shadow } from './Audit.js'
 import { shadows, without, type Difference } from './Difference.js'
 import { byOperation, type PlacedLine, type PolicyLine } from './policy.js'
 import { namedIn, type Named } from './Way.js'
@@ -50,7 +50,7 @@ export const findingsOf = ({ operations, middleware }: Audit): ReadonlyArray<Fin
 ]
 
 const ofAccess = (audited: AuditedOperation, index: number): ReadonlyArray<Finding> => {
-  const { operation, access, protection, decidedBy, csrf, ways, unread } = audited
+  const { operation, access, protection, decidedBy, csrf, unread } = audited
   const at = [index] as const
   const open = { rule: 'open-operation', severity: 'note', operation, at } as const
   const found: Finding[] = []
@@ -65,8 +65,7 @@ const ofAccess = (audited: AuditedOperation, index: number): ReadonlyArray<Findi
   }
   for (const param of unread) {
     const fix = `add owned(...) with param: '${param}', or unchecked('${param}', 'why')`
-    const reads = ways.length > 1 ? 'not every way in has a condition that reads' : 'no condition reads'
-    const message = `${operation}: ${reads} :${param}`
+    const message = `${operation}: ${unreadNote(audited, param)}`
     found.push({ rule: 'unchecked-parameter', severity: 'warning', operation, message, fix, at })
   }
   if (csrf === 'off') {

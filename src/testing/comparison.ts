@@ -3,7 +3,6 @@
  * a request. `expectIsolated` compares them.
  */
 import type { HttpResponse, Sent } from './probing.js'
-import type { HeaderLine } from './requests.js'
 
 const encoded = (value: string): string =>
   [...Buffer.from(value)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('')
@@ -37,20 +36,28 @@ export const comparable = (
   spell: (value: string) => string,
   ignored: ReadonlySet<string>,
   hasLength: boolean,
-): object => {
+): ReadonlyMap<string, string> => {
   const asked = ids.flatMap((id) => written(id, spell)).filter((id) => id !== '')
   const plain = (text: string): string => asked.reduce((before, id) => before.replaceAll(id, '<id>'), text)
-  const headers = answer.lines.flatMap(([field, value]): ReadonlyArray<HeaderLine> => {
+  const parts = new Map([
+    ['the status', String(answer.status)],
+    ['the body', plain(answer.body)],
+  ])
+  for (const [field, value] of answer.lines) {
     const name = field.toLowerCase()
-    if (ignored.has(name) || mayDiffer.test(name) || (!hasLength && name === 'content-length')) return []
-    return [[name, name === 'set-cookie' ? (value.split('=')[0] ?? '') : plain(value)]]
-  })
-  return {
-    status: answer.status,
-    headers: headers.sort(([one], [other]) => (one < other ? -1 : one > other ? 1 : 0)),
-    body: plain(answer.body),
+    if (ignored.has(name) || mayDiffer.test(name) || (!hasLength && name === 'content-length')) continue
+    const counted = name === 'set-cookie' ? (value.split('=')[0] ?? '') : plain(value)
+    parts.set(name, `${parts.get(name) ?? ''}\n${counted}`)
   }
+  return parts
 }
+
+/** The parts of an answer that differ: names of header fields, `the status`, `the body`. */
+export const differing = (
+  one: ReadonlyMap<string, string>,
+  other: ReadonlyMap<string, string>,
+): ReadonlyArray<string> =>
+  [...new Set([...one.keys(), ...other.keys()])].filter((part) => one.get(part) !== other.get(part))
 
 const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`
 

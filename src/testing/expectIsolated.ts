@@ -11,7 +11,7 @@ import { checkOptions, type Checks } from '../core/options.js'
 import { isApplication, routersOf } from '../koa/layer.js'
 import { docsAmong, operationsOf, type RoutedOperation } from '../koa/operations.js'
 import { namesIn } from '../koa/parameters.js'
-import { comparable, hasWord, shown, spellings } from './comparison.js'
+import { comparable, differing, hasWord, shown, spellings } from './comparison.js'
 import { refuse, type Violation } from './LawViolations.js'
 import { serve, targetOf, type Application, type HttpResponse, type Sent } from './probing.js'
 import { mergeRequests, type RequestSpec } from './requests.js'
@@ -262,17 +262,18 @@ export const expectIsolated = async (
       const missing = await ask(without)
       // a body is compared itself; of one that is not sent, only the length is known, and the id may be a part of it
       const hasLength = method === 'HEAD' && foreign.spec.url?.length === missing.spec.url?.length
-      const seen = (answer: HttpResponse | Error, of: Values): string => {
-        if (answer instanceof Error) return 'no answer'
+      const seen = (answer: HttpResponse | Error, of: Values): ReadonlyMap<string, string> => {
+        if (answer instanceof Error) return new Map()
         const sentIds = replaced.map((param) => of[param] ?? '')
-        return JSON.stringify(comparable(answer, sentIds, spell, ignored, hasLength))
+        return comparable(answer, sentIds, spell, ignored, hasLength)
       }
-      if (seen(foreign.answer, values) === seen(missing.answer, without)) continue
+      const parts = differing(seen(foreign.answer, values), seen(missing.answer, without))
+      if (parts.length === 0) continue
       one.hasLeak = true
       const whose = `${replaced.map((param) => `:${param}`).join(' and ')} of ${owner}`
       return violated(
         `${name}: ${method} as ${user} distinguishes ${whose} from an unknown id, ${words}`,
-        `${shown(foreign)}\ninstead of the answer for an unknown id:\n${shown(missing)}`,
+        `${shown(foreign)}\ninstead of the answer for an unknown id:\n${shown(missing)}\nwhat differs: ${parts.join(', ')}`,
         'look it up with owned(...), whose answer for both is the same, or list the operation in { skip } with a reason',
       )
     }
