@@ -3,7 +3,9 @@
  */
 import { createServer, request } from 'node:https'
 import type { IncomingHttpHeaders } from 'node:http'
+import Router from '@koa/router'
 import Koa from 'koa'
+import { withAuth } from 'koa-with-auth'
 import { memoryStore, sessions } from 'koa-with-auth/sessions'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { expectPassed } from '../support/models/behavior.js'
@@ -176,6 +178,36 @@ describe('behind a proxy that ends TLS', () => {
     expect(status).toBe(500)
     expectPassed(await one.ask('/me', { headers }), anna)
   })
+})
+
+it('in production, a sign-in that ends within a minute is one warning: its idle was written in seconds', async () => {
+  const emitted = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined)
+  try {
+    const warningsIn = async (env: string, ...idles: ReadonlyArray<number>) => {
+      const { visitor } = await sessionsApp(undefined, {
+        name: 'shop',
+        https: false,
+        above: (app) => (app.env = env),
+        below: (app, { logIn }) => {
+          const router = new Router()
+          router.post('/stay', withAuth(null), async (ctx) => {
+            await logIn(ctx, { username: 'anna' }, { idle: Number(ctx.query['idle']) })
+            ctx.status = 204
+          })
+          app.use(router.routes())
+        },
+      })
+      emitted.mockClear()
+      for (const idle of idles) expect((await visitor().post(`/stay?idle=${idle}`)).status).toBe(204)
+      return emitted.mock.calls.map(([text]) => text)
+    }
+    expect(await warningsIn('development', 3600)).toEqual([])
+    expect(await warningsIn('production', 3_600_000, 3600, 600)).toEqual([
+      'logIn(ctx, user, { idle }): a session ends after 3.6 s without use; idle is in milliseconds',
+    ])
+  } finally {
+    emitted.mockRestore()
+  }
 })
 
 it('in production, a session that ends within a minute is a warning: it was written in seconds', () => {

@@ -121,6 +121,14 @@ const checks: Checks<SessionsOptions<unknown>> = {
 const usernameOf = (user: unknown): unknown =>
   typeof user === 'object' && user !== null ? ownOrGetter(user, 'username') : undefined
 
+/** Warns of an `idle` that was written in seconds: tests have such, production has not. Returns whether it is one. */
+export const warnOfIdle = (where: string, idle: number): boolean => {
+  if (idle >= MINUTE) return false
+  const warning = `${where}: a session ends after ${idle / 1000} s without use; idle is in milliseconds`
+  process.emitWarning(warning, 'SessionWarning')
+  return true
+}
+
 /** Checks the application and the options. Throws a TypeError for what is weak, or cannot work. */
 export const resolveOptions = <R>(app: Koa, options: SessionsOptions<R>) => {
   if (typeof app !== 'object' || app === null || typeof app.callback !== 'function') {
@@ -139,10 +147,7 @@ export const resolveOptions = <R>(app: Koa, options: SessionsOptions<R>) => {
   if (strength === 'older short') warnOfShortKey(app)
   const store = given.store ?? defaultStore(isProduction)
   if (https === false) warnOfHttp()
-  if (isProduction && idle < MINUTE) {
-    const warning = `sessions(app, { idle }): a session ends after ${idle / 1000} s without use; idle is in milliseconds`
-    process.emitWarning(warning, 'SessionWarning')
-  }
+  if (isProduction) warnOfIdle('sessions(app, { idle })', idle)
   return {
     loadUser,
     identify,

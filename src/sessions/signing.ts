@@ -32,6 +32,7 @@ import {
   type WithRequest,
 } from './SignIn.js'
 import { changeInStore, checkSecure } from './commit.js'
+import { warnOfIdle } from './SessionsOptions.js'
 
 /** The options of the application that signing needs. */
 interface SigningOptions extends Pick<Keeping, 'store' | 'idle' | 'absolute'> {
@@ -106,6 +107,9 @@ const listOf = ({ host }: SessionOwner): SignInList => {
   throw new Error('listSessions, endSession: write sessions(app, { list: true })')
 }
 
+// Of `logIn` itself, `finish` and `passwordSignIn`; once for an application
+const warnedOfIdle = new WeakSet<SessionOwner>()
+
 export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptions): Signing<U> => ({
   logIn: inOperation(owner, async (context, user: U, options: OwnLogInOptions = {}) => {
     checkOptions('logIn(ctx, user, options)', options, logInChecks)
@@ -121,6 +125,9 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
       throw new TypeError(
         `logIn(ctx, user, { absolute }) must be at most ${MARK_LIFETIMES} times that of sessions(app, { absolute }): logOutEverywhere is remembered that long`,
       )
+    }
+    if (owner.host.isProduction && ownIdle !== undefined && !warnedOfIdle.has(owner)) {
+      if (warnOfIdle('logIn(ctx, user, { idle })', ownIdle)) warnedOfIdle.add(owner)
     }
     const listed: Details =
       list === undefined ? {} : { listed: randomBytes(16).toString('base64url'), label: label?.(ctx.request) }
