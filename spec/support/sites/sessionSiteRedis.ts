@@ -48,8 +48,7 @@ export const network = () => {
   }
 }
 
-// The machine itself can be slow, if it does other work
-const options = { timeout: 100_000, retry: 2 }
+const options = { timeout: 100_000 }
 
 /** The suite, for a store of `sessionSiteStores.ts`. */
 export const describeRedisFaults = (store: string): void => {
