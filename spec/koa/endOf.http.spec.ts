@@ -22,6 +22,7 @@ import { map, recoverUnavailable } from 'koa-with-auth/fp'
 import { apiKeys, memoryKeyStore } from 'koa-with-auth/keys'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ends } from '../../src/core/ends.js'
+import { collect } from '../support/runs/heap.js'
 import { ask, listen } from '../support/servers/server.js'
 
 afterEach(() => void vi.useRealTimers())
@@ -327,6 +328,62 @@ it('what a guard around the operation let in ends it, too: that of the applicati
     const headers = { Authorization: 'Bearer x', Key: 'k' }
     for (const path of ['/key', '/open']) expect((await ask(`${url}${path}`, { headers })).text).toBe('expired')
   }
+})
+
+describe('after the response', () => {
+  const serve = async () => {
+    const signals: AbortSignal[] = []
+    const contexts: Context[] = []
+    const keys = apiKeys({ prefix: 'acme', store: memoryKeyStore() })
+    const router = new Router()
+    const guard = withAuth(apiKeyHeader({ paramName: 'X-Key', authenticate: keys.authenticate }))
+    router.get('/now', guard, (ctx) => {
+      signals.push(endOf(ctx))
+      ctx.body = 'begun'
+    })
+    router.get('/later', guard, (ctx) => {
+      contexts.push(ctx)
+      ctx.body = 'begun'
+    })
+    const { url, close } = await listen(new Koa().use(router.routes()))
+    onTestFinished(close)
+    const { key, id } = await keys.issue({ owner: 'anna' })
+    const get = async (path: string) => {
+      expect((await ask(`${url}${path}`, { headers: { 'X-Key': key } })).text).toBe('begun')
+      // its response is closed here, too
+      await vi.waitFor(() => expect(contexts.every(({ res }) => res.destroyed)).toBe(true), 120_000)
+    }
+    return { get, signals, contexts, revoke: () => keys.revoke(id) }
+  }
+
+  it('what goes on and holds the signal hears of the end', async () => {
+    const { get, signals, revoke } = await serve()
+    await get('/now')
+    expect(signals.map(causeOf)).toStrictEqual([false])
+    await revoke()
+    expect(signals.map(causeOf)).toStrictEqual(['revoked'])
+  })
+
+  it('what asks first then hears of it, too', async () => {
+    const { get, contexts, revoke } = await serve()
+    await get('/later')
+    const signals = contexts.flatMap((ctx) => [endOf(ctx), endOf(ctx)])
+    expect(new Set(signals).size).toBe(1)
+    await revoke()
+    expect(signals.map(causeOf)).toStrictEqual(['revoked', 'revoked'])
+  })
+
+  it('a signal that nothing holds leaves nothing behind', async () => {
+    const before = ends().size
+    const { get, signals } = await serve()
+    for (let count = 0; count < 20; count++) await get('/now')
+    expect(ends().size).toBe(before + 20)
+    signals.length = 0
+    await vi.waitFor(() => {
+      collect()
+      expect(ends().size).toBe(before)
+    }, 120_000)
+  })
 })
 
 it('endOf refuses what is no context', () => {

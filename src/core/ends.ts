@@ -68,8 +68,8 @@ export class PrincipalSource implements EndSource {
   }
 }
 
-/** What is ended: an AbortController, or the like. */
-interface Ending {
+/** @internal What is ended: an AbortController, or the like. */
+export interface Ending {
   abort(reason: AuthEnded): void
 }
 

@@ -1,16 +1,27 @@
 /**
  * `endOf` and `untilEnd`: the end of the credential that let a request in, for what the request has opened.
  *
- * Nothing is made before somebody asks. What waits is released when the response is closed.
+ * Nothing is made before somebody asks. What waits is released when the response is closed; after a whole response, when its signal is.
  */
 import type { OutgoingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import type { Request } from 'koa'
-import { ends, PrincipalSource, sourcesIn, type Accepted, type AuthEnded, type End } from '../core/ends.js'
+import { ends, PrincipalSource, sourcesIn, type Accepted, type AuthEnded, type End, type Ending } from '../core/ends.js'
 import { exchangeOfResponse, knownExchange } from '../core/Exchange.js'
 import { declareFactories } from '../core/options.js'
 
 const none: ReadonlyArray<never> = []
+
+// Work that goes on after the response may hold a signal, and hears of the end. The process does not hold it, so this is no leak
+const held = new WeakMap<AbortSignal, Opened>()
+const forgotten = new FinalizationRegistry<ReadonlyArray<End>>((waiting) => {
+  for (const end of waiting) ends().close(end)
+})
+
+const weakly = (opened: Opened): Ending => {
+  const reference = new WeakRef(opened)
+  return { abort: (reason) => reference.deref()?.abort(reason) }
+}
 
 /** What a request waits for. A signal is made only for who asks for one, because it takes more memory than all the rest. */
 class Opened {
@@ -34,8 +45,11 @@ class Opened {
     return this.#first === undefined ? none : [this.#first, ...this.#others]
   }
 
-  get signal(): AbortSignal {
-    this.#controller ??= new AbortController()
+  signal(isOver: boolean): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController()
+      if (isOver) this.#keep(this.#controller)
+    }
     if (this.reason !== undefined) this.#controller.abort(this.reason)
     return this.#controller.signal
   }
@@ -59,9 +73,22 @@ class Opened {
     this.#controller?.abort(reason)
   }
 
-  release(): void {
-    for (const end of this.ends) ends().close(end)
-    this.before?.release()
+  /** The response is closed. If the client has gone, nothing goes on for it. */
+  release(isSent: boolean): void {
+    if (isSent && this.#controller !== undefined) this.#keep(this.#controller)
+    else for (const end of this.ends) ends().close(end)
+    this.before?.release(isSent)
+  }
+
+  #keep({ signal }: AbortController): void {
+    if (this.reason !== undefined || this.#first === undefined) return
+    held.set(signal, this)
+    forgotten.register(signal, this.ends)
+    const target = weakly(this)
+    for (const end of this.ends) {
+      if (end.target !== undefined) end.target = target
+      else if (this.reason === undefined) ends().open(end, target)
+    }
   }
 }
 
@@ -72,8 +99,8 @@ interface WithRequest {
 /**
  * Returns a signal that is aborted when what let this request in has ended: when a token or a key expires, when a key is revoked, when
  * the user signs out, here or in another process. Its `reason` is an `AuthEnded`, whose `cause` says why. If it has ended already, the
- * signal is aborted. The same request gets the same signal. On a public operation, and for a credential without an end, it is never
- * aborted. Throws a TypeError for anything but the context of a request.
+ * signal is aborted. The same request gets the same signal. What goes on after the response can hold it. On a public operation, and for
+ * a credential without an end, it is never aborted. Throws a TypeError for anything but the context of a request.
  *
  * With `allOf` the earliest end counts, and also with a guard of the application around that of the operation. With a list, the end of
  * the member that let in counts. It costs nothing until it is called. Then a session or an API key is looked up once.
@@ -90,7 +117,8 @@ interface WithRequest {
  *   ctx.body = await fetch('https://reports.example', { signal: endOf(ctx) }).then((answer) => answer.text())
  * })
  */
-export const endOf = (ctx: WithRequest): AbortSignal => openedBy('endOf(ctx)', ctx).signal
+export const endOf = (ctx: WithRequest): AbortSignal =>
+  openedBy('endOf(ctx)', ctx).signal(ctx.request.ctx.res.destroyed)
 
 const openedBy = (caller: string, given: WithRequest): Opened => {
   const request = given?.request
@@ -125,7 +153,7 @@ const endsOf = (request: Request & { readonly auth?: unknown }, accepted: Accept
 function release(this: OutgoingMessage): void {
   // Safe: `endOf` alone writes it
   const opened = knownExchange(this)?.opened as Opened | undefined
-  opened?.release()
+  opened?.release(this.writableEnded)
 }
 
 /**
