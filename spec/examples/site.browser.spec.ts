@@ -178,5 +178,9 @@ describeUnless(missing, 'the template "site"', () => {
     expect(await german.getByRole('heading').textContent()).toBe('Anmelden')
     expect(await german.locator('html').getAttribute('lang')).toBe('de')
     await pictureOf(german, '11-german')
+    // the heading above recovery codes breaks where it must
+    await german.setViewportSize({ width: 390, height: 800 })
+    await german.evaluate('document.querySelector("h1").textContent = "Wiederherstellungscodes"')
+    expect(await german.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390)
   })
 })

@@ -391,6 +391,38 @@ describe('a page', () => {
     await expectUser(visitor, 'sam')
   })
 
+  it('needs no name beside the handle, if the account of the identifier is that user', async () => {
+    const { site, asked } = await start()
+    const visitor = site.visitor()
+    for (const typed of ['2', '1']) {
+      const half = await post(visitor, { ...right, username: 'sam' })
+      const { handle = '' } = formOf(half).inputs
+      await expectAnonymous(visitor)
+      const ended = await post(visitor, { handle, code: typed })
+      expect([ended.status, formOf(ended).inputs]).toEqual(
+        typed === '1' ? [303, {}] : [403, { handle, code: undefined }],
+      )
+    }
+    await expectUser(visitor, 'sam')
+    // nothing is looked up for a handle that is not genuine
+    const before = asked.length
+    expect((await post(site.visitor(), { handle: 'x', code: '1' })).status).toBe(400)
+    expect(asked).toHaveLength(before)
+  })
+
+  it('is not let in by a handle alone where the account of the identifier is another user', async () => {
+    const { site } = await start({
+      accountOf: (name) => ({ user: { username: name === 'mail' ? 'sam' : 'anna', isActive: true }, hash: stored }),
+    })
+    const visitor = site.visitor()
+    const half = await post(visitor, { ...right, username: 'mail' })
+    const { handle = '', username = '' } = formOf(half).inputs
+    expect((await post(visitor, { handle, code: '1' })).status).toBe(400)
+    await expectAnonymous(visitor)
+    expect((await post(visitor, { handle, username, code: '1' })).status).toBe(303)
+    await expectUser(visitor, 'sam')
+  })
+
   it('is made by the application: data goes in, a string or what it renders comes out', async () => {
     const seen: Page[] = []
     const { site } = await start(
@@ -471,7 +503,13 @@ describe('options that cannot work', () => {
     ['accountOf', { accountOf: 1 }],
     ['factors', { accountOf: () => undefined, factors: {} }],
     ['limiter', { accountOf: () => undefined, limiter: {} }],
+    ['limiter', { accountOf: () => undefined, limiter: null }],
     ['fields', { accountOf: () => undefined, fields: { name: 'x' } }],
+    ['two fields have one name', { accountOf: () => undefined, fields: { username: 'password' } }],
+    [
+      'two fields have one name',
+      { accountOf: () => undefined, factors: () => undefined, fields: { username: 'handle' } },
+    ],
     ['idle', { accountOf: () => undefined, idle: 0 }],
     ['no option "remember"', { accountOf: () => undefined, remember: true }],
   ])('are a TypeError that names %s', (name, options) => {

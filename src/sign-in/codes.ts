@@ -335,9 +335,9 @@ export const codes = (options: CodesOptions): Codes => {
     lifetime: is.maybe(is.positive),
     path: is.maybe(routePath("finish(code, ...), such as '/sign-in/code'")),
   })
-  const { factors, limiter, name, lifetime = 600_000, path } = given
+  const { factors, limiter = usualLimiters(), name, lifetime = 600_000, path } = given
   const own = factors.filter((factor) => ownOrGetter(factor, 'isSpare') !== true)
-  const count = counting(limiter ?? usualLimiters())
+  const count = counting(limiter)
   // whoever knows the password has as many addresses as they like
   const ofAccount = counting(memoryLimiter(WRONG, DAY))
   const check = (user: string, code: unknown, from: string, spent: Spent | undefined) =>

@@ -168,8 +168,9 @@ type MailAnswer = { readonly by: 'link' } | { readonly by: 'code'; readonly code
 export const mailed = (
   options: MailedOptions,
 ): Kind<string, { readonly address: string }, MailAnswer, { method: string; subject: string }> => {
-  const { send, path, limiter, name, lifetime = 10 * MINUTE } = checkOptions('mailed', options, mailChecks)
-  const count = counting(limiter ?? usualLimiters())
+  const given = checkOptions('mailed', options, mailChecks)
+  const { send, path, limiter = usualLimiters(), name, lifetime = 10 * MINUTE } = given
+  const count = counting(limiter)
   // a code and a link are good for their own path, as a route of another `mailed` has another one
   const purpose = `code ${path}`
   const linked = (handle: string) => JSON.stringify([handle, path])
@@ -278,8 +279,8 @@ const asksFor =
 const linkKind = (intent: 'reset' | 'verify', options: ResetOptions): LinkKind => {
   const where = `${intent}Link`
   const given = checkOptions(where, options, linkChecks)
-  const { accountOf, isGood, send, path, limiter, name, lifetime = 60 * MINUTE } = given
-  const count = counting(limiter ?? usualLimiters())
+  const { accountOf, isGood, send, path, limiter = usualLimiters(), name, lifetime = 60 * MINUTE } = given
+  const count = counting(limiter)
   const found = asksFor(where, accountOf)
   // a link is good for its own path, as a route of another kind has another one
   const linked = (handle: string, stamp: string) => JSON.stringify([handle, stamp, path])

@@ -151,7 +151,7 @@ const style = [
   '*{box-sizing:border-box}',
   'body{margin:0;font:1rem/1.5 system-ui,sans-serif;background:light-dark(#f6f7f9,#16181c);color:light-dark(#1b1d21,#e6e8eb)}',
   'main{width:min(26rem,100% - 2rem);margin:10vh auto;padding:1.5rem;border-radius:.75rem;background:light-dark(#fff,#202329);box-shadow:0 1px 4px rgb(0 0 0/.2)}',
-  'h1{margin:0 0 1rem;font-size:1.5rem;line-height:1.2}p{margin:0 0 1rem}label{display:block;font-weight:600}',
+  'h1{margin:0 0 1rem;font-size:1.5rem;line-height:1.2;overflow-wrap:anywhere}p{margin:0 0 1rem}label{display:block;font-weight:600}',
   'input,button{width:100%;padding:.65rem .75rem;border:1px solid light-dark(#8a8f98,#80868f);border-radius:.4rem;font:inherit;color:inherit;background:0 0}',
   '[type=checkbox]{width:auto;margin:0 .5rem 0 0}',
   'button{border-color:var(--main);font-weight:600;color:light-dark(#fff,#062e6f);background:var(--main);cursor:pointer}',

@@ -123,7 +123,8 @@ interface Known<U> {
 /**
  * Middleware for the POST of a password form, behind `withAuth(null)`. It reads `{ username, password, remember?, returnTo? }`, JSON or
  * a form. A user without a second factor is signed in: 204, or 303 to `returnTo` for a browser. Otherwise the answer is
- * `{ next: 'code', handle }`, or the page that asks for the code; it posts to the same path, and needs no other route.
+ * `{ next: 'code', handle }`, or the page that asks for the code; it posts to the same path, and needs no other route. `{ handle, code }`
+ * will do if `accountOf` knows users by their identifier, and `factors` is no function.
  *
  * A wrong password, an unknown name and a user without a password are the same 403 `wrong`, after the same work. Beyond the limit
  * it is a 429, fields that are missing or sent twice are a 400 `malformed`, another site's form is a 403, an outage a 503. Browsers
@@ -144,10 +145,14 @@ interface Known<U> {
  */
 export const passwordSignIn = <U extends object>(options: PasswordSignInOptions<U>): Middleware => {
   const given = checkOptions<PasswordSignInOptions<U>>('passwordSignIn', options, checks)
-  const { accountOf, factors, save, keep = [], idle, absolute } = given
+  const { accountOf, factors, limiter = usualLimiters(), save, keep = [], idle, absolute } = given
   const lifetimes = { idle, absolute }
-  const count = counting(given.limiter ?? usualLimiters())
+  const count = counting(limiter)
   const named: Readonly<Record<FieldName, string>> = { ...usualNames, ...withoutUndefined({ ...given.fields }) }
+  const taken = [...Object.values(named), ...(factors === undefined ? [] : ['handle', 'code'])]
+  if (new Set(taken).size < taken.length) {
+    throw new TypeError(`passwordSignIn({ fields }): two fields have one name; the names are ${taken.join(', ')}`)
+  }
   const hasChoice = typeof idle === 'function' || typeof absolute === 'function'
   const fields: ReadonlyArray<PageField> = [
     { name: named.username, type: named.username === 'email' ? 'email' : 'text', autocomplete: 'username' },
@@ -206,18 +211,18 @@ export const passwordSignIn = <U extends object>(options: PasswordSignInOptions<
     if (E.isLeft(found)) throw thrownFor(found.left)
     return found.right?.user
   }
-  // the code of a page: the name says which account, and the handle whether its password was right
-  const second = async (ctx: Context, application: Application, incoming: Incoming, name: string): Promise<void> => {
+  // the code of a page: the name says which account, and the handle whether its password was right, and of which user
+  const second = async (ctx: Context, application: Application, incoming: Incoming, name?: string): Promise<void> => {
     // A stranger has no good handle. So nothing is looked up before it is opened, whose time would show which names exist
-    let user = typeof factors === 'function' ? await userOf(name) : undefined
+    let user = typeof factors === 'function' && name !== undefined ? await userOf(name) : undefined
     const kind = typeof factors === 'function' ? user && (await factorOf(application, user)) : factors
     const failure =
       kind === undefined
         ? AuthErrors.unfinished('unknown')
         : await finishing(ctx, application, usedIn(application, kind), incoming, {
             hookOf: () => () => user,
-            isMeant: async (subject) => {
-              user ??= await userOf(name)
+            isMeant: async (subject = '') => {
+              user ??= await userOf(name ?? subject)
               return user !== undefined && application.host.identify(user) === subject
             },
             keep,
@@ -230,9 +235,9 @@ export const passwordSignIn = <U extends object>(options: PasswordSignInOptions<
       isAgain && typeof handle === 'string' ? { ...formNow(ctx), ...codeForm(kind, name), handle } : undefined
     return respondUnfinished(ctx, failure, again ?? formNow(ctx, incoming.body))
   }
-  const codeForm = (kind: Codes, name: string) => ({
+  const codeForm = (kind: Codes, name: string | undefined) => ({
     kind: familyOf(kind),
-    fields: [hidden(named.username, name), ...(kind.form?.answer ?? [])],
+    fields: [...(name === undefined ? [] : [hidden(named.username, name)]), ...(kind.form?.answer ?? [])],
   })
   const goOn = async (ctx: Context, application: Application, incoming: Incoming, { user, mark }: Known<U>) => {
     const { body } = incoming
@@ -266,12 +271,11 @@ export const passwordSignIn = <U extends object>(options: PasswordSignInOptions<
     if (incoming === undefined) return
     const { body, address } = incoming
     const [name, password] = [body[named.username], body[named.password]]
-    if (!is.isFilled(name)) return refuse(AuthErrors.unfinished('malformed'), body)
     try {
       if (factors !== undefined && typeof body['handle'] === 'string') {
-        return await second(ctx, application, incoming, name)
+        return await second(ctx, application, incoming, is.isFilled(name) ? name : undefined)
       }
-      if (!is.isFilled(password)) return await refuse(AuthErrors.unfinished('malformed'), body)
+      if (!is.isFilled(name) || !is.isFilled(password)) return await refuse(AuthErrors.unfinished('malformed'), body)
       const known = await count(name, address, () => caught(() => check(application, name, password)))
       if (E.isLeft(known)) return await refuse(known.left, body)
       return await goOn(ctx, application, incoming, known.right)

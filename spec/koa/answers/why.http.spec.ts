@@ -94,6 +94,7 @@ describe('a JSON Web Token', () => {
       signedByHand({ alg: key.alg, kid: key.kid, ...header }, JSON.stringify(claims), key)
     return { jwt, good, own, sign }
   }
+  const encoded = (part: object) => Buffer.from(JSON.stringify(part)).toString('base64url')
   type Tokens = Awaited<ReturnType<typeof tokens>>
   it.each<readonly [Why, string, (given: Tokens) => string | Promise<string>]>([
     ['audience', 'invalid', ({ sign, good }) => sign({ ...good, aud: 'https://other.example' })],
@@ -101,6 +102,7 @@ describe('a JSON Web Token', () => {
     ['party', 'invalid', ({ sign, good }) => sign({ ...good, azp: 'cli' })],
     ['type', 'invalid', ({ sign, good }) => sign(good, { typ: 'id_token' })],
     ['algorithm', 'invalid', ({ sign, good }) => sign(good, { alg: 'RS512' })],
+    ['algorithm', 'invalid', ({ good }) => `${[{ alg: 'none' }, good].map(encoded).join('.')}.`],
     ['claims', 'invalid', ({ sign, good }) => sign({ ...good, exp: undefined })],
     ['not yet', 'invalid', ({ sign, good }) => sign({ ...good, nbf: seconds() + 600 })],
     ['binding', 'invalid', ({ sign, good }) => sign({ ...good, cnf: { jkt: 'x' } })],

@@ -145,7 +145,7 @@ export const style = `:root{color-scheme:light dark;--main:light-dark(#1d4ed8,#9
 *{box-sizing:border-box}body{margin:0;font:1rem/1.5 system-ui,sans-serif;background:light-dark(#f5f6f8,#15171b);color:light-dark(#1c1f24,#e7e9ec)}
 header,main{width:min(34rem,100% - 2rem);margin:auto}header{display:flex;justify-content:space-between;padding:1rem 0;font-weight:600}
 main{padding:1.5rem;border-radius:.75rem;background:light-dark(#fff,#1f2227);box-shadow:0 1px 3px rgb(0 0 0/.15)}
-h1{margin:0 0 1rem;font-size:1.6rem;line-height:1.2}h2{font-size:1.1rem}a{color:var(--main)}header a{text-decoration:none}
+h1{margin:0 0 1rem;font-size:1.6rem;line-height:1.2;overflow-wrap:anywhere}h2{font-size:1.1rem}a{color:var(--main)}header a{text-decoration:none}
 label{display:block;margin:0 0 1rem;font-weight:600}input{display:block;width:100%;padding:.6rem;margin-top:.25rem;font:inherit;color:inherit;background:0 0;border:1px solid light-dark(#8a909a,#7d838c);border-radius:.4rem}
 .choice{font-weight:400}.choice input{display:inline;width:auto;margin:0 .4rem 0 0}form,button{width:100%}li form{width:auto}
 button,.button{display:inline-block;padding:.6rem 1rem;font:inherit;font-weight:600;border:1px solid var(--main);border-radius:.4rem;cursor:pointer;text-decoration:none;color:light-dark(#fff,#10204a);background:var(--main)}
