@@ -72,7 +72,8 @@ describeWithRedis('on a cluster of three masters with a replica each', () => {
           await one.post(`/login?user=${username}`)
           await cluster().reset()
           expect(await trips.of(() => expectSignedIn(one, { username, isActive: true }))).toBe(1)
-          expect(await cluster().commands()).toEqual({ get: 2 })
+          const { get, mget } = await cluster().commands()
+          expect({ get, mget }).toEqual({ get: 2 })
         }
         const old = visitor()
         await old.post('/login?user=one')

@@ -4,6 +4,7 @@ import type { SessionStore } from 'koa-with-auth/sessions'
 import { redisStore } from 'koa-with-auth/redis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { koaSessionStore } from '../../src/sessions/koaSessionStore.js'
+import { lookIn } from '../../src/sessions/SessionStore.js'
 import { redisDatabase } from '../support/servers/redisDatabase.js'
 import { describeWithRedis, missingRedis } from '../support/servers/redisServer.js'
 import { clients, type Connected } from '../support/stores/sessionStores.js'
@@ -59,6 +60,78 @@ describe('commands of redisStore', () => {
     const store = redisStore({ command: async (args) => void times.push(args.at(args.indexOf('PX') + 1)) })
     for (const lifetime of [0.2, 1.5, -7, 0]) await store.end('one', lifetime)
     expect(times).toEqual(['1', '2', '1', '1'])
+  })
+})
+
+describe('a session and the mark of its user', () => {
+  const kept: Readonly<Record<string, string>> = {
+    'koa-with-auth:session:one': '+text',
+    'koa-with-auth:user:anna': 'm',
+  }
+  const cookie = { likelyUser: () => 'anna' }
+  /** A store whose server says this about itself, and what it was asked for by the third of three look-ups. */
+  const thirdOf = async (info: () => unknown, mget: (args: string[]) => unknown = (keys) => keys.map(got)) => {
+    let sent: string[][] = []
+    const store = redisStore({
+      command: async (args) => {
+        sent.push(args)
+        if (args[0] === 'INFO') return info()
+        return args[0] === 'MGET' ? mget(args.slice(1)) : got(args[1])
+      },
+    })
+    for (let at = 0; at < 3; at++) {
+      sent = []
+      const { text, markOf } = await lookIn(store)('one', cookie)
+      expect([text, markOf('anna'), markOf('another')]).toEqual(['text', 'm', undefined])
+    }
+    return sent.map(([name]) => name)
+  }
+  const got = (key = '') => kept[key] ?? null
+  const refuse = () => {
+    throw new Error('NOPERM')
+  }
+
+  it('are asked for in one command of a server that is in no cluster', async () => {
+    expect(await thirdOf(() => '# Cluster\r\ncluster_enabled:0\r\n')).toEqual(['MGET'])
+    expect(await thirdOf(() => Buffer.from('cluster_enabled:0'))).toEqual(['MGET'])
+  })
+
+  it.each<readonly [string, () => unknown]>([
+    ['a cluster', () => '# Cluster\r\ncluster_enabled:1\r\n'],
+    ['a server that may not be asked', refuse],
+    ['a server that says nothing', () => null],
+    ['a server that never says it', () => new Promise(() => {})],
+  ])('are asked for apart, each by its key, of %s', async (_name, info) => {
+    expect(await thirdOf(info)).toEqual(['GET', 'GET'])
+  })
+
+  it('are asked for apart where one command for both is refused, or returns something else', async () => {
+    for (const mget of [refuse, () => 'QUEUED', () => undefined]) {
+      expect((await thirdOf(() => 'cluster_enabled:0', mget)).slice(-2)).toEqual(['GET', 'GET'])
+    }
+  })
+
+  it('are an outage in one command if they are one apart', async () => {
+    let isOut = false
+    const store = redisStore({
+      command: async ([name]) => {
+        if (isOut) throw new Error('ECONNREFUSED')
+        return name === 'INFO' ? 'cluster_enabled:0' : null
+      },
+    })
+    const look = async () => lookIn(store)('one', cookie)
+    await look()
+    isOut = true
+    for (let at = 0; at < 3; at++) await expect(look()).rejects.toThrow('ECONNREFUSED')
+    isOut = false
+    expect((await look()).text).toBeUndefined()
+  })
+
+  it.each([1, {}, true])('are an outage if one command returns %j for one of them', async (other) => {
+    const answers: Readonly<Record<string, unknown>> = { INFO: 'cluster_enabled:0', MGET: ['+text', other] }
+    const store = redisStore({ command: async ([name = '']) => answers[name] ?? null })
+    await lookIn(store)('one', cookie)
+    await expect(async () => lookIn(store)('one', cookie)).rejects.toThrow(TypeError)
   })
 })
 
@@ -124,6 +197,23 @@ describeWithRedis('on a server', () => {
     // Redis counts down by itself: no command of ours is needed
     for (const key of (await raw('KEYS', '*')) as string[]) expect(await raw('PTTL', key)).toBeLessThanOrEqual(20)
     await expect.poll(() => raw('DBSIZE')).toBe(0)
+  })
+
+  it('a look-up is one command, also by the prefix of an application', async () => {
+    const store = redisStore({ command: connected.command, prefix: 'one command:' })
+    await store.insert('a', 'text', LONG)
+    await store.mark('anna', 'mark', LONG)
+    const look = async () => {
+      const { text, markOf } = await lookIn(store)('a', { likelyUser: () => 'anna' })
+      return [text, markOf('anna')]
+    }
+    expect(await look()).toEqual(['text', 'mark'])
+    await raw('CONFIG', 'RESETSTAT')
+    expect(await look()).toEqual(['text', 'mark'])
+    const counted = String(await raw('INFO', 'commandstats'))
+    expect([...counted.matchAll(/cmdstat_(m?get):calls=(\d+)/g)].map(([, name, calls]) => [name, calls])).toEqual([
+      ['mget', '1'],
+    ])
   })
 
   it('two applications with different prefixes share nothing', async () => {

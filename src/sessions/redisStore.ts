@@ -1,8 +1,8 @@
 /**
  * Sessions in Redis or Valkey, for several processes: entry point `koa-with-auth/redis`.
  *
- * Every command uses one key, so a cluster fits, too. The guide
- * "How far it goes" shows how to configure its clients. Redis deletes expired keys by itself. It must not evict others
+ * Every command uses one key, so a cluster fits, too. Only a server that says that it is in no cluster is asked for two keys at once.
+ * The guide "How far it goes" shows how to configure the clients of a cluster. Redis deletes expired keys by itself. It must not evict others
  * (`maxmemory-policy noeviction`). Data that Redis loses at a restart is gone. Without persistence, everybody is signed out. With
  * snapshots only, users who signed out since the last snapshot are signed in again. So let Redis write a log (`appendonly yes`).
  */
@@ -31,6 +31,14 @@ const enlist = `redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[2])
 redis.call('ZADD', KEYS[1], ARGV[3], ARGV[1])
 if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[4]) then redis.call('PEXPIRE', KEYS[1], ARGV[4]) end
 return 1`
+
+const keptIn = (kept: unknown): string | undefined => {
+  if (kept === null || kept === undefined) return undefined
+  // clients can be set up to return buffers
+  const text = Buffer.isBuffer(kept) ? kept.toString() : kept
+  if (typeof text !== 'string') throw new TypeError('redisStore({ command }): GET must resolve to a string or null')
+  return text
+}
 
 const liveIn = (kept = ''): string | undefined => (kept.startsWith(live) ? kept.slice(live.length) : undefined)
 const markIn = (kept = ''): string => kept
@@ -67,14 +75,8 @@ export const redisStore = (options: RedisStoreOptions): SessionStore => {
   const sessionKey = (id: string) => `${prefix}session:${id}`
   const listKey = (user: string) => `${prefix}list:${user}`
   const userKey = (user: string) => `${prefix}user:${user}`
-  const read = async <A>(key: string, as: (kept: string | undefined) => A): Promise<A> => {
-    const kept = await command(['GET', key], key)
-    if (kept === null || kept === undefined) return as(undefined)
-    // clients can be set up to return buffers
-    const text = Buffer.isBuffer(kept) ? kept.toString() : kept
-    if (typeof text !== 'string') throw new TypeError('redisStore({ command }): GET must resolve to a string or null')
-    return as(text)
-  }
+  const read = async <A>(key: string, as: (kept: string | undefined) => A): Promise<A> =>
+    as(keptIn(await command(['GET', key], key)))
   const write = async (key: string, text: string, lifetime: number, ...flags: string[]): Promise<void> => {
     await command(['SET', key, text, 'PX', milliseconds(lifetime), ...flags], key)
   }
@@ -106,7 +108,26 @@ export const redisStore = (options: RedisStoreOptions): SessionStore => {
       return entries.map(String)
     },
   }
-  return answeringBoth(store, atTheSameTime(store))
+  const apart = atTheSameTime(store)
+  // Whether no cluster has put the two keys on two nodes. Whoever may not ask that has them asked for apart
+  let isAlone: boolean | undefined
+  const findWhetherAlone = async (): Promise<void> => {
+    isAlone = false
+    isAlone = /^cluster_enabled:0/m.test(String(await command(['INFO', 'cluster'], prefix)))
+  }
+  return answeringBoth(store, async (id, cookie) => {
+    const user = cookie.likelyUser()
+    if (isAlone === undefined) findWhetherAlone().catch(() => undefined)
+    if (isAlone !== true || user === undefined) return apart(id, cookie)
+    const key = sessionKey(id)
+    const kept = await command(['MGET', key, userKey(user)], key).catch(() => undefined)
+    if (!Array.isArray(kept)) {
+      isAlone = undefined
+      return apart(id, cookie)
+    }
+    const mark = markIn(keptIn(kept[1]))
+    return { text: liveIn(keptIn(kept[0])), markOf: (one) => (one === user ? mark : undefined) }
+  })
 }
 
 declareFactory('redisStore', redisStore)

@@ -124,8 +124,8 @@ export const startRedis = async ({
   // Its second port is 10000 higher by default, which may not be a valid port
   const clustering = cluster
     ? ['--cluster-port', String(await freePort()), ...clusterOfOne]
-    : // one for each suite that shares a server
-      ['--databases', '5000']
+    : // one for each suite that shares a server, looked through for expired keys more often, because they are many
+      ['--databases', '5000', '--hz', '100']
   const own = [
     '--port',
     String(port),
