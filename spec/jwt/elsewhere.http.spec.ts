@@ -2,10 +2,13 @@
  * Tokens as providers issue them: in another field or a cookie, without an audience, of many tenants, and revoked. The claims of each
  * row are those that the provider documents.
  */
-import { fromCookie, fromHeader, fromQuery, UnavailableError } from 'koa-with-auth'
+import Router from '@koa/router'
+import { fromCookie, fromHeader, fromQuery, UnavailableError, withAuth } from 'koa-with-auth'
+import { audit } from 'koa-with-auth/audit'
 import { httpIntrospection, httpJwt, type FindIssuer } from 'koa-with-auth/jwt'
 import { createClient } from 'redis'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { linesOf, textOf } from '../../src/audit/policy.js'
 import { API, identityProvider, seconds, signedWith, signingKey } from '../support/servers/identityProvider.js'
 import { redisDatabase } from '../support/servers/redisDatabase.js'
 import { describeWithRedis } from '../support/servers/redisServer.js'
@@ -118,6 +121,21 @@ describe('audience: false', () => {
       says = answer
       expect((await site.get('opaque')).status).toBe(status)
     }
+  })
+
+  it('the table of the audit and the policy file say it', () => {
+    const of = { audience: false, authorizedParties: ['web'] } as const
+    const endpoint = 'https://login.example/introspect'
+    const router = new Router()
+      .get('/jwt', withAuth(httpJwt({ issuer: 'https://login.example', ...of })), () => {})
+      .get('/opaque', withAuth(httpIntrospection({ endpoint, client: { id: 'api', secret: 's' }, ...of })), () => {})
+    const audited = audit(router)
+    expect(audited.operations.map(({ protection }) => protection)).toStrictEqual(
+      Array(2).fill('bearer of any audience'),
+    )
+    expect(linesOf(audited).map(textOf).join()).toMatch(
+      /GET \/jwt; who=\[bearer of any audience .*GET \/opaque; who=\[bearer of any audience /s,
+    )
   })
 
   it('without authorizedParties it is a TypeError', () => {

@@ -185,7 +185,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
     ...noteOf('endpoint', endpoint),
     ...noteOf('issuer', issuer),
     ...optionWords({ cache: options.cache }),
-    ...noteOf('audience', audiences === false ? 'any' : audiences),
+    ...noteOf('audience', audiences || undefined),
     ...noteOf('authorizedParties', options.authorizedParties),
   ]
   return tokenKind({ scheme: opaqueBearer, notes }, options, check) as TokenAuthenticator<PrincipalFromAnswer<R>>

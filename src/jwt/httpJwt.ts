@@ -151,7 +151,7 @@ export const httpJwt = <C = JwtClaims, R = C>(given: HttpJwtOptions<C, R>): Http
   const issuers = known.map(({ issuer }) => issuer).sort()
   const notes = [
     ...noteOf('issuer', typeof options.issuer === 'function' ? `found by ${nameAndDigest(options.issuer)}` : issuers),
-    ...noteOf('audience', audience === false ? 'any' : audience),
+    ...noteOf('audience', audience || undefined),
     ...noteOf('profile', options.profile),
     ...noteOf('authorizedParties', options.authorizedParties),
     ...[options.issuer].flat().flatMap(ofIssuer),

@@ -232,6 +232,8 @@ export const tokenKind = <C, R>(
     ...(discovery !== undefined && from === undefined && { discovery }),
     ...(isAllowed !== undefined && { exposesChallenges: isAllowed }),
     ...(reads !== undefined && { reads }),
+    // a reader of the audit's table must see it: tokens for other services are good here, too
+    ...(options.audience === false && { demands: 'any audience' }),
     ...(responseFields !== undefined && { responseFields }),
   }
   const wrappers = [
