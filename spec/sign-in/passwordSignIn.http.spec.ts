@@ -33,10 +33,10 @@ beforeAll(async () => {
 })
 
 type Given = Partial<PasswordSignInOptions<User>>
-type Pages = Pick<SessionsOptions<User | undefined>, 'pages' | 'texts'> & { readonly above?: Middleware }
+type Pages = Pick<SessionsOptions<User | undefined>, 'origin' | 'pages' | 'texts'> & { readonly above?: Middleware }
 
 /** anna has a password, bert has none; the second factor of sam is always 1. */
-const start = async (options: Given = {}, { pages, texts, above }: Pages = {}) => {
+const start = async (options: Given = {}, { pages, texts, above, ...given }: Pages = {}) => {
   const asked: string[] = []
   const hashes = new Map<string, string | undefined>([
     ['anna', stored],
@@ -53,6 +53,7 @@ const start = async (options: Given = {}, { pages, texts, above }: Pages = {}) =
   const site = await sessionsApp(undefined, {
     keys: [strongKey, randomBytes(32).toString('hex')],
     origin: 'https://shop.example',
+    ...given,
     ...(pages !== undefined && { pages }),
     ...(texts !== undefined && { texts }),
     below: (app) => {
@@ -120,6 +121,14 @@ describe('a password', () => {
       expect([answer.status, answer.headers['location']]).toEqual([303, location])
       await expectUser(browser, 'anna')
     }
+  })
+
+  it('needs no public origin, whose links it does not write', async () => {
+    const { site, errors } = await start({}, { origin: undefined })
+    const visitor = site.visitor()
+    const answer = await sendJson(visitor, PATH, right, { Host: 'intranet.example' })
+    expect([answer.status, errors]).toEqual([204, []])
+    await expectUser(visitor, 'anna')
   })
 
   it('is wrong in one way: an unknown name, another password, a user without one', async () => {

@@ -259,7 +259,7 @@ export const passwordSignIn = <U extends object>(options: PasswordSignInOptions<
   }
 
   return async (ctx) => {
-    const application = applicationOf('passwordSignIn', ctx)
+    const application = applicationOf('passwordSignIn', ctx, false)
     ctx.set('Cache-Control', 'no-store')
     if (isSafe(ctx.method)) return respondPage(ctx, { ...formNow(ctx), step: 'begin' })
     const refuse = (failure: AuthError, body?: Incoming['body']): Promise<void> => {

@@ -32,16 +32,17 @@ const ceremoniesOf = new WeakMap<SessionHost, { readonly origin: string; readonl
 const isLoopback = (host: string): boolean =>
   /^(?:(?:[a-z0-9-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/.test(host)
 
-const originOf = ({ origin, isProduction }: SessionHost, { request }: Context): string => {
+const originOf = ({ origin, isProduction }: SessionHost, { request }: Context, isNeeded: boolean): string => {
   if (origin !== undefined) return origin
   if (!isProduction && isLoopback(request.host)) return `${request.protocol}://${request.host}`
+  if (!isNeeded) return ''
   throw new Error(
     'koa-with-auth/sign-in: write sessions(app, { origin: "https://shop.example" }), the public origin of the application; it is never read from the Host field',
   )
 }
 
-/** The application of a request. Throws if it has no sessions, or no origin. */
-export const applicationOf = (caller: string, ctx: Context): Application => {
+/** The application of a request. Throws if it has no sessions, or no origin, unless nothing that goes out has it. */
+export const applicationOf = (caller: string, ctx: Context, needsOrigin = true): Application => {
   const session = requestSessionOf(ctx)
   const { host } = session
   if (host === undefined) {
@@ -49,7 +50,7 @@ export const applicationOf = (caller: string, ctx: Context): Application => {
       `${caller}: call sessions(app, { origin, ... }) of koa-with-auth/sessions before the routers are mounted`,
     )
   }
-  const origin = originOf(host, ctx)
+  const origin = originOf(host, ctx, needsOrigin)
   const known = ceremoniesOf.get(host)
   // without a configured origin, it is that of the request
   const made =
