@@ -14,6 +14,8 @@ import { outcomes } from '../support/models/trees.js'
 describe('Settings of a request', () => {
   afterEach(() => {
     vi.unstubAllEnvs()
+    // the next file of this process must not get the module of another environment
+    vi.resetModules()
   })
 
   describe('Settings', () => {

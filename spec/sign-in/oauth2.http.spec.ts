@@ -7,6 +7,7 @@ import { describe, expect, it } from 'vitest'
 import { seconds } from '../support/servers/identityProvider.js'
 import {
   newBrowser,
+  limitFor,
   providerSite,
   shopAt,
   siteOf,
@@ -36,7 +37,7 @@ const start = async (over: Partial<OAuth2Options> = {}) => {
         client: { id: 'shop', secret: SECRET },
         callback: callback('plain'),
         subject,
-        timeout: 2000,
+        timeout: limitFor(''),
         ...over,
       }),
     }),
@@ -118,13 +119,13 @@ describe('a provider without OpenID Connect', () => {
   })
 
   it.each(Object.keys(failing) as ReadonlyArray<keyof typeof failing>)('that is down (%s) is a 503', async (way) => {
-    const { provider, site } = await start()
+    const { provider, site } = await start({ timeout: limitFor(way) })
     provider.answers['/token'] = failing[way]
     expect(await tried(site)).toEqual([503, undefined, undefined])
   })
 
   it('whose API is down or hangs is a 503', async () => {
-    const { provider, site } = await start()
+    const { provider, site } = await start({ timeout: limitFor('hanging') })
     provider.answers['/userinfo'] = failing.error
     expect(await tried(site)).toEqual([503, undefined, undefined])
     provider.answers['/userinfo'] = failing.hanging

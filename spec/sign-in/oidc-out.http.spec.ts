@@ -13,17 +13,24 @@ import {
 import { describe, expect, it } from 'vitest'
 import { pollute } from '../support/runs/pollute.js'
 import { seconds, signedWith, signingKey } from '../support/servers/identityProvider.js'
-import { newBrowser, providerSite, shopAt, type ProviderSite, type SiteOptions } from '../support/sites/providerSite.js'
+import {
+  limitFor,
+  newBrowser,
+  providerSite,
+  shopAt,
+  type ProviderSite,
+  type SiteOptions,
+} from '../support/sites/providerSite.js'
 import { navigation } from '../support/servers/userAgent.js'
 import { failing, SECRET, wrongProvider } from '../support/servers/wrongProvider.js'
 import { SignJWT } from 'jose'
 
-const start = async (options: Partial<SiteOptions> = {}) => {
+const start = async (options: Partial<SiteOptions> = {}, timeout = limitFor('')) => {
   const provider = await wrongProvider()
   const asked: unknown[] = []
   const site = await providerSite({
     kinds: (callback) => ({
-      provider: oidc(shopAt(provider.issuer, callback('provider'), { keys: { timeout: 2000, retry: 1 } })),
+      provider: oidc(shopAt(provider.issuer, callback('provider'), { keys: { timeout, retry: 1 } })),
     }),
     routes: (router, kinds) => {
       // Safe: it was made by `oidc`
@@ -90,7 +97,7 @@ describe('signing out at the provider', () => {
 
   it('ends the session here if the provider is down, or has no such endpoint', async () => {
     for (const isDown of [true, false]) {
-      const { provider, site } = await start()
+      const { provider, site } = await start({}, limitFor(isDown ? 'hanging' : ''))
       const browser = newBrowser()
       if (!isDown) provider.metadata = { end_session_endpoint: undefined }
       await browser.send(`${site.origin}/sign-in/as/anna`, { method: 'POST' })

@@ -117,7 +117,10 @@ describe('hostile requests as upgrades', () => {
   )
 })
 
-it('some upgrades are accepted, and most are refused', () => {
-  expect(server.admitted.length).toBeGreaterThan(20)
+it('some upgrades are accepted, and most are refused', async () => {
+  const before = server.admitted.length
+  const good = corpus.cases.filter(({ request, must }) => isHttp1(request) && must === 'accept')
+  for (const { request } of good) await sendRaw(server.port, asUpgrade({ ...request, method: 'GET' }))
+  expect(server.admitted.length - before).toBeGreaterThan(20)
   expect(corpus.cases.length).toBe(410)
 })

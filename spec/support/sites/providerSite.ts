@@ -63,11 +63,18 @@ export interface ProviderSite {
 /** What the site is registered as at providers. */
 export const SECRET_CLIENT = { id: 'shop', secret: SECRET }
 
+/** A time limit that means that it hangs, for what is not about the limit. */
+const PATIENT = 120_000
+
+/** The time limit of requests to a provider that fails in this way: short for one that never answers. */
+export const limitFor = (way: string): number => (way === 'hanging' || way === 'slow' ? 2000 : PATIENT)
+
 /** Options of `oidc` for the client `shop`. */
 export const shopAt = (issuer: string, callback: string, over: Partial<OidcOptions> = {}): OidcOptions => ({
   issuer,
   client: SECRET_CLIENT,
   callback,
+  keys: { timeout: PATIENT },
   ...over,
 })
 
