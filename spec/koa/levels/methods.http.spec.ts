@@ -26,6 +26,8 @@ const served = serve(() => {
   router.get('/open', withAuth(null), handler('x'))
   router.head('/head', handler('x'))
   router.get('/head', withAuth(null), handler('x'))
+  router.head('/led', withAuth(null), (_ctx, next) => next())
+  router.get('/led', handler('x'))
   router.all('/all', handler('all'))
   router.options('/options', handler('x'))
   router.del('/x', withAuth(b), handler('x'))
@@ -99,6 +101,14 @@ describe('A-04 HEAD', () => {
     expect(callsOf('x')).toBe(ran)
     expect(ran).toBe(status === 200 ? 1 : 0)
     expect(callsOf('all')).toBe(0)
+  })
+
+  test('A-04 a public operation for HEAD that leads on to GET meets its guard', async () => {
+    expect(await outcome(served.port, '/led', 'x', undefined, { method: 'HEAD' })).toEqual({
+      ...denied('a'),
+      says: '',
+    })
+    expect(await outcome(served.port, '/led', 'x', tokenOf('a'), { method: 'HEAD' })).toMatchObject({ status: 200 })
   })
 
   test('A-04 an operation for HEAD keeps its guard, although the GET after it is public', async () => {
