@@ -213,7 +213,8 @@ const keysFinder = (
   checkHook(`${caller}({ secrets })`, secrets, 1)
   return async (request) => {
     const found = await secrets(request)
-    return found === undefined || found === null ? undefined : keysFrom(scheme, found)
+    const hasNone = found === undefined || found === null || (Array.isArray(found) && found.length === 0)
+    return hasNone ? undefined : keysFrom(scheme, found)
   }
 }
 
