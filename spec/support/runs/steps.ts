@@ -38,7 +38,17 @@ const sortingOf = (text: string): number => {
   return steps
 }
 
-const costOf = (self: unknown, name: PropertyKey, args: ReadonlyArray<unknown>, result: unknown): number => {
+// A global expression goes on where its last match ended, as `replace` does for each match
+const lastIndexOf = (self: unknown): number => (self instanceof RegExp && self.global ? self.lastIndex : 0)
+
+const costOf = (
+  self: unknown,
+  name: PropertyKey,
+  args: ReadonlyArray<unknown>,
+  result: unknown,
+  from: number,
+): number => {
+  if (name === 'exec') return 1 + (lastIndexOf(self) || sizeOf(args[0])) - from
   if (name === 'normalize') return sortingOf(String(self))
   if (name === 'slice' || name === 'toString') return sizeOf(result)
   if (constant.has(name)) return 1 + (typeof args[0] === 'string' ? args[0].length : 0)
@@ -66,10 +76,11 @@ export const stepsOf = async (f: () => unknown): Promise<number> => {
       if (own === undefined || typeof method !== 'function' || name === 'constructor' || own.configurable !== true)
         continue
       const value: Method = function (...args) {
+        const from = lastIndexOf(this)
         const result: unknown = apply(method, this, args)
         if (!isCounting) return result
         isCounting = false
-        steps += costOf(this, name, args, result)
+        steps += costOf(this, name, args, result, from)
         isCounting = true
         return result
       }
