@@ -121,12 +121,14 @@ const checks: Checks<SessionsOptions<unknown>> = {
 const usernameOf = (user: unknown): unknown =>
   typeof user === 'object' && user !== null ? ownOrGetter(user, 'username') : undefined
 
-/** Warns of an `idle` that was written in seconds: tests have such, production has not. Returns whether it is one. */
-export const warnOfIdle = (where: string, idle: number): boolean => {
-  if (idle >= MINUTE) return false
+const warnedOfIdle = new Set<string>()
+
+/** Warns once of an `idle` that was written in seconds: tests have such, production has not. */
+export const warnOfIdle = (where: string, idle: number): void => {
+  if (idle >= MINUTE || warnedOfIdle.has(where)) return
+  warnedOfIdle.add(where)
   const warning = `${where}: a session ends after ${idle / 1000} s without use; idle is in milliseconds`
   process.emitWarning(warning, 'SessionWarning')
-  return true
 }
 
 /** Checks the application and the options. Throws a TypeError for what is weak, or cannot work. */

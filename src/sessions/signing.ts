@@ -107,9 +107,6 @@ const listOf = ({ host }: SessionOwner): SignInList => {
   throw new Error('listSessions, endSession: write sessions(app, { list: true })')
 }
 
-// Of `logIn` itself, `finish` and `passwordSignIn`; once for an application
-const warnedOfIdle = new WeakSet<SessionOwner>()
-
 export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptions): Signing<U> => ({
   logIn: inOperation(owner, async (context, user: U, options: OwnLogInOptions = {}) => {
     checkOptions('logIn(ctx, user, options)', options, logInChecks)
@@ -126,9 +123,8 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
         `logIn(ctx, user, { absolute }) must be at most ${MARK_LIFETIMES} times that of sessions(app, { absolute }): logOutEverywhere is remembered that long`,
       )
     }
-    if (owner.host.isProduction && ownIdle !== undefined && !warnedOfIdle.has(owner)) {
-      if (warnOfIdle('logIn(ctx, user, { idle })', ownIdle)) warnedOfIdle.add(owner)
-    }
+    // also that of `finish` and `passwordSignIn`
+    if (owner.host.isProduction && ownIdle !== undefined) warnOfIdle('logIn(ctx, user, { idle })', ownIdle)
     const listed: Details =
       list === undefined ? {} : { listed: randomBytes(16).toString('base64url'), label: label?.(ctx.request) }
     const names = signedIn.hasSubscribers ? namesOf(ctx.request, user) : {}
