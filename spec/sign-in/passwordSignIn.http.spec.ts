@@ -511,7 +511,7 @@ describe('options that cannot work', () => {
     ['accountOf', {}],
     ['accountOf', { accountOf: 1 }],
     ['factors', { accountOf: () => undefined, factors: {} }],
-    ['limiter', { accountOf: () => undefined, limiter: {} }],
+    ['passwordSignIn({ limiter })', { accountOf: () => undefined, limiter: {} }],
     ['limiter', { accountOf: () => undefined, limiter: null }],
     ['fields', { accountOf: () => undefined, fields: { name: 'x' } }],
     ['two fields have one name', { accountOf: () => undefined, fields: { username: 'password' } }],

@@ -144,8 +144,8 @@ const isWrong = (result: Result<unknown>): boolean => E.isLeft(result) && result
  * It counts one, and runs `f` if that is not too many. Otherwise it is throttled. What was counted is taken back unless `stays`
  * says of the result that it counts. Default: a failure with the reason `wrong`.
  */
-export const counting = (limiter: Limiter | Limiters) => {
-  const countsOf = countsIn(checkLimiters(limiter))
+export const counting = (limiter: Limiter | Limiters, factory?: string) => {
+  const countsOf = countsIn(checkLimiters(limiter, factory))
   return async <A>(
     account: string | undefined,
     address: string,

@@ -122,8 +122,8 @@ export const numberIn = (u: unknown, name: NumberName): number | undefined => {
 const isError = (u: unknown): boolean => u instanceof Error || Object.prototype.toString.call(u) === '[object Error]'
 
 /** @internal Makes Limiters from one limiter or from an object of limiters. Throws a TypeError for anything else. */
-export const checkLimiters = (limiter: unknown): Limiters => {
-  const where = 'throttled({ limiter })'
+export const checkLimiters = (limiter: unknown, factory = 'throttled'): Limiters => {
+  const where = `${factory}({ limiter })`
   if (isLimiter(limiter)) return { accountAndAddress: limiter }
   if (typeof limiter !== 'object' || limiter === null || Reflect.get(limiter, 'accountAndAddress') === undefined) {
     throw new TypeError(

@@ -80,7 +80,7 @@ const start = async <Ask, Kept>(
 /**
  * Middleware that begins a ceremony: it redirects to a provider (303), or answers with what the kind sends (200). Nothing
  * is stored. `returnTo` of the query or of the body is the path that follows; a path of this origin, else `/`. Requests
- * that another site caused, prefetches and HEAD are a 403. Throws a TypeError for an intent that the kind is not good for.
+ * that another site caused (but for links), prefetches and HEAD are a 403. Throws a TypeError for an intent that the kind is not good for.
  *
  * `link` and `stepUp` are for the user who is signed in: write them behind `withAuth(sessionAuth({ proof }))`.
  *

@@ -337,7 +337,7 @@ export const codes = (options: CodesOptions): Codes => {
   })
   const { factors, limiter = usualLimiters(), name, lifetime = 600_000, path } = given
   const own = factors.filter((factor) => ownOrGetter(factor, 'isSpare') !== true)
-  const count = counting(limiter)
+  const count = counting(limiter, 'codes')
   // whoever knows the password has as many addresses as they like
   const ofAccount = counting(memoryLimiter(WRONG, DAY))
   const check = (user: string, code: unknown, from: string, spent: Spent | undefined) =>

@@ -39,7 +39,7 @@ export const usualLimiters = (): Limiters => ({
  * }
  */
 export const guessing = (limiter: Limiter | Limiters = usualLimiters()) => {
-  const count = counting(limiter)
+  const count = counting(limiter, 'guessing')
   return async <A>(given: WithRequest, account: string, check: () => A | Promise<A>): Promise<NonNullable<A>> => {
     const { request } = contextOf('guessing(limiter)(ctx, account, check)', given)
     const found = async (): Promise<E.Either<AuthError, NonNullable<A>>> => {

@@ -170,7 +170,7 @@ export const mailed = (
 ): Kind<string, { readonly address: string }, MailAnswer, { method: string; subject: string }> => {
   const given = checkOptions('mailed', options, mailChecks)
   const { send, path, limiter = usualLimiters(), name, lifetime = 10 * MINUTE } = given
-  const count = counting(limiter)
+  const count = counting(limiter, 'mailed')
   // a code and a link are good for their own path, as a route of another `mailed` has another one
   const purpose = `code ${path}`
   const linked = (handle: string) => JSON.stringify([handle, path])
@@ -280,7 +280,7 @@ const linkKind = (intent: 'reset' | 'verify', options: ResetOptions): LinkKind =
   const where = `${intent}Link`
   const given = checkOptions(where, options, linkChecks)
   const { accountOf, isGood, send, path, limiter = usualLimiters(), name, lifetime = 60 * MINUTE } = given
-  const count = counting(limiter)
+  const count = counting(limiter, where)
   const found = asksFor(where, accountOf)
   // a link is good for its own path, as a route of another kind has another one
   const linked = (handle: string, stamp: string) => JSON.stringify([handle, stamp, path])

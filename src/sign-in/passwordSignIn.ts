@@ -147,7 +147,7 @@ export const passwordSignIn = <U extends object>(options: PasswordSignInOptions<
   const given = checkOptions<PasswordSignInOptions<U>>('passwordSignIn', options, checks)
   const { accountOf, factors, limiter = usualLimiters(), save, keep = [], idle, absolute } = given
   const lifetimes = { idle, absolute }
-  const count = counting(limiter)
+  const count = counting(limiter, 'passwordSignIn')
   const named: Readonly<Record<FieldName, string>> = { ...usualNames, ...withoutUndefined({ ...given.fields }) }
   const taken = [...Object.values(named), ...(factors === undefined ? [] : ['handle', 'code'])]
   if (new Set(taken).size < taken.length) {
