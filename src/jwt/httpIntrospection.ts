@@ -6,6 +6,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import { because, expired, invalid, unavailable, type AuthError } from '../core/AuthError.js'
 import type { TokenAuthenticator } from '../core/Authenticator.js'
+import { isToken } from '../core/Credentials.js'
 import type { HttpScheme } from '../core/Description.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
 import { ownFields, thisMoment } from '../core/data.js'
@@ -19,7 +20,7 @@ import { refusalByTime, refusalOfIntrospection, type ClaimRules, type Json, type
 import { checkUrl, discovering, fetchJson, Outage } from './fetching.js'
 import { cachePolicyOf, type CacheOptions } from './keySet.js'
 import { audiencesOf, noteOf, partiesOf, tokenChecks, tokenKind, type TokenOptions } from './tokenKind.js'
-import { cacheKey, type ValidToken } from './verifier.js'
+import { cacheKey, malformedToken, type ValidToken } from './verifier.js'
 
 /** The resource server's own credentials. */
 interface IntrospectionClient {
@@ -168,6 +169,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
 
   const pending = new Map<string, Promise<Result>>()
   const check = (token: string): Result | Promise<Result> => {
+    if (!isToken(token)) return malformedToken
     const key = cacheKey(token)
     const kept = cache?.get(key)
     if (kept !== undefined) {

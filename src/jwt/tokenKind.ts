@@ -5,7 +5,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Request } from 'koa'
 import { because, forged, invalid, type AuthError } from '../core/AuthError.js'
 import { kindOf, type Authenticator } from '../core/Authenticator.js'
-import { bareToken, tokenOf as tokenAfter } from '../core/Credentials.js'
+import { bareToken, isToken, tokenOf as tokenAfter } from '../core/Credentials.js'
 import {
   stringKindChecks,
   type StringKindOptions,
@@ -17,7 +17,7 @@ import {
   type OpenIdConnectScheme,
 } from '../core/Description.js'
 import { fromAuthorization, type Reader, type Sent } from '../core/RequestFields.js'
-import { isThenable, toPromise, type Evaluation, type Decoded } from '../core/Result.js'
+import { andThen, isThenable, returningResults, toPromise, type Evaluation, type Decoded } from '../core/Result.js'
 import { decoderOf, schemaLike, schemaName, type Schema } from '../core/Schema.js'
 import { exchangeOf, knownExchange, noting } from '../core/Exchange.js'
 import { ownField, ownOrGetter } from '../core/data.js'
@@ -129,6 +129,7 @@ export const tokenChecks: Checks<TokenOptions<unknown, unknown>> = {
   ...stringKindChecks,
 }
 
+/** Decides about a token, also about its syntax. */
 type Check = (token: string, request: Request) => Evaluation<ValidToken>
 
 /** The clients whose tokens are accepted; `undefined` for all. Throws a TypeError for an empty list. */
@@ -194,7 +195,7 @@ export const tokenKind = <C, R>(
   }: TokenOptions<C, R>,
   check: Check,
 ): Authenticator<unknown> => {
-  const accept: (request: Request, claims: C) => unknown = authenticate ?? ((_request, claims) => claims)
+  const accept: (request: Request, claims: C) => unknown = authenticate ?? ((_request, claims) => E.right(claims))
   const ask = revoked === undefined ? accept : unlessRevoked(revoked, accept)
   const decode = schema && decoderOf('claims', schema)
   // A schema may leave out the scopes
@@ -221,12 +222,17 @@ export const tokenKind = <C, R>(
   const confirmed: typeof admit =
     confirm === undefined
       ? admit
-      : (request, token, good) => {
-          const result = confirm(request, token, good.claims)
-          if (result instanceof Promise)
-            return result.then((late) => (E.isLeft(late) ? late : admit(request, token, good)))
-          return E.isLeft(result) ? result : admit(request, token, good)
-        }
+      : (request, token, good) =>
+          andThen(confirm(request, token, good.claims), (result) =>
+            E.isLeft(result) ? result : admit(request, token, good),
+          )
+  const decide = (request: Request, token: string): unknown => {
+    const good = check(token, request)
+    if (good instanceof Promise) {
+      return good.then((late) => (E.isLeft(late) ? late : confirmed(request, token, late.right)))
+    }
+    return E.isLeft(good) ? good : confirmed(request, token, good.right)
+  }
   const isAllowed = resource?.isAllowedOrigin
   const leaf = {
     ...(discovery !== undefined && from === undefined && { discovery }),
@@ -247,21 +253,16 @@ export const tokenKind = <C, R>(
     challenge: bearerChallenge({ ...own, ...parameters }, expiredParameters, name),
     ambient,
     extract: from ?? fromAuthorization(name),
-    credentials: from === undefined ? tokenAfter(name) : bareToken,
+    credentials: from === undefined ? tokenAfter(name, isToken, true) : bareToken,
     maxLength,
-    authenticate: (request, token) => {
-      const good = check(token, request)
-      if (good instanceof Promise) {
-        return good.then((late) => (E.isLeft(late) ? late : confirmed(request, token, late.right)))
-      }
-      return E.isLeft(good) ? good : confirmed(request, token, good.right)
-    },
+    // claims that no schema and no hook has made are no answer to judge
+    authenticate: schema === undefined && authenticate === undefined ? returningResults(decide) : decide,
     leaf,
     notes: { wrappers },
     reading: { notRemembered },
-    around: (decide, description) => {
+    around: (inner, description) => {
       // Safe: a token that lets in is noted there before
-      const noted = noting(decide, ({ ctx }) => exchangeOf(ctx).verified as AcceptedToken)
+      const noted = noting(inner, ({ ctx }) => exchangeOf(ctx).verified as AcceptedToken)
       const fromElsewhere = constantFailure(description, forged)
       return (attempt) => (isAllowed?.(attempt.request) === false ? fromElsewhere : noted(attempt))
     },

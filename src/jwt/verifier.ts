@@ -47,7 +47,7 @@ export interface ValidToken {
 
 type Result = E.Either<AuthError, ValidToken>
 
-const malformedToken: Result = E.left(because(malformed, 'syntax'))
+export const malformedToken: Result = E.left(because(malformed, 'syntax'))
 const unsigned: Result = E.left(because(invalid, 'algorithm'))
 const over: Result = E.left(because(expired, 'expired'))
 const notSigned: E.Either<AuthError, never> = E.left(because(invalid, 'signature'))
@@ -71,9 +71,7 @@ export const verifier = (
     if (compact === undefined) return readCompact(`${token}AA`)?.header['alg'] === 'none' ? unsigned : malformedToken
     const { iss } = compact.claims
     const found = typeof iss === 'string' ? providers.find(iss, request) : undefined
-    return found instanceof Promise
-      ? found.then((late) => verifyWith(late, compact, key))
-      : verifyWith(found, compact, key)
+    return andThen(found, (provider) => verifyWith(provider, compact, key))
   }
 
   const verifyWith = (found: Provider | undefined, compact: ParsedToken, key: string): Evaluation<ValidToken> => {

@@ -118,7 +118,7 @@ export const httpBearer = <R>(options: HttpBearerOptions<R>): Authenticator<Prin
       challenge: bearerChallenge(parameters, {}, name),
       ambient: false,
       extract: fromAuthorization(name),
-      credentials: syntax === undefined ? tokenOf(name) : tokenLike(name, syntax),
+      credentials: tokenOf(name, syntax && tokenLike(syntax)),
       maxLength,
       authenticate,
     })
