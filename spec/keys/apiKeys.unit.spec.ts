@@ -76,10 +76,11 @@ describe('an id', () => {
   })
 })
 
+const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+
 describe('the form of a key', () => {
   it('K-01 is the prefix, 32 random characters, and 6 characters of the CRC32 of both', async () => {
     const { keys } = made()
-    const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
     for (let at = 0; at < 50; at++) {
       const { key } = await keys.issue({ owner: 'anna' })
       expect(key).toMatch(/^acme_[0-9A-Za-z]{38}$/)
@@ -116,11 +117,17 @@ describe('the form of a key', () => {
 
 describe('K-03 a string that cannot be a key is malformed, and the store is not asked', () => {
   const { keys, calls } = made()
+  const withChecksum = (text: string): string => {
+    const digits = Array.from({ length: 6 }, (_, at) => Math.floor(crc32(text) / 62 ** (5 - at)) % 62)
+    return text + digits.map((digit) => alphabet.charAt(digit)).join('')
+  }
   it.each([
     ['empty', ''],
     ['another prefix', `acmf_${'a'.repeat(38)}`],
     ['another environment', `acme_live_${'a'.repeat(38)}`],
     ['a wrong checksum', `acme_${'a'.repeat(38)}`],
+    ['other characters, with the right checksum', withChecksum(`acme_${'a'.repeat(31)}-`)],
+    ['characters of no alphabet, with the right checksum', withChecksum(`acme_${'a'.repeat(31)}\u0161`)],
     ['a key that is too short', 'acme_'],
     ['NUL', '\0'],
     ['a NUL in the key', `acme_${'a'.repeat(31)}\0${'a'.repeat(6)}`],

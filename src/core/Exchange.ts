@@ -193,17 +193,19 @@ export const attemptOf = (request: Request | undefined): Attempt | undefined => 
   return attempt?.request === request ? attempt : undefined
 }
 
-/** Notes what can end of a principal that a hook is about to let in. `wasRecovered` is what `isRecovered` was when it was asked. */
-export const noteAccepted = (
+/** The result of a hook that lets in, and notes what can end. `wasRecovered` is what `isRecovered` was when it was asked. */
+export const letIn = <P>(
   attempt: Attempt | undefined,
   wasRecovered: boolean | undefined,
   source: EndSource,
-  principal: unknown,
-): void => {
+  principal: P,
+): Result<P> => {
   // after a time limit, `recoverUnavailable` may have decided without it
-  if (attempt === undefined || attempt.isRecovered !== wasRecovered) return
-  attempt.accepted = withAccepted(attempt.accepted, source)
-  attempt.letIn = principal
+  if (attempt !== undefined && attempt.isRecovered === wasRecovered) {
+    attempt.accepted = withAccepted(attempt.accepted, source)
+    attempt.letIn = principal
+  }
+  return E.right(principal)
 }
 
 /** @internal A principal that says when it expires ends then. */
@@ -212,7 +214,7 @@ export const noteExpiry = (attempt: Attempt, principal: unknown): void => {
   attempt.accepted = withAccepted(attempt.accepted, new PrincipalSource(principal))
 }
 
-/** @internal Decides as `decide` does, and notes what can end of what let in, as `noteAccepted` does. */
+/** @internal Decides as `decide` does, and notes what can end of what let in, as `letIn` does. */
 export const noting = (
   decide: (attempt: Attempt) => Evaluation<unknown>,
   source: (request: Request) => EndSource,

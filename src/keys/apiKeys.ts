@@ -23,7 +23,7 @@ import { keyDigest, report, type ApiKeyEvent } from '../core/events.js'
 import { sayingScopes } from '../core/granted.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory, isScope, type Check, type Checks } from '../core/options.js'
-import { attemptOf, noteAccepted, type Attempt } from '../core/Exchange.js'
+import { attemptOf, letIn, type Attempt } from '../core/Exchange.js'
 import { ends } from '../core/ends.js'
 import { connected, signalsLike, type Signals } from '../stores/signals.js'
 import { within } from '../stores/within.js'
@@ -280,7 +280,7 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
   const ask: FindKey = (digests) => store.find(digests)
   const find: FindKey = (sought) => timed.about(ask, sought)
   const verdict = (
-    attempt: Attempt | undefined,
+    attempt: Asking,
     wasRecovered: boolean | undefined,
     found: FoundKey | undefined,
     sought: ReadonlyArray<string>,
@@ -295,11 +295,16 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
     const key = seen(record, until)
     touch(record.id, now, record.lastUsedAt)
     const source = new KeySource(found, sought, find)
-    const letIn = (principal: ApiKey<O>): E.Either<never, ApiKey<O>> => {
-      noteAccepted(attempt, wasRecovered, source, principal)
-      return E.right(principal)
-    }
-    return key instanceof Promise ? key.then(letIn) : letIn(key)
+    return key instanceof Promise
+      ? letInLate(attempt, wasRecovered, source, key)
+      : letIn(attempt, wasRecovered, source, key)
+  }
+  // These two apart: a function whose parameters a closure reads keeps them on the heap, also if it makes no closure
+  const letInLate = (attempt: Asking, wasRecovered: boolean | undefined, source: KeySource, key: Promise<ApiKey<O>>) =>
+    key.then((late) => letIn(attempt, wasRecovered, source, late))
+  const verdictLate = (attempt: Asking, found: Promise<FoundKey | undefined>, sought: ReadonlyArray<string>) => {
+    const wasRecovered = attempt?.isRecovered
+    return found.then((late) => verdict(attempt, wasRecovered, late, sought))
   }
   const insert = async (digest: string, record: KeyRecord): Promise<void> => {
     if (!(await timed(() => store.insert(digest, record)))) throw isThere()
@@ -309,13 +314,12 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
   const authenticate = (request: Request, key: string): Evaluation<ApiKey<O>> => {
     if (typeof key !== 'string' || !reachesStore(key)) return noKey
     const attempt = attemptOf(request)
-    const wasRecovered = attempt?.isRecovered
     const sought = digestsOf(sha256Of(key))
     try {
       const found = find(sought)
       return found instanceof Promise
-        ? found.then((late) => verdict(attempt, wasRecovered, late, sought))
-        : verdict(attempt, wasRecovered, found, sought)
+        ? verdictLate(attempt, found, sought)
+        : verdict(attempt, attempt?.isRecovered, found, sought)
     } catch (error) {
       // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- as it was thrown
       return Promise.reject(error)
@@ -390,6 +394,9 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
 }
 
 declareFactory('apiKeys', apiKeys)
+
+// The decision for which a key is looked up, if a guard asks
+type Asking = Attempt | undefined
 
 const unknownKey = E.left(because(invalid, 'key'))
 const revokedKey = E.left(because(invalid, 'revoked'))
