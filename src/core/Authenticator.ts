@@ -341,6 +341,10 @@ export const kindOf = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
   const absent = Descriptions.constantFailure(leaf, AuthErrors.absent)
   const unread = Descriptions.constantFailure(leaf, AuthErrors.because(AuthErrors.absent, 'body'))
   const malformed = malformedFor(leaf)
+  const admit = (attempt: Attempt, sent: unknown, decoded: Decoded<C>): Evaluation<unknown> =>
+    E.isLeft(decoded)
+      ? malformed(sent, decoded.left)
+      : finished(authenticate(attempt.request, decoded.right), finishResult, attempt)
   const decide: Decide = (attempt) => {
     const { request, decoded: ahead } = attempt
     attempt.acceptedAhead = attempt.accepted
@@ -352,22 +356,14 @@ export const kindOf = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
         ahead !== undefined && ahead.decode === decode && ahead.sent === sent.value
           ? (ahead.credentials as Decoded<C>)
           : decode(sent.value)
-      if (decoded instanceof Promise) return admitLate(attempt, sent.value, decoded)
-      if (E.isLeft(decoded)) return malformed(sent.value, decoded.left)
-      return finished(authenticate(request, decoded.right), finishResult, attempt)
+      return decoded instanceof Promise ? admitLate(attempt, sent.value, decoded) : admit(attempt, sent.value, decoded)
     } catch (error) {
       return failed(error)
     }
   }
   const failed = (error: unknown) => E.left(Descriptions.withChallenges(leaf, failureOf(error)))
   const admitLate = (attempt: Attempt, sent: unknown, decoded: Promise<Decoded<C>>): Promise<Result<unknown>> =>
-    decoded
-      .then((late) =>
-        E.isLeft(late)
-          ? malformed(sent, late.left)
-          : finished(authenticate(attempt.request, late.right), finishResult, attempt),
-      )
-      .catch(failed)
+    decoded.then((late) => admit(attempt, sent, late)).catch(failed)
   const made = make(leaf, kind.around?.(decide, leaf) ?? decide, reading)
   // Safe: `fromAnswer` lets through exactly what `PrincipalFromAnswer` computes
   return keepingScopes(made, authenticate) as Authenticator<PrincipalFromAnswer<R>>

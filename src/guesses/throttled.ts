@@ -213,12 +213,10 @@ export const throttled = <C = unknown>(
     const decodedAhead = (attempt: Attempt, sent: unknown): Decoded | Promise<Decoded> => {
       const { decoded: ahead } = attempt
       if (ahead !== undefined && ahead.decode === decode && ahead.sent === sent) return ahead.credentials
-      const note = (credentials: Decoded): Decoded => {
+      return andThen(decode(sent), (credentials) => {
         attempt.decoded = { decode, sent, credentials }
         return credentials
-      }
-      const decoded = decode(sent)
-      return decoded instanceof Promise ? decoded.then(note) : note(decoded)
+      })
     }
     const guessAt = (attempt: Attempt, sent: unknown, decoded: Decoded): Guessed | undefined => {
       const { request } = attempt
@@ -226,27 +224,25 @@ export const throttled = <C = unknown>(
       if (isGone(request, address)) return undefined
       const isCrossSite = isFromElsewhere(request, settingsOf(request).trustedOrigins)
       const counts = countsOf(account, { address, isCrossSite })
-      return { attempt, sent, address, key: counts[0].key, counts: uncounted(attempt, sent, counts) }
+      return { attempt, sent, address, key: counts[0].key, counts: uncounted(attempt, sent, counts), counted: [] }
     }
-    const ask = (guess: Guessed, counted: ReadonlyArray<Counted>): Evaluation<unknown> => {
-      const count = guess.counts[counted.length]
-      if (count === undefined) return settle(guess, authenticate(guess.attempt), counted)
+    const ask = (guess: Guessed): Evaluation<unknown> => {
+      const { counts, counted } = guess
+      const count = counts[counted.length]
+      if (count === undefined) return settle(guess, authenticate(guess.attempt))
       return countOne(count.limiter, count.key, (one) => {
-        const all = [...counted, one]
-        if (one._tag === 'Failed' && onStoreError === 'unthrottled') return ask(guess, all)
+        counted.push(one)
+        if (one._tag === 'Failed' && onStoreError === 'unthrottled') return ask(guess)
         const left = one._tag === 'Counted' ? Math.min(one.left, (count.atMost ?? Infinity) - one.total) : -1
         if (left <= 0 && one._tag !== 'Failed') refused.add(guess.key, one.retryAfter)
-        if (left >= 0) return ask(guess, all)
-        all.forEach(takeBack)
+        if (left >= 0) return ask(guess)
+        counted.forEach(takeBack)
         return one._tag === 'Failed' ? unavailable : failed(AuthErrors.throttled(one.retryAfter))
       })
     }
-    const settle = (
-      { attempt, sent, key, counts }: Guessed,
-      evaluation: Evaluation<unknown>,
-      counted: ReadonlyArray<Counted>,
-    ): Evaluation<unknown> =>
+    const settle = (guess: Guessed, evaluation: Evaluation<unknown>): Evaluation<unknown> =>
       andThen(evaluation, (result) => {
+        const { attempt, sent, key, counts, counted } = guess
         if (isGuess(result)) {
           keepCounted(attempt, sent, counts, counted)
           return result
@@ -266,7 +262,7 @@ export const throttled = <C = unknown>(
         if (leaf.ambient && isForged(request, settingsOf(request))) return forged
         const askFor = (decoded: Decoded): Evaluation<unknown> => {
           const guess = guessAt(attempt, sent.value, decoded)
-          return guess === undefined ? throttledNow : ask(guess, [])
+          return guess === undefined ? throttledNow : ask(guess)
         }
         const decoded = decodedAhead(attempt, sent.value)
         return decoded instanceof Promise
@@ -286,19 +282,15 @@ export const throttled = <C = unknown>(
         const address = clientAddress(attempt.request)
         return isGone(attempt.request, address) ? undefined : address + inner
       }
-      const from = (decoded: Decoded): string | undefined => {
+      return andThen(decodedAhead(attempt, sent), (decoded) => {
         const guess = guessAt(attempt, sent, decoded)
         return guess === undefined || refused.has(guess.key) ? undefined : guess.address + inner
-      }
-      const decoded = decodedAhead(attempt, sent)
-      return decoded instanceof Promise ? decoded.then(from) : from(decoded)
+      })
     }
-    const origin: CredentialReader['origin'] = (attempt, sent) => {
-      const inner = reading.origin === undefined ? '' : reading.origin(attempt, sent)
-      return inner instanceof Promise
-        ? inner.then((one) => originWith(attempt, sent, one))
-        : originWith(attempt, sent, inner)
-    }
+    const origin: CredentialReader['origin'] = (attempt, sent) =>
+      andThen(reading.origin === undefined ? '' : reading.origin(attempt, sent), (inner) =>
+        originWith(attempt, sent, inner),
+      )
     return make(wrappedBy(leaf, words, { throttled: true }, keys), decide, { ...reading, origin })
   }
   // Safe: the principal is the one that the authenticator itself let in
@@ -314,6 +306,8 @@ interface Guessed {
   readonly key: string
   /** Those that do not contain the credential yet. */
   readonly counts: ReadonlyArray<Count>
+  /** What was counted so far, in the same order. */
+  readonly counted: Counted[]
 }
 
 // A client that has hung up reads no answer. Its address may be unknown by now, so its guesses could not be counted
