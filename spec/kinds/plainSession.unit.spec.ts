@@ -117,7 +117,7 @@ describe('strengthOf', () => {
 })
 
 describe('macBy', () => {
-  it('is the HMAC-SHA256 of node:crypto, for keys and texts of any length', () => {
+  it('is the HMAC-SHA256 of node:crypto, for keys, starts and texts of any length', () => {
     const text = fc.string({ unit: 'binary', maxLength: 200 })
     const bytes = fc.uint8Array({ maxLength: 200 }).map((one) => Buffer.from(one))
     const long = fc.integer({ min: 2700, max: 2800 }).map((length) => 'é'.repeat(length))
@@ -125,6 +125,21 @@ describe('macBy', () => {
       fc.property(fc.oneof(text, bytes), fc.oneof(text, long), (key, message) => {
         expect(macBy(key)(message)).toBe(createHmac('sha256', key).update(message).digest('base64url'))
       }),
+    )
+    const starts = fc.oneof(text, long, fc.constant('s'.repeat(10_000)))
+    fc.assert(
+      fc.property(
+        text,
+        starts,
+        fc.array(fc.oneof(text, long), { minLength: 1, maxLength: 3 }),
+        (key, start, messages) => {
+          const mac = macBy(key, `${start}\n`)
+          for (const message of messages) {
+            const all = `${start}\n${message}`
+            expect(mac(message)).toBe(createHmac('sha256', key).update(all).digest('base64url'))
+          }
+        },
+      ),
     )
   })
 })

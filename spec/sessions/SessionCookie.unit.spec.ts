@@ -24,12 +24,12 @@ const cookieOf = (id: string, user: string): string => {
 
 it('a cookie says who was signed in, each time it is read; after a change of keys, another one does', () => {
   const [anna, bert] = [cookieOf('one', 'anna'), cookieOf('two', 'bert')]
-  const users = [anna, bert, anna, bert].map((cookie) => sealed.read(contextOf(cookie)).userOf())
+  const users = [anna, bert, anna, bert].map((cookie) => sealed.userOf(sealed.read(contextOf(cookie))))
   expect(users).toStrictEqual(['anna', 'bert', 'anna', 'bert'])
   const before = app.keys
   app.keys = ['another key of at least 32 characters, for tests']
   expect(sealed.read(contextOf(anna))).toMatchObject({ id: '' })
-  expect(sealed.read(contextOf(cookieOf('one', 'carl'))).userOf()).toBe('carl')
+  expect(sealed.userOf(sealed.read(contextOf(cookieOf('one', 'carl'))))).toBe('carl')
   app.keys = before
 })
 
@@ -38,7 +38,7 @@ it('what is remembered of a cookie keeps no header in memory', () => {
     const own = cookieOf(`id-${at}`, `user-${at}`)
     // as a parser makes it: one string for a header
     const header = Buffer.from(`${'x'.repeat(100_000)}=${at}; ${own}`, 'latin1').toString('latin1')
-    return sealed.read(contextOf(header)).userOf()
+    return sealed.userOf(sealed.read(contextOf(header)))
   }
   read(0)
   const before = heapKept()

@@ -18,8 +18,9 @@ const readBy = (keys: unknown, value: string, application = 'shop') => {
   const headers = { cookie: `session=${value}` }
   // Safe: nothing else is used of a context
   const ctx = { req: { headers }, request: { req: { headers } } } as unknown as Context
-  const { id, userOf } = sealedCookie('session', application, () => keys).read(ctx)
-  return { id, user: userOf() }
+  const cookie = sealedCookie('session', application, () => keys)
+  const read = cookie.read(ctx)
+  return { id: read.id, user: cookie.userOf(read) }
 }
 
 describe('the cookie of a session', () => {
@@ -145,7 +146,8 @@ describe('a request of a signed-in user', () => {
 
   it('belongs to the user in the session, whatever the id says', async () => {
     const kept = memoryStore()
-    const { visitor, signing } = await sessionsApp(() => kept, { name: 'shop' })
+    // so that the cookie is not given out anew, with the user in the session
+    const { visitor, signing } = await sessionsApp(() => kept, { name: 'shop', idle: HOUR })
     const id = randomId()
     const auth = bind({ id: 'anna', at: Date.now(), mark: '' }, { keys: [strongKey], name: 'shop', sessionId: id })
     await kept.insert(digestOf(id), JSON.stringify({ auth, _expire: Date.now() + HOUR, _maxAge: HOUR }), HOUR)

@@ -212,7 +212,7 @@ export class RequestSession implements SessionSource {
   }
 
   /** The session that was read is over. */
-  reportExpiry(id: string, data: object, reason: SignedOutReason): void {
+  reportExpiry(id: string, data: object, reason: SignedOutReason): undefined {
     if (this.#reports !== undefined && this.verifySignIn(id, data) !== undefined) this.#reports.reportExpiry(id, reason)
     this.#came = undefined
   }
@@ -262,7 +262,7 @@ export class RequestSession implements SessionSource {
 
   /** Who was signed in when the cookie was given out. */
   likelyUser(): string | undefined {
-    return this.#cookie?.userOf()
+    return this.#cookie && this.#owner?.cookie.userOf(this.#cookie)
   }
 
   sent(): O.Option<Sent> {

@@ -68,8 +68,10 @@ export interface CookieRead {
   readonly sent: O.Option<Sent>
   /** The id of a session, which this application gave out; `''` without one. */
   readonly id: string
-  /** Says who was signed in when it was given out. The record in the session decides who is. */
-  readonly userOf: () => string | undefined
+  /** Who was signed in when it was given out, encrypted; `''` if it does not say. */
+  readonly hidden: string
+  /** What sealed it. */
+  readonly sealing: ReturnType<typeof sealingBy> | undefined
   /** Whether it is to be given out anew: it is of an older key, or of an older release. */
   readonly isOld: boolean
 }
@@ -77,14 +79,15 @@ export interface CookieRead {
 /** Puts ids into the cookie, and reads them. */
 export interface SealedCookie {
   readonly read: (ctx: Context) => CookieRead
+  /** Who was signed in when it was given out. The record in the session decides who is. */
+  readonly userOf: (read: CookieRead) => string | undefined
   /** Sends an id. Throws a TypeError without a signing key. */
   readonly give: (ctx: Context, id: string, user: string | undefined, options: SetOption) => void
   /** Deletes the signature that an older release sent. */
   readonly dropSignature: (ctx: Context, options: SetOption) => void
 }
 
-const unknown = (): undefined => undefined
-const noCookie: CookieRead = { sent: O.none, id: '', userOf: unknown, isOld: false }
+const noCookie: CookieRead = { sent: O.none, id: '', hidden: '', sealing: undefined, isOld: false }
 
 // Between the id and the seal. No id has it
 const SEAL = '~'
@@ -97,9 +100,9 @@ const MAX_BYTES = 128
 const REMEMBERED = 10_000
 
 // What seals: a MAC over what is encrypted, by keys of their own
-const sealingBy = (root: Buffer) => {
+const sealingBy = (root: Buffer, start: string) => {
   const keyFor = (purpose: string): Buffer => hash('sha256', Buffer.concat([root, Buffer.from(purpose)]), 'buffer')
-  const [mac, nonceOf] = [macBy(keyFor('mac')), macBy(keyFor('nonce'))]
+  const [mac, nonceOf] = [macBy(keyFor('mac'), start), macBy(keyFor('nonce'))]
   const encrypting = keyFor('encryption')
   // a cookie comes with each request, and a decipher is a stream, which takes as long to make as half a look-up
   const users = memory<string>({ size: REMEMBERED, maxAge: Infinity, dropsFirst: 'oldest' })
@@ -133,24 +136,21 @@ const sealingBy = (root: Buffer) => {
  */
 export const sealedCookie = (cookieName: string, application: string, keys: () => unknown): SealedCookie => {
   const purpose = 'koa-with-auth/sessions/cookie'
-  const sealings = derivedOnce(keys, purpose, sealingBy)
+  const inApplication = (text: string): string => `${application}\n${text}`
+  const sealings = derivedOnce(keys, purpose, (root) => sealingBy(root, inApplication('')))
   const inRequest = fromCookie(cookieName)
   const signature = `${cookieName}.sig`
-  const inApplication = (text: string): string => `${application}\n${text}`
   // the Keygrip also signs other texts
-  const inKeygrip = (text: string): string => `${purpose}\n${text}`
+  const inKeygrip = (text: string): string => `${purpose}\n${inApplication(text)}`
   const isSigned = ({ req }: Context): boolean => req.headers.cookie?.includes(`${signature}=`) === true
   const opened = (sent: CookieRead['sent'], value: string): CookieRead | undefined => {
     const at = value.indexOf(SEAL)
     const end = value.indexOf('.', at)
     if (at < 0 || end < 0) return undefined
     const all = sealings()
-    const key = keyOf(all, inApplication(value.slice(0, end)), value.slice(end + 1))
+    const key = keyOf(all, value.slice(0, end), value.slice(end + 1))
     if (key < 0) return undefined
-    const hidden = value.slice(at + 1, end)
-    const sealing = all[key]
-    const userOf = hidden === '' || sealing === undefined ? unknown : () => sealing.shown(hidden)
-    return { sent, id: value.slice(0, at), userOf, isOld: key > 0 }
+    return { sent, id: value.slice(0, at), hidden: value.slice(at + 1, end), sealing: all[key], isOld: key > 0 }
   }
   // the place of the key that sealed a string
   const keyOf = (all: ReturnType<typeof sealings>, text: string, mac: string): number => {
@@ -164,7 +164,7 @@ export const sealedCookie = (cookieName: string, application: string, keys: () =
   }
   const signedBefore = (sent: CookieRead['sent'], ctx: Context): CookieRead => {
     const value = isSigned(ctx) ? ctx.cookies.get(cookieName, { signed: true }) : undefined
-    return value === undefined ? { ...noCookie, sent } : { sent, id: value, userOf: unknown, isOld: true }
+    return value === undefined ? { ...noCookie, sent } : { ...noCookie, sent, id: value, isOld: true }
   }
   const dropSignature: SealedCookie['dropSignature'] = (ctx, options) => {
     if (isSigned(ctx) && !ctx.headerSent) ctx.cookies.set(signature, '', { ...options, signed: false })
@@ -177,13 +177,14 @@ export const sealedCookie = (cookieName: string, application: string, keys: () =
       const [first = ''] = typeof sent.value === 'string' ? [sent.value] : sent.value
       return opened(sent, first.startsWith('"') ? first.slice(1, -1) : first) ?? signedBefore(sent, ctx)
     },
+    userOf: ({ hidden, sealing }) => (hidden === '' ? undefined : sealing?.shown(hidden)),
     give: (ctx, id, user = '', options) => {
       const [sealing] = sealings()
       if (sealing === undefined) throw new TypeError(keysFix)
       const isHidden = user !== '' && Buffer.byteLength(user) <= MAX_BYTES
       const text = `${id}${SEAL}${isHidden ? sealing.hidden(user, inApplication(id)) : ''}`
       const now = keys()
-      const mac = isSigner(now) ? now.sign(inKeygrip(inApplication(text))) : sealing.macOf(inApplication(text))
+      const mac = isSigner(now) ? now.sign(inKeygrip(text)) : sealing.macOf(text)
       ctx.cookies.set(cookieName, `${text}.${mac}`, { ...options, signed: false })
       dropSignature(ctx, options)
     },

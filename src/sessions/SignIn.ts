@@ -99,9 +99,7 @@ const signedInOf = (session: object): SignedIn | undefined => {
 /** Whether a session holds this record. */
 export const holds = (session: object, record: SignedIn): boolean => {
   const own = signedInOf(session)
-  if (own === undefined) return false
-  for (const name of parts) if (own[name] !== record[name]) return false
-  return true
+  return own !== undefined && parts.every((name) => own[name] === record[name])
 }
 
 const parts = ['id', 'at', 'mark', 'mac', 'details'] as const

@@ -65,8 +65,6 @@ interface StoredId {
   isEnded: boolean
 }
 
-const noIds: ReadonlyMap<string, StoredId> = new Map()
-
 /** What the store knows of the session, and what became of it in this request. It does not know who is signed in. */
 export class StoredSession {
   /** The data in the store, as JSON; `null` for a session that was ended. */
@@ -84,10 +82,17 @@ export class StoredSession {
   /** How much of such work has not ended. */
   unfinished = 0
   #ids: Map<string, StoredId> | undefined
+  // What was read, until the ids are asked for: most requests do nothing else
+  #idRead: string | undefined
+  #textRead = ''
 
   /** The ids that this request read or wrote. */
-  get ids(): ReadonlyMap<string, Readonly<StoredId>> {
-    return this.#ids ?? noIds
+  get ids(): Map<string, StoredId> {
+    const ids = (this.#ids ??= new Map<string, StoredId>())
+    if (this.#idRead !== undefined)
+      ids.set(this.#idRead, { textRead: this.#textRead, isWritten: false, isEnded: false })
+    this.#idRead = undefined
+    return ids
   }
 
   /** The store has what the session holds now. */
@@ -97,20 +102,21 @@ export class StoredSession {
 
   /** JSON was read under an id. */
   read(id: string, text: string): void {
-    ;(this.#ids ??= new Map()).set(id, { textRead: text, isWritten: false, isEnded: false })
+    if (this.#idRead !== undefined) this.ids.delete(id)
+    this.#idRead = id
+    this.#textRead = text
   }
 
   /** JSON was written under an id. */
   wrote(id: string): void {
-    const ids = (this.#ids ??= new Map<string, StoredId>())
-    const entry = ids.get(id)
-    if (entry === undefined) ids.set(id, { textRead: undefined, isWritten: true, isEnded: false })
+    const entry = this.ids.get(id)
+    if (entry === undefined) this.ids.set(id, { textRead: undefined, isWritten: true, isEnded: false })
     else entry.isWritten = true
   }
 
   /** An id was ended. */
   ended(id: string): void {
-    const entry = this.#ids?.get(id)
+    const entry = this.ids.get(id)
     if (entry !== undefined) entry.isEnded = true
   }
 

@@ -6,7 +6,7 @@
  * it back (D-S4), nor continue it under another id.
  */
 import type { Context } from 'koa'
-import { sessionDigest, type SignedOutReason } from '../core/events.js'
+import { sessionDigest } from '../core/events.js'
 import { sessionField } from '../kinds/plainSession.js'
 import { requestSessionOf, type RequestSession } from './RequestSession.js'
 import { digestOf, lookIn, type Keeping, type Looked, type SessionStore } from './SessionStore.js'
@@ -52,23 +52,14 @@ export const koaSessionStore = (
       Reflect.deleteProperty(data, 'auth')
       return data
     }
-    const over = (reason: SignedOutReason): undefined => {
-      session.reportExpiry(id, data, reason)
-      return undefined
-    }
     // A sign-in of the future is over, too: the clock was wrong when the user signed in
     // no longer than `logOutEverywhere` is remembered, also if a time of the application is shorter now
     const lasts = Math.min(detailsOf(auth).absolute ?? absolute, longest)
-    if (Math.abs(Date.now() - auth.at) >= lasts) return over('absolute')
+    if (Math.abs(Date.now() - auth.at) >= lasts) return session.reportExpiry(id, data, 'absolute')
     const mark = markOf(auth.id) ?? store.markOf(auth.id)
     const listed = list?.isLive(auth, sessionDigest(id))
-    if (listed === undefined && typeof mark === 'string') return mark === auth.mark ? data : over('logOutEverywhere')
-    listed?.catch(() => undefined)
-    const late = async () => {
-      if ((await mark) !== auth.mark) return over('logOutEverywhere')
-      return (await listed) === false ? over('logOut') : data
-    }
-    return late()
+    if (listed !== undefined || typeof mark !== 'string') return late(data, id, session, [mark, listed])
+    return mark === auth.mark ? data : session.reportExpiry(id, data, 'logOutEverywhere')
   }
   const end = async (id: string, ctx: object, session: RequestSession): Promise<void> => {
     // an id that was made in this request, and never saved, need not be ended
@@ -124,6 +115,15 @@ export const koaSessionStore = (
   }
 }
 
+type Later = readonly [mark: string | Promise<string>, listed: Promise<boolean> | undefined]
+
+// Not in `recognized`, because a request whose store knows at once needs no closure
+const late = async (data: SessionData, id: string, session: RequestSession, [mark, listed]: Later) => {
+  listed?.catch(() => undefined)
+  if (session.signedIn?.mark !== (await mark)) return session.reportExpiry(id, data, 'logOutEverywhere')
+  return (await listed) === false ? session.reportExpiry(id, data, 'logOut') : data
+}
+
 // What could not be read must not be changed: the old id would stay alive
 const readSession = (ctx: object): RequestSession => {
   const session = requestSessionOf(ctx)
@@ -141,8 +141,7 @@ const found = (text: unknown, id: string, session: RequestSession, idle: number)
   session.stored.read(id, text)
   const own = detailsOf(session.verifySignIn(id, data)).idle
   if (inTime(data, own ?? idle)) return own === undefined ? data : Object.assign(data, { _maxAge: own })
-  session.reportExpiry(id, data, 'idle')
-  return undefined
+  return session.reportExpiry(id, data, 'idle')
 }
 
 // The data of koa-session include what its session inherits

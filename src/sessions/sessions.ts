@@ -80,7 +80,7 @@ export interface Sessions<U> extends Signing<U>, SessionKinds<U> {}
  */
 export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>): Sessions<PrincipalFromAnswer<R>> => {
   const settled = resolveOptions(app, options)
-  const { name, rights, idle, absolute, https, cookie } = settled
+  const { name, rights, loadUser, idle, absolute, https, cookie } = settled
   const cookieName = cookie.name
   if (apps.has(app) || 'session' in app.context) {
     throw new TypeError('sessions(app): the application has sessions already; a second koa-session would not be used')
@@ -88,7 +88,6 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
   apps.add(app)
   const store = timedStore(settled.store, settled.timeout)
   const keys = () => app.keys
-  const { loadUser } = settled
   const longest = absolute * MARK_LIFETIMES
   const reports = new SignInReports(name)
   const ended = (user: string, id: string, session: string | undefined): void => {

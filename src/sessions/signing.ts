@@ -43,6 +43,10 @@ interface SigningOptions extends Pick<Keeping, 'store' | 'idle' | 'absolute'> {
 // A mark is kept longer than any session that could carry an older one
 export const MARK_LIFETIMES = 10
 
+const refuse = (error: unknown): never => {
+  throw unavailable(error)
+}
+
 /** No user is signed in, or the session was ended meanwhile. */
 const notSignedIn = (): SignInRefused => new SignInRefused(AuthErrors.absent)
 
@@ -139,9 +143,7 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
       const data = old === null ? {} : sessionData(old)
       for (const name of Object.keys(data)) if (!keep.includes(name) || name === 'auth') delete data[name]
       ctx['session'] = data
-      if (ownIdle !== undefined || idleBefore !== undefined) {
-        lockAge(ctx, ownIdle ?? idle)
-      }
+      if (ownIdle !== undefined || idleBefore !== undefined) lockAge(ctx, ownIdle ?? idle)
       const text = textOfDetails({ ...details, finished, ...listed })
       session.signingIn({ id, at: Date.now(), mark, names, details: text })
       try {
@@ -213,9 +215,7 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
     if (session.stored.error !== undefined) throw unavailable(session.stored.error.error)
     const id = given ?? session.present(ctx)?.id
     if (id === undefined) throw notSignedIn()
-    return list.of(id, session.details(ctx).listed).catch((error: unknown) => {
-      throw unavailable(error)
-    })
+    return list.of(id, session.details(ctx).listed).catch(refuse)
   },
   endSession: async (id, which) => {
     const list = listOf(owner)
@@ -223,18 +223,14 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
       throw new TypeError('endSession(id, which): the identifier of the user, and the id of a listed session')
     }
     forgetFinished(owner.host, id)
-    return list.endElsewhere(id, which).catch((error: unknown) => {
-      throw unavailable(error)
-    })
+    return list.endElsewhere(id, which).catch(refuse)
   },
   logOutEverywhere: async (id) => {
     if (typeof id !== 'string' || id === '') {
       throw new TypeError('logOutEverywhere(id): id must be a string that is not empty')
     }
     const mark = randomBytes(16).toString('base64url')
-    await store.mark(id, mark, absolute * MARK_LIFETIMES).catch((error: unknown) => {
-      throw unavailable(error)
-    })
+    await store.mark(id, mark, absolute * MARK_LIFETIMES).catch(refuse)
     forgetFinished(owner.host, id)
     owner.reports.signedOut(id, 'logOutEverywhere')
     owner.ends.everywhere(id, mark)
