@@ -1,7 +1,8 @@
 // Completes the declarations that tsc has built. Only those stay that a user can reach from an entry point. @koa/router and
 // koa-session declare their classes once for each module system, so what names them is there twice. All else is in
 // dist/cjs, as the implementation is, and what is there twice imports it from there. Headers of files go, except those of
-// entry points: no editor shows them. The JSON Schema of records is copied.
+// entry points: no editor shows them. Of those, the reading guide goes: the sources are not in the package. The JSON Schema
+// of records is copied.
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
 import ts from 'typescript'
@@ -9,6 +10,7 @@ import ts from 'typescript'
 const { exports } = JSON.parse(readFileSync('package.json', 'utf8'))
 const entries = new Set(Object.values(exports).flatMap((entry) => entry.import?.types.slice(2) ?? []))
 const header = /^\/\*\*(?:[^*]|\*(?!\/))*\*\/\n(?=import )/
+const readingGuide = /^ \*\n \* Reading guide:[^]*?\n(?= \*\/)/m
 const declarationOf = (file, name) => posix.join(posix.dirname(file), name.replace(/\.js$/, '.d.ts'))
 const pathTo = (file, target) => {
   const path = posix.relative(posix.dirname(file), target.replace(/\.d\.ts$/, '.js'))
@@ -25,7 +27,7 @@ const fileOf = (path) => {
   const known = files.get(path)
   if (known !== undefined) return known
   const whole = readFileSync(path, 'utf8')
-  const text = entries.has(path) ? whole : whole.replace(header, '')
+  const text = whole.replace(entries.has(path) ? readingGuide : header, '')
   const { statements } = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true)
   const file = { path, text, statements, kept: new Set(), imported: new Set(), exported: new Set() }
   files.set(path, file)

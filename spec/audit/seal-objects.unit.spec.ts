@@ -121,6 +121,27 @@ describe('seal', () => {
     expect(() => of(anyOf([allOf([asked, key]), key]))).toThrow(/not every way in has a condition that reads :id/)
   })
 
+  it.each(['@koa/router', 'koa-router-12', 'koa-router-13', 'koa-router-14'])(
+    'with objects, refuses a group that has no name, which handlers of %s can read',
+    async (name) => {
+      // Safe: it is a constructor with the methods that this spec calls
+      const { default: Tried } = (await import(name)) as { default: typeof Router }
+      const of = (path: RegExp, ...conditions: ReadonlyArray<ReturnType<typeof unchecked>>) => {
+        const guarded = conditions.reduce((self, condition) => condition(self), user)
+        return seal(
+          new Tried().get(path, withAuth(guarded), () => {}),
+          { objects: true },
+        )
+      }
+      expect(() => of(/^\/notes\/(\d+)\/(?:x|(y))$/)).toThrow(
+        /2 findings\n.*: no condition reads :0: give it a name, for owned\(\.\.\.\), or unchecked\('0', 'why'\)\n.*:1: /,
+      )
+      const pages = unchecked('0', 'a number of a page')
+      expect(() => of(/^\/notes\/(\d+)$/, pages)).not.toThrow()
+      expect(() => of(/^\/notes\/(?:\d+)$/)).not.toThrow()
+    },
+  )
+
   it('with a policy file, too', () => {
     const file = join(mkdtempSync(join(tmpdir(), 'objects-')), 'auth.lock')
     writeFileSync(file, `# koa-with-auth policy 2\n${linesFor(routes()).join('\n')}\n`)

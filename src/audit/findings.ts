@@ -64,7 +64,8 @@ const ofAccess = (audited: AuditedOperation, index: number): ReadonlyArray<Findi
     found.push({ ...open, rule: 'undecided-operation', severity: 'error', ...said })
   }
   for (const param of unread) {
-    const fix = `add owned(...) with param: '${param}', or unchecked('${param}', 'why')`
+    const read = /^\d/.test(param) ? 'give it a name, for owned(...)' : `add owned(...) with param: '${param}'`
+    const fix = `${read}, or unchecked('${param}', 'why')`
     const message = `${operation}: ${unreadNote(audited, param)}`
     found.push({ rule: 'unchecked-parameter', severity: 'warning', operation, message, fix, at })
   }

@@ -14,7 +14,7 @@ import { digestOf } from '../core/functionName.js'
 import { noteOf, originalOf, pathInWords, type AnyRouter } from '../koa/layer.js'
 import { newRouter } from '../koa/newRouter.js'
 import { docsAmong } from '../koa/operations.js'
-import { namesIn } from '../koa/parameters.js'
+import { namesIn, unnamedIn } from '../koa/parameters.js'
 import type { Application } from '../koa/plan.js'
 import { additionOf, isSettings } from '../koa/settings.js'
 import { table, type Access, type Audit, type AuditedOperation, type Protection } from './Audit.js'
@@ -171,10 +171,11 @@ const parametersOf = (route: Route): Pick<AuditedOperation, 'objects' | 'uncheck
     objects.map(({ object, unchecked }) => object?.param ?? unchecked?.param),
   )
   const isGuarded = accessOf(route) === 'guarded' && docsOf(route) !== 'page'
+  const parameters = isGuarded ? [...namesIn(route.layer), ...unnamedIn(route.layer)] : []
   return {
     objects: conditions.flatMap(({ object }) => (object === undefined ? [] : [objectInWords(object)])),
     unchecked: conditions.flatMap(({ unchecked }) => unchecked ?? []),
-    unread: isGuarded ? namesIn(route.layer).filter((name) => !read.every((names) => names.includes(name))) : [],
+    unread: parameters.filter((name) => !read.every((names) => names.includes(name))),
   }
 }
 

@@ -212,7 +212,8 @@ export const unchecked = (
   param: string,
   reason: string,
 ): (<B, P = unknown>(self: Authenticator<B> & Finds<P>) => Finding<Authenticator<B>, P>) => {
-  parameterName('unchecked(param)', param)
+  // a group of a RegExp has a number
+  if (!/^\d+$/.test(param)) parameterName('unchecked(param)', param)
   sentence('unchecked(param, reason): the reason', reason)
   const condition = (self: Authenticator<unknown>): Authenticator<unknown> =>
     wrapping('unchecked(param, reason)(a)', self, (member) => ({

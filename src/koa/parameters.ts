@@ -91,6 +91,16 @@ const nameOf = (parameter: unknown): unknown =>
 export const namesIn = ({ paramNames }: PathOf): ReadonlyArray<string> =>
   [...new Set(paramNames.map(nameOf))].filter((name) => typeof name === 'string')
 
+/** The numbers of the parameters of a path that have no name: groups of a RegExp, which a handler can read all the same. */
+export const unnamedIn = (layer: ReadLayer & PathOf): ReadonlyArray<string> => {
+  const names = layer.paramNames.map(nameOf)
+  // some routers do not list the groups of a RegExp; the empty alternative matches, and counts them
+  const { path } = layer
+  const groups =
+    names.length === 0 && path instanceof RegExp ? (new RegExp(`${path.source}|`, path.flags).exec('') ?? []) : []
+  return [...names.filter((name) => typeof name === 'number'), ...groups.slice(1).keys()].map(String)
+}
+
 // Of two with one name, the router's `params` have the last one: -1, because the object would be another one than it seems
 const indexIn = ({ paramNames }: PathOf, param: string): number => {
   const at = paramNames.findIndex((one) => nameOf(one) === param)
