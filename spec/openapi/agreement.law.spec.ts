@@ -175,9 +175,7 @@ const agree = async ({ router, kinds, size }: DescribedApp): Promise<void> => {
 describe('the document and the guards agree', () => {
   it('an operation lists an alternative exactly if its credentials alone pass, and a request without credentials is refused', async () => {
     await fc.assert(fc.asyncProperty(describedApp, agree), { numRuns: APPLICATIONS })
-  })
-
-  it('every kind of operation was tried', () => {
+    // every kind of operation was tried
     if (hasFewCases) return
     expect(seen.applications).toBeGreaterThanOrEqual(APPLICATIONS * 0.8)
     for (const count of Object.values(seen)) expect(count).toBeGreaterThan(APPLICATIONS / 5)

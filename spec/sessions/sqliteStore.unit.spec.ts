@@ -13,7 +13,7 @@ describe('sqliteStore', () => {
   afterEach(() => void vi.useRealTimers())
 
   describe('old rows', () => {
-    const url = sqliteFile()
+    const [url, others] = [sqliteFile(), sqliteFile()]
 
     it('are deleted with a write, at most eight of a table, and no others', async () => {
       vi.useFakeTimers({ toFake: ['Date'], now: Date.now() })
@@ -69,7 +69,7 @@ describe('sqliteStore', () => {
     })
 
     it('that cannot be deleted do not make the write fail', async () => {
-      const file = url()
+      const file = others()
       const store = sqliteStore({ url: file })
       const breaking = createClient({ url: file })
       await store.insert('before', 'text', LONG)
