@@ -88,7 +88,7 @@ export const tokenOf = (scheme: string, is = isToken, isTestedLater = false): t.
 
 // What is sent as it is
 const asItIs = (name: string, isKey: (u: unknown) => u is string): t.Type<string, string, unknown> =>
-  codec(name, isKey, (sent) => (isKey(sent) ? sent : undefined), t.identity)
+  Object.freeze(new t.Type(name, isKey, (u) => (isKey(u) ? t.success(u) : refused), t.identity))
 
 /** @internal A token with no scheme in front of it. */
 export const bareToken: t.Type<string, string, unknown> = asItIs('Token', isToken)

@@ -67,7 +67,7 @@ export const fromHeader = (name: string): Reader => {
 
 /** What the client sent in a field, by its name in lower case; an empty string if it sent none. */
 export const fieldIn = ({ req: { headers } }: Request, name: string): string =>
-  Object.hasOwn(headers, name) ? String(headers[name] ?? '') : ''
+  headers[name] !== undefined && Object.hasOwn(headers, name) ? String(headers[name] ?? '') : ''
 
 // Middleware changed it, or an adapter gives no raw lines
 const fromValue = (value: unknown): O.Option<Sent> => {

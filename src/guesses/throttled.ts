@@ -252,6 +252,12 @@ export const throttled = <C = unknown>(
         if (isKnown(result)) giveBack(attempt, sent)
         return result
       })
+    const askFor = (attempt: Attempt, sent: unknown, decoded: Decoded): Evaluation<unknown> => {
+      const guess = guessAt(attempt, sent, decoded)
+      return guess === undefined ? throttledNow : ask(guess)
+    }
+    const askLate = (attempt: Attempt, sent: unknown, decoded: Promise<Decoded>): Evaluation<unknown> =>
+      decoded.then((late) => askFor(attempt, sent, late)).catch((error: unknown) => failed(failureOf(error)))
     const decide: Decide = (attempt) => {
       if (attempt.isUncounted) return authenticate(attempt)
       const { request } = attempt
@@ -260,14 +266,8 @@ export const throttled = <C = unknown>(
         if (O.isNone(sent)) return authenticate(attempt)
         // it will not be let in, so it need not be counted
         if (leaf.ambient && isForged(request, settingsOf(request))) return forged
-        const askFor = (decoded: Decoded): Evaluation<unknown> => {
-          const guess = guessAt(attempt, sent.value, decoded)
-          return guess === undefined ? throttledNow : ask(guess)
-        }
         const decoded = decodedAhead(attempt, sent.value)
-        return decoded instanceof Promise
-          ? decoded.then(askFor).catch((error: unknown) => failed(failureOf(error)))
-          : askFor(decoded)
+        return decoded instanceof Promise ? askLate(attempt, sent.value, decoded) : askFor(attempt, sent.value, decoded)
       } catch (error) {
         return failed(failureOf(error))
       }
