@@ -16,7 +16,7 @@ import {
   type Authenticator,
 } from 'koa-with-auth'
 import { audit } from 'koa-with-auth/audit'
-import { map } from 'koa-with-auth/fp'
+import { lenient, map } from 'koa-with-auth/fp'
 import { openApi } from 'koa-with-auth/openapi'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { describe, expect, it } from 'vitest'
@@ -140,6 +140,9 @@ describe('conditions of withAuth', () => {
         ctx.body = ctx.request.auth
       },
     )
+    const name = (auth: { name: string } | undefined) => auth?.name ?? 'a guest'
+    router.get('/optional', withAuth(user, authorize(isAdmin), optional), (ctx) => (ctx.body = name(ctx.request.auth)))
+    router.get('/lenient', withAuth(user, lenient), (ctx) => (ctx.body = name(ctx.request.auth)))
     const { ask, close } = await requesting(new Koa().use(router.routes()))
     const asked = async (path: string, token?: string, sent = 'k1') => {
       const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` }
@@ -158,6 +161,10 @@ describe('conditions of withAuth', () => {
     expect(await asked('/also', 'anna')).toEqual([200, 'anna'])
     expect(seen).toMatchObject([{ inherited: { name: 'cron' }, own: { name: 'anna' } }])
     expect(await asked('/mapped', 'anna')).toEqual([200, 'anna'])
+    expect(await asked('/optional', 'anna')).toEqual([200, 'anna'])
+    expect(await asked('/optional', 'bert')).toEqual([403, undefined])
+    expect(await asked('/optional')).toEqual([200, 'a guest'])
+    expect(await asked('/lenient', 'rejecting')).toEqual([200, 'a guest'])
     await close()
   })
 
@@ -205,6 +212,7 @@ describe('what is no condition is a TypeError when the guard is made', () => {
     ['a list', [a, [good]], /takes an object of options, not an array/],
     ['an unknown option', [a, good, { granted: 1 }], /no option "granted"/],
     ['a condition of what also admits anonymous callers', [optional(user), good], /a is optional/],
+    ['a condition after optional', [a, optional, good], /a is optional/],
   ])('%s', (_name, given, message) => {
     for (const guard of Object.values(guards)) {
       expect(() => guard(...given)).toThrow(TypeError)

@@ -46,6 +46,10 @@ export const conditionCall = (f: Function): string | undefined => {
   return name?.endsWith('(...)') === true ? name : undefined
 }
 
+/** Whether it is a condition: what such a call made, or one of those that take the authenticator itself. */
+export const isCondition = (f: Function): boolean =>
+  conditionCall(f) !== undefined || ['optional', 'lenient'].includes(factoryName(f) ?? '')
+
 const isClass = (f: Function): boolean => /^class\b/.test(Function.prototype.toString.call(f))
 
 const isGenerator = (f: Function): boolean => /GeneratorFunction\]$/.test(Object.prototype.toString.call(f))

@@ -4,7 +4,7 @@
  */
 import { authenticatorOf } from '../core/lists.js'
 import { isAuthenticator, type Authenticator, type AuthenticatorLike, type PrincipalOf } from '../core/Authenticator.js'
-import { checkHook, checkMember, conditionCall, isAsync, typeName } from '../core/options.js'
+import { checkHook, checkMember, isAsync, isCondition, typeName } from '../core/options.js'
 import type { Finds, ObjectsOf } from '../core/Exchange.js'
 import * as Requirement from '../core/Requirement.js'
 import type { AlsoGuard, AlsoPrincipal, Guard } from './AuthRouter.js'
@@ -79,7 +79,7 @@ const checkCondition = (caller: Caller, condition: unknown, position: number): v
     )
   }
   // what `throttled(options)` returns is marked, too, because it is no hook
-  if (typeof condition === 'function' && conditionCall(condition) !== undefined) return
+  if (typeof condition === 'function' && isCondition(condition)) return
   checkHook(where, condition, 1, fix)
   if (isAsync(condition)) throw new TypeError(`${where} is an async function; ${fix}`)
 }
