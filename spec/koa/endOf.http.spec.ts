@@ -22,7 +22,7 @@ import { map, recoverUnavailable } from 'koa-with-auth/fp'
 import { apiKeys, memoryKeyStore } from 'koa-with-auth/keys'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ends } from '../../src/core/ends.js'
-import { collect } from '../support/runs/heap.js'
+import { collected } from '../support/runs/heap.js'
 import { ask, listen } from '../support/servers/server.js'
 
 afterEach(() => void vi.useRealTimers())
@@ -234,6 +234,7 @@ describe('untilEnd', () => {
     return server.url
   }
   it('destroys the source when the client goes away, and nothing waits any more', async () => {
+    await collected()
     const before = ends().size
     const source = new PassThrough()
     const url = await serve((ctx) => {
@@ -374,13 +375,14 @@ describe('after the response', () => {
   })
 
   it('a signal that nothing holds leaves nothing behind', async () => {
+    await collected()
     const before = ends().size
     const { get, signals } = await serve()
     for (let count = 0; count < 20; count++) await get('/now')
     expect(ends().size).toBe(before + 20)
     signals.length = 0
-    await vi.waitFor(() => {
-      collect()
+    await vi.waitFor(async () => {
+      await collected()
       expect(ends().size).toBe(before)
     }, 120_000)
   })

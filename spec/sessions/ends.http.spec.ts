@@ -6,6 +6,7 @@ import { on, type SignedOutEvent, type StoreOutageEvent } from 'koa-with-auth/ev
 import { memoryStore, type SessionStore, type Signals } from 'koa-with-auth/sessions'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { ends } from '../../src/core/ends.js'
+import { collected } from '../support/runs/heap.js'
 import { sessionsApp, type SessionsAppOptions, type Visitor } from '../support/sites/sessionsApp.js'
 
 // What has not come after minutes does not come
@@ -234,6 +235,7 @@ describe('a stream of a session', () => {
   it('releases everything when the client goes away', async () => {
     const here = await site(memoryStore())
     const anna = await here.signedIn('anna')
+    await collected()
     const before = ends().size
     const stream = await here.open(anna)
     expect(ends().size).toBe(before + 1)

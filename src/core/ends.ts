@@ -220,12 +220,14 @@ class Ends {
   #heaps: Heap[] = []
   #timer: ReturnType<typeof setTimeout> | undefined
   #firesAt = Infinity
+  #size = 0
   #sweep: Promise<void> | undefined
   #isMissing = false
 
   /** Waits for an end, and looks now whether it has come already. */
   open(end: End, target: Ending): void {
     end.target = target
+    this.#size++
     const { before } = end
     if (before !== undefined) return this.#abort(end, before)
     const name = end.named()
@@ -243,6 +245,7 @@ class Ends {
   close(end: End): void {
     if (end.target === undefined) return
     end.target = undefined
+    this.#size--
     this.#unscheduled(end)
     const { next, previous } = end
     const name = previous === undefined ? end.named() : undefined
@@ -285,10 +288,9 @@ class Ends {
     })
   }
 
+  /** How many ends are waited for. */
   get size(): number {
-    let size = 0
-    for (const first of this.#named.values()) for (let end: End | undefined = first; end; end = end.next) size++
-    return size
+    return this.#size
   }
 
   async #sweepAll(): Promise<void> {

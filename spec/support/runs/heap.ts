@@ -15,3 +15,9 @@ export const heapKept = (): number => {
   collect()
   return process.memoryUsage().heapUsed
 }
+
+/** Collects garbage, and lets what hears of it run. */
+export const collected = async (): Promise<void> => {
+  collect()
+  for (let at = 0; at < 2; at++) await new Promise((resolve) => setImmediate(resolve))
+}
