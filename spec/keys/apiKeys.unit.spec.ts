@@ -138,6 +138,7 @@ describe('K-03 a string that cannot be a key is malformed, and the store is not 
     ['an object', {} as never],
     ['nothing', undefined as never],
   ])('%s', async (_description, key) => {
+    calls.length = 0
     expect(tagOf(await keys.authenticate(request, key))).toBe('malformed')
     expect(calls).toEqual([])
   })
