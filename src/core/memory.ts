@@ -15,8 +15,8 @@ interface Kept<V> {
 export const fromNow = <V>(value: V, expiresAt = Infinity): Kept<V> => ({ value, since: thisMoment(), expiresAt })
 
 export interface Memory<V> {
-  /** The value, unless it is too old. */
-  readonly get: (key: string) => V | undefined
+  /** The value, unless it is too old. `now`: the time of the system, for who has read it. */
+  readonly get: (key: string, now?: number) => V | undefined
   /** Keeps a value as the youngest one. A value that is too old already is not kept. */
   readonly set: (key: string, kept: Kept<V>) => void
   readonly delete: (key: string) => void
@@ -37,18 +37,18 @@ interface MemoryOptions {
 export const memory = <V>({ size, maxAge, dropsFirst }: MemoryOptions): Memory<V> => {
   const entries = new Map<string, Kept<V>>()
   // a value that never ages is read without a clock
-  const isGood = ({ since, expiresAt }: Kept<V>): boolean => {
+  const isGood = ({ since, expiresAt }: Kept<V>, given?: number): boolean => {
     if (maxAge === Infinity && expiresAt === Infinity) return true
-    const now = Date.now()
+    const now = given ?? Date.now()
     return (maxAge === Infinity || ageOf(since, now) < maxAge) && now < expiresAt
   }
   // a value that is used again and again stays where it is
   let latest: string | undefined
   return {
-    get: (key) => {
+    get: (key, now) => {
       const entry = entries.get(key)
       if (entry === undefined) return undefined
-      const good = isGood(entry)
+      const good = isGood(entry, now)
       const moves = dropsFirst === 'least recently used' && key !== latest
       if (!good || moves) entries.delete(key)
       if (!good) return undefined

@@ -60,9 +60,9 @@ export const verifier = (
   cache: Memory<CachedToken> | undefined,
 ): ((token: string, request: Request) => Evaluation<ValidToken>) => {
   // A remembered token is good while its keys are the current ones and its times are valid
-  const isStillValid = ({ payload, copy, times, keys }: CachedToken, current: Keys): Result | undefined =>
-    keys === current && refusalByTime(times, rules, Date.now() / 1000) === undefined
-      ? E.right({ payload, claims: copy() })
+  const isStillValid = (kept: CachedToken, current: Keys, now = Date.now()): Result | undefined =>
+    kept.keys === current && refusalByTime(kept.times, rules, now / 1000) === undefined
+      ? E.right({ payload: kept.payload, claims: kept.copy() })
       : undefined
 
   const verify = (token: string, key: string, request: Request): Evaluation<ValidToken> => {
@@ -124,11 +124,12 @@ export const verifier = (
   if (cache === undefined) return (token, request) => verify(token, '', request)
   return (token, request) => {
     const key = cacheKey(token)
-    const kept = cache.get(key)
+    const now = Date.now()
+    const kept = cache.get(key, now)
     if (kept !== undefined && providers.isCurrent(kept.provider)) {
       const keys = kept.provider.keys.current()
       if (!(keys instanceof Promise) && E.isRight(keys)) {
-        const good = isStillValid(kept, keys.right)
+        const good = isStillValid(kept, keys.right, now)
         if (good !== undefined) return good
       }
     }
