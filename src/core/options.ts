@@ -41,7 +41,7 @@ const factoryName = (f: Function): string | undefined => {
 }
 
 /** The call that made a condition, such as `authorize(...)`; `undefined` for any other function. */
-export const conditionCall = (f: Function): string | undefined => {
+const conditionCall = (f: Function): string | undefined => {
   const name = factoryName(f)
   return name?.endsWith('(...)') === true ? name : undefined
 }
