@@ -100,8 +100,6 @@ export const BearerToken: t.Type<string, string, unknown> = tokenOf('Bearer')
 const basicField = /^[Bb][Aa][Ss][Ii][Cc] +([A-Za-z0-9+/]+(?:[AQgw]==|[AEIMQUYcgkosw048]=)?)$/
 // RFC 7617 §2: no control characters in either part
 const control = /[\x00-\x1f\x7f]/
-// In one place, because a buffer for each pair takes a fourth of the time
-const room = Buffer.alloc(1024)
 const printable = /^[\x20-\x7e]+$/
 const textOf = (bytes: Buffer): string => {
   const text = isUtf8(bytes) ? bytes.toString('utf8') : ''
@@ -125,9 +123,10 @@ export const BasicCredentials: t.Type<BasicCredentials, string, unknown> = codec
   (field) => {
     const encoded = basicField.exec(field)?.[1]
     if (encoded === undefined || encoded.length % 4 !== 0) return undefined
-    const latin1 = encoded.length > room.length ? '' : room.toString('latin1', 0, room.write(encoded, 'base64'))
+    // A third of the time of a Buffer, in which a password would stay. It throws for none of the strings that match
+    const latin1 = atob(encoded)
     // almost every pair is printable ASCII, which needs no second look
-    const pair = printable.test(latin1) ? latin1 : textOf(Buffer.from(encoded, 'base64'))
+    const pair = printable.test(latin1) ? latin1 : textOf(Buffer.from(latin1, 'latin1'))
     // RFC 7617 §2: only the first colon separates
     const colon = pair.indexOf(':')
     if (colon === -1) return undefined
