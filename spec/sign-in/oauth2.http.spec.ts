@@ -153,7 +153,7 @@ describe('a provider without OpenID Connect', () => {
   })
 
   it('is not asked by a hook that waits forever', async () => {
-    const { site } = await start({ subject: () => new Promise<string>(() => {}) })
+    const { site } = await start({ subject: () => new Promise<string>(() => {}), timeout: limitFor('hanging') })
     expect(await tried(site)).toEqual([503, undefined, undefined])
   })
 
