@@ -1,4 +1,7 @@
 /** The end of a credential reaches what a request has opened: `endOf` and `untilEnd`. */
+import { once } from 'node:events'
+import { connect, createServer as createHttp2 } from 'node:http2'
+import type { AddressInfo } from 'node:net'
 import { PassThrough } from 'node:stream'
 import Router from '@koa/router'
 import { pipe } from 'fp-ts/lib/function.js'
@@ -21,8 +24,8 @@ import {
 import { map, recoverUnavailable } from 'koa-with-auth/fp'
 import { apiKeys, memoryKeyStore } from 'koa-with-auth/keys'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { ends } from '../../src/core/ends.js'
 import { collected } from '../support/runs/heap.js'
+import { ownEnds } from '../support/runs/ownEnds.js'
 import { ask, listen } from '../support/servers/server.js'
 
 afterEach(() => void vi.useRealTimers())
@@ -234,8 +237,7 @@ describe('untilEnd', () => {
     return server.url
   }
   it('destroys the source when the client goes away, and nothing waits any more', async () => {
-    await collected()
-    const before = ends().size
+    const waiting = ownEnds()
     const source = new PassThrough()
     const url = await serve((ctx) => {
       source.write('hello')
@@ -243,9 +245,10 @@ describe('untilEnd', () => {
     })
     const stop = new AbortController()
     await fetch(url, { headers: sent, signal: stop.signal })
+    expect(waiting()).toBe(1)
     stop.abort()
     await vi.waitFor(() => expect(source.destroyed).toBe(true), 120_000)
-    expect(ends().size).toBe(before)
+    expect(waiting()).toBe(0)
   })
   it('passes a whole body on', async () => {
     const url = await serve((ctx) => {
@@ -346,7 +349,8 @@ describe('after the response', () => {
       contexts.push(ctx)
       ctx.body = 'begun'
     })
-    const { url, close } = await listen(new Koa().use(router.routes()))
+    const app = new Koa().use(router.routes())
+    const { url, close } = await listen(app)
     onTestFinished(close)
     const { key, id } = await keys.issue({ owner: 'anna' })
     const get = async (path: string) => {
@@ -354,7 +358,7 @@ describe('after the response', () => {
       // its response is closed here, too
       await vi.waitFor(() => expect(contexts.every(({ res }) => res.destroyed)).toBe(true), 120_000)
     }
-    return { get, signals, contexts, revoke: () => keys.revoke(id) }
+    return { app, key, get, signals, contexts, revoke: () => keys.revoke(id) }
   }
 
   it('what goes on and holds the signal hears of the end', async () => {
@@ -375,15 +379,40 @@ describe('after the response', () => {
   })
 
   it('a signal that nothing holds leaves nothing behind', async () => {
-    await collected()
-    const before = ends().size
+    const waiting = ownEnds()
     const { get, signals } = await serve()
     for (let count = 0; count < 20; count++) await get('/now')
-    expect(ends().size).toBe(before + 20)
+    expect(waiting()).toBe(20)
     signals.length = 0
     await vi.waitFor(async () => {
       await collected()
-      expect(ends().size).toBe(before)
+      expect(waiting()).toBe(0)
+    }, 120_000)
+  })
+
+  it('a signal that is asked for then leaves nothing behind over HTTP/2', async () => {
+    const waiting = ownEnds()
+    const { app, key, contexts } = await serve()
+    const handle = app.callback()
+    const closed: Promise<unknown>[] = []
+    const server = createHttp2((req, res) => {
+      closed.push(once(res, 'close'))
+      void handle(req, res)
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const client = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    onTestFinished(() => {
+      client.destroy()
+      server.close()
+    })
+    await once(client.request({ ':path': '/later', 'x-key': key }).resume(), 'close')
+    await Promise.all(closed)
+    expect(contexts.map((ctx) => causeOf(endOf(ctx)))).toStrictEqual([false])
+    expect(waiting()).toBe(1)
+    contexts.length = closed.length = 0
+    await vi.waitFor(async () => {
+      await collected()
+      expect(waiting()).toBe(0)
     }, 120_000)
   })
 })

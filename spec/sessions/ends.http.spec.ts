@@ -5,8 +5,7 @@ import { AuthEnded, endOf, sessionAuth, untilEnd, withAuth } from 'koa-with-auth
 import { on, type SignedOutEvent, type StoreOutageEvent } from 'koa-with-auth/events'
 import { memoryStore, type SessionStore, type Signals } from 'koa-with-auth/sessions'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { ends } from '../../src/core/ends.js'
-import { collected } from '../support/runs/heap.js'
+import { ownEnds } from '../support/runs/ownEnds.js'
 import { sessionsApp, type SessionsAppOptions, type Visitor } from '../support/sites/sessionsApp.js'
 
 // What has not come after minutes does not come
@@ -235,12 +234,11 @@ describe('a stream of a session', () => {
   it('releases everything when the client goes away', async () => {
     const here = await site(memoryStore())
     const anna = await here.signedIn('anna')
-    await collected()
-    const before = ends().size
+    const waiting = ownEnds()
     const stream = await here.open(anna)
-    expect(ends().size).toBe(before + 1)
+    expect(waiting()).toBe(1)
     stream.stop()
-    await vi.waitFor(() => expect(ends().size).toBe(before), HANGS)
+    await vi.waitFor(() => expect(waiting()).toBe(0), HANGS)
   })
 })
 

@@ -220,14 +220,12 @@ class Ends {
   #heaps: Heap[] = []
   #timer: ReturnType<typeof setTimeout> | undefined
   #firesAt = Infinity
-  #size = 0
   #sweep: Promise<void> | undefined
   #isMissing = false
 
   /** Waits for an end, and looks now whether it has come already. */
   open(end: End, target: Ending): void {
     end.target = target
-    this.#size++
     const { before } = end
     if (before !== undefined) return this.#abort(end, before)
     const name = end.named()
@@ -245,7 +243,6 @@ class Ends {
   close(end: End): void {
     if (end.target === undefined) return
     end.target = undefined
-    this.#size--
     this.#unscheduled(end)
     const { next, previous } = end
     const name = previous === undefined ? end.named() : undefined
@@ -286,11 +283,6 @@ class Ends {
     this.#sweep ??= this.#sweepAll().finally(() => {
       this.#sweep = undefined
     })
-  }
-
-  /** How many ends are waited for. */
-  get size(): number {
-    return this.#size
   }
 
   async #sweepAll(): Promise<void> {

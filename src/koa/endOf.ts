@@ -1,11 +1,12 @@
 /**
  * `endOf` and `untilEnd`: the end of the credential that let a request in, for what the request has opened.
  *
- * Nothing is made before somebody asks. What waits is released when the response is closed; after a whole response, when its signal is.
+ * Nothing is made before somebody asks. What waits is released when the client goes away. After a whole response, it is released when
+ * nothing holds the signal any more.
  */
 import type { OutgoingMessage } from 'node:http'
-import { Readable } from 'node:stream'
-import type { Request } from 'koa'
+import { Duplex, Readable } from 'node:stream'
+import type { Context, Request } from 'koa'
 import { ends, PrincipalSource, sourcesIn, type Accepted, type AuthEnded, type End, type Ending } from '../core/ends.js'
 import { exchangeOfResponse, knownExchange } from '../core/Exchange.js'
 import { declareFactories } from '../core/options.js'
@@ -117,8 +118,13 @@ interface WithRequest {
  *   ctx.body = await fetch('https://reports.example', { signal: endOf(ctx) }).then((answer) => answer.text())
  * })
  */
-export const endOf = (ctx: WithRequest): AbortSignal =>
-  openedBy('endOf(ctx)', ctx).signal(ctx.request.ctx.res.destroyed)
+export const endOf = (ctx: WithRequest): AbortSignal => openedBy('endOf(ctx)', ctx).signal(isClosed(ctx.request.ctx))
+
+// A response of HTTP/2 does not say it, its stream does
+const isClosed = ({ res }: Context): boolean => {
+  const stream: unknown = Reflect.get(res, 'stream')
+  return (stream instanceof Duplex ? stream : res).destroyed
+}
 
 const openedBy = (caller: string, given: WithRequest): Opened => {
   const request = given?.request
@@ -134,7 +140,7 @@ const openedBy = (caller: string, given: WithRequest): Opened => {
   const opened = new Opened(accepted, endsOf(request, accepted), before)
   exchange.opened = opened
   if (before === undefined) ctx.res.on('close', release)
-  if (ctx.res.destroyed) return opened
+  if (isClosed(ctx)) return opened
   for (const end of opened.ends) if (opened.reason === undefined) ends().open(end, opened)
   return opened
 }
