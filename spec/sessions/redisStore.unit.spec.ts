@@ -138,7 +138,9 @@ describe('a session and the mark of its user', () => {
 describe('replies to redisStore', () => {
   it.each([1, true, {}, [], ['+text'], new Error('LOADING'), new Map()])('GET: %j is an outage', async (answer) => {
     const store = redisStore({ command: async () => answer })
-    await expect(store.read('one')).rejects.toThrow(/GET must resolve to a string or null/)
+    await expect(store.read('one')).rejects.toThrow(
+      'redisStore({ command }): it resolved to a value that this store never wrote',
+    )
     await expect(store.markOf('one')).rejects.toThrow(TypeError)
   })
 

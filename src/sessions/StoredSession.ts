@@ -87,7 +87,11 @@ export class StoredSession {
   #textRead = ''
 
   /** The ids that this request read or wrote. */
-  get ids(): Map<string, StoredId> {
+  get ids(): ReadonlyMap<string, Readonly<StoredId>> {
+    return this.#all()
+  }
+
+  #all(): Map<string, StoredId> {
     const ids = (this.#ids ??= new Map<string, StoredId>())
     if (this.#idRead !== undefined)
       ids.set(this.#idRead, { textRead: this.#textRead, isWritten: false, isEnded: false })
@@ -102,21 +106,22 @@ export class StoredSession {
 
   /** JSON was read under an id. */
   read(id: string, text: string): void {
-    if (this.#idRead !== undefined) this.ids.delete(id)
+    if (this.#idRead !== undefined) this.#all()
     this.#idRead = id
     this.#textRead = text
   }
 
   /** JSON was written under an id. */
   wrote(id: string): void {
-    const entry = this.ids.get(id)
-    if (entry === undefined) this.ids.set(id, { textRead: undefined, isWritten: true, isEnded: false })
+    const ids = this.#all()
+    const entry = ids.get(id)
+    if (entry === undefined) ids.set(id, { textRead: undefined, isWritten: true, isEnded: false })
     else entry.isWritten = true
   }
 
   /** An id was ended. */
   ended(id: string): void {
-    const entry = this.ids.get(id)
+    const entry = this.#all().get(id)
     if (entry !== undefined) entry.isEnded = true
   }
 

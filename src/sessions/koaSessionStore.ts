@@ -58,7 +58,7 @@ export const koaSessionStore = (
     if (Math.abs(Date.now() - auth.at) >= lasts) return session.reportExpiry(id, data, 'absolute')
     const mark = markOf(auth.id) ?? store.markOf(auth.id)
     const listed = list?.isLive(auth, sessionDigest(id))
-    if (listed !== undefined || typeof mark !== 'string') return late(data, id, session, [mark, listed])
+    if (listed !== undefined || typeof mark !== 'string') return late(data, id, session, [auth.mark, mark, listed])
     return mark === auth.mark ? data : session.reportExpiry(id, data, 'logOutEverywhere')
   }
   const end = async (id: string, ctx: object, session: RequestSession): Promise<void> => {
@@ -115,12 +115,12 @@ export const koaSessionStore = (
   }
 }
 
-type Later = readonly [mark: string | Promise<string>, listed: Promise<boolean> | undefined]
+type Later = readonly [carried: string, mark: string | Promise<string>, listed: Promise<boolean> | undefined]
 
 // Not in `recognized`, because a request whose store knows at once needs no closure
-const late = async (data: SessionData, id: string, session: RequestSession, [mark, listed]: Later) => {
+const late = async (data: SessionData, id: string, session: RequestSession, [carried, mark, listed]: Later) => {
   listed?.catch(() => undefined)
-  if (session.signedIn?.mark !== (await mark)) return session.reportExpiry(id, data, 'logOutEverywhere')
+  if (carried !== (await mark)) return session.reportExpiry(id, data, 'logOutEverywhere')
   return (await listed) === false ? session.reportExpiry(id, data, 'logOut') : data
 }
 

@@ -1,13 +1,14 @@
 /**
  * Sessions in Redis or Valkey, for several processes: entry point `koa-with-auth/redis`.
  *
- * Every command uses one key, so a cluster fits, too. Only a server that says that it is in no cluster is asked for two keys at once.
- * The guide "How far it goes" shows how to configure the clients of a cluster. Redis deletes expired keys by itself. It must not evict others
- * (`maxmemory-policy noeviction`). Data that Redis loses at a restart is gone. Without persistence, everybody is signed out. With
+ * In a cluster, every command uses one key. The guide "How far it goes" shows how to configure its clients. A server that says that it
+ * is in no cluster is asked for a session and the mark of its user in one command.
+ *
+ * Redis deletes expired keys by itself. It must not evict others (`maxmemory-policy noeviction`). Data that Redis loses at a restart is gone. Without persistence, everybody is signed out. With
  * snapshots only, users who signed out since the last snapshot are signed in again. So let Redis write a log (`appendonly yes`).
  */
 import { declareFactory } from '../core/options.js'
-import { redisOptionsOf, type RedisOptions } from '../stores/redis.js'
+import { redisAnswers, redisOptionsOf, type RedisOptions } from '../stores/redis.js'
 import { answeringBoth, atTheSameTime, type SessionStore } from './SessionStore.js'
 
 /** How commands are sent. */
@@ -32,13 +33,8 @@ redis.call('ZADD', KEYS[1], ARGV[3], ARGV[1])
 if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[4]) then redis.call('PEXPIRE', KEYS[1], ARGV[4]) end
 return 1`
 
-const keptIn = (kept: unknown): string | undefined => {
-  if (kept === null || kept === undefined) return undefined
-  // clients can be set up to return buffers
-  const text = Buffer.isBuffer(kept) ? kept.toString() : kept
-  if (typeof text !== 'string') throw new TypeError('redisStore({ command }): GET must resolve to a string or null')
-  return text
-}
+const { asString, isNothing } = redisAnswers('redisStore')
+const keptIn = (kept: unknown): string | undefined => (isNothing(kept) ? undefined : asString(kept))
 
 const liveIn = (kept = ''): string | undefined => (kept.startsWith(live) ? kept.slice(live.length) : undefined)
 const markIn = (kept = ''): string => kept
@@ -109,7 +105,7 @@ export const redisStore = (options: RedisStoreOptions): SessionStore => {
     },
   }
   const apart = atTheSameTime(store)
-  // Whether no cluster has put the two keys on two nodes. Whoever may not ask that has them asked for apart
+  // Whether it is in no cluster, so that one node has both keys; `undefined` if it was not asked. Without an answer they are asked for apart
   let isAlone: boolean | undefined
   const findWhetherAlone = async (): Promise<void> => {
     isAlone = false
