@@ -123,7 +123,7 @@ export const BasicCredentials: t.Type<BasicCredentials, string, unknown> = codec
   (field) => {
     const encoded = basicField.exec(field)?.[1]
     if (encoded === undefined || encoded.length % 4 !== 0) return undefined
-    // A third of the time of a Buffer, in which a password would stay. It throws for none of the strings that match
+    // It takes a third of the time of a Buffer, and leaves no password in one. It throws for no string that matches
     const latin1 = atob(encoded)
     // almost every pair is printable ASCII, which needs no second look
     const pair = printable.test(latin1) ? latin1 : textOf(Buffer.from(latin1, 'latin1'))

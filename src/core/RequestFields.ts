@@ -67,6 +67,7 @@ export const fromHeader = (name: string): Reader => {
 
 /** What the client sent in a field, by its name in lower case; an empty string if it sent none. */
 export const fieldIn = ({ req: { headers } }: Request, name: string): string =>
+  // most requests have not most fields, which a look at the prototype would cost
   headers[name] !== undefined && Object.hasOwn(headers, name) ? String(headers[name] ?? '') : ''
 
 // Middleware changed it, or an adapter gives no raw lines
