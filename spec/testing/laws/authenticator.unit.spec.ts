@@ -152,6 +152,18 @@ describe('the law "refuses others" finds', () => {
     ).toStrictEqual([])
   })
 
+  it('no valid credential that a random one happens to be', async () => {
+    const sent: string[] = []
+    const of = (secret: string) => bearer((token) => sent.push(token) > 0 && token === secret)
+    await breachesOf(of(valid[0]!), { valid })
+    const isFixed = (token: string) => token.includes(valid[0]!) || token.includes('redential')
+    const random = new Set(sent.filter((token) => /^[A-Za-z0-9]{16,40}$/.test(token) && !isFixed(token)))
+    expect(random.size).toBeGreaterThan(5)
+    for (const secret of random) {
+      expect(await breachesOf(of(secret), { valid: [withBearer(secret)] })).toStrictEqual([])
+    }
+  })
+
   it('no list that accepts a valid credential beside a wrong one of another kind', async () => {
     const key = apiKeyHeader({ authenticate: (_request, sent) => sent === 'Partner-Key' && { client: 'Acme' } })
     const both = mergeRequests(withBearer('supersecret'), withHeader('key', 'Partner-Key'))

@@ -9,18 +9,22 @@ import { hostileTexts, requestSpecs, secrets } from './random.js'
 export const randomAttacks = (target: Target): Arbitrary<Attack> => {
   const { locations, valid } = target
   const nothing = fc.constant<Attack>({ what: 'no credential', spec: {}, secrets: [] })
-  const at = locations.map((location) =>
-    fc.oneof(
-      secrets().map((secret) => unknownIn(location, secret)),
+  const at = locations.map((location) => {
+    const isWrong = (text: string): boolean =>
+      valid.every((one) => !valuesAt(location, one).includes(plain(location, text)))
+    return fc.oneof(
+      secrets()
+        .filter(isWrong)
+        .map((secret) => unknownIn(location, secret)),
       hostileTexts()
-        .filter((text) => valid.every((one) => !valuesAt(location, one).includes(plain(location, text))))
+        .filter(isWrong)
         .map((text) => ({
           what: `a hostile credential in ${inWords(location)}`,
           spec: putting(location, [text], {}),
           secrets: [],
         })),
-    ),
-  )
+    )
+  })
   const informed = informedAttacks(target)
   const attack = fc.oneof(nothing, ...at, ...(informed.length > 0 ? [fc.constantFrom(...informed)] : []))
   return fc
