@@ -41,6 +41,24 @@ describeLastingStores((store) => {
       }
     })
 
+    it('that a clock set back has reached is for ever once the user signs out or in', async () => {
+      for (const [path, isOver] of [
+        ['/me', false],
+        ['/logout', true],
+        ['/login', true],
+      ] as const) {
+        const { visitor } = await sessionsApp(store, { ...limits, list: true })
+        const one = visitor()
+        await one.post('/login')
+        const thief = one.copy()
+        pass(-3 * HOUR)
+        await one.post(path)
+        await expectAnonymous(thief.copy())
+        pass(3 * HOUR)
+        await (isOver ? expectAnonymous(thief) : expectSignedIn(thief, anna))
+      }
+    })
+
     it('is prolonged when a session is used, but only after half of it', async () => {
       const { visitor, store: watched } = await sessionsApp(store, limits)
       const one = visitor()

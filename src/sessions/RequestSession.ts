@@ -13,6 +13,7 @@ import type { Proof } from '../core/Proof.js'
 import type { Sent } from '../core/RequestFields.js'
 import { rightsByFlags, type Rights, type SessionSource } from '../kinds/sessionUser.js'
 import type { SessionEnds } from './SessionEnds.js'
+import { digestOf } from './SessionStore.js'
 import { lockAge, type CookieRead, type SealedCookie } from './SessionCookie.js'
 import type { SessionHost } from './SignInList.js'
 import { sessionOf, StoredSession, type KoaSession } from './StoredSession.js'
@@ -77,6 +78,7 @@ export class RequestSession implements SessionSource {
   #isSignedByOlderKey = false
   // What the request came with, under its id now
   #came: { readonly id: string; readonly signIn: SignedIn } | undefined
+  #expired: { readonly id: string; readonly signIn: SignedIn } | undefined
   #nextId: string | undefined
   #reports: ReturnType<SignInReports['ofRequest']>
 
@@ -212,9 +214,23 @@ export class RequestSession implements SessionSource {
   }
 
   /** The session that was read is over. */
-  reportExpiry(id: string, data: object, reason: SignedOutReason): undefined {
-    if (this.#reports !== undefined && this.verifySignIn(id, data) !== undefined) this.#reports.reportExpiry(id, reason)
+  reportExpiry(id: string, reason: SignedOutReason): undefined {
+    if (this.#came?.id !== id) return
+    this.#reports?.reportExpiry(id, reason)
+    this.#expired = this.#came
     this.#came = undefined
+  }
+
+  /** The user signs in or out, so a session that was over by the clock stays over, also if the clock is set. Rejects in an outage. */
+  async endExpired(): Promise<void> {
+    if (this.#expired === undefined || this.#owner === undefined) return
+    const { ends, host } = this.#owner
+    const { id, signIn } = this.#expired
+    this.#expired = undefined
+    const { listed } = detailsOf(signIn)
+    if (listed !== undefined) await host.list?.end(signIn.id, listed)
+    await host.store.end(digestOf(id), host.longest)
+    ends.over(id, signIn.id)
   }
 
   /** The session was ended by its user. */

@@ -172,6 +172,8 @@ export interface SessionHost {
   readonly name: string
   /** With its time limit. */
   readonly store: SessionStore
+  /** The longest lifetime of a session, in milliseconds. */
+  readonly longest: number
   /** The public origin; left out if the application has none. */
   readonly origin: string | undefined
   readonly isProduction: boolean

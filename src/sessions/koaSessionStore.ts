@@ -55,16 +55,16 @@ export const koaSessionStore = (
     // A sign-in of the future is over, too: the clock was wrong when the user signed in
     // no longer than `logOutEverywhere` is remembered, also if a time of the application is shorter now
     const lasts = Math.min(detailsOf(auth).absolute ?? absolute, longest)
-    if (Math.abs(Date.now() - auth.at) >= lasts) return session.reportExpiry(id, data, 'absolute')
+    if (Math.abs(Date.now() - auth.at) >= lasts) return session.reportExpiry(id, 'absolute')
     const mark = markOf(auth.id) ?? store.markOf(auth.id)
     const listed = list?.isLive(auth, sessionDigest(id))
     if (listed !== undefined || typeof mark !== 'string') return late(data, id, session, [auth.mark, mark, listed])
-    return mark === auth.mark ? data : session.reportExpiry(id, data, 'logOutEverywhere')
+    return mark === auth.mark ? data : session.reportExpiry(id, 'logOutEverywhere')
   }
   const end = async (id: string, ctx: object, session: RequestSession): Promise<void> => {
     // an id that was made in this request, and never saved, need not be ended
     const entry = session.stored.ids.get(id)
-    if (entry === undefined) return
+    if (entry === undefined) return session.endExpired()
     const goesOn = !entry.isEnded && session.goesOn(ctx)
     // before it is read, and after it is ended: so one of two requests that renew it and end it finds the other one
     const isFirst = !goesOn || (await session.leadOn(id))
@@ -120,8 +120,8 @@ type Later = readonly [carried: string, mark: string | Promise<string>, listed: 
 // Not in `recognized`, because a request whose store knows at once needs no closure
 const late = async (data: SessionData, id: string, session: RequestSession, [carried, mark, listed]: Later) => {
   listed?.catch(() => undefined)
-  if (carried !== (await mark)) return session.reportExpiry(id, data, 'logOutEverywhere')
-  return (await listed) === false ? session.reportExpiry(id, data, 'logOut') : data
+  if (carried !== (await mark)) return session.reportExpiry(id, 'logOutEverywhere')
+  return (await listed) === false ? session.reportExpiry(id, 'logOut') : data
 }
 
 // What could not be read must not be changed: the old id would stay alive
@@ -141,7 +141,7 @@ const found = (text: unknown, id: string, session: RequestSession, idle: number)
   session.stored.read(id, text)
   const own = detailsOf(session.verifySignIn(id, data)).idle
   if (inTime(data, own ?? idle)) return own === undefined ? data : Object.assign(data, { _maxAge: own })
-  return session.reportExpiry(id, data, 'idle')
+  return session.reportExpiry(id, 'idle')
 }
 
 // The data of koa-session include what its session inherits

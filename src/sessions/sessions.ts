@@ -98,6 +98,7 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
   const host: SessionHost = {
     ...settled,
     list,
+    longest,
     finished: new Map(),
     keys,
     store,

@@ -166,6 +166,7 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
       const { missedId } = session.stored
       // it may have got another id, whose cookie is on the way
       if (missedId !== undefined) await owner.ends.renewedOver(missedId)
+      await session.endExpired()
       const now = sessionOf(ctx)
       if (now === null || !hasData(now)) return
       checkSecure(ctx, https)
