@@ -48,6 +48,11 @@ const costOf = (
   result: unknown,
   from: number,
 ): number => {
+  // it looks from a place on, as far as it finds something
+  if (name === 'indexOf') {
+    const end = result === -1 ? sizeOf(self) : Number(result)
+    return 1 + sizeOf(args[0]) + Math.max(0, end - Number(args[1] ?? 0))
+  }
   if (name === 'exec') return 1 + (lastIndexOf(self) || sizeOf(args[0])) - from
   if (name === 'normalize') return sortingOf(String(self))
   if (name === 'slice' || name === 'toString') return sizeOf(result)
