@@ -251,7 +251,7 @@ const known: ReadonlyArray<[Place, Shape]> = [
     { in: 'header', name: 'Cookie' },
     { start: '', unit: '; ', isEncoded: false },
   ],
-  // which only a counter took for quadratic that knew no `from` of `indexOf`
+  // this one was never quadratic, but the counter once took it for that
   [
     { in: 'header', name: 'Cookie' },
     { start: 'browser=', unit: ';', isEncoded: false },

@@ -41,7 +41,7 @@ describeLastingStores((store) => {
       }
     })
 
-    it('that a clock set back has reached is for ever once the user signs out or in', async () => {
+    it('is final once the user signs out or in, also where only the clock was set back', async () => {
       for (const [path, isOver] of [
         ['/me', false],
         ['/logout', true],

@@ -13,8 +13,8 @@ import type { Proof } from '../core/Proof.js'
 import type { Sent } from '../core/RequestFields.js'
 import { rightsByFlags, type Rights, type SessionSource } from '../kinds/sessionUser.js'
 import type { SessionEnds } from './SessionEnds.js'
-import { digestOf } from './SessionStore.js'
 import { lockAge, type CookieRead, type SealedCookie } from './SessionCookie.js'
+import { digestOf } from './SessionStore.js'
 import type { SessionHost } from './SignInList.js'
 import { sessionOf, StoredSession, type KoaSession } from './StoredSession.js'
 import {
@@ -47,6 +47,11 @@ export interface SessionOwner {
   readonly ends: SessionEnds
 }
 
+interface Came {
+  readonly id: string
+  readonly signIn: SignedIn
+}
+
 interface NextSignIn extends SignIn {
   /** The names of the user in records, if the application gives them. */
   readonly names: Names
@@ -77,8 +82,9 @@ export class RequestSession implements SessionSource {
   #signingIn: NextSignIn | undefined
   #isSignedByOlderKey = false
   // What the request came with, under its id now
-  #came: { readonly id: string; readonly signIn: SignedIn } | undefined
-  #expired: { readonly id: string; readonly signIn: SignedIn } | undefined
+  #came: Came | undefined
+  // The same, if it was over
+  #expired: Came | undefined
   #nextId: string | undefined
   #reports: ReturnType<SignInReports['ofRequest']>
 
@@ -221,7 +227,10 @@ export class RequestSession implements SessionSource {
     this.#came = undefined
   }
 
-  /** The user signs in or out, so a session that was over by the clock stays over, also if the clock is set. Rejects in an outage. */
+  /**
+   * Ends the session that was over already, because its user signs in or out. Otherwise it would be good again after a clock that was
+   * wrong is set right. Rejects in an outage.
+   */
   async endExpired(): Promise<void> {
     if (this.#expired === undefined || this.#owner === undefined) return
     const { ends, host } = this.#owner

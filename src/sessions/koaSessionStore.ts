@@ -62,8 +62,8 @@ export const koaSessionStore = (
     return mark === auth.mark ? data : session.reportExpiry(id, 'logOutEverywhere')
   }
   const end = async (id: string, ctx: object, session: RequestSession): Promise<void> => {
-    // an id that was made in this request, and never saved, need not be ended
     const entry = session.stored.ids.get(id)
+    // this one was made in this request, and never saved; the one that came may be over
     if (entry === undefined) return session.endExpired()
     const goesOn = !entry.isEnded && session.goesOn(ctx)
     // before it is read, and after it is ended: so one of two requests that renew it and end it finds the other one

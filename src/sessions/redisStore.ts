@@ -4,8 +4,9 @@
  * In a cluster, every command uses one key. The guide "How far it goes" shows how to configure its clients. A server that says that it
  * is in no cluster is asked for a session and the mark of its user in one command.
  *
- * Redis deletes expired keys by itself. It must not evict others (`maxmemory-policy noeviction`). Data that Redis loses at a restart is gone. Without persistence, everybody is signed out. With
- * snapshots only, users who signed out since the last snapshot are signed in again. So let Redis write a log (`appendonly yes`).
+ * Redis deletes expired keys by itself. It must not evict others (`maxmemory-policy noeviction`). Data that Redis loses at a restart is
+ * gone. Without persistence, everybody is signed out. With snapshots only, users who signed out since the last snapshot are signed in
+ * again. So let Redis write a log (`appendonly yes`).
  */
 import { declareFactory } from '../core/options.js'
 import { redisAnswers, redisOptionsOf, type RedisOptions } from '../stores/redis.js'

@@ -48,10 +48,11 @@ const costOf = (
   result: unknown,
   from: number,
 ): number => {
-  // it looks from a place on, as far as it finds something
   if (name === 'indexOf') {
+    // it looks from a place on, as far as it finds something
+    const start = typeof args[1] === 'number' ? args[1] : 0
     const end = result === -1 ? sizeOf(self) : Number(result)
-    return 1 + sizeOf(args[0]) + Math.max(0, end - Number(args[1] ?? 0))
+    return 1 + sizeOf(args[0]) + Math.max(0, end - start)
   }
   if (name === 'exec') return 1 + (lastIndexOf(self) || sizeOf(args[0])) - from
   if (name === 'normalize') return sortingOf(String(self))
