@@ -1,0 +1,86 @@
+/** What is asked of any store in front of which `timedStore` stands. */
+import { memoryStore, type Store } from 'koa-with-auth/stores'
+import { describe, expect, it } from 'vitest'
+import { storeLike, timedStore } from '../../src/stores/Store.js'
+
+const LIFETIME = 60_000
+
+const wrongly = (methods: { readonly [K in keyof Store]?: (...args: never[]) => unknown }): Store =>
+  // Safe: each wrong answer is what is tested
+  timedStore('sessions', { ...memoryStore(), ...methods } as Store, 5000)
+
+describe('storeLike', () => {
+  it.each(['get', 'insert', 'update', 'end', 'add', 'members'])('names the method that is missing: %s', (name) => {
+    const store = { ...memoryStore(), [name]: undefined }
+    expect(() => storeLike('sessions(app, { store })', store)).toThrow(
+      new TypeError(
+        `sessions(app, { store }) has no method ${name}; see Store, or take memoryStore(), sqliteStore, redisStore, postgresStore or mysqlStore of koa-with-auth/stores`,
+      ),
+    )
+  })
+
+  it.each([undefined, null, 'store', () => memoryStore()])('refuses %s', (store) => {
+    expect(() => storeLike('apiKeys({ store })', store)).toThrow(TypeError)
+  })
+})
+
+describe('timedStore', () => {
+  it('answers what the store answers, without a promise where the store has none', async () => {
+    const store = wrongly({})
+    expect(await store.insert('a', 'text', LIFETIME)).toBe(true)
+    expect(await store.update('a', 'other', LIFETIME, 'wrong')).toBe(false)
+    expect(await store.update('a', 'other', LIFETIME, 'text')).toBe(true)
+    expect(store.get(['b', 'a'])).toStrictEqual([undefined, 'other'])
+    await store.end('a', LIFETIME)
+    expect(store.get(['a'])).toStrictEqual([undefined])
+    await store.add('s', 'm', LIFETIME)
+    expect(await store.members('s')).toStrictEqual(['m'])
+  })
+
+  it.each([
+    ['get', () => 'text'],
+    ['get', () => []],
+    ['get', () => Promise.resolve(['a', 'b'])],
+    ['get', () => Promise.resolve([null])],
+    ['get', () => [7]],
+    ['insert', () => Promise.resolve(1)],
+    ['update', () => Promise.resolve('true')],
+    ['members', () => Promise.resolve('m')],
+    ['members', () => Promise.resolve([7])],
+  ])('is an outage that names the method whose answer no store may give: %s %s', async (name, answer) => {
+    const store = wrongly({ [name]: answer })
+    const asked = {
+      get: async () => store.get(['a']),
+      insert: () => store.insert('a', 'text', LIFETIME),
+      update: () => store.update('a', 'text', LIFETIME),
+      members: () => store.members('s'),
+    }[name]
+    await expect(asked?.()).rejects.toMatchObject({
+      name: 'StoreUnavailable',
+      // Safe: an asymmetric matcher
+      cause: expect.objectContaining({
+        message: expect.stringContaining(`${name} of the store must`) as string,
+      }) as Error,
+    })
+  })
+
+  it.each([0, 0.5, -1, NaN, -Infinity])('never asks for a lifetime of %s', async (lifetime) => {
+    const asked: string[] = []
+    const store = wrongly({
+      insert: () => asked.push('insert'),
+      end: () => asked.push('end'),
+      add: () => asked.push('add'),
+    })
+    for (const ask of [store.insert('a', 'text', lifetime), store.end('a', lifetime), store.add('s', 'm', lifetime)])
+      await expect(ask).rejects.toMatchObject({ name: 'StoreUnavailable' })
+    expect(asked).toStrictEqual([])
+  })
+
+  it('asks for whole milliseconds, and for no end in a number that fits beside the time', async () => {
+    const lifetimes: number[] = []
+    const store = wrongly({ end: (_key: string, lifetime: number) => void lifetimes.push(lifetime) })
+    await store.end('a', 1.2)
+    await store.end('a', Infinity)
+    expect(lifetimes).toStrictEqual([2, 2 ** 52])
+  })
+})
