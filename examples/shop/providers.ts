@@ -1,7 +1,7 @@
 // Signing in with providers, linking their identities, and signing out there.
 import { operation, UnavailableError } from 'koa-with-auth'
 import { begin, finish, type Kind } from 'koa-with-auth/sign-in'
-import { backChannel, endSession, oauth2, oidc, signedOut } from 'koa-with-auth/sign-in/oidc'
+import { backChannelLogout, rpLogout, oauth2, oidc, afterRpLogout } from 'koa-with-auth/sign-in/oidc'
 import { refuse } from './answers.js'
 import type { PlainSettings, ProviderSettings } from './settings.js'
 import { keep, type Routes, type Shop } from './shop.js'
@@ -87,9 +87,9 @@ export const providerRoutes = (api: Routes, shop: Shop, provider: ProviderSettin
     ctx.body = await accounts.identitiesOf(ctx.request.auth.username)
   })
   const callback = '/signed-out'
-  api.post('/sign-out/provider', of('Sign out here and at the provider'), user, endSession(main, { callback }))
-  api.get(callback, of('The way back from the provider'), open, signedOut(main, { callback }))
-  const ended = backChannel(main, {
+  api.post('/sign-out/provider', of('Sign out here and at the provider'), user, rpLogout(main, { callback }))
+  api.get(callback, of('The way back from the provider'), open, afterRpLogout(main, { callback }))
+  const ended = backChannelLogout(main, {
     user: ({ issuer, subject }) => (subject === undefined ? undefined : accounts.ownerOf({ issuer, subject })),
   })
   api.post('/sign-out/backchannel', of('The provider says that a user signed out there'), open, ended)

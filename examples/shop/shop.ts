@@ -3,7 +3,7 @@ import { bodyParser } from '@koa/bodyparser'
 import type Koa from 'koa'
 import { withAuth, type ApiApp, type Limiter, type Limiters } from 'koa-with-auth'
 import type { Sessions, SessionStore } from 'koa-with-auth/sessions'
-import { codes, guessing, recoveryCodes, totp, type FinishHook } from 'koa-with-auth/sign-in'
+import { secondFactor, countFailures, recoveryCodes, totp, type FinishHook } from 'koa-with-auth/sign-in'
 import type { Account, Accounts } from './accounts.js'
 import { done } from './answers.js'
 import type { Mailer } from './mail.js'
@@ -39,7 +39,12 @@ export const shopOf = (app: Koa, parts: Parts, signing: Sessions<Account>) => {
   const authenticatorApp = totp({ issuer: 'Shop', keys, secretOf: accounts.secretOf, store })
   const recovery = recoveryCodes({ keys, use: accounts.useRecovery })
   // one kind for both, so a handle has five tries together
-  const code = codes({ ...times, factors: [authenticatorApp, recovery], limiter: limiters, path: '/sign-in/code' })
+  const code = secondFactor({
+    ...times,
+    factors: [authenticatorApp, recovery],
+    limiter: limiters,
+    path: '/sign-in/code',
+  })
   const signedIn: FinishHook<{ method: string; subject: string }> = async (ctx, { proof, returnTo }) => {
     const account = await accounts.find(proof.subject)
     if (account !== undefined) done(ctx, returnTo)
@@ -52,7 +57,7 @@ export const shopOf = (app: Koa, parts: Parts, signing: Sessions<Account>) => {
     authenticatorApp,
     recovery,
     code,
-    guess: guessing(limiters),
+    guess: countFailures(limiters),
     /** Signs in the user whom a proof names: the hook of `finish`. */
     signedIn,
     /** Reads the body, for handlers of the shop. The library reads what is its own. */

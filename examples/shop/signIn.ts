@@ -4,12 +4,12 @@ import {
   begin,
   finish,
   linkPage,
-  mailAddress,
-  mailed,
+  normalizeEmail,
+  emailSignIn,
   passwordSignIn,
-  resetLink,
-  secondly,
-  verifyLink,
+  passwordReset,
+  askSecondFactor,
+  emailVerification,
 } from 'koa-with-auth/sign-in'
 import type { Account } from './accounts.js'
 import { done, fieldsOf, refuse } from './answers.js'
@@ -36,7 +36,7 @@ export const signInRoutes = (api: Routes, shop: Shop): void => {
     api.post(path, of('The second factor'), open, second)
   }
 
-  const mail = mailed({
+  const mail = emailSignIn({
     ...times,
     path: '/sign-in/mail/link',
     limiter: limiters,
@@ -50,7 +50,7 @@ export const signInRoutes = (api: Routes, shop: Shop): void => {
     mail,
     async (ctx, { proof, returnTo }) => {
       const account = await accounts.byAddress(proof.subject)
-      if (account?.hasFactor === true) await secondly(ctx, code, { user: account, proof, returnTo })
+      if (account?.hasFactor === true) await askSecondFactor(ctx, code, { user: account, proof, returnTo })
       else if (account !== undefined) done(ctx, returnTo)
       return account?.hasFactor === true ? undefined : account
     },
@@ -65,7 +65,7 @@ export const signInRoutes = (api: Routes, shop: Shop): void => {
     const account = await accounts.byAddress(address)
     return account && { id: account.username, stamp: accounts.stampOf(account) }
   }
-  const reset = resetLink({
+  const reset = passwordReset({
     ...times,
     path: '/reset/link',
     limiter: limiters,
@@ -78,7 +78,7 @@ export const signInRoutes = (api: Routes, shop: Shop): void => {
   api.post('/reset', of('Ask for a mail that sets a new password'), open, parser, (ctx, next) => {
     const { address } = fieldsOf(ctx)
     // the same answer for what is no address
-    if (typeof address === 'string' && mailAddress(address) === undefined) return done(ctx, '/sign-in?done=reset')
+    if (typeof address === 'string' && normalizeEmail(address) === undefined) return done(ctx, '/sign-in?done=reset')
     return beginReset(ctx, next)
   })
   api.get('/reset/link', of('The page of the link'), open, linkPage(reset))
@@ -91,7 +91,7 @@ export const signInRoutes = (api: Routes, shop: Shop): void => {
   })
   api.post('/reset/link', of('Set a new password'), open, setPassword)
 
-  const verify = verifyLink({
+  const verify = emailVerification({
     ...times,
     path: '/verify/link',
     limiter: limiters,

@@ -149,8 +149,8 @@ const kinds: Readonly<Record<string, Kind>> = {
       onStoreError: [{}, { onStoreError: 'unthrottled' }],
     },
   },
-  'root.quota': {
-    guard: condition(root.quota, { limiter: limiter(5), by: () => 'anna' }),
+  'root.rateLimit': {
+    guard: condition(root.rateLimit, { limiter: limiter(5), by: () => 'anna' }),
     options: {
       limiter: [{ limiter: () => limiter(5) }, { limiter: () => limiter(50) }],
       by: [{}, { by: () => 'bert' }],

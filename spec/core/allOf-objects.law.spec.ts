@@ -11,7 +11,7 @@ import {
   anyOf,
   apiKeyHeader,
   authorize,
-  endOf,
+  authSignal,
   optional,
   owned,
   withAuth,
@@ -255,7 +255,7 @@ describe('also', () => {
     const { ask } = await running((app) => {
       const router = withAuth(until('X-User', outer), team)(new Router({ prefix: '/teams/:team' }))
       router.get('/events', withAuth(also(until('X-Device', inner))), (ctx) => {
-        const signal = endOf(ctx)
+        const signal = authSignal(ctx)
         vi.advanceTimersByTime(29_999)
         seen.push(signal.aborted)
         vi.advanceTimersByTime(1)

@@ -1,6 +1,6 @@
 /** The ends that a process waits for: one timer for all, and the ends of one name without a look at the others. */
 import { afterEach, expect, it, vi } from 'vitest'
-import { AuthEnded, End, ends, NamedEnd } from '../../src/core/ends.js'
+import { AuthEndedError, End, ends, NamedEnd } from '../../src/core/ends.js'
 
 afterEach(() => void vi.useRealTimers())
 
@@ -43,7 +43,7 @@ it('ending one name looks at its own ends alone, however many others there are',
   expect(Counted.asked).toBeLessThanOrEqual(2 * EACH)
   const over = all.filter(({ reasons }) => reasons.length > 0)
   expect(over.length).toBe(EACH)
-  expect(over.flatMap(({ reasons }) => reasons)).toStrictEqual(over.map(() => new AuthEnded('revoked')))
+  expect(over.flatMap(({ reasons }) => reasons)).toStrictEqual(over.map(() => new AuthEndedError('revoked')))
   Counted.asked = 0
   for (const { end } of all) ends().close(end)
   expect(Counted.asked).toBeLessThanOrEqual(USERS * EACH)
@@ -66,5 +66,5 @@ it('a timer that a test took away is replaced', () => {
   vi.advanceTimersByTime(5000)
   const next = opened(new End(Date.now() + 60_000))
   vi.advanceTimersByTime(60_000)
-  expect(next.reasons).toStrictEqual([new AuthEnded('expired')])
+  expect(next.reasons).toStrictEqual([new AuthEndedError('expired')])
 })

@@ -128,7 +128,7 @@ describe('a source of signed-in users on the context', () => {
   )
 })
 
-it('signInDigests are those of the source; there are none without a session, or without a source', () => {
+it('sessionDigest are those of the source; there are none without a session, or without a source', () => {
   const digests = { user: 'u', session: 's' }
   const naming = source({ digests: (session) => ('user' in session ? digests : undefined) })
   const named = (left: Left) => signInDigestsOf(requestWith(left).ctx)

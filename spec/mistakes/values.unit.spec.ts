@@ -12,7 +12,7 @@ import {
   httpBearer,
   optional,
   owned,
-  quota,
+  rateLimit,
   requireScopes,
   unchecked,
   withAuth,
@@ -99,7 +99,7 @@ const wrong: ReadonlyArray<{ description: string; input: unknown; expected: RegE
     requireScopes(['read'], { granted: () => 'read' }),
     owned('note', { param: 'id', find: () => 1 }),
     unchecked('id', 'all members read it'),
-    quota({ limiter: new RateLimiterMemory({ points: 1, duration: 1 }), by: () => 'anna' }),
+    rateLimit({ limiter: new RateLimiterMemory({ points: 1, duration: 1 }), by: () => 'anna' }),
     requireAuthentication({ maxAge: 1000 }),
     mcpScopes({ 'tools/list': { '*': [] } }),
   ].map((input) => ({
@@ -139,7 +139,7 @@ describe.each(Object.entries(takers))('%s', (name, { take, place }) => {
 
 // Authenticators, and two functions that take one request; they admit no request (mistakes.http.spec.ts)
 const takesRequest = ['isAuthenticator', 'defaultErrorMapper']
-const others = ['constantTimeEqual', 'onError', 'UnavailableError', 'AuthEnded']
+const others = ['constantTimeEqual', 'onError', 'UnavailableError', 'AuthEndedError']
 const functions = Object.entries(api).filter(
   ([name, value]) => typeof value === 'function' && !isAuthenticator(value) && !takesRequest.includes(name),
 )

@@ -21,8 +21,8 @@ import {
 import { httpJwt } from 'koa-with-auth/jwt'
 import { apiKeys, memoryKeyStore } from 'koa-with-auth/keys'
 import { sessions } from 'koa-with-auth/sessions'
-import { begin, codes, finish, linkPage, mailed, resetLink, spentOver } from 'koa-with-auth/sign-in'
-import { backChannel, oidc, signedOut } from 'koa-with-auth/sign-in/oidc'
+import { begin, secondFactor, finish, linkPage, emailSignIn, passwordReset, spentOver } from 'koa-with-auth/sign-in'
+import { backChannelLogout, oidc, afterRpLogout } from 'koa-with-auth/sign-in/oidc'
 import { memoryPasskeyStore, passkeys } from 'koa-with-auth/sign-in/passkeys'
 import { memoryStore } from 'koa-with-auth/sessions'
 import { mockRequest } from 'koa-with-auth/testing'
@@ -59,9 +59,9 @@ const site = async () => {
     store: memoryPasskeyStore(),
     nameOf: ({ username }) => username,
   })
-  const mail = mailed({ limiter, path: '/mail/link', send: nothing })
-  const reset = resetLink({ limiter, path: '/reset/link', send: nothing, accountOf: nothing })
-  const code = codes({ factors: [{ method: 'none', verify: () => Promise.resolve(false) }], limiter })
+  const mail = emailSignIn({ limiter, path: '/mail/link', send: nothing })
+  const reset = passwordReset({ limiter, path: '/reset/link', send: nothing, accountOf: nothing })
+  const code = secondFactor({ factors: [{ method: 'none', verify: () => Promise.resolve(false) }], limiter })
   const { jwk } = await signingKey('ES256', 'one')
   const issuer = { issuer: 'https://provider.example', jwks: { keys: [jwk] } }
   const issued = { issuer, audience: 'shop' }
@@ -92,8 +92,8 @@ const site = async () => {
   router.all('/begin/passkey', open, begin(passkey))
   router.all('/finish/passkey', open, finish(passkey, noUser))
   router.all('/callback', open, finish(provider, noUser))
-  router.all('/back-channel', open, backChannel(provider, { user: nothing }))
-  router.all('/out', open, signedOut(provider, { callback: '/out' }))
+  router.all('/back-channel', open, backChannelLogout(provider, { user: nothing }))
+  router.all('/out', open, afterRpLogout(provider, { callback: '/out' }))
   router.all('/link', open, linkPage({ title: 'Link', button: 'Go' }))
   app.use(router.routes())
   const paths = router.stack.map(({ path }) => String(path))

@@ -81,7 +81,7 @@ describe('two copies of the package', () => {
         router.get('/root', other.withAuth(other.sessionAuthIsStaff()), answering)
         router.get('/super', other.withAuth(other.sessionAuthSuperUser({ refuse: 'insufficient' })), answering)
         router.get('/digests', other.withAuth(null), (ctx) => {
-          ctx.body = other.signInDigests(ctx) ?? {}
+          ctx.body = other.sessionDigest(ctx) ?? {}
         })
         router.post('/in', other.withAuth(null), async (ctx) => {
           await other.logIn(ctx, anna)

@@ -1,7 +1,7 @@
-/** What a session has open ends with it, at once, in every process (`endOf`, `signals`). */
+/** What a session has open ends with it, at once, in every process (`authSignal`, `signals`). */
 import { PassThrough } from 'node:stream'
 import Router from '@koa/router'
-import { AuthEnded, endOf, sessionAuth, untilEnd, withAuth } from 'koa-with-auth'
+import { AuthEndedError, authSignal, sessionAuth, untilEnd, withAuth } from 'koa-with-auth'
 import { on, type SignedOutEvent, type StoreOutageEvent } from 'koa-with-auth/events'
 import { memoryStore, type SessionStore, type Signals } from 'koa-with-auth/sessions'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -12,7 +12,7 @@ import { sessionsApp, type SessionsAppOptions, type Visitor } from '../support/s
 const HANGS = 120_000
 
 const causeOf = (signal: AbortSignal): unknown =>
-  signal.reason instanceof AuthEnded ? signal.reason.cause : signal.aborted
+  signal.reason instanceof AuthEndedError ? signal.reason.cause : signal.aborted
 
 /** A hub between processes, which a test can disturb. */
 const hub = () => {
@@ -38,7 +38,7 @@ const site = async (store: SessionStore, options: SessionsAppOptions = {}) => {
     below: (app, { addProof, listSessions, endSession }) => {
       const router = new Router()
       router.get('/events', withAuth(sessionAuth()), (ctx) => {
-        signals.push(endOf(ctx))
+        signals.push(authSignal(ctx))
         const stream = new PassThrough()
         stream.write('data: hello\n\n')
         ctx.type = 'text/event-stream'
@@ -167,7 +167,7 @@ describe('a stream of a session', () => {
         const router = new Router()
         router.get('/late', withAuth(sessionAuth()), async (ctx) => {
           await anna.copy().post('/logout')
-          signal = endOf(ctx)
+          signal = authSignal(ctx)
           await vi.waitFor(() => expect(signal?.aborted).toBe(true), HANGS)
           ctx.status = 204
         })

@@ -2,8 +2,8 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type Koa from 'koa'
 import { authSettings } from 'koa-with-auth'
-import { endsSignIn, on, type SignedInEvent, type SignedOutEvent, type SignInDigests } from 'koa-with-auth/events'
-import { memoryStore, signInDigests, type SessionStore } from 'koa-with-auth/sessions'
+import { endsSession, on, type SignedInEvent, type SignedOutEvent, type SessionDigest } from 'koa-with-auth/events'
+import { memoryStore, sessionDigest, type SessionStore } from 'koa-with-auth/sessions'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { at, expectAnonymous, expectSignedIn, sessionsApp, type Visitor } from '../support/sites/sessionsApp.js'
 import { describeLastingStores } from '../support/stores/sessionStores.js'
@@ -39,7 +39,7 @@ const extra = (app: Koa): unknown =>
   app
     .use(
       at('/digests', (ctx) => {
-        ctx.body = signInDigests(ctx) ?? {}
+        ctx.body = sessionDigest(ctx) ?? {}
       }),
     )
     .use(at('/empty', (ctx) => (ctx['session'] = {})))
@@ -49,7 +49,7 @@ const extra = (app: Koa): unknown =>
 const app = (store?: () => SessionStore, options: Parameters<typeof sessionsApp>[1] = {}) =>
   sessionsApp(store, { name: 'shop', below: extra, ...options })
 
-const digestsOf = async (visitor: Visitor) => (await visitor.ask('/digests')).body as SignInDigests
+const digestsOf = async (visitor: Visitor) => (await visitor.ask('/digests')).body as SessionDigest
 
 describeLastingStores((store) => {
   describe('the record of a sign-in', () => {
@@ -95,8 +95,8 @@ describeLastingStores((store) => {
       expect(outs).toStrictEqual([{ application: 'shop', reason, ...first }])
       const [record] = outs
       expect(Object.isFrozen(record)).toBe(true)
-      expect(record && endsSignIn(record, first)).toBe(true)
-      expect(record && endsSignIn(record, second)).toBe(false)
+      expect(record && endsSession(record, first)).toBe(true)
+      expect(record && endsSession(record, second)).toBe(false)
     })
 
     it('everywhere is about all sessions of the user, and no others', async () => {
@@ -110,7 +110,7 @@ describeLastingStores((store) => {
       expect(outs).toStrictEqual([{ application: 'shop', reason: 'logOutEverywhere', user: first.user }])
       // As another process gets it
       const sent = JSON.parse(JSON.stringify(outs[0])) as SignedOutEvent
-      expect([first, second, other].map((signIn) => endsSignIn(sent, signIn))).toStrictEqual([true, true, false])
+      expect([first, second, other].map((signIn) => endsSession(sent, signIn))).toStrictEqual([true, true, false])
     })
 
     it('everywhere in another process is published once, when a request of the session shows it', async () => {
@@ -300,7 +300,7 @@ describe('a listener of sign-ins and sign-outs', () => {
   })
 })
 
-describe('signInDigests', () => {
+describe('sessionDigest', () => {
   it('returns nothing without a session, after a sign-out, in an outage, or without sessions(app)', async () => {
     const { visitor, store } = await app()
     const one = visitor()

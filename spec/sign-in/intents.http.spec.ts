@@ -2,7 +2,15 @@
 import type Router from '@koa/router'
 import { sessionAuth, withAuth } from 'koa-with-auth'
 import { addProof } from 'koa-with-auth/sessions'
-import { begin, finish, mailed, resetLink, type FinishHooks, type Intent, type Proof } from 'koa-with-auth/sign-in'
+import {
+  begin,
+  finish,
+  emailSignIn,
+  passwordReset,
+  type FinishHooks,
+  type Intent,
+  type Proof,
+} from 'koa-with-auth/sign-in'
 import { oidc, type OidcKind } from 'koa-with-auth/sign-in/oidc'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { describe, expect, it } from 'vitest'
@@ -133,8 +141,8 @@ describe('C-12 a step-up whose hook returns true', () => {
 
 describe('C-12 hooks that cannot work', () => {
   const limiter = new RateLimiterMemory({ points: 5, duration: 900 })
-  const mail = mailed({ limiter, path: '/link', send: () => undefined })
-  const reset = resetLink({ limiter, path: '/reset', send: () => undefined, accountOf: () => undefined })
+  const mail = emailSignIn({ limiter, path: '/link', send: () => undefined })
+  const reset = passwordReset({ limiter, path: '/reset', send: () => undefined, accountOf: () => undefined })
   it.each<readonly [string, () => unknown, RegExp]>([
     ['none', () => finish(mail, {}), /a hook for an intent/],
     ['of another intent', () => finish(mail, { reset: () => true }), /reset/],

@@ -1,7 +1,15 @@
 /** How long a session lasts is said by the first factor, and holds after the second one. */
 import Router from '@koa/router'
 import { withAuth } from 'koa-with-auth'
-import { codes, finish, mailed, begin, secondly, type CodeFactor, type FinishOptions } from 'koa-with-auth/sign-in'
+import {
+  secondFactor,
+  finish,
+  emailSignIn,
+  begin,
+  askSecondFactor,
+  type CodeFactor,
+  type FinishOptions,
+} from 'koa-with-auth/sign-in'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { describe, expect, it } from 'vitest'
 import { sendJson } from '../support/sites/signInSite.js'
@@ -14,10 +22,10 @@ const DAY = 86_400_000
 const start = async (first: FinishOptions = {}, second: FinishOptions = {}) => {
   const limiter = new RateLimiterMemory({ points: 50, duration: 900 })
   const factor: CodeFactor = { method: 'own', verify: async (_user, typed) => typed === '1' }
-  const code = codes({ factors: [factor], limiter })
+  const code = secondFactor({ factors: [factor], limiter })
   let typed = ''
   let resolveMail = (): void => {}
-  const mail = mailed({
+  const mail = emailSignIn({
     limiter,
     path: '/link',
     send: (sent) => {
@@ -39,7 +47,7 @@ const start = async (first: FinishOptions = {}, second: FinishOptions = {}) => {
           async (ctx, { proof, returnTo }) => {
             const user = of(proof.subject)
             if (user.username !== 'anna') return user
-            ctx.body = await secondly(ctx, code, { user, proof, returnTo })
+            ctx.body = await askSecondFactor(ctx, code, { user, proof, returnTo })
             return undefined
           },
           first,

@@ -6,11 +6,11 @@ import {
   begin,
   finish,
   linkPage,
-  mailed,
-  resetLink,
+  emailSignIn,
+  passwordReset,
   type Kind,
   type LinkMail,
-  type LinkOptions,
+  type EmailVerificationOptions,
 } from 'koa-with-auth/sign-in'
 import Router from '@koa/router'
 import Koa from 'koa'
@@ -436,7 +436,7 @@ describeEveryOther((store) => {
 describe('the proof of a link', () => {
   it('has the stamp, so that the hook compares it in its write', async () => {
     const accountOf = () => ({ id: 'anna', stamp: 'hash of anna' })
-    const kind = resetLink({
+    const kind = passwordReset({
       accountOf,
       send: () => {},
       path: '/reset/link',
@@ -462,9 +462,9 @@ describe('C-04 under koa-mount', () => {
     const mails: LinkMail[] = []
     const limiter = new RateLimiterMemory({ points: 50, duration: 60 })
     const kinds = {
-      mail: mailed({ path: '/mail/link', limiter, send: (one) => mails.push(one) }),
+      mail: emailSignIn({ path: '/mail/link', limiter, send: (one) => mails.push(one) }),
       // written with its prefix
-      reset: resetLink({
+      reset: passwordReset({
         path: '/auth/reset/link',
         limiter,
         accountOf: () => ({ id: 'anna', stamp: 'hash' }),
@@ -509,9 +509,11 @@ describe('a hook of a mail that fails', () => {
   const incoming = { method: 'POST', body: { address: anna }, query: new URLSearchParams(), address: '127.0.0.1' }
   const signer = { sign: () => 'key', verify: () => true }
 
-  const warned = async (hooks: Pick<LinkOptions, 'accountOf' | 'send'>): Promise<ReadonlyArray<unknown>> => {
+  const warned = async (
+    hooks: Pick<EmailVerificationOptions, 'accountOf' | 'send'>,
+  ): Promise<ReadonlyArray<unknown>> => {
     const warn = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined)
-    const kind = resetLink({
+    const kind = passwordReset({
       ...hooks,
       path: '/reset/link',
       limiter: new RateLimiterMemory({ points: 5, duration: 60 }),
@@ -529,21 +531,21 @@ describe('a hook of a mail that fails', () => {
   }
   const account = () => ({ id: 'anna', stamp: 'hash' })
   const down = () => Promise.reject(new Error('connect ECONNREFUSED'))
-  const shape = 'resetLink({ accountOf }) must return { id, stamp }: the identifier of the user, and a string'
+  const shape = 'passwordReset({ accountOf }) must return { id, stamp }: the identifier of the user, and a string'
 
-  it.each<readonly [string, Pick<LinkOptions, 'accountOf' | 'send'>, string]>([
-    ['send', { accountOf: account, send: down }, 'resetLink: send failed: Error: connect ECONNREFUSED'],
-    ['accountOf', { accountOf: down, send: () => {} }, 'resetLink: accountOf failed: Error: connect ECONNREFUSED'],
+  it.each<readonly [string, Pick<EmailVerificationOptions, 'accountOf' | 'send'>, string]>([
+    ['send', { accountOf: account, send: down }, 'passwordReset: send failed: Error: connect ECONNREFUSED'],
+    ['accountOf', { accountOf: down, send: () => {} }, 'passwordReset: accountOf failed: Error: connect ECONNREFUSED'],
     // Safe, both: what JavaScript may answer
     [
       'a number',
       { accountOf: () => ({ id: 7 }) as never, send: () => {} },
-      `resetLink: accountOf failed: TypeError: ${shape}`,
+      `passwordReset: accountOf failed: TypeError: ${shape}`,
     ],
     [
       'no id',
       { accountOf: () => ({ id: '', stamp: '' }), send: () => {} },
-      `resetLink: accountOf failed: TypeError: ${shape}`,
+      `passwordReset: accountOf failed: TypeError: ${shape}`,
     ],
   ])('is a warning that names it: %s', async (_name, hooks, text) => {
     expect(await warned(hooks)).toEqual([[text, 'SignInWarning']])
@@ -585,7 +587,7 @@ describe('a hook of a mail that fails', () => {
       vi.stubEnv('NODE_ENV', env)
       const warnings = await warned({ accountOf: account, send: (mail) => Promise.reject(refusal(mail)) })
       const said = env === 'production' ? text.split(':')[0]! : text
-      expect(warnings).toEqual([[`resetLink: send failed: ${said}`, 'SignInWarning']])
+      expect(warnings).toEqual([[`passwordReset: send failed: ${said}`, 'SignInWarning']])
     }
   })
 
@@ -593,6 +595,6 @@ describe('a hook of a mail that fails', () => {
     onTestFinished(() => void vi.unstubAllEnvs())
     vi.stubEnv('NODE_ENV', 'production')
     const warnings = await warned({ accountOf: account, send: down })
-    expect(warnings).toEqual([['resetLink: send failed: Error', 'SignInWarning']])
+    expect(warnings).toEqual([['passwordReset: send failed: Error', 'SignInWarning']])
   })
 })

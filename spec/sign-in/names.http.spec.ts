@@ -4,15 +4,15 @@ import { withAuth } from 'koa-with-auth'
 import { memoryStore } from 'koa-with-auth/sessions'
 import {
   begin,
-  codes,
+  secondFactor,
   finish,
-  mailed,
-  resetLink,
-  secondly,
-  verifyLink,
+  emailSignIn,
+  passwordReset,
+  askSecondFactor,
+  emailVerification,
   type Ceremony,
   type CodeFactor,
-  type Codes,
+  type SecondFactor,
   type Kind,
   type LinkMail,
   type SignInMail,
@@ -29,7 +29,7 @@ const factor = (method: string, right: string): CodeFactor => ({
 })
 
 /** Staff and customers, each with codes of their own. */
-const twoGroups = async (staff: Codes, customers: Codes) => {
+const twoGroups = async (staff: SecondFactor, customers: SecondFactor) => {
   const errors: unknown[] = []
   const site = await sessionsApp(undefined, {
     origin: 'https://shop.example',
@@ -41,7 +41,7 @@ const twoGroups = async (staff: Codes, customers: Codes) => {
         ['customers', customers],
       ] as const) {
         router.post(`/${group}/password`, withAuth(null), async (ctx) => {
-          ctx.body = await secondly(ctx, code, { user: { username: 'anna' }, proof: { method: 'password' } })
+          ctx.body = await askSecondFactor(ctx, code, { user: { username: 'anna' }, proof: { method: 'password' } })
         })
         router.post(
           `/${group}/code`,
@@ -58,8 +58,8 @@ const twoGroups = async (staff: Codes, customers: Codes) => {
 describe('C-13 a second factor', () => {
   it('of staff is not finished by the weaker one of customers', async () => {
     const { site, errors } = await twoGroups(
-      codes({ factors: [factor('totp', '1')], limiter }),
-      codes({ factors: [factor('sms', '2')], limiter }),
+      secondFactor({ factors: [factor('totp', '1')], limiter }),
+      secondFactor({ factors: [factor('sms', '2')], limiter }),
     )
     const visitor = site.visitor()
     const { handle } = (await sendJson(visitor, '/staff/password', {})).body as { handle: string }
@@ -71,7 +71,10 @@ describe('C-13 a second factor', () => {
 
   it('of two kinds with the same factors is a TypeError that names the fix, and signs no user in', async () => {
     const both = [factor('totp', '1')]
-    const { site, errors } = await twoGroups(codes({ factors: both, limiter }), codes({ factors: both, limiter }))
+    const { site, errors } = await twoGroups(
+      secondFactor({ factors: both, limiter }),
+      secondFactor({ factors: both, limiter }),
+    )
     const visitor = site.visitor()
     const { handle } = (await sendJson(visitor, '/staff/password', {})).body as { handle: string }
     for (const path of ['/customers/code', '/customers/password']) {
@@ -83,7 +86,7 @@ describe('C-13 a second factor', () => {
 
   it('of two kinds with names works for each, and for no other', async () => {
     const both = [factor('totp', '1')]
-    const made = (name: string) => codes({ name, factors: both, limiter })
+    const made = (name: string) => secondFactor({ name, factors: both, limiter })
     const { site, errors } = await twoGroups(made('staff'), made('customers'))
     const visitor = site.visitor()
     const { handle } = (await sendJson(visitor, '/staff/password', {})).body as { handle: string }
@@ -107,7 +110,7 @@ describe('C-15 guesses at codes of one user', () => {
   ])('from 200 addresses are a hundred, with %s', async (_name, limiter) => {
     let checked = 0
     const verify = (_user: string, code: unknown) => Promise.resolve(++checked > 0 && code === 'right')
-    const kind = codes({ factors: [{ method: 'totp', verify }], limiter: limiter() })
+    const kind = secondFactor({ factors: [{ method: 'totp', verify }], limiter: limiter() })
     const ceremony = { subject: 'anna' } as Ceremony
     const answers: unknown[] = []
     const answer = async (code: string, at: number) => {
@@ -127,7 +130,7 @@ describe('C-15 guesses at codes of one user', () => {
   })
 
   it('that were right are not counted', async () => {
-    const kind = codes({ factors: [factor('totp', '1')], limiter })
+    const kind = secondFactor({ factors: [factor('totp', '1')], limiter })
     for (let at = 0; at < 150; at++) {
       const proven = await kind.check(null, { code: '1', from: `${at}` }, { subject: 'anna' } as Ceremony)
       expect(proven).toMatchObject({ _tag: 'Right' })
@@ -142,18 +145,18 @@ describe('C-13 two kinds of mails', () => {
   const accountOf = (address: string) => ({ id: address, stamp })
   it.each([
     [
-      'mailed',
-      (path: string, send: (mail: AnyMail) => unknown, name?: string) => mailed({ path, send, limiter, name }),
+      'emailSignIn',
+      (path: string, send: (mail: AnyMail) => unknown, name?: string) => emailSignIn({ path, send, limiter, name }),
     ],
     [
-      'resetLink',
+      'passwordReset',
       (path: string, send: (mail: AnyMail) => unknown, name?: string) =>
-        resetLink({ path, send, limiter, accountOf, name }),
+        passwordReset({ path, send, limiter, accountOf, name }),
     ],
     [
-      'verifyLink',
+      'emailVerification',
       (path: string, send: (mail: AnyMail) => unknown, name?: string) =>
-        verifyLink({ path, send, limiter, accountOf, name }),
+        emailVerification({ path, send, limiter, accountOf, name }),
     ],
   ])('%s: a link of one is good for no other', async (_name, make) => {
     // in one process, two with one name are a TypeError; in several, each may have seen another one first
@@ -199,8 +202,8 @@ describe('C-13 two kinds of mails', () => {
     const store = memoryStore()
     const process = async (path: string) => {
       const limited = { path, limiter }
-      const mail = mailed({ ...limited, send: (one) => mails.push(one) })
-      const reset = resetLink({ ...limited, accountOf, send: (one) => resets.push(one) })
+      const mail = emailSignIn({ ...limited, send: (one) => mails.push(one) })
+      const reset = passwordReset({ ...limited, accountOf, send: (one) => resets.push(one) })
       return sessionsApp(() => store, {
         origin: 'https://shop.example',
         below: (app) => {

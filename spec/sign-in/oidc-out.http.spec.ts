@@ -3,10 +3,10 @@ import { authSettings, sessionAuth, UnavailableError, withAuth } from 'koa-with-
 import { memoryStore } from 'koa-with-auth/sessions'
 import { begin } from 'koa-with-auth/sign-in'
 import {
-  backChannel,
-  endSession,
+  backChannelLogout,
+  rpLogout,
   oidc,
-  signedOut,
+  afterRpLogout,
   type OidcKind,
   type SignedOutIdentity,
 } from 'koa-with-auth/sign-in/oidc'
@@ -35,12 +35,12 @@ const start = async (options: Partial<SiteOptions> = {}, timeout = limitFor(''))
     routes: (router, kinds) => {
       // Safe: it was made by `oidc`
       const kind = kinds['provider'] as OidcKind
-      router.all('/sign-out/provider', withAuth(null), endSession(kind, { callback: '/signed-out' }))
-      router.get('/signed-out', withAuth(null), signedOut(kind, { callback: '/signed-out' }))
+      router.all('/sign-out/provider', withAuth(null), rpLogout(kind, { callback: '/signed-out' }))
+      router.get('/signed-out', withAuth(null), afterRpLogout(kind, { callback: '/signed-out' }))
       router.post(
         '/sign-out/backchannel',
         withAuth(null),
-        backChannel(kind, {
+        backChannelLogout(kind, {
           user: ({ subject }) => {
             asked.push(subject)
             return subject === undefined || subject === 'stranger' ? undefined : `provider-${subject}`
@@ -131,7 +131,7 @@ describe('a callback that is loaded again', () => {
         })
         const user = ({ subject }: SignedOutIdentity) => (subject === undefined ? undefined : `provider-${subject}`)
         // Safe: it was made by `oidc`
-        router.post('/sign-out/backchannel', withAuth(null), backChannel(kinds['provider'] as OidcKind, { user }))
+        router.post('/sign-out/backchannel', withAuth(null), backChannelLogout(kinds['provider'] as OidcKind, { user }))
       }
       const { provider, site } = await start({ routes, list: true })
       provider.claims = (given) => ({ ...given, sid: 's1' })
@@ -266,7 +266,7 @@ describe('a sign-out by the provider', () => {
           '/sign-out/backchannel',
           withAuth(null),
           // Safe: it was made by `oidc`
-          backChannel(kinds['provider'] as OidcKind, {
+          backChannelLogout(kinds['provider'] as OidcKind, {
             user: ({ subject }) => {
               if (fails('hook')) throw new UnavailableError('the database is down')
               return `provider-${subject}`
@@ -292,7 +292,7 @@ describe('a sign-out by the provider', () => {
         router.post(
           '/sign-out/backchannel',
           withAuth(null),
-          backChannel(kinds['provider'] as OidcKind, { user: ({ subject }) => subject && `provider-${subject}` }),
+          backChannelLogout(kinds['provider'] as OidcKind, { user: ({ subject }) => subject && `provider-${subject}` }),
         )
       },
     })

@@ -1,11 +1,11 @@
 /** What `oidc` and `oauth2` refuse when they are written. */
 import {
-  backChannel,
-  endSession,
+  backChannelLogout,
+  rpLogout,
   oauth2,
   oidc,
   providerAnswer,
-  signedOut,
+  afterRpLogout,
   type OAuth2Options,
   type OidcOptions,
 } from 'koa-with-auth/sign-in/oidc'
@@ -92,10 +92,10 @@ describe('oauth2', () => {
   })
 })
 
-it('endSession and backChannel take what oidc returned', () => {
+it('rpLogout and backChannelLogout take what oidc returned', () => {
   const kind = oidc(good)
   const callback = '/signed-out'
-  for (const make of [endSession, signedOut]) {
+  for (const make of [rpLogout, afterRpLogout]) {
     expect(() => make({ ...kind }, { callback })).toThrow(TypeError)
     expect(() => make(kind, { callback: '//evil.example' })).toThrow('callback')
     // @ts-expect-error the callback is missing
@@ -103,7 +103,7 @@ it('endSession and backChannel take what oidc returned', () => {
     expect(make(kind, { callback })).toBeTypeOf('function')
   }
   // @ts-expect-error the hook is missing
-  expect(() => backChannel(kind, {})).toThrow('user')
+  expect(() => backChannelLogout(kind, {})).toThrow('user')
 })
 
 it('a proof that was kept carries no answer', () => {

@@ -3,7 +3,7 @@ import Router from '@koa/router'
 import Koa from 'koa'
 import { withAuth } from 'koa-with-auth'
 import { sessions } from 'koa-with-auth/sessions'
-import { begin, finish, secondly } from 'koa-with-auth/sign-in'
+import { begin, finish, askSecondFactor } from 'koa-with-auth/sign-in'
 import { passkeys } from 'koa-with-auth/sign-in/passkeys'
 import { sqlitePasskeyStore } from 'koa-with-auth/sqlite'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -52,7 +52,7 @@ const started = async () => {
   // a hook that takes the word of the library for whom it is about
   router.post('/first/:user', withAuth(null), async (ctx) => {
     const user = users.get(ctx.params['user'] ?? '')
-    if (user !== undefined) ctx.body = await secondly(ctx, passkey, { user, proof: { method: 'password' } })
+    if (user !== undefined) ctx.body = await askSecondFactor(ctx, passkey, { user, proof: { method: 'password' } })
   })
   router.post(
     '/second',

@@ -5,7 +5,13 @@ import type { Middleware } from 'koa'
 import { authSettings, defaultErrorMapper, withAuth, type ErrorMapper } from 'koa-with-auth'
 import { hash, verify } from 'koa-with-auth/passwords'
 import type { Page, SessionsOptions } from 'koa-with-auth/sessions'
-import { codes, finish, passwordSignIn, type CodeFactor, type PasswordSignInOptions } from 'koa-with-auth/sign-in'
+import {
+  secondFactor,
+  finish,
+  passwordSignIn,
+  type CodeFactor,
+  type PasswordSignInOptions,
+} from 'koa-with-auth/sign-in'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Answer } from '../support/models/behavior.js'
@@ -48,7 +54,7 @@ const start = async (options: Given = {}, { pages, texts, above, ...given }: Pag
     has: (user) => user === 'sam',
     verify: async (_user, typed) => typed === '1',
   }
-  const code = codes({ factors: [factor], limiter: new RateLimiterMemory({ points: 50, duration: 900 }) })
+  const code = secondFactor({ factors: [factor], limiter: new RateLimiterMemory({ points: 50, duration: 900 }) })
   const errors: unknown[] = []
   const site = await sessionsApp(undefined, {
     keys: [strongKey, randomBytes(32).toString('hex')],

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Context } from 'koa'
 import { memoryStore, type SessionStore } from 'koa-with-auth/sessions'
-import { codes, secondly } from 'koa-with-auth/sign-in'
+import { secondFactor, askSecondFactor } from 'koa-with-auth/sign-in'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { describe, expect, it } from 'vitest'
 import { unhandledRejections } from '../support/runs/unhandled.js'
@@ -18,13 +18,13 @@ const slow = (store: SessionStore): SessionStore => ({
 })
 const failing = (store: SessionStore): SessionStore => ({ ...store, markOf: () => Promise.reject(new Error('down')) })
 
-const code = codes({
+const code = secondFactor({
   factors: [{ method: 'totp', verify: async () => true }],
   limiter: new RateLimiterMemory({ points: 5, duration: 900 }),
 })
 const first = { user: { username: 'anna' }, proof: { method: 'password' } }
 
-describe('C-06 secondly', () => {
+describe('C-06 askSecondFactor', () => {
   const unhandled = unhandledRejections()
 
   it.each<readonly [string, SessionStore]>([
@@ -37,9 +37,9 @@ describe('C-06 secondly', () => {
       below: (app) => {
         const handlers: Record<string, (ctx: Context) => unknown> = {
           // eslint-disable-next-line @typescript-eslint/no-misused-promises -- it is what is tested
-          '/spread': (ctx) => (ctx.body = { next: 'code', ...secondly(ctx, code, first) }),
+          '/spread': (ctx) => (ctx.body = { next: 'code', ...askSecondFactor(ctx, code, first) }),
           '/ignored': (ctx) => {
-            void secondly(ctx, code, first)
+            void askSecondFactor(ctx, code, first)
             ctx.body = 'signed in?'
           },
         }
@@ -49,7 +49,7 @@ describe('C-06 secondly', () => {
     for (const path of ['/spread', '/ignored']) {
       const answer = await visitor().post(path)
       expect([answer.status, answer.body]).toEqual([500, 'Internal Server Error'])
-      expect(String(errors.at(-1))).toContain('write await secondly(...)')
+      expect(String(errors.at(-1))).toContain('write await askSecondFactor(...)')
     }
     await pause(60)
     expect(unhandled()).toEqual([])
@@ -61,7 +61,7 @@ describe('C-06 secondly', () => {
       below: (app) =>
         app.use(
           at('/awaited', async (ctx) => {
-            ctx.body = { next: 'code', ...(await secondly(ctx, code, first)) }
+            ctx.body = { next: 'code', ...(await askSecondFactor(ctx, code, first)) }
           }),
         ),
     })

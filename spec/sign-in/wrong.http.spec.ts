@@ -3,7 +3,15 @@ import Router from '@koa/router'
 import * as E from 'fp-ts/lib/Either.js'
 import { AuthError, sessionAuth, UnavailableError, withAuth } from 'koa-with-auth'
 import { memoryStore } from 'koa-with-auth/sessions'
-import { codes, finish, secondly, spentOver, type Ceremony, type Kind, type Spent } from 'koa-with-auth/sign-in'
+import {
+  secondFactor,
+  finish,
+  askSecondFactor,
+  spentOver,
+  type Ceremony,
+  type Kind,
+  type Spent,
+} from 'koa-with-auth/sign-in'
 import { describe, expect, it } from 'vitest'
 import { ceremonies } from '../../src/sign-in/ceremony.js'
 import { newBrowser, siteOf } from '../support/sites/providerSite.js'
@@ -127,7 +135,7 @@ describe('C-15 wrong codes of a second factor', () => {
     const store = memoryStore()
     const checked: string[] = []
     // two processes: each has its own counts in memory
-    const both = [1, 2].map(() => codes({ factors: [factor(checked)], limiter: free }))
+    const both = [1, 2].map(() => secondFactor({ factors: [factor(checked)], limiter: free }))
     const ask = async (at: number, code: string, subject = 'anna') =>
       both[at % 2]!.check(null, { code, from: `192.0.2.${at}` }, { subject, spent: spentOver(store) } as Ceremony)
     for (let at = 0; at < 120; at++) expect(E.isRight(await ask(at, 'right'))).toBe(true)
@@ -145,7 +153,7 @@ describe('C-15 wrong codes of a second factor', () => {
 
   it('are none while the store is down: nothing is checked', async () => {
     const checked: string[] = []
-    const kind = codes({ factors: [factor(checked)], limiter: free })
+    const kind = secondFactor({ factors: [factor(checked)], limiter: free })
     const spent: Spent = { spend: () => Promise.reject(new UnavailableError('down')) }
     const asked = async () => kind.check(null, { code: 'right', from: '' }, { subject: 'anna', spent } as Ceremony)
     for (let at = 0; at < 110; at++) await expect(asked()).rejects.toThrow('down')
@@ -158,13 +166,13 @@ describe('C-15 wrong codes of a second factor', () => {
     const store = memoryStore()
     const checked: string[] = []
     const started = async () => {
-      const kind = codes({ factors: [factor(checked)], limiter: free })
+      const kind = secondFactor({ factors: [factor(checked)], limiter: free })
       return sessionsApp(() => store, {
         origin: 'https://shop.example',
         below: (app) => {
           const router = new Router()
           router.post('/password', withAuth(null), async (ctx) => {
-            ctx.body = await secondly(ctx, kind, { user: { username: 'anna' }, proof: { method: 'password' } })
+            ctx.body = await askSecondFactor(ctx, kind, { user: { username: 'anna' }, proof: { method: 'password' } })
           })
           router.post(
             '/code',

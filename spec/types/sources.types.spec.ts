@@ -63,8 +63,8 @@ const needsNone = [
   'proofsOf',
   'sessionLoginAuth',
   'sessionLoginAuthSuperuser',
-  'signedOut',
-  'verifyLink',
+  'afterRpLogout',
+  'emailVerification',
 ]
 
 describe('public exports', () => {

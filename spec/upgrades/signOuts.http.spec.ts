@@ -2,8 +2,8 @@
 import { channel } from 'node:diagnostics_channel'
 import { pipe } from 'fp-ts/lib/function.js'
 import { apiKeyHeader, authorize, sessionAuth } from 'koa-with-auth'
-import { endsSignIn, on, type Decision, type SignInDigests } from 'koa-with-auth/events'
-import { signInDigests } from 'koa-with-auth/sessions'
+import { endsSession, on, type Decision, type SessionDigest } from 'koa-with-auth/events'
+import { sessionDigest } from 'koa-with-auth/sessions'
 import { guardUpgrade, type UpgradeGuard } from 'koa-with-auth/upgrades'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { valuesOf } from '../support/servers/rawSocket.js'
@@ -23,16 +23,16 @@ const site = async () => {
   })
   const key = apiKeyHeader({ authenticate: (_request, given) => given === 'k1' && { username: 'robot' } })
   const guard = guardUpgrade(running.app, [pipe(sessionAuth(), late), pipe(key, late)])
-  const open = new Map<() => void, SignInDigests>()
+  const open = new Map<() => void, SessionDigest>()
   const end = on('signed-out', (record) => {
-    for (const [close, signIn] of open) if (endsSignIn(record, signIn)) close()
+    for (const [close, signIn] of open) if (endsSession(record, signIn)) close()
   })
   onTestFinished(end)
   const registering: UpgradeGuard<unknown> = async (request, socket, head) => {
     const admitted = await guard(request, socket, head)
     if (admitted === undefined) return undefined
     for (const run of after.splice(0)) await run()
-    const signIn = signInDigests(admitted)
+    const signIn = sessionDigest(admitted)
     if (signIn !== undefined) open.set(() => socket.destroy(), signIn)
     return admitted
   }

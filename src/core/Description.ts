@@ -90,7 +90,7 @@ export interface LeafNotes {
   readonly decidedBy?: string | undefined
   /** The functions that these words are about. So the audit finds two functions that have the same words. */
   readonly functions?: ReadonlyArray<readonly [words: string, f: Function]>
-  /** Whether accepted requests are counted (`quota`), so that the answer can be 429. */
+  /** Whether accepted requests are counted (`rateLimit`), so that the answer can be 429. */
   readonly isQuota?: boolean | undefined
   /** What no word is about: two with the same words are the same if this is. A leaf without it is like no other. */
   readonly by?: unknown

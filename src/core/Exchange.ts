@@ -132,9 +132,9 @@ export class Exchange {
   accepted: Accepted | undefined = undefined
   /** The same with what the guards around this one let in; `undefined` if there is none around it. */
   declare ending: Accepted | undefined
-  /** What waits for the end of that, see `koa/endOf.ts`. */
+  /** What waits for the end of that, see `koa/authSignal.ts`. */
   declare opened: unknown
-  /** Fields that the decision adds to the response, see `guesses/quota.ts`. */
+  /** Fields that the decision adds to the response, see `guesses/rateLimit.ts`. */
   declare fields: Readonly<Record<string, string>> | undefined
   /** What is called, before the response is sent, with whether the operation did its work, see `webhooks/deliveries.ts`. */
   declare outcomes: Array<Outcome> | undefined
@@ -184,7 +184,7 @@ export const carry = ({ ctx }: Request, settings: Settings): void => {
   exchangeOf(ctx).settings = settings
 }
 
-// --- what let a request in, so that `endOf` can say when it ends
+// --- what let a request in, so that `authSignal` can say when it ends
 
 /** The decision for which a hook is asked; `undefined` if no guard asks it. */
 export const attemptOf = (request: Request | undefined): Attempt | undefined => {

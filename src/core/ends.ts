@@ -1,7 +1,7 @@
 /**
- * The end of a credential, for what is still running: `AuthEnded`, and the ends that a process waits for.
+ * The end of a credential, for what is still running: `AuthEndedError`, and the ends that a process waits for.
  *
- * A decision notes what let a request in (`Attempt.accepted`). Nothing is made of it until somebody asks (`koa/endOf.ts`). Then an `End`
+ * A decision notes what let a request in (`Attempt.accepted`). Nothing is made of it until somebody asks (`koa/authSignal.ts`). Then an `End`
  * waits here, by time and under a name. One timer serves all ends. It fires each second at the latest, so a clock that jumps is
  * noticed, and an end that is further away than a timer can count.
  */
@@ -12,11 +12,11 @@ import type { ErrorCode } from './data.js'
 export type EndCause = 'expired' | 'signed out' | 'revoked' | 'idle'
 
 /**
- * The `reason` of the signal that `endOf` returns, when the credential of a request has ended. Its `cause` is `expired`,
+ * The `reason` of the signal that `authSignal` returns, when the credential of a request has ended. Its `cause` is `expired`,
  * `signed out`, `revoked` or `idle`.
  */
-export class AuthEnded extends Error {
-  override readonly name = 'AuthEnded'
+export class AuthEndedError extends Error {
+  override readonly name = 'AuthEndedError'
   readonly code = 'ERR_AUTH_ENDED' satisfies ErrorCode
   override readonly cause: EndCause
   constructor(cause: EndCause) {
@@ -70,7 +70,7 @@ export class PrincipalSource implements EndSource {
 
 /** @internal What is ended: an AbortController, or the like. */
 export interface Ending {
-  abort(reason: AuthEnded): void
+  abort(reason: AuthEndedError): void
 }
 
 // What an end is doing, see `Ends`
@@ -299,7 +299,7 @@ class Ends {
   #abort(end: End, cause: EndCause): void {
     const { target } = end
     this.close(end)
-    target?.abort(new AuthEnded(cause))
+    target?.abort(new AuthEndedError(cause))
   }
 
   async #ask(end: End, isHint: boolean): Promise<void> {

@@ -136,7 +136,7 @@ export type ProviderKeysEvent =
  * record can neither take a session over by them nor find it in a store. A user's name has different digests in
  * different applications.
  */
-export interface SignInDigests {
+export interface SessionDigest {
   /** Of the application's name and the user's identifier. It is a pseudonym: names can be guessed. */
   readonly user: string
   /** Of the session's id. */
@@ -144,7 +144,7 @@ export interface SignInDigests {
 }
 
 /** A user signed in; frozen. */
-export interface SignedInEvent extends SignInDigests {
+export interface SignedInEvent extends SessionDigest {
   /** The name of the application. */
   readonly application: string
   /** Who it is, if `authSettings({ events: { subject } })` says so. */
@@ -180,7 +180,7 @@ export interface SignedOutEvent {
 export const userDigest = (application: string, user: string): string => digest('user', application, user)
 
 /** The digest of a session. It is not the one under which stores keep it. */
-export const sessionDigest = (id: string): string => digest('session', id)
+export const digestOfSession = (id: string): string => digest('session', id)
 
 export const keyDigest = (id: string): string => digest('api-key', id)
 
@@ -198,15 +198,15 @@ const digest = (...parts: ReadonlyArray<string>): string =>
  * The record may come from another process, as JSON.
  *
  * @example
- * import { endsSignIn, on, type SignInDigests } from 'koa-with-auth/events'
+ * import { endsSession, on, type SessionDigest } from 'koa-with-auth/events'
  *
- * const sockets = new Map<{ close: () => void }, SignInDigests>()
+ * const sockets = new Map<{ close: () => void }, SessionDigest>()
  * const end = on('signed-out', (record) => {
- *   for (const [socket, signIn] of sockets) if (endsSignIn(record, signIn)) socket.close()
+ *   for (const [socket, signIn] of sockets) if (endsSession(record, signIn)) socket.close()
  * })
  * end()
  */
-export const endsSignIn = (record: SignedOutEvent, signIn: SignInDigests): boolean =>
+export const endsSession = (record: SignedOutEvent, signIn: SessionDigest): boolean =>
   record.session === undefined ? record.user === signIn.user : record.session === signIn.session
 
 /** What a store keeps. */
@@ -329,7 +329,7 @@ interface OneCeremony extends AboutCeremony {
   readonly intent: 'signIn' | 'link' | 'stepUp' | 'reset' | 'verify'
   /** A digest, the same in all records of one ceremony. */
   readonly ceremony: string
-  /** The user whom it is about, if that is known; see `SignInDigests`. */
+  /** The user whom it is about, if that is known; see `SessionDigest`. */
   readonly user?: string
 }
 
@@ -371,11 +371,11 @@ export interface Events {
   readonly 'signed-in': SignedInEvent
   /**
    * The end of a session that the store knows: by `logOut`, by `logOutEverywhere`, by a new sign-in, or by expiry, when a request
-   * shows it. `endsSignIn` compares it with the sign-in of a socket or a stream. It is published only in the process that ended
+   * shows it. `endsSession` compares it with the sign-in of a socket or a stream. It is published only in the process that ended
    * the session. If there are several processes, send it to the others as JSON.
    */
   readonly 'signed-out': SignedOutEvent
-  /** A ceremony that was begun, finished or refused, by `begin`, `secondly` and `finish`. Users and ceremonies are digests. */
+  /** A ceremony that was begun, finished or refused, by `begin`, `askSecondFactor` and `finish`. Users and ceremonies are digests. */
   readonly ceremony: CeremonyEvent
   /** An API key that was `issued`, `adopted`, `rotated` or `revoked`, after the store has saved it. */
   readonly 'api-key': ApiKeyEvent

@@ -5,7 +5,7 @@
 import { channels, type Events } from '../core/events.js'
 import { checkHook, declareFactory } from '../core/options.js'
 
-export { endsSignIn } from '../core/events.js'
+export { endsSession } from '../core/events.js'
 export type {
   ApiKeyEvent,
   CeremonyEvent,
@@ -20,7 +20,7 @@ export type {
   SignedInEvent,
   SignedOutEvent,
   SignedOutReason,
-  SignInDigests,
+  SessionDigest,
   StoreContent,
   StoreOutageEvent,
 } from '../core/events.js'

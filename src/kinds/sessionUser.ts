@@ -11,7 +11,7 @@ import type { Proof } from '../core/Proof.js'
 import { knownExchange } from '../core/Exchange.js'
 import { ownOrGetter } from '../core/data.js'
 import type { End } from '../core/ends.js'
-import type { SignInDigests } from '../core/events.js'
+import type { SessionDigest } from '../core/events.js'
 import type { Sent } from '../core/RequestFields.js'
 import * as is from '../core/checks.js'
 import { isAsync, type Check } from '../core/options.js'
@@ -101,7 +101,7 @@ export interface SessionSource {
   readonly load: (session: object) => unknown
   readonly proofs?: (session: object) => ReadonlyArray<Proof>
   /** Who is signed in, as records of signing in and out name it. */
-  readonly digests: (session: object) => SignInDigests | undefined
+  readonly digests: (session: object) => SessionDigest | undefined
   /** The end of the sign-in that the request came with. */
   readonly endFor?: () => End | undefined
 }
@@ -122,7 +122,7 @@ export const declareSessions = (
 }
 
 /** Who is signed in by the session of a context, as records of signing in and out name it. */
-export const signInDigestsOf = (ctx: Context): SignInDigests | undefined => {
+export const signInDigestsOf = (ctx: Context): SessionDigest | undefined => {
   const source = sourceOf(ctx)
   const session = source?.sessionOf(ctx)
   return typeof session === 'object' && session !== null ? source?.digests(session) : undefined

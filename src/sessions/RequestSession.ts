@@ -8,7 +8,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Context } from 'koa'
 import { exchangeOf } from '../core/Exchange.js'
 import type { End } from '../core/ends.js'
-import type { Names, SignedOutReason, SignInDigests } from '../core/events.js'
+import type { Names, SignedOutReason, SessionDigest } from '../core/events.js'
 import type { Proof } from '../core/Proof.js'
 import type { Sent } from '../core/RequestFields.js'
 import { rightsByFlags, type Rights, type SessionSource } from '../kinds/sessionUser.js'
@@ -354,7 +354,7 @@ export class RequestSession implements SessionSource {
     return this.#owner?.ends.endOf(came.id, came.signIn, this.koaSession?._expire)
   }
 
-  digests(session: object): SignInDigests | undefined {
+  digests(session: object): SessionDigest | undefined {
     if (this.#owner === undefined || this.#id === undefined || this.signedIn === undefined) return undefined
     return this.isSignedIn(session) && !this.isUnavailable()
       ? this.#owner.reports.digestsOf(this.#id, this.signedIn.id)

@@ -73,7 +73,7 @@ export interface SessionsOptions<R> extends RightsOptions<PrincipalFromAnswer<R>
    * label, because user agent and address are personal data. Default `false`.
    */
   readonly list?: boolean | { readonly label: (request: Request) => string | undefined } | undefined
-  /** Sends sign-outs to other processes, so that what a session has open ends there at once, too (`endOf`). Default: only here. */
+  /** Sends sign-outs to other processes, so that what a session has open ends there at once, too (`authSignal`). Default: only here. */
   readonly signals?: Signals | undefined
   /**
    * Makes the pages of `koa-with-auth/sign-in`, for browsers that ask for one. It is called with a page as data, and returns the HTML,

@@ -16,13 +16,13 @@ import { ownField, ownFields, type ErrorCode } from '../core/data.js'
 import { fromNow, memory } from '../core/memory.js'
 import {
   report,
-  sessionDigest,
+  digestOfSession,
   signedIn,
   signedOut,
   userDigest,
   type Names,
   type SignedOutReason,
-  type SignInDigests,
+  type SessionDigest,
 } from '../core/events.js'
 import { sessionField, signed, signedBy } from '../kinds/plainSession.js'
 import { signInDigestsOf } from '../kinds/sessionUser.js'
@@ -168,8 +168,8 @@ export class SignInReports {
   }
 
   /** The digests of a sign-in. */
-  digestsOf(sessionId: string, user: string): SignInDigests {
-    return Object.freeze({ user: userDigest(this.#application, user), session: sessionDigest(sessionId) })
+  digestsOf(sessionId: string, user: string): SessionDigest {
+    return Object.freeze({ user: userDigest(this.#application, user), session: digestOfSession(sessionId) })
   }
 
   /** A user has signed in. */
@@ -230,12 +230,12 @@ class RequestReports {
   over(id: string, reason: SignedOutReason): void {
     const signIn = this.#known.get(id)
     this.#known.delete(id)
-    if (signIn !== undefined && !signIn.isNew) this.#all.signedOut(signIn.user, reason, sessionDigest(id))
+    if (signIn !== undefined && !signIn.isNew) this.#all.signedOut(signIn.user, reason, digestOfSession(id))
   }
 
   /** The same for a session whose end a request showed. It is reported once. */
   reportExpiry(id: string, reason: SignedOutReason): void {
-    if (this.#all.isFirst(sessionDigest(id))) this.over(id, reason)
+    if (this.#all.isFirst(digestOfSession(id))) this.over(id, reason)
     else this.#known.delete(id)
   }
 
@@ -333,7 +333,7 @@ export interface Signing<U> {
 /**
  * Returns the digests of the user and the session of a request, which the records of `on('signed-out')` contain, too.
  * Returns `undefined` if the caller is not signed in, or if the session is unknown because of an outage. Store the
- * digests with a socket or a stream, and compare them with `endsSignIn`. A socket or a stream outlives the request, and
+ * digests with a socket or a stream, and compare them with `endsSession`. A socket or a stream outlives the request, and
  * must end with the session.
  *
  * It reports what was true when the session was read. A listener that is added later does not hear of a sign-out in between; the
@@ -341,16 +341,16 @@ export interface Signing<U> {
  *
  * @example
  * import type { Context } from 'koa'
- * import { endsSignIn, on } from 'koa-with-auth/events'
- * import { signInDigests } from 'koa-with-auth/sessions'
+ * import { endsSession, on } from 'koa-with-auth/events'
+ * import { sessionDigest } from 'koa-with-auth/sessions'
  *
  * const endWithSession = (ctx: Context) => {
- *   const signIn = signInDigests(ctx)
- *   const end = on('signed-out', (record) => signIn && endsSignIn(record, signIn) && ctx.res.end())
+ *   const signIn = sessionDigest(ctx)
+ *   const end = on('signed-out', (record) => signIn && endsSession(record, signIn) && ctx.res.end())
  *   ctx.res.once('close', end)
  * }
  */
-export const signInDigests = ({ request }: WithRequest): SignInDigests | undefined => signInDigestsOf(request.ctx)
+export const sessionDigest = ({ request }: WithRequest): SessionDigest | undefined => signInDigestsOf(request.ctx)
 
 /**
  * Signing in or out was refused: another site made the browser ask (403), or the store cannot be asked now (503).

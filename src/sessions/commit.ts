@@ -96,7 +96,8 @@ const keep = async (ctx: Context, session: RequestSession, { https, idle }: Comm
   // waits for a sign-in that the operation forgot to await
   await session.stored.changing
   // its result is in no response
-  if (unfinished > 0) throw new Error('secondly(ctx, kind, first) is not awaited; write await secondly(...)')
+  if (unfinished > 0)
+    throw new Error('askSecondFactor(ctx, kind, first) is not awaited; write await askSecondFactor(...)')
   const now = session.sessionOf(ctx) ?? null
   const { koaSession, stored } = session
   if (koaSession === undefined) return

@@ -6,7 +6,7 @@
  * it back (D-S4), nor continue it under another id.
  */
 import type { Context } from 'koa'
-import { sessionDigest } from '../core/events.js'
+import { digestOfSession } from '../core/events.js'
 import { sessionField } from '../kinds/plainSession.js'
 import { requestSessionOf, type RequestSession } from './RequestSession.js'
 import { digestOf, lookIn, type Keeping, type Looked, type SessionStore } from './SessionStore.js'
@@ -57,7 +57,7 @@ export const koaSessionStore = (
     const lasts = Math.min(detailsOf(auth).absolute ?? absolute, longest)
     if (Math.abs(Date.now() - auth.at) >= lasts) return session.reportExpiry(id, 'absolute')
     const mark = markOf(auth.id) ?? store.markOf(auth.id)
-    const listed = list?.isLive(auth, sessionDigest(id))
+    const listed = list?.isLive(auth, digestOfSession(id))
     if (listed !== undefined || typeof mark !== 'string') return late(data, id, session, [auth.mark, mark, listed])
     return mark === auth.mark ? data : session.reportExpiry(id, 'logOutEverywhere')
   }

@@ -1,4 +1,4 @@
-/** `begin` and `secondly`: the beginning of a ceremony, by a request of its own, or by the first of two factors. */
+/** `begin` and `askSecondFactor`: the beginning of a ceremony, by a request of its own, or by the first of two factors. */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Middleware } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
@@ -22,7 +22,7 @@ import {
   type Intent,
   type Sent,
 } from './Kind.js'
-import { thrownFor } from './guessing.js'
+import { thrownFor } from './countFailures.js'
 import * as pages from './pages.js'
 import {
   applicationOf,
@@ -38,7 +38,7 @@ import {
 /** Throws a TypeError for what is no kind. */
 export const checkKind = (where: string, kind: unknown): void => {
   const isKind = typeof kind === 'object' && kind !== null && 'check' in kind && 'read' in kind && 'name' in kind
-  if (!isKind) throw new TypeError(`${where}: the first argument must be a kind, such as mailed({ ... })`)
+  if (!isKind) throw new TypeError(`${where}: the first argument must be a kind, such as emailSignIn({ ... })`)
 }
 
 /** How a ceremony begins. */
@@ -175,9 +175,9 @@ export interface FirstFactor<U> {
   readonly proof: ProofGiven
   /** The path that follows. Default: `returnTo` of the request. In a hook of `finish`, pass that of the first ceremony on. */
   readonly returnTo?: string | undefined
-  /** How long the session lasts unused, in milliseconds. Default: as `finish`, whose hook calls `secondly`, says. */
+  /** How long the session lasts unused, in milliseconds. Default: as `finish`, whose hook calls `askSecondFactor`, says. */
   readonly idle?: number | undefined
-  /** How long it lasts after signing in, used or not, in milliseconds. Default: as `finish`, whose hook calls `secondly`, says. */
+  /** How long it lasts after signing in, used or not, in milliseconds. Default: as `finish`, whose hook calls `askSecondFactor`, says. */
   readonly absolute?: number | undefined
 }
 
@@ -190,23 +190,23 @@ export interface FirstFactor<U> {
  *
  * @example
  * import type { Context } from 'koa'
- * import { secondly, type Codes } from 'koa-with-auth/sign-in'
+ * import { askSecondFactor, type SecondFactor } from 'koa-with-auth/sign-in'
  *
- * declare const code: Codes // codes({ ... })
+ * declare const code: SecondFactor // secondFactor({ ... })
  * const next = async (ctx: Context, user: { username: string }) => {
- *   const { handle } = await secondly(ctx, code, { user, proof: { method: 'password' } })
+ *   const { handle } = await askSecondFactor(ctx, code, { user, proof: { method: 'password' } })
  *   ctx.body = { next: 'code', handle }
  * }
  */
-export const secondly = <Ask, Kept, U extends object, B extends object | null = object | null>(
+export const askSecondFactor = <Ask, Kept, U extends object, B extends object | null = object | null>(
   given: WithRequest,
   kind: Beginner<Ask, Kept, B>,
   first: FirstFactor<U>,
 ): Promise<B & object> => {
   const begin = async (): Promise<object> => {
-    checkKind('secondly(ctx, kind, first)', kind)
-    const ctx = contextOf('secondly(ctx, kind, first)', given)
-    const application = applicationOf('secondly(ctx, kind, first)', ctx)
+    checkKind('askSecondFactor(ctx, kind, first)', kind)
+    const ctx = contextOf('askSecondFactor(ctx, kind, first)', given)
+    const application = applicationOf('askSecondFactor(ctx, kind, first)', ctx)
     return application.session.stored.working(sealFirst(ctx, application, kind, first))
   }
   const begun = begin()
@@ -234,7 +234,7 @@ export const sealFirst = async <Ask, Kept, U extends object>(
   const { user, proof, returnTo } = first
   const subject = application.host.identify(user)
   const mark = known?.mark ?? (await markOf(application, subject))
-  const before = [proofFrom('secondly(ctx, kind, { proof })', proof, Date.now())]
+  const before = [proofFrom('askSecondFactor(ctx, kind, { proof })', proof, Date.now())]
   const incoming = known?.incoming ?? (await incomingOf(ctx, 'begin'))
   const sent = await start(ctx, application, kind, incoming, {
     intent: 'signIn',
@@ -243,7 +243,7 @@ export const sealFirst = async <Ask, Kept, U extends object>(
     before,
     mark,
     returnTo,
-    lasting: { ...lastingIn.get(ctx), ...lifetimesFor('secondly', first, first) },
+    lasting: { ...lastingIn.get(ctx), ...lifetimesFor('askSecondFactor', first, first) },
   })
   if (E.isLeft(sent)) throw thrownFor(sent.left)
   const made = leads(sent.right) ? sent.right : (sent.right.body ?? {})

@@ -19,7 +19,7 @@ import { counting } from '../guesses/Guess.js'
 import { memoryLimiter } from '../guesses/memoryLimiter.js'
 import { derivedFrom, sealed, unsealed } from '../kinds/plainSession.js'
 import type { Spent } from '../core/Spent.js'
-import { caught } from './guessing.js'
+import { caught } from './countFailures.js'
 import type { Lifetimes } from './Lifetimes.js'
 import {
   intentsOf,

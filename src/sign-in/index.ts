@@ -3,28 +3,28 @@
  *
  * Reading guide: `Kind.ts` says what a kind is. `ceremony.ts` seals, opens and spends; it knows no Koa. `beginning.ts` and
  * `signIn.ts` make middleware of it: `request.ts` finds the application and the browser, `pages.ts` answers. The kinds are in `mail.ts`
- * and `codes.ts`.
+ * and `secondFactor.ts`.
  */
-export { begin, secondly, type BeginOptions, type FirstFactor } from './beginning.js'
+export { begin, askSecondFactor, type BeginOptions, type FirstFactor } from './beginning.js'
 export { finish, type Done, type FinishHook, type FinishHooks, type FinishOptions } from './signIn.js'
-export { guessing } from './guessing.js'
+export { countFailures } from './countFailures.js'
 export { passwordSignIn } from './passwordSignIn.js'
 export type { PasswordAccount, PasswordDone, PasswordSignInOptions } from './passwordSignIn.js'
 export type { KindForm } from './Kind.js'
-export { mailAddress, mailed, resetLink, verifyLink } from './mail.js'
+export { normalizeEmail, emailSignIn, passwordReset, emailVerification } from './mail.js'
 export type {
   LinkAccount,
   LinkKind,
   LinkMail,
-  LinkOptions,
+  EmailVerificationOptions,
   LinkProof,
-  MailedOptions,
-  ResetOptions,
+  EmailSignInOptions,
+  PasswordResetOptions,
   SignInMail,
 } from './mail.js'
-export { codes, recoveryCodes, totp } from './codes.js'
-export type { CodeFactor, Codes, CodesOptions, Enrolment } from './codes.js'
-export type { RecoveryCodes, RecoveryCodesOptions, RecoverySet, Totp, TotpOptions } from './codes.js'
+export { secondFactor, recoveryCodes, totp } from './secondFactor.js'
+export type { CodeFactor, SecondFactor, SecondFactorOptions, Enrolment } from './secondFactor.js'
+export type { RecoveryCodes, RecoveryCodesOptions, RecoverySet, Totp, TotpOptions } from './secondFactor.js'
 export { linkPage, type LinkPageOptions } from './pages.js'
 export type { Lifetime, LifetimeOptions } from './Lifetimes.js'
 export { localPath } from './Kind.js'

@@ -1,11 +1,11 @@
 /**
  * Codes and links by mail. This library sends no mail: `send` is a hook.
  *
- * `mailed` signs in. One mail holds a link and a code, and they are one ceremony. Only the browser that asked can finish
+ * `emailSignIn` signs in. One mail holds a link and a code, and they are one ceremony. Only the browser that asked can finish
  * it: by the link if the mail is opened there, else by the code, which is typed where it began. So neither a scanner that
  * opens links nor a person who is talked into asking for a mail signs in anybody else.
  *
- * `resetLink` and `verifyLink` are pressed in any browser, and never sign in. Their links carry a stamp of what they
+ * `passwordReset` and `emailVerification` are pressed in any browser, and never sign in. Their links carry a stamp of what they
  * change, so a change ends them.
  */
 import * as E from 'fp-ts/lib/Either.js'
@@ -16,7 +16,7 @@ import { checkOptions, declareFactories, token, type Checks } from '../core/opti
 import { counting } from '../guesses/Guess.js'
 import type { Limiter, Limiters } from '../guesses/Limiter.js'
 import { newPassword } from './pages.js'
-import { usualLimiters } from './guessing.js'
+import { usualLimiters } from './countFailures.js'
 import { routePath, typedDigits, type Incoming, type Kind } from './Kind.js'
 
 // --- addresses and links
@@ -28,12 +28,12 @@ const MAX_ADDRESS = 254
  * without quoted names). So two spellings are one account, and no second recipient comes along.
  *
  * @example
- * import { mailAddress } from 'koa-with-auth/sign-in'
+ * import { normalizeEmail } from 'koa-with-auth/sign-in'
  *
- * assert.strictEqual(mailAddress(' Anna@Shop.example '), 'anna@shop.example')
- * assert.strictEqual(mailAddress('a@x.example,b@x.example'), undefined)
+ * assert.strictEqual(normalizeEmail(' Anna@Shop.example '), 'anna@shop.example')
+ * assert.strictEqual(normalizeEmail('a@x.example,b@x.example'), undefined)
  */
-export const mailAddress = (given: unknown): string | undefined => {
+export const normalizeEmail = (given: unknown): string | undefined => {
   if (typeof given !== 'string' || given.length > MAX_ADDRESS + 10) return undefined
   const address = given.trim()
   if (address.length > MAX_ADDRESS) return undefined
@@ -103,7 +103,7 @@ const partsOf = (value: string): ReadonlyArray<string> =>
 
 /** A mail that signs in. */
 export interface SignInMail {
-  /** One address, as `mailAddress` writes it. */
+  /** One address, as `normalizeEmail` writes it. */
   readonly address: string
   readonly link: string
   /** Eight digits. */
@@ -122,7 +122,7 @@ interface MailOptions {
 }
 
 /** How mails sign in. */
-export interface MailedOptions extends MailOptions {
+export interface EmailSignInOptions extends MailOptions {
   /**
    * Sends the mail if the address has an account, and does nothing otherwise. It runs after the response, so neither its
    * time nor its failure shows which addresses exist. A failure is a process warning, without what was passed to it.
@@ -136,7 +136,7 @@ const LONGEST_PATH = 1000
 const TRIES = 3
 const DIGITS = 8
 
-const mailChecks: Checks<MailedOptions> = {
+const mailChecks: Checks<EmailSignInOptions> = {
   send: is.hook(1),
   path: routePath("a route, such as '/sign-in/mail/link'"),
   limiter: is.unchecked,
@@ -158,20 +158,20 @@ type MailAnswer = { readonly by: 'link' } | { readonly by: 'code'; readonly code
  * nothing is spent. Throws a TypeError for options that cannot work.
  *
  * @example
- * import { mailed } from 'koa-with-auth/sign-in'
+ * import { emailSignIn } from 'koa-with-auth/sign-in'
  *
- * const mail = mailed({
+ * const mail = emailSignIn({
  *   path: '/sign-in/mail/link',
  *   send: ({ address, link, code }) => console.log(address, link, code), // your mailer, if the address has an account
  * })
  */
-export const mailed = (
-  options: MailedOptions,
+export const emailSignIn = (
+  options: EmailSignInOptions,
 ): Kind<string, { readonly address: string }, MailAnswer, { method: string; subject: string }> => {
-  const given = checkOptions('mailed', options, mailChecks)
+  const given = checkOptions('emailSignIn', options, mailChecks)
   const { send, path, limiter = usualLimiters(), name, lifetime = 10 * MINUTE } = given
-  const count = counting(limiter, 'mailed')
-  // a code and a link are good for their own path, as a route of another `mailed` has another one
+  const count = counting(limiter, 'emailSignIn')
+  // a code and a link are good for their own path, as a route of another `emailSignIn` has another one
   const purpose = `code ${path}`
   const linked = (handle: string) => JSON.stringify([handle, path])
   return {
@@ -181,14 +181,14 @@ export const mailed = (
     longestPath: LONGEST_PATH,
     form: { begin: [mailField], answer: [{ name: 'code', type: 'text', autocomplete: 'one-time-code' }], path },
     begin: (incoming, { origin, secret }, ask, signer) => {
-      const address = mailAddress(ask ?? incoming.body['address'])
+      const address = normalizeEmail(ask ?? incoming.body['address'])
       if (address === undefined) return noAddress
       const begun = {
         kept: { address },
         send: (handle: string) => {
           const link = linkTo(origin, mounted(incoming, path), handle, signer.sign(linked(handle)))
           const code = codeFrom(secret(purpose))
-          sendLater('mailed', (calling) => send(calling('send', { address, link, code })))
+          sendLater('emailSignIn', (calling) => send(calling('send', { address, link, code })))
           return { body: { handle } }
         },
       }
@@ -231,15 +231,15 @@ export interface LinkAccount {
 }
 
 /** How links by mail work. */
-export interface LinkOptions extends MailOptions {
+export interface EmailVerificationOptions extends MailOptions {
   /** The account of an address; `undefined` if there is none, so that no mail is sent. */
   readonly accountOf: (address: string) => LinkAccount | undefined | Promise<LinkAccount | undefined>
-  /** Sends the mail. It runs after the response; see `mailed`. */
+  /** Sends the mail. It runs after the response; see `emailSignIn`. */
   readonly send: (mail: LinkMail) => unknown
 }
 
 /** How links set a new password. */
-export interface ResetOptions extends LinkOptions {
+export interface PasswordResetOptions extends EmailVerificationOptions {
   /**
    * Whether a new password will do, such as one of at least 15 characters that is not on a list of those that leaked (NIST SP 800-63B).
    * Otherwise, as for an empty one, it is a 400 `weak`, and the link stays good. Default: the hook of `finish` decides.
@@ -247,7 +247,7 @@ export interface ResetOptions extends LinkOptions {
   readonly isGood?: ((password: string) => boolean | Promise<boolean>) | undefined
 }
 
-const linkChecks: Checks<ResetOptions> = { ...mailChecks, accountOf: is.hook(1), isGood: is.maybe(is.hook(1)) }
+const linkChecks: Checks<PasswordResetOptions> = { ...mailChecks, accountOf: is.hook(1), isGood: is.maybe(is.hook(1)) }
 
 interface LinkAnswer {
   readonly isGenuine: (stamp: string) => boolean
@@ -267,7 +267,7 @@ export interface LinkProof {
 
 // Databases answer null for a row that is not there
 const asksFor =
-  (where: string, accountOf: LinkOptions['accountOf']) =>
+  (where: string, accountOf: EmailVerificationOptions['accountOf']) =>
   async (address: string): Promise<LinkAccount | undefined> => {
     const account: Partial<LinkAccount> | null | undefined = await accountOf(address)
     if (account === undefined || account === null) return undefined
@@ -276,8 +276,8 @@ const asksFor =
     throw new TypeError(`${where}({ accountOf }) must return { id, stamp }: the identifier of the user, and a string`)
   }
 
-const linkKind = (intent: 'reset' | 'verify', options: ResetOptions): LinkKind => {
-  const where = `${intent}Link`
+const linkKind = (intent: 'reset' | 'verify', options: PasswordResetOptions): LinkKind => {
+  const where = intent === 'reset' ? 'passwordReset' : 'emailVerification'
   const given = checkOptions(where, options, linkChecks)
   const { accountOf, isGood, send, path, limiter = usualLimiters(), name, lifetime = 60 * MINUTE } = given
   const count = counting(limiter, where)
@@ -300,7 +300,7 @@ const linkKind = (intent: 'reset' | 'verify', options: ResetOptions): LinkKind =
       },
     }),
     begin: (incoming, { origin }, ask, signer) => {
-      const address = mailAddress(ask ?? incoming.body['address'])
+      const address = normalizeEmail(ask ?? incoming.body['address'])
       if (address === undefined) return noAddress
       const begun = {
         kept: { address },
@@ -338,10 +338,10 @@ const linkKind = (intent: 'reset' | 'verify', options: ResetOptions): LinkKind =
  * TypeError for options that cannot work.
  *
  * @example
- * import { resetLink } from 'koa-with-auth/sign-in'
+ * import { passwordReset } from 'koa-with-auth/sign-in'
  *
  * const users = new Map([['anna@shop.example', { id: 'anna', hash: '$argon2id$...' }]])
- * const reset = resetLink({
+ * const reset = passwordReset({
  *   path: '/reset/link',
  *   accountOf: (address) => {
  *     const user = users.get(address)
@@ -350,13 +350,13 @@ const linkKind = (intent: 'reset' | 'verify', options: ResetOptions): LinkKind =
  *   send: ({ address, link }) => console.log(address, link), // your mailer
  * })
  */
-export const resetLink = (options: ResetOptions): LinkKind => linkKind('reset', options)
+export const passwordReset = (options: PasswordResetOptions): LinkKind => linkKind('reset', options)
 
 /**
  * A kind that verifies the address of a user by a link. `begin(verify, { ask: (ctx) => address })`, behind `sessionAuth()`;
  * it answers 204. The hook of `finish` gets the user's identifier as `proof.subject`. No user is signed in. Throws a
  * TypeError for options that cannot work.
  */
-export const verifyLink = (options: LinkOptions): LinkKind => linkKind('verify', options)
+export const emailVerification = (options: EmailVerificationOptions): LinkKind => linkKind('verify', options)
 
-declareFactories({ mailed, resetLink, verifyLink })
+declareFactories({ emailSignIn, passwordReset, emailVerification })

@@ -17,8 +17,8 @@ import { hash as hashed, needsRehash, verify } from '../passwords/passwords.js'
 import type { PageField } from '../sessions/Page.js'
 import { SignInRefused, type OwnLogInOptions } from '../sessions/SignIn.js'
 import { checkKind, markOf, respondSecond, readable, sealFirst } from './beginning.js'
-import type { Codes } from './codes.js'
-import { caught, thrownFor, usualLimiters } from './guessing.js'
+import type { SecondFactor } from './secondFactor.js'
+import { caught, thrownFor, usualLimiters } from './countFailures.js'
 import { localPath, type Incoming } from './Kind.js'
 import { lifetimeChecks, lifetimesFor, type LifetimeOptions } from './Lifetimes.js'
 import {
@@ -57,8 +57,8 @@ type Awaitable<A> = A | Promise<A>
 export interface PasswordSignInOptions<U extends object> extends LifetimeOptions<PasswordDone<U>> {
   /** The account of a name, or nothing. It is asked once more when the password was right, because a reset may have changed it. */
   readonly accountOf: (name: string) => Awaitable<Maybe<PasswordAccount<U>>>
-  /** The second factor: `codes(...)`, for users who have set it up, or a function that returns that of a user. Default none. */
-  readonly factors?: Codes | ((user: U) => Awaitable<Maybe<Codes>>) | undefined
+  /** The second factor: `secondFactor(...)`, for users who have set it up, or a function that returns that of a user. Default none. */
+  readonly factors?: SecondFactor | ((user: U) => Awaitable<Maybe<SecondFactor>>) | undefined
   /**
    * Counts wrong passwords. Default: in the memory of this process, ten for an account from an address in 15 minutes, and a
    * hundred for an account in a day.
@@ -90,7 +90,7 @@ const factorsCheck: Check = (where, value) => {
   if (typeof value === 'function') return is.hook(1)(where, value)
   const isCodes = typeof value === 'object' && value !== null && 'has' in value && 'check' in value
   if (!isCodes)
-    throw new TypeError(`${where} must be what codes({ ... }) made, or a function of the user that returns it`)
+    throw new TypeError(`${where} must be what secondFactor({ ... }) made, or a function of the user that returns it`)
 }
 
 const checks: Checks<PasswordSignInOptions<never>> = {
@@ -198,7 +198,7 @@ export const passwordSignIn = <U extends object>(options: PasswordSignInOptions<
     await renew(name, now.right, password)
     return E.right({ user: now.right.user, mark })
   }
-  const factorOf = async (application: Application, user: U): Promise<Codes | undefined> => {
+  const factorOf = async (application: Application, user: U): Promise<SecondFactor | undefined> => {
     if (typeof factors !== 'function') {
       return factors !== undefined && (await factors.has(application.host.identify(user))) ? factors : undefined
     }
@@ -235,7 +235,7 @@ export const passwordSignIn = <U extends object>(options: PasswordSignInOptions<
       isAgain && typeof handle === 'string' ? { ...formNow(ctx), ...codeForm(kind, name), handle } : undefined
     return respondUnfinished(ctx, failure, again ?? formNow(ctx, incoming.body))
   }
-  const codeForm = (kind: Codes, name: string | undefined) => ({
+  const codeForm = (kind: SecondFactor, name: string | undefined) => ({
     kind: familyOf(kind),
     fields: [...(name === undefined ? [] : [hidden(named.username, name)]), ...(kind.form?.answer ?? [])],
   })

@@ -17,13 +17,13 @@ import { hostsOf } from '../core/RequestFields.js'
 import { exchangeOf, type Objects, type PathParameters } from '../core/Exchange.js'
 import { andThen } from '../core/Result.js'
 import { upgradeMark } from '../core/data.js'
-import { endsSignIn, signedOut, type SignedOutEvent, type SignInDigests } from '../core/events.js'
+import { endsSession, signedOut, type SignedOutEvent, type SessionDigest } from '../core/events.js'
 import { authenticatorOf } from '../core/lists.js'
 import * as is from '../core/checks.js'
 import { bare, checkOptions, declareFactory, token } from '../core/options.js'
 import { signInDigestsOf, sourceOf } from '../kinds/sessionUser.js'
 import type { Members, ObjectsAsked, PrincipalAsked } from '../koa/conditions.js'
-import { endOf } from '../koa/endOf.js'
+import { authSignal } from '../koa/authSignal.js'
 import { deciding } from '../koa/guard.js'
 import { isApplication, isGuard } from '../koa/layer.js'
 import { applySettings, settings, settingsFrom, type AuthSettings } from '../koa/settings.js'
@@ -76,7 +76,7 @@ const partsOf = ({ middleware }: Koa): ReadonlyArray<Middleware> =>
 
 interface Hearing {
   readonly records: SignedOutEvent[]
-  signIn: SignInDigests | undefined
+  signIn: SessionDigest | undefined
 }
 
 type Heard = IncomingMessage & { [hearingMark]?: Hearing }
@@ -97,7 +97,7 @@ const hearSignOuts = (request: Heard, socket: Duplex): (() => void) => {
     // Safe: only records of this type are published on the channel
     const over = record as SignedOutEvent
     if (hearing.signIn === undefined) hearing.records.push(over)
-    else if (endsSignIn(over, hearing.signIn)) socket.destroy()
+    else if (endsSession(over, hearing.signIn)) socket.destroy()
   }
   signedOut.subscribe(hear)
   return () => void signedOut.unsubscribe(hear)
@@ -122,7 +122,7 @@ const isOver = ({ ctx, req }: Request): boolean => {
   if (hearing === undefined) return false
   const signIn = signInDigestsOf(ctx)
   hearing.signIn = signIn
-  return signIn !== undefined && hearing.records.some((record) => endsSignIn(record, signIn))
+  return signIn !== undefined && hearing.records.some((record) => endsSession(record, signIn))
 }
 
 /** Settings that add to those of the application, and what records of decisions contain. */
@@ -141,9 +141,9 @@ export interface GuardUpgradeOptions extends AuthSettings {
 export interface Admitted<P, O = unknown> {
   /** Who the upgrade acts for. */
   readonly principal: P
-  /** The request as its hooks saw it, for its `ip`, its `query`, or `signInDigests` of `koa-with-auth/sessions`. */
+  /** The request as its hooks saw it, for its `ip`, its `query`, or `sessionDigest` of `koa-with-auth/sessions`. */
   readonly request: Request
-  /** The end of what let it in, as `endOf` returns it: close the socket when it is aborted. */
+  /** The end of what let it in, as `authSignal` returns it: close the socket when it is aborted. */
   readonly ends: AbortSignal
   /** What `owned` has found, by name; `undefined` if there is no such condition. */
   readonly objects?: O
@@ -162,7 +162,7 @@ export const admission = (
     ...(request.objects !== undefined && { objects: request.objects }),
     get ends() {
       if (signal !== undefined) return signal
-      signal = endOf({ request })
+      signal = authSignal({ request })
       const close = (): void => void response.emit('close')
       if (socket.destroyed) close()
       else socket.once('close', close)

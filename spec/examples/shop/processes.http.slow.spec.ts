@@ -204,7 +204,7 @@ describe('mail and log', () => {
     }
     expect((await visitor.post('/verify')).status).toBe(204)
     expect((await visitor.get('/me')).status).toBe(200)
-    await expect.poll(() => shop.log()).toContain('verifyLink')
+    await expect.poll(() => shop.log()).toContain('emailVerification')
     expect(shop.log()).not.toMatch(/@shop|link\?|secret/)
   })
 

@@ -7,13 +7,13 @@ import { hash } from 'koa-with-auth/passwords'
 import type { SessionsOptions } from 'koa-with-auth/sessions'
 import {
   begin,
-  codes,
+  secondFactor,
   finish,
   linkPage,
-  mailed,
+  emailSignIn,
   passwordSignIn,
-  resetLink,
-  verifyLink,
+  passwordReset,
+  emailVerification,
   type CodeFactor,
   type LinkMail,
 } from 'koa-with-auth/sign-in'
@@ -35,7 +35,7 @@ export const pagesSite = async (options: Pick<SessionsOptions<User | undefined>,
     below: (app) => {
       app.on('error', (error: { expose?: boolean }) => error.expose !== true && errors.push(error))
       const user = { username: 'anna', isActive: true }
-      const code = codes({ factors: [factor], path: '/code' })
+      const code = secondFactor({ factors: [factor], path: '/code' })
       const hook = (ctx: Context) => {
         hooks++
         if (ctx.querystring === 'redirects') ctx.redirect('/account')
@@ -43,9 +43,9 @@ export const pagesSite = async (options: Pick<SessionsOptions<User | undefined>,
       }
       const send = (mail: LinkMail) => void mails.push(mail)
       const accountOf = () => ({ id: 'anna', stamp: '' })
-      const mail = mailed({ path: '/mail/link', send })
-      const reset = resetLink({ path: '/reset/link', isGood: (typed) => typed.length >= 8, accountOf, send })
-      const verify = verifyLink({ path: '/verify/link', accountOf, send })
+      const mail = emailSignIn({ path: '/mail/link', send })
+      const reset = passwordReset({ path: '/reset/link', isGood: (typed) => typed.length >= 8, accountOf, send })
+      const verify = emailVerification({ path: '/verify/link', accountOf, send })
       const password = passwordSignIn({
         accountOf: (name) => name === 'anna' && { user, hash: own },
         factors: () => code,

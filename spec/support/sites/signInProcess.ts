@@ -7,7 +7,7 @@ import Router from '@koa/router'
 import { withAuth } from 'koa-with-auth'
 import { redisPasskeyStore, redisStore } from 'koa-with-auth/redis'
 import { sqlitePasskeyStore, sqliteStore } from 'koa-with-auth/sqlite'
-import { begin, finish, mailed, spentOver } from 'koa-with-auth/sign-in'
+import { begin, finish, emailSignIn, spentOver } from 'koa-with-auth/sign-in'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { createClient } from 'redis'
 import { passkeySite } from './passkeySite.js'
@@ -34,7 +34,7 @@ app.silent = true
 
 const { spend } = spentOver(stores.sessionStore)
 const mails = new Map<string, string>()
-const mail = mailed({
+const mail = emailSignIn({
   path: '/sign-in/mail/link',
   limiter: new RateLimiterMemory({ points: 1000, duration: 900 }),
   send: ({ address, code }) => mails.set(address, code),

@@ -4,15 +4,15 @@ import { sessionAuth, withAuth } from 'koa-with-auth'
 import { memoryStore, type SessionsOptions, type SessionStore } from 'koa-with-auth/sessions'
 import {
   begin,
-  codes,
+  secondFactor,
   finish,
   linkPage,
-  mailed,
+  emailSignIn,
   recoveryCodes,
-  resetLink,
-  secondly,
+  passwordReset,
+  askSecondFactor,
   totp,
-  verifyLink,
+  emailVerification,
   type LinkMail,
   type SignInMail,
 } from 'koa-with-auth/sign-in'
@@ -48,7 +48,7 @@ export interface SignInSiteOptions {
   readonly origin?: string | undefined
   readonly lifetime?: number
   readonly send?: (mail: SignInMail) => unknown
-  /** That of `resetLink`. */
+  /** That of `passwordReset`. */
   readonly isGood?: (password: string) => boolean
   readonly sessions?: Partial<Omit<SessionsOptions<User | undefined>, 'loadUser' | 'store'>>
 }
@@ -92,7 +92,7 @@ export const signInSite = async (
     below: (app, { logIn, logOutEverywhere, addProof, proofsOf }) => {
       const limiter = new RateLimiterMemory({ points: limit, duration: 900 })
       const times = lifetime === undefined ? {} : { lifetime }
-      const mail = mailed({
+      const mail = emailSignIn({
         ...times,
         limiter,
         path: '/sign-in/mail/link',
@@ -103,8 +103,8 @@ export const signInSite = async (
         return one && { id: one.username, stamp: `${one.password} ${one.address} ${one.isVerified}` }
       }
       const pushed = (one: LinkMail) => mails.push(one)
-      const reset = resetLink({ ...times, limiter, path: '/reset/link', accountOf, send: pushed, isGood })
-      const verify = verifyLink({ ...times, limiter, path: '/verify/link', accountOf, send: pushed })
+      const reset = passwordReset({ ...times, limiter, path: '/reset/link', accountOf, send: pushed, isGood })
+      const verify = emailVerification({ ...times, limiter, path: '/verify/link', accountOf, send: pushed })
       const spentStore = (store ?? (() => inMemory))()
       const authenticatorApp = totp({
         issuer: 'Shop',
@@ -116,7 +116,7 @@ export const signInSite = async (
         keys: () => app.keys,
         use: (user, digests) => digests.some((digest) => people.get(user)?.recovery.delete(digest) === true),
       })
-      const code = codes({ ...times, factors: [authenticatorApp, recovery], limiter })
+      const code = secondFactor({ ...times, factors: [authenticatorApp, recovery], limiter })
       const open = withAuth(null)
       const user = withAuth(sessionAuth())
       const router = new Router()
@@ -132,7 +132,11 @@ export const signInSite = async (
         if (one.secret === undefined) {
           await logIn(ctx, one, { proof: { method: 'password' }, keep: ['basket'] })
           ctx.status = 204
-        } else ctx.body = { next: 'code', ...(await secondly(ctx, code, { user: one, proof: { method: 'password' } })) }
+        } else
+          ctx.body = {
+            next: 'code',
+            ...(await askSecondFactor(ctx, code, { user: one, proof: { method: 'password' } })),
+          }
       })
       router.post(
         '/sign-in/code',
@@ -145,7 +149,7 @@ export const signInSite = async (
         async (ctx, { proof }) => {
           const one = byAddress(proof.subject)
           if (one?.secret === undefined) return counted(one)
-          ctx.body = { next: 'code', ...(await secondly(ctx, code, { user: one, proof })) }
+          ctx.body = { next: 'code', ...(await askSecondFactor(ctx, code, { user: one, proof })) }
           return undefined
         },
         { keep: ['basket'] },

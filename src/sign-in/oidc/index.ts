@@ -6,11 +6,11 @@
 export { oidc, type OidcKind, type OidcOptions } from './oidc.js'
 export { oauth2, type OAuth2Kind, type OAuth2Options, type OAuth2Proof, type SubjectAnswer } from './oauth2.js'
 export {
-  backChannel,
-  endSession,
-  signedOut,
-  type BackChannelOptions,
-  type EndSessionOptions,
+  backChannelLogout,
+  rpLogout,
+  afterRpLogout,
+  type BackChannelLogoutOptions,
+  type RpLogoutOptions,
   type SignedOutIdentity,
 } from './signOut.js'
 export { providerAnswer, type OidcProof, type ProviderAnswer } from './ProviderAnswer.js'

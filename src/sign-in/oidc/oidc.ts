@@ -51,7 +51,7 @@ export interface OidcOptions extends Asking, ProviderOptions {
   readonly keys?: KeyOptions | undefined
 }
 
-/** A provider, for `begin`, `finish`, `endSession` and `backChannel`. */
+/** A provider, for `begin`, `finish`, `rpLogout` and `backChannelLogout`. */
 export interface OidcKind extends Kind<Asking, Expected, AuthorizationResponse, OidcProof> {
   readonly issuer: string
   /** Fetches metadata and keys. An application that starts without its provider need not wait for it. Never rejects. */
@@ -73,7 +73,7 @@ const TOLERANCE = 30_000
 
 const parties = new WeakMap<object, RelyingParty>()
 
-/** What `endSession` and `backChannel` need of a provider. */
+/** What `rpLogout` and `backChannelLogout` need of a provider. */
 export interface RelyingParty {
   readonly provider: ReturnType<typeof providerOf>
   readonly issuer: string

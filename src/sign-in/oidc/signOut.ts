@@ -1,6 +1,6 @@
 /**
- * Signing out at the provider, too: `endSession` and `signedOut` lead the user there (OpenID Connect RP-Initiated Logout
- * 1.0), and by `backChannel` the provider says that a user signed out there (Back-Channel Logout 1.0).
+ * Signing out at the provider, too: `rpLogout` and `afterRpLogout` lead the user there (OpenID Connect RP-Initiated Logout
+ * 1.0), and by `backChannelLogout` the provider says that a user signed out there (Back-Channel Logout 1.0).
  *
  * The way to the provider and back is a ceremony: `state` is its handle, so it is sealed, is spent, and knows where the
  * user goes afterwards. It is bound to no browser, and does nothing when it is finished.
@@ -31,9 +31,9 @@ import { openidClient } from './openidClient.js'
 // --- the user signs out
 
 /** How a user signs out at the provider, too. */
-export interface EndSessionOptions {
+export interface RpLogoutOptions {
   /**
-   * The path of the route that has `signedOut(kind, { callback })`, the same in both. With the application's `origin` it is
+   * The path of the route that has `afterRpLogout(kind, { callback })`, the same in both. With the application's `origin` it is
    * the post-logout redirect URI to register.
    */
   readonly callback: string
@@ -65,10 +65,10 @@ const wayOutAt = ({ provider, issuer }: RelyingParty, callback: string): WayOut 
   check: () => E.right({ method: 'other' }),
 })
 
-// `endSession` and `signedOut` of one path share a kind
+// `rpLogout` and `afterRpLogout` of one path share a kind
 const waysOut = new WeakMap<RelyingParty, Map<string, WayOut>>()
 
-const wayOut = (caller: string, kind: OidcKind, options: EndSessionOptions): WayOut => {
+const wayOut = (caller: string, kind: OidcKind, options: RpLogoutOptions): WayOut => {
   const party = relyingPartyOf(caller, kind)
   const { callback } = checkOptions(caller, options, { callback: providerChecks.callback })
   const ways = waysOut.get(party) ?? new Map<string, WayOut>()
@@ -83,12 +83,12 @@ const wayOut = (caller: string, kind: OidcKind, options: EndSessionOptions): Way
  * (a path of this origin, else `/`). A POST of another site is a 403, another method a 405; both end nothing.
  *
  * @example
- * import { endSession, type OidcKind } from 'koa-with-auth/sign-in/oidc'
+ * import { rpLogout, type OidcKind } from 'koa-with-auth/sign-in/oidc'
  *
- * const make = (google: OidcKind) => endSession(google, { callback: '/signed-out' }) // POST /sign-out, behind withAuth(null)
+ * const make = (google: OidcKind) => rpLogout(google, { callback: '/signed-out' }) // POST /sign-out, behind withAuth(null)
  */
-export const endSession = (kind: OidcKind, options: EndSessionOptions): Middleware => {
-  const leave = begin(wayOut('endSession(kind, options)', kind, options))
+export const rpLogout = (kind: OidcKind, options: RpLogoutOptions): Middleware => {
+  const leave = begin(wayOut('rpLogout(kind, options)', kind, options))
   return async (ctx, next) => {
     if (isSafe(ctx.method)) {
       ctx.status = 405
@@ -104,9 +104,9 @@ export const endSession = (kind: OidcKind, options: EndSessionOptions): Middlewa
  * Middleware of the page to which the provider leads back. It spends `state`, and redirects (303) to where the sign-out
  * began to lead, or else to `/`. It ends no session, whatever it gets.
  */
-export const signedOut = (kind: OidcKind, options: EndSessionOptions): Middleware => {
+export const afterRpLogout = (kind: OidcKind, options: RpLogoutOptions): Middleware => {
   const arrived = new WeakSet<Context>()
-  const arrive = finish(wayOut('signedOut(kind, options)', kind, options), (ctx) => arrived.add(ctx))
+  const arrive = finish(wayOut('afterRpLogout(kind, options)', kind, options), (ctx) => arrived.add(ctx))
   return async (ctx, next) => {
     await arrive(ctx, next)
     // an error mapper may answer failures with redirects of its own
@@ -120,7 +120,7 @@ export const signedOut = (kind: OidcKind, options: EndSessionOptions): Middlewar
 export type SignedOutIdentity = Omit<LogoutToken, 'jti'>
 
 /** How a sign-out at the provider ends sessions here. */
-export interface BackChannelOptions {
+export interface BackChannelLogoutOptions {
   /**
    * The identifier of the user who has this identity, as sessions know it; a falsy value if no user has it. An identity
    * without a `subject` is that of a session: the list of sessions knows it. Without the list, the application must know the `sid`.
@@ -128,7 +128,7 @@ export interface BackChannelOptions {
   readonly user: (identity: SignedOutIdentity) => string | undefined | Promise<string | undefined>
 }
 
-const checks: Checks<BackChannelOptions> = { user: is.hook(1) }
+const checks: Checks<BackChannelLogoutOptions> = { user: is.hook(1) }
 
 // §2.8
 const refuse = (ctx: Context): void => {
@@ -146,21 +146,21 @@ const refuse = (ctx: Context): void => {
  * The request comes from the provider, not from a browser. No cookie counts, and it is no request of another site.
  *
  * @example
- * import { backChannel, type OidcKind } from 'koa-with-auth/sign-in/oidc'
+ * import { backChannelLogout, type OidcKind } from 'koa-with-auth/sign-in/oidc'
  *
  * declare const provider: OidcKind
  * declare const accounts: { of: (issuer: string, subject?: string) => string | undefined }
- * const make = () => backChannel(provider, { user: ({ issuer, subject }) => accounts.of(issuer, subject) })
+ * const make = () => backChannelLogout(provider, { user: ({ issuer, subject }) => accounts.of(issuer, subject) })
  */
-export const backChannel = (kind: OidcKind, options: BackChannelOptions): Middleware => {
-  const party = relyingPartyOf('backChannel(kind, options)', kind)
-  const { user } = checkOptions('backChannel(kind, options)', options, checks)
+export const backChannelLogout = (kind: OidcKind, options: BackChannelLogoutOptions): Middleware => {
+  const party = relyingPartyOf('backChannelLogout(kind, options)', kind)
+  const { user } = checkOptions('backChannelLogout(kind, options)', options, checks)
   const end = async (identity: SignedOutIdentity, host: SessionHost, signing: Signing<never>): Promise<void> => {
     const { issuer, subject, sid } = identity
     const answer: unknown = await Promise.resolve()
       .then(() => user(identity))
       .catch((cause: unknown) => {
-        throw new HookRaised('backChannel(kind, { user }) threw', { cause })
+        throw new HookRaised('backChannelLogout(kind, { user }) threw', { cause })
       })
     const found = typeof answer === 'string' && answer !== '' ? answer : undefined
     forgetFinished(host, found)
@@ -172,7 +172,7 @@ export const backChannel = (kind: OidcKind, options: BackChannelOptions): Middle
     ctx.set('Cache-Control', 'no-store')
     const { host, signing } = requestSessionOf(ctx)
     if (host === undefined || signing === undefined)
-      throw new Error('backChannel(kind, options): call sessions(app, ...) before the routers are mounted')
+      throw new Error('backChannelLogout(kind, options): call sessions(app, ...) before the routers are mounted')
     // §2.5: a form
     const isForm = ctx.method === 'POST' && ctx.is('urlencoded') === 'urlencoded'
     const sent = isForm ? (await bodyOf(ctx))['logout_token'] : undefined
@@ -180,7 +180,7 @@ export const backChannel = (kind: OidcKind, options: BackChannelOptions): Middle
     const token = await logoutTokenIn(sent, party)
     if (E.isLeft(token)) return token.left._tag === 'invalid' ? refuse(ctx) : respondUnfinished(ctx, token.left)
     const { jti, ...identity } = token.right
-    const id = JSON.stringify([host.name, 'backChannel', party.clientId, identity.issuer, jti])
+    const id = JSON.stringify([host.name, 'backChannelLogout', party.clientId, identity.issuer, jti])
     const { spend, release } = spentOver(host.store)
     try {
       if (!(await spend(id, WORKING))) return refuse(ctx)
@@ -249,4 +249,4 @@ const logoutTokenIn = async (
   return isGood ? E.right({ issuer, subject, sid, jti } as LogoutToken) : refused
 }
 
-declareFactories({ endSession, signedOut, backChannel })
+declareFactories({ rpLogout, afterRpLogout, backChannelLogout })

@@ -13,13 +13,13 @@ import { redisStore } from 'koa-with-auth/redis'
 import { sessions } from 'koa-with-auth/sessions'
 import {
   begin,
-  codes,
+  secondFactor,
   finish,
-  guessing,
+  countFailures,
   linkPage,
   passwordSignIn,
   recoveryCodes,
-  resetLink,
+  passwordReset,
   totp,
 } from 'koa-with-auth/sign-in'
 import { passkeys } from 'koa-with-auth/sign-in/passkeys'
@@ -79,13 +79,13 @@ export const site = async (databaseUrl = DATABASE_URL, send = print, origin = OR
       return user && { user, hash: user.hash }
     },
     fields: { username: 'email' },
-    factors: codes({ factors: [authenticatorApp, recovery] }),
+    factors: secondFactor({ factors: [authenticatorApp, recovery] }),
     save: accounts.renew,
     idle: ({ remember }) => remember && 30 * DAY,
     absolute: ({ remember }) => remember && 60 * DAY,
   })
   // Signing up and a forgotten password are one mail, so a stranger cannot learn who has an account
-  const password = resetLink({
+  const password = passwordReset({
     path: '/password',
     isGood: (typed) => typed.length >= 10,
     accountOf: async (email) => ({ id: email, stamp: (await accounts.find(email))?.hash ?? '' }),
@@ -98,7 +98,7 @@ export const site = async (databaseUrl = DATABASE_URL, send = print, origin = OR
     nameOf: ({ email }) => email,
   })
 
-  const guess = guessing()
+  const guess = countFailures()
   const router = new Router()
   const [open, user] = [withAuth(null), withAuth(sessionAuth())]
   const fresh = withAuth(sessionAuth({ proof: { maxAge: 900_000 } }))

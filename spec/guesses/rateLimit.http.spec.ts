@@ -1,7 +1,7 @@
 /** Accepted requests are counted by caller: the fields of each answer, 429 beyond the limit, and what counts nothing. */
 import Router from '@koa/router'
 import Koa from 'koa'
-import { anyOf, apiKeyHeader, authorize, httpBearer, optional, quota, withAuth } from 'koa-with-auth'
+import { anyOf, apiKeyHeader, authorize, httpBearer, optional, rateLimit, withAuth } from 'koa-with-auth'
 import { audit } from 'koa-with-auth/audit'
 import { openApi } from 'koa-with-auth/openapi'
 import { expectGuarded } from 'koa-with-auth/testing'
@@ -41,33 +41,33 @@ const site = async (guard: unknown) => {
   return { app, router, get }
 }
 
-describe('quota', () => {
+describe('rateLimit', () => {
   it('counts by user, says what is left in each answer, and refuses beyond with Retry-After', async () => {
     stoppedClock()
     const limiter = new RateLimiterMemory({ points: 3, duration: 30 })
-    const { get } = await site(withAuth(user, quota({ limiter, by })))
+    const { get } = await site(withAuth(user, rateLimit({ limiter, by })))
     for (const left of [2, 1, 0]) {
       const answer = await get('a')
       expect([answer.status, answer.ran]).toEqual([200, 1])
-      expect(answer.limit).toBe(`"quota";r=${left};t=30`)
-      expect(answer.policy).toBe('"quota";q=3;w=30')
+      expect(answer.limit).toBe(`"default";r=${left};t=30`)
+      expect(answer.policy).toBe('"default";q=3;w=30')
     }
     const over = await get('a')
     expect([over.status, over.ran, over.challenge]).toEqual([429, 0, null])
-    expect([over.headers.get('retry-after'), over.limit]).toEqual(['30', '"quota";r=0;t=30'])
+    expect([over.headers.get('retry-after'), over.limit]).toEqual(['30', '"default";r=0;t=30'])
     expect(JSON.parse(over.text)).toMatchObject({ status: 429 })
     expect((await get('b')).status).toBe(200)
   })
 
   it.each<[string, object, string, string | null]>([
-    ['a second and a half', { msBeforeNext: 1500 }, '2', '"quota";r=0;t=2'],
-    ['a part of a second', { msBeforeNext: 200 }, '1', '"quota";r=0;t=1'],
-    ['nothing, because the window has just ended', { msBeforeNext: 0 }, '1', '"quota";r=0;t=0'],
-    ['a time that is over', { msBeforeNext: -1 }, '5', '"quota";r=0;t=0'],
+    ['a second and a half', { msBeforeNext: 1500 }, '2', '"default";r=0;t=2'],
+    ['a part of a second', { msBeforeNext: 200 }, '1', '"default";r=0;t=1'],
+    ['nothing, because the window has just ended', { msBeforeNext: 0 }, '1', '"default";r=0;t=0'],
+    ['a time that is over', { msBeforeNext: -1 }, '5', '"default";r=0;t=0'],
     ['no time', { msBeforeNext: undefined }, '5', null],
   ])('Retry-After is in whole seconds, for a limiter that says %s', async (_what, said, retryAfter, limit) => {
     const limiter = { points: 3, duration: 30, consume: () => Promise.reject({ remainingPoints: 0, ...said }) }
-    const { get } = await site(withAuth(user, quota({ limiter, by })))
+    const { get } = await site(withAuth(user, rateLimit({ limiter, by })))
     const over = await get('a')
     expect([over.status, over.ran, over.headers.get('retry-after'), over.limit]).toEqual([429, 0, retryAfter, limit])
   })
@@ -75,7 +75,7 @@ describe('quota', () => {
   it('counts no refused request', async () => {
     const limiter = new RateLimiterMemory({ points: 1, duration: 30 })
     const consume = vi.spyOn(limiter, 'consume')
-    const { get } = await site(withAuth(user, quota({ limiter, by })))
+    const { get } = await site(withAuth(user, rateLimit({ limiter, by })))
     for (const token of [undefined, 'x', 'x y']) expect((await get(token)).status).toBe(401)
     expect(consume).not.toHaveBeenCalled()
     expect((await get('a')).status).toBe(200)
@@ -89,7 +89,7 @@ describe('quota', () => {
     const { get } = await site(
       withAuth(
         user,
-        quota({ limiter: ({ plan }) => plans[plan], by, points: ({ plan }) => (plan === 'large' ? 10 : 2) }),
+        rateLimit({ limiter: ({ plan }) => plans[plan], by, points: ({ plan }) => (plan === 'large' ? 10 : 2) }),
         authorize(({ name }) => name !== 'carla'),
       ),
     )
@@ -97,23 +97,23 @@ describe('quota', () => {
     expect((await get('b')).limit).toMatch(/r=90/)
   })
 
-  it('two quotas: the answer says the one of which less is left', async () => {
+  it('two rate limits: the answer says the one of which less is left', async () => {
     const day = new RateLimiterMemory({ points: 1000, duration: 86_400, keyPrefix: 'd' })
     const minute = new RateLimiterMemory({ points: 5, duration: 60, keyPrefix: 'm' })
     for (const conditions of [
-      [quota<User>({ limiter: day, by }), quota<User>({ limiter: minute, by })],
-      [quota<User>({ limiter: minute, by }), quota<User>({ limiter: day, by })],
+      [rateLimit<User>({ limiter: day, by }), rateLimit<User>({ limiter: minute, by })],
+      [rateLimit<User>({ limiter: minute, by }), rateLimit<User>({ limiter: day, by })],
     ] as const) {
       const { get } = await site(withAuth(user, ...conditions))
-      expect((await get('a')).policy).toBe('"quota";q=5;w=60')
+      expect((await get('a')).policy).toBe('"default";q=5;w=60')
     }
   })
 
   it('a limiter that fails is a 503, or lets in if the application says so', async () => {
     const down = { points: 3, duration: 30, consume: () => Promise.reject(new Error('down')) }
-    const strict = await site(withAuth(user, quota({ limiter: down, by })))
+    const strict = await site(withAuth(user, rateLimit({ limiter: down, by })))
     expect(await strict.get('a').then(({ status, ran }) => [status, ran])).toEqual([503, 0])
-    const loose = await site(withAuth(user, quota({ limiter: down, by, onStoreError: 'unthrottled' })))
+    const loose = await site(withAuth(user, rateLimit({ limiter: down, by, onStoreError: 'unthrottled' })))
     expect(await loose.get('a').then(({ status, ran }) => [status, ran])).toEqual([200, 1])
   })
 
@@ -124,7 +124,7 @@ describe('quota', () => {
     ['a negative price', { points: () => -1 }],
   ])('a function that returns %s is a 500, and the operation does not run', async (_case, wrong) => {
     const limiter = new RateLimiterMemory({ points: 3, duration: 30 })
-    const { get } = await site(withAuth(user, quota({ limiter, by, ...wrong })))
+    const { get } = await site(withAuth(user, rateLimit({ limiter, by, ...wrong })))
     expect(await get('a').then(({ status, ran }) => [status, ran])).toEqual([500, 0])
   })
 
@@ -134,7 +134,7 @@ describe('quota', () => {
       paramName: 'X-Key',
       authenticate: (_request, one) => one === 'k' && { name: 'key', plan: 'small' as const },
     })
-    const { get } = await site(withAuth([quota<User>({ limiter, by })(user), key]) as never)
+    const { get } = await site(withAuth([rateLimit<User>({ limiter, by })(user), key]) as never)
     expect((await get(undefined, { 'x-key': 'k' })).limit).toBeNull()
     expect((await get('a')).status).toBe(200)
     expect((await get('a', { 'x-key': 'k' })).status).toBe(429)
@@ -143,8 +143,8 @@ describe('quota', () => {
   it('is in the audit and in OpenAPI (429); expectGuarded counts nothing', async () => {
     const limiter = new RateLimiterMemory({ points: 3, duration: 30 })
     const consume = vi.spyOn(limiter, 'consume')
-    const { app, router } = await site(withAuth(user, quota({ limiter, by })))
-    expect(audit(router).operations[0]?.protection).toContain('quota 3/30 s by by')
+    const { app, router } = await site(withAuth(user, rateLimit({ limiter, by })))
+    expect(audit(router).operations[0]?.protection).toContain('rate limit 3/30 s by by')
     const document = openApi(router, { title: 'x', version: '1' })
     expect(Object.keys(document.paths?.['/x']?.get?.responses ?? {})).toContain('429')
     await expectGuarded(app, router)
@@ -161,9 +161,9 @@ describe('quota', () => {
       { limiter, by, points: 0 },
       { limiter, by, x: 1 },
     ]) {
-      expect(() => quota(wrong as never)).toThrow(TypeError)
+      expect(() => rateLimit(wrong as never)).toThrow(TypeError)
     }
-    expect(() => quota<User>({ limiter, by })(optional(user) as never)).toThrow(/write optional\(quota/)
-    expect(() => quota<User>({ limiter, by })(anyOf({ user }) as never)).not.toThrow()
+    expect(() => rateLimit<User>({ limiter, by })(optional(user) as never)).toThrow(/write optional\(rateLimit/)
+    expect(() => rateLimit<User>({ limiter, by })(anyOf({ user }) as never)).not.toThrow()
   })
 })

@@ -2,7 +2,7 @@
 import Router from '@koa/router'
 import { Redis } from 'ioredis'
 import Koa from 'koa'
-import { apiApp, apiKeyHeader, authSettings, guardApp, httpBearer, optional, quota, withAuth } from 'koa-with-auth'
+import { apiApp, apiKeyHeader, authSettings, guardApp, httpBearer, optional, rateLimit, withAuth } from 'koa-with-auth'
 import { audit } from 'koa-with-auth/audit'
 import { openApi } from 'koa-with-auth/openapi'
 import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible'
@@ -39,11 +39,11 @@ const ok = (ctx: { body: unknown }) => void (ctx.body = 'ok')
 const holds = (make: Make): void => {
   it('of an application, a router and an operation: the nearest level counts, and each counts its own', async () => {
     const [whole, team, report] = [make(10), make(3), make(1)]
-    const api = apiApp({ title: 'x', version: '1', auth: quota<User>({ limiter: whole, by })(user) })
+    const api = apiApp({ title: 'x', version: '1', auth: rateLimit<User>({ limiter: whole, by })(user) })
     api.get('/a', ok).get('/b', ok)
-    const router = withAuth(user, quota({ limiter: team, by }))(new Router({ prefix: '/team' }))
+    const router = withAuth(user, rateLimit({ limiter: team, by }))(new Router({ prefix: '/team' }))
     router.get('/c', ok).get('/d', ok)
-    router.get('/e', withAuth(user, quota({ limiter: report, by })), ok)
+    router.get('/e', withAuth(user, rateLimit({ limiter: report, by })), ok)
     router.get('/public', withAuth(null), ok)
     api.use(router.routes())
     const get = await served(new Koa().use(api.routes()))
@@ -66,9 +66,9 @@ const holds = (make: Make): void => {
     expect((await get('/team/d', 'bert')).left).toBe('2')
   })
 
-  it('of guardApp: of parallel requests exactly the quota is served', async () => {
+  it('of guardApp: of parallel requests exactly the limit is served', async () => {
     let ran = 0
-    const app = guardApp(user, quota({ limiter: make(5), by }))(new Koa())
+    const app = guardApp(user, rateLimit({ limiter: make(5), by }))(new Koa())
     app.use((ctx) => {
       ran += 1
       ok(ctx)
@@ -81,9 +81,9 @@ const holds = (make: Make): void => {
     for (const { status, after } of answers) expect(after !== null).toBe(status === 429)
   })
 
-  it('strangers count nothing, and guests behind optional have no quota', async () => {
+  it('strangers count nothing, and guests behind optional have no rate limit', async () => {
     const router = new Router()
-    router.get('/x', withAuth(optional(quota<User>({ limiter: make(1), by })(user))), ok)
+    router.get('/x', withAuth(optional(rateLimit<User>({ limiter: make(1), by })(user))), ok)
     const get = await served(new Koa().use(router.routes()))
     for (let n = 0; n < 3; n++) expect(await get('/x')).toMatchObject({ status: 200, left: undefined })
     for (let n = 0; n < 3; n++) expect(await get('/x', 'wrong')).toMatchObject({ status: 401, left: undefined })
@@ -92,15 +92,15 @@ const holds = (make: Make): void => {
   })
 }
 
-describe('quotas in memory', () => {
+describe('rate limits in memory', () => {
   holds(inMemory)
 
   it('are in the document, the audit, the policy file and the records', async () => {
-    const guards = [5, 6].map((points) => withAuth(user, quota({ limiter: inMemory(points), by })))
+    const guards = [5, 6].map((points) => withAuth(user, rateLimit({ limiter: inMemory(points), by })))
     const lines = guards.map((guard) => textOf(linesOf(audit(new Router().get('/x', guard, ok)))[0]!))
-    expect(lines[0]).toContain(`quota 5/${HOUR} s by by`)
+    expect(lines[0]).toContain(`rate limit 5/${HOUR} s by by`)
     expect(lines[0]).not.toBe(lines[1])
-    const router = new Router().get('/recorded', withAuth(user, quota({ limiter: inMemory(1), by })), ok)
+    const router = new Router().get('/recorded', withAuth(user, rateLimit({ limiter: inMemory(1), by })), ok)
     const document = openApi(router, { title: 'x', version: '1' })
     expect(document.paths?.['/recorded']?.get?.responses).toMatchObject({
       429: { $ref: '#/components/responses/TooManyRequests' },
@@ -120,7 +120,7 @@ describe('quotas in memory', () => {
 
   it('a limiter that never answers is a 503 after the time limit', async () => {
     const limiter = { points: 5, duration: HOUR, consume: () => new Promise(() => {}) }
-    const router = new Router().get('/x', withAuth(user, quota({ limiter, by })), ok)
+    const router = new Router().get('/x', withAuth(user, rateLimit({ limiter, by })), ok)
     const get = await served(new Koa().use(authSettings({ timeout: 20 })).use(router.routes()))
     expect((await get('/x', 'anna')).status).toBe(503)
   })
@@ -133,7 +133,7 @@ describe('quotas in memory', () => {
     ])
     const key = apiKeyHeader({ paramName: 'X-Key', authenticate: (_request, value) => keys.get(value) })
     const router = new Router()
-    router.get('/x', withAuth(key, quota({ limiter: inMemory(2), by: ({ tenant }) => tenant })), ok)
+    router.get('/x', withAuth(key, rateLimit({ limiter: inMemory(2), by: ({ tenant }) => tenant })), ok)
     const { url, close } = await listen(new Koa().use(router.routes()))
     onTestFinished(close)
     const statuses: number[] = []
@@ -144,7 +144,7 @@ describe('quotas in memory', () => {
   })
 })
 
-describeWithRedis('quotas in Redis', () => {
+describeWithRedis('rate limits in Redis', () => {
   const redis = redisServer()
   const connected = async () => {
     const client = new Redis(redis().url, {
@@ -174,7 +174,7 @@ describeWithRedis('quotas in Redis', () => {
     const of = (storeClient: Redis) =>
       new RateLimiterRedis({ storeClient, points: 3, duration: HOUR, keyPrefix: 'both' })
     const site = async (client: Redis, options: { onStoreError?: 'unthrottled' } = {}) => {
-      const guard = withAuth(user, quota({ limiter: of(client), by, ...options }))
+      const guard = withAuth(user, rateLimit({ limiter: of(client), by, ...options }))
       return served(new Koa().use(new Router().get('/x', guard, ok).routes()))
     }
     const [first, second, loose] = await Promise.all([site(one), site(two), site(one, { onStoreError: 'unthrottled' })])

@@ -1,4 +1,4 @@
-/** The end of a credential reaches what a request has opened: `endOf` and `untilEnd`. */
+/** The end of a credential reaches what a request has opened: `authSignal` and `untilEnd`. */
 import { once } from 'node:events'
 import { connect, createServer as createHttp2 } from 'node:http2'
 import type { AddressInfo } from 'node:net'
@@ -10,9 +10,9 @@ import {
   allOf,
   anyOf,
   apiKeyHeader,
-  AuthEnded,
+  AuthEndedError,
   AuthError,
-  endOf,
+  authSignal,
   guardApp,
   httpBearer,
   optional,
@@ -37,7 +37,7 @@ const site = async (auth: AuthenticatorLike | null) => {
   const router = new Router()
   const guard = auth === null ? withAuth(null) : withAuth(auth)
   router.get('/events', guard, (ctx) => {
-    signals.push(endOf(ctx), endOf(ctx))
+    signals.push(authSignal(ctx), authSignal(ctx))
     const stream = new PassThrough()
     stream.write('data: hello\n\n')
     ctx.type = 'text/event-stream'
@@ -61,7 +61,7 @@ const site = async (auth: AuthenticatorLike | null) => {
 }
 
 const causeOf = (signal: AbortSignal): unknown =>
-  signal.reason instanceof AuthEnded ? signal.reason.cause : signal.aborted
+  signal.reason instanceof AuthEndedError ? signal.reason.cause : signal.aborted
 
 const clock = () => {
   vi.useFakeTimers({ toFake: ['Date', 'performance', 'setTimeout', 'clearTimeout'] })
@@ -320,8 +320,8 @@ it('what a guard around the operation let in ends it, too: that of the applicati
   const over = httpBearer({ authenticate: () => ({ name: 'anna', expiresAt: Date.now() - 1 }) })
   const key = apiKeyHeader({ authenticate: () => ({ name: 'key' }) })
   const answer = (ctx: Context) => {
-    const { aborted, reason } = endOf(ctx)
-    ctx.body = aborted && String((reason as AuthEnded).cause)
+    const { aborted, reason } = authSignal(ctx)
+    ctx.body = aborted && String((reason as AuthEndedError).cause)
   }
   const inside = () => new Router().get('/key', withAuth(key), answer).get('/open', withAuth(null), answer).routes()
   const ahead = new Router().get('/:any', withAuth(over), (_ctx, next) => next())
@@ -342,7 +342,7 @@ describe('after the response', () => {
     const router = new Router()
     const guard = withAuth(apiKeyHeader({ paramName: 'X-Key', authenticate: keys.authenticate }))
     router.get('/now', guard, (ctx) => {
-      signals.push(endOf(ctx))
+      signals.push(authSignal(ctx))
       ctx.body = 'begun'
     })
     router.get('/later', guard, (ctx) => {
@@ -372,7 +372,7 @@ describe('after the response', () => {
   it('what asks first then hears of it, too', async () => {
     const { get, contexts, revoke } = await serve()
     await get('/later')
-    const signals = contexts.flatMap((ctx) => [endOf(ctx), endOf(ctx)])
+    const signals = contexts.flatMap((ctx) => [authSignal(ctx), authSignal(ctx)])
     expect(new Set(signals).size).toBe(1)
     await revoke()
     expect(signals.map(causeOf)).toStrictEqual(['revoked', 'revoked'])
@@ -407,7 +407,7 @@ describe('after the response', () => {
     })
     await once(client.request({ ':path': '/later', 'x-key': key }).resume(), 'close')
     await Promise.all(closed)
-    expect(contexts.map((ctx) => causeOf(endOf(ctx)))).toStrictEqual([false])
+    expect(contexts.map((ctx) => causeOf(authSignal(ctx)))).toStrictEqual([false])
     expect(waiting()).toBe(1)
     contexts.length = closed.length = 0
     await vi.waitFor(async () => {
@@ -417,6 +417,6 @@ describe('after the response', () => {
   })
 })
 
-it('endOf refuses what is no context', () => {
-  expect(() => endOf({} as never)).toThrow('endOf(ctx): ctx must be the context of a request')
+it('authSignal refuses what is no context', () => {
+  expect(() => authSignal({} as never)).toThrow('authSignal(ctx): ctx must be the context of a request')
 })

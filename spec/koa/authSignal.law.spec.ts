@@ -8,7 +8,7 @@ import { PassThrough } from 'node:stream'
 import Router from '@koa/router'
 import fc from 'fast-check'
 import Koa, { type Context } from 'koa'
-import { apiKeyHeader, AuthEnded, endOf, httpBearer, sessionAuth, untilEnd, withAuth } from 'koa-with-auth'
+import { apiKeyHeader, AuthEndedError, authSignal, httpBearer, sessionAuth, untilEnd, withAuth } from 'koa-with-auth'
 import { apiKeys, memoryKeyStore } from 'koa-with-auth/keys'
 import { memoryStore, sessions } from 'koa-with-auth/sessions'
 import { afterEach, expect, it, vi } from 'vitest'
@@ -88,7 +88,7 @@ const site = () => {
     const source = new PassThrough()
     ctx.type = 'text/event-stream'
     ctx.body = untilEnd(ctx, source)
-    opened.push({ ctx, source, signal: endOf(ctx) })
+    opened.push({ ctx, source, signal: authSignal(ctx) })
   }
   const token = httpBearer({
     authenticate: (_request, at) => ({ username: 'token', expiresAt: new Date(Number(at)) }),
@@ -267,7 +267,7 @@ it('no byte after the end, no other stream ends, and nothing waits afterwards', 
           if (!isLive) stream.mayHaveEnded = true
           if (isOver) {
             expect(stream.sent).toBe(sent)
-            expect(signal.reason).toBeInstanceOf(AuthEnded)
+            expect(signal.reason).toBeInstanceOf(AuthEndedError)
             if (!mayHaveEnded) {
               expect(signal.reason).toMatchObject({ cause: expect.toBeOneOf([credential.gone, ...credential.causes]) })
             }

@@ -30,18 +30,18 @@ export const usualLimiters = (): Limiters => ({
  * import type { Context } from 'koa'
  * import { verify } from 'koa-with-auth/passwords'
  * import { addProof } from 'koa-with-auth/sessions'
- * import { guessing } from 'koa-with-auth/sign-in'
+ * import { countFailures } from 'koa-with-auth/sign-in'
  *
- * const guess = guessing()
+ * const guess = countFailures()
  * const proveAgain = async (ctx: Context, user: { username: string; hash: string }, password: string) => {
  *   await guess(ctx, user.username, () => verify(user.hash, password))
  *   await addProof(ctx, { method: 'password' })
  * }
  */
-export const guessing = (limiter: Limiter | Limiters = usualLimiters()) => {
-  const count = counting(limiter, 'guessing')
+export const countFailures = (limiter: Limiter | Limiters = usualLimiters()) => {
+  const count = counting(limiter, 'countFailures')
   return async <A>(given: WithRequest, account: string, check: () => A | Promise<A>): Promise<NonNullable<A>> => {
-    const { request } = contextOf('guessing(limiter)(ctx, account, check)', given)
+    const { request } = contextOf('countFailures(limiter)(ctx, account, check)', given)
     const found = async (): Promise<E.Either<AuthError, NonNullable<A>>> => {
       const answer = await check()
       return answer ? E.right(answer) : E.left(AuthErrors.unfinished('wrong'))

@@ -9,9 +9,9 @@ import Router from '@koa/router'
 import Koa, { type Context } from 'koa'
 import {
   apiKeyHeader,
-  AuthEnded,
+  AuthEndedError,
   clientCertificate,
-  endOf,
+  authSignal,
   untilEnd,
   withAuth,
   type AuthenticatorLike,
@@ -28,7 +28,7 @@ import { listen, listening } from '../support/servers/server.js'
 afterEach(() => void vi.useRealTimers())
 
 const causeOf = (signal: AbortSignal): unknown =>
-  signal.reason instanceof AuthEnded ? signal.reason.cause : signal.aborted
+  signal.reason instanceof AuthEndedError ? signal.reason.cause : signal.aborted
 
 const clock = (): void => void vi.useFakeTimers({ toFake: ['Date', 'performance', 'setTimeout', 'clearTimeout'] })
 
@@ -47,7 +47,7 @@ const site = (auth: AuthenticatorLike) => {
     source.write('data: hello\n\n')
     ctx.type = 'text/event-stream'
     ctx.body = untilEnd(ctx, source)
-    signals.push(endOf(ctx))
+    signals.push(authSignal(ctx))
   })
   return { app: appOf(router), signals }
 }
@@ -138,7 +138,7 @@ describe('a token', () => {
     const router = new Router().get('/slow', withAuth(auth), async (ctx) => {
       isActive = false
       causes.push((await fetch(ctx.href, { headers })).status)
-      causes.push(causeOf(endOf(ctx)))
+      causes.push(causeOf(authSignal(ctx)))
       ctx.status = 204
     })
     const { url, close } = await listen(appOf(router))
@@ -229,7 +229,7 @@ describe('an API key that is revoked', () => {
     const stopped: unknown[] = []
     const router = new Router()
     router.get('/report', withAuth(auth), async (ctx: Context) => {
-      const row = once(database, 'row', { signal: endOf(ctx) })
+      const row = once(database, 'row', { signal: authSignal(ctx) })
       asked.emit('query')
       await row.catch((error: Error) => stopped.push(error.cause))
       ctx.status = 401
@@ -239,7 +239,7 @@ describe('an API key that is revoked', () => {
     await query
     await keys.revoke(id)
     expect((await answer).status).toBe(401)
-    expect(stopped).toStrictEqual([new AuthEnded('revoked')])
+    expect(stopped).toStrictEqual([new AuthEndedError('revoked')])
     expect(database.listenerCount('row')).toBe(0)
   })
 })

@@ -15,17 +15,17 @@ import * as is from '../core/checks.js'
 import { checkOptions, declareCondition, declareFactory, type Check, type Checks } from '../core/options.js'
 import { isTooMany, limitOf, numberIn } from './Limiter.js'
 
-/** A limiter of rate-limiter-flexible, in memory, on Redis or another store. Its `points` in `duration` seconds are the quota. */
-export interface QuotaLimiter {
+/** A limiter of rate-limiter-flexible, in memory, on Redis or another store. Its `points` in `duration` seconds are the limit. */
+export interface PointLimiter {
   /** Counts `points`. It rejects with an Error if the store fails, and with anything else if that is too much. */
   readonly consume: (key: string, points?: number) => PromiseLike<unknown>
   readonly points?: number | undefined
   readonly duration?: number | undefined
 }
 
-export interface QuotaOptions<P> {
+export interface RateLimitOptions<P> {
   /** What counts, or a function of the principal that returns it, such as one limiter for each plan. */
-  readonly limiter: QuotaLimiter | ((principal: P, request: Request) => QuotaLimiter)
+  readonly limiter: PointLimiter | ((principal: P, request: Request) => PointLimiter)
   /** Who is counted: the id of a user, of a key, of a tenant. */
   readonly by: (principal: P, request: Request) => string
   /** What one request costs. Default 1. */
@@ -34,7 +34,7 @@ export interface QuotaOptions<P> {
   readonly onStoreError?: 'unavailable' | 'unthrottled' | undefined
 }
 
-const isLimiter = (u: unknown): u is QuotaLimiter => is.hasMethod(u, 'consume')
+const isLimiter = (u: unknown): u is PointLimiter => is.hasMethod(u, 'consume')
 
 const limiterLike = is.that(
   (value) => isLimiter(value) || typeof value === 'function',
@@ -44,7 +44,7 @@ const limiterLike = is.that(
 const cost: Check = (where, value) =>
   typeof value === 'function' ? is.hook(2)(where, value) : is.positive(where, value)
 
-const checks: Checks<QuotaOptions<never>> = {
+const checks: Checks<RateLimitOptions<never>> = {
   limiter: limiterLike,
   by: is.hook(2),
   points: is.maybe(cost),
@@ -57,38 +57,38 @@ const checks: Checks<QuotaOptions<never>> = {
  * 503. Throws a TypeError for options that cannot work, and for an authenticator that admits anonymous callers.
  *
  * @example
- * import { httpBearer, quota, withAuth } from 'koa-with-auth'
+ * import { httpBearer, rateLimit, withAuth } from 'koa-with-auth'
  * import { RateLimiterMemory } from 'rate-limiter-flexible'
  *
  * const user = httpBearer({ authenticate: (_request, token) => token === 'supersecret' && { name: 'anna' } })
  * const limiter = new RateLimiterMemory({ points: 100, duration: 60 })
- * const guard = withAuth(user, quota({ limiter, by: ({ name }) => name }))
+ * const guard = withAuth(user, rateLimit({ limiter, by: ({ name }) => name }))
  */
-export const quota = <P>(
-  options: QuotaOptions<P>,
+export const rateLimit = <P>(
+  options: RateLimitOptions<P>,
   // `P` is inferred from `Authenticator<P>`, as in `authorize`
 ): (<B extends P, O = unknown>(
   self: Authenticator<B> & Authenticator<P> & Finds<O>,
 ) => Finding<Authenticator<B>, O>) => {
   // Safe: the checks do not call them
-  const given = checkOptions('quota', options as QuotaOptions<never>, checks)
+  const given = checkOptions('rateLimit', options as RateLimitOptions<never>, checks)
   const condition = (self: Authenticator<unknown>): Authenticator<unknown> =>
-    wrapping('quota(...)(a)', self, (member) => counting(given, member))
+    wrapping('rateLimit(...)(a)', self, (member) => counting(given, member))
   // Safe: it lets in the same principals, and finds the same objects
-  return declareCondition('quota', condition) as unknown as ReturnType<typeof quota<P>>
+  return declareCondition('rateLimit', condition) as unknown as ReturnType<typeof rateLimit<P>>
 }
 
-declareFactory('quota', quota)
+declareFactory('rateLimit', rateLimit)
 
-const wordsOf = ({ limiter, by, points, onStoreError }: QuotaOptions<never>): string =>
+const wordsOf = ({ limiter, by, points, onStoreError }: RateLimitOptions<never>): string =>
   [
-    `quota${typeof limiter === 'function' ? ` ${nameAndDigest(limiter)}` : limitOf(limiter)} by ${nameAndDigest(by)}`,
+    `rate limit${typeof limiter === 'function' ? ` ${nameAndDigest(limiter)}` : limitOf(limiter)} by ${nameAndDigest(by)}`,
     ...(points === undefined ? [] : [`points ${typeof points === 'function' ? nameAndDigest(points) : points}`]),
     ...(onStoreError === 'unthrottled' ? ['or unthrottled'] : []),
   ].join(' ')
 
-const counting = (options: QuotaOptions<never>, member: Authenticator<unknown>): Halves => {
-  checkDemanding('quota(...)(a)', member.description)
+const counting = (options: RateLimitOptions<never>, member: Authenticator<unknown>): Halves => {
+  checkDemanding('rateLimit(...)(a)', member.description)
   const { limiter, by, points = 1, onStoreError } = options
   const words = wordsOf(options)
   const description = noted<Scoped>(
@@ -104,11 +104,11 @@ const counting = (options: QuotaOptions<never>, member: Authenticator<unknown>):
       const counter: unknown = typeof limiter === 'function' ? limiter(principal, request) : limiter
       const key: unknown = by(principal, request)
       const price: unknown = typeof points === 'function' ? points(principal, request) : points
-      if (!isLimiter(counter)) throw new TypeError('quota({ limiter }): the function must return a limiter')
+      if (!isLimiter(counter)) throw new TypeError('rateLimit({ limiter }): the function must return a limiter')
       if (typeof key !== 'string' || key === '') {
-        throw new TypeError('quota({ by }): the function must return a string that is not empty')
+        throw new TypeError('rateLimit({ by }): the function must return a string that is not empty')
       }
-      is.positive('quota({ points })', price)
+      is.positive('rateLimit({ points })', price)
       // Safe: `positive` has checked it
       return await consumed(counter, key, price as number, request, result)
     } catch (error) {
@@ -116,7 +116,7 @@ const counting = (options: QuotaOptions<never>, member: Authenticator<unknown>):
     }
   }
   const consumed = async (
-    counter: QuotaLimiter,
+    counter: PointLimiter,
     key: string,
     price: number,
     request: Request,
@@ -141,8 +141,8 @@ const counting = (options: QuotaOptions<never>, member: Authenticator<unknown>):
   }
 }
 
-// The fields of the response; of two quotas, the one of which less is left
-const say = ({ ctx }: Request, counter: QuotaLimiter, answer: unknown, none?: number): void => {
+// The fields of the response; of two rate limits, the one of which less is left
+const say = ({ ctx }: Request, counter: PointLimiter, answer: unknown, none?: number): void => {
   const left = none ?? numberIn(answer, 'remainingPoints')
   const ms = numberIn(answer, 'msBeforeNext')
   const [most, window] = [numberIn(counter, 'points'), numberIn(counter, 'duration')]
@@ -151,7 +151,7 @@ const say = ({ ctx }: Request, counter: QuotaLimiter, answer: unknown, none?: nu
   const before = /;r=(\d+)/.exec(exchange.fields?.['ratelimit'] ?? '')?.[1]
   if (before !== undefined && Number(before) <= left) return
   exchange.fields = {
-    ratelimit: `"quota";r=${Math.max(0, Math.floor(left))};t=${Math.max(0, Math.ceil(ms / 1000))}`,
-    ...(most !== undefined && window !== undefined && { 'ratelimit-policy': `"quota";q=${most};w=${window}` }),
+    ratelimit: `"default";r=${Math.max(0, Math.floor(left))};t=${Math.max(0, Math.ceil(ms / 1000))}`,
+    ...(most !== undefined && window !== undefined && { 'ratelimit-policy': `"default";q=${most};w=${window}` }),
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Second factors: codes of an authenticator app (TOTP, RFC 6238), and recovery codes. `codes` makes one kind of them,
- * which finishes a sign-in that `secondly` began.
+ * Second factors: codes of an authenticator app (TOTP, RFC 6238), and recovery codes. `secondFactor` makes one kind of them,
+ * which finishes a sign-in that `askSecondFactor` began.
  */
 import { createHash, createHmac, randomBytes, randomInt } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
@@ -19,7 +19,7 @@ import { derivedFrom, keysFix, sealed, strengthOf, unsealed } from '../kinds/pla
 import { digestOf, spentOver, type SessionStore } from '../sessions/SessionStore.js'
 import { requestSessionOf } from '../sessions/RequestSession.js'
 import { contextOf, type WithRequest } from '../sessions/SignIn.js'
-import { caught, thrownFor, usualLimiters } from './guessing.js'
+import { caught, thrownFor, usualLimiters } from './countFailures.js'
 import { routePath, typedDigits, type Kind } from './Kind.js'
 
 /** One way to give a second factor by a code. */
@@ -251,7 +251,7 @@ export const recoveryCodes = (options: RecoveryCodesOptions): RecoveryCodes => {
 // --- the kind
 
 /** How codes finish a sign-in. */
-export interface CodesOptions {
+export interface SecondFactorOptions {
   /** Such as `[totp({ ... }), recoveryCodes({ ... })]`. */
   readonly factors: ReadonlyArray<CodeFactor>
   /**
@@ -278,7 +278,7 @@ interface Handle {
 }
 
 /** A kind whose answer is a code. */
-export interface Codes extends Kind<unknown, null, CodesAnswer, { method: string; subject: string }, Handle> {
+export interface SecondFactor extends Kind<unknown, null, CodesAnswer, { method: string; subject: string }, Handle> {
   /**
    * The proof by a code of a user who is signed in, for `addProof`. Wrong codes are counted by the same limiter. Rejects
    * with `SignInRefused` for a wrong code (403), for too many (429), and in an outage (503).
@@ -317,18 +317,18 @@ const DAY = 86_400
 
 /**
  * A kind whose answer is a code of a second factor; its name has the factors, so what it begins is finished by no others.
- * `secondly(ctx, code, { user, proof })` begins it, and answers `{ handle }`; `finish` takes `{ handle, code }`. Five tries, wrong
+ * `askSecondFactor(ctx, code, { user, proof })` begins it, and answers `{ handle }`; `finish` takes `{ handle, code }`. Five tries, wrong
  * ones are counted. Throws a TypeError for options that cannot work.
  *
  * @example
- * import { codes, finish, type CodeFactor } from 'koa-with-auth/sign-in'
+ * import { finish, secondFactor, type CodeFactor } from 'koa-with-auth/sign-in'
  *
  * declare const factors: CodeFactor[] // [totp({ ... }), recoveryCodes({ ... })]
  * const users = new Map([['anna', { username: 'anna' }]])
- * const make = () => finish(codes({ factors }), (_ctx, { proof }) => users.get(proof.subject)) // POST /sign-in/code
+ * const make = () => finish(secondFactor({ factors }), (_ctx, { proof }) => users.get(proof.subject)) // POST /sign-in/code
  */
-export const codes = (options: CodesOptions): Codes => {
-  const given = checkOptions('codes', options, {
+export const secondFactor = (options: SecondFactorOptions): SecondFactor => {
+  const given = checkOptions('secondFactor', options, {
     factors: is.list,
     limiter: is.unchecked,
     name: is.maybe(is.nameLike(token)),
@@ -337,7 +337,7 @@ export const codes = (options: CodesOptions): Codes => {
   })
   const { factors, limiter = usualLimiters(), name, lifetime = 600_000, path } = given
   const own = factors.filter((factor) => ownOrGetter(factor, 'isSpare') !== true)
-  const count = counting(limiter, 'codes')
+  const count = counting(limiter, 'secondFactor')
   // whoever knows the password has as many addresses as they like
   const ofAccount = counting(memoryLimiter(WRONG, DAY))
   const check = (user: string, code: unknown, from: string, spent: Spent | undefined) =>
@@ -363,7 +363,8 @@ export const codes = (options: CodesOptions): Codes => {
       return false
     },
     begin: (_incoming, { subject }) => {
-      if (subject === undefined) throw new TypeError('codes: begin it by secondly(ctx, code, { user, proof })')
+      if (subject === undefined)
+        throw new TypeError('secondFactor: begin it by askSecondFactor(ctx, code, { user, proof })')
       return E.right({ kept: null, send: (handle) => ({ body: { handle } }) })
     },
     read: ({ method, body, address }) =>
@@ -382,4 +383,4 @@ export const codes = (options: CodesOptions): Codes => {
   }
 }
 
-declareFactories({ totp, recoveryCodes, codes })
+declareFactories({ totp, recoveryCodes, secondFactor })

@@ -1,5 +1,5 @@
 /**
- * `endOf` and `untilEnd`: the end of the credential that let a request in, for what the request has opened.
+ * `authSignal` and `untilEnd`: the end of the credential that let a request in, for what the request has opened.
  *
  * Nothing is made before somebody asks. What waits is released when the client goes away. After a whole response, it is released when
  * nothing holds the signal any more.
@@ -7,7 +7,15 @@
 import type { OutgoingMessage } from 'node:http'
 import { Duplex, Readable } from 'node:stream'
 import type { Context, Request } from 'koa'
-import { ends, PrincipalSource, sourcesIn, type Accepted, type AuthEnded, type End, type Ending } from '../core/ends.js'
+import {
+  ends,
+  PrincipalSource,
+  sourcesIn,
+  type Accepted,
+  type AuthEndedError,
+  type End,
+  type Ending,
+} from '../core/ends.js'
 import { exchangeOfResponse, knownExchange } from '../core/Exchange.js'
 import { declareFactories } from '../core/options.js'
 
@@ -31,7 +39,7 @@ class Opened {
   // most have one, and an array of it would take half as much again
   readonly #first: End | undefined
   readonly #others: ReadonlyArray<End>
-  reason: AuthEnded | undefined
+  reason: AuthEndedError | undefined
   #controller: AbortController | undefined
   #stop: (() => void) | undefined
 
@@ -67,7 +75,7 @@ class Opened {
           }
   }
 
-  abort(reason: AuthEnded): void {
+  abort(reason: AuthEndedError): void {
     this.reason = reason
     for (const end of this.ends) ends().close(end)
     this.#stop?.()
@@ -99,7 +107,7 @@ interface WithRequest {
 
 /**
  * Returns a signal that is aborted when what let this request in has ended: when a token or a key expires, when a key is revoked, when
- * the user signs out, here or in another process. Its `reason` is an `AuthEnded`, whose `cause` says why. If it has ended already, the
+ * the user signs out, here or in another process. Its `reason` is an `AuthEndedError`, whose `cause` says why. If it has ended already, the
  * signal is aborted. The same request gets the same signal. What goes on after the response can hold it. On a public operation, and for
  * a credential without an end, it is never aborted. Throws a TypeError for anything but the context of a request.
  *
@@ -107,7 +115,7 @@ interface WithRequest {
  * the member that let in counts. It costs nothing until it is called. Then a session or an API key is looked up once.
  *
  * @example
- * import { endOf, httpBearer, withAuth } from 'koa-with-auth'
+ * import { authSignal, httpBearer, withAuth } from 'koa-with-auth'
  * import Router from '@koa/router'
  *
  * const bearer = httpBearer({
@@ -115,10 +123,11 @@ interface WithRequest {
  * })
  * const router = new Router()
  * router.get('/report', withAuth(bearer), async (ctx) => {
- *   ctx.body = await fetch('https://reports.example', { signal: endOf(ctx) }).then((answer) => answer.text())
+ *   ctx.body = await fetch('https://reports.example', { signal: authSignal(ctx) }).then((answer) => answer.text())
  * })
  */
-export const endOf = (ctx: WithRequest): AbortSignal => openedBy('endOf(ctx)', ctx).signal(isClosed(ctx.request.ctx))
+export const authSignal = (ctx: WithRequest): AbortSignal =>
+  openedBy('authSignal(ctx)', ctx).signal(isClosed(ctx.request.ctx))
 
 // A response of HTTP/2 does not say it, its stream does
 const isClosed = ({ res }: Context): boolean => {
@@ -157,13 +166,13 @@ const endsOf = (request: Request & { readonly auth?: unknown }, accepted: Accept
 
 // One function for all responses, because a closure for each would take more than what it releases
 function release(this: OutgoingMessage): void {
-  // Safe: `endOf` alone writes it
+  // Safe: `authSignal` alone writes it
   const opened = knownExchange(this)?.opened as Opened | undefined
   opened?.release(this.writableEnded)
 }
 
 /**
- * Returns a stream for `ctx.body` that ends when `source` ends, or when what let this request in has ended (`endOf`). Then it
+ * Returns a stream for `ctx.body` that ends when `source` ends, or when what let this request in has ended (`authSignal`). Then it
  * destroys the source, and sends nothing that was not sent yet. If the client goes away, it destroys the source, too. A response is
  * cut off if the source fails, and at an early end if it has a `Content-Length`, because a client would take what it has for the
  * whole. Throws a TypeError for a source that is no readable stream of Node.
@@ -231,4 +240,4 @@ export const untilEnd = (ctx: WithRequest, source: Readable): Readable => {
   return body
 }
 
-declareFactories({ endOf, untilEnd })
+declareFactories({ authSignal, untilEnd })
