@@ -19,7 +19,7 @@ import {
   type Settings,
 } from './core/Settings.js'
 import * as is from './core/checks.js'
-import { bare, checkOptions, declareFactory, type Check, type Checks } from './core/options.js'
+import { bare, checkOptions, declareFactory, isPlain, type Check, type Checks } from './core/options.js'
 import type { AuthRouter } from './koa/AuthRouter.js'
 import type { Members, PrincipalAsked } from './koa/conditions.js'
 import type { RouterInstance } from './koa/router.js'
@@ -70,7 +70,7 @@ const path = is.that(
 
 const page: Check = (where, value) => {
   if (typeof value === 'boolean') return
-  if (!is.isRecord(value)) throw new TypeError(`${where} must be true, false or options`)
+  if (!isPlain(value)) throw new TypeError(`${where} must be true, false or options`)
   for (const name of ['title', 'version'] as const) {
     if (Reflect.get(value, name) !== undefined)
       throw new TypeError(`apiApp's docs: the ${name} is the application's; write apiApp({ ${name}, docs })`)

@@ -11,7 +11,7 @@
  * assert.strictEqual(Challenge.render('pets')(challenge), 'ApiKey realm="pets", in="header", name="X-API-Key"')
  */
 
-import { isQuotable, token } from './options.js'
+import { checkPlain, isQuotable, token } from './options.js'
 import { deepFreeze, frozenCopy } from './data.js'
 
 /** A scheme and its parameters; `realm` comes first when rendered. */
@@ -30,6 +30,7 @@ export const make = (scheme: string, parameters: Readonly<Record<string, string>
       `Challenge: the scheme ${JSON.stringify(scheme)} is not a token; use letters, digits and hyphens`,
     )
   }
+  checkPlain(`Challenge.make('${scheme}', parameters)`, parameters)
   const seen = new Set<string>()
   for (const [name, value] of Object.entries(parameters)) {
     if (!token.test(name)) throw new TypeError(`Challenge: the parameter name ${JSON.stringify(name)} is not a token`)

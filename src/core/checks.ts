@@ -1,5 +1,5 @@
 /** What an option may be: the checks of the tables of options. */
-import { checkHook, isQuotable, typeName, type Check } from './options.js'
+import { checkHook, isPlain, isQuotable, typeName, type Check } from './options.js'
 
 /** A check of all values but one, which is allowed. */
 export const except =
@@ -49,7 +49,8 @@ export const list = that(Array.isArray, 'must be an array')
 export const isRecord = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-export const record = that(isRecord, 'must be an object')
+/** Names and values. */
+export const record = that(isPlain, 'must be an object')
 
 /** Whether a value is an object with this method. */
 export const hasMethod = (value: unknown, name: string): boolean =>

@@ -2,7 +2,7 @@
 import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
 import { withChallenges, type Description } from './Description.js'
-import { checkMember, typeName } from './options.js'
+import { checkMember, isPlain, typeName } from './options.js'
 
 export const isList = <A>(group: ReadonlyArray<A> | Readonly<Record<string, A>>): group is ReadonlyArray<A> =>
   Array.isArray(group)
@@ -26,8 +26,7 @@ export const checkGroup = (caller: string, group: unknown): void => {
       `${caller} takes a list or an object of authenticators, not ${typeName(group)}; write ${caller}([a, b])`,
     )
   }
-  const prototype: unknown = Object.getPrototypeOf(group)
-  if (prototype !== Object.prototype && prototype !== null) {
+  if (!isPlain(group)) {
     throw new TypeError(`${caller} takes a plain object; one with its own prototype (__proto__) hides members`)
   }
   const entries = Object.entries(group)

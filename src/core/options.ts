@@ -124,22 +124,37 @@ const optionOf = (where: string, name: string): string => {
   return where.endsWith(' })') ? `${where.slice(0, -3)}: { ${name} } })` : `${where}({ ${name} })`
 }
 
+/** Whether it is an object as `{ ... }` makes it, in any realm: no instance of a class, no array, nothing that inherits its properties. */
+export const isPlain = (u: unknown): u is object => {
+  if (typeof u !== 'object' || u === null || !/ (Object|Module)\]$/.test(Object.prototype.toString.call(u)))
+    return false
+  const prototype: unknown = Object.getPrototypeOf(u)
+  return prototype === null || (Object.hasOwn(Object(prototype), 'isPrototypeOf') && !Array.isArray(u))
+}
+
+/** Throws a TypeError for what is no plain object: the options of a Map, of a class and of a promise would be gone without a word. */
+export const checkPlain = (where: string, options: unknown): void => {
+  if (isPlain(options)) return
+  const tag = Object.prototype.toString.call(options).slice(8, -1)
+  const isInstance = typeof options === 'object' && options !== null && !Array.isArray(options)
+  const given = isInstance ? `an instance of ${tag === 'Object' ? 'a class' : tag}` : typeName(options)
+  throw new TypeError(`${where} takes an object of options, not ${given}`)
+}
+
 /**
  * Checks options, and returns them without those that are `undefined`, in an object without a prototype. Throws a
- * TypeError for an option that is not in the table, and for a value that its check refuses. `where` is the call, such
- * as `httpBearer` or `sessions(app, options)`.
+ * TypeError for what is no plain object, for an option that is not in the table, and for a value that its check refuses. `where` is
+ * the call, such as `httpBearer` or `sessions(app, options)`.
  */
 export const checkOptions = <T extends object>(where: string, options: T, checks: Checks<T>): Given<T> => {
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw new TypeError(`${where} takes an object of options, not ${typeName(options)}`)
-  }
+  checkPlain(where, options)
   const names = Object.keys(checks)
   for (const name of Object.keys(options)) {
     if (!names.includes(name)) throw new TypeError(`${where}: no option "${name}"; there are ${names.join(', ')}`)
   }
   const given: [string, unknown][] = []
   for (const [name, check] of Object.entries<Check>(checks)) {
-    const isThere = isGiven(options, name)
+    const isThere = Object.hasOwn(options, name)
     const value: unknown = isThere ? Reflect.get(options, name) : undefined
     check(optionOf(where, name), value)
     if (value !== undefined || (name === 'auth' && isThere)) given.push([name, value])
@@ -148,10 +163,7 @@ export const checkOptions = <T extends object>(where: string, options: T, checks
   return bare(Object.fromEntries(given)) as Given<T>
 }
 
-/**
- * Whether an object or its class has a property: an instance may have its options on the prototype. `Object.prototype`,
- * which all objects share, does not count.
- */
+/** Whether an object or its class has a property. `Object.prototype`, which all objects share, does not count. */
 export const isGiven = (options: object, name: string): boolean => {
   if (Object.hasOwn(options, name)) return true
   const next: unknown = Object.getPrototypeOf(options)

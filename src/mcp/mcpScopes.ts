@@ -14,8 +14,7 @@ import { readersOf } from '../core/granted.js'
 import { fromHeader } from '../core/RequestFields.js'
 import { andThen } from '../core/Result.js'
 import { httpError } from '../core/Settings.js'
-import { declareCondition, declareFactory, isScope } from '../core/options.js'
-import { isRecord } from '../core/checks.js'
+import { declareCondition, declareFactory, isPlain, isScope } from '../core/options.js'
 import { scopesOf, tokenIn } from '../jwt/tokenKind.js'
 
 /** The scopes of each name, by method: `{ 'tools/call': { 'files.write': ['files:write'], '*': [] } }`. */
@@ -24,9 +23,10 @@ export type McpScopes = Readonly<Record<string, Readonly<Record<string, Readonly
 const caller = 'mcpScopes({ method: { name: [scopes] } })'
 
 const checkScopes = (scopes: McpScopes): McpScopes => {
-  if (!isRecord(scopes) || Object.keys(scopes).length === 0) throw new TypeError(`${caller}: name at least one method`)
+  if (!isPlain(scopes) || Object.keys(scopes).length === 0)
+    throw new TypeError(`${caller}: pass an object of at least one method`)
   for (const [method, names] of Object.entries(scopes)) {
-    if (!isRecord(names)) throw new TypeError(`${caller}: ${method} must be an object of names`)
+    if (!isPlain(names)) throw new TypeError(`${caller}: ${method} must be an object of names`)
     for (const [name, needed] of Object.entries<unknown>(names)) {
       if (Array.isArray(needed) && needed.every(isScope)) continue
       throw new TypeError(`${caller}: ${method}, ${name} must be an array of scopes`)

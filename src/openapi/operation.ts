@@ -8,6 +8,7 @@ import type { Next } from 'koa'
 import type { OpenAPIV3_1 } from 'openapi-types'
 import * as is from '../core/checks.js'
 import {
+  isPlain,
   declareFactory,
   checkOptions,
   withoutUndefined,
@@ -52,8 +53,8 @@ export interface Described {
 
 const bodyLike: Check = (where, value) => {
   if (isStandard(value)) return void standardOf(where, value)
-  is.record(where, value)
   if (isCodec(value)) return
+  is.record(where, value)
   // Safe: `record` has checked it
   const { content, $ref } = value as { readonly content?: unknown; readonly $ref?: unknown }
   if (typeof $ref === 'string') return
@@ -154,7 +155,7 @@ const described = (note: OperationNote): Described => {
 
 /** Options without those whose name begins with `x-`, which OpenAPI allows everywhere. */
 export const withoutExtensions = <T>(options: T): T =>
-  is.isRecord(options)
+  isPlain(options)
     ? // Safe: only extensions are left out
       (Object.fromEntries(Object.entries(options).filter(([name]) => !name.startsWith('x-'))) as T)
     : options

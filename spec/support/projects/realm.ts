@@ -1,0 +1,2 @@
+/** A module of options. */
+export const realm = 'here'
