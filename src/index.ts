@@ -67,7 +67,8 @@ export type {
 // what clients send
 export type { Schema, StandardSchema } from './core/Schema.js'
 export { fromAuthorization, fromCookie, fromHeader, fromQuery, type Sent } from './core/RequestFields.js'
-export { constantTimeEqual, type ErrorCode } from './core/data.js'
+export type { ErrorCode } from './core/data.js'
+export { constantTimeEqual } from './crypto/secrets.js'
 
 // the kinds
 export { apiKeyCookie, apiKeyHeader, apiKeyQuery, type ApiKeyOptions } from './kinds/apiKey.js'

@@ -5,8 +5,8 @@ import type { Context } from 'koa'
 import { memoryStore } from 'koa-with-auth/sessions'
 import { describe, expect, it } from 'vitest'
 import { sealedCookie } from '../../src/sessions/SessionCookie.js'
-import { digestOf } from '../../src/sessions/SessionStore.js'
-import { bind, randomId } from '../../src/sessions/SignIn.js'
+import { digest, randomId } from '../../src/crypto/secrets.js'
+import { bind } from '../../src/sessions/SignIn.js'
 import { sealedBy } from '../support/sites/sealedBy.js'
 import { expectAnonymous, expectSignedIn, sessionsApp, strongKey } from '../support/sites/sessionsApp.js'
 
@@ -150,7 +150,7 @@ describe('a request of a signed-in user', () => {
     const { visitor, signing } = await sessionsApp(() => kept, { name: 'shop', idle: HOUR })
     const id = randomId()
     const auth = bind({ id: 'anna', at: Date.now(), mark: '' }, { keys: [strongKey], name: 'shop', sessionId: id })
-    await kept.insert(digestOf(id), JSON.stringify({ auth, _expire: Date.now() + HOUR, _maxAge: HOUR }), HOUR)
+    await kept.insert(digest(id), JSON.stringify({ auth, _expire: Date.now() + HOUR, _maxAge: HOUR }), HOUR)
     const one = visitor()
     one.cookies.set('session', sealedBy(strongKey, 'shop', id, 'root'))
     await expectSignedIn(one, anna)

@@ -1,5 +1,5 @@
 /** Findings for code scanning. */
-import { createHash } from 'node:crypto'
+import { digest } from '../crypto/secrets.js'
 import { isAbsolute, relative, resolve, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { visible } from '../audit/Audit.js'
@@ -39,13 +39,11 @@ const resultOf = ({ rule, operation, message, severity, line }: Finding, uri: st
     },
   ],
   // so that a finding keeps its identity when lines move
-  partialFingerprints: { 'koaWithAuth/v1': digest(`${rule} ${visible(operation)}`) },
+  partialFingerprints: { 'koaWithAuth/v1': digest(`${rule} ${visible(operation)}`, 'hex').slice(0, 32) },
 })
 
 // §3.11.5: braces are placeholders, unless they are doubled
 const escapedMessage = (text: string): string => text.replace(/[{}]/g, '$&$&')
-
-const digest = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32)
 
 /** A file as a URI: relative to the working directory, if it is in it. */
 const uriOf = (file: string): string => {

@@ -1,5 +1,4 @@
-/** What other files need to handle data safely: frozen, own, aged, compared in constant time, and marked. */
-import { hash, timingSafeEqual } from 'node:crypto'
+/** What other files need to handle data safely: frozen, own, aged, and marked. */
 
 /**
  * Freezes plain data, deeply: constants that all requests share. So a mistake in a mapper or a hook is a TypeError at the first
@@ -126,50 +125,6 @@ export const steadyClock = (): (() => number) => {
 
 /** Whether a moment was less than so many milliseconds ago. `undefined` was never. */
 export const isYounger = (since: Moment | undefined, ms: number): boolean => since !== undefined && ageOf(since) < ms
-
-// UTF-16, because UTF-8 writes all lone surrogates alike
-const ENCODING = 'utf16le'
-
-/** The longest secrets that are compared without a digest, in UTF-16 code units. */
-const LENGTH = 256
-// Two more, so that zeros are also written after the longest secret: a call that writes nothing takes 13 ns less
-const BYTES = 2 * LENGTH + 2
-const zeros = '\0'.repeat(BYTES / 2)
-const left = Buffer.alloc(BYTES)
-const right = Buffer.alloc(BYTES)
-
-// As many bytes are written for a short secret as for a long one
-const fill = (buffer: Buffer, secret: string): void => {
-  const end = buffer.write(secret, 0, ENCODING)
-  buffer.write(zeros, end, BYTES - end, ENCODING)
-}
-
-const digest = (secret: string): Buffer => hash('sha256', Buffer.from(secret, ENCODING), 'buffer')
-
-/**
- * Returns whether two secrets are equal. The time that it takes does not reveal where they differ (CWE-208). Strings of different
- * lengths take as long as strings of equal lengths.
- *
- * Strings of up to 256 characters are compared in buffers of one size, and longer ones by their digests, so different lengths
- * neither throw nor return early. The time of many calls may reveal one thing about a single string: whether it is longer than 256
- * characters, and below that its length, by a few nanoseconds of copying. It never throws: a value that is not a string equals
- * nothing.
- *
- * @example
- * import { constantTimeEqual } from 'koa-with-auth'
- *
- * assert.strictEqual(constantTimeEqual('supersecret', 'supersecret'), true)
- * assert.strictEqual(constantTimeEqual('supersecret', 'super'), false)
- */
-export const constantTimeEqual = (a: string, b: string): boolean => {
-  if (typeof a !== 'string' || typeof b !== 'string') return false
-  if (a.length > LENGTH || b.length > LENGTH) return timingSafeEqual(digest(a), digest(b))
-  fill(left, a)
-  fill(right, b)
-  const isEqual = timingSafeEqual(left, right)
-  // A secret may end in zeros itself, so the lengths count, too. They come first: no branch depends on the content
-  return a.length === b.length && isEqual
-}
 
 /** A string for HTML, also within the quotes of an attribute. */
 export const escapeHtml = (text: string): string =>

@@ -1,6 +1,6 @@
 /** The records of events, and the channels that they are published on. None contains a credential. */
-import { createHash } from 'node:crypto'
 import { channel, type Channel } from 'node:diagnostics_channel'
+import { digest } from '../crypto/secrets.js'
 import type { AuthError, Why } from './AuthError.js'
 import type { UnfinishedReason } from './UnfinishedReason.js'
 
@@ -177,21 +177,18 @@ export interface SignedOutEvent {
   readonly session?: string
 }
 
-export const userDigest = (application: string, user: string): string => digest('user', application, user)
+export const userDigest = (application: string, user: string): string => digestOf('user', application, user)
 
 /** The digest of a session. It is not the one under which stores keep it. */
-export const digestOfSession = (id: string): string => digest('session', id)
+export const digestOfSession = (id: string): string => digestOf('session', id)
 
-export const keyDigest = (id: string): string => digest('api-key', id)
+export const keyDigest = (id: string): string => digestOf('api-key', id)
 
 /** The digest of a ceremony. It is not the one under which stores keep that it was used. */
-export const ceremonyDigest = (id: string): string => digest('ceremony', id)
+export const ceremonyDigest = (id: string): string => digestOf('ceremony', id)
 
 // A JSON array, so that different parts never make the same string
-const digest = (...parts: ReadonlyArray<string>): string =>
-  createHash('sha256')
-    .update(JSON.stringify(['koa-with-auth/events', ...parts]))
-    .digest('base64url')
+const digestOf = (...parts: ReadonlyArray<string>): string => digest(JSON.stringify(['koa-with-auth/events', ...parts]))
 
 /**
  * Whether a record says that a sign-in is over. What the sign-in opened must end then, such as a socket or a stream.

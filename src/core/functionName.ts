@@ -4,7 +4,7 @@
  * A function has the name that the application gives it, or its own. One without a name is called by a digest of its text as it
  * is written, so another layout is another name.
  */
-import { hash } from 'node:crypto'
+import { digest } from '../crypto/secrets.js'
 import { that } from './checks.js'
 
 const MAX_LENGTH = 100
@@ -23,7 +23,7 @@ export const nameAndDigest = (f: Function): string => {
 }
 
 /** A digest of the text of a function. */
-export const digestOf = (f: Function): string => hash('sha256', Function.prototype.toString.call(f), 'hex').slice(0, 12)
+export const digestOf = (f: Function): string => digest(Function.prototype.toString.call(f), 'hex').slice(0, 12)
 
 /**
  * Options in words, for the policy file: `maxTokenAge 300`, `nonce (lifetime 60)`, a function by its name. Never call it with a secret.

@@ -3,7 +3,7 @@
  *
  * Limiters see only digests, so a store of counts does not reveal users and addresses.
  */
-import { hash } from 'node:crypto'
+import { digest } from '../crypto/secrets.js'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
@@ -51,7 +51,7 @@ export const countsIn = (limiters: Limiters) => {
   const { accountAndAddress, account: everywhere, address: anyAccount } = limiters
   const { ofAddress, ofNetwork } = sharesOf(limiters)
   return (account: string | undefined, { address, isCrossSite }: GuessOrigin): readonly [Count, ...Count[]] => {
-    const keyed = (...parts: ReadonlyArray<string>): string => digest(isCrossSite, parts)
+    const keyed = (...parts: ReadonlyArray<string>): string => keyOf(isCrossSite, parts)
     const from = (): Count => ({ limiter: anyAccount ?? accountAndAddress, key: keyed('address', address) })
     const pair = (name: string): Count => ({
       limiter: accountAndAddress,
@@ -74,10 +74,10 @@ export const countsIn = (limiters: Limiters) => {
   }
 }
 
-const digest = (isCrossSite: boolean, parts: ReadonlyArray<string>): string => {
+const keyOf = (isCrossSite: boolean, parts: ReadonlyArray<string>): string => {
   let text = isCrossSite ? '10:cross-site' : ''
   for (const part of parts) text += `${part.length}:${part}`
-  return hash('sha256', text, 'base64url')
+  return digest(text)
 }
 
 // In the order in which they count

@@ -4,10 +4,10 @@
  * claims, so a polluted prototype adds none.
  */
 import { isUtf8 } from 'node:buffer'
-import { hash } from 'node:crypto'
 import type { Why } from '../core/AuthError.js'
 import { isFilled, isRecord } from '../core/checks.js'
 import { ownFields } from '../core/data.js'
+import { digest } from '../crypto/secrets.js'
 
 /** The claims that say how the user of a token authenticated (RFC 9068 §2.2.1, RFC 9470 §6). `requireAuthentication` checks them. */
 export interface AuthenticationClaims {
@@ -194,7 +194,7 @@ export const refusalOfProof = (
 ): 'request' | 'time' | 'token' | undefined => {
   if (!isHere) return 'request'
   if (refusalByTime(claims, times, now, false) !== undefined) return 'time'
-  return claims['ath'] === hash('sha256', token, 'base64url') ? undefined : 'token'
+  return claims['ath'] === digest(token) ? undefined : 'token'
 }
 
 // --- tokens of a provider's sign-in

@@ -12,12 +12,12 @@
  * | the id was not spent               | `invalid_dpop_proof` | `invalid`     |
  * | the store of ids                   |                      | `unavailable` |
  */
-import { createHmac, hash } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from 'koa'
 import { because, expired, invalid, type AuthError } from '../core/AuthError.js'
 import { make } from '../core/Challenge.js'
+import { digest, mac } from '../crypto/secrets.js'
 import { fromHeader } from '../core/RequestFields.js'
 import type { Evaluation } from '../core/Result.js'
 import { spentFor, type Spent } from '../core/Spent.js'
@@ -120,7 +120,7 @@ export const dpopOf = (given: DpopOptions, clockTolerance: number) => {
         if (result !== 'good') return refusals.signature
         const { nonce, jti } = compact.claims
         if (nonces?.isGood(nonce) === false) return refusals.nonce
-        const id = `koa-with-auth/dpop ${hash('sha256', `${thumbprint} ${String(jti)}`, 'base64url')}`
+        const id = `koa-with-auth/dpop ${digest(`${thumbprint} ${String(jti)}`)}`
         return spentFor(request.req, spent, id, lifetime).then((isSpent) => isSpent ?? refusals.replay)
       }
       return signature instanceof Promise ? signature.then(signed) : signed(signature)
@@ -210,8 +210,7 @@ const noncesOf = (given: DpopNonceOptions) => {
     lifetime: is.maybe(is.milliseconds),
   })
   const copies = keys.map((key) => Buffer.from(key))
-  const nonceOf = (key: Buffer, slice: number): string =>
-    createHmac('sha256', key).update(`koa-with-auth/dpop-nonce ${slice}`).digest('base64url')
+  const nonceOf = (key: Buffer, slice: number): string => mac(key, `koa-with-auth/dpop-nonce ${slice}`)
   let kept = { slice: NaN, current: '', accepted: new Set<unknown>() }
   const now = () => {
     const slice = Math.floor(Date.now() / lifetime)

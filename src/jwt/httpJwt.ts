@@ -4,7 +4,6 @@
  * It verifies tokens in the process, with keys that it keeps. `verifier.ts` describes the order of the checks. `keySet.ts`
  * describes what happens in an outage.
  */
-import { hash } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from 'koa'
@@ -18,6 +17,7 @@ import * as is from '../core/checks.js'
 import { declareFactory, checkOptions, isGiven, type Checks } from '../core/options.js'
 import type { HttpScheme, OpenIdConnectScheme } from '../core/Description.js'
 import { alt } from '../core/lists.js'
+import { digest } from '../crypto/secrets.js'
 import { certificateReader, type CertificateReader, type CertificateSource } from '../kinds/clientCertificate.js'
 import type { BoundFields } from '../mcp/protectedResource.js'
 import { providersOf, type FindIssuer, type Issuer, type Provider } from './Provider.js'
@@ -277,7 +277,7 @@ const isHolder = (reader: CertificateReader | undefined, request: Request, claim
   if (thumbprint === undefined || reader === undefined) return true
   const sent = reader.extract(request)
   const certificate = O.isSome(sent) ? reader.decode(sent.value) : undefined
-  return certificate !== undefined && hash('sha256', certificate.raw, 'base64url') === thumbprint
+  return certificate !== undefined && digest(certificate.raw) === thumbprint
 }
 
 const readerOf = (given: BoundCertificateOptions): CertificateReader => {

@@ -4,12 +4,12 @@
  * The cheap checks come first: form, type, issuer, audience, time. Then the signature is checked. `expired` is reported
  * only if the signature is good.
  */
-import { hash } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
 import { because, expired, invalid, malformed, type AuthError, type Why } from '../core/AuthError.js'
 import { andThen, type Evaluation } from '../core/Result.js'
 import { fromNow, type Memory } from '../core/memory.js'
+import { digest } from '../crypto/secrets.js'
 import type { Provider, Providers } from './Provider.js'
 import {
   copierOf,
@@ -23,7 +23,7 @@ import {
 import { checkSignature, type Keys, type Signature } from './signature.js'
 
 /** The key of a token: its SHA-256, so that no token is kept. One character for each byte is made and found fastest. */
-export const cacheKey = (token: string): string => hash('sha256', token, 'binary')
+export const cacheKey = (token: string): string => digest(token, 'binary')
 
 export interface CachedToken {
   /** Its claims, as JSON. */

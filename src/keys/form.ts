@@ -4,8 +4,9 @@
  * The checksum refuses typing errors and random guesses without a look-up. With it, secret scanners recognize keys
  * among similar strings. It is no secret: anyone can compute it.
  */
-import { createHmac, hash, randomBytes, type KeyObject } from 'node:crypto'
+import { randomBytes, type KeyObject } from 'node:crypto'
 import { crc32 } from 'node:zlib'
+import { digest, mac } from '../crypto/secrets.js'
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const RANDOM = 32
@@ -76,7 +77,7 @@ export const keyForm = (prefix: string) => {
 }
 
 /** The SHA-256 of a key, in hex. A key has 190 random bits, so a slow hash would cost time and protect nothing. */
-export const sha256Of = (key: string): string => hash('sha256', key)
+export const sha256Of = (key: string): string => digest(key, 'hex')
 
 /**
  * The digests that a key may be stored under, by its SHA-256: one for each pepper, the newest first. Without a pepper a digest is the
@@ -84,8 +85,7 @@ export const sha256Of = (key: string): string => hash('sha256', key)
  */
 export const digestsWith = (peppers: ReadonlyArray<KeyObject>) => {
   const [newest, ...older] = peppers
-  const seasoned = (sha256: string, pepper: KeyObject): string =>
-    createHmac('sha256', pepper).update(sha256, 'hex').digest('hex')
+  const seasoned = (sha256: string, pepper: KeyObject): string => mac(pepper, Buffer.from(sha256, 'hex'), 'hex')
   return (sha256: string): readonly [string, ...string[]] =>
     newest === undefined ? [sha256] : [seasoned(sha256, newest), ...older.map((pepper) => seasoned(sha256, pepper))]
 }

@@ -9,7 +9,6 @@
  * | is for another method, path, query or subject; of another secret  | `invalid`   | `signature` | 401    |
  * | was good, and is over                                             | `expired`   | `expired`   | 401    |
  */
-import { createHmac } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
 import { because, expired, invalid, malformed, type AuthError } from '../core/AuthError.js'
@@ -18,7 +17,8 @@ import * as Challenge from '../core/Challenge.js'
 import { documented, stringKindChecks, type StringKindOptions } from '../core/Description.js'
 import { ageInWords } from '../core/Proof.js'
 import { fromQuery } from '../core/RequestFields.js'
-import { constantTimeEqual, hasDots } from '../core/data.js'
+import { hasDots } from '../core/data.js'
+import { constantTimeEqual, mac } from '../crypto/secrets.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory, token, type Checks } from '../core/options.js'
 
@@ -106,9 +106,7 @@ const notRemembered = 'a signature is about one address, so it must be verified 
 
 // A JSON array, so that different parts never make the same string
 const signature = (key: Buffer, method: string, target: string, head: string): string =>
-  createHmac('sha256', key)
-    .update(JSON.stringify(['koa-with-auth/signed-link', method, target, head]))
-    .digest('base64url')
+  mac(key, JSON.stringify(['koa-with-auth/signed-link', method, target, head]))
 
 // The path and the query as a client sends them, up to where the signature begins
 const targetOf = (where: string, path: string, paramName: string): string => {

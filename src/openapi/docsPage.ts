@@ -3,11 +3,11 @@
  * author are only in HTML text and attributes. There is no inline script, so nothing must be escaped for one. All references are
  * relative, so the page works after any prefix.
  */
-import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { escapeHtml } from '../core/data.js'
+import { digest } from '../crypto/secrets.js'
 import { here } from './here.js'
 import { pageScript, pageStyle } from './pageFiles.js'
 
@@ -110,7 +110,7 @@ const files: ReadonlyArray<readonly [name: string, type: string, content?: strin
 /** An asset with this content. */
 export const assetOf = (type: string, content: Buffer | string): Asset => {
   const bytes = Buffer.from(content)
-  return { type, content: bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url')}"` }
+  return { type, content: bytes, etag: `"${digest(bytes)}"` }
 }
 
 /** The page, and its header fields. */

@@ -11,10 +11,10 @@ import type { End } from '../core/ends.js'
 import type { Names, SignedOutReason, SessionDigest } from '../core/events.js'
 import type { Proof } from '../core/Proof.js'
 import type { Sent } from '../core/RequestFields.js'
+import { digest, randomId } from '../crypto/secrets.js'
 import { rightsByFlags, type Rights, type SessionSource } from '../kinds/sessionUser.js'
 import type { SessionEnds } from './SessionEnds.js'
 import { lockAge, type CookieRead, type SealedCookie } from './SessionCookie.js'
-import { digestOf } from './SessionStore.js'
 import type { SessionHost } from './SignInList.js'
 import { sessionOf, StoredSession, type KoaSession } from './StoredSession.js'
 import {
@@ -23,7 +23,6 @@ import {
   verified,
   detailsOf,
   proofsIn,
-  randomId,
   textOfDetails,
   unavailable,
   type Details,
@@ -238,7 +237,7 @@ export class RequestSession implements SessionSource {
     this.#expired = undefined
     const { listed } = detailsOf(signIn)
     if (listed !== undefined) await host.list?.end(signIn.id, listed)
-    await host.store.end(digestOf(id), host.longest)
+    await host.store.end(digest(id), host.longest)
     ends.over(id, signIn.id)
   }
 

@@ -4,7 +4,6 @@
  * Koa's cookie library writes it. That library forgets the domain when it deletes a signature that is wrong. So the domain is added when
  * the head is written (`commit.ts`).
  */
-import { createCipheriv, createDecipheriv, hash } from 'node:crypto'
 import { domainToUnicode } from 'node:url'
 import type { SetOption } from 'cookies'
 import * as O from 'fp-ts/lib/Option.js'
@@ -14,7 +13,8 @@ import * as is from '../core/checks.js'
 import { fromNow, memory } from '../core/memory.js'
 import { fromCookie, type Sent } from '../core/RequestFields.js'
 import { defaults } from '../core/Settings.js'
-import { derivedOnce, isMac, isSigner, keysFix, macBy, signedBy } from '../kinds/plainSession.js'
+import { derivedOnce, isSigner, keysFix, signedBy } from '../crypto/appKeys.js'
+import { constantTimeEqual, derive, hiding, mac } from '../crypto/secrets.js'
 import { additionOf } from '../koa/settings.js'
 
 export interface SessionCookie {
@@ -93,7 +93,6 @@ const noCookie: CookieRead = { sent: O.none, id: '', hidden: '', sealing: undefi
 const SEAL = '~'
 // Characters in base64url, 132 bits
 const MAC = 22
-const NONCE = 16
 // A longer name would make the cookie too long, so its mark is read after the session
 const MAX_BYTES = 128
 // Users of cookies that came last
@@ -101,24 +100,16 @@ const REMEMBERED = 10_000
 
 // What seals: a MAC over what is encrypted, by keys of their own
 const sealingBy = (root: Buffer, start: string) => {
-  const keyFor = (purpose: string): Buffer => hash('sha256', Buffer.concat([root, Buffer.from(purpose)]), 'buffer')
-  const [mac, nonceOf] = [macBy(keyFor('mac'), start), macBy(keyFor('nonce'))]
-  const encrypting = keyFor('encryption')
+  const [key, { hide, show }] = [derive(root, 'mac'), hiding(root)]
   // a cookie comes with each request, and a decipher is a stream, which takes as long to make as half a look-up
   const users = memory<string>({ size: REMEMBERED, maxAge: Infinity, dropsFirst: 'oldest' })
   return {
-    macOf: (text: string): string => mac(text).slice(0, MAC),
-    // a nonce that depends on what it is for, so that an id is given out in one form, and no nonce is used twice
-    hidden: (user: string, owner: string): string => {
-      const nonce = Buffer.from(nonceOf(JSON.stringify([owner, user])), 'base64url').subarray(0, NONCE)
-      return Buffer.concat([nonce, createCipheriv('aes-256-ctr', encrypting, nonce).update(user)]).toString('base64url')
-    },
+    macOf: (text: string): string => mac(key, start + text).slice(0, MAC),
+    hidden: hide,
     shown: (hidden: string): string => {
       const known = users.get(hidden)
       if (known !== undefined) return known
-      const raw = Buffer.from(hidden, 'base64url')
-      const decipher = createDecipheriv('aes-256-ctr', encrypting, raw.subarray(0, NONCE))
-      const user = decipher.update(raw.subarray(NONCE)).toString()
+      const user = show(hidden)
       // a copy: a part of a header would keep the whole header in memory, with the id of the session
       users.set(Buffer.from(hidden, 'latin1').toString('latin1'), fromNow(user))
       return user
@@ -153,12 +144,12 @@ export const sealedCookie = (cookieName: string, application: string, keys: () =
     return { sent, id: value.slice(0, at), hidden: value.slice(at + 1, end), sealing: all[key], isOld: key > 0 }
   }
   // the place of the key that sealed a string
-  const keyOf = (all: ReturnType<typeof sealings>, text: string, mac: string): number => {
+  const keyOf = (all: ReturnType<typeof sealings>, text: string, sent: string): number => {
     const now = keys()
-    if (isSigner(now)) return ['first', 'older'].indexOf(signedBy(now, inKeygrip(text), mac))
+    if (isSigner(now)) return ['first', 'older'].indexOf(signedBy(now, inKeygrip(text), sent))
     for (let key = 0; key < all.length; key++) {
       const sealing = all[key]
-      if (sealing !== undefined && isMac(mac, sealing.macOf(text))) return key
+      if (sealing !== undefined && constantTimeEqual(sent, sealing.macOf(text))) return key
     }
     return -1
   }
@@ -184,8 +175,8 @@ export const sealedCookie = (cookieName: string, application: string, keys: () =
       const isHidden = user !== '' && Buffer.byteLength(user) <= MAX_BYTES
       const text = `${id}${SEAL}${isHidden ? sealing.hidden(user, inApplication(id)) : ''}`
       const now = keys()
-      const mac = isSigner(now) ? now.sign(inKeygrip(text)) : sealing.macOf(text)
-      ctx.cookies.set(cookieName, `${text}.${mac}`, { ...options, signed: false })
+      const seal = isSigner(now) ? now.sign(inKeygrip(text)) : sealing.macOf(text)
+      ctx.cookies.set(cookieName, `${text}.${seal}`, { ...options, signed: false })
       dropSignature(ctx, options)
     },
     dropSignature,

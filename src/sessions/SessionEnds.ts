@@ -8,8 +8,9 @@ import { ownField, ownFields } from '../core/data.js'
 import { End, ends, type EndCause } from '../core/ends.js'
 import { userDigest } from '../core/events.js'
 import { fromNow, memory } from '../core/memory.js'
+import { digest } from '../crypto/secrets.js'
 import type { Tell } from '../stores/signals.js'
-import { digestOf, type Keeping } from './SessionStore.js'
+import type { Keeping } from './SessionStore.js'
 import { detailsOf, type SignIn } from './SignIn.js'
 import type { SignInList } from './SignInList.js'
 import { inTime, parsed } from './StoredSession.js'
@@ -44,7 +45,7 @@ class SessionEnd extends End {
 
   /** The digest by which the store knows the session. */
   get key(): string {
-    return this.isDigest ? this.id : digestOf(this.id)
+    return this.isDigest ? this.id : digest(this.id)
   }
 
   override named(): string {
@@ -73,7 +74,7 @@ const SOON = 1000
 // How long after a renewal a browser may still send the old id, in milliseconds: its response is on the way
 const JUST_RENEWED = 60_000
 
-const leadKey = (key: string): string => digestOf(`koa-with-auth/renewed\n${key}`)
+const leadKey = (key: string): string => digest(`koa-with-auth/renewed\n${key}`)
 
 /** The ends of the sign-ins of an application. */
 export type SessionEnds = ReturnType<typeof sessionEnds>
@@ -147,7 +148,7 @@ export const sessionEnds = ({ name, store, idle, absolute, longest, list, tell }
     /** A session gets another id; `false` if another request is giving it one. Rejects in an outage. */
     leadOn: async (id: string, nextId: string, signIn: SignIn): Promise<boolean> => {
       const { idle: lasting = idle, listed } = detailsOf(signIn)
-      const [key, next, user] = [digestOf(id), digestOf(nextId), signIn.id]
+      const [key, next, user] = [digest(id), digest(nextId), signIn.id]
       const text = JSON.stringify({ next, since: Date.now(), user, listed })
       for (let from = key; ;) {
         await store.insert(leadKey(from), text, 2 * lasting)
@@ -166,7 +167,7 @@ export const sessionEnds = ({ name, store, idle, absolute, longest, list, tell }
     },
     /** Ends what a session became that got another id a moment ago. Rejects in an outage. */
     renewedOver: async (id: string): Promise<void> => {
-      for (let key = digestOf(id); ;) {
+      for (let key = digest(id); ;) {
         const { next, since, user, listed } = await leadFrom(key)
         if (typeof next !== 'string' || typeof user !== 'string' || Date.now() - Number(since) > JUST_RENEWED) return
         // also if it is not written yet: an ended id cannot be inserted
@@ -178,7 +179,7 @@ export const sessionEnds = ({ name, store, idle, absolute, longest, list, tell }
     },
     /** A session was ended. */
     over: (id: string, user: string): void => {
-      const key = digestOf(id)
+      const key = digest(id)
       over.set(key, fromNow(true))
       end(user, (one) => one.key === key)
     },

@@ -5,12 +5,12 @@
  *
  * Backends get a digest of the id, never the id. So somebody who reads the database cannot take a session over.
  */
-import { hash, randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ReleasableSpent } from '../core/Spent.js'
 import * as is from '../core/checks.js'
 import { steadyClock } from '../core/data.js'
 import { declareFactory } from '../core/options.js'
+import { digest, randomId } from '../crypto/secrets.js'
 import { within } from '../stores/within.js'
 
 /** A database of sessions. All times are in milliseconds; every method may reject, which is an outage. */
@@ -110,13 +110,13 @@ export const spentOver = (store: SessionStore, application?: string): Releasable
     store,
   )
   const keyOf = (id: string) =>
-    digestOf(`koa-with-auth/spent\n${application === undefined ? '' : `${application}\n`}${id}`)
+    digest(`koa-with-auth/spent\n${application === undefined ? '' : `${application}\n`}${id}`)
   return {
     spend: async (id, lifetime) => {
       const key = keyOf(id)
       if (store.spend !== undefined) return (await store.spend(key, lifetime)) === true
       // an insert does nothing if the id is known, so one of the strings stays
-      const mine = randomBytes(16).toString('base64url')
+      const mine = randomId(16)
       await store.insert(key, mine, lifetime)
       return (await store.read(key)) === mine
     },
@@ -130,9 +130,6 @@ export const spentOver = (store: SessionStore, application?: string): Releasable
     },
   }
 }
-
-/** The digest of an id, which a backend gets instead of the id. */
-export const digestOf = (id: string): string => hash('sha256', id, 'base64url')
 
 /** A store that rejects with `StoreUnavailable` when it fails, and after `timeout` milliseconds. */
 export const timedStore = (store: SessionStore, timeout: number): SessionStore => {

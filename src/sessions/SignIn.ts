@@ -7,7 +7,6 @@
  * session (by a polluted prototype, by `Object.assign(ctx.session, body)`, or in the database) could sign in as
  * anybody.
  */
-import { randomFillSync } from 'node:crypto'
 import type { Request } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
@@ -24,7 +23,8 @@ import {
   type SignedOutReason,
   type SessionDigest,
 } from '../core/events.js'
-import { sessionField, signed, signedBy } from '../kinds/plainSession.js'
+import { sign, signedBy } from '../crypto/appKeys.js'
+import { sessionField } from '../kinds/plainSession.js'
 import { signInDigestsOf } from '../kinds/sessionUser.js'
 
 /** Who signed in, and when; `at` is in milliseconds since 1970. */
@@ -110,7 +110,7 @@ export const bind = ({ id, at, mark, details }: SignIn, binding: SignInBinding):
   at,
   mark,
   ...(details !== undefined && { details }),
-  mac: signed(binding.keys, boundText({ id, at, mark, details }, binding)),
+  mac: sign(binding.keys, boundText({ id, at, mark, details }, binding)),
 })
 
 /**
@@ -131,21 +131,6 @@ export const verified = (
 // cookie fits
 const boundText = ({ id, at, mark, details }: SignIn, { name, sessionId }: SignInBinding): string =>
   JSON.stringify(['koa-with-auth/sessions', name, sessionId, id, at, mark, ...(details === undefined ? [] : [details])])
-
-// Made for many ids at once, because most of the time of making one is that of the call
-const ID = 32
-const pool = Buffer.alloc(64 * ID)
-let taken = pool.length
-
-/** A new id of a session: 32 random bytes. */
-export const randomId = (): string => {
-  if (taken === pool.length) {
-    randomFillSync(pool)
-    taken = 0
-  }
-  taken += ID
-  return pool.toString('base64url', taken - ID, taken)
-}
 
 /** A sign-in of one session, as a request knows it. */
 interface Known {

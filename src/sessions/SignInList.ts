@@ -7,8 +7,9 @@
  */
 import type { Request } from 'koa'
 import { ownField } from '../core/data.js'
+import { digest } from '../crypto/secrets.js'
 import type { Pages, PageTexts } from './Page.js'
-import { digestOf, type Keeping, type SessionStore } from './SessionStore.js'
+import type { Keeping, SessionStore } from './SessionStore.js'
 import { detailsOf, proofsIn, type ListedSession, type SignIn } from './SignIn.js'
 
 interface ListOptions extends Omit<Keeping, 'absolute'> {
@@ -28,7 +29,7 @@ interface Entry {
   readonly sids?: ReadonlyArray<string> | undefined
 }
 
-const sidDigest = (issuer: string | undefined, sid: string): string => digestOf(JSON.stringify([issuer, sid]))
+const sidDigest = (issuer: string | undefined, sid: string): string => digest(JSON.stringify([issuer, sid]))
 
 const sidsOf = (signIn: SignIn): ReadonlyArray<string> =>
   proofsIn(signIn).flatMap(({ issuer, sid }) => (sid === undefined ? [] : [sidDigest(issuer, sid)]))
@@ -46,10 +47,10 @@ export const signInList = ({ name, store, idle, longest, ended }: ListOptions) =
   if (enlist === undefined || listed === undefined) {
     throw new TypeError('sessions(app, { list }): the store has no methods enlist and listed; see SessionStore')
   }
-  const listKey = (user: string, id: string) => digestOf(JSON.stringify(['koa-with-auth/list', name, user, id]))
-  const setOf = (user: string) => digestOf(JSON.stringify(['koa-with-auth/lists', name, user]))
+  const listKey = (user: string, id: string) => digest(JSON.stringify(['koa-with-auth/list', name, user, id]))
+  const setOf = (user: string) => digest(JSON.stringify(['koa-with-auth/lists', name, user]))
   // A provider can name a session without its user
-  const setAt = (sid: string) => digestOf(JSON.stringify(['koa-with-auth/lists-at', name, sid]))
+  const setAt = (sid: string) => digest(JSON.stringify(['koa-with-auth/lists-at', name, sid]))
   const idleOf = (signIn: SignIn) => detailsOf(signIn).idle ?? idle
   // how long an entry stays as it is, although its session is used
   const restOf = (signIn: SignIn) => Math.min(HOUR, idleOf(signIn) / 2)

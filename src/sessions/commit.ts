@@ -5,13 +5,14 @@
 import type { ServerResponse } from 'node:http'
 import type { Context } from 'koa'
 import { withCode } from '../core/data.js'
+import { digest } from '../crypto/secrets.js'
 import { hasData } from '../kinds/plainSession.js'
 import { setGiven, type WriteHead } from '../koa/responseHeaders.js'
 import { StoreUnavailable } from '../stores/within.js'
 import type { RequestSession } from './RequestSession.js'
 import { textOf, type KoaSession } from './StoredSession.js'
 import type { SessionCookie } from './SessionCookie.js'
-import { digestOf, type Keeping } from './SessionStore.js'
+import type { Keeping } from './SessionStore.js'
 import { unavailable } from './SignIn.js'
 
 /** The options of the application that this needs. */
@@ -37,7 +38,7 @@ export const takeBack = async (
   dropCookies(ctx, cookieName)
   for (const [id, { textRead, isWritten, isEnded }] of stored.ids) {
     if (!isWritten || isEnded) continue
-    const undo = textRead === undefined ? store.end(digestOf(id), absolute) : store.update(digestOf(id), textRead, idle)
+    const undo = textRead === undefined ? store.end(digest(id), absolute) : store.update(digest(id), textRead, idle)
     await undo.then(
       () => stored.ended(id),
       () => undefined,

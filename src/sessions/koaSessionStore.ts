@@ -7,9 +7,10 @@
  */
 import type { Context } from 'koa'
 import { digestOfSession } from '../core/events.js'
+import { digest } from '../crypto/secrets.js'
 import { sessionField } from '../kinds/plainSession.js'
 import { requestSessionOf, type RequestSession } from './RequestSession.js'
-import { digestOf, lookIn, type Keeping, type Looked, type SessionStore } from './SessionStore.js'
+import { lookIn, type Keeping, type Looked, type SessionStore } from './SessionStore.js'
 import { detailsOf, unavailable } from './SignIn.js'
 import type { SignInList } from './SignInList.js'
 import { inTime, parsed, type SessionData } from './StoredSession.js'
@@ -69,11 +70,11 @@ export const koaSessionStore = (
     // before it is read, and after it is ended: so one of two requests that renew it and end it finds the other one
     const isFirst = !goesOn || (await session.leadOn(id))
     // another request has ended the session meanwhile, or renews it
-    if (!isFirst || (goesOn && (await store.read(digestOf(id))) === undefined)) {
+    if (!isFirst || (goesOn && (await store.read(digest(id))) === undefined)) {
       session.stored.isLost = true
       return
     }
-    await store.end(digestOf(id), absolute)
+    await store.end(digest(id), absolute)
     session.ended(id, ctx)
     if (!goesOn) await session.renewedOver(id)
   }
@@ -85,7 +86,7 @@ export const koaSessionStore = (
         return undefined
       }
       try {
-        const looked = look(digestOf(id), session)
+        const looked = look(digest(id), session)
         return looked instanceof Promise
           ? looked.then((late) => recognized(late, id, session)).catch(failed)
           : atOnce(recognized(looked, id, session))
@@ -102,8 +103,8 @@ export const koaSessionStore = (
       // the session has ended meanwhile: koa-session must not write it under a new id
       if (session.stored.isLost && !session.stored.ids.has(id)) return
       const lasting = maxAge === 'session' ? absolute : maxAge
-      if (!session.stored.ids.has(id)) await store.insert(digestOf(id), text, lasting)
-      else if (!(await store.update(digestOf(id), text, lasting))) session.stored.isLost = true
+      if (!session.stored.ids.has(id)) await store.insert(digest(id), text, lasting)
+      else if (!(await store.update(digest(id), text, lasting))) session.stored.isLost = true
       session.wrote(id, data)
     },
     destroy: async (id, { ctx = {} }) => {

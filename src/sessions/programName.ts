@@ -4,9 +4,9 @@
  * All processes of a service have the same name, wherever they are deployed. Two services on one Redis have different
  * ones.
  */
-import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { digest } from '../crypto/secrets.js'
 
 /** The name of the package that a folder belongs to. */
 const packageNameAt = (folder: string): string | undefined => {
@@ -42,9 +42,7 @@ export const programName = (isProduction: boolean): string => {
   if (found !== '') return found
   if (isProduction) throw new TypeError(`sessions(app, { name }) is required: ${unnamed}`)
   process.emitWarning(`sessions(app, { name }) is missing: ${unnamed}`, 'SessionWarning')
-  return `unnamed ${createHash('sha256')
-    .update(JSON.stringify([process.cwd(), process.argv[1]]))
-    .digest('hex')}`
+  return `unnamed ${digest(JSON.stringify([process.cwd(), process.argv[1]]), 'hex')}`
 }
 
 const unnamed =

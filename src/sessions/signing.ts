@@ -2,7 +2,6 @@
  * Signs in and out. Each sign-in gets a new id, and keeps only the data of the old session that are named. An ended
  * session stays ended.
  */
-import { randomBytes } from 'node:crypto'
 import { isForgedChange } from '../core/CrossOrigin.js'
 import * as AuthErrors from '../core/AuthError.js'
 import { exchangeOf, settingsOf } from '../core/Exchange.js'
@@ -11,6 +10,7 @@ import { signedIn } from '../core/events.js'
 import { addedTo, proofFrom, type Proof, type ProofGiven } from '../core/Proof.js'
 import * as is from '../core/checks.js'
 import { bare, checkOptions, type Checks } from '../core/options.js'
+import { randomId } from '../crypto/secrets.js'
 import { hasData, sessionData } from '../kinds/plainSession.js'
 import { sourceOf } from '../kinds/sessionUser.js'
 import { namesOf } from '../koa/watching.js'
@@ -129,8 +129,7 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
     }
     // also that of `finish` and `passwordSignIn`
     if (owner.host.isProduction && ownIdle !== undefined) warnOfIdle('logIn(ctx, user, { idle })', ownIdle)
-    const listed: Details =
-      list === undefined ? {} : { listed: randomBytes(16).toString('base64url'), label: label?.(ctx.request) }
+    const listed: Details = list === undefined ? {} : { listed: randomId(16), label: label?.(ctx.request) }
     const names = signedIn.hasSubscribers ? namesOf(ctx.request, user) : {}
     await changeInStore(session, async () => {
       const mark: unknown = await store.markOf(id)
@@ -230,7 +229,7 @@ export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptio
     if (typeof id !== 'string' || id === '') {
       throw new TypeError('logOutEverywhere(id): id must be a string that is not empty')
     }
-    const mark = randomBytes(16).toString('base64url')
+    const mark = randomId(16)
     await store.mark(id, mark, absolute * MARK_LIFETIMES).catch(refuse)
     forgetFinished(owner.host, id)
     owner.reports.signedOut(id, 'logOutEverywhere')

@@ -7,17 +7,16 @@
  * The order in `finish` is the security: open, end, subject, accept, spend, check, complete. A step that fails runs no
  * later one. This file knows no Koa; `beginning.ts` and `signIn.ts` are the glue.
  */
-import { createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
 import type { UnfinishedReason } from '../core/UnfinishedReason.js'
 import { ceremonyDigest, report, userDigest, type CeremonyEvent } from '../core/events.js'
 import type { Proof, ProofGiven } from '../core/Proof.js'
-import { constantTimeEqual } from '../core/data.js'
 import { counting } from '../guesses/Guess.js'
 import { memoryLimiter } from '../guesses/memoryLimiter.js'
-import { derivedFrom, sealed, unsealed } from '../kinds/plainSession.js'
+import { derivedFrom } from '../crypto/appKeys.js'
+import { constantTimeEqual, decrypt, derive, digest, encrypt, mac, randomId } from '../crypto/secrets.js'
 import type { Spent } from '../core/Spent.js'
 import { caught } from './countFailures.js'
 import type { Lifetimes } from './Lifetimes.js'
@@ -112,18 +111,14 @@ interface Content {
 
 const MAX_HANDLE = 8192
 
-// A JSON array, so that different parts never make the same string
-const derive = (key: Buffer, ...parts: ReadonlyArray<string>): Buffer =>
-  Buffer.from(hkdfSync('sha256', key, '', JSON.stringify(parts), 32))
-
 const seal = (key: Buffer, content: Content): string => {
   const { salt, until, intent, subject = null, returnTo, display, before, mark = null, kept, lasting = null } = content
   const text = JSON.stringify([salt, until, intent, subject, returnTo, display, before, mark, kept, lasting])
-  return sealed(key, text).toString('base64url')
+  return encrypt(key, text).toString('base64url')
 }
 
 const unseal = (key: Buffer, raw: Buffer): Content | undefined => {
-  const text = unsealed(key, raw)?.toString()
+  const text = decrypt(key, raw)?.toString()
   if (text === undefined) return undefined
   // Safe: only `seal` has the key
   const [salt, until, intent, subject, returnTo, display, before, mark, kept, lasting] = JSON.parse(text) as [
@@ -164,13 +159,10 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
   const running = new Map<string, Promise<E.Either<AuthError, Ended>>>()
   const browserOf = (kind: { readonly bound?: boolean | undefined }, sent: string) => (kind.bound === false ? '' : sent)
   const signerOf = (kind: string): Signer => {
-    const mac = (root: Buffer, text: string) =>
-      createHmac('sha256', derive(root, 'signer', name, kind))
-        .update(text)
-        .digest('base64url')
+    const signature = (root: Buffer, text: string) => mac(derive(root, 'signer', name, kind), text)
     return {
-      sign: (text) => mac(firstOf(roots()), text),
-      verify: (text, signature) => roots().some((root) => constantTimeEqual(mac(root, text), signature)),
+      sign: (text) => signature(firstOf(roots()), text),
+      verify: (text, sent) => roots().some((root) => constantTimeEqual(signature(root, text), sent)),
     }
   }
   const open = (kind: string, browser: string, handle: unknown) => {
@@ -244,7 +236,7 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
       { incoming, browser: given, ask, returnTo, display = 'page', before = [], ...about }: Beginning<Ask>,
     ): Promise<E.Either<AuthError, Sent>> => {
       const { intent, subject } = about
-      const salt = randomBytes(16).toString('base64url')
+      const salt = randomId(16)
       const sent = await caught(async () => {
         const root = firstOf(roots())
         const browser = browserOf(kind, given)
@@ -309,8 +301,7 @@ const isWrongAnswer = (ended: E.Either<AuthError, Ended>): boolean =>
 const tryOf = (id: string, at: number): string => `${id}.${at}`
 
 // A digest that identifies a ceremony
-const idOf = (kind: string, salt: string): string =>
-  createHash('sha256').update(`${kind}\n${salt}`).digest('base64url').slice(0, 22)
+const idOf = (kind: string, salt: string): string => digest(`${kind}\n${salt}`).slice(0, 22)
 
 const firstOf = (roots: ReadonlyArray<Buffer>): Buffer => {
   const [first] = roots

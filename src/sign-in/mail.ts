@@ -10,7 +10,8 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as AuthErrors from '../core/AuthError.js'
-import { constantTimeEqual, deepFreeze, errorInWords } from '../core/data.js'
+import { deepFreeze, errorInWords } from '../core/data.js'
+import { constantTimeEqual } from '../crypto/secrets.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactories, token, type Checks } from '../core/options.js'
 import { counting } from '../guesses/Guess.js'

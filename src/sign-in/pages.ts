@@ -3,12 +3,12 @@
  * application makes of data, or plain ones. A plain page works without scripts, is not stored, sends no Referer to other sites, cannot be
  * framed, and loads nothing.
  */
-import { createHash } from 'node:crypto'
 import type { Context, Middleware } from 'koa'
 import type { AuthError } from '../core/AuthError.js'
 import { escapeHtml, ownField } from '../core/data.js'
 import { settingsOf } from '../core/Exchange.js'
 import { defaultErrorMapper, type AuthResponse } from '../core/Settings.js'
+import { digest } from '../crypto/secrets.js'
 import * as is from '../core/checks.js'
 import { checkHook, checkOptions, declareFactory, isGiven, type Checks } from '../core/options.js'
 import { respondFailure } from '../koa/respond.js'
@@ -265,7 +265,7 @@ if (isOurs(window.opener)) {
   window.close()
 } else location.replace(path)`
 
-const allowed = `script-src 'sha256-${createHash('sha256').update(script).digest('base64')}'; form-action 'none'`
+const allowed = `script-src 'sha256-${digest(script, 'base64')}'; form-action 'none'`
 
 // The page on which a sign-in in a popup ends posts the return path to its opener, if that is of the same origin, and
 // closes itself. Nothing else is in it, so whoever gets the message learns nothing that the opener does not know.

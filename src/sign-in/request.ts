@@ -2,7 +2,6 @@
  * A request of a ceremony: in which application it runs, from which browser it comes, whether its user visits a page, and
  * what is sent.
  */
-import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { finished as hasEnded } from 'node:stream'
 import * as O from 'fp-ts/lib/Option.js'
@@ -12,6 +11,7 @@ import { ownField, ownOrGetter } from '../core/data.js'
 import { settingsOf } from '../core/Exchange.js'
 import { isGiven } from '../core/options.js'
 import { fromCookie } from '../core/RequestFields.js'
+import { randomId } from '../crypto/secrets.js'
 import { clientAddress } from '../guesses/addresses.js'
 import { requestSessionOf, type RequestSession } from '../sessions/RequestSession.js'
 import { spentOver } from '../sessions/SessionStore.js'
@@ -108,7 +108,7 @@ export const browserOf = (host: SessionHost, request: Request): string | undefin
  * another one would end those that are pending in other tabs.
  */
 export const browserFor = (ctx: Context, host: SessionHost, lifetime: number): string => {
-  const browser = browserOf(host, ctx.request) ?? randomBytes(32).toString('base64url')
+  const browser = browserOf(host, ctx.request) ?? randomId()
   ctx.cookies.set(cookieOf(host), browser, {
     httpOnly: true,
     sameSite: 'lax',

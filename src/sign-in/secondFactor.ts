@@ -2,12 +2,12 @@
  * Second factors: codes of an authenticator app (TOTP, RFC 6238), and recovery codes. `secondFactor` makes one kind of them,
  * which finishes a sign-in that `askSecondFactor` began.
  */
-import { createHash, createHmac, randomBytes, randomInt } from 'node:crypto'
+import { createHmac, randomBytes, randomInt } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
-import { constantTimeEqual, ownOrGetter } from '../core/data.js'
+import { ownOrGetter } from '../core/data.js'
 import type { Spent } from '../core/Spent.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactories, isGiven, token, type Check } from '../core/options.js'
@@ -15,8 +15,9 @@ import type { Limiter, Limiters } from '../guesses/Limiter.js'
 import { memoryLimiter } from '../guesses/memoryLimiter.js'
 import { clientAddress } from '../guesses/addresses.js'
 import { counting } from '../guesses/Guess.js'
-import { derivedFrom, keysFix, sealed, strengthOf, unsealed } from '../kinds/plainSession.js'
-import { digestOf, spentOver, type SessionStore } from '../sessions/SessionStore.js'
+import { derivedFrom, keysFix, strengthOf } from '../crypto/appKeys.js'
+import { constantTimeEqual, decrypt, digest, encrypt, mac } from '../crypto/secrets.js'
+import { spentOver, type SessionStore } from '../sessions/SessionStore.js'
 import { requestSessionOf } from '../sessions/RequestSession.js'
 import { contextOf, type WithRequest } from '../sessions/SignIn.js'
 import { caught, thrownFor, usualLimiters } from './countFailures.js'
@@ -127,12 +128,12 @@ export const totp = (options: TotpOptions): Totp => {
   const seal = (user: string, secret: Buffer): string => {
     const [root] = rootsOf(keys, 'totp')
     // Safe: strong keys are at least one
-    return sealed(root as Buffer, secret, user).toString('base64url')
+    return encrypt(root as Buffer, secret, user).toString('base64url')
   }
   const open = (user: string, kept: string): Buffer => {
     const raw = Buffer.from(kept, 'base64url')
     for (const root of rootsOf(keys, 'totp')) {
-      const secret = unsealed(root, raw, user)
+      const secret = decrypt(root, raw, user)
       if (secret !== undefined) return secret
     }
     throw new Error('totp: no key of app.keys opens the secret of this user; keep old keys in the list')
@@ -147,8 +148,8 @@ export const totp = (options: TotpOptions): Totp => {
       if (constantTimeEqual(code, codeOfStep(secret, step))) found = step
     }
     if (found === undefined) return false
-    const id = JSON.stringify(['totp', user, createHash('sha256').update(secret).digest('base64url')])
-    const newest = digestOf(`koa-with-auth/newest\n${id}`)
+    const id = JSON.stringify(['totp', user, digest(secret)])
+    const newest = digest(`koa-with-auth/newest\n${id}`)
     // also after the clock was set back
     if (found <= Number((await given.store.read(newest)) ?? 0)) return false
     const stepOf = (step: number) => `${id} ${step}`
@@ -226,11 +227,7 @@ export interface RecoveryCodes extends CodeFactor {
 export const recoveryCodes = (options: RecoveryCodesOptions): RecoveryCodes => {
   const { keys, use } = checkOptions('recoveryCodes', options, { keys: is.hook(0), use: is.hook(2) })
   const digestsOf = (user: string, code: string): ReadonlyArray<string> =>
-    rootsOf(keys, 'recovery').map((root) =>
-      createHmac('sha256', root)
-        .update(JSON.stringify([user, code]))
-        .digest('base64url'),
-    )
+    rootsOf(keys, 'recovery').map((root) => mac(root, JSON.stringify([user, code])))
   return {
     method: 'recovery',
     isSpare: true,

@@ -11,6 +11,7 @@ import { because, expired, invalid, malformed, type AuthError, type Why } from '
 import { fromHeader } from '../core/RequestFields.js'
 import { spentFor, type Spent } from '../core/Spent.js'
 import { deepFreeze } from '../core/data.js'
+import { digest } from '../crypto/secrets.js'
 import { checkSignature, oneKey, parseJwks, usableKeys, type Keys } from '../jwt/signature.js'
 import { rawBody } from '../webhooks/rawBody.js'
 import { originOf, signatureBase, type Covered, type PublicOrigin } from './components.js'
@@ -143,7 +144,7 @@ const verifyOne = async <P>(
     if (!isDigestOf(request, body)) return refusedFor('body')
   }
   if (rules.spent !== undefined) {
-    const id = hash('sha256', JSON.stringify([parameters.keyid, parameters.nonce]), 'base64url')
+    const id = digest(JSON.stringify([parameters.keyid, parameters.nonce]))
     const lifetime = rules.maxAge + 2 * AHEAD
     const isSpent = await spentFor(request.req, rules.spent, `koa-with-auth/signature ${id}`, lifetime)
     if (isSpent === undefined) return refusedFor('replay')

@@ -13,7 +13,7 @@
  * An id that a sender does not sign is no id: who replays a delivery can change it.
  */
 import { createHmac, createPublicKey, hash, verify, type KeyObject } from 'node:crypto'
-import { constantTimeEqual } from '../core/data.js'
+import { constantTimeEqual } from '../crypto/secrets.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory, token, type Checks } from '../core/options.js'
 import { digestOf } from '../core/functionName.js'

@@ -9,7 +9,7 @@ import type { IDToken, TokenEndpointResponse, UserInfoResponse } from 'openid-cl
 }
 import * as AuthErrors from '../../core/AuthError.js'
 import type { AuthError } from '../../core/AuthError.js'
-import { constantTimeEqual } from '../../core/data.js'
+import { constantTimeEqual } from '../../crypto/secrets.js'
 import { report } from '../../core/events.js'
 import { bare } from '../../core/options.js'
 import { failureOf as raisedFailureOf, UnavailableError } from '../../core/Result.js'

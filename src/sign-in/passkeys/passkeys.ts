@@ -6,12 +6,12 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import { randomBytes } from 'node:crypto'
 import type { Middleware } from 'koa'
 import { report } from '../../core/events.js'
 import { unfinished, type AuthError } from '../../core/AuthError.js'
 import type { ProofGiven } from '../../core/Proof.js'
 import { declareFactory } from '../../core/options.js'
+import { randomId } from '../../crypto/secrets.js'
 import { within } from '../../stores/within.js'
 import type { Intent, Kind } from '../Kind.js'
 import { resolveOptions, type NamedUser, type PasskeysOptions } from './options.js'
@@ -93,7 +93,7 @@ const registering = (setting: ResolvedOptions, store: PasskeyStore): PasskeyRegi
       const name = nameFrom(setting, principal)
       const registered = (await store.ofUser(subject)).filter(({ rpId }) => rpId === party.id)
       // WebAuthn §14.6.1: random, so that it says nothing about the user
-      const userHandle = registered[0]?.userHandle ?? randomBytes(32).toString('base64url')
+      const userHandle = registered[0]?.userHandle ?? randomId()
       return E.right({
         kept: { userHandle },
         send: (challenge) => ({ body: creationOptions(setting, challenge, { id: userHandle, name }, registered) }),

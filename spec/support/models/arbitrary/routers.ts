@@ -3,7 +3,7 @@
  */
 import Router, { type RouterInstance } from '@koa/router'
 import fc, { type Arbitrary } from 'fast-check'
-import { constantTimeEqual } from '../../../../src/core/data.js'
+import { constantTimeEqual } from '../../../../src/crypto/secrets.js'
 import { httpBearer } from '../../../../src/kinds/http.js'
 import { withAuth } from '../../../../src/koa/withAuth.js'
 

@@ -1,0 +1,107 @@
+/** The keys of an application: how strong they are, and which of them made a signature. */
+import Keygrip from 'keygrip'
+import { describe, expect, it } from 'vitest'
+import { derivedFrom, derivedOnce, keysFix, sign, signedBy, strengthOf } from '../../src/crypto/appKeys.js'
+
+// A-33: signing keys that could be guessed, and which key made a signature.
+
+const long = 'k'.repeat(32)
+
+describe('strengthOf', () => {
+  it.each<[unknown]>([[[long]], [[long, `${long}k`]], [new Keygrip(['a'])]])('of %o is strong', (keys) => {
+    expect(strengthOf(keys)).toBe('strong')
+  })
+
+  it.each<[unknown]>([[[long, 'short']], [[long, 's', long]], [[long, long, 'k'.repeat(31)]]])(
+    'of %o is "older short"',
+    (keys) => {
+      expect(strengthOf(keys)).toBe('older short')
+    },
+  )
+
+  it.each<[unknown]>([
+    [undefined],
+    [null],
+    [[]],
+    [['k'.repeat(31)]],
+    [[long, '']],
+    [[long, 'short', undefined]],
+    [['short', long]],
+    [[{ length: 32 }]],
+    [[Buffer.alloc(32)]],
+    [long],
+    [{}],
+    [{ sign: () => '' }],
+    [{ verify: () => true }],
+    [{ sign: 'a', verify: () => true }],
+    [{ sign: () => '', verify: 'a' }],
+    [Object.assign(() => 1, { verify: () => true })],
+  ])('of %o is weak', (keys) => {
+    expect(strengthOf(keys)).toBe('weak')
+  })
+
+  it('has a fix that names the length', () => {
+    expect(keysFix).toBe(
+      "app.keys must hold strings, and the first, which signs, at least 32 characters; app.keys = [randomBytes(32).toString('hex')], kept outside the code",
+    )
+  })
+})
+
+describe('signedBy', () => {
+  const [old, fresh] = ['o'.repeat(32), 'n'.repeat(32)]
+
+  it.each<[string, (...keys: string[]) => unknown]>([
+    ['an array', (...keys) => keys],
+    ['a Keygrip', (...keys) => new Keygrip(keys)],
+  ])('%s: the first key signs, every key verifies, and nothing else is a signature', (_, make) => {
+    const signature = sign(make(old, fresh), 'anna')
+    expect(signedBy(make(old, fresh), 'anna', signature)).toBe('first')
+    expect(signedBy(make(fresh, old), 'anna', signature)).toBe('older')
+    expect(signedBy(make(fresh), 'anna', signature)).toBe('none')
+    for (const forged of ['', 'anna', signature.slice(1), sign(make(old), 'root')]) {
+      expect(signedBy(make(old, fresh), 'anna', forged)).toBe('none')
+    }
+  })
+
+  it.each([[undefined], [old], [[]], [[undefined]]])('%o signs and verifies nothing', (keys) => {
+    expect(() => sign(keys, 'anna')).toThrow(new TypeError(keysFix))
+    expect(signedBy(keys, 'anna', sign([old], 'anna'))).toBe('none')
+  })
+
+  it('ignores older keys that are not strings', () => {
+    expect(signedBy([fresh, undefined, old], 'anna', sign([old], 'anna'))).toBe('older')
+  })
+})
+
+describe('derivedFrom', () => {
+  const [old, fresh] = ['o'.repeat(32), 'n'.repeat(32)]
+
+  it('gives each key one of 32 bytes for each purpose, and a Keygrip one', () => {
+    const derived = [
+      ...derivedFrom([old, fresh], 'a'),
+      ...derivedFrom([old], 'b'),
+      ...derivedFrom(new Keygrip([old]), 'a'),
+    ]
+    expect(derived.map(({ length }) => length)).toStrictEqual([32, 32, 32, 32])
+    expect(new Set(derived.map((key) => key.toString('hex'))).size).toBe(4)
+    expect(derivedFrom([old], 'a')).toStrictEqual(derived.slice(0, 1))
+  })
+})
+
+describe('derivedOnce', () => {
+  it('makes anew when a key is another string, in place too, and nothing of what is no string', () => {
+    const keys: unknown[] = ['a'.repeat(32)]
+    const made: string[] = []
+    const all = derivedOnce(
+      () => keys,
+      'cookie',
+      (key) => made[made.push(key.toString('hex')) - 1],
+    )
+    expect(all()).toStrictEqual(all())
+    expect(made).toHaveLength(1)
+    keys[0] = 'b'.repeat(32)
+    keys.push(undefined)
+    expect(all()).toStrictEqual([made[1], undefined])
+    expect(made[1]).not.toBe(made[0])
+  })
+})

@@ -1,0 +1,139 @@
+/** Comparison, digests, MACs, derived keys and encryption: as their sources say, and nothing else opens what was encrypted. */
+import { createHash, createHmac } from 'node:crypto'
+import fc from 'fast-check'
+import { constantTimeEqual } from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+import { decrypt, derive, digest, encrypt, hiding, mac, randomId } from '../../src/crypto/secrets.js'
+
+// Comparing secrets: correct for any strings, without an exception, whatever their lengths (A-15).
+
+describe('A-15 constantTimeEqual', () => {
+  it.each([
+    { description: 'equal strings', input: ['supersecret', 'supersecret'], expected: true },
+    { description: 'both empty', input: ['', ''], expected: true },
+    { description: 'the beginning of the other', input: ['supersecret', 'super'], expected: false },
+    { description: 'one empty', input: ['', 'a'], expected: false },
+    { description: 'another letter case', input: ['Secret', 'secret'], expected: false },
+    { description: 'a trailing NUL', input: ['a', 'a\0'], expected: false },
+    { description: '256 characters, equal', input: ['a'.repeat(256), 'a'.repeat(256)], expected: true },
+    {
+      description: '256 characters, the last one different',
+      input: ['a'.repeat(256), `${'a'.repeat(255)}b`],
+      expected: false,
+    },
+    { description: '256 and 257 characters', input: ['a'.repeat(256), 'a'.repeat(257)], expected: false },
+    { description: '257 characters, equal', input: ['a'.repeat(257), 'a'.repeat(257)], expected: true },
+    {
+      description: '257 characters, the last one different',
+      input: ['a'.repeat(257), `${'a'.repeat(256)}b`],
+      expected: false,
+    },
+    {
+      description: 'long, the last one different',
+      input: [`${'ab'.repeat(50_000)}a`, `${'ab'.repeat(50_000)}b`],
+      expected: false,
+    },
+    { description: 'shorter than the one that was compared before', input: ['a', 'aaaa'], expected: false },
+    { description: 'lengths that differ by 100 000', input: ['a', 'a'.repeat(100_001)], expected: false },
+    { description: 'long, equal', input: ['ab'.repeat(50_000), 'ab'.repeat(50_000)], expected: true },
+    { description: 'outside of ASCII', input: ['пароль', 'пароль'], expected: true },
+    { description: 'composed and decomposed: nothing is normalized (B-21)', input: ['é', 'e\u0301'], expected: false },
+    { description: 'equal lone surrogates', input: ['\ud800', '\ud800'], expected: true },
+    { description: 'two lone surrogates that are equal in UTF-8', input: ['\ud800', '\udfff'], expected: false },
+    { description: 'a lone surrogate and its replacement', input: ['\ud800', '\ufffd'], expected: false },
+    {
+      description: 'a character and the Latin-1 character of its low byte',
+      input: ['\u0161', '\u0061'],
+      expected: false,
+    },
+  ])('$description: $expected', ({ input: [a = '', b = ''], expected }) => {
+    expect(constantTimeEqual(a, b)).toBe(expected)
+    expect(constantTimeEqual(b, a)).toBe(expected)
+  })
+
+  it.each([undefined, null, 0, NaN, true, {}, [], ['a'], Symbol('a'), () => 'a', Buffer.from('a'), new String('a')])(
+    'a value that is not a string equals nothing, itself included, without an exception: %o',
+    (other) => {
+      // Safe: a caller without types could pass this
+      const value = other as string
+      expect(constantTimeEqual(value, value)).toBe(false)
+      expect(constantTimeEqual('a', value)).toBe(false)
+      expect(constantTimeEqual(value, 'a')).toBe(false)
+      expect(constantTimeEqual(value, '')).toBe(false)
+    },
+  )
+})
+
+const text = fc.string({ unit: 'binary', maxLength: 200 })
+const key = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((one) => Buffer.from(one))
+
+describe('digest and mac', () => {
+  it('are SHA-256 and HMAC-SHA256 (RFC 4231, test case 2)', () => {
+    const known = '5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843'
+    expect(mac('Jefe', 'what do ya want for nothing?', 'hex')).toBe(known)
+    expect(digest('')).toBe(createHash('sha256').digest('base64url'))
+    fc.assert(
+      fc.property(text, text, (secret, message) => {
+        expect(mac(secret, message)).toBe(createHmac('sha256', secret).update(message).digest('base64url'))
+        expect(digest(message, 'hex')).toBe(createHash('sha256').update(message).digest('hex'))
+      }),
+    )
+  })
+})
+
+describe('randomId', () => {
+  it('has as many bytes as are asked for, 32 else, and never the same', () => {
+    const made = Array.from({ length: 1000 }, () => randomId())
+    expect(new Set(made).size).toBe(1000)
+    expect([...made.map((id) => Buffer.from(id, 'base64url').length)].every((bytes) => bytes === 32)).toBe(true)
+    expect(Buffer.from(randomId(16), 'base64url')).toHaveLength(16)
+  })
+})
+
+describe('derive', () => {
+  it('gives each purpose another key, however its parts are cut', () => {
+    const root = Buffer.alloc(32, 1)
+    const keys = [derive(root), derive(root, 'ab'), derive(root, 'a', 'b'), derive(root, 'a,b'), derive(root, 'ab', '')]
+    expect(new Set(keys.map((one) => one.toString('hex'))).size).toBe(keys.length)
+    expect(keys.map(({ length }) => length)).toStrictEqual(keys.map(() => 32))
+  })
+})
+
+describe('encrypt', () => {
+  it('is opened by the same key for the same owner alone, and by nothing that was changed', () => {
+    fc.assert(
+      fc.property(key, key, text, text, fc.nat(), (mine, yours, content, owner, place) => {
+        const raw = encrypt(mine, content, owner)
+        expect(decrypt(mine, raw, owner)?.toString()).toBe(Buffer.from(content).toString())
+        expect(decrypt(mine, raw, `${owner}.`)).toBeUndefined()
+        if (!mine.equals(yours)) expect(decrypt(yours, raw, owner)).toBeUndefined()
+        const changed = Buffer.from(raw)
+        const at = place % raw.length
+        changed.writeUInt8(changed.readUInt8(at) ^ 1, at)
+        expect(decrypt(mine, changed, owner)).toBeUndefined()
+        expect(decrypt(mine, raw.subarray(0, at), owner)).toBeUndefined()
+      }),
+    )
+  })
+
+  it('makes another string of the same content each time', () => {
+    const root = Buffer.alloc(32, 1)
+    expect(encrypt(root, 'a').equals(encrypt(root, 'a'))).toBe(false)
+  })
+})
+
+describe('hiding', () => {
+  it('shows what was hidden, hides it in one form, and uses no nonce twice', () => {
+    fc.assert(
+      fc.property(key, text, text, (root, one, other) => {
+        const { hide, show } = hiding(root)
+        expect(show(hide(one, 'anna'))).toBe(Buffer.from(one).toString())
+        expect(hide(one, 'anna')).toBe(hide(one, 'anna'))
+        const nonces = [hide(one, 'anna'), hide(one, 'bert'), hide(`${other}.`, 'carl')].map((hidden) =>
+          hidden.slice(0, 21),
+        )
+        expect(new Set(nonces).size).toBe(3)
+      }),
+    )
+  })
+})

@@ -1,0 +1,139 @@
+/**
+ * The cryptography of this package: comparison, digests, random ids, MACs, derivation of keys, and encryption. Nothing here is
+ * an algorithm of our own: SHA-256, HMAC (RFC 2104), HKDF (RFC 5869) and AES-256-GCM (NIST SP 800-38D) of `node:crypto`.
+ *
+ * Elsewhere are the algorithms that others prescribe: of passwords (`passwords`), of tokens (`jwt/signature.ts`), of signed requests
+ * (`signatures`, `webhooks`), of authenticator apps (`sign-in/codes.ts`), of passkeys (`sign-in/passkeys`). `appKeys.ts` has the keys of
+ * an application.
+ */
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  hash,
+  hkdfSync,
+  randomBytes,
+  timingSafeEqual,
+  type BinaryLike,
+  type KeyObject,
+} from 'node:crypto'
+
+// --- comparison
+
+// UTF-16, because UTF-8 writes all lone surrogates alike
+const ENCODING = 'utf16le'
+
+/** The longest secrets that are compared without a digest, in UTF-16 code units. */
+const LENGTH = 256
+// Two more, so that zeros are also written after the longest secret: a call that writes nothing takes 13 ns less
+const BYTES = 2 * LENGTH + 2
+const zeros = '\0'.repeat(BYTES / 2)
+const left = Buffer.alloc(BYTES)
+const right = Buffer.alloc(BYTES)
+
+// As many bytes are written for a short secret as for a long one
+const fill = (buffer: Buffer, secret: string): void => {
+  const end = buffer.write(secret, 0, ENCODING)
+  buffer.write(zeros, end, BYTES - end, ENCODING)
+}
+
+const digestBytes = (secret: string): Buffer => hash('sha256', Buffer.from(secret, ENCODING), 'buffer')
+
+/**
+ * Returns whether two secrets are equal. The time that it takes does not reveal where they differ (CWE-208). Strings of different
+ * lengths take as long as strings of equal lengths.
+ *
+ * Strings of up to 256 characters are compared in buffers of one size, and longer ones by their digests, so different lengths
+ * neither throw nor return early. The time of many calls may reveal one thing about a single string: whether it is longer than 256
+ * characters, and below that its length, by a few nanoseconds of copying. It never throws: a value that is not a string equals
+ * nothing.
+ *
+ * @example
+ * import { constantTimeEqual } from 'koa-with-auth'
+ *
+ * assert.strictEqual(constantTimeEqual('supersecret', 'supersecret'), true)
+ * assert.strictEqual(constantTimeEqual('supersecret', 'super'), false)
+ */
+export const constantTimeEqual = (a: string, b: string): boolean => {
+  if (typeof a !== 'string' || typeof b !== 'string') return false
+  if (a.length > LENGTH || b.length > LENGTH) return timingSafeEqual(digestBytes(a), digestBytes(b))
+  fill(left, a)
+  fill(right, b)
+  const isEqual = timingSafeEqual(left, right)
+  // A secret may end in zeros itself, so the lengths count, too. They come first: no branch depends on the content
+  return a.length === b.length && isEqual
+}
+
+// --- digests, random ids, MACs
+
+/** How bytes become a string: `base64url` for ids and MACs, `binary` for keys of a `Map`. */
+type Encoding = 'base64url' | 'base64' | 'hex' | 'binary'
+
+/** SHA-256. A string counts as UTF-8. */
+export const digest = (data: string | NodeJS.ArrayBufferView, encoding: Encoding = 'base64url'): string =>
+  hash('sha256', data, encoding)
+
+/** A secret that cannot be guessed, in base64url; 32 bytes are 256 bits. */
+export const randomId = (bytes = 32): string => randomBytes(bytes).toString('base64url')
+
+/** HMAC-SHA256 (RFC 2104). */
+export const mac = (key: BinaryLike | KeyObject, data: BinaryLike, encoding: Encoding = 'base64url'): string =>
+  createHmac('sha256', key).update(data).digest(encoding)
+
+// --- keys for a purpose
+
+/** A key of 32 bytes for a purpose: HKDF-SHA256. The parts are a JSON array, so different parts never make the same string. */
+export const derive = (key: Buffer, ...purpose: ReadonlyArray<string>): Buffer =>
+  Buffer.from(hkdfSync('sha256', key, '', JSON.stringify(purpose), 32))
+
+// --- encryption
+
+const NONCE = 12
+const TAG = 16
+
+/**
+ * Encrypts and authenticates content under a derived key (AES-256-GCM): the nonce, the content, the tag. `owner` is authenticated, too:
+ * without the same one, `decrypt` finds nothing. The nonce is random, so one key is good for 2^32 messages (SP 800-38D §8.3).
+ */
+export const encrypt = (key: Buffer, content: string | Buffer, owner = ''): Buffer => {
+  const nonce = randomBytes(NONCE)
+  const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(owner))
+  return Buffer.concat([nonce, cipher.update(content), cipher.final(), cipher.getAuthTag()])
+}
+
+/** What was encrypted under this key for this owner; `undefined` for anything else. */
+export const decrypt = (key: Buffer, raw: Buffer, owner = ''): Buffer | undefined => {
+  try {
+    const decipher = createDecipheriv('aes-256-gcm', key, raw.subarray(0, NONCE), { authTagLength: TAG })
+    decipher.setAAD(Buffer.from(owner)).setAuthTag(raw.subarray(-TAG))
+    const content = decipher.update(raw.subarray(NONCE, -TAG))
+    // it has nothing more to give, and throws if the tag is wrong
+    decipher.final()
+    return content
+  } catch {
+    return undefined // another key made it, or none
+  }
+}
+
+// Bytes of a counter of AES
+const COUNTER = 16
+
+/**
+ * Hides short texts in one form each, so that the same text is the same string again (AES-256-CTR). The nonce is a MAC of the owner and
+ * the text, so no nonce is used for two texts. It authenticates nothing: the caller has a MAC of all.
+ */
+export const hiding = (root: Buffer) => {
+  const [encryption, nonces] = [derive(root, 'encryption'), derive(root, 'nonce')]
+  return {
+    hide: (text: string, owner: string): string => {
+      const nonce = Buffer.from(mac(nonces, JSON.stringify([owner, text])), 'base64url').subarray(0, COUNTER)
+      return Buffer.concat([nonce, createCipheriv('aes-256-ctr', encryption, nonce).update(text)]).toString('base64url')
+    },
+    show: (hidden: string): string => {
+      const raw = Buffer.from(hidden, 'base64url')
+      return createDecipheriv('aes-256-ctr', encryption, raw.subarray(0, COUNTER))
+        .update(raw.subarray(COUNTER))
+        .toString()
+    },
+  }
+}
