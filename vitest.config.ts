@@ -21,7 +21,7 @@ const hangs = 300_000
 const shared = {
   isolate: false,
   setupFiles: ['spec/support/runs/sharedProcess.ts'],
-  globalSetup: ['spec/support/runs/madeOnce.ts', 'spec/support/runs/redisOfRun.ts'],
+  globalSetup: ['spec/support/runs/madeOnce.ts', 'spec/support/runs/redisOfRun.ts', 'spec/support/runs/sqlOfRun.ts'],
   // specs wait for the warnings that they cause, and Node would print all of them
   execArgv: ['--no-warnings'],
   testTimeout: hangs,

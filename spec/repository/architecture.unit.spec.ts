@@ -49,7 +49,7 @@ describe('imports of the sources', () => {
     { folder: 'signatures', allowed: ['signatures', 'core', 'jwt', 'webhooks'] },
     { folder: 'webhooks', allowed: ['webhooks', 'core'] },
     { folder: 'upgrades', allowed: ['upgrades', 'core', 'kinds', 'koa'] },
-    { folder: 'testing', allowed: ['testing', 'core', 'koa', 'keys', 'sessions', 'sign-in'] },
+    { folder: 'testing', allowed: ['testing', 'core', 'koa', 'keys', 'sessions', 'sign-in', 'stores'] },
   ])('$folder imports only $allowed', ({ folder, allowed }) => {
     const strangers = graph.filter((one) => folderOf(one.from) === folder && inside(one))
     expect(strangers).not.toStrictEqual([])

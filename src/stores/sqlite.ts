@@ -7,6 +7,7 @@
  * A file is opened when it is first used, and again after a failure. A locked one is tried again: SQLite's own waiting would block the
  * event loop. A power failure can undo the last moments. The end of a process undoes nothing.
  */
+import { statSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { createClient } from '@libsql/client'
 import * as is from '../core/checks.js'
@@ -173,6 +174,21 @@ const reopenLimits = { reopenAfterMs: 250, reopenIfLockedAfterMs: 20 }
 
 const probe = 'begin immediate; rollback'
 
+// SQLite goes on in a file that was removed or replaced, and what it acknowledges there is lost
+const LOOK_EVERY = 100
+
+const isInMemory = (url: string): boolean => url.includes(':memory:')
+
+const identityOf = (url: string): string | undefined => {
+  const found = isInMemory(url) ? undefined : statSync(pathOf(url), { throwIfNoEntry: false })
+  return found === undefined ? undefined : `${found.dev} ${found.ino}`
+}
+
+const replaced = (): Error =>
+  Object.assign(new Error('SQLITE_REPLACED: the file was removed or replaced while it was open'), {
+    code: 'SQLITE_REPLACED',
+  })
+
 const coded =
   (code: RegExp) =>
   (error: unknown): boolean =>
@@ -203,10 +219,13 @@ const sqliteConnection = ({ url, engine }: SqliteOptions, { tables, check }: Tab
   let openedAt = 0
   let refused: { readonly error: unknown; readonly until: number } | undefined
   let isMade = false
+  let identity: string | undefined
+  let lookAt = 0
 
   const open = async (): Promise<SqliteClient> => {
     let opened: SqliteClient | undefined
     try {
+      const before = identityOf(url)
       opened = await openSqlite(url, engine)
       // this package never removes tables: a file without them decides nothing until it is restored
       await opened.executeMultiple(isMade ? check : tables)
@@ -216,8 +235,10 @@ const sqliteConnection = ({ url, engine }: SqliteOptions, { tables, check }: Tab
       await opened.execute('pragma synchronous = normal')
       // checkpoints of few pages: those of a thousand pages, the default, block the event loop for 20 ms
       await opened.execute('pragma wal_autocheckpoint = 100')
-      isMade = !url.includes(':memory:')
+      isMade = !isInMemory(url)
       openedAt = performance.now()
+      identity = identityOf(url)
+      if (before !== undefined && before !== identity) throw replaced()
       return opened
     } catch (error) {
       const pause = isBusy(error) ? reopenLimits.reopenIfLockedAfterMs : reopenLimits.reopenAfterMs
@@ -231,6 +252,11 @@ const sqliteConnection = ({ url, engine }: SqliteOptions, { tables, check }: Tab
     if (refused !== undefined && performance.now() < refused.until) throw refused.error
     client = await opening()
     return client
+  }
+  const isReplaced = (): boolean => {
+    if (performance.now() < lookAt) return false
+    lookAt = performance.now() + LOOK_EVERY
+    return identityOf(url) !== identity
   }
   const drop = (failed: SqliteClient | undefined): void => {
     if (failed === undefined || client !== failed) return
@@ -250,7 +276,9 @@ const sqliteConnection = ({ url, engine }: SqliteOptions, { tables, check }: Tab
     use: <A>(ask: Ask<A>, otherwise: (failure: unknown) => Promise<A> = rethrow): Promise<A> =>
       client === undefined
         ? connected().then((opened) => run(opened, ask, otherwise), otherwise)
-        : run(client, ask, otherwise),
+        : isReplaced()
+          ? (drop(client), otherwise(replaced()))
+          : run(client, ask, otherwise),
     /** Whether another connection holds the lock for writes now. */
     isLocked: async (): Promise<boolean> => {
       try {

@@ -9,11 +9,13 @@ import { keyStoreLaws } from './keyStore.js'
 import { errorMapperLaws } from './mapper.js'
 import { passkeyStoreLaws } from './passkeyStore.js'
 import { spentLaws } from './spent.js'
+import { storeLawsOf } from './store.js'
 
 export type { Laws, LawTest } from './Law.js'
 export type { LawOptions, ValidRequest } from './Subject.js'
 export type { MapperOptions } from './mapper.js'
 export type { SpentLawOptions } from './spent.js'
+export type { MakeStore, StoreLawOptions } from './store.js'
 export { LawViolations, type Violation } from '../LawViolations.js'
 
 /**
@@ -46,4 +48,5 @@ export const laws = {
   keyStore: keyStoreLaws,
   passkeyStore: passkeyStoreLaws,
   spent: spentLaws,
+  store: storeLawsOf,
 } as const

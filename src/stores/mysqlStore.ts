@@ -1,0 +1,169 @@
+/** A store in MySQL or MariaDB: entry point `koa-with-auth/stores`. */
+import * as is from '../core/checks.js'
+import { singleFlight } from '../core/memory.js'
+import { checkOptions, declareFactory } from '../core/options.js'
+import {
+  besideWrites,
+  hasCode,
+  places,
+  PRUNED_AT_ONCE,
+  readAgain,
+  rowsIn,
+  sqlStore,
+  unlessUndone,
+  withTables,
+  type SqlStatements,
+  type SqlValue,
+} from './sql.js'
+import type { Store } from './Store.js'
+
+/**
+ * Runs a statement with `?` for its values. Resolves to what `execute` or `query` of mysql2 resolve to, or the package `mariadb`: rows, or
+ * the result of a change with its `insertId` and `affectedRows`; either also as the first of a pair.
+ */
+export type MysqlQuery = (sql: string, values: SqlValue[]) => PromiseLike<object>
+
+/** Which database. */
+export interface MysqlStoreOptions {
+  readonly query: MysqlQuery
+  /** Whether missing tables are created. Default `true`; with `false`, a migration creates them. */
+  readonly create?: boolean | undefined
+}
+
+/**
+ * The statements that create the tables, each of which can run twice. Strings are bytes, because a collation takes strings for equal that
+ * differ.
+ */
+const mysqlTables = [
+  `create table if not exists auth_texts (
+  id varbinary(500) not null,
+  text longblob,
+  until bigint not null,
+  primary key (id),
+  key auth_texts_until (until)
+) engine = InnoDB`,
+  `create table if not exists auth_members (
+  set_id varbinary(500) not null,
+  member varbinary(2000) not null,
+  until bigint not null,
+  primary key (set_id, member),
+  key auth_members_until (until)
+) engine = InnoDB`,
+]
+
+// Without a time zone, in which an hour could come twice
+const now = `(timestampdiff(microsecond, '1970-01-01', utc_timestamp(6)) div 1000)`
+
+// As hexadecimal digits, which the character set of a connection cannot change
+const bytes = 'unhex(?)'
+
+// A client may send a number as one with a fraction
+const lifetime = 'cast(? as signed)'
+
+// Whether a row was changed is told by the last id, because the count of rows depends on an option of the client
+const DONE = '0 * last_insert_id(1)'
+const REFUSED = '0 * last_insert_id(2)'
+
+const update = `update auth_texts set text = ${bytes}, until = ${now} + ${lifetime} + ${DONE} where id = ${bytes} and text is not null and until > ${now}`
+
+// Assignments happen in their order, and later ones see earlier ones
+const statements: SqlStatements = {
+  get: (keys) =>
+    `select hex(id) as id, hex(text) as text from auth_texts where id in (${places(keys, bytes)}) and text is not null and until > ${now}`,
+  insert: `insert into auth_texts (id, text, until) values (${bytes}, ${bytes}, ${now} + ${lifetime} + ${DONE})
+on duplicate key update text = if(until <= ${now}, values(text), text), until = if(until <= ${now}, values(until), until + ${REFUSED})`,
+  update,
+  updateIf: `${update} and text = ${bytes}`,
+  end: `insert into auth_texts (id, text, until) values (${bytes}, null, ${now} + ${lifetime} + ${DONE})
+on duplicate key update until = if(text is null, greatest(until, values(until)), values(until)), text = null`,
+  add: `insert into auth_members (set_id, member, until) values (${bytes}, ${bytes}, ${now} + ${lifetime} + ${DONE})
+on duplicate key update until = greatest(until, values(until))`,
+  members: `select hex(member) as member from auth_members where set_id = ${bytes} and until > ${now}`,
+}
+
+const expired = (table: string, key: string): string =>
+  `delete kept from ${table} as kept join (select ${key} from ${table} where until <= ${now} limit ${PRUNED_AT_ONCE} for update skip locked) as old using (${key}) where until <= ${now}`
+
+const prunings = [expired('auth_texts', 'id'), expired('auth_members', 'set_id, member')]
+
+const MISSING = new Set(['1146', 'ER_NO_SUCH_TABLE'])
+const FORBIDDEN = new Set(['1044', '1142', '1143', 'ER_DBACCESS_DENIED_ERROR', 'ER_TABLEACCESS_DENIED_ERROR'])
+// another process creates it at the same time
+const THERE = new Set(['1050', 'ER_TABLE_EXISTS_ERROR'])
+
+const CALLER = 'mysqlStore'
+
+const wrong = (): never => {
+  throw new TypeError(`${CALLER}({ query }): it must resolve to what mysql2 or mariadb resolve to`)
+}
+
+const asked = async (query: MysqlQuery, sql: string, values: ReadonlyArray<SqlValue>): Promise<unknown> => {
+  const answer: unknown = await query(sql, [...values])
+  // some clients resolve to an Error instead of rejecting
+  if (answer instanceof Error) throw answer
+  return answer
+}
+
+// [rows, fields] or rows. Rows are objects, so an array of them is no pair
+const rowsOf = (answer: unknown): unknown =>
+  Array.isArray(answer) && Array.isArray(answer[0]) && answer.length === 2 ? answer[0] : answer
+
+// [result, fields] or result
+const numberIn = (name: string, answer: unknown): number => {
+  const result: unknown = Array.isArray(answer) ? answer[0] : answer
+  const number: unknown = is.isRecord(result) ? Reflect.get(result, name) : undefined
+  return typeof number === 'number' || typeof number === 'bigint' ? Number(number) : wrong()
+}
+
+const hex = (text: string): string => Buffer.from(text).toString('hex')
+
+const textOf = (column: unknown): string =>
+  typeof column === 'string' && /^(?:[\dA-Fa-f]{2})*$/.test(column) ? Buffer.from(column, 'hex').toString() : wrong()
+
+const making = (query: MysqlQuery) => async (): Promise<void> => {
+  for (const sql of mysqlTables) {
+    await asked(query, sql, []).catch((error: unknown) => {
+      if (!hasCode(error, THERE)) throw error
+    })
+  }
+}
+
+/**
+ * A store in MySQL 8 or MariaDB 10.6, or later, by any client: all it needs is a function that runs one statement. No transaction spans
+ * two statements. Strings are compared byte by byte, whatever the collation. The times are those of the database. Rejects if `query`
+ * rejects; a read that fails because the connection was lost is asked once more, and a statement that a deadlock has undone is tried
+ * again. Tables that are missing are created when they are first needed; a missing table or right is an outage whose error names the
+ * command that prints the statements. Throws a TypeError for options that cannot work.
+ *
+ * @example
+ * import { mysqlStore } from 'koa-with-auth/stores'
+ *
+ * declare const pool: { execute: (sql: string, values: (string | number | null)[]) => Promise<[object, object]> } // of mysql2/promise
+ * const store = () => mysqlStore({ query: (sql, values) => pool.execute(sql, values) })
+ */
+export const mysqlStore = (options: MysqlStoreOptions): Store => {
+  const { query, create = true } = checkOptions(CALLER, options, { query: is.hook(2), create: is.maybe(is.flag) })
+  const tables = {
+    isMissing: (error: unknown) => hasCode(error, MISSING),
+    isForbidden: (error: unknown) => hasCode(error, FORBIDDEN),
+    make: create ? singleFlight(making(query)) : undefined,
+    command: 'npx koa-with-auth sql mysql',
+  }
+  const ask = (sql: string, values: ReadonlyArray<SqlValue>) =>
+    withTables(tables, () => unlessUndone(() => asked(query, sql, values)))
+  const beside = besideWrites(async () => {
+    let most = 0
+    for (const sql of prunings) most = Math.max(most, numberIn('affectedRows', await asked(query, sql, [])))
+    return most >= PRUNED_AT_ONCE
+  })
+  return sqlStore({
+    statements,
+    read: async (sql, values) => rowsIn(CALLER, rowsOf(await readAgain(() => ask(sql, values)))),
+    change: async (sql, values) => numberIn('insertId', await ask(sql, values)) === 1,
+    written: hex,
+    readText: textOf,
+    prune: () => void beside(),
+  })
+}
+
+declareFactory('mysqlStore', mysqlStore)

@@ -1,0 +1,194 @@
+/** A store in PostgreSQL, and in databases that speak as it does: entry point `koa-with-auth/stores`. */
+import * as is from '../core/checks.js'
+import { singleFlight } from '../core/memory.js'
+import { checkOptions, declareFactory } from '../core/options.js'
+import {
+  besideWrites,
+  hasCode,
+  onConflict,
+  PRUNED_AT_ONCE,
+  readAgain,
+  rowsIn,
+  sqlStore,
+  unlessUndone,
+  withTables,
+  type SqlRow,
+  type SqlValue,
+} from './sql.js'
+import type { Store } from './Store.js'
+
+/**
+ * Runs a statement with `$1`, `$2`, ... for its values, and resolves to its rows, or to an object with `rows`. Statements do not depend on
+ * each other, so each may run on another connection of a pool.
+ */
+export type PostgresQuery = (
+  sql: string,
+  values: SqlValue[],
+) => PromiseLike<ReadonlyArray<unknown> | { readonly rows: ReadonlyArray<unknown> }>
+
+/** Which database. */
+export interface PostgresStoreOptions {
+  readonly query: PostgresQuery
+  /** The schema of the tables `auth_texts` and `auth_members`. Default: the first one in the database's `search_path`. */
+  readonly schema?: string | undefined
+  /** Whether missing tables are created. Default `true`; with `false`, a migration creates them. */
+  readonly create?: boolean | undefined
+}
+
+/** The name of a schema. */
+const schemaName = is.like(
+  /^[\p{L}_][\p{L}\p{N}_$-]{0,62}$/u,
+  'must be a name of letters, digits, "_", "$" and "-"',
+)
+
+const inSchema = (schema: string | undefined) => (table: string) =>
+  schema === undefined ? table : `"${schema}".${table}`
+
+/** The statements that create the tables, each of which can run twice. */
+const postgresTables = (schema?: string) => {
+  const table = inSchema(schema)
+  return {
+    schema: schema === undefined ? [] : [`create schema if not exists "${schema}"`],
+    tables: [
+      `create table if not exists ${table('auth_texts')} (
+  id text primary key,
+  text text,
+  until bigint not null
+)`,
+      `create index if not exists auth_texts_until on ${table('auth_texts')} (until)`,
+      `create table if not exists ${table('auth_members')} (
+  set_id text not null,
+  member text not null,
+  until bigint not null,
+  primary key (set_id, member)
+)`,
+      `create index if not exists auth_members_until on ${table('auth_members')} (until)`,
+    ],
+  }
+}
+
+const now = '(extract(epoch from clock_timestamp()) * 1000)::bigint'
+// the same for a whole statement, so that it can be looked up in an index
+const atStart = '(extract(epoch from statement_timestamp()) * 1000)::bigint'
+
+const MISSING = new Set(['42P01'])
+const FORBIDDEN = new Set(['42501'])
+const NO_SCHEMA = new Set(['3F000'])
+// another process has created it at the same time: duplicate table, object, schema, or a row of the catalog
+const THERE = new Set(['42P07', '42710', '42P06', '23505'])
+
+const numbered = (sql: string): string => {
+  let count = 0
+  return sql.replaceAll('?', () => `$${++count}`)
+}
+
+// As a query, because some builders answer a change in another form than a query
+const counted = (change: string): string =>
+  `with changed as (${change} returning 1) select count(*) as done from changed`
+
+const expired = (table: string, key: string): string =>
+  `delete from ${table} where (${key}) in (select ${key} from ${table} where until <= ${atStart} order by until limit ${PRUNED_AT_ONCE} for update skip locked)`
+
+const pruning = (texts: string, sets: string): string => `with texts as (${expired(texts, 'id')} returning 1),
+members as (${expired(sets, 'set_id, member')} returning 1)
+select greatest((select count(*) from texts), (select count(*) from members)) as done`
+
+const CALLER = 'postgresStore'
+
+const asked = async (
+  query: PostgresQuery,
+  sql: string,
+  values: ReadonlyArray<SqlValue>,
+): Promise<ReadonlyArray<SqlRow>> => {
+  const answer = await query(sql, [...values])
+  // some clients resolve to an Error instead of rejecting
+  if (answer instanceof Error) throw answer
+  return rowsIn(CALLER, typeof answer === 'object' && 'rows' in answer ? answer.rows : answer)
+}
+
+const doneIn = ([row, ...more]: ReadonlyArray<SqlRow>): number => {
+  const done = more.length === 0 ? String(row?.['done']) : ''
+  if (/^\d+$/.test(done)) return Number(done)
+  throw new TypeError(`${CALLER}({ query }): it must resolve to the rows of its statement`)
+}
+
+// Of a database without blocks of statements
+const NO_BLOCKS = new Set(['42601', '0A000', '42704'])
+
+// In one block, because a process could end between a table and its index
+const making = (query: PostgresQuery, schema: string | undefined) => async (): Promise<void> => {
+  const statements = postgresTables(schema)
+  const run = async (sql: string): Promise<void> => {
+    try {
+      await query(sql, [])
+    } catch (error) {
+      if (!hasCode(error, THERE)) throw error
+    }
+  }
+  const runAll = async (all: ReadonlyArray<string>): Promise<void> => {
+    for (const sql of all) await run(sql)
+  }
+  const make = (): Promise<void> =>
+    run(`do $$ begin ${statements.tables.join(';')}; end $$`).catch((error: unknown) => {
+      if (!hasCode(error, NO_BLOCKS)) throw error
+      return runAll(statements.tables)
+    })
+  await make().catch(async (error: unknown) => {
+    // only then, because it needs a right of its own
+    if (!hasCode(error, NO_SCHEMA)) throw error
+    await runAll(statements.schema)
+    await make()
+  })
+}
+
+/**
+ * A store in PostgreSQL 13 or later, by any client or builder of queries: all it needs is a function that runs one statement. No
+ * transaction spans two statements, so poolers in transaction mode work. The times are those of the database. Rejects if `query` rejects;
+ * a read that fails because the connection was lost is asked once more. Tables that are missing are created when they are first needed;
+ * a missing table or right is an outage whose error names the command that prints the statements. Texts cannot contain NUL. Throws a
+ * TypeError for options that cannot work.
+ *
+ * @example
+ * import { postgresStore } from 'koa-with-auth/stores'
+ *
+ * declare const pool: { query: (sql: string, values: unknown[]) => Promise<{ rows: object[] }> } // new Pool() of pg
+ * const store = () => postgresStore({ query: (sql, values) => pool.query(sql, values), schema: 'auth' })
+ */
+export const postgresStore = (options: PostgresStoreOptions): Store => {
+  const {
+    query,
+    schema,
+    create = true,
+  } = checkOptions(CALLER, options, {
+    query: is.hook(2),
+    schema: is.maybe(schemaName),
+    create: is.maybe(is.flag),
+  })
+  const table = inSchema(schema)
+  const [texts, sets] = [table('auth_texts'), table('auth_members')]
+  const tables = {
+    isMissing: (error: unknown) => hasCode(error, MISSING),
+    isForbidden: (error: unknown) => hasCode(error, FORBIDDEN),
+    make: create ? singleFlight(making(query, schema)) : undefined,
+    command: `npx koa-with-auth sql postgres${schema === undefined ? '' : ` --schema ${schema}`}`,
+  }
+  const ask = (sql: string, values: ReadonlyArray<SqlValue>) =>
+    withTables(tables, () => unlessUndone(() => asked(query, sql, values)))
+  const prune = numbered(pruning(texts, sets))
+  const beside = besideWrites(async () => doneIn(await asked(query, prune, [])) >= PRUNED_AT_ONCE)
+  return sqlStore({
+    statements: onConflict({ texts, sets, now, greatest: 'greatest' }),
+    read: (sql, values) => readAgain(() => ask(numbered(sql), values)),
+    change: async (sql, values) => doneIn(await ask(numbered(counted(sql)), values)) > 0,
+    written: withoutNul,
+    prune: () => void beside(),
+  })
+}
+
+// The database refuses it; a driver could cut the string there
+const withoutNul = (text: string): string => {
+  if (!text.includes('\0')) return text
+  throw new RangeError('PostgreSQL keeps no NUL in a string')
+}
+
+declareFactory('postgresStore', postgresStore)

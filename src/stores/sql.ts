@@ -1,0 +1,261 @@
+/**
+ * What the engines in SQL share: the statements, the form of the answers, what is asked again, and how expired rows go. An engine runs
+ * statements; it does not know what they do.
+ *
+ * There are two tables. `auth_texts` has a row for each key, whose text is null after it was ended. `auth_members` has a row for each
+ * member of a set. Both have `until`, in milliseconds since 1970. Each statement finds its rows by a key or an index, so it takes as long
+ * with a thousand rows as with a hundred million.
+ */
+import { hash } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import { wholeLifetime, type Store } from './Store.js'
+
+/** The value of a placeholder. */
+export type SqlValue = string | number | null
+
+/** A row with the columns of a statement. */
+export type SqlRow = Readonly<Record<string, unknown>>
+
+/** Statements with `?` for each value. */
+export interface SqlStatements {
+  /** With so many keys. */
+  readonly get: (keys: number) => string
+  /** Key, text, lifetime. */
+  readonly insert: string
+  /** Text, lifetime, key. */
+  readonly update: string
+  /** Text, lifetime, key, the text before. */
+  readonly updateIf: string
+  /** Key, lifetime. */
+  readonly end: string
+  /** Set, member, lifetime. */
+  readonly add: string
+  readonly members: string
+}
+
+/** What differs between the databases that know `on conflict`. */
+interface Dialect {
+  /** The tables, as they are written in statements. */
+  readonly texts: string
+  readonly sets: string
+  /** The time, in milliseconds. */
+  readonly now: string
+  readonly greatest: 'greatest' | 'max'
+}
+
+/** Statements of a database that knows `on conflict`. An expired row counts as missing. */
+export const onConflict = ({ texts, sets, now, greatest }: Dialect): SqlStatements => {
+  const update = `update ${texts} set text = ?, until = ${now} + ? where id = ? and text is not null and until > ${now}`
+  return {
+    get: (keys) =>
+      `select id, text from ${texts} where id in (${places(keys)}) and text is not null and until > ${now}`,
+    insert: `insert into ${texts} as old (id, text, until) values (?, ?, ${now} + ?)
+on conflict (id) do update set text = excluded.text, until = excluded.until where old.until <= ${now}`,
+    update,
+    updateIf: `${update} and text = ?`,
+    end: `insert into ${texts} as old (id, text, until) values (?, null, ${now} + ?)
+on conflict (id) do update set text = null,
+until = case when old.text is null then ${greatest}(old.until, excluded.until) else excluded.until end`,
+    add: `insert into ${sets} as old (set_id, member, until) values (?, ?, ${now} + ?)
+on conflict (set_id, member) do update set until = ${greatest}(old.until, excluded.until)`,
+    members: `select member from ${sets} where set_id = ? and until > ${now}`,
+  }
+}
+
+/** Placeholders for so many values. */
+export const places = (count: number, one = '?'): string => Array.from({ length: count }, () => one).join(', ')
+
+/** Runs statements in one database. */
+export interface SqlEngine {
+  readonly statements: SqlStatements
+  readonly read: (sql: string, values: ReadonlyArray<SqlValue>) => Promise<ReadonlyArray<SqlRow>>
+  /** Whether a statement changed a row. */
+  readonly change: (sql: string, values: ReadonlyArray<SqlValue>) => Promise<boolean>
+  /** How a string is written as a value, and read in a row, if it is not written as it is. */
+  readonly written?: (text: string) => string
+  readonly readText?: (column: unknown) => string
+  /** Called after each write, which waits for its promise if there is one. */
+  readonly prune: () => Promise<void> | undefined
+}
+
+// What the index of a table can hold in each database, in bytes
+const LONGEST_KEY = 500
+const LONGEST_MEMBER = 2000
+
+/** Throws a RangeError for a string that would come back as another one, because UTF-8 cannot write it. */
+export const wellFormed = (text: string): string => {
+  if (text.isWellFormed()) return text
+  throw new RangeError('a store keeps well-formed strings only, and this one has half of a surrogate pair')
+}
+
+const keyOf = (key: string): string =>
+  Buffer.byteLength(wellFormed(key)) <= LONGEST_KEY ? key : `sha256 ${hash('sha256', key, 'base64url')}`
+
+const memberOf = (member: string): string => {
+  if (Buffer.byteLength(wellFormed(member)) <= LONGEST_MEMBER) return member
+  throw new RangeError(`a member has at most ${LONGEST_MEMBER} bytes`)
+}
+
+const asIs = (text: string): string => text
+
+const stringIn = (column: unknown): string => {
+  if (typeof column === 'string') return column
+  throw new TypeError('a row of the store has a column that is no string')
+}
+
+/** A store over an engine. */
+export const sqlStore = (engine: SqlEngine): Store => {
+  const { statements, read, written = asIs, readText = stringIn } = engine
+  const change = async (sql: string, ...values: ReadonlyArray<SqlValue>): Promise<boolean> => {
+    const isChanged = await engine.change(sql, values)
+    await engine.prune()
+    return isChanged
+  }
+  const key = (given: string): string => written(keyOf(given))
+  const text = (given: string): string => written(wellFormed(given))
+  return {
+    get: async (keys) => {
+      if (keys.length === 0) return []
+      const rows = await read(statements.get(keys.length), keys.map(key))
+      const found = new Map(rows.map((row) => [readText(row['id']), readText(row['text'])]))
+      return keys.map((one) => found.get(keyOf(one)))
+    },
+    insert: async (id, kept, lifetime) => change(statements.insert, key(id), text(kept), wholeLifetime(lifetime)),
+    update: async (id, kept, lifetime, was) => {
+      const values = [text(kept), wholeLifetime(lifetime), key(id)]
+      return was === undefined
+        ? change(statements.update, ...values)
+        : change(statements.updateIf, ...values, text(was))
+    },
+    end: async (id, lifetime) => {
+      await change(statements.end, key(id), wholeLifetime(lifetime))
+    },
+    add: async (set, member, lifetime) => {
+      await change(statements.add, key(set), written(memberOf(member)), wholeLifetime(lifetime))
+    },
+    members: async (set) => (await read(statements.members, [key(set)])).map((row) => readText(row['member'])),
+  }
+}
+
+/** How many expired rows of a table go at once, in a server. */
+export const PRUNED_AT_ONCE = 50
+
+const PRUNE_EVERY = 1000
+
+/**
+ * Prunes beside writes, at most once a second, and again at the next write where there may be more. `once` returns whether there may be
+ * more. A failure of it is ignored: the rows stay, and the write before it is good.
+ */
+export const besideWrites = (once: () => Promise<boolean>): (() => Promise<void> | undefined) => {
+  let dueAt = 0
+  const prune = async (): Promise<void> => {
+    dueAt = Infinity
+    const mayBeMore = await once().catch(() => false)
+    dueAt = mayBeMore ? 0 : performance.now() + PRUNE_EVERY
+  }
+  return () => (performance.now() >= dueAt ? prune() : undefined)
+}
+
+// --- failures
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
+
+// Builders of queries wrap the error of a driver
+const WRAPPED_IN = ['cause', 'original', 'parent', 'driverError', 'meta']
+
+/** The codes of an error, and of the errors in it, such as `42P01`, `ECONNRESET` or 1213. */
+export const codesOf = (error: unknown, depth = 0): ReadonlyArray<string> => {
+  if (!isObject(error) || depth > 4) return []
+  const own = ['code', 'errno'].flatMap((name) => {
+    const code: unknown = Reflect.get(error, name)
+    return typeof code === 'string' || typeof code === 'number' ? [String(code)] : []
+  })
+  return [...own, ...WRAPPED_IN.flatMap((name) => codesOf(Reflect.get(error, name), depth + 1))]
+}
+
+/** Whether an error has one of these codes. */
+export const hasCode = (error: unknown, codes: ReadonlySet<string>): boolean =>
+  codesOf(error).some((code) => codes.has(code))
+
+// Of Node, PostgreSQL (class 08, and a server that shuts down), postgres.js, mysql2, MySQL and MariaDB
+const LOST = new Set(
+  `ECONNRESET EPIPE 08000 08001 08003 08004 08006 57P01 57P02 57P03 CONNECTION_CLOSED CONNECTION_DESTROYED CONNECTION_ENDED
+  PROTOCOL_CONNECTION_LOST ER_SOCKET_UNEXPECTED_CLOSE ER_CMD_CONNECTION_CLOSED ER_CONNECTION_KILLED ER_SERVER_SHUTDOWN
+  ER_CLIENT_INTERACTION_TIMEOUT 1053 1927 2006 2013 4031 45009`.split(/\s+/),
+)
+
+// pg says it in words alone
+const isLost = (error: unknown): boolean =>
+  hasCode(error, LOST) ||
+  (error instanceof Error && /connection (?:terminated|is closed|closed)|socket closed/i.test(error.message))
+
+/** Asks a read once more if the connection was lost meanwhile. */
+export const readAgain = async <A>(ask: () => Promise<A>): Promise<A> => {
+  try {
+    return await ask()
+  } catch (error) {
+    if (isLost(error)) return ask()
+    throw error
+  }
+}
+
+// One statement of two that wait for one another was undone, or one that met a newer row
+const UNDONE = new Set(['40P01', '40001', '1213', 'ER_LOCK_DEADLOCK', '1020', 'ER_CHECKREAD'])
+
+const MOST_TRIES = 20
+
+/** Asks again what the database has undone as a whole because of what others did. */
+export const unlessUndone = async <A>(ask: () => Promise<A>, times = 1): Promise<A> => {
+  try {
+    return await ask()
+  } catch (error) {
+    if (times >= MOST_TRIES || !hasCode(error, UNDONE)) throw error
+  }
+  await pause(Math.random() * 2 * times)
+  return unlessUndone(ask, times + 1)
+}
+
+/** How the tables of a database come to be there. */
+interface Tables {
+  /** Whether an error says that one of them is missing. */
+  readonly isMissing: (error: unknown) => boolean
+  /** Whether an error says that the user of the database may not do it. */
+  readonly isForbidden: (error: unknown) => boolean
+  /** Makes them. `undefined`: a migration does. */
+  readonly make: (() => Promise<void>) | undefined
+  /** The command that prints their statements. */
+  readonly command: string
+}
+
+/** Asks, and makes the tables if they are missing. An error about them names the command that prints their statements. */
+export const withTables = async <A>(
+  { isMissing, isForbidden, make, command }: Tables,
+  ask: () => Promise<A>,
+): Promise<A> => {
+  const explained = (error: unknown): unknown => {
+    const problem = isMissing(error) ? 'a table is missing' : isForbidden(error) ? 'a right is missing' : undefined
+    if (problem === undefined) return error
+    const [code] = codesOf(error)
+    return Object.assign(
+      new Error(`${problem}; run the statements that \`${command}\` prints, with the rights of the owner`, {
+        cause: error,
+      }),
+      code === undefined ? {} : { code },
+    )
+  }
+  try {
+    return await ask().catch(async (error: unknown) => {
+      if (make === undefined || !isMissing(error)) throw error
+      await make()
+      return ask()
+    })
+  } catch (error) {
+    throw explained(error)
+  }
+}
+
+/** The rows that a `query` resolved to. */
+export const rowsIn = (caller: string, rows: unknown): ReadonlyArray<SqlRow> => {
+  if (Array.isArray(rows) && rows.every((row) => isObject(row) && !Array.isArray(row))) return rows
+  throw new TypeError(`${caller}({ query }): it must resolve to rows, as objects with a property for each column`)
+}

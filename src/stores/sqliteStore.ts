@@ -1,0 +1,67 @@
+/** A store in an SQLite file, for one machine with nothing to install: entry point `koa-with-auth/stores`. */
+import { steadyClock } from '../core/data.js'
+import { declareFactory } from '../core/options.js'
+import { besideWrites, onConflict, sqlStore } from './sql.js'
+import { sqliteFile, type Closable, type SqliteOptions } from './sqlite.js'
+import type { Store } from './Store.js'
+
+/** A store that can be closed. */
+export type SqliteStore = Store & Closable
+
+const tables = `
+  create table if not exists auth_texts (id text primary key, text text, until integer not null) without rowid;
+  create index if not exists auth_texts_until on auth_texts (until);
+  create table if not exists auth_members (set_id text, member text, until integer not null, primary key (set_id, member)) without rowid;
+  create index if not exists auth_members_until on auth_members (until);
+`
+
+const check = 'select text from auth_texts limit 1; select member from auth_members limit 1'
+
+// The time of this process, which is the one of the file's machine
+const NOW = ':now'
+
+const statements = onConflict({ texts: 'auth_texts', sets: 'auth_members', now: NOW, greatest: 'max' })
+
+// Each deleted row is on another page, which is read and written on the event loop. A write adds at most one row, so deleting a few
+// keeps up
+const PRUNED_AT_ONCE = 8
+
+const expired = (table: string, key: string): string =>
+  `delete from ${table} where (${key}) in (select ${key} from ${table} where until <= ? limit ${PRUNED_AT_ONCE})`
+
+const prunings = [expired('auth_texts', 'id'), expired('auth_members', 'set_id, member')]
+
+/**
+ * A store in an SQLite file, by `node:sqlite` from Node 22.13 on, otherwise by `@libsql/client`. Several processes of one machine can
+ * share it. Rejects when the file cannot be read or written, stays locked, or was replaced by another one. A power failure can undo the
+ * last moments, such as a sign-out; the end of a process undoes nothing. Throws a TypeError for options that cannot work.
+ *
+ * @example
+ * import { sqliteStore } from 'koa-with-auth/stores'
+ *
+ * const store = sqliteStore({ url: 'file::memory:' })
+ * await store.insert('a', 'text', 60_000)
+ * assert.deepStrictEqual(await store.get(['a', 'b']), ['text', undefined])
+ * store.close()
+ */
+export const sqliteStore = (options: SqliteOptions): SqliteStore => {
+  const file = sqliteFile('sqliteStore', options, {
+    tables,
+    check,
+    elsewhere: 'several machines share postgresStore, mysqlStore or redisStore',
+  })
+  const overBy = steadyClock()
+  const store = sqlStore({
+    statements,
+    read: async (sql, values) => (await file.read(sql.replaceAll(NOW, '?'), [...values, Date.now()])).rows,
+    change: async (sql, values) => (await file.write(sql.replaceAll(NOW, String(Date.now())), values)) > 0,
+    prune: besideWrites(async () => {
+      let most = 0
+      for (const sql of prunings) most = Math.max(most, await file.tryWrite(sql, [overBy()]))
+      return most >= PRUNED_AT_ONCE
+    }),
+  })
+  return { ...store, close: () => file.close() }
+}
+
+declareFactory('sqliteStore', sqliteStore)

@@ -1,0 +1,401 @@
+/** The laws of a store. They write to it, under random keys. */
+import { randomUUID } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import fc, { type Arbitrary, type Scheduler } from 'fast-check'
+import * as is from '../../core/checks.js'
+import { checkOptions } from '../../core/options.js'
+import { storeLike, type Store } from '../../stores/Store.js'
+import { historyInWords, isLinear, type Called, type StoreCall } from './history.js'
+import { storeLaws, type Laws, type StoreLaw } from './Law.js'
+
+/** Makes a store that is empty, or a promise of one. It is called for each law. */
+export type MakeStore = () => Store | Promise<Store>
+
+/** What the laws of a store need besides. */
+export interface StoreLawOptions {
+  /**
+   * Lets milliseconds pass for the store, if its clock can be set. The laws about lifetimes await it. By default they wait, and ask again
+   * for up to 30 seconds, so a busy machine changes nothing.
+   */
+  readonly elapse?: ((ms: number) => unknown) | undefined
+  /** How many random sequences and interleavings are tried. Default 40 of each. */
+  readonly runs?: number | undefined
+}
+
+type Trial = Parameters<StoreLaw<MakeStore>['hold']>[0]
+
+interface Needed {
+  readonly elapse: StoreLawOptions['elapse']
+  readonly runs: number
+}
+
+/** A law about one store. */
+interface Rule {
+  readonly name: string
+  readonly fix: string
+  readonly hold: (store: Store, expect: Trial['expect'], options: Needed) => Promise<void>
+}
+
+const LONG = 3_600_000
+// It is over soon, and a busy store can take longer than it: so what is looked at before it is over has LONG
+const SHORT = 40
+const PATIENCE = 30_000
+
+const strange = `Ünïcødé 日本語 🔑 '"\\%_*?:{}$1; drop table auth_texts; --\r\n\t`
+
+const newKey = (): string => `koa-with-auth/law/${randomUUID()}`
+
+const textOf = async (store: Store, key: string): Promise<string | undefined> => (await store.get([key]))[0]
+
+const membersOf = async (store: Store, set: string): Promise<ReadonlyArray<string>> =>
+  [...(await store.members(set))].sort()
+
+/** Waits until a question has this answer, and returns its last answer. */
+const until = async <A>(
+  elapse: StoreLawOptions['elapse'],
+  ask: () => Promise<A>,
+  isIt: (answer: A) => boolean,
+): Promise<A> => {
+  await elapse?.(SHORT + 5)
+  for (let waited = 0; ; waited += SHORT) {
+    const answer = await ask()
+    if (isIt(answer) || waited >= PATIENCE || elapse !== undefined) return answer
+    await pause(SHORT)
+  }
+}
+
+/** The number of `true` among the results of so many calls at once. */
+const winners = async (calls: number, call: (at: number) => Promise<boolean>): Promise<number> =>
+  (await Promise.all(Array.from({ length: calls }, (_, at) => call(at)))).filter((one) => one === true).length
+
+const keeping: ReadonlyArray<Rule> = [
+  {
+    name: 'get: the texts as they were written, in the order of the keys',
+    fix: 'return an array with a string or undefined for each key; the rows of a database come in any order, so look each key up in them',
+    hold: async (store, expect) => {
+      const texts = ['', '0', 'null', ' ', 'a ', strange, JSON.stringify({ a: [1, '"'] }), 'x'.repeat(100_000)]
+      const keys = texts.map(newKey)
+      for (const [at, key] of keys.entries()) {
+        expect('insert a new key', await store.insert(key, texts[at] ?? '', LONG), true)
+        expect('get it', await store.get([key]), [texts[at]])
+      }
+      const [unknown, reversed] = [newKey(), keys.toReversed()]
+      expect('get many keys', await store.get([...reversed, unknown]), [...texts.toReversed(), undefined])
+      expect('get a key twice', await store.get([keys[3]!, unknown, keys[3]!]), [' ', undefined, ' '])
+      expect('get no key', await store.get([]), [])
+    },
+  },
+  {
+    name: 'apart: keys, texts and members that differ in any character are different, and so are a key and a set',
+    fix: 'compare strings byte by byte: a collation may ignore case, accents and blanks at the end; and keep sets apart from texts',
+    hold: async (store, expect) => {
+      const key = newKey()
+      const near = [`${key} `, ` ${key}`, `${key}\n`, `${key}/`, key.slice(0, -1), `${key}a`, `${key}A`, `${key}ä`]
+      const more = [
+        `${key}e\u0301`,
+        `${key}é`,
+        `${key}%`,
+        `${key}*`,
+        `${key}_`,
+        `${key}:a`,
+        `${'x'.repeat(3000)}${key}`,
+      ]
+      const keys = [key, ...near, ...more, `${'x'.repeat(3000)}${key}b`]
+      for (const one of keys) expect(`insert ${JSON.stringify(one)}`, await store.insert(one, one, LONG), true)
+      expect('get all of them', await store.get(keys), keys)
+      const members = keys.filter((one) => one.length < 1000)
+      for (const one of members) await store.add(key, one, LONG)
+      expect('members', await membersOf(store, key), members.toSorted())
+      expect('members of a set that is near', await membersOf(store, `${key} `), [])
+      for (const was of [`${key} `, key.toUpperCase(), '']) {
+        expect(`update where the text is ${JSON.stringify(was)}`, await store.update(key, 'no', LONG, was), false)
+      }
+      expect('get them again', await store.get(keys), keys)
+    },
+  },
+  {
+    name: 'insert: only a key that is not known',
+    fix: 'insert if absent in one step: insert ... on conflict do nothing, or SET NX',
+    hold: async (store, expect) => {
+      const [key, ended, unknown] = [newKey(), newKey(), newKey()]
+      expect('insert a new key', await store.insert(key, 'first', LONG), true)
+      expect('insert it again', await store.insert(key, 'second', LONG), false)
+      expect('insert the same text again', await store.insert(key, 'first', LONG), false)
+      await store.insert(ended, 'first', LONG)
+      await store.end(ended, LONG)
+      await store.end(unknown, LONG)
+      for (const one of [ended, unknown])
+        expect('insert a key that was ended', await store.insert(one, 'second', LONG), false)
+      expect('get them', await store.get([key, ended, unknown]), ['first', undefined, undefined])
+    },
+  },
+  {
+    name: 'update: only a live key, and with `was` only if its text is still that',
+    fix: 'update ... where the key is live and the text is `was`, in one step; no upsert',
+    hold: async (store, expect) => {
+      const [key, unknown] = [newKey(), newKey()]
+      expect('update an unknown key', await store.update(unknown, 'a', LONG), false)
+      expect('update an unknown key with was', await store.update(unknown, 'a', LONG, ''), false)
+      expect('get it', await textOf(store, unknown), undefined)
+      await store.insert(key, 'a', LONG)
+      expect('update', await store.update(key, 'b', LONG), true)
+      expect('update to the same text and lifetime', await store.update(key, 'b', LONG), true)
+      expect('update with the text before it', await store.update(key, 'c', LONG, 'a'), false)
+      expect('get it', await textOf(store, key), 'b')
+      expect('update with its text', await store.update(key, 'c', LONG, 'b'), true)
+      expect('update with the same text', await store.update(key, 'c', LONG, 'c'), true)
+      expect('get it', await textOf(store, key), 'c')
+    },
+  },
+  {
+    name: 'end: nothing brings a key back that was ended, known or not',
+    fix: 'keep that a key was ended; insert and update leave it as it is',
+    hold: async (store, expect) => {
+      const [key, unknown] = [newKey(), newKey()]
+      await store.insert(key, 'a', LONG)
+      for (const one of [key, unknown]) {
+        await store.end(one, LONG)
+        expect('insert', await store.insert(one, 'b', LONG), false)
+        expect('update', await store.update(one, 'b', LONG), false)
+        expect('update with was', await store.update(one, 'b', LONG, 'a'), false)
+        await store.end(one, LONG)
+        expect('get', await textOf(store, one), undefined)
+      }
+      await store.add(key, 'm', LONG)
+      expect('members of a set that has the name of an ended key', await membersOf(store, key), ['m'])
+    },
+  },
+  {
+    name: 'sets: each member once, in any order',
+    fix: 'the key of a member is the set and the member',
+    hold: async (store, expect) => {
+      const [set, other] = [newKey(), newKey()]
+      expect('members of an unknown set', await membersOf(store, set), [])
+      for (const member of ['b', 'a', strange, 'b', '']) await store.add(set, member, LONG)
+      await store.add(other, 'c', LONG)
+      expect('members', await membersOf(store, set), ['', 'a', 'b', strange].sort())
+      expect('members of the other', await membersOf(store, other), ['c'])
+      expect('get the set as a key', await textOf(store, set), undefined)
+    },
+  },
+]
+
+const timing: ReadonlyArray<Rule> = [
+  {
+    name: 'lifetimes: a text, an end and a member last as long as they should, and not longer',
+    fix: 'keep until when each is good, in milliseconds, and compare it with the time; what is over counts as unknown',
+    hold: async (store, expect, { elapse }) => {
+      const [short, shorter, longer, forever, ended, set] = [newKey(), newKey(), newKey(), newKey(), newKey(), newKey()]
+      await store.insert(forever, 'a', Infinity)
+      await store.insert(longer, 'a', LONG)
+      await store.update(longer, 'b', 2 * LONG)
+      await store.insert(shorter, 'a', LONG)
+      await store.insert(short, 'a', SHORT)
+      await store.update(shorter, 'b', SHORT)
+      await store.end(ended, SHORT)
+      await store.add(set, 'long', LONG)
+      await store.add(set, 'short', SHORT)
+      await store.add(set, 'forever', Infinity)
+      const gone = await until(
+        elapse,
+        async () => store.get([short, shorter]),
+        (texts) => texts.every((text) => text === undefined),
+      )
+      expect('get texts whose lifetime is over', gone, [undefined, undefined])
+      const members = await until(
+        elapse,
+        () => membersOf(store, set),
+        (all) => all.length <= 2,
+      )
+      expect('members, one of which is over', members, ['forever', 'long'])
+      expect('update what is over', await store.update(shorter, 'c', LONG), false)
+      expect('insert what is over', await store.insert(shorter, 'c', LONG), true)
+      const isAgain = await until(
+        elapse,
+        () => store.insert(ended, 'd', LONG),
+        (one) => one,
+      )
+      expect('insert a key whose end is over', isAgain, true)
+      expect('get what lasts', await store.get([longer, shorter, ended, forever]), ['b', 'c', 'd', 'a'])
+    },
+  },
+  {
+    name: 'prolonged: a second end and a second add never shorten',
+    fix: 'keep the later one of both times',
+    hold: async (store, expect, { elapse }) => {
+      const [ended, prolonged, set, witness] = [newKey(), newKey(), newKey(), newKey()]
+      await store.end(ended, LONG)
+      await store.add(set, 'a', LONG)
+      await store.end(prolonged, SHORT)
+      await store.end(prolonged, LONG)
+      await store.add(set, 'b', SHORT)
+      await store.add(set, 'b', LONG)
+      await store.end(ended, SHORT)
+      await store.add(set, 'a', SHORT)
+      await store.insert(witness, 'a', SHORT)
+      await until(
+        elapse,
+        () => textOf(store, witness),
+        (text) => text === undefined,
+      )
+      expect('insert an ended key', await store.insert(ended, 'x', LONG), false)
+      expect('insert a key whose end was prolonged', await store.insert(prolonged, 'x', LONG), false)
+      expect('members', await membersOf(store, set), ['a', 'b'])
+    },
+  },
+]
+
+const racing: ReadonlyArray<Rule> = [
+  {
+    name: 'one winner: of twenty callers at once, one inserts, and one updates the same text',
+    fix: 'each method is one statement or one script; nothing is read first',
+    hold: async (store, expect, { elapse }) => {
+      for (let round = 0; round < 5; round += 1) {
+        const key = newKey()
+        expect('how many of 20 insert', await winners(20, (at) => store.insert(key, `${at}`, LONG)), 1)
+        const text = await textOf(store, key)
+        expect('how many of 20 update', await winners(20, (at) => store.update(key, `new ${at}`, LONG, text)), 1)
+      }
+      const over = newKey()
+      await store.insert(over, 'a', SHORT)
+      await until(
+        elapse,
+        () => textOf(store, over),
+        (text) => text === undefined,
+      )
+      expect('how many of 20 insert what is over', await winners(20, (at) => store.insert(over, `${at}`, LONG)), 1)
+    },
+  },
+  {
+    name: 'no way back: what is ended stays ended, whatever happens at the same time',
+    fix: 'update and insert decide about the ended key in the statement that writes',
+    hold: async (store, expect) => {
+      for (let round = 0; round < 5; round += 1) {
+        const [known, unknown] = [newKey(), newKey()]
+        await store.insert(known, 'a', LONG)
+        const writes = (key: string) => [
+          store.update(key, 'b', LONG),
+          store.insert(key, 'c', LONG),
+          store.update(key, 'd', LONG, 'a'),
+        ]
+        await Promise.all([known, unknown].flatMap((key) => [...writes(key), store.end(key, LONG), ...writes(key)]))
+        expect('get both', await store.get([known, unknown]), [undefined, undefined])
+      }
+    },
+  },
+  {
+    name: 'one after another: random calls have the results of a list in memory',
+    fix: 'compare the calls with the documentation of Store',
+    hold: (store, expect, { runs }) =>
+      tried(
+        expect,
+        fc.asyncProperty(fc.array(calls, { minLength: 1, maxLength: 12 }), async (all) => {
+          const run = running(store)
+          for (const one of all) await run.call(one)
+          run.judge()
+        }),
+        runs,
+      ),
+  },
+  {
+    name: 'at the same time: calls that overlap have the results of some order of them',
+    fix: 'each method is one atomic change or one question',
+    hold: (store, expect, { runs }) =>
+      tried(
+        expect,
+        fc.asyncProperty(fc.scheduler(), fc.array(calls, { minLength: 2, maxLength: 7 }), async (scheduler, all) => {
+          const run = running(store)
+          await Promise.all([overlapping(scheduler, run.call, all), scheduler.waitAll()])
+          run.judge()
+        }),
+        runs,
+      ),
+  },
+]
+
+// --- random calls
+
+// Few keys and texts, so that calls meet
+const keys = fc.constantFrom('a', 'b')
+const texts = fc.constantFrom('1', '2')
+
+const calls: Arbitrary<StoreCall> = fc.oneof(
+  fc.record({ name: fc.constantFrom('get' as const, 'end' as const), key: keys }),
+  fc.record({ name: fc.constant('insert' as const), key: keys, text: texts }),
+  fc.record({ name: fc.constant('update' as const), key: keys, text: texts }),
+  fc.record({ name: fc.constant('update' as const), key: keys, text: texts, was: texts }),
+  fc.record({ name: fc.constant('add' as const), key: keys, member: texts }),
+  fc.record({ name: fc.constant('members' as const), key: keys }),
+)
+
+class NotLinear extends Error {}
+
+/** Notes calls of a store and their results, under names of its own. */
+const running = (store: Store) => {
+  const begin = `${newKey()}/`
+  const history: Called[] = []
+  let moment = 0
+  const ask = async (call: StoreCall): Promise<unknown> => {
+    const key = begin + call.key
+    switch (call.name) {
+      case 'get':
+        return textOf(store, key)
+      case 'end':
+        return store.end(key, LONG).then(() => undefined)
+      case 'insert':
+        return store.insert(key, call.text, LONG)
+      case 'update':
+        return store.update(key, call.text, LONG, call.was)
+      case 'add':
+        return store.add(key, call.member, LONG).then(() => undefined)
+      case 'members':
+        return membersOf(store, key)
+    }
+  }
+  return {
+    call: async (call: StoreCall): Promise<void> => {
+      const begun = ++moment
+      const result = await ask(call)
+      history.push({ call, result, begun, ended: ++moment })
+    },
+    judge: (): void => {
+      if (!isLinear(history)) throw new NotLinear(historyInWords(history))
+    },
+  }
+}
+
+// The scheduler decides when each call begins, and in which order waiting callers go on
+const overlapping = (scheduler: Scheduler, call: (one: StoreCall) => Promise<void>, all: ReadonlyArray<StoreCall>) =>
+  Promise.all(all.map((one) => scheduler.schedule(Promise.resolve(), one.name).then(() => call(one))))
+
+const tried = async <T>(expect: Trial['expect'], property: fc.IAsyncProperty<T>, runs: number): Promise<void> => {
+  const { failed, errorInstance: error, seed } = await fc.check(property, { numRuns: runs })
+  if (!failed) return
+  if (!(error instanceof NotLinear)) throw error
+  expect(
+    `calls, with the moments of their beginning and end (seed ${seed})`,
+    error.message,
+    'the results of some order of them',
+  )
+}
+
+const rules: ReadonlyArray<Rule> = [...keeping, ...timing, ...racing]
+
+export const storeLawsOf = (make: MakeStore, options: StoreLawOptions = {}): Laws => {
+  const caller = 'laws.store(make)'
+  is.hook(0)(caller, make)
+  const { elapse, runs = 40 } = checkOptions(`${caller}, options`, options, {
+    elapse: is.maybe(is.hook(1)),
+    runs: is.maybe(is.positive),
+  })
+  const laws = rules.map(({ name, fix, hold }) => ({
+    name,
+    fix,
+    hold: async ({ expect }: Trial) => {
+      const store = await make()
+      storeLike(caller, store)
+      await hold(store, expect, { elapse, runs })
+    },
+  }))
+  return storeLaws('a store', laws, make)
+}
