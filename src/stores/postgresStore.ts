@@ -36,10 +36,7 @@ export interface PostgresStoreOptions {
 }
 
 /** The name of a schema. */
-const schemaName = is.like(
-  /^[\p{L}_][\p{L}\p{N}_$-]{0,62}$/u,
-  'must be a name of letters, digits, "_", "$" and "-"',
-)
+const schemaName = is.like(/^[\p{L}_][\p{L}\p{N}_$-]{0,62}$/u, 'must be a name of letters, digits, "_", "$" and "-"')
 
 const inSchema = (schema: string | undefined) => (table: string) =>
   schema === undefined ? table : `"${schema}".${table}`

@@ -6,8 +6,8 @@
  * member of a set. Both have `until`, in milliseconds since 1970. Each statement finds its rows by a key or an index, so it takes as long
  * with a thousand rows as with a hundred million.
  */
-import { hash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
+import { digest } from '../crypto/secrets.js'
 import { wholeLifetime, type Store } from './Store.js'
 
 /** The value of a placeholder. */
@@ -66,7 +66,7 @@ on conflict (set_id, member) do update set until = ${greatest}(old.until, exclud
 export const places = (count: number, one = '?'): string => Array.from({ length: count }, () => one).join(', ')
 
 /** Runs statements in one database. */
-export interface SqlEngine {
+interface SqlEngine {
   readonly statements: SqlStatements
   readonly read: (sql: string, values: ReadonlyArray<SqlValue>) => Promise<ReadonlyArray<SqlRow>>
   /** Whether a statement changed a row. */
@@ -89,7 +89,7 @@ export const wellFormed = (text: string): string => {
 }
 
 const keyOf = (key: string): string =>
-  Buffer.byteLength(wellFormed(key)) <= LONGEST_KEY ? key : `sha256 ${hash('sha256', key, 'base64url')}`
+  Buffer.byteLength(wellFormed(key)) <= LONGEST_KEY ? key : `sha256 ${digest(key)}`
 
 const memberOf = (member: string): string => {
   if (Buffer.byteLength(wellFormed(member)) <= LONGEST_MEMBER) return member
@@ -164,7 +164,7 @@ const isObject = (value: unknown): value is object => typeof value === 'object' 
 const WRAPPED_IN = ['cause', 'original', 'parent', 'driverError', 'meta']
 
 /** The codes of an error, and of the errors in it, such as `42P01`, `ECONNRESET` or 1213. */
-export const codesOf = (error: unknown, depth = 0): ReadonlyArray<string> => {
+const codesOf = (error: unknown, depth = 0): ReadonlyArray<string> => {
   if (!isObject(error) || depth > 4) return []
   const own = ['code', 'errno'].flatMap((name) => {
     const code: unknown = Reflect.get(error, name)
