@@ -1,5 +1,5 @@
 /**
- * koa-with-auth/testing/laws: the laws of authenticators, error mappers, one-time ids, and stores of API keys and of passkeys, checked
+ * koa-with-auth/testing/laws: the laws of authenticators, error mappers and stores, checked
  * with fixed and random requests. It needs fast-check, and works in every test runner.
  *
  * Reading guide: `authenticator.ts` has the longest list. `Subject.ts` calls an authenticator.
