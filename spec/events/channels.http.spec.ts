@@ -155,6 +155,7 @@ describe('every channel', () => {
     'ceremony',
     'api-key',
     'passkey',
+    'password-check',
     'provider-keys',
     'provider-answer',
     'introspection-outage',

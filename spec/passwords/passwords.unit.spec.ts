@@ -85,9 +85,28 @@ describe('verify: hashes of other programs', () => {
     expect([await verify(stored, 'p'), await verify(stored, 'q'), needsRehash(stored)]).toEqual([true, false, true])
   })
 
-  it('a password is compared exactly: no normalization, no case folding, no trimming', async () => {
+  it('a password is compared exactly, whatever its form of Unicode: no case folding, no trimming', async () => {
     const stored = await hash('é')
-    for (const other of ['e\u0301', 'É', ' é', 'é ']) expect(await verify(stored, other)).toBe(false)
+    expect(await verify(stored, 'e\u0301')).toBe(true)
+    for (const other of ['É', ' é', 'é ', 'e', '\uff45']) expect(await verify(stored, other)).toBe(false)
+  })
+
+  it.each(['NFC', 'NFD'] as const)(
+    'a hash of before, made of the form %s, verifies, and needs a rehash',
+    async (form) => {
+      const typed = 'Grüße'.normalize(form)
+      const stored = await argon.hash(typed, { memoryCost: 19456, timeCost: 2, parallelism: 1, algorithm: 2 })
+      expect(needsRehash(stored)).toBe(false)
+      for (const other of ['NFC', 'NFD'] as const) expect(await verify(stored, 'Grüße'.normalize(other))).toBe(true)
+      expect(needsRehash(stored)).toBe(form === 'NFD')
+      expect(await verify(stored, 'grüße')).toBe(false)
+    },
+  )
+
+  it('a hash of before of neither form verifies with the same bytes alone', async () => {
+    const mixed = `${'ü'.normalize('NFC')}${'ü'.normalize('NFD')}`
+    const stored = await argon.hash(mixed, { memoryCost: 64, timeCost: 1, parallelism: 1, algorithm: 2 })
+    expect([await verify(stored, mixed), await verify(stored, mixed.normalize('NFC'))]).toEqual([true, false])
   })
 })
 

@@ -1,7 +1,7 @@
 /** C-02, C-06: proofs, fresh proofs and second factors, over HTTP (rows T of the traps of signing in). */
 import { createHash } from 'node:crypto'
 import { memoryStore, type SessionStore } from 'koa-with-auth/sessions'
-import { totp } from 'koa-with-auth/sign-in'
+import { totp, type TotpOptions } from 'koa-with-auth/sign-in'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { bytesOf, codeOf, codeOfStep } from '../support/servers/authenticatorApp.js'
 import { expectAnonymousAt, expectUser } from '../support/sites/signedIn.js'
@@ -28,12 +28,12 @@ const half = async (visitor: Visitor): Promise<string> => {
   return (answer.body as { handle: string }).handle
 }
 
-const clocked = (store: SessionStore = memoryStore()) => {
+const clocked = (store: SessionStore = memoryStore(), further: Pick<TotpOptions, 'window'> = {}) => {
   vi.useFakeTimers({ now: 1_700_000_010_000, toFake: ['Date'] })
   onTestFinished(() => void vi.useRealTimers())
   let keys = [strongKey]
   const secrets = new Map<string, string>()
-  const app = totp({ issuer: 'My Shop', keys: () => keys, secretOf: (user) => secrets.get(user), store })
+  const app = totp({ issuer: 'My Shop', keys: () => keys, secretOf: (user) => secrets.get(user), store, ...further })
   const { secret, sealed, uri } = app.enrol('anna', 'anna@shop.example')
   secrets.set('anna', sealed)
   return { app, secret, sealed, uri, secrets, rotate: (to: string[]) => (keys = to) }
@@ -112,14 +112,51 @@ describeEveryOther((store) => {
       expect(await app.verify('anna', codeOf(secret, 0))).toBe(false)
     })
 
-    it('T4 blanks are ignored; other lengths, letters, other digits and numbers are refused', async () => {
+    it('T4 other lengths, letters and numbers are refused', async () => {
       const { app, secret } = clocked(store())
       const code = codeOf(secret)
-      const arabic = [...code].map((one) => String.fromCodePoint(0x660 + Number(one))).join('')
-      for (const one of [`${code}0`, code.slice(1), arabic, Number(code), [code], null, undefined, `${code}a`, '']) {
+      for (const one of [
+        `${code}0`,
+        code.slice(1),
+        Number(code),
+        [code],
+        null,
+        undefined,
+        `${code}a`,
+        '',
+        '½'.repeat(6),
+      ]) {
         expect(await app.verify('anna', one)).toBe(false)
       }
-      expect(await app.verify('anna', ` ${code.slice(0, 3)} ${code.slice(3)} `)).toBe(true)
+    })
+
+    const digitsFrom = (zero: number) => (code: string) =>
+      [...code].map((one) => String.fromCodePoint(zero + Number(one))).join('')
+    const with3 = (separator: string) => (code: string) => `${code.slice(0, 3)}${separator}${code.slice(3)}`
+
+    it.each<[string, (code: string) => string]>([
+      ['blanks', (code) => ` ${code.slice(0, 3)} ${code.slice(3)}\n`],
+      ['a no-break space', with3('\u00a0')],
+      ['a hyphen', with3('-')],
+      ['an en dash', with3(' \u2013 ')],
+      ['a minus', with3('\u2212')],
+      ['a zero-width space and a soft hyphen', with3('\u200b\u00ad')],
+      ['full-width digits', digitsFrom(0xff10)],
+      ['Arabic-Indic digits', digitsFrom(0x660)],
+      ['Devanagari digits', digitsFrom(0x966)],
+      ['digits of a second row in Unicode', digitsFrom(0x116da)],
+      ['bold digits', digitsFrom(0x1d7ce)],
+    ])('T4 a code is read as people type it: %s', async (_name, typed) => {
+      const { app, secret } = clocked(store())
+      expect(await app.verify('anna', typed(codeOf(secret)))).toBe(true)
+    })
+
+    it('with a window of 0, the present step alone is good', async () => {
+      for (const offset of [-1, 0, 1]) {
+        const { app, secret } = clocked(store(), { window: 0 })
+        expect([offset, await app.verify('anna', codeOf(secret, offset))]).toEqual([offset, offset === 0])
+      }
+      expect(() => clocked(store(), { window: 2 as never })).toThrow(new TypeError('totp({ window }) must be 0 or 1'))
     })
   })
 
@@ -199,9 +236,11 @@ describeEveryOther((store) => {
       const { recovery } = await enrolled(site)
       expect(recovery).toHaveLength(10)
       expect(new Set(recovery).size).toBe(10)
+      // 24 characters of 5 bits
+      for (const one of recovery) expect(one).toMatch(/^[A-Z2-7]{4}(?:-[A-Z2-7]{4}){5}$/)
       const visitor = site.visitor()
       const [code = ''] = recovery
-      const sent = { handle: await half(visitor), code: ` ${code.toLowerCase().replace('-', ' ')} ` }
+      const sent = { handle: await half(visitor), code: ` ${code.toLowerCase().replace('-', ' \u2013')} ` }
       expect((await sendJson(visitor, '/sign-in/code', sent)).status).toBe(200)
       await expectUser(visitor, 'anna')
       // what was finished uses up no other code
@@ -212,7 +251,7 @@ describeEveryOther((store) => {
       expect((await sendJson(other, '/sign-in/code', { handle: await half(other), code })).status).toBe(403)
       const digests = [...(site.people.get('anna')?.recovery ?? [])]
       expect(digests).toHaveLength(9)
-      expect(digests).not.toContain(createHash('sha256').update(recovery[1]!.replace('-', '')).digest('base64url'))
+      expect(digests).not.toContain(createHash('sha256').update(recovery[1]!.replaceAll('-', '')).digest('base64url'))
     })
 
     it('T9 an enrolment without its first code is not active', async () => {

@@ -302,6 +302,13 @@ export type PasskeyEvent =
       readonly received: number
     }
 
+/** A list of leaked passwords that could not be asked, so that `newPassword` let a password pass; frozen. It says nothing of the password. */
+export interface PasswordCheckEvent {
+  readonly event: 'unanswered'
+  /** Whether the hook `breached` threw or answered no text, or did not answer in time. */
+  readonly reason: 'failed' | 'silent'
+}
+
 /** An answer of a provider that was refused; frozen. Nothing that the provider or the browser sent is in it. */
 export interface ProviderAnswerEvent {
   readonly event: 'refused'
@@ -378,6 +385,8 @@ export interface Events {
   readonly 'api-key': ApiKeyEvent
   /** A passkey that was `registered`, or an answer whose signature was right and whose counter did not grow (`copied`). */
   readonly passkey: PasskeyEvent
+  /** A list of leaked passwords was `unanswered`, and `newPassword` let a password pass. */
+  readonly 'password-check': PasswordCheckEvent
   /** A fetch of a provider's keys: `refreshed`, or `failed` with the problem. */
   readonly 'provider-keys': ProviderKeysEvent
   /** An answer of a provider that was refused: what was wrong, in words of this package. */
@@ -395,6 +404,7 @@ export const channels: { readonly [C in keyof Events]: EventChannel<Events[C]> }
   ceremony: eventChannel('ceremony'),
   'api-key': eventChannel('api-key'),
   passkey: eventChannel('passkey'),
+  'password-check': eventChannel('password-check'),
   'provider-keys': eventChannel('provider-keys'),
   'provider-answer': eventChannel('provider-answer'),
   'introspection-outage': eventChannel('introspection-outage'),

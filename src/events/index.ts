@@ -15,6 +15,7 @@ export type {
   IntrospectionOutageEvent,
   Outcome,
   PasskeyEvent,
+  PasswordCheckEvent,
   ProviderAnswerEvent,
   ProviderKeysEvent,
   SignedInEvent,

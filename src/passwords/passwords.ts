@@ -8,6 +8,7 @@
  *   them, too. The others wait in a queue. If the queue is full, `hash` and `verify` reject with an `UnavailableError`, which is a
  *   503.
  * - More than 4096 bytes are refused before any work.
+ * - A password is hashed in the normal form C of Unicode, and verified in the other forms, too, if it is not ASCII.
  * - A stored hash that demands more work than a sensible program does is a TypeError. Hashes that need more than 128 MiB are
  *   verified one at a time.
  *
@@ -17,6 +18,7 @@ import * as crypto from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { promisify } from 'node:util'
 import { argon2OfNode, argon2OfPackage, type Derive } from './argon2.js'
+import { fromNow, memory, type Memory } from '../core/memory.js'
 import { makeQueue, type Queue } from './Queue.js'
 import {
   isEnough,
@@ -92,6 +94,8 @@ interface Shared {
   readonly durations: Map<string, number>
   /** How long a unit of scrypt takes. */
   unit?: number
+  /** Hashes that were made of another form than C: `verify` sees it, and `needsRehash` is asked after that. */
+  readonly otherForms: Memory<true>
 }
 
 // Two copies of the package in one process share its cores
@@ -107,6 +111,7 @@ const shared = (): Shared =>
     }),
     large: makeQueue({ width: 1, limit: LIMIT, patience: PATIENCE }),
     durations: new Map(),
+    otherForms: memory({ size: 1000, maxAge: Infinity, dropsFirst: 'oldest' }),
   })
 
 const argon2 = (): Promise<Derive<Argon2Cost> | undefined> => {
@@ -117,8 +122,23 @@ const argon2 = (): Promise<Derive<Argon2Cost> | undefined> => {
   }))
 }
 
-const bytesOf = (password: unknown): Buffer | undefined => {
-  if (typeof password !== 'string' || password.length > MAX_BYTES) return undefined
+const isPassword = (password: unknown): password is string =>
+  typeof password === 'string' && password.length <= MAX_BYTES
+
+/**
+ * The bytes of a password: of its normal form C (RFC 8265 §4.2.2), and after it those of other forms, which an older hash may have been
+ * made of. A browser may send `é` as one character or as two. Empty if it is no password.
+ */
+const formsOf = (password: unknown): ReadonlyArray<Buffer> => {
+  if (!isPassword(password)) return []
+  const composed = bytesOf(password.normalize('NFC'))
+  if (composed === undefined) return []
+  const others = new Set([password, password.normalize('NFD')])
+  others.delete(password.normalize('NFC'))
+  return [composed, ...[...others].flatMap((other) => bytesOf(other) ?? [])]
+}
+
+const bytesOf = (password: string): Buffer | undefined => {
   // Otherwise two passwords would be equal. A Buffer replaces a lone surrogate. The HMAC of scrypt appends NUL to a short
   // password (RFC 2104 §2). bcrypt repeats a password, with NUL in between
   if (!password.isWellFormed() || password.includes('\0')) return undefined
@@ -144,7 +164,8 @@ const hashed = async (password: Buffer): Promise<StoredPassword> => {
 
 /**
  * Hashes a password, as a PHC string to store: Argon2id (19 MiB, 2 passes) of node:crypto from Node 24.7 on, or else of
- * `@node-rs/argon2` if it is installed, or else scrypt (N 2^14, r 8, p 5).
+ * `@node-rs/argon2` if it is installed, or else scrypt (N 2^14, r 8, p 5). The password is hashed in the normal form C of Unicode, so
+ * it is the same on every keyboard (RFC 8265 §4.2.2).
  *
  * Rejects with a RangeError for a password that is empty, longer than 4096 bytes, or not well-formed Unicode, or that contains
  * NUL. Rejects with an `UnavailableError` if the queue is full.
@@ -157,7 +178,7 @@ const hashed = async (password: Buffer): Promise<StoredPassword> => {
  * assert(await verify(stored, 'correct horse battery staple'))
  */
 export const hash = async (password: string): Promise<string> => {
-  const bytes = bytesOf(password)
+  const [bytes] = formsOf(password)
   if (bytes === undefined) {
     throw new RangeError(
       `hash(password): a password must be well-formed Unicode of 1 to ${MAX_BYTES} bytes, without NUL`,
@@ -171,7 +192,8 @@ export const hash = async (password: string): Promise<string> => {
  * passwords over 72 bytes are refused. If `stored` is `undefined`, `null` or `''`, because there is no such user, or none with a
  * password, it resolves to `false`. A wrong password takes the same time for each of them: that of the costliest kind of hash that this
  * process has verified. The same holds for any other string, such as a hash of another framework or `!locked`: it is a process warning,
- * once for each form.
+ * once for each form. A password is the same in all forms of Unicode; for one that is not ASCII, a hash of older programs may have been
+ * made of other bytes, which are tried, too.
  *
  * Rejects with an `UnavailableError` if the queue is full; in a guard that is a 503. Rejects with a TypeError if `stored` is no string,
  * or if it needs a package that is not installed.
@@ -189,18 +211,26 @@ export const hash = async (password: string): Promise<string> => {
  * })
  */
 export const verify = async (stored: string | null | undefined, password: string): Promise<boolean> => {
-  const bytes = bytesOf(password)
-  if (bytes === undefined) return false
+  const forms = formsOf(password)
+  if (forms.length === 0) return false
   // Some applications store an empty string for users who have no password
   const parsed = stored === undefined || stored === null || stored === '' ? undefined : readable(stored)
   const { line, large } = shared()
   const verified = async (): Promise<boolean> => {
-    if (parsed === undefined) return inVain(bytes)
-    // bcrypt would cut a longer password
-    if (parsed._tag === 'bcrypt' && bytes.length > MAX_BCRYPT_BYTES) return inVain(bytes)
-    return (await matches(parsed, bytes)) || completed(parsed, bytes)
+    for (const [at, bytes] of forms.entries()) {
+      if (!(await verifiedBytes(parsed, bytes))) continue
+      if (at > 0 && typeof stored === 'string') shared().otherForms.set(stored, fromNow(true))
+      return true
+    }
+    return false
   }
   return parsed !== undefined && isLarge(parsed) ? large(() => line(verified)) : line(verified)
+}
+
+const verifiedBytes = async (parsed: StoredPassword | undefined, bytes: Buffer): Promise<boolean> => {
+  // bcrypt would cut a longer password
+  if (parsed === undefined || (parsed._tag === 'bcrypt' && bytes.length > MAX_BCRYPT_BYTES)) return inVain(bytes)
+  return (await matches(parsed, bytes)) || completed(parsed, bytes)
 }
 
 const readable = (stored: unknown): StoredPassword | undefined => {
@@ -307,7 +337,8 @@ const measuredUnit = async (password: Buffer): Promise<number> => {
 
 /**
  * Whether a password that was just verified should be hashed again: if `hash` uses another algorithm here, if the hash
- * took less work than OWASP recommends, or if `stored` is not a hash. Never throws.
+ * took less work than OWASP recommends, if it was made of another form of Unicode (as `verify` has just found in this process), or if
+ * `stored` is not a hash. Never throws.
  *
  * @example
  * import { hash, needsRehash, verify } from 'koa-with-auth/passwords'
@@ -322,7 +353,7 @@ const measuredUnit = async (password: Buffer): Promise<number> => {
  */
 export const needsRehash = (stored: string): boolean => {
   const parsed = typeof stored === 'string' ? parse(stored) : undefined
-  if (parsed === undefined || !isEnough(parsed)) return true
+  if (parsed === undefined || !isEnough(parsed) || shared().otherForms.get(stored) === true) return true
   // Before the first hash it is unknown whether Argon2id works. Then one hash too many may be made
   return parsed._tag === 'scrypt' && shared().hasArgon2 !== false
 }

@@ -192,9 +192,29 @@ export interface KindForm {
 export const routePath = (what: string): Check =>
   is.like(/^\/(?!\/)[\x21-\x22\x24-\x3e\x40-\x5b\x5d-\x7e]*$/, `must be the path of ${what}`)
 
-/** What a person typed, without blanks; `undefined` if it is not a string of ASCII digits. */
+const MAX_TYPED = 128
+
+/**
+ * What a person typed or pasted, as the code that is meant (NFKC), without blanks, dashes and invisible characters, such as a soft
+ * hyphen; `undefined` if it is no string, or a long one.
+ */
+export const typedCode = (u: unknown): string | undefined =>
+  typeof u === 'string' && u.length <= MAX_TYPED
+    ? u.normalize('NFKC').replace(/[\s\p{Pd}\u2212\p{Cf}]/gu, '')
+    : undefined
+
+const isDigit = (point: number): boolean => /^\p{Nd}$/u.test(String.fromCodePoint(point))
+
+// Unicode has the ten digits of a script in a row, and the rows of some scripts follow each other (The Unicode Standard, §4.6)
+const asciiDigit = (digit: string): string => {
+  const point = digit.codePointAt(0) ?? 0
+  let first = point
+  while (isDigit(first - 1)) first--
+  return String((point - first) % 10)
+}
+
+/** The digits that a person typed, of any script, in ASCII; `undefined` for anything else. */
 export const typedDigits = (u: unknown): string | undefined => {
-  if (typeof u !== 'string' || u.length > 64) return undefined
-  const digits = u.replace(/\s/g, '')
-  return /^[0-9]+$/.test(digits) ? digits : undefined
+  const digits = typedCode(u)
+  return digits !== undefined && /^\p{Nd}+$/u.test(digits) ? digits.replace(/\P{ASCII}/gu, asciiDigit) : undefined
 }

@@ -21,7 +21,7 @@ import { spentOver, type SessionStore } from '../sessions/SessionStore.js'
 import { requestSessionOf } from '../sessions/RequestSession.js'
 import { contextOf, type WithRequest } from '../sessions/SignIn.js'
 import { caught, thrownFor, usualLimiters } from './countFailures.js'
-import { routePath, typedDigits, type Kind } from './Kind.js'
+import { routePath, typedCode, typedDigits, type Kind } from './Kind.js'
 
 /** One way to give a second factor by a code. */
 export interface CodeFactor {
@@ -49,7 +49,6 @@ const rootsOf = (keys: Keys, purpose: string): ReadonlyArray<Buffer> => {
 // --- TOTP
 
 const STEP = 30_000
-const WINDOW = 1
 const DIGITS = 6
 const SECRET_BYTES = 20
 /** How long the newest code of a secret is remembered, so that no older one is good when the clock is set back. */
@@ -83,6 +82,11 @@ export interface TotpOptions {
   readonly secretOf: (user: string) => string | undefined | Promise<string | undefined>
   /** Where used codes are remembered: the store of the sessions. */
   readonly store: SessionStore
+  /**
+   * How many steps of 30 seconds before and after the present one are good, too: 1 for clocks that differ, and for people who type
+   * slowly; 0 for the present one alone, so that a code lives 30 seconds at most (OWASP ASVS 5.0 §6.5.5). Default 1.
+   */
+  readonly window?: 0 | 1 | undefined
 }
 
 /** A secret for an app. */
@@ -104,7 +108,7 @@ export interface Totp extends CodeFactor {
 }
 
 /**
- * Codes of an authenticator app: six digits, 30 seconds, SHA-1, a window of one step. A code is good once; after it, no
+ * Codes of an authenticator app: six digits, 30 seconds, SHA-1, by default a window of one step. A code is good once; after it, no
  * older one is, also if the clock is set back. Secrets are encrypted for their user, and cannot be exchanged in the
  * database. Throws a TypeError for options that cannot work.
  *
@@ -122,8 +126,10 @@ export interface Totp extends CodeFactor {
  * const { uri, sealed } = app2fa.enrol('anna')
  */
 export const totp = (options: TotpOptions): Totp => {
-  const given = checkOptions('totp', options, { issuer: is.nonEmpty, keys: is.hook(0), secretOf: is.hook(1), store })
-  const { issuer, keys, secretOf } = given
+  const window = is.maybe(is.that((value) => value === 0 || value === 1, 'must be 0 or 1'))
+  const checks = { issuer: is.nonEmpty, keys: is.hook(0), secretOf: is.hook(1), store, window }
+  const given = checkOptions<TotpOptions>('totp', options, checks)
+  const { issuer, keys, secretOf, window: around = 1 } = given
   const { spend } = spentOver(given.store)
   const seal = (user: string, secret: Buffer): string => {
     const [root] = rootsOf(keys, 'totp')
@@ -144,7 +150,7 @@ export const totp = (options: TotpOptions): Totp => {
     const now = Math.floor(Date.now() / STEP)
     let found: number | undefined
     // every step is compared, so the time does not show which one fits
-    for (let step = now - WINDOW; step <= now + WINDOW; step++) {
+    for (let step = now - around; step <= now + around; step++) {
       if (constantTimeEqual(code, codeOfStep(secret, step))) found = step
     }
     if (found === undefined) return false
@@ -155,7 +161,7 @@ export const totp = (options: TotpOptions): Totp => {
     const stepOf = (step: number) => `${id} ${step}`
     if (!(await spend(stepOf(found), 5 * STEP))) return false
     // no older code is good after a newer one, also if both come at once
-    for (let step = found - 1; step >= now - WINDOW; step--) await spend(stepOf(step), 5 * STEP)
+    for (let step = found - 1; step >= now - around; step--) await spend(stepOf(step), 5 * STEP)
     if (!(await given.store.update(newest, String(found), REMEMBERED))) {
       await given.store.insert(newest, String(found), REMEMBERED)
     }
@@ -182,7 +188,7 @@ export const totp = (options: TotpOptions): Totp => {
 // --- recovery codes
 
 const COUNT = 10
-const CHARACTERS = 10
+const CODE_BYTES = 15
 
 /** How recovery codes work. */
 export interface RecoveryCodesOptions {
@@ -205,13 +211,14 @@ export interface RecoverySet {
 
 /** Recovery codes. */
 export interface RecoveryCodes extends CodeFactor {
-  /** Makes ten codes of 50 random bits. */
+  /** Makes ten codes of 120 random bits, in groups of four characters. */
   readonly make: (user: string) => RecoverySet
 }
 
 /**
  * Recovery codes, for users who have lost their authenticator app. The application keeps digests only, and each code is
- * good once. Throws a TypeError for options that cannot work.
+ * good once. With 120 bits a digest needs neither salt nor work (OWASP ASVS 5.0 §6.5.2). Throws a TypeError for options that cannot
+ * work.
  *
  * @example
  * import { recoveryCodes } from 'koa-with-auth/sign-in'
@@ -232,15 +239,15 @@ export const recoveryCodes = (options: RecoveryCodesOptions): RecoveryCodes => {
     method: 'recovery',
     isSpare: true,
     make: (user) => {
-      const made = Array.from({ length: COUNT }, () => base32(randomBytes(7)).slice(0, CHARACTERS))
+      const made = Array.from({ length: COUNT }, () => base32(randomBytes(CODE_BYTES)))
       return {
-        codes: made.map((code) => `${code.slice(0, CHARACTERS / 2)}-${code.slice(CHARACTERS / 2)}`),
+        codes: made.map((code) => code.replace(/.{4}(?=.)/g, '$&-')),
         digests: made.flatMap((code) => digestsOf(user, code).slice(0, 1)),
       }
     },
     verify: async (user, typed) => {
-      const code = typeof typed === 'string' && typed.length <= 64 ? typed.replace(/[\s-]/g, '').toUpperCase() : ''
-      return /^[A-Z2-7]{10}$/.test(code) && (await use(user, digestsOf(user, code))) === true
+      const code = typedCode(typed)?.toUpperCase() ?? ''
+      return /^[A-Z2-7]{24}$/.test(code) && (await use(user, digestsOf(user, code))) === true
     },
   }
 }
