@@ -218,8 +218,8 @@ const addVary = (response: ServerResponse, vary: string): void => {
   else if (present !== vary) response.setHeader('vary', union(String(present), vary))
 }
 
-// RFC 9110 §12.5.5: `*` means everything
-const union = (present: string, added: string): string => {
+/** The fields of two lists, each once. RFC 9110 §12.5.5: `*` means everything. */
+export const union = (present: string, added: string): string => {
   const fields = [...present.split(','), ...added.split(',')]
     .map((field) => field.trim())
     .filter((field) => field !== '')

@@ -20,7 +20,7 @@ import { upgradeMark } from '../core/data.js'
 import { endsSession, signedOut, type SignedOutEvent, type SessionDigest } from '../core/events.js'
 import { authenticatorOf } from '../core/lists.js'
 import * as is from '../core/checks.js'
-import { bare, checkOptions, declareFactory, token } from '../core/options.js'
+import { bare, checkOptions, declareFactory, token, type Checks, type Given } from '../core/options.js'
 import { signInDigestsOf, sourceOf } from '../kinds/sessionUser.js'
 import type { Members, ObjectsAsked, PrincipalAsked } from '../koa/conditions.js'
 import { authSignal } from '../koa/authSignal.js'
@@ -143,30 +143,38 @@ export interface Admitted<P, O = unknown> {
   readonly principal: P
   /** The request as its hooks saw it, for its `ip`, its `query`, or `sessionDigest` of `koa-with-auth/sessions`. */
   readonly request: Request
-  /** The end of what let it in, as `authSignal` returns it: close the socket when it is aborted. */
+  /** The end of what let it in, as `authSignal` returns it: close the socket, or the response, when it is aborted. */
+  readonly signal: AbortSignal
+  /** The same as `signal`. */
   readonly ends: AbortSignal
   /** What `owned` has found, by name; `undefined` if there is no such condition. */
   readonly objects?: O
 }
 
-/** What was let in. Nothing waits for its end until somebody reads it; then it waits until the socket is closed. */
+/** What was let in. Nothing waits for its end until somebody reads it; then it waits until the response, or the socket, is closed. */
 export const admission = (
   request: Request & { readonly auth?: unknown; readonly objects?: Objects },
-  socket: Duplex,
   response: ServerResponse,
+  socket: Duplex | undefined,
 ): Admitted<unknown> => {
-  let signal: AbortSignal | undefined
+  let made: AbortSignal | undefined
+  const signal = (): AbortSignal => {
+    if (made !== undefined) return made
+    made = authSignal({ request })
+    const close = (): void => void response.emit('close')
+    if (socket?.destroyed === true) close()
+    else socket?.once('close', close)
+    return made
+  }
   return {
     principal: request.auth,
     request,
     ...(request.objects !== undefined && { objects: request.objects }),
+    get signal() {
+      return signal()
+    },
     get ends() {
-      if (signal !== undefined) return signal
-      signal = authSignal({ request })
-      const close = (): void => void response.emit('close')
-      if (socket.destroyed) close()
-      else socket.once('close', close)
-      return signal
+      return signal()
     },
   }
 }
@@ -224,8 +232,8 @@ export function guardUpgrade<S, C, const M extends AuthenticatorLike | Members>(
 export function guardUpgrade(app: Koa, auth: unknown, options: GuardUpgradeOptions = {}): UpgradeGuard<unknown> {
   checkApp(caller, app)
   const authenticator = stillSignedIn(guarding(caller, auth))
-  const { own, route } = resolveOptions('guardUpgrade(app, a, options)', options)
-  const decide = decidingAt(route, authenticator, 'upgrade')
+  const { own, route } = resolveOptions(checkOptions('guardUpgrade(app, a, options)', options, optionChecks))
+  const decide = deciding(authenticator, ['upgrade'], refuseWithoutHost)
   return async (request, socket, head, parameters) => {
     checkUpgrade(request, socket, head)
     // Node may have dropped this field (A-24), but it still is an upgrade, and not safe
@@ -250,8 +258,12 @@ export function guardUpgrade(app: Koa, auth: unknown, options: GuardUpgradeOptio
       }
     }
     const admit = (ctx: Context): Promise<unknown> => {
-      const enter = (): void => void (admitted = admission(ctx.request, socket, response))
-      return decide(ctx, enter, parameters === undefined ? undefined : ownStrings(parameters))
+      if (route !== undefined) ctx['routerPath'] = route
+      const enter = (): Promise<void> => {
+        admitted = admission(ctx.request, response, socket)
+        return Promise.resolve()
+      }
+      return decide(ctx, exchangeOf(ctx), enter, false, parameters && ownStrings(parameters))
     }
     const stop = hearSignOuts(request, socket)
     const serve = servedBy(app, [finish, readPlainSession], [...own, admit])
@@ -262,9 +274,13 @@ export function guardUpgrade(app: Koa, auth: unknown, options: GuardUpgradeOptio
   }
 }
 
-// Nothing that is inherited, and no array of a parser of queries
-const ownStrings = (parameters: PathParameters): PathParameters =>
-  bare(Object.fromEntries(Object.entries(parameters).filter(([, value]) => typeof value === 'string')))
+// Nothing that is inherited, and no array of a parser of queries. A router of Koa takes no empty string for a parameter
+export const ownStrings = (parameters: Readonly<Record<string, unknown>>): PathParameters =>
+  bare(
+    Object.fromEntries(
+      Object.entries(parameters).filter((one): one is [string, string] => typeof one[1] === 'string' && one[1] !== ''),
+    ),
+  )
 
 declareFactory('guardUpgrade', guardUpgrade)
 
@@ -360,9 +376,13 @@ export const guarding = (caller: string, auth: unknown): Authenticator<unknown> 
   return authenticatorOf(caller, auth, `${caller}: a`)
 }
 
-export const resolveOptions = (where: string, options: GuardUpgradeOptions) => {
-  const checks = { route: is.maybe(is.string), bearerProtocol: is.maybe(is.nameLike(token)), ...settings }
-  const { route, bearerProtocol, ...own } = checkOptions(where, options, checks)
+export const optionChecks: Checks<GuardUpgradeOptions> = {
+  route: is.maybe(is.string),
+  bearerProtocol: is.maybe(is.nameLike(token)),
+  ...settings,
+}
+
+export const resolveOptions = ({ route, bearerProtocol, ...own }: Given<GuardUpgradeOptions>) => {
   const inForce = applySettings(settingsFrom(bare(own)))
   return { route, own: bearerProtocol === undefined ? [inForce] : [inForce, presentToken(bearerProtocol)] }
 }
@@ -381,14 +401,8 @@ const checkUpgrade = (request: unknown, socket: unknown, head: unknown): void =>
   )
 }
 
-/** The guard of what no router runs; it calls `enter` if the request is let in. `route` is what records call it. */
-export const decidingAt = (route: string | undefined, authenticator: Authenticator<unknown>, level: string) => {
-  const decide = deciding(authenticator, [level], ({ request }) => (namesHost(request) ? undefined : 400))
-  return (ctx: Context, enter: () => void, parameters?: PathParameters): Promise<unknown> => {
-    if (route !== undefined) ctx['routerPath'] = route
-    return decide(ctx, exchangeOf(ctx), () => Promise.resolve(enter()), false, parameters)
-  }
-}
+/** The status for a request without exactly one Host, which opens a channel. */
+export const refuseWithoutHost = ({ request }: Context): number | undefined => (namesHost(request) ? undefined : 400)
 
 /** Whether a request has exactly one Host (RFC 9112 §3.2); Node does not require it of upgrades. */
 const namesHost = (request: Request): boolean => {

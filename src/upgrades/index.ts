@@ -3,4 +3,11 @@
 import '../koa/development.js'
 export { guardUpgrade, type Admitted, type GuardUpgradeOptions, type UpgradeGuard } from './guardUpgrade.js'
 export { fromWebSocketProtocol, type FromWebSocketProtocolOptions } from './fromWebSocketProtocol.js'
-export { guardRequest, type Refused, type RequestGuard } from './guardRequest.js'
+export {
+  guardRequest,
+  type AdmittedRequest,
+  type GuardRequestOptions,
+  type Refused,
+  type RefusedAnswer,
+  type RequestGuard,
+} from './guardRequest.js'
