@@ -2,6 +2,7 @@
 import { pipe } from 'fp-ts/lib/function.js'
 import Koa from 'koa'
 import { httpBearer, owned } from 'koa-with-auth'
+import { mockRequest } from 'koa-with-auth/testing'
 import { guardRequest, guardUpgrade, type UpgradeGuard } from 'koa-with-auth/upgrades'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { listenWithUpgrades, sendUpgrade } from '../support/servers/upgradeServer.js'
@@ -70,8 +71,19 @@ describe('guardUpgrade with owned', () => {
     expect((await sendUpgrade((await served(() => ({}))).port, 'GET /r1', as('anna'))).status).toBe(404)
   })
 
-  it('is a TypeError for guardRequest, which has no parameters', () => {
-    const never = owned('never', { param: 'id', find: () => 1 })
-    expect(() => guardRequest(new Koa(), pipe(user, never))).toThrow(TypeError)
+  it('takes the parameters of a request from the caller of guardRequest, and is a 500 without them', async () => {
+    const found = owned('found', { param: 'id', find: (id: string) => id })
+    const app = new Koa()
+    app.silent = true
+    const guard = guardRequest(app, pipe(user, found))
+    const { req } = mockRequest({
+      fields: [
+        ['Host', 'a'],
+        ['Authorization', 'Bearer anna'],
+      ],
+    })
+    expect(await guard(req, { id: 'r1', more: ['x'] })).toMatchObject({ objects: { found: 'r1' } })
+    expect((await guard(req, { id: '' })).refused?.status).toBe(404)
+    expect((await guard(req)).refused?.status).toBe(500)
   })
 })

@@ -297,7 +297,7 @@ const LINGER = 2000
  * What hooks and the guard see as `ctx.res`. It has no socket and is silent while the request is decided, so nothing that a hook writes is
  * sent. Then it answers on the socket, or is never sent. It never sets a cookie, because an upgrade only reads sessions.
  */
-export class UpgradeResponse extends ServerResponse {
+class UpgradeResponse extends ServerResponse {
   #isSilent = true
 
   constructor(request: IncomingMessage) {

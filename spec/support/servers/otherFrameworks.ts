@@ -1,0 +1,166 @@
+/** Operations that other frameworks serve, guarded by the helpers of the guide "other-frameworks", as they are written there. */
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createHttp2Server, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import { pathToFileURL } from 'node:url'
+import express, { type RequestHandler, type Response } from 'express'
+import fastify, { type preHandlerAsyncHookHandler, type FastifyReply, type FastifyRequest } from 'fastify'
+import type Koa from 'koa'
+import type { AuthenticatorLike } from 'koa-with-auth'
+import { guardRequest, type AdmittedRequest } from 'koa-with-auth/upgrades'
+import { blocksOf } from '../papers/docExamples.js'
+import { repository } from '../projects/typecheck.js'
+
+export type Auth = AuthenticatorLike | readonly [AuthenticatorLike, ...AuthenticatorLike[]]
+
+type Answer = (admitted: AdmittedRequest<unknown>, response: ServerResponse) => void
+
+/** An operation: its guards from the outermost to the innermost, and how it answers. */
+export interface Operation {
+  readonly method: string
+  /** With parameters such as `:id`. */
+  readonly path: string
+  readonly guards: ReadonlyArray<Auth>
+  readonly answer?: Answer
+}
+
+export interface Framework {
+  readonly name: string
+  /** Makes a server. `before` runs before the guards, on the response of Node or of the framework. */
+  readonly make: (app: Koa, operations: ReadonlyArray<Operation>, before?: Fields) => Promise<Server>
+}
+
+type Fields = Readonly<Record<string, string>>
+
+interface Helpers {
+  readonly forExpress: (app: Koa, a: Auth) => RequestHandler
+  readonly forFastify: (app: Koa, a: Auth) => preHandlerAsyncHookHandler
+  readonly forNode: (
+    app: Koa,
+    a: Auth,
+    handler: (request: IncomingMessage, response: ServerResponse, admitted: AdmittedRequest<unknown>) => void,
+  ) => (request: IncomingMessage, response: ServerResponse) => Promise<void>
+}
+
+const loaded = async <K extends keyof Helpers>(name: K): Promise<Helpers[K]> => {
+  const code = blocksOf('examples/guides/other-frameworks.md').find((block) => block.code.includes(`const ${name} =`))
+  const folder = `${repository}spec/.generated/frameworks-${process.pid}`
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(`${folder}/${name}.ts`, code?.code ?? '')
+  // Safe: the block exports it
+  const block = (await import(/* @vite-ignore */ pathToFileURL(`${folder}/${name}.ts`).href)) as Helpers
+  rmSync(folder, { recursive: true })
+  return block[name]
+}
+
+const principalOf: Answer = ({ principal, objects }, response) => {
+  response.setHeader('content-type', 'application/json')
+  response.end(JSON.stringify({ auth: principal, objects }))
+}
+
+const ofExpress: Framework = {
+  name: 'Express 5',
+  make: async (app, operations, before) => {
+    const guard = await loaded('forExpress')
+    const site = express()
+    if (before !== undefined) site.use((_req, res, next) => void next(res.set(before) && undefined))
+    for (const { method, path, guards, answer = principalOf } of operations) {
+      const operation = (_req: unknown, res: Response) => answer(res.locals['auth'] as AdmittedRequest<unknown>, res)
+      const [mount, rest] = mountOf(path)
+      // below a mount, where Express changes the URL
+      const router = express.Router({ mergeParams: true })
+      const all = [...guards.map((a) => guard(app, a)), operation]
+      if (method === 'GET') router.get(rest, ...all)
+      else router.all(rest, ...all)
+      site.use(mount, router)
+    }
+    return createServer(site)
+  },
+}
+
+const mountOf = (path: string): readonly [mount: string, rest: string] => {
+  const at = path.indexOf('/', 1)
+  return at === -1 ? ['/', path] : [path.slice(0, at), path.slice(at)]
+}
+
+const ofFastify: Framework = {
+  name: 'Fastify 5',
+  make: async (app, operations, before) => {
+    const guard = await loaded('forFastify')
+    const site = fastify({ exposeHeadRoutes: true, forceCloseConnections: true }).decorateRequest('auth', null)
+    site.removeAllContentTypeParsers()
+    site.addContentTypeParser('*', (_request, payload, done) => {
+      payload.resume()
+      done(null)
+    })
+    if (before !== undefined) site.addHook('onRequest', async (_request, reply) => void reply.headers(before))
+    for (const { method, path, guards, answer = principalOf } of operations) {
+      const handler = (request: FastifyRequest, reply: FastifyReply) => {
+        for (const [name, value] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value ?? '')
+        answer(request.getDecorator('auth'), reply.hijack().raw)
+      }
+      site.route({ method, url: path, onRequest: guards.map((a) => guard(app, a)), handler })
+    }
+    await site.ready()
+    return site.server
+  },
+}
+
+const ofNode: Framework = {
+  name: 'node:http',
+  make: async (app, operations, before = {}) => {
+    const guard = await loaded('forNode')
+    const routes = operations.map(({ method, path, guards, answer = principalOf }) => {
+      const [first, ...others] = guards.toReversed()
+      const inner = guard(app, first!, (_request, response, admitted) => answer(admitted, response))
+      const listener = others.reduce<typeof inner>(
+        (within, a) => guard(app, a, (request, response) => void within(request, response)),
+        inner,
+      )
+      return { method, path, listener }
+    })
+    return createServer((request, response) => {
+      for (const [name, value] of Object.entries(before)) response.setHeader(name, value)
+      const path = (request.url ?? '').split('?')[0]
+      const method = request.method === 'HEAD' ? 'GET' : request.method
+      const route = routes.find((one) => one.path === path && one.method === method)
+      if (route !== undefined) return void route.listener(request, response)
+      response.writeHead(404).end()
+    })
+  },
+}
+
+export const frameworks: ReadonlyArray<Framework> = [ofExpress, ofFastify, ofNode]
+
+/** Starts a server on a free port of the loopback address. */
+export const started = async (server: Server) => {
+  server.keepAliveTimeout = 0
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const close = async () => {
+    server.closeAllConnections()
+    await new Promise((resolve) => void server.close(resolve))
+  }
+  return { port, url: `http://127.0.0.1:${port}`, close }
+}
+
+/** A server of HTTP/2 without TLS; `Vary: x` is set before the guard runs. */
+export const makeHttp2 = async (app: Koa, a: Auth) => {
+  const guard = guardRequest(app, a, { methods: 'all' })
+  const serve = async (request: Http2ServerRequest, response: Http2ServerResponse): Promise<void> => {
+    response.setHeader('Vary', 'x')
+    const result = await guard(request)
+    if (result.refused) return result.refused.send(response)
+    response.setHeader('Vary', `x, ${String(result.headers['vary'])}`)
+    response.end(JSON.stringify(result.principal))
+  }
+  const server = createHttp2Server((request, response) => void serve(request, response))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  // Safe: it listens on a port
+  const { port } = server.address() as AddressInfo
+  return { url: `http://127.0.0.1:${port}`, close: () => new Promise((resolve) => void server.close(resolve)) }
+}
