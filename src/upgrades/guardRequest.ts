@@ -37,7 +37,7 @@ type AnyRequest = IncomingMessage | Http2ServerRequest
 type AnyResponse = ServerResponse | Http2ServerResponse
 
 /** The fields that a guard adds to a response, by their names in lower case. */
-type Fields = Readonly<Record<string, string | ReadonlyArray<string>>>
+type Fields = Readonly<Record<string, string | string[]>>
 
 /** Settings that add to those of the application, and what kind of requests there are. */
 export interface GuardRequestOptions extends GuardUpgradeOptions {
