@@ -1,7 +1,9 @@
 /** An outage of a store says why, once, to whoever runs the process. */
 import { MessageChannel } from 'node:worker_threads'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { on } from 'koa-with-auth/events'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { within } from '../../src/stores/within.js'
+import { stoppedClock } from '../support/runs/clock.js'
 
 const warnings: Array<readonly [string, unknown]> = []
 beforeEach(() => {
@@ -42,6 +44,57 @@ describe('a store that fails', () => {
       'the store of API keys',
       'the store of passkeys',
     ])
+  })
+})
+
+describe('a store that fails in several ways', () => {
+  const reply = (message: string) => Object.assign(new Error(message), { name: 'ErrorReply' })
+  const lasting = (...errors: ReadonlyArray<unknown>) => {
+    const causes: unknown[] = []
+    const ask = within('sessions', 1000)
+    onTestFinished(on('store-outage', (record) => void (record.event === 'begun' && causes.push(record.cause))))
+    const fail = async (error: unknown) => {
+      await ask(() => Promise.reject(error)).catch(() => {})
+      await ask(() => Promise.resolve())
+    }
+    return {
+      causes,
+      fail,
+      all: async () => {
+        for (const error of errors) await fail(error)
+      },
+    }
+  }
+
+  it('warns once for each word, at most once a minute', async () => {
+    vi.stubEnv('NODE_ENV', 'production')
+    const clock = stoppedClock()
+    const [oom, readonly] = [reply("OOM command not allowed when used memory > 'maxmemory'."), reply('READONLY no')]
+    const { fail } = lasting()
+    const words = () => warnings.map(([text]) => /failed: (.*?)\. Requests/.exec(text)?.[1])
+    for (const error of [refused, refused, oom]) await fail(error)
+    expect(words()).toStrictEqual(['Error ECONNREFUSED'])
+    clock.move(60_000)
+    for (const error of [refused, oom, readonly, oom]) await fail(error)
+    expect(words()).toStrictEqual(['Error ECONNREFUSED', 'OOM, ErrorReply'])
+    clock.move(60_000)
+    await fail(readonly)
+    expect(words()).toStrictEqual(['Error ECONNREFUSED', 'OOM, ErrorReply', 'READONLY, ErrorReply'])
+  })
+
+  it('reports the cause of each outage as one word', async () => {
+    const nested = new Error('Failed query: select text', { cause: Object.assign(new Error('no'), { code: '42P01' }) })
+    const { causes, all } = lasting(
+      refused,
+      reply('READONLY You cannot write'),
+      Object.assign(new Error('SQLITE_FULL: disk'), { code: 'SQLITE_FULL' }),
+      nested,
+      Object.assign(new Error('no'), { code: 'a value of a user' }),
+      misused,
+      'no error',
+    )
+    await all()
+    expect(causes).toStrictEqual(['ECONNREFUSED', 'READONLY', 'SQLITE_FULL', '42P01', 'Error', 'TypeError', 'Error'])
   })
 })
 

@@ -229,6 +229,8 @@ export type StoreOutageEvent = Outage<
   {
     /** Whether it failed, or did not answer in time. */
     readonly reason: 'failed' | 'silent'
+    /** What failed, as a word without a value, such as `ECONNREFUSED`, `OOM` or `42P01`. Left out if it did not answer in time. */
+    readonly cause?: string
   }
 >
 

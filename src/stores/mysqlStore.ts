@@ -2,15 +2,13 @@
 import * as is from '../core/checks.js'
 import { singleFlight } from '../core/memory.js'
 import { checkOptions, declareFactory } from '../core/options.js'
+import { hasCode, readAgain, unlessUndone } from './failures.js'
 import {
   besideWrites,
-  hasCode,
   places,
   PRUNED_AT_ONCE,
-  readAgain,
   rowsIn,
   sqlStore,
-  unlessUndone,
   withTables,
   type SqlStatements,
   type SqlValue,

@@ -6,7 +6,8 @@
  */
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory } from '../core/options.js'
-import { readAgain, wellFormed } from './sql.js'
+import { readAgain } from './failures.js'
+import { wellFormed } from './sql.js'
 import { wholeLifetime, type Store } from './Store.js'
 
 /** How commands are sent. */

@@ -6,8 +6,9 @@
  * member of a set. Both have `until`, in milliseconds since 1970. Each statement finds its rows by a key or an index, so it takes as long
  * with a thousand rows as with a hundred million.
  */
-import { setTimeout as pause } from 'node:timers/promises'
+import * as is from '../core/checks.js'
 import { digest } from '../crypto/secrets.js'
+import { codesOf } from './failures.js'
 import { wholeLifetime, type Store } from './Store.js'
 
 /** The value of a placeholder. */
@@ -156,64 +157,7 @@ export const besideWrites = (once: () => Promise<boolean>): (() => Promise<void>
   return () => (performance.now() >= dueAt ? prune() : undefined)
 }
 
-// --- failures
-
-const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
-
-// Builders of queries wrap the error of a driver
-const WRAPPED_IN = ['cause', 'original', 'parent', 'driverError', 'meta']
-
-/** The codes of an error, and of the errors in it, such as `42P01`, `ECONNRESET` or 1213. */
-const codesOf = (error: unknown, depth = 0): ReadonlyArray<string> => {
-  if (!isObject(error) || depth > 4) return []
-  const own = ['code', 'errno'].flatMap((name) => {
-    const code: unknown = Reflect.get(error, name)
-    return typeof code === 'string' || typeof code === 'number' ? [String(code)] : []
-  })
-  return [...own, ...WRAPPED_IN.flatMap((name) => codesOf(Reflect.get(error, name), depth + 1))]
-}
-
-/** Whether an error has one of these codes. */
-export const hasCode = (error: unknown, codes: ReadonlySet<string>): boolean =>
-  codesOf(error).some((code) => codes.has(code))
-
-// Of Node, PostgreSQL (class 08, and a server that shuts down), postgres.js, mysql2, MySQL and MariaDB
-const LOST = new Set(
-  `ECONNRESET EPIPE 08000 08001 08003 08004 08006 57P01 57P02 57P03 CONNECTION_CLOSED CONNECTION_DESTROYED CONNECTION_ENDED
-  PROTOCOL_CONNECTION_LOST ER_SOCKET_UNEXPECTED_CLOSE ER_CMD_CONNECTION_CLOSED ER_CONNECTION_KILLED ER_SERVER_SHUTDOWN
-  ER_CLIENT_INTERACTION_TIMEOUT 1053 1927 2006 2013 4031 45009`.split(/\s+/),
-)
-
-// pg says it in words alone
-const isLost = (error: unknown): boolean =>
-  hasCode(error, LOST) ||
-  (error instanceof Error && /connection (?:terminated|is closed|closed)|socket closed/i.test(error.message))
-
-/** Asks a read once more if the connection was lost meanwhile. */
-export const readAgain = async <A>(ask: () => Promise<A>): Promise<A> => {
-  try {
-    return await ask()
-  } catch (error) {
-    if (isLost(error)) return ask()
-    throw error
-  }
-}
-
-// One statement of two that wait for one another was undone, or one that met a newer row
-const UNDONE = new Set(['40P01', '40001', '1213', 'ER_LOCK_DEADLOCK', '1020', 'ER_CHECKREAD'])
-
-const MOST_TRIES = 20
-
-/** Asks again what the database has undone as a whole because of what others did. */
-export const unlessUndone = async <A>(ask: () => Promise<A>, times = 1): Promise<A> => {
-  try {
-    return await ask()
-  } catch (error) {
-    if (times >= MOST_TRIES || !hasCode(error, UNDONE)) throw error
-  }
-  await pause(Math.random() * 2 * times)
-  return unlessUndone(ask, times + 1)
-}
+// --- tables
 
 /** How the tables of a database come to be there. */
 interface Tables {
@@ -254,8 +198,10 @@ export const withTables = async <A>(
   }
 }
 
+const isRow = (value: unknown): value is SqlRow => is.isRecord(value)
+
 /** The rows that a `query` resolved to. */
 export const rowsIn = (caller: string, rows: unknown): ReadonlyArray<SqlRow> => {
-  if (Array.isArray(rows) && rows.every((row) => isObject(row) && !Array.isArray(row))) return rows
+  if (Array.isArray(rows) && rows.every(isRow)) return rows
   throw new TypeError(`${caller}({ query }): it must resolve to rows, as objects with a property for each column`)
 }

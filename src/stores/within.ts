@@ -2,11 +2,14 @@
 import { isThenable, UnavailableError } from '../core/Result.js'
 import { errorInWords } from '../core/data.js'
 import { report, watchOutages, type Outages, type StoreContent } from '../core/events.js'
+import { causeOf } from './failures.js'
 
 /** Watches the outages of one store. It publishes one record when an outage begins, and one when it has ended. */
-const outagesOf = (store: StoreContent): Outages<'failed' | 'silent'> =>
+const outagesOf = (
+  store: StoreContent,
+): Outages<{ readonly reason: 'failed'; readonly cause: string } | { readonly reason: 'silent' }> =>
   watchOutages(
-    (reason) => report('store-outage')(() => ({ event: 'begun', store, reason })),
+    (begun) => report('store-outage')(() => ({ event: 'begun', store, ...begun })),
     (durationMs) => report('store-outage')(() => ({ event: 'over', store, durationMs })),
   )
 
@@ -34,20 +37,27 @@ interface Timed {
   readonly about: <A, B>(ask: (about: B) => A | Promise<A>, about: B) => A | Promise<A>
 }
 
+// In milliseconds
+const WARN_EVERY = 60_000
+
 export const within = (store: StoreContent, timeout: number): Timed => {
   const what = names[store]
   const outages = outagesOf(store)
-  let isReported = false
-  // Once: the channel of outages has all of them, without words of a client library
-  const warn = (problem: string): void => {
-    if (isReported) return
-    isReported = true
+  const warned = new Set<string>()
+  let warnedAt = -Infinity
+  // Once for each cause: the channel of outages has all of them, without words of a client library
+  const warn = (cause: string, problem: string): void => {
+    if (warned.has(cause) || performance.now() - warnedAt < WARN_EVERY) return
+    warned.add(cause)
+    warnedAt = performance.now()
     process.emitWarning(`${what} ${problem}. ${consequenceOf(store)}`, 'StoreWarning')
   }
-  const failed = (question: number, cause: unknown): Promise<never> => {
-    outages.failed(question, 'failed')
-    warn(`failed: ${errorInWords(cause)}`)
-    return Promise.reject(new StoreUnavailable(`${what} failed`, { cause }))
+  const failed = (question: number, error: unknown): Promise<never> => {
+    const cause = causeOf(error)
+    outages.failed(question, { reason: 'failed', cause })
+    const words = errorInWords(error)
+    warn(cause, `failed: ${words.includes(cause) || cause === 'Error' ? words : `${cause}, ${words}`}`)
+    return Promise.reject(new StoreUnavailable(`${what} failed`, { cause: error }))
   }
   const later = <A>(question: number, answer: PromiseLike<A>): Promise<A> =>
     new Promise((resolve, reject) => {
@@ -55,9 +65,9 @@ export const within = (store: StoreContent, timeout: number): Timed => {
       const giveUp = (): void => {
         if (isOver) return
         isOver = true
-        outages.failed(question, 'silent')
+        outages.failed(question, { reason: 'silent' })
         const problem = `did not answer within ${timeout} ms`
-        warn(problem)
+        warn('silent', problem)
         reject(new StoreUnavailable(`${what} ${problem}`))
       }
       // One more turn of the event loop: if this process was busy, the answer is there, but was not read yet
