@@ -207,7 +207,7 @@ describe('a refused command has exit code 2, one line on stderr and nothing on s
       ['audit', 'esm.mjs', '--chek', 'auth.lock'],
       "Unknown option '--chek'; see koa-with-auth --help",
     ],
-    ['no command', [], 'a command is missing; the only one is audit; see koa-with-auth --help'],
+    ['no command', [], 'a command is missing; there are audit and sql; see koa-with-auth --help'],
   ])('%s', async (_name, args, line) => {
     const { code, stdout, stderr } = await project.run(...args)
     expect({ code, stdout, stderr }).toStrictEqual({ code: 2, stdout: '', stderr: `koa-with-auth: ${line}\n` })

@@ -31,12 +31,21 @@ describe('arguments', () => {
     ['audit a.js --openapi api.json', { task: { _tag: 'OpenApi', file: 'api.json' } }],
     ['audit a.js --help', { _tag: 'Help' }],
     ['--version', { _tag: 'Version' }],
+    // Safe: an asymmetric matcher
+    ['sql mysql', { _tag: 'Sql', text: expect.stringMatching(/^create table if not exists auth_texts \(/) as string }],
   ])('%s', (line, expected) => {
     expect(optionsFrom(line.split(' '))).toMatchObject(E.right(expected))
   })
 
   it.each<[string, string]>([
-    ['seal a.js', 'no command "seal"; there is audit'],
+    ['seal a.js', 'no command "seal"; there are audit and sql'],
+    ['sql', 'sql takes a database: koa-with-auth sql postgres, or mysql'],
+    ['sql sqlite', 'sql takes a database: koa-with-auth sql postgres, or mysql'],
+    ['sql postgres mysql', 'sql takes a database: koa-with-auth sql postgres, or mysql'],
+    ['sql postgres --json', 'sql takes no --json'],
+    ['sql postgres --schema a"b', '--schema must be a name of letters, digits, "_", "$" and "-"'],
+    ['sql mysql --schema auth', 'sql mysql takes no --schema; connect to the database that has the tables'],
+    ['audit a.js --schema auth', 'audit takes no --schema'],
     ['audit', 'audit takes a module: koa-with-auth audit ./dist/app.js'],
     ['audit a.js b.js', 'audit takes one module; remove "b.js"'],
     ['audit a.js --write x --check x', '--write, --check and --openapi cannot be combined'],

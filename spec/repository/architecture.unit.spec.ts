@@ -45,7 +45,7 @@ describe('imports of the sources', () => {
     { folder: 'redis', allowed: ['keys', 'sessions', 'sign-in', 'stores'] },
     { folder: 'sqlite', allowed: ['keys', 'sessions', 'sign-in', 'stores'] },
     { folder: 'audit', allowed: ['audit', 'core', 'koa'] },
-    { folder: 'command', allowed: ['command', 'audit', 'core', 'koa', 'openapi'] },
+    { folder: 'command', allowed: ['command', 'audit', 'core', 'koa', 'openapi', 'stores'] },
     { folder: 'signatures', allowed: ['signatures', 'core', 'jwt', 'webhooks'] },
     { folder: 'webhooks', allowed: ['webhooks', 'core'] },
     { folder: 'upgrades', allowed: ['upgrades', 'core', 'kinds', 'koa'] },

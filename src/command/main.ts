@@ -68,5 +68,6 @@ const run = async (options: Options): Promise<void> => {
 const request = optionsFrom(process.argv.slice(2))
 if (E.isLeft(request)) fail(`${request.left}; see koa-with-auth --help`)
 else if (request.right._tag === 'Help') succeed(help, 0)
+else if (request.right._tag === 'Sql') succeed(request.right.text, 0)
 else if (request.right._tag === 'Version') succeed(version(), 0)
 else run(request.right).catch((error: unknown) => fail(oneLine(error)))

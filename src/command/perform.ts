@@ -4,6 +4,8 @@ import { parseArgs } from 'node:util'
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import { codeOf } from '../core/data.js'
+import { mysqlTables } from '../stores/mysqlStore.js'
+import { postgresTables } from '../stores/postgresStore.js'
 import { table, visible } from '../audit/Audit.js'
 import { differencesOf, directions, type Difference } from '../audit/Difference.js'
 import { linesOf, policyText, readPolicy } from '../audit/policy.js'
@@ -28,9 +30,16 @@ export interface Options {
   readonly format: Format
 }
 
-type Request = Options | { readonly _tag: 'Help' } | { readonly _tag: 'Version' }
+/** The statements to print. */
+interface Sql {
+  readonly _tag: 'Sql'
+  readonly text: string
+}
+
+type Request = Options | Sql | { readonly _tag: 'Help' } | { readonly _tag: 'Version' }
 
 export const help = `Usage: koa-with-auth audit <module> [options]
+       koa-with-auth sql postgres|mysql [--schema <name>]
 
 Prints what protects each operation of what a module exports: a router of @koa/router, an apiApp, a Koa application, or
 a function without parameters that makes one. The module is imported, and must not listen to a port.
@@ -43,6 +52,9 @@ Options:
   --json             print the result as JSON
   --sarif            print findings or differences as SARIF 2.1.0, for code scanning
   --help, --version
+
+sql prints the statements that create the tables of postgresStore or mysqlStore, for a migration. They can run twice.
+  --schema <name>    the schema of the tables, in PostgreSQL
 
 Exit codes: 0 fine, 1 there are differences, 2 it could not be done.
 `
@@ -57,11 +69,12 @@ export const optionsFrom = (args: ReadonlyArray<string>): E.Either<string, Reque
   if (values.help === true) return E.right({ _tag: 'Help' })
   if (values.version === true) return E.right({ _tag: 'Version' })
   const [command, module, ...more] = positionals
+  if (command === 'sql') return statements(positionals.slice(1), values)
   if (command !== 'audit') {
-    return E.left(
-      command === undefined ? 'a command is missing; the only one is audit' : `no command "${command}"; there is audit`,
-    )
+    const problem = command === undefined ? 'a command is missing' : `no command "${command}"`
+    return E.left(`${problem}; there are audit and sql`)
   }
+  if (values.schema !== undefined) return E.left('audit takes no --schema')
   if (module === undefined) return E.left('audit takes a module: koa-with-auth audit ./dist/app.js')
   if (more.length > 0) return E.left(`audit takes one module; remove "${more[0]}"`)
   const { write, check, openapi, json = false, sarif = false } = values
@@ -84,7 +97,30 @@ export const optionsFrom = (args: ReadonlyArray<string>): E.Either<string, Reque
   })
 }
 
+/** What `sql` prints. */
+const statements = (databases: ReadonlyArray<string>, options: object): E.Either<string, Sql> => {
+  const [database, ...more] = databases
+  const { schema, ...others } = { schema: undefined, ...options }
+  const [other] = Object.keys(others)
+  if (more.length > 0 || (database !== 'postgres' && database !== 'mysql'))
+    return E.left('sql takes a database: koa-with-auth sql postgres, or mysql')
+  if (other !== undefined) return E.left(`sql takes no --${other}`)
+  if (database === 'mysql' && schema !== undefined)
+    return E.left('sql mysql takes no --schema; connect to the database that has the tables')
+  return pipe(
+    E.tryCatch(
+      () => {
+        const { schema: first, tables } = postgresTables(schema, '--schema')
+        return database === 'mysql' ? mysqlTables : [...first, ...tables]
+      },
+      (error) => firstSentence(error),
+    ),
+    E.map((all) => ({ _tag: 'Sql', text: all.map((sql) => `${sql};\n`).join('') })),
+  )
+}
+
 const flags = {
+  schema: { type: 'string' },
   export: { type: 'string' },
   write: { type: 'string' },
   check: { type: 'string' },

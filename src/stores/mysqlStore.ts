@@ -3,16 +3,7 @@ import * as is from '../core/checks.js'
 import { singleFlight } from '../core/memory.js'
 import { checkOptions, declareFactory } from '../core/options.js'
 import { hasCode, readAgain, unlessUndone } from './failures.js'
-import {
-  besideWrites,
-  places,
-  PRUNED_AT_ONCE,
-  rowsIn,
-  sqlStore,
-  withTables,
-  type SqlStatements,
-  type SqlValue,
-} from './sql.js'
+import { besideWrites, PRUNED_AT_ONCE, rowsIn, sqlStore, withTables, type SqlStatements, type SqlValue } from './sql.js'
 import type { Store } from './Store.js'
 
 /**
@@ -32,7 +23,7 @@ export interface MysqlStoreOptions {
  * The statements that create the tables, each of which can run twice. Strings are bytes, because a collation takes strings for equal that
  * differ.
  */
-const mysqlTables = [
+export const mysqlTables = [
   `create table if not exists auth_texts (
   id varbinary(500) not null,
   text longblob,
@@ -67,7 +58,7 @@ const update = `update auth_texts set text = ${bytes}, until = ${now} + ${lifeti
 // Assignments happen in their order, and later ones see earlier ones
 const statements: SqlStatements = {
   get: (keys) =>
-    `select hex(id) as id, hex(text) as text from auth_texts where id in (${places(keys, bytes)}) and text is not null and until > ${now}`,
+    `select hex(id) as id, hex(text) as text from auth_texts where id in (${Array(keys).fill(bytes).join(', ')}) and text is not null and until > ${now}`,
   insert: `insert into auth_texts (id, text, until) values (${bytes}, ${bytes}, ${now} + ${lifetime} + ${DONE})
 on duplicate key update text = if(until <= ${now}, values(text), text), until = if(until <= ${now}, values(until), until + ${REFUSED})`,
   update,

@@ -39,8 +39,9 @@ const schemaName = is.like(/^[\p{L}_][\p{L}\p{N}_$-]{0,62}$/u, 'must be a name o
 const inSchema = (schema: string | undefined) => (table: string) =>
   schema === undefined ? table : `"${schema}".${table}`
 
-/** The statements that create the tables, each of which can run twice. */
-const postgresTables = (schema?: string) => {
+/** The statements that create the tables, each of which can run twice. Throws a TypeError for a schema with a wrong name. */
+export const postgresTables = (schema: string | undefined, where: string) => {
+  is.maybe(schemaName)(where, schema)
   const table = inSchema(schema)
   return {
     schema: schema === undefined ? [] : [`create schema if not exists "${schema}"`],
@@ -112,7 +113,7 @@ const NO_BLOCKS = new Set(['42601', '0A000', '42704'])
 
 // In one block, because a process could end between a table and its index
 const making = (query: PostgresQuery, schema: string | undefined) => async (): Promise<void> => {
-  const statements = postgresTables(schema)
+  const statements = postgresTables(schema, CALLER)
   const run = async (sql: string): Promise<void> => {
     try {
       await query(sql, [])

@@ -49,7 +49,7 @@ export const onConflict = ({ texts, sets, now, greatest }: Dialect): SqlStatemen
   const update = `update ${texts} set text = ?, until = ${now} + ? where id = ? and text is not null and until > ${now}`
   return {
     get: (keys) =>
-      `select id, text from ${texts} where id in (${places(keys)}) and text is not null and until > ${now}`,
+      `select id, text from ${texts} where id in (${Array(keys).fill('?').join(', ')}) and text is not null and until > ${now}`,
     insert: `insert into ${texts} as old (id, text, until) values (?, ?, ${now} + ?)
 on conflict (id) do update set text = excluded.text, until = excluded.until where old.until <= ${now}`,
     update,
@@ -62,9 +62,6 @@ on conflict (set_id, member) do update set until = ${greatest}(old.until, exclud
     members: `select member from ${sets} where set_id = ? and until > ${now}`,
   }
 }
-
-/** Placeholders for so many values. */
-export const places = (count: number, one = '?'): string => Array.from({ length: count }, () => one).join(', ')
 
 /** Runs statements in one database. */
 interface SqlEngine {
