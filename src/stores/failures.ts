@@ -9,7 +9,7 @@ const isObject = (value: unknown): value is object => typeof value === 'object' 
 const WRAPPED_IN = ['cause', 'original', 'parent', 'driverError', 'meta']
 
 /** The codes of an error, and of the errors in it, such as `42P01`, `ECONNRESET` or 1213. */
-export const codesOf = (error: unknown, depth = 0): ReadonlyArray<string> => {
+const codesOf = (error: unknown, depth = 0): ReadonlyArray<string> => {
   if (!isObject(error) || depth > 4) return []
   const own = ['code', 'errno'].flatMap((name) => {
     const code: unknown = Reflect.get(error, name)

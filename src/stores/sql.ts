@@ -8,7 +8,7 @@
  */
 import * as is from '../core/checks.js'
 import { digest } from '../crypto/secrets.js'
-import { codesOf } from './failures.js'
+import { causeOf } from './failures.js'
 import { wholeLifetime, type Store } from './Store.js'
 
 /** The value of a placeholder. */
@@ -176,13 +176,8 @@ export const withTables = async <A>(
   const explained = (error: unknown): unknown => {
     const problem = isMissing(error) ? 'a table is missing' : isForbidden(error) ? 'a right is missing' : undefined
     if (problem === undefined) return error
-    const [code] = codesOf(error)
-    return Object.assign(
-      new Error(`${problem}; run the statements that \`${command}\` prints, with the rights of the owner`, {
-        cause: error,
-      }),
-      code === undefined ? {} : { code },
-    )
+    const words = `${problem}; run the statements that \`${command}\` prints, with the rights of the owner`
+    return Object.assign(new Error(words, { cause: error }), { code: causeOf(error) })
   }
   try {
     return await ask().catch(async (error: unknown) => {

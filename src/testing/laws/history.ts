@@ -59,7 +59,7 @@ const apply = (model: Model, call: StoreCall): readonly [Model, unknown] => {
 const isSame = (actual: unknown, expected: unknown): boolean => JSON.stringify(actual) === JSON.stringify(expected)
 
 /** Whether there is an order of the calls in which each result is right. */
-export const isLinear = (history: ReadonlyArray<Called>, model: Model = empty): boolean => {
+const isLinear = (history: ReadonlyArray<Called>, model: Model = empty): boolean => {
   if (history.length === 0) return true
   const firstEnd = Math.min(...history.map(({ ended }) => ended))
   return history.some((one) => {
@@ -76,12 +76,14 @@ export const isLinear = (history: ReadonlyArray<Called>, model: Model = empty): 
   })
 }
 
-/** A history in words, in the order of its beginnings. */
-export const historyInWords = (history: ReadonlyArray<Called>): string =>
-  history
-    .toSorted((one, other) => one.begun - other.begun)
-    .map(({ call, result, begun, ended }) => {
-      const { name, ...about } = call
-      return `${begun} to ${ended}: ${name} ${JSON.stringify(about)} -> ${JSON.stringify(result)}`
-    })
-    .join('\n')
+/** A history that is wrong, in words, in the order of its beginnings; `undefined` if it is right. */
+export const wrongHistory = (history: ReadonlyArray<Called>): string | undefined =>
+  isLinear(history)
+    ? undefined
+    : history
+        .toSorted((one, other) => one.begun - other.begun)
+        .map(({ call, result, begun, ended }) => {
+          const { name, ...about } = call
+          return `${begun} to ${ended}: ${name} ${JSON.stringify(about)} -> ${JSON.stringify(result)}`
+        })
+        .join('\n')

@@ -5,7 +5,7 @@ import fc, { type Arbitrary, type Scheduler } from 'fast-check'
 import * as is from '../../core/checks.js'
 import { checkOptions } from '../../core/options.js'
 import { storeLike, type Store } from '../../stores/Store.js'
-import { historyInWords, isLinear, type Called, type StoreCall } from './history.js'
+import { wrongHistory, type Called, type StoreCall } from './history.js'
 import { storeLaws, type Laws, type StoreLaw } from './Law.js'
 
 /** Makes a store that is empty, or a promise of one. It is called for each law. */
@@ -365,7 +365,8 @@ const running = (store: Store) => {
       history.push({ call, result, begun, ended: ++moment })
     },
     judge: (): void => {
-      if (!isLinear(history)) throw new NotLinear(historyInWords(history))
+      const words = wrongHistory(history)
+      if (words !== undefined) throw new NotLinear(words)
     },
   }
 }
