@@ -1,5 +1,7 @@
 /** Who may import whom, as src/README.md says: the imports of the sources are compared with its rules. */
-import { readFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { sources } from '../support/papers/docExamples.js'
 import { cycleOf, importGraph, type Import } from '../support/papers/importGraph.js'
@@ -68,7 +70,7 @@ describe('imports of the sources', () => {
     expect([...reached].sort()).toStrictEqual(sources())
   })
 
-  it('of core lead to types of koa, and to no module of Node that does I/O', () => {
+  it('of core lead to no module of Node that does I/O', () => {
     const core = graph.filter((one) => folderOf(one.from) === 'core' && !inside(one) && !one.typeOnly)
     const allowed = ['io-ts', 'node:buffer', 'node:crypto', 'node:diagnostics_channel', 'node:http', 'node:util']
     expect(written(core.filter(({ to }) => !allowed.includes(to) && !to.startsWith('fp-ts/lib/')))).toStrictEqual([])
@@ -77,6 +79,34 @@ describe('imports of the sources', () => {
     // node:http is used for its table of status texts
     const http = core.filter(({ to }) => to === 'node:http').map(({ from }) => readFileSync(repository + from, 'utf8'))
     for (const text of http) expect(text).toContain("import { STATUS_CODES } from 'node:http'")
+  })
+
+  // a host that is not Koa has requests without Koa's further properties
+  const ofAnyHost = ['core', 'crypto', 'kinds', 'guesses', 'stores', 'keys', 'jwt', 'signatures', 'webhooks']
+
+  it('lead to no type of Koa in rooms for any host, and these read no more of a request than the host must have', () => {
+    const own = graph.filter(({ from }) => ofAnyHost.includes(folderOf(from)))
+    expect(written(own.filter(({ to }) => /^koa(?:-session)?$/.test(to)))).toStrictEqual([])
+    const folder = mkdtempSync(join(repository, 'node_modules/.cache-host-'))
+    try {
+      const files = sources().filter((path) => ofAnyHost.includes(folderOf(path)) && !path.endsWith('/index.ts'))
+      const compilerOptions = {
+        incremental: false,
+        tsBuildInfoFile: null,
+        typeRoots: [`${repository}node_modules/@types`],
+      }
+      const config = {
+        extends: `${repository}tsconfig.json`,
+        compilerOptions,
+        files: files.map((path) => repository + path),
+      }
+      writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config))
+      const checked = spawnSync(process.execPath, [`${repository}node_modules/typescript-7/bin/tsc`, '-p', folder])
+      expect(String(checked.stdout)).toBe('')
+      expect(checked.status).toBe(0)
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
   })
 
   it('of koa and koa-session are types, because they are peers; only sessions and tests need the values', () => {

@@ -14,7 +14,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type * as RTE from 'fp-ts/lib/ReaderTaskEither.js'
-import type { Request } from 'koa'
+import type { Request } from './Request.js'
 import { withAccepted } from './ends.js'
 import { askingFunction, knownExchange, noteExpiry, settingsOf, showObjects, Attempt } from './Exchange.js'
 import * as AuthErrors from './AuthError.js'

@@ -6,7 +6,7 @@
  * requests.
  */
 import { channel } from 'node:diagnostics_channel'
-import type { Request } from 'koa'
+import type { Request } from './Request.js'
 import { fieldIn, hostsOf } from './RequestFields.js'
 
 export interface CrossOriginPolicy {

@@ -4,7 +4,7 @@
  * The guard, the error mapper, OpenAPI and the audit all read this one value; none of them keeps a copy.
  */
 import type * as E from 'fp-ts/lib/Either.js'
-import type { Request } from 'koa'
+import type { Request } from './Request.js'
 import { absent, branchesOf, raised, type AuthError, type NeededAuthentication, type NeededProof } from './AuthError.js'
 import { frozen, type Challenge } from './Challenge.js'
 import { deepFreeze } from './data.js'

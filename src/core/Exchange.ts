@@ -6,7 +6,7 @@
  * the tree notes for another part never has to be removed. Without an attempt, `evaluate` makes one.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Context, Request } from 'koa'
+import type { Context, Request } from './Request.js'
 import type { Leaf } from './Description.js'
 import { PrincipalSource, withAccepted, type Accepted, type EndSource } from './ends.js'
 import { andThen, type Decode, type Decoded, type Evaluation, type Result } from './Result.js'

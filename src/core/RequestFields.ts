@@ -11,7 +11,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http'
 import * as O from 'fp-ts/lib/Option.js'
-import type { Request } from 'koa'
+import type { Request } from './Request.js'
 import { declareFactories } from './options.js'
 
 /** One value, or several if the client sent the field more than once. */

@@ -4,7 +4,7 @@
  * Pure data; `koa/settings.ts` checks the settings and puts them there, in the record of the request (`Exchange.ts`).
  */
 import { STATUS_CODES } from 'node:http'
-import type { Request } from 'koa'
+import type { Request } from './Request.js'
 import { failures, type AuthError } from './AuthError.js'
 import type { CrossOriginPolicy } from './CrossOrigin.js'
 import { unfinishedReasons } from './UnfinishedReason.js'

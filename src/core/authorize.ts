@@ -1,6 +1,6 @@
 /** Conditions about a principal. They never decide about anonymous callers: if `a` is optional, write `optional(authorize(f)(a))`. */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Request } from 'koa'
+import type { Request } from './Request.js'
 import { andThen, toPromise, isThenable, failureOf } from './Result.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError, NeededAuthentication } from './AuthError.js'

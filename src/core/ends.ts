@@ -5,7 +5,7 @@
  * waits here, by time and under a name. One timer serves all ends. It fires each second at the latest, so a clock that jumps is
  * noticed, and an end that is further away than a timer can count.
  */
-import type { Request } from 'koa'
+import type { Request } from './Request.js'
 import type { ErrorCode } from './data.js'
 
 /** Why a credential has ended. */

@@ -12,7 +12,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type * as RTE from 'fp-ts/lib/ReaderTaskEither.js'
-import type { Request } from 'koa'
+import type { Request } from './Request.js'
 import type { AuthError } from './AuthError.js'
 import {
   changed,

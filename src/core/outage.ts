@@ -5,7 +5,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { identity } from 'fp-ts/lib/function.js'
-import type { Request } from 'koa'
+import type { Request } from './Request.js'
 import { andThen, answerTo, type Result, type PrincipalFromAnswer } from './Result.js'
 import { leavesAnonymous, raised, unavailable, type Unavailable } from './AuthError.js'
 import {

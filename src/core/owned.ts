@@ -6,7 +6,7 @@
  * and what is not for the caller, are the same answer, so no caller can find out which objects exist.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Request } from 'koa'
+import type { Request } from './Request.js'
 import { is as isAuthError, refusedObject, stops, type AuthError } from './AuthError.js'
 import { checkDemanding } from './authorize.js'
 import { decideOf, wrapping, type Authenticator, type Halves } from './Authenticator.js'

@@ -5,7 +5,7 @@
  */
 import { digest } from '../crypto/secrets.js'
 import * as E from 'fp-ts/lib/Either.js'
-import type { Request } from 'koa'
+import type { Request } from '../core/Request.js'
 import * as AuthErrors from '../core/AuthError.js'
 import { isThenable, type Decoded, type Evaluation, type Result } from '../core/Result.js'
 import { ownOrGetter } from '../core/data.js'

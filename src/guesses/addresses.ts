@@ -1,6 +1,6 @@
 /** The addresses of clients, as far as a client cannot choose them. */
 import ipaddr, { type IPv6 as IPv6Address } from 'ipaddr.js'
-import type { Request } from 'koa'
+import type { Request } from '../core/Request.js'
 
 const { IPv6 } = ipaddr
 

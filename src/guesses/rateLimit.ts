@@ -3,7 +3,7 @@
  * not known; this counts those who are.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Request } from 'koa'
+import type { Request } from '../core/Request.js'
 import * as AuthErrors from '../core/AuthError.js'
 import { decideOf, wrapping, type Authenticator, type Halves } from '../core/Authenticator.js'
 import { noted, withChallenges, type Scoped } from '../core/Description.js'

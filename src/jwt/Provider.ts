@@ -1,7 +1,7 @@
 /** A provider is made from an issuer: whose tokens are accepted, and with which keys they are verified. */
 import { createPublicKey, KeyObject } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
-import type { Request } from 'koa'
+import type { Request } from '../core/Request.js'
 import { fromNow, memory, type Memory } from '../core/memory.js'
 import * as is from '../core/checks.js'
 import { ownFields } from '../core/data.js'

@@ -14,7 +14,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { Request } from 'koa'
+import type { Request } from '../core/Request.js'
 import { because, expired, invalid, type AuthError } from '../core/AuthError.js'
 import { make } from '../core/Challenge.js'
 import { digest, mac } from '../crypto/secrets.js'

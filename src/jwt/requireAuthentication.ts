@@ -1,5 +1,5 @@
 /** `requireAuthentication`: how, and how long ago, the user of an access token must have authenticated (RFC 9470). */
-import type { Request } from 'koa'
+import type { Request } from '../core/Request.js'
 import type { NeededAuthentication } from '../core/AuthError.js'
 import { fromFunction, type Authenticator } from '../core/Authenticator.js'
 import { isToken, leaves } from '../core/Description.js'

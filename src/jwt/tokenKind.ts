@@ -2,7 +2,7 @@
  * The common part of the token kinds: the options of `httpBearer`, the protected resource, and the check of `Origin`.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Context, Request } from 'koa'
+import type { Context, Request } from '../core/Request.js'
 import { because, forged, invalid, type AuthError } from '../core/AuthError.js'
 import { kindOf, type Authenticator } from '../core/Authenticator.js'
 import { bareToken, isToken, tokenOf as tokenAfter } from '../core/Credentials.js'

@@ -5,7 +5,7 @@
  * only if the signature is good.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Request } from 'koa'
+import type { Request } from '../core/Request.js'
 import { because, expired, invalid, malformed, type AuthError, type Why } from '../core/AuthError.js'
 import { andThen, type Evaluation } from '../core/Result.js'
 import { fromNow, type Memory } from '../core/memory.js'

@@ -14,7 +14,7 @@
 import { createSecretKey, randomUUID } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import type * as t from 'io-ts'
-import type { Request } from 'koa'
+import type { Request } from '../core/Request.js'
 import { because, expired, invalid, malformed } from '../core/AuthError.js'
 import { returningResults, type Evaluation } from '../core/Result.js'
 import type { StandardSchema } from '../core/Schema.js'

@@ -7,7 +7,7 @@
  */
 import type * as O from 'fp-ts/lib/Option.js'
 import type * as t from 'io-ts'
-import type { Request } from 'koa'
+import type { Request } from '../core/Request.js'
 import { authenticator, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { CookieKey, HeaderKey, QueryKey } from '../core/Credentials.js'

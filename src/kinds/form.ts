@@ -6,7 +6,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { Request } from 'koa'
+import type { Request } from '../core/Request.js'
 import * as AuthErrors from '../core/AuthError.js'
 import { kindOf, unreadBody, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'

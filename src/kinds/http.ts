@@ -5,7 +5,7 @@
  * A token is read only from the Authorization header, not from a form or the query (RFC 9700 §4.3.2).
  */
 import { types } from 'node:util'
-import type { Request } from 'koa'
+import type { Request } from '../core/Request.js'
 import type { AuthError } from '../core/AuthError.js'
 import { authenticator, type Authenticator } from '../core/Authenticator.js'
 import { make, type Challenge } from '../core/Challenge.js'

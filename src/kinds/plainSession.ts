@@ -1,7 +1,6 @@
 /** The session of a request, which koa-session put on the context, and warnings about how it was set up. */
 import * as O from 'fp-ts/lib/Option.js'
-import type Koa from 'koa'
-import type { Context } from 'koa'
+import type { Context, HostApplication } from '../core/Request.js'
 import { fromCookie } from '../core/RequestFields.js'
 import { ownField } from '../core/data.js'
 import { isAsync } from '../core/options.js'
@@ -130,14 +129,14 @@ export const cookieNameOf = (ctx: Context): string => {
 
 // Whoever guesses a signing key can make any session (A-33). Checked for every request, because keys are rotated in
 // place.
-const checkKeys = (factory: string, app: Koa): void => {
+const checkKeys = (factory: string, app: HostApplication): void => {
   const strength = strengthOf(app.keys)
   if (strength === 'weak') throw new Error(`${factory}: ${keysFix}`)
   if (strength === 'older short') warnOfShortKey(app)
 }
 
 /** Warns, once for an application, that an older key can be guessed. */
-export const warnOfShortKey = (app: Koa): void => {
+export const warnOfShortKey = (app: HostApplication): void => {
   if (isFirstWarning(app, 'ofKeys')) process.emitWarning(shortKeyWarning, 'SessionWarning')
 }
 

@@ -6,7 +6,7 @@
  * to.
  */
 import type * as O from 'fp-ts/lib/Option.js'
-import type { Context } from 'koa'
+import type { Context } from '../core/Request.js'
 import type { Proof } from '../core/Proof.js'
 import { knownExchange } from '../core/Exchange.js'
 import { ownOrGetter } from '../core/data.js'
@@ -131,7 +131,7 @@ export const signInDigestsOf = (ctx: Context): SessionDigest | undefined => {
 /** The source of a request; `undefined` if its application has none. */
 export const sourceOf = (ctx: Context): SessionSource | undefined =>
   // Safe: `sessions` alone writes it
-  (knownExchange(ctx)?.source as SessionSource | undefined) ?? ctx[sourceMark]
+  (knownExchange(ctx)?.source ?? ctx[sourceMark]) as SessionSource | undefined
 
 /** koa-session's own default. */
 export const DEFAULT_COOKIE = 'koa.sess'

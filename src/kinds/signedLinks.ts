@@ -10,7 +10,7 @@
  * | was good, and is over                                             | `expired`   | `expired`   | 401    |
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Request } from 'koa'
+import type { Request } from '../core/Request.js'
 import { because, expired, invalid, malformed, type AuthError } from '../core/AuthError.js'
 import { kindOf, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'

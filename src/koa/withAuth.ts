@@ -4,7 +4,7 @@
  * Its result is a guard. A guard is a value, so the same one can be used in many places. It guards operations, not
  * middleware.
  */
-import type { Context, DefaultContext, DefaultState, Next } from 'koa'
+import type { Context, DefaultContext, DefaultState, Next, Request } from 'koa'
 import { authenticatorOf } from '../core/lists.js'
 import type { AuthenticatorLike } from '../core/Authenticator.js'
 import * as is from '../core/checks.js'
@@ -28,6 +28,13 @@ import { atLevel, refuseLateGuards } from './levels.js'
 import { newRouter } from './newRouter.js'
 import { refuseObjects } from './parameters.js'
 import { checkRouter, isRouter, shownByTrial, tooOld, type RouterInstance } from './router.js'
+
+declare global {
+  interface KoaWithAuthHost {
+    /** Koa's `ctx.request`: what hooks get. */
+    readonly request: Request
+  }
+}
 
 /**
  * Makes a guard from an authenticator, from any function of the request, or from a list of them, which is tried in order. `null`

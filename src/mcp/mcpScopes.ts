@@ -5,7 +5,7 @@
 import { isUtf8 } from 'node:buffer'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { Request } from 'koa'
+import type { Request } from '../core/Request.js'
 import { insufficient, raised, type AuthError } from '../core/AuthError.js'
 import { decideOf, wrapping, type Authenticator, type Halves } from '../core/Authenticator.js'
 import { checkDemanding } from '../core/authorize.js'

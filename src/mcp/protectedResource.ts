@@ -5,8 +5,9 @@
  * Its name is configured. It is never read from the Host header.
  */
 import * as O from 'fp-ts/lib/Option.js'
-import type { Context, Middleware, Next, Request } from 'koa'
+import type { Context, Middleware, Next } from 'koa'
 import { isOrigin } from '../core/CrossOrigin.js'
+import type { Request } from '../core/Request.js'
 import { fromHeader } from '../core/RequestFields.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory, type Check, type Checks } from '../core/options.js'

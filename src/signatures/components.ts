@@ -13,7 +13,7 @@
  * | `@status`, `;req`, `;tr`, and everything else                    | refused                                     |
  */
 import * as O from 'fp-ts/lib/Option.js'
-import type { Request } from 'koa'
+import type { Request } from '../core/Request.js'
 import {
   isInnerList,
   parseDictionary,

@@ -1,7 +1,7 @@
 /** `httpSignature`: requests that their clients sign (RFC 9421), with the digest of their bodies (RFC 9530). */
 import * as E from 'fp-ts/lib/Either.js'
 import type { KeyObject } from 'node:crypto'
-import type { Request } from 'koa'
+import type { Request } from '../core/Request.js'
 import { kindOf, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { documented, kindChecks, type KindOptions } from '../core/Description.js'

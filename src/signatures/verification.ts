@@ -5,7 +5,7 @@
 import { hash, KeyObject } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
-import type { Request } from 'koa'
+import type { Request } from '../core/Request.js'
 import { isInnerList, parseDictionary, type InnerList, type Item } from 'structured-headers'
 import { because, expired, invalid, malformed, type AuthError, type Why } from '../core/AuthError.js'
 import { fromHeader } from '../core/RequestFields.js'

@@ -5,7 +5,7 @@
  * It says who sent a request, never for whom: combine it with a token by `allOf` if the request acts for a user.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Request } from 'koa'
+import type { Request } from '../core/Request.js'
 import { isInnerList, parseDictionary, parseItem } from 'structured-headers'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Authenticator } from '../core/Authenticator.js'

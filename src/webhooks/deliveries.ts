@@ -6,7 +6,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Request } from 'koa'
+import type { Request } from '../core/Request.js'
 import type { AuthError } from '../core/AuthError.js'
 import { exchangeOf } from '../core/Exchange.js'
 import { spentFor, type ReleasableSpent } from '../core/Spent.js'

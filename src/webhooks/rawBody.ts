@@ -14,7 +14,7 @@
  * A compressed body is not decompressed: senders sign what they send.
  */
 import type { IncomingMessage } from 'node:http'
-import type { Request } from 'koa'
+import type { Request } from '../core/Request.js'
 import { settingsOf } from '../core/Exchange.js'
 import { httpError } from '../core/Settings.js'
 import { fieldIn } from '../core/RequestFields.js'

@@ -1,0 +1,52 @@
+/**
+ * The request as this package reads it. Only `koa` and what mounts on Koa import types of Koa, so another host can bring its own.
+ *
+ * Hooks of an application see all of its host's request: the host registers the type of its requests (`koa/withAuth.ts`).
+ */
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+
+/** What is read of a request. Koa's `ctx.request` has it. */
+export interface HostRequest {
+  readonly method: string
+  readonly host: string
+  readonly protocol: string
+  readonly originalUrl: string
+  readonly querystring: string
+  readonly headers: IncomingHttpHeaders
+  readonly ips: ReadonlyArray<string>
+  readonly socket: Socket
+  readonly req: IncomingMessage
+  readonly app: HostApplication
+  readonly ctx: HostContext
+}
+
+/** What is read of the context of a request. Koa's `ctx` has it. What else is in it (`params`, `session`) is read by name. */
+export interface HostContext {
+  readonly req: IncomingMessage
+  readonly res: ServerResponse
+  readonly app: HostApplication
+  readonly request: HostRequest
+  readonly [name: string | symbol]: unknown
+}
+
+/** What is read of the application of a request. */
+export interface HostApplication {
+  readonly env: string
+  readonly keys?: unknown
+  readonly maxIpsCount: number
+  /** Whether it is behind a proxy whose fields count. */
+  readonly proxy: boolean
+}
+
+declare global {
+  /** The host of this program: `request` is the type of its requests. */
+  // eslint-disable-next-line @typescript-eslint/no-empty-object-type -- the host adds to it
+  interface KoaWithAuthHost {}
+}
+
+/** A request of the host; without one, what this package reads of it. */
+export type Request = KoaWithAuthHost extends { readonly request: infer R extends HostRequest } ? R : HostRequest
+
+/** The context of a request. */
+export type Context = Request['ctx']
