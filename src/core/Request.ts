@@ -7,7 +7,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { Socket } from 'node:net'
 
 /** What is read of a request. Koa's `ctx.request` has it. */
-export interface HostRequest {
+interface HostRequest {
   readonly method: string
   readonly host: string
   readonly protocol: string
@@ -22,7 +22,7 @@ export interface HostRequest {
 }
 
 /** What is read of the context of a request. Koa's `ctx` has it. What else is in it (`params`, `session`) is read by name. */
-export interface HostContext {
+interface HostContext {
   readonly req: IncomingMessage
   readonly res: ServerResponse
   readonly app: HostApplication
@@ -41,7 +41,7 @@ export interface HostApplication {
 
 declare global {
   /** The host of this program: `request` is the type of its requests. */
-  // eslint-disable-next-line @typescript-eslint/no-empty-object-type -- the host adds to it
+  // empty: the host adds to it
   interface KoaWithAuthHost {}
 }
 
