@@ -50,7 +50,7 @@ const shown = { realm: TEXTS, description: TEXTS, maxLength: LENGTH, authenticat
 const named: Row = [{ schemeName: 'one' }, { schemeName: 'other' }]
 const byName: Row = [{ paramName: 'One' }, { paramName: 'Other' }]
 const limiter = (points: number) => ({ points, duration: 900, consume: async () => {}, reward: async () => {} })
-const spent = { spend: async () => true, release: async () => {} }
+const spent = { use: async () => true, release: async () => {} }
 const { publicKey } = generateKeyPairSync('ed25519')
 const issuer = { issuer: 'https://login.example', publicKey }
 const dpop = (more: object) => ({ bound: { dpop: { spent, origin: 'https://api.example', ...more } } })

@@ -65,7 +65,7 @@ describe('C-10 records of ceremonies', () => {
       ...[1, 2, 3].map(() => ({ ...at, failure: 'invalid', reason: 'unknown' })),
       { ...known, failure: 'invalid', reason: 'wrong' },
       { event: 'finished', kind: 'mail', intent: 'signIn', ceremony },
-      { ...known, failure: 'invalid', reason: 'spent' },
+      { ...known, failure: 'invalid', reason: 'used' },
       { ...known, failure: 'expired', reason: 'late' },
     ])
     for (const record of records.slice(0, 3)) expect(record.ceremony).toBe(undefined)

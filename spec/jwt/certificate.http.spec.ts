@@ -5,8 +5,7 @@ import type { TLSSocket } from 'node:tls'
 import { connect } from 'node:tls'
 import { once } from 'node:events'
 import { httpJwt, type BoundOptions } from 'koa-with-auth/jwt'
-import { memoryStore } from 'koa-with-auth/sessions'
-import { spentOver } from 'koa-with-auth/sign-in'
+import { memoryStore, oneTimeIds } from 'koa-with-auth/stores'
 import { describe, expect, it } from 'vitest'
 import { certificates, listenByTls, type Pair } from '../support/servers/certificates.js'
 import { dpopClient, ORIGIN, withProof } from '../support/servers/dpopClient.js'
@@ -152,7 +151,7 @@ describe('B-38: a token that is bound to a certificate', () => {
   })
 
   it('and to a key passes if both hold', async () => {
-    const dpop = { spent: spentOver(memoryStore()), origin: ORIGIN }
+    const dpop = { spent: oneTimeIds(memoryStore()), origin: ORIGIN }
     const owner = await dpopClient()
     const { provider, send, calls } = await byTls({ dpop, certificate, required: true })
     const both = await provider.token({ cnf: { jkt: owner.thumbprint, 'x5t#S256': client.thumbprint } })
@@ -174,7 +173,7 @@ describe('B-38: a token that is bound to a certificate', () => {
   })
 
   it('the certificate is compared before the proof is spent', async () => {
-    const spent = { spend: () => Promise.reject(new Error('must not be asked')) }
+    const spent = { use: () => Promise.reject(new Error('must not be asked')) }
     const owner = await dpopClient()
     const { provider, send } = await byTls({ dpop: { spent, origin: ORIGIN }, certificate })
     const both = await provider.token({ cnf: { jkt: owner.thumbprint, 'x5t#S256': client.thumbprint } })

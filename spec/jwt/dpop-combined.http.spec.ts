@@ -15,8 +15,7 @@ import {
 } from 'koa-with-auth'
 import { on, type Decision } from 'koa-with-auth/events'
 import { httpJwt, insufficientScope, mcpAuth, protectedResource, scopesOf, type DpopOptions } from 'koa-with-auth/jwt'
-import { memoryStore } from 'koa-with-auth/sessions'
-import { spentOver } from 'koa-with-auth/sign-in'
+import { memoryStore, oneTimeIds } from 'koa-with-auth/stores'
 import { guardUpgrade } from 'koa-with-auth/upgrades'
 import {
   allowInsecureRequests,
@@ -38,15 +37,15 @@ import { listenWithUpgrades, sendUpgrade } from '../support/servers/upgradeServe
 
 const parts = async (over: Partial<DpopOptions> = {}) => {
   const provider = await identityProvider()
-  let spends = 0
-  const { spend } = spentOver(memoryStore())
-  const spent = { spend: (id: string, lifetime: number) => (spends++, spend(id, lifetime)) }
+  let uses = 0
+  const { use } = oneTimeIds(memoryStore())
+  const spent = { use: (id: string, lifetime: number) => (uses++, use(id, lifetime)) }
   const dpop = { spent, origin: ORIGIN, ...over }
   const jwt = httpJwt({ issuer: provider.issuer, audience: API, bound: { dpop } })
   const client = await dpopClient()
   const token = await client.token(provider, { scope: 'read' })
   const sent = async () => withProof(token, await client.proof(token))
-  return { provider, jwt, dpop, client, token, sent, spends: () => spends }
+  return { provider, jwt, dpop, client, token, sent, uses: () => uses }
 }
 
 const scoped = (jwt: ReturnType<typeof httpJwt<{ readonly scope?: string }>> | Authenticator<object>, scope: string) =>
@@ -69,12 +68,12 @@ describe('a token that is bound to a key', () => {
     }
   })
 
-  it('lets in by one proof, however many members and levels ask about it, and spends its jti once', async () => {
-    const { jwt, sent, spends } = await parts()
+  it('lets in by one proof, however many members and levels ask about it, and uses its jti once', async () => {
+    const { jwt, sent, uses } = await parts()
     const both = allOf([jwt, scoped(jwt, 'read')])
     const { get } = await tokenSite([scoped(jwt, 'admin'), both])
     expect((await get(undefined, await sent())).status).toBe(200)
-    expect(spends()).toBe(1)
+    expect(uses()).toBe(1)
 
     const router = withAuth(also(jwt))(new Router())
     router.get('/me', withAuth(also(scoped(jwt, 'read'))), (ctx) => {
@@ -86,7 +85,7 @@ describe('a token that is bound to a key', () => {
     onTestFinished(close)
     const twice = await sent()
     expect((await fetch(`${url}/me`, { headers: twice })).status).toBe(200)
-    expect(spends()).toBe(2)
+    expect(uses()).toBe(2)
     expect((await fetch(`${url}/me`, { headers: twice })).status).toBe(401)
   })
 
@@ -95,7 +94,7 @@ describe('a token that is bound to a key', () => {
     const other = httpJwt({ issuer: one.provider.issuer, audience: API, bound: { dpop: two.dpop } })
     const { get } = await tokenSite(allOf([one.jwt, other]))
     expect((await get(undefined, await one.sent())).status).toBe(200)
-    expect([one.spends(), two.spends()]).toEqual([1, 1])
+    expect([one.uses(), two.uses()]).toEqual([1, 1])
   })
 
   it('without the scope is a 403 that names it for both schemes', async () => {
@@ -206,7 +205,7 @@ describe('oidc-provider and openid-client', () => {
         issuer,
         audience: API,
         profile: 'rfc9068',
-        bound: { dpop: { spent: spentOver(memoryStore()), origin, ...nonce }, required: true },
+        bound: { dpop: { spent: oneTimeIds(memoryStore()), origin, ...nonce }, required: true },
         authenticate: (_request, claims) => (asked.push(claims), claims),
       })
     const site: { routes?: Koa.Middleware } = {}

@@ -1,8 +1,7 @@
 /** Tokens that are bound to a key (RFC 9449): who passes, and each proof that must be refused by the real guard. */
 import { createSecretKey, randomBytes } from 'node:crypto'
 import { httpJwt, type DpopOptions } from 'koa-with-auth/jwt'
-import { memoryStore } from 'koa-with-auth/sessions'
-import { spentOver } from 'koa-with-auth/sign-in'
+import { memoryStore, oneTimeIds } from 'koa-with-auth/stores'
 import { describe, expect, it } from 'vitest'
 import { stoppedClock } from '../support/runs/clock.js'
 import { sendLines } from '../support/sites/guardedApp.js'
@@ -33,8 +32,8 @@ const USED = 'jti was used before'
 const site = async (over: Partial<DpopOptions> = {}) => {
   const provider = await identityProvider()
   const asked: string[] = []
-  const { spend } = spentOver(memoryStore())
-  const spent = { spend: (id: string, lifetime: number) => (asked.push(id), spend(id, lifetime)) }
+  const { use } = oneTimeIds(memoryStore())
+  const spent = { use: (id: string, lifetime: number) => (asked.push(id), use(id, lifetime)) }
   const hook: unknown[] = []
   const jwt = httpJwt({
     issuer: provider.issuer,
@@ -280,7 +279,7 @@ describe('B-34: a token', () => {
 
   it('is refused if it must be bound and is not: `required`', async () => {
     const provider = await identityProvider()
-    const spent = spentOver(memoryStore())
+    const spent = oneTimeIds(memoryStore())
     const bound = { dpop: { spent, origin: ORIGIN }, required: true }
     const { get } = await tokenSite(httpJwt({ issuer: provider.issuer, audience: API, bound }))
     const [plain, client] = [await provider.token(), await dpopClient()]
@@ -346,16 +345,16 @@ describe('B-36: the jti of a proof', () => {
         throw new Error('down')
       },
     ],
-  ])('cannot be spent if the store %s: 503, and the hook is not called', async (_how, spend) => {
-    const { get, client, token, hook } = await site({ spent: { spend } })
+  ])('cannot be spent if the store %s: 503, and the hook is not called', async (_how, use) => {
+    const { get, client, token, hook } = await site({ spent: { use } })
     const refused = await get(undefined, withProof(token, await client.proof(token)))
     expect([refused.status, refused.ran, refused.headers.get('retry-after')]).toEqual([503, 0, '5'])
     expect(hook).toEqual([])
   })
 
   it.each([undefined, 'yes', 1, {}])('is not spent if the store answers %j', async (answer) => {
-    const spend = () => Promise.resolve(answer as unknown as boolean)
-    const { get, client, token, hook } = await site({ spent: { spend } })
+    const use = () => Promise.resolve(answer as unknown as boolean)
+    const { get, client, token, hook } = await site({ spent: { use } })
     const refused = await get(undefined, withProof(token, await client.proof(token)))
     expect([refused.status, refused.ran, hook.length]).toEqual([401, 0, 0])
   })

@@ -7,8 +7,7 @@ import { requireScopes, withAuth } from 'koa-with-auth'
 import { audit } from 'koa-with-auth/audit'
 import { httpJwt, scopesOf, type BoundOptions, type HttpJwt, type JwtClaims } from 'koa-with-auth/jwt'
 import { openApi } from 'koa-with-auth/openapi'
-import { memoryStore } from 'koa-with-auth/sessions'
-import { spentOver } from 'koa-with-auth/sign-in'
+import { memoryStore, oneTimeIds } from 'koa-with-auth/stores'
 import { mockRequest } from 'koa-with-auth/testing'
 import { calculateJwkThumbprint } from 'jose'
 import { describe, expect, it, vi } from 'vitest'
@@ -36,7 +35,7 @@ const { dpop } = JSON.parse(readFileSync(`${repository}spec/data/bound-tokens.js
   }
 }
 
-const spent = () => spentOver(memoryStore())
+const spent = () => oneTimeIds(memoryStore())
 
 const checked = async (
   { method, uri, iat, proof }: Example,
@@ -167,7 +166,7 @@ describe('httpJwt({ bound }) refuses these options with a TypeError', () => {
     [
       'no store',
       { dpop: { origin: good.origin } },
-      /dpop: { spent } } }\) has no method spend; pass spentOver\(store\)/,
+      /dpop: { spent } } }\) has no method use; pass oneTimeIds\(store\)/,
     ],
     ['a store of sessions', { dpop: { ...good, spent: {} } }, /has no method spend/],
     ['no origin', { dpop: { spent: good.spent } }, /dpop: { origin } } }\)/],

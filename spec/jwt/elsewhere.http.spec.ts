@@ -75,7 +75,7 @@ describe('from', () => {
   it('another function, or a key-bound token, is a TypeError', () => {
     const base = { issuer: 'https://login.example', audience: API }
     expect(() => httpJwt({ ...base, from: (() => undefined) as never })).toThrow(/from \}\) must be fromHeader/)
-    const dpop = { spent: { spend: async () => true }, origin: 'https://api.example' }
+    const dpop = { spent: { use: async () => true }, origin: 'https://api.example' }
     expect(() => httpJwt({ ...base, from: fromCookie('s'), bound: { dpop } })).toThrow(
       /comes in the Authorization field/,
     )

@@ -112,7 +112,7 @@ describe('mcpScopes', () => {
 describe('the document of a protected resource', () => {
   it('says how tokens are bound, from the value that checks them (RFC 9728 §2)', async () => {
     const resource = protectedResource({ resource: API, authorizationServers: 'https://login.example' })
-    const dpop = { spent: { spend: async () => true }, origin: API }
+    const dpop = { spent: { use: async () => true }, origin: API }
     httpJwt({ issuer: 'https://login.example', protectedResource: resource, bound: { dpop, required: true } })
     const { url, close } = await listen(new Koa().use(resource.metadata))
     onTestFinished(close)

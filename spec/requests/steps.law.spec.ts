@@ -21,10 +21,11 @@ import {
 import { httpJwt } from 'koa-with-auth/jwt'
 import { apiKeys, memoryKeyStore } from 'koa-with-auth/keys'
 import { sessions } from 'koa-with-auth/sessions'
-import { begin, secondFactor, finish, linkPage, emailSignIn, passwordReset, spentOver } from 'koa-with-auth/sign-in'
+import { begin, secondFactor, finish, linkPage, emailSignIn, passwordReset } from 'koa-with-auth/sign-in'
 import { backChannelLogout, oidc, afterRpLogout } from 'koa-with-auth/sign-in/oidc'
 import { memoryPasskeyStore, passkeys } from 'koa-with-auth/sign-in/passkeys'
 import { memoryStore } from 'koa-with-auth/sessions'
+import { memoryStore as inMemory, oneTimeIds } from 'koa-with-auth/stores'
 import { mockRequest } from 'koa-with-auth/testing'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { analyse } from 'scslre'
@@ -65,7 +66,7 @@ const site = async () => {
   const { jwk } = await signingKey('ES256', 'one')
   const issuer = { issuer: 'https://provider.example', jwks: { keys: [jwk] } }
   const issued = { issuer, audience: 'shop' }
-  const dpop = { dpop: { spent: spentOver(store), origin: 'https://shop.example' } }
+  const dpop = { dpop: { spent: oneTimeIds(inMemory()), origin: 'https://shop.example' } }
   const keys = apiKeys({ prefix: 'shop', store: memoryKeyStore() })
   const parsed: Middleware = async (ctx, next) => {
     Object.assign(ctx.request, { body: Object.fromEntries(new URLSearchParams(ctx.querystring)) })

@@ -1,9 +1,10 @@
 /** C-14: a system clock that is set ahead and right again makes nothing good that was used up. */
 import Koa from 'koa'
 import { memoryStore, type SessionStore } from 'koa-with-auth/sessions'
-import { spentOver, totp } from 'koa-with-auth/sign-in'
+import { totp } from 'koa-with-auth/sign-in'
 import { sqliteStore } from 'koa-with-auth/sqlite'
 import { describe, expect, it } from 'vitest'
+import { idsOf } from '../../src/sessions/SessionStore.js'
 import { codeOf } from '../support/servers/authenticatorApp.js'
 import { stoppedClock } from '../support/runs/clock.js'
 import { strongKey } from '../support/sites/sessionsApp.js'
@@ -26,8 +27,8 @@ describe.each(stores)('C-14 the store in %s, after its clock was a day ahead whi
   it('knows what was spent, ended and marked', async () => {
     const clock = stoppedClock()
     const store = make()
-    const { spend } = spentOver(store)
-    expect(await spend('a link', DAY / 2)).toBe(true)
+    const { use } = idsOf(store, 'shop')
+    expect(await use('a link', DAY / 2)).toBe(true)
     await store.insert('session', 'text', DAY / 2)
     await store.end('session', DAY / 2)
     await store.mark('anna', 'mark', DAY / 2)
@@ -35,7 +36,7 @@ describe.each(stores)('C-14 the store in %s, after its clock was a day ahead whi
     await sweep(store)
     clock.set(-DAY)
     await store.insert('session', 'text', DAY / 2)
-    expect([await spend('a link', DAY / 2), await store.read('session'), await store.markOf('anna')]).toEqual([
+    expect([await use('a link', DAY / 2), await store.read('session'), await store.markOf('anna')]).toEqual([
       false,
       undefined,
       'mark',

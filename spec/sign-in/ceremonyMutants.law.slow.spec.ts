@@ -19,14 +19,14 @@ interface Mutant {
 const mutants: Readonly<Record<string, ReadonlyArray<Mutant>>> = {
   'an id that was spent is spent again': [
     {
-      from: 'if (!(await spendTry(id, tries, remembered))) {',
-      to: 'if (!(await spendTry(id, tries, remembered)) && now() < 0) {',
+      from: 'if (!(await useTry(id, tries, remembered))) {',
+      to: 'if (!(await useTry(id, tries, remembered)) && now() < 0) {',
     },
   ],
   'an outage counts as spent': [
     {
-      from: 'if (await spent.spend(tryOf(id, at), lifetime)) return true',
-      to: 'if (await spent.spend(tryOf(id, at), lifetime).catch(() => true)) return true',
+      from: 'if (await ids.use(tryOf(id, at), lifetime)) return true',
+      to: 'if (await ids.use(tryOf(id, at), lifetime).catch(() => true)) return true',
     },
   ],
   'tries are not limited': [{ from: '`${id}.${at}`', to: '`${id}.${Math.random()}`' }],
@@ -43,10 +43,10 @@ const mutants: Readonly<Record<string, ReadonlyArray<Mutant>>> = {
     { from: "derive(root, 'handle', name, kind, browser)", to: "derive(root, 'handle', name, browser)" },
     { from: "derive(root, 'handle', name, kind.name, browser)", to: "derive(root, 'handle', name, browser)" },
   ],
-  'another browser spends': [
+  'another browser uses it up': [
     {
       from: 'if (opened === undefined) return unfinished(elsewhere)',
-      to: "if (opened === undefined) {\n await spent.spend('x', 1)\n return unfinished(elsewhere)\n }",
+      to: "if (opened === undefined) {\n await ids.use('x', 1)\n return unfinished(elsewhere)\n }",
     },
   ],
   'no handle ends': [{ from: 'if (content.until <= now())', to: 'if (content.until <= 0)' }],
@@ -73,7 +73,7 @@ const mutants: Readonly<Record<string, ReadonlyArray<Mutant>>> = {
   'a beginning writes': [
     {
       from: "const salt = randomBytes(16).toString('base64url')",
-      to: "const salt = randomBytes(16).toString('base64url')\n await spent.spend(salt, 1)",
+      to: "const salt = randomBytes(16).toString('base64url')\n await ids.use(salt, 1)",
     },
   ],
   'a handle has several spellings': [

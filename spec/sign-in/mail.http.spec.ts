@@ -90,7 +90,7 @@ describeEveryOther((store) => {
       await expectUser(visitor, 'anna')
     })
 
-    it('M2 the link pressed in another browser, or without a cookie, is refused, and spends nothing', async () => {
+    it('M2 the link pressed in another browser, or without a cookie, is refused, and uses nothing up', async () => {
       const site = await signInSite(store)
       const visitor = site.visitor()
       const { handle } = (await sendJson(visitor, '/sign-in/mail', ask)).body as { handle: string }

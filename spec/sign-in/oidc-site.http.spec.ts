@@ -101,12 +101,12 @@ describe('O-03 a browser that keeps no cookies', () => {
 
 describe('O-01 sign-ins that begin and never end', () => {
   it('leave nothing behind: no call of the store, and no memory', async () => {
-    const spend = vi.fn(() => Promise.resolve(true))
+    const use = vi.fn(() => Promise.resolve(true))
     const { begin } = ceremonies({
       keys: () => [strongKey],
       name: 'shop',
       origin: 'https://shop.example',
-      spent: { spend },
+      ids: { use, release: () => Promise.resolve() },
     })
     const kind = {
       name: 'a kind',
@@ -130,7 +130,7 @@ describe('O-01 sign-ins that begin and never end', () => {
     }
     const before = await many(5000)
     const after = await many(100_000)
-    expect(spend).not.toHaveBeenCalled()
+    expect(use).not.toHaveBeenCalled()
     // a handle alone has 300 bytes
     expect(after - before).toBeLessThan(100_000 * 60)
   })

@@ -372,7 +372,7 @@ describe('an authorization response', () => {
     expect((await tried(site, (url) => url.searchParams.delete('iss'))).who).toBe('provider-anna')
   })
 
-  it('with a foreign state and an error spends nothing', async () => {
+  it('with a foreign state and an error uses nothing up', async () => {
     const { site } = await start()
     const browser = newBrowser()
     const url = await site.toCallback(browser)

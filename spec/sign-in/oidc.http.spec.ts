@@ -104,7 +104,7 @@ describe('signing in with a provider', () => {
   })
 
   // O-03
-  it('refuses a callback in another browser, which spends nothing', async () => {
+  it('refuses a callback in another browser, which uses nothing up', async () => {
     const { site, provider } = await start()
     const browser = newBrowser()
     const url = await site.toCallback(browser)

@@ -47,10 +47,10 @@ const describeTwo = (env: () => Readonly<Record<string, string>>): void => {
     return { handle: (body as { handle: string }).handle, code: await code() }
   }
 
-  it('C-03 of twenty callers of both, one spends an id', async () => {
+  it('C-03 of twenty callers of both, one uses an id', async () => {
     for (let round = 0; round < 5; round += 1) {
       const id = randomUUID()
-      const calls = Array.from({ length: 20 }, (_, at) => clientOf(at % 2).post(`/spend/${id}`))
+      const calls = Array.from({ length: 20 }, (_, at) => clientOf(at % 2).post(`/use/${id}`))
       const won = (await Promise.all(calls)).filter(({ body }) => (body as { is: boolean }).is)
       expect(won).toHaveLength(1)
     }

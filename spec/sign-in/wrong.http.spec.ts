@@ -3,15 +3,8 @@ import Router from '@koa/router'
 import * as E from 'fp-ts/lib/Either.js'
 import { AuthError, sessionAuth, UnavailableError, withAuth } from 'koa-with-auth'
 import { memoryStore } from 'koa-with-auth/sessions'
-import {
-  secondFactor,
-  finish,
-  askSecondFactor,
-  spentOver,
-  type Ceremony,
-  type Kind,
-  type Spent,
-} from 'koa-with-auth/sign-in'
+import { secondFactor, finish, askSecondFactor, type Ceremony, type Kind, type OneTimeIds } from 'koa-with-auth/sign-in'
+import { memoryStore as inMemory, oneTimeIds } from 'koa-with-auth/stores'
 import { describe, expect, it } from 'vitest'
 import { ceremonies } from '../../src/sign-in/ceremony.js'
 import { newBrowser, siteOf } from '../support/sites/providerSite.js'
@@ -48,7 +41,7 @@ const answering = (tries?: number) => {
     keys: () => ['a key that is long enough, for these tests'],
     name: 'shop',
     origin: 'https://shop.example',
-    spent: { spend: (id) => Promise.resolve(!rows.has(id) && rows.add(id).size > 0) },
+    ids: { use: (id) => Promise.resolve(!rows.has(id) && rows.add(id).size > 0), release: () => Promise.resolve() },
   })
   const results: Readonly<Record<string, () => E.Either<AuthError, { method: string }>>> = {
     right: () => E.right({ method: 'test' }),
@@ -132,12 +125,12 @@ describe('C-15 wrong codes of a second factor', () => {
   const free = { points: 1e9, consume: () => Promise.resolve({}), reward: () => Promise.resolve({}) }
 
   it('are a hundred in all processes that share the store, and a right one takes none', async () => {
-    const store = memoryStore()
+    const ids = oneTimeIds(inMemory())
     const checked: string[] = []
     // two processes: each has its own counts in memory
     const both = [1, 2].map(() => secondFactor({ factors: [factor(checked)], limiter: free }))
     const ask = async (at: number, code: string, subject = 'anna') =>
-      both[at % 2]!.check(null, { code, from: `192.0.2.${at}` }, { subject, spent: spentOver(store) } as Ceremony)
+      both[at % 2]!.check(null, { code, from: `192.0.2.${at}` }, { subject, ids } as Ceremony)
     for (let at = 0; at < 120; at++) expect(E.isRight(await ask(at, 'right'))).toBe(true)
     checked.length = 0
     await Promise.all(Array.from({ length: 150 }, (_, at) => ask(at, 'wrong')))
@@ -154,11 +147,12 @@ describe('C-15 wrong codes of a second factor', () => {
   it('are none while the store is down: nothing is checked', async () => {
     const checked: string[] = []
     const kind = secondFactor({ factors: [factor(checked)], limiter: free })
-    const spent: Spent = { spend: () => Promise.reject(new UnavailableError('down')) }
-    const asked = async () => kind.check(null, { code: 'right', from: '' }, { subject: 'anna', spent } as Ceremony)
+    const release = () => Promise.resolve()
+    const ids: OneTimeIds = { use: () => Promise.reject(new UnavailableError('down')), release }
+    const asked = async () => kind.check(null, { code: 'right', from: '' }, { subject: 'anna', ids } as Ceremony)
     for (let at = 0; at < 110; at++) await expect(asked()).rejects.toThrow('down')
-    const good: Spent = { spend: () => Promise.resolve(true) }
-    const later = await kind.check(null, { code: 'right', from: '' }, { subject: 'anna', spent: good } as Ceremony)
+    const good: OneTimeIds = { use: () => Promise.resolve(true), release }
+    const later = await kind.check(null, { code: 'right', from: '' }, { subject: 'anna', ids: good } as Ceremony)
     expect([E.isRight(later), checked]).toEqual([true, ['right']])
   })
 

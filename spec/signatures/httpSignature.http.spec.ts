@@ -4,8 +4,7 @@ import { bodyParser } from '@koa/bodyparser'
 import Router from '@koa/router'
 import Koa from 'koa'
 import { allOf, authSettings, httpBearer, UnavailableError, withAuth } from 'koa-with-auth'
-import { memoryStore } from 'koa-with-auth/sessions'
-import { spentOver } from 'koa-with-auth/sign-in'
+import { memoryStore, oneTimeIds } from 'koa-with-auth/stores'
 import { httpSignature, type HttpSignatureOptions } from 'koa-with-auth/signatures'
 import { signedRequest, type RequestSpec, type SigningOptions } from 'koa-with-auth/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -301,7 +300,7 @@ describe('what is refused', () => {
 
 describe('with spent', () => {
   it('a nonce counts once, and must be there', async () => {
-    const { sendSpec, send, seen } = await site({ spent: spentOver(memoryStore()) })
+    const { sendSpec, send, seen } = await site({ spent: oneTimeIds(memoryStore()) })
     const spec = signedRequest({ url: '/x' }, { ...usual, nonce: 'n1' })
     expect(await send()).toBe('401 invalid replay')
     expect(await sendSpec(spec)).toBe('204')
@@ -316,7 +315,7 @@ describe('with spent', () => {
   })
 
   it('a store that is down is a 503, and so is a key that cannot be had', async () => {
-    const { send } = await site({ spent: { spend: () => Promise.reject(new Error('down')) } })
+    const { send } = await site({ spent: { use: () => Promise.reject(new Error('down')) } })
     expect(await send({ nonce: 'n' })).toMatch(/^503/)
     const { send: sendNext } = await site({}, () => {
       throw new UnavailableError('the database of keys is down')

@@ -152,8 +152,8 @@ describe('a signature of an agent', () => {
 
   it('counts once with spent', async () => {
     const spentIds = new Set<string>()
-    const spend = (id: string) => Promise.resolve(!spentIds.has(id) && spentIds.add(id) !== undefined)
-    const agents = kind({ spent: { spend } })
+    const use = (id: string) => Promise.resolve(!spentIds.has(id) && spentIds.add(id) !== undefined)
+    const agents = kind({ spent: { use } })
     expect(await send(agents)).toBe('invalid replay')
     expect(await send(agents, { nonce: 'n' })).toMatchObject({ agent: AGENT })
     expect(await send(agents, { nonce: 'n' })).toBe('invalid replay')

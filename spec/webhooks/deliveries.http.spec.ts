@@ -4,8 +4,7 @@ import { connect } from 'node:net'
 import Router from '@koa/router'
 import Koa from 'koa'
 import { allOf, authSettings, httpBearer, withAuth } from 'koa-with-auth'
-import { memoryStore, type SessionStore } from 'koa-with-auth/sessions'
-import { spentOver } from 'koa-with-auth/sign-in'
+import { memoryStore, oneTimeIds, type Store } from 'koa-with-auth/stores'
 import { github, standardWebhooks, webhook } from 'koa-with-auth/webhooks'
 import { Webhook } from 'standardwebhooks'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -13,7 +12,7 @@ import { stoppedClock } from '../support/runs/clock.js'
 import { listen } from '../support/servers/server.js'
 import { githubSignature, SECRET, webhookSite } from '../support/sites/webhookSite.js'
 
-const spent = (store: SessionStore = memoryStore()) => spentOver(store)
+const spent = (store: Store = memoryStore()) => oneTimeIds(store)
 
 describe('a delivery', () => {
   it('is a 409 after a 2xx, and another one is not', async () => {
@@ -199,14 +198,14 @@ describe('a delivery', () => {
 
 describe('a store that is down', () => {
   it('is a 503, and no handler runs', async () => {
-    const down: SessionStore = { ...memoryStore(), insert: () => Promise.reject(new Error('down')) }
+    const down: Store = { ...memoryStore(), insert: () => Promise.reject(new Error('down')) }
     const site = await webhookSite({ hook: { spent: spent(down) } })
     expect((await site.send('a')).status).toBe(503)
     expect(site.handled).toStrictEqual([])
   })
 
   it('that fails after the handler changes no answer', async () => {
-    const failing: SessionStore = { ...memoryStore(), update: () => Promise.reject(new Error('down')) }
+    const failing: Store = { ...memoryStore(), update: () => Promise.reject(new Error('down')) }
     const site = await webhookSite({
       hook: { spent: spent(failing) },
       handler: (ctx) => {
@@ -218,9 +217,9 @@ describe('a store that is down', () => {
   })
 
   it('must be able to release what it has taken', () => {
-    const without = { spend: () => Promise.resolve(true) }
+    const without = { use: () => Promise.resolve(true) }
     expect(() => webhook({ scheme: github, secrets: SECRET, spent: without as never })).toThrow(
-      'webhook({ spent }) has no method release; pass spentOver(store) of koa-with-auth/sign-in',
+      'webhook({ spent }) has no method release; pass oneTimeIds(store) of koa-with-auth/sign-in',
     )
   })
 })

@@ -4,8 +4,7 @@ import type { Authenticator } from 'koa-with-auth'
 import { optional, remembered, withAuth } from 'koa-with-auth'
 import { audit } from 'koa-with-auth/audit'
 import { openApi } from 'koa-with-auth/openapi'
-import { memoryStore } from 'koa-with-auth/sessions'
-import { spentOver } from 'koa-with-auth/sign-in'
+import { memoryStore, oneTimeIds } from 'koa-with-auth/stores'
 import { httpSignature, webBotAuth } from 'koa-with-auth/signatures'
 import { github, slack, standardWebhooks, stripe, webhook, webhookScheme } from 'koa-with-auth/webhooks'
 import { describe, expect, it } from 'vitest'
@@ -22,7 +21,7 @@ const lineOf = (a: Authenticator<unknown>): string =>
     .map(textOf)
     .join('\n')
 
-const spent = spentOver(memoryStore())
+const spent = oneTimeIds(memoryStore())
 const secretsOfTenant = () => 's'
 const readAcme = (value: string) => ({ signatures: [value] })
 const acme = { header: 'X-Acme', encoding: 'hex', read: readAcme } as const

@@ -207,7 +207,7 @@ export const endsSession = (record: SignedOutEvent, signIn: SessionDigest): bool
   record.session === undefined ? record.user === signIn.user : record.session === signIn.session
 
 /** What a store keeps. */
-export type StoreContent = 'api-keys' | 'passkeys' | 'sessions' | 'signals'
+export type StoreContent = 'api-keys' | 'one-time-ids' | 'passkeys' | 'sessions' | 'signals'
 
 type Outage<About, Begun> =
   | (About & Begun & { readonly event: 'begun' })
@@ -353,10 +353,10 @@ export type CeremonyEvent =
         readonly step: 'begin' | 'finish'
         readonly failure: AuthError['_tag']
         /**
-         * Why; `spent` for an answer that came again or once too often, which the client sees as `unknown`. An `unknown` one
+         * Why; `used` for an answer that came again or once too often, which the client sees as `unknown`. An `unknown` one
          * could not be opened in this browser, so its ceremony is not known.
          */
-        readonly reason?: UnfinishedReason | 'spent'
+        readonly reason?: UnfinishedReason | 'used'
       })
 
 /**

@@ -2,14 +2,14 @@
  * Proofs of possession (DPoP, RFC 9449): a client shows with each request that it has the key which its token is bound to.
  *
  * The checks are those of RFC 9449 §4.3, the cheap ones first. The token was verified before, so nothing is done for strangers. The id
- * of the proof is spent after its signature, and before the hook: a stranger fills no store, and a replay calls no hook.
+ * of the proof is used after its signature, and before the hook: a stranger fills no store, and a replay calls no hook.
  *
  * | what is checked                    | error                | failure       |
  * |------------------------------------|----------------------|---------------|
  * | the key is that of the token       | `invalid_token`      | `invalid`     |
  * | form, request, time, token, key    | `invalid_dpop_proof` | `invalid`     |
  * | the nonce                          | `use_dpop_nonce`     | `expired`     |
- * | the id was not spent               | `invalid_dpop_proof` | `invalid`     |
+ * | the id was used before             | `invalid_dpop_proof` | `invalid`     |
  * | the store of ids                   |                      | `unavailable` |
  */
 import * as E from 'fp-ts/lib/Either.js'
@@ -20,7 +20,7 @@ import { make } from '../core/Challenge.js'
 import { digest, mac } from '../crypto/secrets.js'
 import { fromHeader } from '../core/RequestFields.js'
 import type { Evaluation } from '../core/Result.js'
-import { spentFor, type Spent } from '../core/Spent.js'
+import { usedFor, type UsedOnce } from '../core/OneTimeIds.js'
 import { deepFreeze, hasDots } from '../core/data.js'
 import { optionWords } from '../core/functionName.js'
 import * as is from '../core/checks.js'
@@ -39,8 +39,8 @@ export interface DpopNonceOptions {
 
 /** How proofs of possession are checked (RFC 9449). */
 export interface DpopOptions {
-  /** Where the ids of proofs are spent, such as `spentOver(store)` of `koa-with-auth/sign-in`. All processes of a service share it. */
-  readonly spent: Spent
+  /** Where the ids of proofs are used, such as `oneTimeIds(store)` of `koa-with-auth/stores`. All processes of a service share it. */
+  readonly spent: UsedOnce
   /**
    * The origin of the API as its clients call it, such as `https://api.example`. It is never read from Host. If a proxy cuts off a
    * prefix, write it too: `https://api.example/orders` for an API that gets the path behind it.
@@ -65,7 +65,7 @@ const origin: Check = (where, value) => {
 }
 
 const checks: Checks<DpopOptions> = {
-  spent: is.withMethods(['spend'], 'pass spentOver(store) of koa-with-auth/sign-in'),
+  spent: is.withMethods(['use'], 'pass oneTimeIds(store) of koa-with-auth/stores'),
   origin,
   nonce: is.unchecked,
   // `algorithmsFor` checks it
@@ -121,7 +121,7 @@ export const dpopOf = (given: DpopOptions, clockTolerance: number) => {
         const { nonce, jti } = compact.claims
         if (nonces?.isGood(nonce) === false) return refusals.nonce
         const id = `koa-with-auth/dpop ${digest(`${thumbprint} ${String(jti)}`)}`
-        return spentFor(request.req, spent, id, lifetime).then((isSpent) => isSpent ?? refusals.replay)
+        return usedFor(request.req, spent, id, lifetime).then((isFirst) => isFirst ?? refusals.replay)
       }
       return signature instanceof Promise ? signature.then(signed) : signed(signature)
     }

@@ -6,8 +6,7 @@
  * Backends get a digest of the id, never the id. So somebody who reads the database cannot take a session over.
  */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { ReleasableSpent } from '../core/Spent.js'
-import * as is from '../core/checks.js'
+import type { OneTimeIds } from '../core/OneTimeIds.js'
 import { steadyClock } from '../core/data.js'
 import { declareFactory } from '../core/options.js'
 import { digest, randomId } from '../crypto/secrets.js'
@@ -92,27 +91,11 @@ export const atTheSameTime =
     return { text, markOf: (one) => (one === user ? mark : undefined) }
   }
 
-/**
- * One-time ids in a store of sessions. `lifetime` is in milliseconds; after it, and after `release`, an id can be spent again. The
- * store gets a digest of the id. An outage rejects. `application` keeps the ids of several apart that share a store.
- *
- * @example
- * import { memoryStore } from 'koa-with-auth/sessions'
- * import { spentOver } from 'koa-with-auth/sign-in'
- *
- * const { spend } = spentOver(memoryStore())
- * const isFirst = await spend('delivery 7', 60_000)
- * assert.deepStrictEqual([isFirst, await spend('delivery 7', 60_000)], [true, false])
- */
-export const spentOver = (store: SessionStore, application?: string): ReleasableSpent => {
-  is.withMethods(['read', 'insert', 'update'], 'pass a store, such as redisStore({ command })')(
-    'spentOver(store)',
-    store,
-  )
-  const keyOf = (id: string) =>
-    digest(`koa-with-auth/spent\n${application === undefined ? '' : `${application}\n`}${id}`)
+/** One-time ids in a store of sessions, apart for each application. */
+export const idsOf = (store: SessionStore, application: string): OneTimeIds => {
+  const keyOf = (id: string) => digest(`koa-with-auth/once\n${application}\n${id}`)
   return {
-    spend: async (id, lifetime) => {
+    use: async (id, lifetime) => {
       const key = keyOf(id)
       if (store.spend !== undefined) return (await store.spend(key, lifetime)) === true
       // an insert does nothing if the id is known, so one of the strings stays

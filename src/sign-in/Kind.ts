@@ -7,7 +7,7 @@ import type { UnfinishedReason } from '../core/UnfinishedReason.js'
 import * as is from '../core/checks.js'
 import type { Check } from '../core/options.js'
 import type { Proof, ProofGiven } from '../core/Proof.js'
-import type { Spent } from '../core/Spent.js'
+import type { OneTimeIds } from '../core/OneTimeIds.js'
 import type { PageField } from '../sessions/Page.js'
 import type { Lifetimes } from './Lifetimes.js'
 
@@ -50,7 +50,7 @@ export interface Ceremony {
    */
   readonly secret: (purpose: string) => string
   /** One-time ids of the application, in all its processes. */
-  readonly spent?: Spent | undefined
+  readonly ids?: OneTimeIds | undefined
 }
 
 /** What goes out at the beginning: a redirect (303), or a body that is answered as JSON; `null`: 204. */
@@ -102,7 +102,7 @@ export interface Kind<Ask, Kept, Answer, P extends ProofGiven = ProofGiven, B ex
   readonly leadsAgain?: boolean | undefined
   /** `false` for a kind that does everything in `check`, such as a registration: `finish` can do without a hook. Default `true`. */
   readonly needsHook?: boolean | undefined
-  /** Whether what comes with the answer will do, such as a new password. Otherwise it is a 400 `weak`, and nothing is spent. */
+  /** Whether what comes with the answer will do, such as a new password. Otherwise it is a 400 `weak`, and nothing is used up. */
   readonly accepts?: ((body: Incoming['body'], kept: Kept, answer: Answer) => boolean | Promise<boolean>) | undefined
   /** What its pages ask for. Left out: browsers get the same as others, because a script is needed, or another site is asked. */
   readonly form?: KindForm | undefined
@@ -115,7 +115,7 @@ export interface Kind<Ask, Kept, Answer, P extends ProofGiven = ProofGiven, B ex
   ) => Evaluation<Begun<Kept, B>>
   /** Finds the handle and the answer in a request. Sync, without effects. `undefined`: there is none (`unknown`). */
   readonly read: (incoming: Incoming, signer: Signer) => Answered<Answer> | undefined
-  /** Checks the answer, after it was spent. It may ask the network. */
+  /** Checks the answer, after it was used once. It may ask the network. */
   readonly check: (kept: Kept, answer: Answer, ceremony: Ceremony) => Evaluation<P>
 }
 

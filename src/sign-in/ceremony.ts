@@ -1,10 +1,10 @@
 /**
- * A sign-in of several requests: begin, a sealed handle goes out, finish spends it.
+ * A sign-in of several requests: begin, a sealed handle goes out, finish uses it once.
  *
  * Nothing is stored at the beginning. What must be remembered travels in the handle, which is encrypted under a key of
  * the application, the kind and the browser. So any number of tabs can begin, and a visitor costs the store nothing.
  *
- * The order in `finish` is the security: open, end, subject, accept, spend, check, complete. A step that fails runs no
+ * The order in `finish` is the security: open, end, subject, accept, use once, check, complete. A step that fails runs no
  * later one. This file knows no Koa; `beginning.ts` and `signIn.ts` are the glue.
  */
 import * as E from 'fp-ts/lib/Either.js'
@@ -17,7 +17,7 @@ import { counting } from '../guesses/Guess.js'
 import { memoryLimiter } from '../guesses/memoryLimiter.js'
 import { derivedFrom } from '../crypto/appKeys.js'
 import { constantTimeEqual, decrypt, derive, digest, encrypt, mac, randomId } from '../crypto/secrets.js'
-import type { Spent } from '../core/Spent.js'
+import type { OneTimeIds } from '../core/OneTimeIds.js'
 import { caught } from './countFailures.js'
 import type { Lifetimes } from './Lifetimes.js'
 import {
@@ -89,7 +89,7 @@ interface CeremonyHost {
   readonly keys: () => unknown
   readonly name: string
   readonly origin: string
-  readonly spent: Spent
+  readonly ids: OneTimeIds
   /** The clock, in milliseconds since 1970. */
   readonly now?: () => number
 }
@@ -152,7 +152,7 @@ export type Ceremonies = ReturnType<typeof ceremonies>
 
 const unfinished = (reason: UnfinishedReason): E.Either<AuthError, never> => E.left(AuthErrors.unfinished(reason))
 
-export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }: CeremonyHost) => {
+export const ceremonies = ({ keys, name, origin, ids, now = () => Date.now() }: CeremonyHost) => {
   const roots = () => derivedFrom(keys(), 'koa-with-auth/sign-in')
   const reports = ceremonyReports(name)
   // answers that are being checked, so that the same one at the same time leads to the same place
@@ -177,21 +177,21 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
   const ceremonyOf = (content: Omit<Content, 'kept'>, root: Buffer, kind: string, browser: string): Ceremony => {
     const { salt, intent, subject, returnTo, display, until } = content
     const secret = (purpose: string) => derive(root, 'secret', name, kind, browser, salt, purpose).toString('base64url')
-    return { intent, subject, origin, returnTo, display, until, secret, spent }
+    return { intent, subject, origin, returnTo, display, until, secret, ids }
   }
   const limited = counting({
     accountAndAddress: memoryLimiter(WRONG_OF_BROWSER, QUARTER),
     address: memoryLimiter(WRONG_OF_ADDRESS, QUARTER),
   })
   // whether there was a free try
-  const spendTry = async (id: string, tries: number, lifetime: number): Promise<boolean> => {
-    for (let at = 0; at < tries; at++) if (await spent.spend(tryOf(id, at), lifetime)) return true
+  const useTry = async (id: string, tries: number, lifetime: number): Promise<boolean> => {
+    for (let at = 0; at < tries; at++) if (await ids.use(tryOf(id, at), lifetime)) return true
     return false
   }
   // whether this answer is the first right one. No later answer has a try, so its code is neither checked nor used up
   const end = async (id: string, tries: number, lifetime: number): Promise<boolean> => {
-    if (!(await spent.spend(`${id}.done`, lifetime))) return false
-    await Promise.all(Array.from({ length: tries }, (_, at) => spent.spend(tryOf(id, at), lifetime)))
+    if (!(await ids.use(`${id}.done`, lifetime))) return false
+    await Promise.all(Array.from({ length: tries }, (_, at) => ids.use(tryOf(id, at), lifetime)))
     return true
   }
   const attempt = async <Kept, Answer, P extends ProofGiven>(
@@ -203,13 +203,13 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
     const { tries = 1 } = kind
     const { until, intent, subject, returnTo, display, before, mark, lasting } = content
     const remembered = until - now() + MARGIN
-    if (!(await spendTry(id, tries, remembered))) {
-      return kind.leadsAgain === true && isFinishedHere(id) ? E.right({ returnTo, display }) : E.left(spentBefore)
+    if (!(await useTry(id, tries, remembered))) {
+      return kind.leadsAgain === true && isFinishedHere(id) ? E.right({ returnTo, display }) : E.left(usedBefore)
     }
     // Safe: the same kind made it
     const checked = await kind.check(content.kept as Kept, answer, ceremonyOf(content, root, kind.name, browser))
     if (E.isLeft(checked)) return checked
-    if (tries > 1 && !(await end(id, tries, remembered))) return E.left(spentBefore)
+    if (tries > 1 && !(await end(id, tries, remembered))) return E.left(usedBefore)
     const at = now()
     const proof = { ...checked.right, at: Math.min(checked.right.at ?? at, at) }
     const completed = await complete({ proof, before, intent, subject, mark, returnTo, lasting, id })
@@ -221,7 +221,7 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
     { returnTo, display }: Pick<Content, 'returnTo' | 'display'>,
   ) => {
     const same = running.get(id)
-    if (same !== undefined) return E.isRight(await same) ? E.right({ returnTo, display }) : E.left(spentBefore)
+    if (same !== undefined) return E.isRight(await same) ? E.right({ returnTo, display }) : E.left(usedBefore)
     const result = caught(run)
     running.set(id, result)
     try {
@@ -296,7 +296,7 @@ export const ceremonies = ({ keys, name, origin, spent, now = () => Date.now() }
 
 // An outage is none, and neither is one that came before
 const isWrongAnswer = (ended: E.Either<AuthError, Ended>): boolean =>
-  E.isLeft(ended) && ended.left !== spentBefore && !AuthErrors.stops(ended.left)
+  E.isLeft(ended) && ended.left !== usedBefore && !AuthErrors.stops(ended.left)
 
 const tryOf = (id: string, at: number): string => `${id}.${at}`
 
@@ -319,8 +319,8 @@ interface Known {
   readonly subject: string | undefined
 }
 
-// The failure of an answer that came again: `unknown` for the client, and `spent` in the record. Compared by identity
-const spentBefore: AuthError = AuthErrors.unfinished('unknown')
+// The failure of an answer that came again: `unknown` for the client, and `used` in the record. Compared by identity
+const usedBefore: AuthError = AuthErrors.unfinished('unknown')
 
 // What becomes of the ceremonies of an application (`on('ceremony')` of `koa-with-auth/events`)
 const ceremonyReports = (application: string) => {
@@ -343,7 +343,7 @@ const ceremonyReports = (application: string) => {
     finished: made('finished'),
     refused: (kind: string, step: 'begin' | 'finish', failure: AuthError, about?: Known): void =>
       report('ceremony')((): CeremonyEvent => {
-        const reason = failure === spentBefore ? 'spent' : failure.reason
+        const reason = failure === usedBefore ? 'used' : failure.reason
         return {
           event: 'refused',
           application,

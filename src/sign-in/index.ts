@@ -1,7 +1,7 @@
 /**
  * koa-with-auth/sign-in: signing in by ceremonies.
  *
- * Reading guide: `Kind.ts` says what a kind is. `ceremony.ts` seals, opens and spends; it knows no Koa. `beginning.ts` and
+ * Reading guide: `Kind.ts` says what a kind is. `ceremony.ts` seals, opens and uses each answer once; it knows no Koa. `beginning.ts` and
  * `signIn.ts` make middleware of it: `request.ts` finds the application and the browser, `pages.ts` answers. The kinds are in `mail.ts`
  * and `secondFactor.ts`.
  */
@@ -29,6 +29,5 @@ export { linkPage, type LinkPageOptions } from './pages.js'
 export type { Lifetime, LifetimeOptions } from './Lifetimes.js'
 export { localPath } from './Kind.js'
 export type { Answered, Begun, Ceremony, Display, Incoming, Intent, Kind, Sent, Signer } from './Kind.js'
-export { spentOver } from '../sessions/SessionStore.js'
-export type { Spent } from '../core/Spent.js'
+export type { OneTimeIds } from '../core/OneTimeIds.js'
 export type { Proof, ProofDemand, ProofGiven } from '../core/Proof.js'

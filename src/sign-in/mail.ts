@@ -156,7 +156,7 @@ type MailAnswer = { readonly by: 'link' } | { readonly by: 'code'; readonly code
  * A kind that signs in by a mail with a link and a code. `begin` reads `address` of the body, and answers `{ handle }`,
  * for unknown addresses, too. `finish` takes `{ handle, code }`, or the link by POST. Three tries; the link takes one.
  * The proof is `{ method: 'mail', subject: address }`. Pressed in another browser, the link is a 403 `anotherBrowser`, and
- * nothing is spent. Throws a TypeError for options that cannot work.
+ * nothing is used up. Throws a TypeError for options that cannot work.
  *
  * @example
  * import { emailSignIn } from 'koa-with-auth/sign-in'

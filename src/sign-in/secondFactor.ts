@@ -8,7 +8,7 @@ import type { Request } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
 import { ownOrGetter } from '../core/data.js'
-import type { Spent } from '../core/Spent.js'
+import type { OneTimeIds } from '../core/OneTimeIds.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactories, isGiven, token, type Check } from '../core/options.js'
 import type { Limiter, Limiters } from '../guesses/Limiter.js'
@@ -17,7 +17,7 @@ import { clientAddress } from '../guesses/addresses.js'
 import { counting } from '../guesses/Guess.js'
 import { derivedFrom, keysFix, strengthOf } from '../crypto/appKeys.js'
 import { constantTimeEqual, decrypt, digest, encrypt, mac } from '../crypto/secrets.js'
-import { spentOver, type SessionStore } from '../sessions/SessionStore.js'
+import { idsOf, type SessionStore } from '../sessions/SessionStore.js'
 import { requestSessionOf } from '../sessions/RequestSession.js'
 import { contextOf, type WithRequest } from '../sessions/SignIn.js'
 import { caught, thrownFor, usualLimiters } from './countFailures.js'
@@ -130,7 +130,7 @@ export const totp = (options: TotpOptions): Totp => {
   const checks = { issuer: is.nonEmpty, keys: is.hook(0), secretOf: is.hook(1), store, window }
   const given = checkOptions<TotpOptions>('totp', options, checks)
   const { issuer, keys, secretOf, window: around = 1 } = given
-  const { spend } = spentOver(given.store)
+  const { use } = idsOf(given.store, '')
   const seal = (user: string, secret: Buffer): string => {
     const [root] = rootsOf(keys, 'totp')
     // Safe: strong keys are at least one
@@ -159,9 +159,9 @@ export const totp = (options: TotpOptions): Totp => {
     // also after the clock was set back
     if (found <= Number((await given.store.read(newest)) ?? 0)) return false
     const stepOf = (step: number) => `${id} ${step}`
-    if (!(await spend(stepOf(found), 5 * STEP))) return false
+    if (!(await use(stepOf(found), 5 * STEP))) return false
     // no older code is good after a newer one, also if both come at once
-    for (let step = found - 1; step >= now - around; step--) await spend(stepOf(step), 5 * STEP)
+    for (let step = found - 1; step >= now - around; step--) await use(stepOf(step), 5 * STEP)
     if (!(await given.store.update(newest, String(found), REMEMBERED))) {
       await given.store.insert(newest, String(found), REMEMBERED)
     }
@@ -294,22 +294,22 @@ export interface SecondFactor extends Kind<unknown, null, CodesAnswer, { method:
 
 // Counts a wrong code where all processes see it: it takes one of so many places, which no race goes around
 const inAllProcesses = async <A>(
-  spent: Spent | undefined,
+  ids: OneTimeIds | undefined,
   user: string,
   run: () => Promise<E.Either<AuthError, A>>,
 ): Promise<E.Either<AuthError, A>> => {
-  if (spent === undefined) return run()
+  if (ids === undefined) return run()
   // from anywhere, so that few are asked while few are taken
   const first = randomInt(WRONG)
   const placeAt = (at: number) => `wrong codes of ${user}.${(first + at) % WRONG}`
   let at = 0
-  while (!(await spent.spend(placeAt(at), DAY * 1000))) {
+  while (!(await ids.use(placeAt(at), DAY * 1000))) {
     at++
     if (at === WRONG) return E.left(AuthErrors.throttled(DAY))
   }
   const result = await caught(run)
   // if the store fails now, it stays counted
-  if (E.isRight(result) || result.left.reason !== 'wrong') await spent.release?.(placeAt(at)).catch(() => undefined)
+  if (E.isRight(result) || result.left.reason !== 'wrong') await ids.release(placeAt(at)).catch(() => undefined)
   return result
 }
 
@@ -344,10 +344,10 @@ export const secondFactor = (options: SecondFactorOptions): SecondFactor => {
   const count = counting(limiter, 'secondFactor')
   // whoever knows the password has as many addresses as they like
   const ofAccount = counting(memoryLimiter(WRONG, DAY))
-  const check = (user: string, code: unknown, from: string, spent: Spent | undefined) =>
+  const check = (user: string, code: unknown, from: string, ids: OneTimeIds | undefined) =>
     ofAccount(user, '', () =>
       count(user, from, () =>
-        inAllProcesses(spent, user, async () => {
+        inAllProcesses(ids, user, async () => {
           for (const { method, verify } of factors) {
             if ((await verify(user, code)) === true) return E.right({ method, subject: user })
           }
@@ -375,12 +375,12 @@ export const secondFactor = (options: SecondFactorOptions): SecondFactor => {
       method === 'POST' && typeof body['handle'] === 'string'
         ? { handle: body['handle'], answer: { code: body['code'], from: address } }
         : undefined,
-    check: (_kept, { code, from }, { subject = '', spent }) => check(subject, code, from, spent),
+    check: (_kept, { code, from }, { subject = '', ids }) => check(subject, code, from, ids),
     prove: async (given, user, code) => {
       const { request }: { readonly request: Request } = contextOf('prove(ctx, user, code)', given)
       const { host } = requestSessionOf(request.ctx)
-      const spent = host && spentOver(host.store, host.name)
-      const proven = await caught(() => check(user, code, clientAddress(request), spent))
+      const ids = host && idsOf(host.store, host.name)
+      const proven = await caught(() => check(user, code, clientAddress(request), ids))
       if (E.isLeft(proven)) throw thrownFor(proven.left)
       return proven.right
     },

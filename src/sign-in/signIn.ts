@@ -40,7 +40,7 @@ export interface Done<P extends ProofGiven = ProofGiven> extends Pick<Finished<P
 /** Returns the user whom a proof identifies, or does what is to be done: a value, a promise, an Option, an Either or a TaskEither. */
 export type FinishHook<P extends ProofGiven> = (ctx: Context, done: Done<P>) => unknown
 
-/** A hook for each intent. An answer for an intent without a hook is a 400 `unknown`, and spends nothing. */
+/** A hook for each intent. An answer for an intent without a hook is a 400 `unknown`, and uses nothing up. */
 export type FinishHooks<P extends ProofGiven> = { readonly [I in Intent]?: FinishHook<P> | undefined }
 
 /** How a ceremony ends, and how long the session lasts. A second factor takes the lifetimes over from the first one. */
@@ -50,7 +50,7 @@ export interface FinishOptions<P extends ProofGiven = ProofGiven> extends Lifeti
 }
 
 /**
- * Middleware that finishes a ceremony. It refuses what another site caused, opens the handle, spends it, and checks the
+ * Middleware that finishes a ceremony. It refuses what another site caused, opens the handle, uses it once, and checks the
  * answer. Then it asks the hook, which returns the user of the application whom the proof identifies. By its intent the user
  * is signed in (`signIn`), or gets the proof (`stepUp`). For `link`, `reset` and `verify` the hook does what is to be done, and
  * any truthy value is a success. A falsy value is a 403 with the reason `noAccount`, unless the hook has written another response.

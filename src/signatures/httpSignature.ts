@@ -5,7 +5,7 @@ import type { Request } from '../core/Request.js'
 import { kindOf, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { documented, kindChecks, type KindOptions } from '../core/Description.js'
-import type { Spent } from '../core/Spent.js'
+import type { UsedOnce } from '../core/OneTimeIds.js'
 import { nameAndDigest } from '../core/functionName.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory, token, type Check } from '../core/options.js'
@@ -48,8 +48,8 @@ export interface SignatureOptions extends KindOptions {
   readonly origin: string
   /** How old a signature may be, in milliseconds. Default 60 000. */
   readonly maxAge?: number | undefined
-  /** Where nonces are spent, such as `spentOver(store)` of `koa-with-auth/sign-in`. With it, each signature counts once. */
-  readonly spent?: Spent | undefined
+  /** Where nonces are used, such as `oneTimeIds(store)` of `koa-with-auth/stores`. With it, each signature counts once. */
+  readonly spent?: UsedOnce | undefined
   /** The longest body whose digest is checked, in bytes. Default 1 MB (1 048 576). */
   readonly maxLength?: number | undefined
 }
@@ -103,7 +103,7 @@ export const commonChecks = {
   origin: publicOrigin,
   maxAge: is.maybe(is.milliseconds),
   maxLength: is.maybe(is.positive),
-  spent: is.maybe(is.withMethods(['spend'], 'pass spentOver(store) of koa-with-auth/sign-in')),
+  spent: is.maybe(is.withMethods(['use'], 'pass oneTimeIds(store) of koa-with-auth/stores')),
   ...kindChecks,
 }
 
@@ -199,7 +199,7 @@ export const signatureKind = <P>(
     ...words,
     `maxAge ${maxAge} ms`,
     `maxLength ${maxLength}`,
-    ...(spent === undefined ? [] : ['nonce spent']),
+    ...(spent === undefined ? [] : ['nonce used once']),
   ]
   const made = kindOf({
     ...documented({ type: 'apiKey', in: 'header', name: 'Signature' }, options),

@@ -9,7 +9,7 @@ import type { Request } from '../core/Request.js'
 import { isInnerList, parseDictionary, type InnerList, type Item } from 'structured-headers'
 import { because, expired, invalid, malformed, type AuthError, type Why } from '../core/AuthError.js'
 import { fromHeader } from '../core/RequestFields.js'
-import { spentFor, type Spent } from '../core/Spent.js'
+import { usedFor, type UsedOnce } from '../core/OneTimeIds.js'
 import { deepFreeze } from '../core/data.js'
 import { digest } from '../crypto/secrets.js'
 import { checkSignature, oneKey, parseJwks, usableKeys, type Keys } from '../jwt/signature.js'
@@ -62,7 +62,7 @@ export interface SignatureRules<P> {
   readonly maxAge: number
   readonly maxLength: number
   readonly algorithms: ReadonlyArray<string>
-  readonly spent: Spent | undefined
+  readonly spent: UsedOnce | undefined
   /** What verifies a signature that covers this, and who has signed if it is good. A Left is why that is not to be found out. */
   readonly signerOf: (
     candidate: Candidate,
@@ -146,9 +146,9 @@ const verifyOne = async <P>(
   if (rules.spent !== undefined) {
     const id = digest(JSON.stringify([parameters.keyid, parameters.nonce]))
     const lifetime = rules.maxAge + 2 * AHEAD
-    const isSpent = await spentFor(request.req, rules.spent, `koa-with-auth/signature ${id}`, lifetime)
-    if (isSpent === undefined) return refusedFor('replay')
-    if (E.isLeft(isSpent)) return isSpent
+    const isFirst = await usedFor(request.req, rules.spent, `koa-with-auth/signature ${id}`, lifetime)
+    if (isFirst === undefined) return refusedFor('replay')
+    if (E.isLeft(isFirst)) return isFirst
   }
   return E.right(principal)
 }

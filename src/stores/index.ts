@@ -1,5 +1,7 @@
 /** koa-with-auth/stores: the databases in which sessions, API keys, passkeys and one-time ids are kept. */
 export { memoryStore } from './memoryStore.js'
+export { oneTimeIds } from './oneTimeIds.js'
+export type { OneTimeIds } from '../core/OneTimeIds.js'
 export type { Store } from './Store.js'
 export { mysqlStore, type MysqlQuery, type MysqlStoreOptions } from './mysqlStore.js'
 export { postgresStore, type PostgresQuery, type PostgresStoreOptions } from './postgresStore.js'

@@ -20,6 +20,7 @@ export class StoreUnavailable extends UnavailableError {
 
 const names: Readonly<Record<StoreContent, string>> = {
   'api-keys': 'the store of API keys',
+  'one-time-ids': 'the store of one-time ids',
   passkeys: 'the store of passkeys',
   sessions: 'the session store',
   signals: 'the channel of signals',

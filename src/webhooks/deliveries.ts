@@ -9,7 +9,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Request } from '../core/Request.js'
 import type { AuthError } from '../core/AuthError.js'
 import { exchangeOf } from '../core/Exchange.js'
-import { spentFor, type ReleasableSpent } from '../core/Spent.js'
+import { usedFor, type OneTimeIds } from '../core/OneTimeIds.js'
 
 // How long a delivery stays taken if its process ends. Senders wait for some seconds
 const LEASE = 600_000
@@ -23,16 +23,16 @@ const PATIENCE = 1000
  */
 export const takeOver = async (
   request: Request,
-  spent: ReleasableSpent,
+  spent: OneTimeIds,
   ids: ReadonlyArray<string>,
   lifetime: number,
 ): Promise<E.Either<AuthError, boolean>> => {
   const taken: string[] = []
   for (const id of ids) {
-    const isSpent = await spentFor(request.req, spent, id, Math.min(LEASE, lifetime))
-    if (isSpent === undefined || E.isLeft(isSpent)) {
+    const isFirst = await usedFor(request.req, spent, id, Math.min(LEASE, lifetime))
+    if (isFirst === undefined || E.isLeft(isFirst)) {
       await release(spent, taken)
-      return isSpent ?? E.right(false)
+      return isFirst ?? E.right(false)
     }
     taken.push(id)
   }
@@ -40,19 +40,19 @@ export const takeOver = async (
   return E.right(true)
 }
 
-const release = async (spent: ReleasableSpent, ids: ReadonlyArray<string>, lifetime = 0): Promise<void> => {
+const release = async (spent: OneTimeIds, ids: ReadonlyArray<string>, lifetime = 0): Promise<void> => {
   // A store that fails ends the lease later
   await Promise.allSettled(ids.map((id) => spent.release(id, lifetime)))
 }
 
-const conclude = ({ ctx }: Request, spent: ReleasableSpent, ids: ReadonlyArray<string>, lifetime: number): void => {
+const conclude = ({ ctx }: Request, spent: OneTimeIds, ids: ReadonlyArray<string>, lifetime: number): void => {
   const { res } = ctx
   let isKept: boolean | undefined
   const settle = async (isDone: boolean): Promise<void> => {
     if (isKept === isDone) return
     const wasReleased = isKept === false
     isKept = isDone
-    if (wasReleased) await Promise.allSettled(ids.map((id) => spent.spend(id, lifetime)))
+    if (wasReleased) await Promise.allSettled(ids.map((id) => spent.use(id, lifetime)))
     else if (isDone) await release(spent, ids, lifetime)
     // The client may send it again as soon as it has the answer
     else await Promise.race([release(spent, ids), pause(PATIENCE, undefined, { ref: false })])

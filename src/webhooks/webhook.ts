@@ -8,7 +8,7 @@
  * | a header twice, or not readable                           | `malformed` | `twice`, `syntax` | 401 |
  * | older than `tolerance`, or of the future                  | `invalid`   | `expired`, `not yet` | 401 |
  * | no secret for the request; no secret has made a signature | `invalid`   | `key`, `signature` | 401 |
- * | the delivery was taken before (`spent`)                   | `raised`    | `replay`    | 409    |
+ * | the delivery was taken before                             | `raised`    | `replay`    | 409    |
  * | the body is too long                                      | `raised`    |             | 413    |
  */
 import * as E from 'fp-ts/lib/Either.js'
@@ -19,7 +19,7 @@ import { kindOf, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { documented, kindChecks, type KindOptions } from '../core/Description.js'
 import { fromHeader } from '../core/RequestFields.js'
-import type { ReleasableSpent } from '../core/Spent.js'
+import type { OneTimeIds } from '../core/OneTimeIds.js'
 import { httpError } from '../core/Settings.js'
 import { deepFreeze } from '../core/data.js'
 import { nameAndDigest } from '../core/functionName.js'
@@ -57,8 +57,8 @@ export interface WebhookOptions extends KindOptions {
   readonly tolerance?: number | undefined
   /** The longest body, in bytes. Default 1 MB (1 048 576). */
   readonly maxLength?: number | undefined
-  /** Where deliveries are taken, so that each counts once, such as `spentOver(store)` of `koa-with-auth/sign-in`. */
-  readonly spent?: ReleasableSpent | undefined
+  /** Where deliveries are taken, so that each counts once, such as `oneTimeIds(store)` of `koa-with-auth/stores`. */
+  readonly spent?: OneTimeIds | undefined
 }
 
 const caller = 'webhook'
@@ -74,7 +74,7 @@ const checks = {
   secrets: is.unchecked,
   tolerance: is.maybe(is.milliseconds),
   maxLength: is.maybe(is.positive),
-  spent: is.maybe(is.withMethods(['spend', 'release'], 'pass spentOver(store) of koa-with-auth/sign-in')),
+  spent: is.maybe(is.withMethods(['use', 'release'], 'pass oneTimeIds(store) of koa-with-auth/stores')),
   ...kindChecks,
 }
 
@@ -106,12 +106,11 @@ const keysFrom = ({ keyOf }: WebhookScheme, given: unknown): Keys => {
  * 409. Throws a TypeError for options that cannot work.
  *
  * @example
- * import { memoryStore } from 'koa-with-auth/sessions'
- * import { spentOver } from 'koa-with-auth/sign-in'
+ * import { memoryStore, oneTimeIds } from 'koa-with-auth/stores'
  * import { stripe, webhook } from 'koa-with-auth/webhooks'
  *
  * // behind withAuth(hook), `ctx.request.auth.json()` is made of the bytes that Stripe has signed
- * const hook = webhook({ scheme: stripe, secrets: 'whsec_example', spent: spentOver(memoryStore()) })
+ * const hook = webhook({ scheme: stripe, secrets: 'whsec_example', spent: oneTimeIds(memoryStore()) })
  */
 export const webhook = (options: WebhookOptions): Authenticator<Webhook> => {
   const given = checkOptions(caller, options, checks)

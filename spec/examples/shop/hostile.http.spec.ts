@@ -1,7 +1,7 @@
 /** The shop, as a hostile client sees it: malformed bodies, strange names, wrong methods, and answers sent at once. */
 import { gzipSync } from 'node:zlib'
 import { memoryStore, type SessionStore } from 'koa-with-auth/sessions'
-import { spentOver } from 'koa-with-auth/sign-in'
+import { idsOf } from '../../../src/sessions/SessionStore.js'
 import { describe, expect, it } from 'vitest'
 import { anna, enrolled, html, member, outcome } from '../../support/sites/shopClient.js'
 import { codeOf } from '../../support/servers/authenticatorApp.js'
@@ -94,12 +94,12 @@ describe('answers at once', () => {
   // the store waits, so every request has read before one has written
   const slowly = (): SessionStore => {
     const store = memoryStore()
-    const { spend } = spentOver(store)
+    const { use } = idsOf(store, 'slow')
     return {
       ...store,
       spend: async (id, lifetime) => {
         await new Promise((resolve) => setTimeout(resolve, 20))
-        return spend(id, lifetime)
+        return use(id, lifetime)
       },
     }
   }

@@ -60,9 +60,10 @@ export const world = (make: Make) => {
     name: 'shop',
     origin: 'https://shop.example',
     now: () => now,
-    spent: {
-      spend: async (id, lifetime) => {
-        order.push('spend')
+    ids: {
+      release: async () => {},
+      use: async (id, lifetime) => {
+        order.push('use')
         if (isDown) throw new UnavailableError('down')
         if ((until.get(id) ?? 0) > now) return false
         until.set(id, now + lifetime)
@@ -249,16 +250,16 @@ export const ceremonyLaws: Readonly<Record<string, (make: Make) => Promise<void>
     expect(successes).toBeGreaterThan(50)
   },
 
-  'order: spend, then check, then complete; and nothing after a step that fails': async (make) => {
+  'order: use once, then check, then complete; and nothing after a step that fails': async (make) => {
     const w = world(make)
     const first = await w.begin(0, 'mine')
     expect(reasonOf(await w.finish(0, 'mine', { ...first, code: 'wrong' }))).toBe('invalid')
-    expect(w.order.splice(0)).toEqual(['spend', 'check'])
+    expect(w.order.splice(0)).toEqual(['use', 'check'])
     expect(reasonOf(await w.finish(0, 'mine', first))).toBe('unknown')
-    expect(w.order.splice(0)).toEqual(['spend'])
+    expect(w.order.splice(0)).toEqual(['use'])
     const second = await w.begin(0, 'mine')
     expect(reasonOf(await w.finish(0, 'mine', second))).toBe('in')
-    expect(w.order).toEqual(['spend', 'check', 'complete'])
+    expect(w.order).toEqual(['use', 'check', 'complete'])
   },
 
   'late: at the end, not a millisecond later, whatever the store thinks of time': async (make) => {
@@ -381,7 +382,7 @@ export const ceremonyLaws: Readonly<Record<string, (make: Make) => Promise<void>
     })
   },
 
-  'half: one whose sessions were ended is unknown, spends nothing, and checks nothing': async (make) => {
+  'half: one whose sessions were ended is unknown, uses nothing up, and checks nothing': async (make) => {
     const w = world(make)
     const sent = await w.begin(2, 'mine', 'signIn', 'anna', { before: [{ method: 'password', at: 1e12 }] })
     w.over(true)

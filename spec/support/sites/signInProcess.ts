@@ -7,9 +7,10 @@ import Router from '@koa/router'
 import { withAuth } from 'koa-with-auth'
 import { redisPasskeyStore, redisStore } from 'koa-with-auth/redis'
 import { sqlitePasskeyStore, sqliteStore } from 'koa-with-auth/sqlite'
-import { begin, finish, emailSignIn, spentOver } from 'koa-with-auth/sign-in'
+import { begin, finish, emailSignIn } from 'koa-with-auth/sign-in'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { createClient } from 'redis'
+import { idsOf } from '../../../src/sessions/SessionStore.js'
 import { passkeySite } from './passkeySite.js'
 
 const { KEYS = '', SQLITE_URL = '', REDIS_PORT = '' } = process.env
@@ -32,7 +33,7 @@ const stores = await storesOf()
 const { app, calls } = passkeySite({ ...stores, keys: KEYS.split(' ') })
 app.silent = true
 
-const { spend } = spentOver(stores.sessionStore)
+const { use } = idsOf(stores.sessionStore, 'site')
 const mails = new Map<string, string>()
 const mail = emailSignIn({
   path: '/sign-in/mail/link',
@@ -42,8 +43,8 @@ const mail = emailSignIn({
 const router = new Router()
 router.get('/calls', withAuth(null), (ctx) => (ctx.body = calls))
 router.get('/mails/:address', withAuth(null), (ctx) => (ctx.body = { code: mails.get(String(ctx.params['address'])) }))
-router.post('/spend/:id', withAuth(null), async (ctx) => {
-  ctx.body = { is: await spend(String(ctx.params['id']), 60_000) }
+router.post('/use/:id', withAuth(null), async (ctx) => {
+  ctx.body = { is: await use(String(ctx.params['id']), 60_000) }
 })
 router.post('/sign-in/mail', withAuth(null), begin(mail))
 router.post(

@@ -3,15 +3,14 @@ import { createInterface } from 'node:readline'
 import Router from '@koa/router'
 import Koa from 'koa'
 import { withAuth } from 'koa-with-auth'
-import { redisStore } from 'koa-with-auth/redis'
-import { spentOver } from 'koa-with-auth/sign-in'
+import { oneTimeIds, redisStore } from 'koa-with-auth/stores'
 import { github, webhook } from 'koa-with-auth/webhooks'
 import { createClient } from 'redis'
 
 const client = createClient({ url: process.env.REDIS_URL })
 client.on('error', () => {})
 await client.connect()
-const spent = spentOver(redisStore({ command: (args) => client.sendCommand(args) }))
+const spent = oneTimeIds(redisStore({ command: (args) => client.sendCommand(args) }))
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
 
 const router = new Router()

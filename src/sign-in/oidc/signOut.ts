@@ -2,7 +2,7 @@
  * Signing out at the provider, too: `rpLogout` and `afterRpLogout` lead the user there (OpenID Connect RP-Initiated Logout
  * 1.0), and by `backChannelLogout` the provider says that a user signed out there (Back-Channel Logout 1.0).
  *
- * The way to the provider and back is a ceremony: `state` is its handle, so it is sealed, is spent, and knows where the
+ * The way to the provider and back is a ceremony: `state` is its handle, so it is sealed, is used once, and knows where the
  * user goes afterwards. It is bound to no browser, and does nothing when it is finished.
  */
 import * as E from 'fp-ts/lib/Either.js'
@@ -16,7 +16,7 @@ import { isGoodLogout, isLogout, readCompact } from '../../jwt/claims.js'
 import { checkSignature, parseJwks } from '../../jwt/signature.js'
 import { requestSessionOf } from '../../sessions/RequestSession.js'
 import { forgetFinished, type SessionHost } from '../../sessions/SignInList.js'
-import { spentOver } from '../../sessions/SessionStore.js'
+import { idsOf } from '../../sessions/SessionStore.js'
 import type { Signing } from '../../sessions/SignIn.js'
 import { logOut } from '../../sessions/signing.js'
 import { begin } from '../beginning.js'
@@ -101,7 +101,7 @@ export const rpLogout = (kind: OidcKind, options: RpLogoutOptions): Middleware =
 }
 
 /**
- * Middleware of the page to which the provider leads back. It spends `state`, and redirects (303) to where the sign-out
+ * Middleware of the page to which the provider leads back. It uses `state` once, and redirects (303) to where the sign-out
  * began to lead, or else to `/`. It ends no session, whatever it gets.
  */
 export const afterRpLogout = (kind: OidcKind, options: RpLogoutOptions): Middleware => {
@@ -138,7 +138,7 @@ const refuse = (ctx: Context): void => {
 
 /**
  * Middleware of the POST with which the provider says that a user signed out there. It verifies the logout token (its
- * signature, `typ`, `iss`, `aud`, `iat`, `events`, no `nonce`), spends its `jti`, and ends the session that its `sid`
+ * signature, `typ`, `iss`, `aud`, `iat`, `events`, no `nonce`), uses its `jti` once, and ends the session that its `sid`
  * names. Without a `sid`, and without `sessions(app, { list: true })`, it ends all sessions of the user. It answers 200, also
  * for an identity that is unknown, 400 for a token that is wrong or was sent before, and 503 if the store or the provider's
  * keys cannot be asked; then the same token may come again.
@@ -180,10 +180,10 @@ export const backChannelLogout = (kind: OidcKind, options: BackChannelLogoutOpti
     const token = await logoutTokenIn(sent, party)
     if (E.isLeft(token)) return token.left._tag === 'invalid' ? refuse(ctx) : respondUnfinished(ctx, token.left)
     const { jti, ...identity } = token.right
-    const id = JSON.stringify([host.name, 'backChannelLogout', party.clientId, identity.issuer, jti])
-    const { spend, release } = spentOver(host.store)
+    const id = JSON.stringify(['backChannelLogout', party.clientId, identity.issuer, jti])
+    const { use, release } = idsOf(host.store, host.name)
     try {
-      if (!(await spend(id, WORKING))) return refuse(ctx)
+      if (!(await use(id, WORKING))) return refuse(ctx)
     } catch {
       return respondUnfinished(ctx, AuthErrors.unavailable())
     }
@@ -213,7 +213,7 @@ interface LogoutToken {
 /** How old a token may be, in seconds. */
 const MAX_AGE = 600
 
-/** How long an id is spent while its sessions are being ended, in milliseconds: if the process ends meanwhile, it can come again. */
+/** How long an id is used while its sessions are being ended, in milliseconds: if the process ends meanwhile, it can come again. */
 const WORKING = 30_000
 
 /** How long the id of a token must be remembered, in milliseconds. */

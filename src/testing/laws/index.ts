@@ -8,18 +8,16 @@ import { authenticatorLaws } from './authenticator.js'
 import { keyStoreLaws } from './keyStore.js'
 import { errorMapperLaws } from './mapper.js'
 import { passkeyStoreLaws } from './passkeyStore.js'
-import { spentLaws } from './spent.js'
 import { storeLawsOf } from './store.js'
 
 export type { Laws, LawTest } from './Law.js'
 export type { LawOptions, ValidRequest } from './Subject.js'
 export type { MapperOptions } from './mapper.js'
-export type { SpentLawOptions } from './spent.js'
 export type { MakeStore, StoreLawOptions } from './store.js'
 export { LawViolations, type Violation } from '../LawViolations.js'
 
 /**
- * The laws of an authenticator (or any function of the request), an error mapper, one-time ids (`spentOver`), and stores of API keys
+ * The laws of an authenticator (or any function of the request), an error mapper, and stores of API keys
  * and of passkeys. Stores are written to: pass a database for tests. Each throws a TypeError for what it cannot check, and for
  * options that cannot work.
  *
@@ -47,6 +45,5 @@ export const laws = {
   errorMapper: errorMapperLaws,
   keyStore: keyStoreLaws,
   passkeyStore: passkeyStoreLaws,
-  spent: spentLaws,
   store: storeLawsOf,
 } as const

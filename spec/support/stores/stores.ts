@@ -1,0 +1,62 @@
+/** Every engine of `Store` with its real database, and stores that note what they are asked, or stop in the middle of a change. */
+import { memoryStore, type Store } from 'koa-with-auth/stores'
+import { describe } from 'vitest'
+
+const methods = ['get', 'insert', 'update', 'end', 'add', 'members'] as const satisfies ReadonlyArray<keyof Store>
+
+/** Runs a suite over every engine. */
+export const overEveryStore = (suite: (store: () => Store, name: string) => void): void => {
+  describe('memoryStore', () => {
+    const store = memoryStore()
+    suite(() => store, 'memoryStore')
+  })
+}
+
+/** A store before each of whose calls a function is called with its method and its arguments. */
+const watched = (store: Store, before: (method: keyof Store, args: ReadonlyArray<unknown>) => void): Store =>
+  // Safe: the same methods
+  Object.fromEntries(
+    methods.map((method) => [
+      method,
+      (...args: ReadonlyArray<never>) => {
+        before(method, args)
+        return (store[method] as (...given: ReadonlyArray<never>) => unknown)(...args)
+      },
+    ]),
+  ) as unknown as Store
+
+/** A store that notes which of its methods are called, in order, and with which arguments. */
+export const noting = (store: Store) => {
+  const calls: string[] = []
+  const given: Array<ReadonlyArray<unknown>> = []
+  const noted = watched(store, (method, args) => {
+    calls.push(method)
+    given.push(args)
+  })
+  return { store: noted, calls, given }
+}
+
+/** A store that fails from one of its writes on, before that write or after it, as if the process or the database had died there. */
+export const dyingAt = (
+  store: Store,
+  write: number,
+  after: boolean,
+): { readonly store: Store; readonly died: () => boolean } => {
+  let writes = 0
+  let isDead = false
+  const down = () => Promise.reject(new Error('ECONNRESET'))
+  const dying = Object.fromEntries(
+    methods.map((method) => [
+      method,
+      (...args: ReadonlyArray<never>) => {
+        const ask = (): unknown => (store[method] as (...given: ReadonlyArray<never>) => unknown)(...args)
+        if (isDead) return down()
+        if (method === 'get' || method === 'members' || ++writes < write) return ask()
+        isDead = true
+        return after ? Promise.resolve(ask()).then(down) : down()
+      },
+    ]),
+  )
+  // Safe: the same methods
+  return { store: dying as unknown as Store, died: () => isDead }
+}
