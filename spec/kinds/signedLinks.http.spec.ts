@@ -18,6 +18,7 @@ import { audit, seal } from 'koa-with-auth/audit'
 import { linesOf, textOf } from '../../src/audit/policy.js'
 import { on, type Decision } from 'koa-with-auth/events'
 import { openApi } from 'koa-with-auth/openapi'
+import { memoryStore, oneTimeIds } from 'koa-with-auth/stores'
 import { expectGuarded } from 'koa-with-auth/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { stoppedClock } from '../support/runs/clock.js'
@@ -73,6 +74,25 @@ describe('K-14 a link', () => {
     expect(Date.parse(expiresAt)).toBeGreaterThan(Date.now())
     expect(answer.headers.get('cache-control')).toBe('private, no-store')
     expect(answer.headers.get('referrer-policy')).toBe('same-origin')
+  })
+
+  it('has an id that is its own, without its signature, by which its handler counts it once', async () => {
+    const { send } = await site()
+    const urls = ['/files/7', '/files/8', '/files/7?a'].map((path) => links.url(path, { subject: 'anna' }))
+    const idOf = async (url: string) => (JSON.parse((await send(url)).text) as { id: string }).id
+    const ids = [...(await Promise.all(urls.map(idOf))), await idOf(links.url('/files/7', { subject: 'bert' }))]
+    expect(new Set(ids).size).toBe(4)
+    expect(await idOf(urls[0]!)).toBe(ids[0])
+    for (const [at, url] of urls.entries()) {
+      expect(ids[at]).toMatch(/^[\w-]{43}$/)
+      expect(url).not.toContain(ids[at])
+    }
+    const { use } = oneTimeIds(memoryStore())
+    expect([await use(ids[0]!, 60_000), await use(ids[1]!, 60_000), await use(ids[0]!, 60_000)]).toEqual([
+      true,
+      true,
+      false,
+    ])
   })
 
   it('without a signature is a 401 with a challenge; one that cannot be read is a 401, too', async () => {

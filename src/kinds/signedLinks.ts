@@ -18,12 +18,14 @@ import { documented, stringKindChecks, type StringKindOptions } from '../core/De
 import { ageInWords } from '../core/Proof.js'
 import { fromQuery } from '../core/RequestFields.js'
 import { hasDots } from '../core/data.js'
-import { constantTimeEqual, mac } from '../crypto/secrets.js'
+import { constantTimeEqual, digest, mac } from '../crypto/secrets.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory, token, type Checks } from '../core/options.js'
 
 /** Whom a link was made for, and until when it is good. */
 export interface SignedLink {
+  /** A digest that identifies the link. A link counts once if its handler uses it: `oneTimeIds(store).use(id, lifetime)`. */
+  readonly id: string
   readonly subject: string
   readonly expiresAt: Date
 }
@@ -136,5 +138,6 @@ const judged = (keys: ReadonlyArray<Buffer>, { originalUrl, method }: Request, p
   const isGood = keys.map((key) => constantTimeEqual(signature(key, about, target, head), sent)).includes(true)
   if (!isGood) return notSigned
   if (Date.now() >= Number(end)) return over
-  return { subject: Buffer.from(subject, 'base64url').toString('utf8'), expiresAt: new Date(Number(end)) }
+  const id = digest(sent)
+  return { id, subject: Buffer.from(subject, 'base64url').toString('utf8'), expiresAt: new Date(Number(end)) }
 }

@@ -4,8 +4,8 @@
  * An id that is released is not forgotten: its text says that it is free, and the next use replaces that text. So a release works at once,
  * whatever the clock of the store, and one of many callers gets the id.
  */
-import { hash } from 'node:crypto'
 import { declareFactory, typeName } from '../core/options.js'
+import { digest } from '../crypto/secrets.js'
 import type { OneTimeIds } from '../core/OneTimeIds.js'
 import { storeLike, timedStore, type Store } from './Store.js'
 
@@ -58,6 +58,6 @@ export const idsIn = (store: Store, application?: string): OneTimeIds => {
 }
 
 const digestOf = (application: string | undefined, id: string): string =>
-  hash('sha256', JSON.stringify([application ?? null, id]), 'base64url')
+  digest(JSON.stringify([application ?? null, id]))
 
 declareFactory('oneTimeIds', oneTimeIds)

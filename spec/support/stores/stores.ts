@@ -1,16 +1,19 @@
 /** Every engine of `Store` with its real database, and stores that note what they are asked, or stop in the middle of a change. */
-import { memoryStore, type Store } from 'koa-with-auth/stores'
-import { describe } from 'vitest'
+import type { Store } from 'koa-with-auth/stores'
+import { beforeAll } from 'vitest'
+import { describeEveryEngine } from './databases.js'
 
 const methods = ['get', 'insert', 'update', 'end', 'add', 'members'] as const satisfies ReadonlyArray<keyof Store>
 
-/** Runs a suite over every engine. */
-export const overEveryStore = (suite: (store: () => Store, name: string) => void): void => {
-  describe('memoryStore', () => {
-    const store = memoryStore()
-    suite(() => store, 'memoryStore')
+/** Runs a suite over every engine, on one store for the whole suite. */
+export const overEveryStore = (suite: (store: () => Store, name: string) => void): void =>
+  describeEveryEngine((make, name) => {
+    let store: Store | undefined
+    beforeAll(async () => {
+      store = await make()
+    })
+    suite(() => store!, name)
   })
-}
 
 /** A store before each of whose calls a function is called with its method and its arguments. */
 const watched = (store: Store, before: (method: keyof Store, args: ReadonlyArray<unknown>) => void): Store =>
