@@ -168,7 +168,7 @@ describe('httpJwt({ bound }) refuses these options with a TypeError', () => {
       { dpop: { origin: good.origin } },
       /dpop: { spent } } }\) has no method use; pass oneTimeIds\(store\)/,
     ],
-    ['a store of sessions', { dpop: { ...good, spent: {} } }, /has no method spend/],
+    ['a store of sessions', { dpop: { ...good, spent: {} } }, /has no method use/],
     ['no origin', { dpop: { spent: good.spent } }, /dpop: { origin } } }\)/],
     ['an origin by http', { dpop: { ...good, origin: 'http://api.example' } }, /https/],
     ['an origin with a path', { dpop: { ...good, origin: 'https://api.example/' } }, /such as "https:\/\/api.example"/],
