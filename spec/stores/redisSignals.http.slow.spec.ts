@@ -1,6 +1,6 @@
 /** `redisSignals` over a real Redis and a cluster of one node, with both clients: messages arrive, and what was missed is asked for. */
 import { Cluster, Redis } from 'ioredis'
-import { redisSignals, type RedisPublisher, type RedisSubscriber } from 'koa-with-auth/redis'
+import { redisSignals, type RedisPublisher, type RedisSubscriber } from 'koa-with-auth/stores'
 import { createClient, createCluster } from 'redis'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { describeWithRedis, startRedis, type RedisServer } from '../support/servers/redisServer.js'

@@ -1,10 +1,13 @@
-/** koa-with-auth/stores: the databases in which sessions, API keys, passkeys and one-time ids are kept. */
+/** koa-with-auth/stores: the databases in which sessions, API keys, passkeys and one-time ids are kept, and signals. */
 export { memoryStore } from './memoryStore.js'
 export { oneTimeIds } from './oneTimeIds.js'
 export type { OneTimeIds } from '../core/OneTimeIds.js'
-export type { Store } from './Store.js'
 export { mysqlStore, type MysqlQuery, type MysqlStoreOptions } from './mysqlStore.js'
+export { postgresSignals, type PostgresSignalsOptions } from './postgresSignals.js'
 export { postgresStore, type PostgresQuery, type PostgresStoreOptions } from './postgresStore.js'
+export { redisSignals, type RedisPublisher, type RedisSignalsOptions, type RedisSubscriber } from './redisSignals.js'
 export { redisStore, type RedisStoreOptions } from './redisStore.js'
+export type { Signals } from './signals.js'
 export { sqliteStore, type SqliteStore } from './sqliteStore.js'
 export type { SqliteOptions } from './sqlite.js'
+export type { Store } from './Store.js'

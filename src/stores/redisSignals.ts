@@ -1,4 +1,4 @@
-/** Signals over a channel of Redis or Valkey: entry point `koa-with-auth/redis`. */
+/** Signals over a channel of Redis or Valkey: entry point `koa-with-auth/stores`. */
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory } from '../core/options.js'
 import { MISSED, type Signals } from './signals.js'
@@ -56,7 +56,7 @@ const AGAIN = 500
  * missed messages. Throws a TypeError for clients that cannot work.
  *
  * @example
- * import { redisSignals, type RedisPublisher, type RedisSubscriber } from 'koa-with-auth/redis'
+ * import { redisSignals, type RedisPublisher, type RedisSubscriber } from 'koa-with-auth/stores'
  *
  * declare const publisher: RedisPublisher // createClient() of redis, or new Redis() of ioredis
  * declare const subscriber: RedisSubscriber // publisher.duplicate()

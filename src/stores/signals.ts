@@ -7,7 +7,7 @@ import * as is from '../core/checks.js'
 import { within } from './within.js'
 
 /**
- * Brings messages from each process of a service to all of them, such as a channel of Redis (`redisSignals` of `koa-with-auth/redis`).
+ * Brings messages from each process of a service to all of them, such as a channel of Redis (`redisSignals` of `koa-with-auth/stores`).
  * A message is a string of digests, words and times, without a secret. If one of the functions throws or rejects, `on('store-outage')`
  * reports it, and nothing else changes.
  */
@@ -20,7 +20,7 @@ export interface Signals {
 
 export const signalsLike = is.withMethods(
   ['publish', 'subscribe'],
-  'see Signals, or take redisSignals of koa-with-auth/redis',
+  'see Signals, or take redisSignals or postgresSignals of koa-with-auth/stores',
 )
 
 /** What `redisSignals` says when messages may have been missed. */
