@@ -70,10 +70,12 @@ on duplicate key update until = greatest(until, values(until))`,
   members: `select hex(member) as member from auth_members where set_id = ${bytes} and until > ${now}`,
 }
 
-const expired = (table: string, key: string): string =>
-  `delete kept from ${table} as kept join (select ${key} from ${table} where until <= ${now} limit ${PRUNED_AT_ONCE} for update skip locked) as old using (${key}) where until <= ${now}`
+// In this order, because a look for the rows to delete would wait for locks
+const expired = (table: string, ...key: ReadonlyArray<string>): string =>
+  `delete kept from (select ${key.join(', ')} from ${table} where until <= ${now} limit ${PRUNED_AT_ONCE} for update skip locked) as old
+straight_join ${table} as kept on ${key.map((one) => `kept.${one} = old.${one}`).join(' and ')} where kept.until <= ${now}`
 
-const prunings = [expired('auth_texts', 'id'), expired('auth_members', 'set_id, member')]
+const prunings = [expired('auth_texts', 'id'), expired('auth_members', 'set_id', 'member')]
 
 const MISSING = new Set(['1146', 'ER_NO_SUCH_TABLE'])
 const FORBIDDEN = new Set(['1044', '1142', '1143', 'ER_DBACCESS_DENIED_ERROR', 'ER_TABLEACCESS_DENIED_ERROR'])
