@@ -7,15 +7,8 @@
 import type { OutgoingMessage } from 'node:http'
 import { Duplex, Readable } from 'node:stream'
 import type { Context, Request } from 'koa'
-import {
-  ends,
-  PrincipalSource,
-  sourcesIn,
-  type Accepted,
-  type AuthEndedError,
-  type End,
-  type Ending,
-} from '../core/ends.js'
+import { PrincipalSource, sourcesIn, type Accepted, type AuthEndedError, type End, type Ending } from '../core/ends.js'
+import { ends } from '../ends/ends.js'
 import { exchangeOfResponse, knownExchange } from '../core/Exchange.js'
 import { declareFactories } from '../core/options.js'
 

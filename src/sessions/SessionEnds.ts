@@ -5,8 +5,9 @@
  * each of the user's ends. A session that got a new id leaves a lead to it under the old one, so no renewal ends anything.
  */
 import { ownField, ownFields } from '../core/data.js'
-import { End, ends, type EndCause } from '../core/ends.js'
+import { End, type EndCause } from '../core/ends.js'
 import { userDigest } from '../core/events.js'
+import { ends } from '../ends/ends.js'
 import { fromNow, memory } from '../core/memory.js'
 import { digest } from '../crypto/secrets.js'
 import type { Tell } from '../stores/signals.js'

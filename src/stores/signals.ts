@@ -2,7 +2,7 @@
  * Lets other processes know that a credential may have ended. A message is a hint: who gets it asks the store. So a message that is forged,
  * late or repeated ends nothing that is good, and one that is lost delays an end until its own time.
  */
-import { ends } from '../core/ends.js'
+import { ends } from '../ends/ends.js'
 import * as is from '../core/checks.js'
 import { within } from './within.js'
 

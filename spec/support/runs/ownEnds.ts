@@ -1,6 +1,7 @@
 /** The ends of credentials that wait in one test. */
 import { onTestFinished } from 'vitest'
-import { ends, type End } from '../../../src/core/ends.js'
+import type { End } from '../../../src/core/ends.js'
+import { ends } from '../../../src/ends/ends.js'
 
 const mark = Symbol.for('koa-with-auth/ends')
 

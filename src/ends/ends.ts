@@ -1,0 +1,257 @@
+/**
+ * The ends that this process waits for. One timer serves all of them. It fires each second at the latest, so a clock that jumps is noticed,
+ * and an end that is further away than a timer can count.
+ */
+import { AuthEndedError, type End, type EndCause, type Ending } from '../core/ends.js'
+import { inTurns, LookUps } from './LookUps.js'
+
+// How far the system's clock may run ahead before all deadlines are compared with it again, in milliseconds
+const DRIFT = 50
+
+/** How far the system's clock is ahead of the other one. */
+const offsetNow = (): number => Date.now() - performance.now()
+
+/**
+ * The times at which ends come, the earliest first: a heap by the clock that is never set. Both clocks count, and the later one decides: the
+ * system's can be set back, and the other one can stop while the machine sleeps.
+ */
+class Deadlines {
+  #ends: End[] = []
+  #offset = offsetNow()
+
+  get isEmpty(): boolean {
+    return this.#ends.length === 0
+  }
+
+  /** How long the first one is away, in milliseconds. */
+  get rest(): number {
+    const [first] = this.#ends
+    return first === undefined ? Infinity : first.due - performance.now()
+  }
+
+  /** Takes out the first one, if it has come. */
+  pop(): End | undefined {
+    const [first] = this.#ends
+    if (first === undefined || (first.due > performance.now() && first.at > Date.now())) return undefined
+    this.remove(first)
+    return first
+  }
+
+  push(end: End): void {
+    end.due = end.at - offsetNow()
+    this.#rise(end, this.#ends.length)
+  }
+
+  remove(end: End): void {
+    const { index } = end
+    if (index < 0) return
+    end.index = -1
+    const last = this.#ends.pop()
+    if (last === undefined || last === end) return
+    this.#sink(last, index)
+    this.#rise(last, last.index)
+  }
+
+  /** Notices that the system's clock was set forward, or that the machine has slept. */
+  compare(): void {
+    const offset = offsetNow()
+    const isAhead = offset - this.#offset > DRIFT
+    if (isAhead || offset < this.#offset) this.#offset = offset
+    if (!isAhead) return
+    for (const end of this.#ends) end.due = Math.min(end.due, end.at - offset)
+    for (let index = (this.#ends.length >> 1) - 1; index >= 0; index--) {
+      const end = this.#ends[index]
+      if (end !== undefined) this.#sink(end, index)
+    }
+  }
+
+  #put(end: End, index: number): void {
+    this.#ends[index] = end
+    end.index = index
+  }
+
+  #rise(end: End, from: number): void {
+    let index = from
+    while (index > 0) {
+      const above = (index - 1) >> 1
+      const parent = this.#ends[above]
+      if (parent === undefined || parent.due <= end.due) break
+      this.#put(parent, index)
+      index = above
+    }
+    this.#put(end, index)
+  }
+
+  #sink(end: End, from: number): void {
+    let index = from
+    for (;;) {
+      const left = 2 * index + 1
+      const [one, other] = [this.#ends[left], this.#ends[left + 1]]
+      if (one === undefined) break
+      const isRight = other !== undefined && other.due < one.due
+      const child = isRight ? other : one
+      if (child.due >= end.due) break
+      this.#put(child, index)
+      index = isRight ? left + 1 : left
+    }
+    this.#put(end, index)
+  }
+}
+
+/** The longest time between two looks at the clocks, in milliseconds. */
+const TICK = 1000
+
+class Ends {
+  readonly #named = new Map<string, NonNullable<End['list']>>()
+  readonly #deadlines = new Deadlines()
+  // A class of ends asks one store
+  readonly #lookUps = new Map<unknown, LookUps>()
+  readonly #watchers = new Set<() => void>()
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #firesAt = Infinity
+
+  /** Whether ends wait under names, of which other processes may say something. */
+  get isWaiting(): boolean {
+    return this.#named.size > 0
+  }
+
+  /** Calls a function whenever an end begins to wait under a name, and none did before. */
+  watch(begin: () => void): void {
+    this.#watchers.add(begin)
+    if (this.isWaiting) begin()
+  }
+
+  /** Waits for an end, and looks now whether it has come already. */
+  open(end: End, target: Ending): void {
+    end.target = target
+    const { before } = end
+    if (before !== undefined) return this.#abort(end, before)
+    const name = end.named()
+    if (name !== undefined) this.#enlist(end, name)
+    this.#moved(end, end.at)
+    if (end.ask !== undefined && end.target !== undefined) this.#ask(end, true)
+  }
+
+  #enlist(end: End, name: string): void {
+    const isFirst = this.#named.size === 0
+    const list = this.#named.get(name) ?? { name, first: undefined }
+    if (list.first === undefined) this.#named.set(name, list)
+    else list.first.previous = end
+    end.list = list
+    end.next = list.first
+    list.first = end
+    if (isFirst) for (const begin of this.#watchers) begin()
+  }
+
+  close(end: End): void {
+    if (end.target === undefined) return
+    end.target = undefined
+    this.#deadlines.remove(end)
+    if (end.asking !== 'no') this.#lookUpsOf(end).remove(end)
+    const { list, next, previous } = end
+    if (list === undefined) return
+    if (next !== undefined) next.previous = previous
+    if (previous !== undefined) previous.next = next
+    else list.first = next
+    if (list.first === undefined) this.#named.delete(list.name)
+    end.list = end.next = end.previous = undefined
+  }
+
+  of(name: string): ReadonlyArray<End> {
+    const found: End[] = []
+    for (let end = this.#named.get(name)?.first; end !== undefined; end = end.next) found.push(end)
+    return found
+  }
+
+  /** Those of a name end now, if `causeFor` says why. */
+  end(name: string, causeFor: (end: End) => EndCause | undefined): void {
+    inTurns(eachOf(this.of(name)), (end) => {
+      const cause = end.target === undefined ? undefined : causeFor(end)
+      if (cause !== undefined) this.#abort(end, cause)
+    })
+  }
+
+  /** Those of a name are looked up, because somebody says that something has changed. */
+  askAbout(name: string): void {
+    inTurns(eachOf(this.of(name)), (end) => this.#ask(end, true))
+  }
+
+  /** All are looked up, because messages may have been missed. */
+  askAboutAll(): void {
+    // a Map can change while it is read
+    const names = this.#named.keys()
+    inTurns(
+      () => names.next().value,
+      (name) => this.askAbout(name),
+    )
+  }
+
+  #abort(end: End, cause: EndCause): void {
+    const { target } = end
+    this.close(end)
+    target?.abort(new AuthEndedError(cause))
+  }
+
+  #ask(end: End, isHint: boolean): void {
+    if (end.ask !== undefined && end.target !== undefined) this.#lookUpsOf(end).add(end, isHint)
+  }
+
+  #lookUpsOf(end: End): LookUps {
+    const before = this.#lookUps.get(end.constructor)
+    if (before !== undefined) return before
+    const made = new LookUps((one, found = one.cause) => {
+      if (typeof found === 'string') this.#abort(one, found)
+      else this.#moved(one, found)
+    })
+    this.#lookUps.set(end.constructor, made)
+    return made
+  }
+
+  #moved(end: End, at: number): void {
+    this.#deadlines.remove(end)
+    end.at = at
+    if (at <= Date.now() && end.asking === 'no') return this.#due(end)
+    if (at === Infinity) return
+    this.#deadlines.push(end)
+    this.#schedule()
+  }
+
+  #due(end: End): void {
+    if (end.ask === undefined) this.#abort(end, end.cause)
+    else this.#ask(end, false)
+  }
+
+  #schedule(): void {
+    const rest = Math.max(1, Math.ceil(Math.min(TICK, this.#deadlines.rest)))
+    const now = performance.now()
+    // one that is overdue may be lost: a test replaced the timers
+    if (this.#timer !== undefined && now <= this.#firesAt && now + rest >= this.#firesAt) return
+    clearTimeout(this.#timer)
+    this.#firesAt = now + rest
+    this.#timer = setTimeout(() => this.#wake(), rest).unref()
+  }
+
+  #wake(): void {
+    this.#timer = undefined
+    this.#deadlines.compare()
+    inTurns(
+      () => this.#deadlines.pop(),
+      (end) => this.#due(end),
+      () => {
+        if (!this.#deadlines.isEmpty) this.#schedule()
+      },
+    )
+  }
+}
+
+const eachOf = <A>(all: ReadonlyArray<A>): (() => A | undefined) => {
+  let at = 0
+  return () => all[at++]
+}
+
+const endsMark = Symbol.for('koa-with-auth/ends')
+// Safe: nothing else is kept under this symbol
+const everywhere = globalThis as { [endsMark]?: Ends }
+
+/** The ends of this process, whichever copy of the package notes them. */
+export const ends = (): Ends => (everywhere[endsMark] ??= new Ends())
