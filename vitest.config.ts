@@ -9,9 +9,7 @@ export const alias = Object.entries(manifest.exports).flatMap(([entry, built]) =
     ? []
     : {
         find: new RegExp(`^koa-with-auth${entry.slice(1)}$`),
-        replacement: fileURLToPath(
-          new URL(built.import.default.replace(/^\.\/dist\/(.*)\.js$/, './src/$1.ts'), import.meta.url),
-        ),
+        replacement: fileURLToPath(new URL(`./src/${entry}/index.ts`, import.meta.url)),
       },
 )
 

@@ -10,13 +10,16 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { commonJsOf } from './bundle.mjs'
 import { runStructuredFields } from './structuredFields.mjs'
 
 const folder = process.argv[2]
 const require = createRequire(import.meta.url)
 if (folder === undefined || !existsSync(folder)) throw new Error('npm run vectors -- FOLDER, which has the JSON files')
-const { httpJwt } = require('../dist/cjs/jwt/index.js')
-const { checkSignature, oneKey, parseJwks, usableKeys } = require('../dist/cjs/jwt/signature.js')
+const { httpJwt } = require('../dist/cjs/jwt.js')
+const module = { exports: {} }
+new Function('require', 'exports', await commonJsOf('jwt/signature.ts'))(require, module.exports)
+const { checkSignature, oneKey, parseJwks, usableKeys } = module.exports
 
 /** The cases with another result than the file says, and why. `npm run vectors` fails at any other. */
 const explained = {

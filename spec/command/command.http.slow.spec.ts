@@ -65,7 +65,7 @@ describe('an application that is audited', () => {
   it('may be printed into a pipe that closes early', () => {
     const piped = execFileSync(
       'sh',
-      ['-c', `"${process.execPath}" node_modules/koa-with-auth/dist/cjs/command/main.js audit esm.mjs | head -n 1`],
+      ['-c', `"${process.execPath}" node_modules/koa-with-auth/dist/command/main.js audit esm.mjs | head -n 1`],
       {
         cwd: project.folder,
       },

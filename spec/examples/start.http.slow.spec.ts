@@ -46,7 +46,7 @@ describe('npm start', () => {
     const [first, second] = started.output.stdout.replace(/^(?:>.*)?\n/gm, '').split('\n')
     expect([first, second]).toEqual([
       expect.stringMatching(/^Compiling koa-with-auth and its examples/),
-      expect.stringMatching(/^Compiled \d{3} files in [\d.]+ s\.$/),
+      expect.stringMatching(/^Compiled the package and \d{2,3} files of examples in [\d.]+ s\.$/),
     ])
   })
 
@@ -55,7 +55,7 @@ describe('npm start', () => {
     await appendFile(edited, '\n')
     const again = run('npm', ['start'], { PORT: '0', HOST: '127.0.0.1' })
     await again.printed(END)
-    expect(again.output.stdout).toContain('\nCompiled 1 files in ')
+    expect(again.output.stdout).toContain('\nCompiled the package and 0 files of examples in ')
     again.signal('SIGINT')
     await again.exited
   })

@@ -50,12 +50,11 @@ describe('entry points', () => {
   it.each(exported)('$name: `import`, `require` and tsconfig name the same module', (entry) => {
     const { path, name, built } = entry
     const [source] = ownOptions().paths?.[name] ?? []
-    const module = source?.replace(/^\.\/src\//, '').replace(/\.ts$/, '')
-    const at = (folder: string) => ({ types: `${folder}${module}.d.ts`, default: `${folder}${module}.js` })
-    // what bundlers take instead
-    expect(built).toStrictEqual({ import: at('./dist/'), require: at('./dist/cjs/') })
+    const file = path === '.' ? 'index' : path.slice(2)
+    const at = (folder: string) => ({ types: `${folder}${file}.d.ts`, default: `${folder}${file}.js` })
     // `typesVersions` finds them by this pattern, for resolvers that do not read `exports`
-    expect(module).toBe(path === '.' ? 'index' : `${path.slice(2)}/index`)
+    expect(built).toStrictEqual({ import: at('./dist/'), require: at('./dist/cjs/') })
+    expect(source).toBe(path === '.' ? './src/index.ts' : `./src/${file}/index.ts`)
   })
 
   it('the root has what every application needs; documents, audit, sessions and tests are in other entry points', async () => {

@@ -6,13 +6,12 @@ import * as E from 'fp-ts/lib/Either.js'
 import { codeOf } from '../core/data.js'
 import type { Audited } from '../audit/application.js'
 import { auditedOf, chosen } from './Export.js'
-import { importModule } from './importModule.js'
 
 export const loadModule = async (path: string, exportName: string | undefined): Promise<E.Either<string, Audited>> => {
   const file = statSync(resolve(path), { throwIfNoEntry: false })
   if (file === undefined) return E.left('no such file')
   if (!file.isFile()) return E.left('is not a file')
-  const namespace = await attempt(() => importModule(pathToFileURL(resolve(path)).href))
+  const namespace = await attempt(() => import(pathToFileURL(resolve(path)).href) as Promise<object>)
   if (E.isLeft(namespace)) return E.left(whyNotLoaded(namespace.left))
   const found = chosen(namespace.right, exportName)
   if (E.isLeft(found)) return found

@@ -9,7 +9,6 @@ import * as E from 'fp-ts/lib/Either.js'
 import { writeSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { visible } from '../audit/Audit.js'
-import { here } from '../openapi/here.js'
 import { loadModule, oneLine } from './load.js'
 import { help, optionsFrom, perform, type Options } from './perform.js'
 
@@ -17,8 +16,8 @@ import { help, optionsFrom, perform, type Options } from './perform.js'
 const MAX_LOADING = 60_000
 
 const version = (): string => {
-  // relative to dist/cjs/openapi, because Node does not find the package by its name where it is built
-  const manifest: unknown = createRequire(here)('../../../package.json')
+  // relative to this module, because Node does not find the package by its name where it is built
+  const manifest: unknown = createRequire(import.meta.url)('../../package.json')
   return typeof manifest === 'object' && manifest !== null && 'version' in manifest ? String(manifest.version) : ''
 }
 

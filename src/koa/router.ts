@@ -1,5 +1,5 @@
-/** The types of @koa/router, and checks for functions that take a router. */
-import type Router from '@koa/router'
+/** The types of @koa/router, a new router, and checks for functions that take a router. */
+import Router from '@koa/router'
 import type { DefaultContext, DefaultState } from 'koa'
 
 /*
@@ -10,6 +10,9 @@ import type { DefaultContext, DefaultState } from 'koa'
 export type RouterInstance<S = DefaultState, C = DefaultContext> = Router<S, C>
 
 export type Layer<S = DefaultState, C = DefaultContext> = RouterInstance<S, C>['stack'][number]
+
+/** A new router, of the class that the application imports: one for ES modules, another for CommonJS. */
+export const newRouter = (options: { readonly prefix?: string } = {}): RouterInstance => new Router(options)
 
 /** Whether a value has the properties of a router of @koa/router. */
 export const isRouter = (u: unknown): u is RouterInstance =>

@@ -25,9 +25,8 @@ import {
 import { enforce, fix } from './guard.js'
 import { isApplication, isGuard, markGuard, refuseUse, type ThenMiddleware } from './layer.js'
 import { atLevel, refuseLateGuards } from './levels.js'
-import { newRouter } from './newRouter.js'
 import { refuseObjects } from './parameters.js'
-import { checkRouter, isRouter, shownByTrial, tooOld, type RouterInstance } from './router.js'
+import { checkRouter, isRouter, newRouter, shownByTrial, tooOld, type RouterInstance } from './router.js'
 
 declare global {
   interface KoaWithAuthHost {

@@ -8,7 +8,6 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { escapeHtml } from '../core/data.js'
 import { digest } from '../crypto/secrets.js'
-import { here } from './here.js'
 import { pageScript, pageStyle } from './pageFiles.js'
 
 interface PageContent {
@@ -122,7 +121,7 @@ export const pageOf = (content: PageContent) => ({
 /**
  * The folder of the installed `swagger-ui-dist`, as the module at `from` finds it; `undefined` if it is not installed.
  */
-export const findSwaggerUi = (from: string | URL = here): string | undefined => {
+export const findSwaggerUi = (from: string | URL = import.meta.url): string | undefined => {
   try {
     return dirname(createRequire(from).resolve('swagger-ui-dist/package.json'))
   } catch {

@@ -1,11 +1,7 @@
-/**
- * The docs page's own style and script. The build puts their text into this module (`.ci/modules.mjs`), so a bundled
- * application needs no further file.
- */
+/** The docs page's own style and script. The build puts their text here (`.ci/bundle.mjs`), so a bundled application needs no further file. */
 import { readFileSync } from 'node:fs'
-import { here } from './here.js'
 
-const textOf = (name: string): string => readFileSync(new URL(name, here), 'utf8')
+const textOf = (name: string): string => readFileSync(new URL(name, import.meta.url), 'utf8')
 
 export const pageStyle: string = textOf('assets/page.css')
 

@@ -17,11 +17,11 @@ import {
   withAuth,
   type Authenticator,
 } from '../../../dist/index.js'
-import { httpJwt } from '../../../dist/jwt/index.js'
-import { apiKeys, memoryKeyStore } from '../../../dist/keys/index.js'
-import { httpSignature } from '../../../dist/signatures/index.js'
-import { signedRequest } from '../../../dist/testing/index.js'
-import { github, webhook } from '../../../dist/webhooks/index.js'
+import { httpJwt } from '../../../dist/jwt.js'
+import { apiKeys, memoryKeyStore } from '../../../dist/keys.js'
+import { httpSignature } from '../../../dist/signatures.js'
+import { signedRequest } from '../../../dist/testing.js'
+import { github, webhook } from '../../../dist/webhooks.js'
 import type { Question } from './alike.js'
 import { accept, basicOf, deny, once, tokenOf } from './byHand.js'
 import { listenerOf } from './koaApps.js'

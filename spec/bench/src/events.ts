@@ -1,6 +1,6 @@
 /** The cost of a listener of decisions, compared with the same application without one. */
 import type { RequestListener } from 'node:http'
-import { on } from '../../../dist/events/index.js'
+import { on } from '../../../dist/events.js'
 import { koaApps, koaLists } from './koaApps.js'
 import type { Row, Section } from './Section.js'
 import { added, race, ratio, type Contestant, type Pace } from './paired.js'

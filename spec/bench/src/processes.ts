@@ -9,8 +9,8 @@ import autocannon from 'autocannon'
 import Koa from 'koa'
 import { createCluster } from 'redis'
 import { sessionAuth, withAuth } from '../../../dist/index.js'
-import { sessions } from '../../../dist/sessions/index.js'
-import { redisStore } from '../../../dist/redis/index.js'
+import { sessions } from '../../../dist/sessions.js'
+import { redisStore } from '../../../dist/redis.js'
 import { redisNodes, type RedisNodes } from './redisNodes.js'
 
 const PEOPLE = 1000

@@ -22,7 +22,7 @@ import { jwk } from 'hono/jwk'
 import { exportJWK, SignJWT } from 'jose'
 import koaJwt from 'koa-jwt'
 import { withAuth } from '../../../dist/index.js'
-import { httpJwt } from '../../../dist/jwt/index.js'
+import { httpJwt } from '../../../dist/jwt.js'
 import { listenerOf } from './koaApps.js'
 
 const issuer = 'https://login.example/'

@@ -48,8 +48,8 @@ const ours = async () => {
   )
   router.get('/down', withAuth(lost), handler).post('/write', withAuth(named), handler)
   const app = new Koa().use(router.routes())
-  const { audit } = await import('../../../dist/audit/index.js')
-  const { openApi } = await import('../../../dist/openapi/index.js')
+  const { audit } = await import('../../../dist/audit.js')
+  const { openApi } = await import('../../../dist/openapi.js')
   const document = openApi(router, { title: 'Site', version: '1.0.0' })
   return {
     server: listen(app.callback()),

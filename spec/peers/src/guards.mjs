@@ -40,7 +40,7 @@ const ours = async () => {
   const { default: Router } = await import('@koa/router')
   const { apiKeyHeader, constantTimeEqual, httpBasicAuth, httpBearer, withAuth } =
     await import('../../../dist/index.js')
-  const { httpJwt } = await import('../../../dist/jwt/index.js')
+  const { httpJwt } = await import('../../../dist/jwt.js')
   const bearer = httpBearer({ authenticate: (_request, token) => constantTimeEqual(token, SECRET) && { token } })
   const basic = httpBasicAuth({ authenticate: (_request, name, password) => isKnown(name, password) && { name } })
   const key = apiKeyHeader({

@@ -62,7 +62,7 @@ const ours = async ({ issuer, url }) => {
   const { default: Koa } = await import('koa')
   const { default: Router } = await import('@koa/router')
   const { requireScopes, withAuth } = await import('../../../dist/index.js')
-  const { httpJwt, mcpAuth, mcpScopes, protectedResource } = await import('../../../dist/jwt/index.js')
+  const { httpJwt, mcpAuth, mcpScopes, protectedResource } = await import('../../../dist/jwt.js')
   const { createMcpHandler, toNodeHandler, serverOf } = await serving()
   const resource = protectedResource({
     resource: url,

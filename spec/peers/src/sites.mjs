@@ -59,9 +59,9 @@ const ours = async ({ origin, issuer }) => {
   const { default: Koa } = await import('koa')
   const { default: Router } = await import('@koa/router')
   const { optional, sessionAuth, withAuth } = await import('../../../dist/index.js')
-  const { memoryStore, sessions } = await import('../../../dist/sessions/index.js')
-  const { begin, finish } = await import('../../../dist/sign-in/index.js')
-  const { oidc } = await import('../../../dist/sign-in/oidc/index.js')
+  const { memoryStore, sessions } = await import('../../../dist/sessions.js')
+  const { begin, finish } = await import('../../../dist/sign-in.js')
+  const { oidc } = await import('../../../dist/sign-in/oidc.js')
   const app = new Koa({ keys: [SECRET] })
   app.silent = true
   sessions(app, { loadUser: (username) => ({ username, isActive: true }), store: memoryStore(), origin, name: 'peers' })

@@ -78,6 +78,6 @@ export const commandProject = (): CommandProject => {
     folder,
     node,
     remove,
-    run: (...args) => node('node_modules/koa-with-auth/dist/cjs/command/main.js', ...args),
+    run: (...args) => node('node_modules/koa-with-auth/dist/command/main.js', ...args),
   }
 }

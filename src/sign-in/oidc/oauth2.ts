@@ -20,7 +20,7 @@ import {
   type AuthorizationResponse,
   type ProviderOptions,
 } from './Client.js'
-import { openidClient } from './openidClient.js'
+import { openidClientLoaded } from './openidClient.js'
 import { carrying, refused } from './ProviderAnswer.js'
 
 /** What a sign-in with a provider without OpenID Connect has shown. */
@@ -123,7 +123,7 @@ export const oauth2 = (options: OAuth2Options): OAuth2Kind => {
     leadsAgain: true,
     intents: ['signIn', 'link'],
     begin: async (_incoming, { origin, secret }) => {
-      const openid = openidClient()
+      const openid = await openidClientLoaded()
       const sent = {
         ...parameters,
         redirect_uri: origin + callback,
@@ -141,7 +141,8 @@ export const oauth2 = (options: OAuth2Options): OAuth2Kind => {
       try {
         const url = new URL(`${origin}${callback}?${answered}`)
         if (issuer === undefined) checkIssuer(url, authority)
-        const tokens = await openidClient().authorizationCodeGrant(configuration(), url, {
+        const openid = await openidClientLoaded()
+        const tokens = await openid.authorizationCodeGrant(configuration(), url, {
           pkceCodeVerifier: secret('pkce'),
           expectedState: state,
         })

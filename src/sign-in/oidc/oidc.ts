@@ -32,7 +32,7 @@ import {
   type ProviderOptions,
   type Registered,
 } from './Client.js'
-import { openidClient } from './openidClient.js'
+import { openidClient, openidClientLoaded } from './openidClient.js'
 import { carrying, proofIn, refused, thrownFor, type OidcProof } from './ProviderAnswer.js'
 
 /** How users sign in with an OpenID provider. */
@@ -221,7 +221,7 @@ const providerOf = (issuer: string, client: Registered, policy: KeyPolicy, clock
   }
 
   const fetchMetadata = async (): Promise<ServerMetadata> => {
-    const openid = openidClient()
+    const openid = await openidClientLoaded()
     const options = {
       [openid.customFetch]: askedFor(),
       timeout: policy.timeout / 1000,

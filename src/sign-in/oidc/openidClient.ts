@@ -1,7 +1,21 @@
-/**
- * `openid-client` has only ES modules. It is loaded in this separate module, because CommonJS needs other code for it
- * (`.ci/modules.mjs`).
- */
-import * as module from 'openid-client'
+/** `openid-client`, which has only ES modules. The entry point says so if it is not installed. */
+import type * as OpenidClient from 'openid-client' with { 'resolution-mode': 'import' }
 
-export const openidClient = (): typeof module => module
+type Module = typeof OpenidClient
+
+let loaded: Module | undefined
+const loading: Promise<Module | undefined> = import('openid-client')
+  .catch(() => undefined)
+  .then((found) => (loaded = found))
+
+/** It, for what runs after {@link openidClientLoaded}. */
+export const openidClient = (): Module => {
+  if (loaded === undefined) throw new Error('openid-client is not loaded')
+  return loaded
+}
+
+/** Resolves to it when it is loaded. */
+export const openidClientLoaded = async (): Promise<Module> => {
+  await loading
+  return openidClient()
+}

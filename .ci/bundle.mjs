@@ -1,0 +1,217 @@
+// Bundles the sources into ES modules (dist) and CommonJS (dist/cjs), with shared chunks. Rolldown makes the ES modules. A
+// chunk of CommonJS differs from its ES module in imports and exports alone, so both together compress to little more than one.
+// `node .ci/bundle.mjs <folder of the package>`; the default is this repository.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join, posix, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { rolldown } from 'rolldown'
+import { parseSync, Visitor } from 'rolldown/utils'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const require = createRequire(join(root, 'package.json'))
+const { exports, bin, peerDependenciesMeta } = require('./package.json')
+
+/** The entry points: what users import, the file in `dist` without an ending, and the module. */
+export const entries = Object.entries(exports).flatMap(([path, built]) => {
+  if (typeof built === 'string') return []
+  const file = path.slice(2) || 'index'
+  return [{ name: `koa-with-auth${path.slice(1)}`, file, module: file === 'index' ? file : `${file}/index` }]
+})
+
+// -------------------------------------------------------------------------------------
+// packages that npm does not install with this one
+// -------------------------------------------------------------------------------------
+
+const packageOf = (specifier) => /^(?:@[^/]+\/)?[^/]+/.exec(specifier)[0]
+const isOptional = (specifier) => peerDependenciesMeta[packageOf(specifier)]?.optional === true
+const fileOf = (specifier) => `peers/${specifier.replace(/^@/, '').replaceAll('/', '-')}.cjs`
+
+// Bundlers take a `require` in a `try` as one that may fail, and put what they find into their bundle. What CommonJS throws
+// while an ES module imports it ends the process of Node 20 at the next import, so the ES module throws.
+const attempt = (specifier) =>
+  `'use strict'\ntry {\n  exports.found = require('${specifier}')\n} catch (cause) {\n  exports.cause = cause\n}\n`
+
+// What an import of such a package becomes. `names` is empty if the sources use `import()`, because it has no CommonJS: some
+// loaders cannot require it, and it is there.
+const imported = (entry, specifier, names) => {
+  const name = packageOf(specifier)
+  const code = `/^(?:ERR_)?MODULE_NOT_FOUND$/.test(cause.code)`
+  return `
+    import { found, cause } from '${fileOf(specifier)}'
+    if (cause) {
+      if (!cause.code || (${code} && cause.message.includes("'${name}")))
+        throw Object.assign(new Error('${entry} needs ${name}: npm install ${name}', { cause }), { code: cause.code })
+      ${names.length > 0 ? 'throw cause' : ''}
+    }
+    ${names
+      .map((one) =>
+        one === 'default'
+          ? 'export default found.__esModule ? found.default : found'
+          : `export const ${one} = found.${one}`,
+      )
+      .join('\n')}`
+}
+// What the sources load by `import()`, and the entry point that needs it at once
+const atOnce = { 'openid-client': 'sign-in/oidc/index' }
+
+const peers = (needed) => ({
+  name: 'peers',
+  resolveId(specifier, importer, { kind }) {
+    if (specifier.startsWith('peers/')) return { id: specifier, external: true }
+    if (!/^[^./\0]/.test(specifier) || !isOptional(specifier)) return undefined
+    if (kind !== 'import-statement') return { id: specifier, external: true }
+    return { id: `\0${specifier}?${posix.relative(root, importer)}`, moduleSideEffects: true }
+  },
+  load(id) {
+    if (!id.startsWith('\0')) return undefined
+    const [specifier, importer] = id.slice(1).split('?')
+    needed.add(specifier)
+    // the entry point of the same room
+    const entry = entries.findLast(({ module }) => posix.dirname(importer) === posix.dirname(`src/${module}`)).name
+    const names =
+      specifier in atOnce ? [] : Object.keys(require(specifier)).filter((name) => /^(?!default$)\w+$/.test(name))
+    return imported(entry, specifier, names.length > 0 ? [...names, 'default'] : [])
+  },
+  // the page's files, and what is needed at once
+  transform(code, id) {
+    const module = posix.relative(join(root, 'src'), id).replace(/\.ts$/, '')
+    const needs = Object.keys(atOnce).filter((name) => atOnce[name] === module)
+    const text = code.replace(/\btextOf\('(assets\/[\w.]+)'\)/g, (_found, file) =>
+      JSON.stringify(readFileSync(join(dirname(id), file), 'utf8')),
+    )
+    return needs.map((name) => `import '${name}'\n`).join('') + text
+  },
+})
+
+// -------------------------------------------------------------------------------------
+// an ES module as CommonJS
+// -------------------------------------------------------------------------------------
+
+const requireOf = ({ source, specifiers }) => {
+  const call = `require(${source.raw})`
+  if (specifiers.length === 0) return call
+  const kinds = specifiers.map((one) => {
+    if (one.type === 'ImportNamespaceSpecifier') return `const ${one.local.name}=${call}`
+    const name = one.type === 'ImportDefaultSpecifier' ? 'default' : (one.imported.name ?? one.imported.value)
+    return [name, one.local.name]
+  })
+  const named = kinds.filter((one) => typeof one !== 'string')
+  if (named.length === 0) return kinds.join(';')
+  const pattern = named.map(([name, local]) => (name === local ? name : `${name}:${local}`)).join(',')
+  const hasDefault = named.some(([name]) => name === 'default')
+  return `const{${pattern}}=${hasDefault ? `(e=>e.__esModule?e:{...e,default:e})(${call})` : call}`
+}
+
+// A literal `import()` is of an optional package, or of a chunk. Some loaders of CommonJS have no `import()`, and some
+// do not require ES modules
+const laterOf = (source) => `(()=>{try{return Promise.resolve(require(${source}))}catch{return import(${source})}})()`
+
+const HERE = `(typeof __filename=="string"?require("node:url").pathToFileURL(__filename).href:"file:///bundle.js")`
+
+const asCommonJs = (name, code) => {
+  const { program, errors } = parseSync(name, code)
+  if (errors.length > 0) throw new Error(errors[0].message)
+  const changes = []
+  const replace = ({ start, end }, text) => changes.push({ start, end, text })
+  const exported = []
+  for (const one of program.body) {
+    if (one.type === 'ImportDeclaration') replace(one, `${requireOf(one)};`)
+    else if (one.type === 'ExportNamedDeclaration' && one.declaration === null) {
+      const from = one.source === null ? '' : `require(${one.source.raw}).`
+      exported.push(...one.specifiers.map((each) => `exports.${each.exported.name}=${from}${each.local.name}`))
+      replace(one, '')
+    } else if (/^Export/.test(one.type)) throw new Error(`${name}: an export of a kind that is not known`)
+  }
+  new Visitor({
+    ImportExpression: (one) => {
+      if (one.source.type === 'Literal') replace(one, laterOf(one.source.raw))
+    },
+    MetaProperty: (one) => replace(one, '{url:' + HERE + '}'),
+  }).visit(program)
+  const text = changes
+    .sort((a, b) => b.start - a.start)
+    .reduce((before, { start, end, text }) => before.slice(0, start) + text + before.slice(end), code)
+  return `"use strict";Object.defineProperty(exports,"__esModule",{value:true});${text.trimEnd()}${exported.join(';')};\n`
+}
+
+// -------------------------------------------------------------------------------------
+
+const inputs = () => {
+  const programs = Object.values(bin).map((path) => path.replace(/^dist\/|\.js$/g, ''))
+  const all = [
+    ...entries.map(({ file, module }) => [file, module]),
+    ...programs.map((one) => [one, one]),
+    // an entry point of over 32 kB would be compressed twice, because gzip looks no further back
+    ['chunks/authenticator', 'testing/laws/authenticator'],
+  ]
+  return Object.fromEntries(all.map(([file, module]) => [file, join(root, `src/${module}.ts`)]))
+}
+
+// Chunks that need each other would see each other unfinished
+const checkCycles = (file, output, above = []) => {
+  if (above.includes(file)) throw new Error(`chunks import each other: ${[...above, file].join(', ')}`)
+  for (const one of output.find(({ fileName }) => fileName === file)?.imports ?? [])
+    checkCycles(one, output, [...above, file])
+}
+
+/** Writes the modules into `dist` of a folder. */
+export const bundle = async (folder) => {
+  const needed = new Set()
+  const build = await rolldown({
+    input: inputs(),
+    cwd: root,
+    platform: 'node',
+    external: (id) => /^[^./\0]/.test(id) && !isOptional(id),
+    plugins: [peers(needed)],
+    tsconfig: false,
+    treeshake: {
+      moduleSideEffects: (id) => id.includes('\0') || /development|command.main/.test(id),
+      propertyReadSideEffects: false,
+    },
+    onwarn: (warning) => {
+      throw new Error(warning.message)
+    },
+  })
+  const { output } = await build.generate({
+    format: 'esm',
+    comments: { legal: false, annotation: true, jsdoc: false },
+    minify: { compress: true, mangle: { toplevel: true, keepNames: { class: true, function: false } } },
+    entryFileNames: '[name].js',
+    chunkFileNames: 'chunks/[name].js',
+  })
+  await build.close()
+  for (const { fileName } of output) checkCycles(fileName, output)
+  const write = (file, text) => {
+    mkdirSync(dirname(join(folder, 'dist', file)), { recursive: true })
+    writeFileSync(join(folder, 'dist', file), text)
+  }
+  for (const { fileName, code: bundled } of output) {
+    const code = bundled.replaceAll(
+      '"peers/',
+      `"${posix.relative(posix.dirname(fileName), '').replace(/^$/, '.')}/peers/`,
+    )
+    write(fileName, code)
+    if (!Object.values(bin).includes(`dist/${fileName}`)) write(`cjs/${fileName}`, asCommonJs(fileName, code))
+  }
+  for (const specifier of needed) for (const at of ['', 'cjs/']) write(at + fileOf(specifier), attempt(specifier))
+  write('cjs/package.json', '{ "type": "commonjs" }\n')
+}
+
+/** The CommonJS of one module of the sources, with what it imports of them. `texts` has other texts of some files. */
+export const commonJsOf = async (module, texts = {}) => {
+  const changed = { name: 'changed', load: (id) => texts[posix.relative(join(root, 'src'), id)] }
+  const build = await rolldown({
+    input: join(root, 'src', module),
+    cwd: root,
+    platform: 'node',
+    external: /^[^./]/,
+    plugins: [changed],
+    tsconfig: false,
+  })
+  const { output } = await build.generate({ format: 'cjs', codeSplitting: false })
+  await build.close()
+  return output[0].code
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await bundle(resolve(process.argv[2] ?? root))
