@@ -2,6 +2,7 @@
  * What reads a request before it knows the caller takes a few steps for each character of it, whatever a stranger sends. Each
  * regular expression does, too.
  */
+import { createSecretKey } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import Router from '@koa/router'
 import fc from 'fast-check'
@@ -11,10 +12,14 @@ import {
   apiKeyCookie,
   apiKeyHeader,
   apiKeyQuery,
+  authenticator,
+  Challenge,
+  clientCertificate,
   formAuth,
   httpBasicAuth,
   httpBearer,
   sessionAuth,
+  signedLinks,
   throttled,
   withAuth,
 } from 'koa-with-auth'
@@ -25,8 +30,11 @@ import { begin, secondFactor, finish, linkPage, emailSignIn, passwordReset } fro
 import { backChannelLogout, oidc, afterRpLogout } from 'koa-with-auth/sign-in/oidc'
 import { memoryPasskeyStore, passkeys } from 'koa-with-auth/sign-in/passkeys'
 import { memoryStore } from 'koa-with-auth/sessions'
+import { httpSignature, webBotAuth } from 'koa-with-auth/signatures'
 import { memoryStore as inMemory, oneTimeIds } from 'koa-with-auth/stores'
 import { mockRequest } from 'koa-with-auth/testing'
+import { fromWebSocketProtocol } from 'koa-with-auth/upgrades'
+import { github, slack, standardWebhooks, stripe, webhook } from 'koa-with-auth/webhooks'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { analyse } from 'scslre'
 import ts from 'typescript'
@@ -43,6 +51,8 @@ import { strongKey } from '../support/sites/sessionsApp.js'
 const limiter = new RateLimiterMemory({ points: 1_000_000, duration: 900 })
 const noUser = () => false
 const nothing = () => undefined
+const secret = createSecretKey(Buffer.alloc(32))
+const keyOf = (keyid: string) => (keyid === 'known' ? { key: secret, owner: 'a partner' } : undefined)
 
 const site = async () => {
   const app = new Koa({ keys: [strongKey], proxy: true })
@@ -82,6 +92,27 @@ const site = async () => {
     '/session': sessionAuth(),
     '/jwt': httpJwt(issued),
     '/dpop': httpJwt({ ...issued, bound: dpop }),
+    '/signed': httpSignature({ origin: 'https://shop.example', keyOf, spent: oneTimeIds(inMemory()) }),
+    '/signed/covers': httpSignature({ origin: 'https://shop.example', keyOf, components: ['@method'] }),
+    '/agent': webBotAuth({ origin: 'https://shop.example', agents: noUser }),
+    '/link/signed': signedLinks({ secret: strongKey, maxAge: 60_000 }),
+    '/protocol': authenticator({
+      challenge: Challenge.make('Bearer'),
+      ambient: false,
+      extract: fromWebSocketProtocol({ prefix: 'a' }),
+      authenticate: noUser,
+    }),
+    '/certificate': clientCertificate({
+      from: { header: 'Client-Cert', proxies: ['203.0.113.0/24'] },
+      fingerprints: ['0'.repeat(64)],
+      authenticate: noUser,
+    }),
+    ...Object.fromEntries(
+      [standardWebhooks, stripe, github, slack].map((scheme) => [
+        `/hook/${scheme.name}`,
+        webhook({ scheme, secrets: 'MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' }),
+      ]),
+    ),
   }
   for (const [path, guard] of Object.entries(guarded)) router.all(path, withAuth(guard), nothing)
   router.post('/form', parsed, withAuth(formAuth({ fields: ['username', 'password'], authenticate: noUser })), nothing)
@@ -158,7 +189,17 @@ const fields = [
     'X-Forwarded-For',
     'X-Forwarded-Host',
   ],
-  ...['Sec-Fetch-Site', 'Sec-Fetch-Dest', 'Sec-Purpose', 'Content-Length'],
+  ...[
+    'Sec-Fetch-Site',
+    'Sec-Fetch-Dest',
+    'Sec-Purpose',
+    'Content-Length',
+    'X-Forwarded-Proto',
+    'Host',
+    'If-None-Match',
+  ],
+  ...['Signature', 'Signature-Input', 'Signature-Agent', 'Content-Digest', 'Client-Cert', 'Sec-WebSocket-Protocol'],
+  ...['Webhook-Signature', 'Webhook-Id', 'Stripe-Signature', 'X-Hub-Signature-256', 'X-Slack-Signature'],
 ]
 const HEADERS = 15_000
 const BODY = 65_000
@@ -270,6 +311,72 @@ describe('A-43 a request costs a few steps for each of its characters', () => {
         }
       }),
       { numRuns: 40, examples: known.map((one) => [...one]) },
+    )
+  })
+})
+
+// -------------------------------------------------------------------------------------
+// signatures: two fields say which parts of a request are read
+// -------------------------------------------------------------------------------------
+
+/** Fills a part of 15,000 characters of header lines with a unit; `#` is another word each time. */
+const signedShape = fc.record({
+  path: fc.constantFrom('/signed', '/signed/covers', '/agent'),
+  item: fc.constantFrom(
+    ...['"@query-param";name="#"', '"priority";key="a#"', '"signature-agent";key="a#"', '"x-#"', '"cookie";bs'],
+    ...['"priority";sf;b#', '"content-digest";key="a#"', '"@target-uri"', '"@query";a#'],
+  ),
+  field: fc.constantFrom('Priority', 'Signature-Agent', 'Content-Digest', 'Cookie'),
+  unit: fc.constantFrom('a#, ', 'a#="https://a.example", ', 'a#=:YQ==:, ', 'a#=(1 2);b, ', '#', 'x '),
+  query: fc.constantFrom('#&', '#=1&', '%ff&', 'Z&', '??', '&'),
+  signatures: fc.constantFrom(1, 2, 8, 100),
+  parts: fc.tuple(fc.nat({ max: 4 }), fc.nat({ max: 4 }), fc.nat({ max: 4 })),
+  keyid: fc.constantFrom('known', 'other'),
+  isBound: fc.boolean(),
+})
+type SignedShape = typeof signedShape extends fc.Arbitrary<infer S> ? S : never
+
+const signedRequestOf = ({ path, item, field, unit, query, signatures, parts, keyid, isBound }: SignedShape) => {
+  const whole = parts[0] + parts[1] + parts[2] + 1
+  const [items = '', lines = '', target = ''] = [item, unit, query].map((one, at) =>
+    filled(at === 0 ? `${one} ` : one, ((parts[at] ?? 0) * HEADERS) / whole / (at === 0 ? signatures : 1)),
+  )
+  const covered = [...(isBound ? ['"@method"', '"@target-uri"'] : []), ...items.split(' ').slice(0, -1)].join(' ')
+  const now = Math.floor(Date.now() / 1000)
+  const parameters = `created=${now};expires=${now + 50};keyid="${keyid}";nonce="n"`
+  const tag = path === '/agent' ? ';tag="web-bot-auth"' : ''
+  const labels = Array.from({ length: signatures }, (_, at) => `s${at}`)
+  const fields: [string, string][] = [
+    ['Host', 'shop.example'],
+    ['Signature-Input', labels.map((label) => `${label}=(${covered});${parameters}${tag}`).join(', ')],
+    ['Signature', labels.map((label) => `${label}=:${'A'.repeat(44)}:`).join(', ')],
+    [field, lines],
+  ]
+  return { method: 'GET', url: `${path}?${target}`, fields, remoteAddress: '203.0.113.7' }
+}
+
+const usualShape = { field: 'Priority', unit: 'a#, ', signatures: 1, keyid: 'other', isBound: true } as const
+/** What took quadratic time. */
+const knownSigned: ReadonlyArray<SignedShape> = [
+  { ...usualShape, path: '/signed', item: '"@query-param";name="#"', query: '#&', parts: [2, 0, 2] },
+  { ...usualShape, path: '/agent', item: '"@query-param";name="#"', query: '#&', parts: [2, 0, 2], signatures: 8 },
+  { ...usualShape, path: '/signed/covers', item: '"priority";key="a#"', query: '&', parts: [2, 4, 0] },
+  { ...usualShape, path: '/signed', item: '"priority";key="a#"', query: '&', parts: [2, 4, 0], keyid: 'known' },
+  { ...usualShape, path: '/signed', item: '"x-#"', query: 'Z&', parts: [1, 1, 1], signatures: 100, isBound: false },
+]
+
+describe('A-43 a signed request costs a few steps for each of its characters', () => {
+  it('whatever its signatures cover', async () => {
+    const { app, run } = await site()
+    await fc.assert(
+      fc.asyncProperty(signedShape, async (given) => {
+        const spec = signedRequestOf(given)
+        const { ctx } = mockRequest(spec, app)
+        const steps = await stepsOf(() => run(ctx))
+        const length = spec.fields.flat().join('').length + spec.url.length
+        expect([given, steps < PER_CHARACTER * length + ALWAYS, steps]).toEqual([given, true, steps])
+      }),
+      { numRuns: 100, examples: knownSigned.map((one) => [one]) },
     )
   })
 })

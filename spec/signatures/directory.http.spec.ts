@@ -54,7 +54,7 @@ describe('a host whose address is not public', () => {
   it.each(['https://localhost:1', 'https://127.0.0.1:1', 'https://[::1]:1'])(
     '%s is refused, and nothing is connected',
     async (url) => {
-      const agents = directories(policy)
+      const agents = directories(policy, 1)
       const result = await agents(`${url}/keys`, 'k')
       expect(result).toMatchObject({ _tag: 'Left', left: { _tag: 'invalid', why: 'party' } })
     },
@@ -69,7 +69,7 @@ describe('a host whose address is not public', () => {
         ])) as never,
     )
     onTestFinished(() => lookup.mockRestore())
-    const result = await directories(policy)('https://rebinding.example/keys', 'k')
+    const result = await directories(policy, 1)('https://rebinding.example/keys', 'k')
     expect(result).toMatchObject({ _tag: 'Left', left: { why: 'party' } })
     expect(lookup).toHaveBeenCalledTimes(1)
   })

@@ -110,6 +110,45 @@ describe('an agent', () => {
     expect(await send(kind({ agents: [agent] }), { agent })).toMatchObject({ agent })
   })
 
+  const at = (query: string) => `${AGENT}/directory${query}`
+  it.each([
+    [at('?tenant=acme'), at('?tenant=mallory')],
+    [at('?tenant=acme'), at('')],
+    [at('?tenant=acme'), at('?tenant=acme&tenant=mallory')],
+    [at(''), at('?tenant=mallory')],
+    [AGENT, `${AGENT}/?tenant=mallory`],
+    [AGENT, `${WELL_KNOWN}?tenant=mallory`],
+    [`${AGENT}/?tenant=acme`, AGENT],
+    [`${AGENT}/?tenant=acme`, WELL_KNOWN],
+  ])('is the address that is fetched, with its query: of %s, %s is refused', async (listed, agent) => {
+    expect(await send(kind({ agents: [listed] }), { agent })).toBe('invalid party')
+    expect(network.fetched).toStrictEqual([])
+    expect(await send(kind({ agents: [listed] }), { agent: listed })).toMatchObject({ agent: listed })
+    expect(network.fetched).toStrictEqual([listed === AGENT ? WELL_KNOWN : listed])
+    const seen: string[] = []
+    await send(kind({ agents: (one) => seen.push(one) < 0 }), { agent })
+    expect(seen).toStrictEqual([agent === WELL_KNOWN ? AGENT : agent])
+  })
+
+  it('is the same one with an empty query', async () => {
+    expect(await send(kind(), { agent: `${AGENT}?` })).toMatchObject({ agent: AGENT })
+    expect(await send(kind({ agents: [at('')] }), { agent: at('?') })).toMatchObject({ agent: at('') })
+  })
+
+  it('of a function costs its origin a few fetches in a minute, whatever strangers name; a known one stays', async () => {
+    const clock = stoppedClock()
+    const agents = kind({ agents: () => true })
+    expect(await send(agents)).toMatchObject({ agent: AGENT })
+    const results: unknown[] = []
+    for (let n = 0; n < 20; n++) results.push(await send(agents, { agent: at(`?n=${n}`) }))
+    expect(network.fetched).toHaveLength(5)
+    expect(results.at(-1)).toBe('unavailable')
+    expect(await send(agents)).toMatchObject({ agent: AGENT })
+    expect(await send(agents, { agent: 'https://other.example' })).toMatchObject({ agent: 'https://other.example' })
+    clock.move(60_000)
+    expect(await send(agents, { agent: at('?n=20') })).toMatchObject({ agent: at('?n=20') })
+  })
+
   it('cannot use the key of another one', async () => {
     const other = newKey()
     const agents = kind({ agents: [AGENT, 'https://other.example'] })
@@ -172,6 +211,17 @@ describe('a directory', () => {
   ])('that %s is an outage', async (_name, answer) => {
     network.answer = answer
     expect(await send(kind())).toBe('unavailable')
+  })
+
+  it('that never comes is an outage in its time, and the next request after a pause asks again', async () => {
+    const clock = stoppedClock()
+    const agents = kind({ directory: { timeout: 50 } })
+    network.answer = () => new Promise(() => {})
+    expect(await send(agents)).toBe('unavailable')
+    serving(own.jwk)
+    clock.move(10_000)
+    expect(await send(agents)).toMatchObject({ agent: AGENT })
+    expect(network.fetched).toHaveLength(2)
   })
 
   it('that is down after a while lets its last keys work for an hour', async () => {

@@ -17,6 +17,29 @@ export class Outage extends Error {
   }
 }
 
+/**
+ * What a promise resolves to. Rejects with an `Outage` when the signal aborts, whatever the other side or a resolver of names does: not
+ * everything that hangs listens to a signal.
+ */
+export const until = async <A>(signal: AbortSignal, promise: Promise<A>): Promise<A> => {
+  let stop = (): void => {}
+  const late = new Promise<never>((_resolve, reject) => {
+    stop = () => reject(new Outage('did not answer in time', false))
+    signal.addEventListener('abort', stop)
+  })
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    signal.removeEventListener('abort', stop)
+  }
+}
+
+/** The same for a task that gets so many milliseconds, and the signal of their end. */
+export const withinTime = <A>(timeout: number, task: (signal: AbortSignal) => Promise<A>): Promise<A> => {
+  const signal = AbortSignal.timeout(Math.ceil(timeout))
+  return until(signal, task(signal))
+}
+
 const MAX_BYTES = 1024 * 1024
 
 /** Fetches an object. Rejects with an `Outage` for anything but a 200 with a JSON object. */

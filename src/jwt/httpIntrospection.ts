@@ -17,7 +17,7 @@ import { fromNow, memory } from '../core/memory.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory } from '../core/options.js'
 import { refusalByTime, refusalOfIntrospection, type ClaimRules, type Json, type TokenClaims } from './claims.js'
-import { checkUrl, discovering, fetchJson, Outage } from './fetching.js'
+import { checkUrl, discovering, fetchJson, Outage, withinTime } from './fetching.js'
 import { cachePolicyOf, type CacheOptions } from './keySet.js'
 import { audiencesOf, noteOf, partiesOf, tokenChecks, tokenKind, type TokenOptions } from './tokenKind.js'
 import { cacheKey, malformedToken, type ValidToken } from './verifier.js'
@@ -147,7 +147,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
     const begun = thisMoment()
     const question = outages.ask()
     try {
-      const claims = await ask(token, AbortSignal.timeout(Math.ceil(timeout)))
+      const claims = await withinTime(timeout, (signal) => ask(token, signal))
       outages.answered(question)
       const cause = refusalOfIntrospection(issuer, { claims, audiences, rules }, Date.now() / 1000)
       if (cause === 'revoked') {

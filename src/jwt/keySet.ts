@@ -18,7 +18,7 @@ import { report } from '../core/events.js'
 import { singleFlight } from '../core/memory.js'
 import * as is from '../core/checks.js'
 import { checkOptions, type Checks, type Given } from '../core/options.js'
-import { fetchJson, Outage } from './fetching.js'
+import { fetchJson, Outage, withinTime } from './fetching.js'
 import { parseJwks, usableKeys, type Keys, type SigningKeySet } from './signature.js'
 
 /** How the keys of a provider are kept. All times are in milliseconds. */
@@ -128,11 +128,11 @@ const outageFor = (ms: number): E.Either<AuthError, never> => E.left(unavailable
 
 /**
  * A document of a provider, such as its keys: fetched at first use, and kept by the rules above. `fetch` resolves to JSON, and `read`
- * reads it. The same document is the same value. `unreadable` is the problem if `fetch` or `read` throws anything but an `Outage`.
+ * reads it. A fetch that is not over after `timeout` is forgotten, so the next request fetches again. The same document is the same value. `unreadable` is the problem if `fetch` or `read` throws anything but an `Outage`.
  */
 export const fetched = <J, A>(
-  { fetch, read, unreadable }: { fetch: () => Promise<J>; read: (json: J) => A; unreadable: string },
-  { maxAge, staleIfError, retry, refreshAhead }: KeyPolicy,
+  { fetch, read, unreadable }: { fetch: (signal: AbortSignal) => Promise<J>; read: (json: J) => A; unreadable: string },
+  { maxAge, timeout, staleIfError, retry, refreshAhead }: KeyPolicy,
   { issuer, failed, replaced }: Pick<KeyEvents, 'issuer' | 'failed'> & { readonly replaced?: (value: A) => void },
 ) => {
   let latest: Known<A> | undefined
@@ -145,7 +145,7 @@ export const fetched = <J, A>(
     const loadedAt = thisMoment()
     const took = () => performance.now() - loadedAt.monotonic
     try {
-      const json = await fetch()
+      const json = await withinTime(timeout, fetch)
       const text = JSON.stringify(json)
       const before = latest
       const changed = before?.text !== text
@@ -222,14 +222,14 @@ export const remoteKeys = (
   policy: KeyPolicy,
   events: KeyEvents,
 ): KeySource => {
-  const { cooldown, timeout } = policy
+  const { cooldown } = policy
   // when keys were last fetched for a token whose key was not among them
   let missedAt: Moment | undefined
   // the keys that the last fetch did not bring, by their names
   const missing = new Set<string>()
-  const fetching = (): Promise<SigningKeySet> => {
+  const fetching = (signal: AbortSignal): Promise<SigningKeySet> => {
     missing.clear()
-    return fetch(AbortSignal.timeout(Math.ceil(timeout)))
+    return fetch(signal)
   }
   const { current, latest, refresh, begun, isDown, isPaused, outage, ready } = fetched(
     { fetch: fetching, read: parseJwks, unreadable: 'answered keys that cannot be read' },

@@ -34,12 +34,6 @@ export interface Covered {
   readonly named: string
 }
 
-/** A signature base, and what it covers. */
-interface SignatureBase {
-  readonly text: string
-  readonly covered: ReadonlyArray<Covered>
-}
-
 /** The public origin of an API, in the parts that components need. */
 export const originOf = (origin: string) => {
   const [scheme = '', host = ''] = origin.split('://')
@@ -48,44 +42,97 @@ export const originOf = (origin: string) => {
 
 export type PublicOrigin = ReturnType<typeof originOf>
 
-/** The signature base of a request at a public origin (RFC 9421 §2.5); `undefined` if a component has no certain value. */
-export const signatureBase = (request: Request, origin: PublicOrigin, input: InnerList): SignatureBase | undefined => {
-  const lines: string[] = []
+/** The most components that a signature may cover. */
+const MAX_COMPONENTS = 30
+
+/** What a signature covers, in its order. `undefined` for too many, and for a name that cannot be one or is there twice. */
+export const coveredBy = ([items]: InnerList): ReadonlyArray<Covered> | undefined => {
+  if (items.length > MAX_COMPONENTS) return undefined
   const covered = new Map<string, Covered>()
-  for (const item of input[0]) {
+  for (const item of items) {
     const [name, parameters] = item
-    if (typeof name !== 'string' || name !== name.toLowerCase()) return undefined
     const identifier = serializeItem(item)
-    const value = name.startsWith('@') ? derived(request, origin, name, parameters) : field(request, name, parameters)
-    // RFC 9421 §2: each once. A line break would be another component
-    if (value === undefined || !/^[\t\x20-\x7e]*$/.test(value) || covered.has(identifier)) return undefined
+    // RFC 9421 §2: each once
+    if (typeof name !== 'string' || name !== name.toLowerCase() || covered.has(identifier)) return undefined
     const isWhole = parameters.size === 0 || parameters.has('bs') || parameters.has('sf')
     covered.set(identifier, { name, isWhole, named: parameters.size === 0 ? name : identifier })
-    lines.push(`${identifier}: ${value}`)
+  }
+  return [...covered.values()]
+}
+
+/**
+ * What components of a request say. Its target, its query and each field are read once, when they are first asked for, however many
+ * components of however many signatures name them.
+ */
+export interface Readings {
+  readonly request: Request
+  readonly target: () => Readonly<Record<string, string | undefined>>
+  readonly parameters: () => ReadonlyMap<string, string | undefined>
+  readonly lines: (name: string) => ReadonlyArray<string> | undefined
+  readonly members: (name: string) => ReturnType<typeof parseDictionary> | undefined
+}
+
+export const readingsOf = (request: Request, origin: PublicOrigin): Readings => {
+  const target = once(() => targetOf(request, origin))
+  const lines = onceForEach((name) => {
+    const found = fromHeader(name)(request)
+    return O.isNone(found) ? undefined : [found.value].flat().map(unfolded)
+  })
+  return {
+    request,
+    target,
+    parameters: once(() => parametersIn(target()['@query'] ?? '')),
+    lines,
+    members: onceForEach((name) => ifCertain(() => parseDictionary((lines(name) ?? []).join(', ')))),
+  }
+}
+
+const once = <A>(read: () => A): (() => A) => {
+  let known: { readonly value: A } | undefined
+  return () => (known ??= { value: read() }).value
+}
+
+const onceForEach = <A>(read: (name: string) => A): ((name: string) => A) => {
+  const known = new Map<string, () => A>()
+  return (name) => {
+    const before = known.get(name)
+    if (before !== undefined) return before()
+    const value = once(() => read(name))
+    known.set(name, value)
+    return value()
+  }
+}
+
+/** The signature base of a request at a public origin (RFC 9421 §2.5); `undefined` if a component has no certain value. */
+export const signatureBase = (readings: Readings, input: InnerList): string | undefined => {
+  const lines: string[] = []
+  for (const item of input[0]) {
+    const [given, parameters] = item
+    const name = String(given)
+    const value = name.startsWith('@') ? derived(readings, name, parameters) : field(readings, name, parameters)
+    // A line break would be another component
+    if (value === undefined || !/^[\t\x20-\x7e]*$/.test(value)) return undefined
+    lines.push(`${serializeItem(item)}: ${value}`)
   }
   lines.push(`"@signature-params": ${serializeInnerList(input)}`)
-  return { text: lines.join('\n'), covered: [...covered.values()] }
+  return lines.join('\n')
 }
 
 // --- derived components (RFC 9421 §2.2)
 
 const absoluteForm = /^https?:\/\/[^/?#]*/i
 
-const derived = (
+const targetOf = (
   request: Request,
   { origin, scheme, host }: PublicOrigin,
-  name: string,
-  parameters: Parameters,
-): string | undefined => {
+): Readonly<Record<string, string | undefined>> => {
   const target = request.originalUrl
   // a router does not read what comes after it, and no client sends it
-  if (target.includes('#')) return undefined
+  if (target.includes('#')) return {}
   const [path = '', ...rest] = target.replace(absoluteForm, '').split('?')
   const query = rest.length === 0 ? '' : `?${rest.join('?')}`
-  if (name === '@query-param') return queryParameter(query, parameters)
-  if (parameters.size > 0) return undefined
   const pathOrSlash = path === '' ? '/' : path
-  const values: Readonly<Record<string, string | undefined>> = {
+  return {
     '@method': request.req.method,
     '@authority': host,
     '@scheme': scheme,
@@ -94,17 +141,25 @@ const derived = (
     '@path': pathOrSlash,
     '@query': query === '' ? '?' : query,
   }
-  return values[name]
 }
 
+const derived = ({ target, parameters: sent }: Readings, name: string, parameters: Parameters): string | undefined => {
+  if (name !== '@query-param') return parameters.size > 0 ? undefined : target()[name]
+  const wanted = parameters.get('name')
+  return typeof wanted === 'string' && parameters.size === 1 ? sent().get(wanted) : undefined
+}
+
+// By its encoded name, a parameter with its encoded value, or with `undefined` if that is not certain.
 // URLSearchParams would decode `%ff` to another character, which many bytes become
-const queryParameter = (query: string, parameters: Parameters): string | undefined => {
-  const name = parameters.get('name')
+const parametersIn = (query: string): ReadonlyMap<string, string | undefined> => {
+  const found = new Map<string, string | undefined>()
   // of `??id=1`, Koa reads `id`, and the standard `?id`
-  if (typeof name !== 'string' || parameters.size !== 1 || query.startsWith('??')) return undefined
-  const all = [...new URLSearchParams(query)].flatMap(([key, value]) => (encoded(key) === name ? [value] : []))
-  const [only] = all
-  return all.length === 1 && only !== undefined && !only.includes('\ufffd') ? encoded(only) : undefined
+  if (query.startsWith('??')) return found
+  for (const [key, value] of new URLSearchParams(query)) {
+    const name = encoded(key)
+    found.set(name, found.has(name) || value.includes('\ufffd') ? undefined : encoded(value))
+  }
+  return found
 }
 
 // RFC 9421 §2.2.8: the percent-encode set of application/x-www-form-urlencoded, and a blank is %20
@@ -127,33 +182,27 @@ const dictionaries: ReadonlySet<string> = new Set([
   'want-repr-digest',
 ])
 
-const field = (request: Request, name: string, parameters: Parameters): string | undefined => {
-  const found = fromHeader(name)(request)
-  if (O.isNone(found)) return undefined
-  const lines = [found.value].flat()
-  if (parameters.size === 0) return lines.map(unfolded).join(', ')
+const field = ({ lines, members }: Readings, name: string, parameters: Parameters): string | undefined => {
+  const found = lines(name)
+  if (found === undefined) return undefined
+  if (parameters.size === 0) return found.join(', ')
   const [[flag, value] = [], ...others] = parameters
   if (others.length > 0) return undefined
   if (flag === 'bs' && value === true)
-    return lines.map((one) => `:${Buffer.from(unfolded(one), 'latin1').toString('base64')}:`).join(', ')
-  if (!dictionaries.has(name)) return undefined
-  if (flag === 'sf' && value === true) return dictionaryIn(lines, serializeDictionary)
-  if (flag !== 'key' || typeof value !== 'string') return undefined
-  return dictionaryIn(lines, (members) => {
-    const member = members.get(value)
-    return member && (isInnerList(member) ? serializeInnerList(member) : serializeItem(member))
-  })
+    return found.map((one) => `:${Buffer.from(one, 'latin1').toString('base64')}:`).join(', ')
+  const dictionary = dictionaries.has(name) ? members(name) : undefined
+  if (dictionary === undefined) return undefined
+  if (flag === 'sf' && value === true) return ifCertain(() => serializeDictionary(dictionary))
+  const member = flag === 'key' && typeof value === 'string' ? dictionary.get(value) : undefined
+  return member && ifCertain(() => (isInnerList(member) ? serializeInnerList(member) : serializeItem(member)))
 }
 
 // RFC 9421 §2.1: a line that was folded is one line
 const unfolded = (line: string): string => line.split(/\r?\n/).map(withoutBlanks).join(' ')
 
-const dictionaryIn = (
-  lines: ReadonlyArray<string>,
-  read: (members: ReturnType<typeof parseDictionary>) => string | undefined,
-): string | undefined => {
+const ifCertain = <A>(read: () => A): A | undefined => {
   try {
-    return read(parseDictionary(lines.join(', ')))
+    return read()
   } catch {
     return undefined
   }

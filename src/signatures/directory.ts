@@ -8,10 +8,10 @@ import { request as httpsRequest, type RequestOptions } from 'node:https'
 import { isIP } from 'node:net'
 import * as E from 'fp-ts/lib/Either.js'
 import ipaddr from 'ipaddr.js'
-import type { AuthError } from '../core/AuthError.js'
+import { unavailable, type AuthError } from '../core/AuthError.js'
 import { fromNow, memory } from '../core/memory.js'
 import { jsonOf } from '../jwt/claims.js'
-import { bytesOf, Outage, problemOf } from '../jwt/fetching.js'
+import { bytesOf, Outage, problemOf, withinTime } from '../jwt/fetching.js'
 import { keyPolicyOf, remoteKeys, type KeySource } from '../jwt/keySet.js'
 import { thumbprintOf, usableKeys, type Keys, type SigningKeySet } from '../jwt/signature.js'
 import { refusedFor, withJoseName } from './verification.js'
@@ -31,7 +31,7 @@ type DirectoryPolicy = { readonly [K in keyof DirectoryOptions]-?: number }
 /** Where keys are if an agent is named by its origin. */
 export const WELL_KNOWN = '/.well-known/http-message-signatures-directory'
 
-// How many agents are kept, and how many keys of one
+// How many agents of a function are kept, and how many keys of one
 const MAX_AGENTS = 1000
 const MAX_KEYS = 100
 
@@ -71,12 +71,15 @@ const addressOf = async (
 }
 
 /** The bytes at a URL. Rejects for anything but a 200 within the limits. `isPublic` is for tests. */
-export const fetchDirectory = async (
+export const fetchDirectory = (url: URL, policy: DirectoryPolicy, isPublic = isPublicAddress): Promise<Buffer> =>
+  withinTime(policy.timeout, (signal) => bytesAt(url, policy.maxLength, isPublic, signal))
+
+const bytesAt = async (
   url: URL,
-  { maxLength, timeout }: DirectoryPolicy,
-  isPublic = isPublicAddress,
+  maxLength: number,
+  isPublic: typeof isPublicAddress,
+  signal: AbortSignal,
 ): Promise<Buffer> => {
-  const signal = AbortSignal.timeout(timeout)
   const { address, family } = await addressOf(url, isPublic)
   const res = await new Promise<IncomingMessage>((resolve, reject) => {
     const options: RequestOptions = {
@@ -89,7 +92,14 @@ export const fetchDirectory = async (
         else callback(null, address, family)
       },
     }
-    httpsRequest(url, options, resolve).on('error', reject).end()
+    const refuse = (): void => reject(new Outage('answered no HTTP response', true))
+    const request = httpsRequest(url, options, resolve).on('error', reject).on('close', refuse)
+    // a 101, after which the connection is no longer one of HTTP
+    request.on('upgrade', (_res, socket) => {
+      socket.destroy()
+      refuse()
+    })
+    request.end()
   })
   if (res.statusCode === 200) return bytesOf(res, maxLength, `${maxLength} bytes`)
   res.destroy()
@@ -112,23 +122,41 @@ const keySetIn = (bytes: Buffer): SigningKeySet => {
   return { keys }
 }
 
+// Of one origin, strangers can name as many addresses as they like
+const MAX_NEW = 5
+const MINUTE = 60_000
+
+/** Whether one more new address of an origin may be fetched now. */
+const newAddresses = () => {
+  const counts = memory<{ left: number }>({ size: MAX_AGENTS, maxAge: MINUTE, dropsFirst: 'oldest' })
+  return (origin: string): boolean => {
+    const count = counts.get(origin) ?? { left: MAX_NEW }
+    if (count.left === MAX_NEW) counts.set(origin, fromNow(count))
+    return count.left-- > 0
+  }
+}
+
 /**
- * Finds the keys at a URL that have an id, in directories that are fetched and kept. A Left: they cannot be had now, or the host is not
- * public, or has no such key. It never rejects. `fetch` is for tests.
+ * Finds the keys at a URL that have an id, in directories that are fetched and kept: as many as the list of agents has, or those of a
+ * function, whose new addresses are counted. A Left: they cannot be had now, or the host is not public, or has no such key. It never
+ * rejects. `fetch` is for tests.
  */
 export const directories = (
   policy: DirectoryPolicy,
+  listed: number | undefined,
   fetch: (url: URL, policy: DirectoryPolicy) => Promise<Buffer> = fetchDirectory,
 ): ((url: string, keyid: string) => Promise<E.Either<AuthError, Keys>>) => {
   interface Agent {
     readonly source: KeySource
     isPrivate: boolean
   }
-  const agents = memory<Agent>({ size: MAX_AGENTS, maxAge: Infinity, dropsFirst: 'least recently used' })
+  const agents = memory<Agent>({ size: listed ?? MAX_AGENTS, maxAge: Infinity, dropsFirst: 'least recently used' })
   const keyPolicy = keyPolicyOf('webBotAuth({ directory })', { maxAge: policy.maxAge, timeout: policy.timeout })
-  const agentOf = (url: string): Agent => {
+  const mayFetch = listed === undefined ? newAddresses() : () => true
+  const agentOf = (url: string): Agent | undefined => {
     const known = agents.get(url)
     if (known !== undefined) return known
+    if (!mayFetch(new URL(url).origin)) return undefined
     const load = async (): Promise<SigningKeySet> => {
       agent.isPrivate = false
       try {
@@ -150,6 +178,7 @@ export const directories = (
     // no fetch, and so no event
     if (isIP(host) !== 0 && !isPublicAddress(host)) return refusedFor('party')
     const agent = agentOf(url)
+    if (agent === undefined) return E.left(unavailable(MINUTE / 1000))
     const { source } = agent
     const began = source.begun()
     const current = await source.current()

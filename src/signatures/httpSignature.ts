@@ -155,7 +155,7 @@ export const httpSignature = <O>(options: HttpSignatureOptions<O>): Authenticato
     caller,
     tag,
     algorithms: allowed,
-    signerOf: async ({ parameters: { keyid, created } }, covered, request) => {
+    signerOf: async ({ parameters: { keyid, created } }, covered, { request }) => {
       const wanted = components ?? (hasBody(request) ? [...usual, 'content-digest'] : usual)
       const isCovered = (one: string) =>
         covered.some(({ name, isWhole, named }) => (isWhole && name === one) || named === one)

@@ -14,7 +14,7 @@ import { deepFreeze } from '../core/data.js'
 import { digest } from '../crypto/secrets.js'
 import { checkSignature, oneKey, parseJwks, usableKeys, type Keys } from '../jwt/signature.js'
 import { rawBody } from '../webhooks/rawBody.js'
-import { originOf, signatureBase, type Covered, type PublicOrigin } from './components.js'
+import { coveredBy, originOf, readingsOf, signatureBase, type Covered, type Readings } from './components.js'
 
 /** An algorithm of the registry of RFC 9421 §6.2. */
 export type SignatureAlgorithm =
@@ -67,7 +67,7 @@ export interface SignatureRules<P> {
   readonly signerOf: (
     candidate: Candidate,
     covered: ReadonlyArray<Covered>,
-    request: Request,
+    readings: Readings,
   ) => Promise<E.Either<AuthError, { readonly keys: Keys; readonly principal: P }>>
 }
 
@@ -113,8 +113,9 @@ export const verifying = <P>(rules: SignatureRules<P>) => {
     if (found === undefined) return unreadable
     // Others may have signed, too. The failure is that of the last one of ours
     let failure = found.others === undefined || found.others === 'syntax' ? unreadable : refusedFor(found.others)
+    const readings = readingsOf(request, origin)
     for (const candidate of found.candidates.slice(0, MAX_CANDIDATES)) {
-      const result = await verifyOne(rules, origin, request, candidate)
+      const result = await verifyOne(rules, readings, candidate)
       if (E.isRight(result) || result.left._tag === 'unavailable' || result.left._tag === 'raised') return result
       failure = result
     }
@@ -124,24 +125,27 @@ export const verifying = <P>(rules: SignatureRules<P>) => {
 
 const verifyOne = async <P>(
   rules: SignatureRules<P>,
-  origin: PublicOrigin,
-  request: Request,
+  readings: Readings,
   candidate: Candidate,
 ): Promise<E.Either<AuthError, P>> => {
   const { parameters, input, signature } = candidate
   const untimely = refusalByTime(parameters, rules.maxAge, Date.now())
   if (untimely !== undefined) return refusedFor(untimely)
   if (rules.spent !== undefined && parameters.nonce === undefined) return refusedFor('replay')
-  const base = signatureBase(request, origin, input)
-  if (base === undefined) return refusedFor('components')
-  const found = await rules.signerOf(candidate, base.covered, request)
+  const { request } = readings
+  const covered = coveredBy(input)
+  if (covered === undefined) return refusedFor('components')
+  // A stranger without a key costs no base
+  const found = await rules.signerOf(candidate, covered, readings)
   if (E.isLeft(found)) return found
   const { keys, principal } = found.right
-  const good = await hasSigned(keys, rules.algorithms, parameters, base.text, signature)
+  const base = signatureBase(readings, input)
+  if (base === undefined) return refusedFor('components')
+  const good = await hasSigned(keys, rules.algorithms, parameters, base, signature)
   if (good !== 'good') return refusedFor(good)
-  if (base.covered.some(({ name }) => name === 'content-digest')) {
+  if (covered.some(({ name }) => name === 'content-digest')) {
     const body = await rawBody(rules.caller, request, rules.maxLength)
-    if (!isDigestOf(request, body)) return refusedFor('body')
+    if (!isDigestOf(readings, body)) return refusedFor('body')
   }
   if (rules.spent !== undefined) {
     const id = digest(JSON.stringify([parameters.keyid, parameters.nonce]))
@@ -273,16 +277,10 @@ const digests: ReadonlyMap<string, 'sha256' | 'sha512'> = new Map([
 ])
 
 // RFC 9530 §2, §5: all digests of algorithms that are good must agree, and there must be one
-const isDigestOf = (request: Request, body: Buffer): boolean => {
-  const found = fromHeader('Content-Digest')(request)
-  if (O.isNone(found)) return false
-  try {
-    const known = [...parseDictionary([found.value].flat().join(', '))].flatMap(([name, member]) => {
-      const algorithm = digests.get(name)
-      return algorithm === undefined ? [] : [bytesIn(member)?.equals(hash(algorithm, body, 'buffer')) ?? false]
-    })
-    return known.length > 0 && !known.includes(false)
-  } catch {
-    return false
-  }
+const isDigestOf = ({ members }: Readings, body: Buffer): boolean => {
+  const known = [...(members('content-digest') ?? [])].flatMap(([name, member]) => {
+    const algorithm = digests.get(name)
+    return algorithm === undefined ? [] : [bytesIn(member)?.equals(hash(algorithm, body, 'buffer')) ?? false]
+  })
+  return known.length > 0 && !known.includes(false)
 }

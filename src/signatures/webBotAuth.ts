@@ -6,20 +6,19 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from '../core/Request.js'
-import { isInnerList, parseDictionary, parseItem } from 'structured-headers'
-import * as O from 'fp-ts/lib/Option.js'
+import { isInnerList, parseItem } from 'structured-headers'
 import type { Authenticator } from '../core/Authenticator.js'
-import { fromHeader } from '../core/RequestFields.js'
 import { nameAndDigest } from '../core/functionName.js'
 import * as is from '../core/checks.js'
 import { checkHook, checkOptions, declareFactory } from '../core/options.js'
 import { directories, WELL_KNOWN, type fetchDirectory, type DirectoryOptions } from './directory.js'
+import type { Readings } from './components.js'
 import { commonChecks, signatureKind, type SignatureOptions } from './httpSignature.js'
 import { algorithmNames, refusedFor, type Candidate } from './verification.js'
 
 /** An agent whose signature is good: what `ctx.request.auth` is. It says who sent the request, never for whom. */
 export interface SignedAgent {
-  /** The origin of the agent, such as `https://agent.example`; or the address of its keys, if that is another path of it. */
+  /** The origin of the agent, such as `https://agent.example`; or the address of its keys, if they are at another path or have a query. */
   readonly agent: string
   readonly keyid: string
   /** When it was signed. */
@@ -28,8 +27,9 @@ export interface SignedAgent {
 
 export interface WebBotAuthOptions extends SignatureOptions {
   /**
-   * The agents that are let in: https origins, or a function. For keys that are at another path of an origin, the whole address counts,
-   * because a path says nothing about the owner of a host. The directory of an agent that is refused is never fetched.
+   * The agents that are let in: https origins, or a function. For keys that are at another path of an origin, or at one with a query, the
+   * whole address counts: neither says anything about the owner of a host. The directory of an agent that is refused is never fetched.
+   * With a function, five new addresses of an origin are fetched in a minute; more are a 503.
    */
   readonly agents:
     | readonly [string, ...string[]]
@@ -47,39 +47,42 @@ const directoryChecks = {
   maxLength: is.maybe(is.positive),
 }
 
-interface Named {
-  readonly agent: string
-  readonly url: string
-}
+// A longer address is no place of keys, and to parse a host takes a time that grows with the square of its length
+const MAX_ADDRESS = 2000
 
-// An origin stands for the well-known address. A query makes no other agent
-const agentIn = (given: unknown): Named | undefined => {
-  if (typeof given !== 'string' || !URL.canParse(given) || !/^https:\/\//i.test(given)) return undefined
+// The name of an agent is the address of its keys, so what is compared is what is fetched. An origin stands for the well-known address
+const agentIn = (given: unknown): string | undefined => {
+  if (typeof given !== 'string' || given.length > MAX_ADDRESS) return undefined
+  if (!/^https:\/\//i.test(given) || !URL.canParse(given)) return undefined
   const { origin, pathname, search, username, password, hash } = new URL(given)
   if (username !== '' || password !== '' || hash !== '' || given.endsWith('#')) return undefined
-  const path = pathname === '/' ? WELL_KNOWN : pathname
-  return { agent: path === WELL_KNOWN ? origin : origin + path, url: origin + path + search }
+  const place = pathname + search
+  return place === '/' || place === WELL_KNOWN ? origin : origin + place
 }
 
+const addressOf = (agent: string): string => (new URL(agent).origin === agent ? agent + WELL_KNOWN : agent)
+
 // The member of `Signature-Agent` that a signature covers. Signatures of one request may name several agents
-const agentOf = (request: Request, { input, label }: Candidate): Named | undefined => {
-  const covered = input[0].filter(([name]) => name === 'signature-agent')
+const agentOf = ({ lines, members }: Readings, { input, label }: Candidate): string | undefined => {
+  const name = 'signature-agent'
+  const covered = input[0].filter(([one]) => one === name)
   const own = covered.length > 1 ? covered.filter(([, parameters]) => parameters.get('key') === label) : covered
   const [only, ...others] = own
-  const field = fromHeader('Signature-Agent')(request)
-  if (only === undefined || others.length > 0 || O.isNone(field)) return undefined
+  const field = lines(name)
+  if (only === undefined || others.length > 0 || field === undefined) return undefined
   const [, parameters] = only
   const key = parameters.get('key')
-  const text = [field.value].flat().join(', ')
+  // Earlier drafts: a string alone
+  if (parameters.size === 0 && field[0]?.startsWith('"') === true) return agentIn(stringIn(field.join(', ')))
+  const member = typeof key === 'string' ? members(name)?.get(key) : undefined
+  // the draft: a member with parameters must be ignored
+  return member === undefined || isInnerList(member) || member[1].size > 0 ? undefined : agentIn(member[0])
+}
+
+const stringIn = (text: string): unknown => {
   try {
-    // Earlier drafts: a string alone
-    if (parameters.size === 0 && text.startsWith('"')) {
-      const [value, flags] = parseItem(text)
-      return flags.size === 0 ? agentIn(value) : undefined
-    }
-    const member = typeof key === 'string' ? parseDictionary(text).get(key) : undefined
-    // the draft: a member with parameters must be ignored
-    return member === undefined || isInnerList(member) || member[1].size > 0 ? undefined : agentIn(member[0])
+    const [value, flags] = parseItem(text)
+    return flags.size === 0 ? value : undefined
   } catch {
     return undefined
   }
@@ -111,26 +114,26 @@ export const webBotAuthOver = (
     maxLength: 65_536,
     ...checkOptions(`${caller}({ directory: { ... } })`, given.directory ?? {}, directoryChecks),
   }
-  const keysFor = directories(directory, fetch)
+  const keysFor = directories(directory, Array.isArray(agents) ? agents.length : undefined, fetch)
   return signatureKind<SignedAgent>(given, {
     caller,
     tag: 'web-bot-auth',
     // a shared secret says nothing about who has signed
     algorithms: algorithmNames.filter((name) => name !== 'hmac-sha256'),
-    signerOf: async (candidate, covered, request) => {
+    signerOf: async (candidate, covered, readings) => {
       const { keyid, created, expires } = candidate.parameters
       const isBound = covered.some(({ name }) => name === '@authority' || name === '@target-uri')
-      const named = agentOf(request, candidate)
-      if (!isBound || expires === undefined || named === undefined) return refusedFor('components')
-      const allowed = isAllowed(named.agent, request)
+      const agent = agentOf(readings, candidate)
+      if (!isBound || expires === undefined || agent === undefined) return refusedFor('components')
+      const allowed = isAllowed(agent, readings.request)
       // Only `true`: a promise that was not awaited is truthy
       if ((allowed instanceof Promise ? await allowed : allowed) !== true) return refusedFor('party')
-      const keys = await keysFor(named.url, keyid)
+      const keys = await keysFor(addressOf(agent), keyid)
       if (E.isLeft(keys)) return keys
       const own = keys.right.all.filter(({ kid }) => kid === keyid)
       return E.right({
         keys: { all: own },
-        principal: { agent: named.agent, keyid, created: new Date(created * 1000) },
+        principal: { agent, keyid, created: new Date(created * 1000) },
       })
     },
     reads: ['signature-agent'],
@@ -155,10 +158,10 @@ const allowing = (
   }
   const list: ReadonlyArray<unknown> = Array.isArray(agents) ? agents : []
   const named = list.map(agentIn)
-  const wrong = named.findIndex((one, at) => one === undefined || (one.agent !== list[at] && one.url !== list[at]))
+  const wrong = named.findIndex((one, at) => one === undefined || (one !== list[at] && addressOf(one) !== list[at]))
   if (list.length === 0 || wrong >= 0) {
     throw new TypeError(`${where} must be a function, or an array of https origins such as 'https://agent.example'`)
   }
-  const all = new Set(named.map((one) => one?.agent))
+  const all = new Set(named)
   return (agent) => all.has(agent)
 }

@@ -54,9 +54,12 @@ const costOf = (
     const end = result === -1 ? sizeOf(self) : Number(result)
     return 1 + sizeOf(args[0]) + Math.max(0, end - start)
   }
+  // `split` tries an expression at each place
+  if (name === 'exec' && self instanceof RegExp && self.sticky)
+    return 1 + (Array.isArray(result) ? sizeOf(result[0]) : 0)
   if (name === 'exec') return 1 + (lastIndexOf(self) || sizeOf(args[0])) - from
   if (name === 'normalize') return sortingOf(String(self))
-  if (name === 'slice' || name === 'toString') return sizeOf(result)
+  if (name === 'slice' || name === 'toString' || name === 'substr' || name === 'substring') return sizeOf(result)
   if (constant.has(name)) return 1 + (typeof args[0] === 'string' ? args[0].length : 0)
   if (hashed.has(name) && (self instanceof Map || self instanceof Set)) return 1
   return 1 + sizeOf(self) + args.reduce<number>((sum, one) => sum + sizeOf(one), 0)

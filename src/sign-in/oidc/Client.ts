@@ -14,7 +14,7 @@ import { ownFields } from '../../core/data.js'
 import * as is from '../../core/checks.js'
 import { checkOptions, typeName, withoutUndefined, type Check, type Checks } from '../../core/options.js'
 import { jsonOf, type Json } from '../../jwt/claims.js'
-import { isSecure, Outage, problemOf, textOf } from '../../jwt/fetching.js'
+import { isSecure, Outage, problemOf, textOf, until } from '../../jwt/fetching.js'
 import { routePath, type Answered, type Incoming } from '../Kind.js'
 import { openidClient } from './openidClient.js'
 
@@ -316,11 +316,13 @@ const answerTo: (...asked: Parameters<CustomFetch>) => Promise<Received> = async
   const { body, headers: given, method, signal } = asked
   // Safe: openid-client's own types of a request are narrower
   const init = { body, headers: given, method, ...(signal && { signal }), redirect: 'manual' } as RequestInit
-  const response = await fetch(url, init).catch((error: unknown) => {
-    throw new Outage(problemOf(error), false)
-  })
-  const { status, headers } = response
-  const text = await textOf(response)
+  const receive = async () => {
+    const response = await fetch(url, init).catch((error: unknown) => {
+      throw new Outage(problemOf(error), false)
+    })
+    return { status: response.status, headers: response.headers, text: await textOf(response) }
+  }
+  const { status, headers, text } = await (signal ? until(signal, receive()) : receive())
   if (status >= 500 || status === 429) throw new Outage(`answered ${status}`, true)
   return { status, headers, text }
 }

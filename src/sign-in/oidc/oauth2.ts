@@ -6,7 +6,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Configuration, TokenEndpointResponse } from 'openid-client' with { 'resolution-mode': 'import' }
 import * as is from '../../core/checks.js'
 import { checkOptions, declareFactory, token, typeName, type Checks } from '../../core/options.js'
-import { checkUrl, Outage } from '../../jwt/fetching.js'
+import { checkUrl, Outage, until } from '../../jwt/fetching.js'
 import type { Kind } from '../Kind.js'
 import {
   clientOf,
@@ -173,17 +173,13 @@ const subjectOf = async (
   timeout: number,
 ): Promise<string> => {
   const signal = AbortSignal.timeout(Math.ceil(timeout))
-  const late = new Promise<never>((_resolve, reject) => {
-    signal.addEventListener('abort', () => reject(new Outage('did not answer in time', false)), { once: true })
+  const asked = Promise.resolve().then(() => subject(tokens, signal))
+  const found: unknown = await until(signal, asked).catch((error: unknown) => {
+    // undici's own words for a server that cannot be asked
+    const isNetwork = error instanceof TypeError && error.message === 'fetch failed'
+    if (error instanceof Outage || isNetwork || signal.aborted) throw new Outage('cannot be asked', false)
+    throw new HookRaised('oauth2({ subject }) threw', { cause: error })
   })
-  const found: unknown = await Promise.race([Promise.resolve().then(() => subject(tokens, signal)), late]).catch(
-    (error: unknown) => {
-      // undici's own words for a server that cannot be asked
-      const isNetwork = error instanceof TypeError && error.message === 'fetch failed'
-      if (error instanceof Outage || isNetwork || signal.aborted) throw new Outage('cannot be asked', false)
-      throw new HookRaised('oauth2({ subject }) threw', { cause: error })
-    },
-  )
   const text = typeof found === 'number' && Number.isSafeInteger(found) ? String(found) : found
   if (typeof text === 'string' && missing.has(text)) {
     throw wrongSubject(`returned the string '${text}': a value was missing, and all users would be one`)

@@ -243,7 +243,7 @@ const providerOf = (issuer: string, client: Registered, policy: KeyPolicy, clock
     }
     return metadata
   }
-  const kept = <J, A>(fetch: () => Promise<J>, read: (json: J) => A) =>
+  const kept = <J, A>(fetch: (signal: AbortSignal) => Promise<J>, read: (json: J) => A) =>
     fetched(
       { fetch, read, unreadable: 'answered what openid-client does not take' },
       { ...policy, refreshAhead: false },
@@ -252,11 +252,11 @@ const providerOf = (issuer: string, client: Registered, policy: KeyPolicy, clock
   // the metadata do not change a request of a browser, so one set-up serves all until they do
   const setUps = kept(fetchMetadata, (metadata) => setUp(metadata, askedFor()))
 
-  const fetchKeys = async (): Promise<SigningKeySet> => {
+  const fetchKeys = async (signal: AbortSignal): Promise<SigningKeySet> => {
     const found = await setUps.current()
     const url = E.isRight(found) ? found.right.serverMetadata().jwks_uri : undefined
     if (!isSecure(url)) throw new Outage('answered a discovery document without a jwks_uri that can be used', true)
-    return fetchJwks(url, AbortSignal.timeout(Math.ceil(policy.timeout)))
+    return fetchJwks(url, signal)
   }
   const keySets = kept(fetchKeys, identity)
 
