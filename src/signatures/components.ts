@@ -40,7 +40,7 @@ export const originOf = (origin: string) => {
   return { origin, scheme, host }
 }
 
-export type PublicOrigin = ReturnType<typeof originOf>
+type PublicOrigin = ReturnType<typeof originOf>
 
 /** The most components that a signature may cover. */
 const MAX_COMPONENTS = 30
