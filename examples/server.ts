@@ -6,8 +6,9 @@
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { redisKeyStore, redisStore } from 'koa-with-auth/redis'
-import { sqliteKeyStore, sqliteStore } from 'koa-with-auth/sqlite'
+import { redisKeyStore } from 'koa-with-auth/redis'
+import { redisStore, sqliteStore } from 'koa-with-auth/stores'
+import { sqliteKeyStore } from 'koa-with-auth/sqlite'
 import { RateLimiterRedis } from 'rate-limiter-flexible'
 import { createClient } from 'redis'
 import { exampleApp } from './api/app.js'

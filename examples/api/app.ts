@@ -21,7 +21,8 @@ import {
   withAuth,
 } from 'koa-with-auth'
 import type { ApiKeys } from 'koa-with-auth/keys'
-import { sessions, type SessionStore } from 'koa-with-auth/sessions'
+import { sessions } from 'koa-with-auth/sessions'
+import type { Store } from 'koa-with-auth/stores'
 import { ipAllowList } from '../ipAllowList.js'
 import { accounts } from './accounts.js'
 import { clientsInMemory } from './clients.js'
@@ -39,7 +40,7 @@ export interface ExampleOptions {
   /** The client addresses that GET /ipwhitelist accepts, separated by commas. */
   readonly allowedAddresses: string
   /** Where sessions are kept. Default: in memory. */
-  readonly store?: SessionStore
+  readonly store?: Store
   /** The API keys of clients. Default: in memory. */
   readonly clients?: ApiKeys<string>
   /** Where issued tokens are kept. Default: in the database. */

@@ -10,7 +10,8 @@ import { PassThrough, type Duplex } from 'node:stream'
 import Router from '@koa/router'
 import Koa from 'koa'
 import { constantTimeEqual, httpBasicAuth, sessionAuth, untilEnd, withAuth } from 'koa-with-auth'
-import { sessions, type SessionStore, type Signals } from 'koa-with-auth/sessions'
+import { sessions, type Signals } from 'koa-with-auth/sessions'
+import type { Store } from 'koa-with-auth/stores'
 import { guardUpgrade } from 'koa-with-auth/upgrades'
 import { WebSocketServer } from 'ws'
 
@@ -31,7 +32,7 @@ const SIGNED_OUT = 4401
 /** The server, and how many sockets and streams are open. */
 export const live = (
   keys: string[],
-  store?: SessionStore,
+  store?: Store,
   signals?: Signals,
 ): { readonly server: Server; readonly open: () => number } => {
   const app = new Koa({ keys })

@@ -4,7 +4,7 @@
  * auth.lock says who may call what; `npm run policy` compares.
  */
 import type Koa from 'koa'
-import { memoryStore } from 'koa-with-auth/sessions'
+import { memoryStore } from 'koa-with-auth/stores'
 import { memoryPasskeyStore } from 'koa-with-auth/sign-in/passkeys'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { openAccounts } from './accounts.js'

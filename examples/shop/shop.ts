@@ -2,7 +2,8 @@
 import { bodyParser } from '@koa/bodyparser'
 import type Koa from 'koa'
 import { withAuth, type ApiApp, type Limiter, type Limiters } from 'koa-with-auth'
-import type { Sessions, SessionStore } from 'koa-with-auth/sessions'
+import type { Sessions } from 'koa-with-auth/sessions'
+import type { Store } from 'koa-with-auth/stores'
 import { secondFactor, countFailures, recoveryCodes, totp, type FinishHook } from 'koa-with-auth/sign-in'
 import type { Account, Accounts } from './accounts.js'
 import { done } from './answers.js'
@@ -13,7 +14,7 @@ import type { Settings } from './settings.js'
 export interface Parts {
   readonly settings: Settings
   readonly accounts: Accounts
-  readonly store: SessionStore
+  readonly store: Store
   readonly limiters: Limiters
   readonly send: Mailer
 }

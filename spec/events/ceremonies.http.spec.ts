@@ -6,7 +6,7 @@ import { on, type SignedInEvent } from 'koa-with-auth/events'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { recordsOf } from '../support/runs/eventRecords.js'
 import { sendJson, signInSite, type SignInSite } from '../support/sites/signInSite.js'
-import { memoryStore } from 'koa-with-auth/sessions'
+import { memoryStore } from 'koa-with-auth/stores'
 import type { Visitor } from '../support/sites/sessionsApp.js'
 
 const anna = 'anna@shop.example'

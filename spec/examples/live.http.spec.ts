@@ -9,7 +9,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { WebSocket } from 'ws'
 import { live } from '../../examples/live/app.js'
-import type { SessionStore } from 'koa-with-auth/sessions'
+import type { Store } from 'koa-with-auth/stores'
 import { interruptedStore } from '../support/stores/interruptedStore.js'
 import { visitorOf, type Visitor } from '../support/sites/sessionsApp.js'
 
@@ -17,7 +17,7 @@ const basic = (username: string) => ({
   Authorization: `Basic ${Buffer.from(`${username}:${username}secret`).toString('base64')}`,
 })
 
-const serving = async (store?: SessionStore) => {
+const serving = async (store?: Store) => {
   const { server, open: opened } = live([randomBytes(32).toString('hex')], store)
   const sockets = new Set<Socket>()
   server.on('connection', (socket: Socket) => sockets.add(socket))

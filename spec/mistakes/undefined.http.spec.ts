@@ -30,7 +30,8 @@ import {
 import { seal } from 'koa-with-auth/audit'
 import { httpIntrospection, httpJwt, protectedResource } from 'koa-with-auth/jwt'
 import { apiKeys, memoryKeyStore } from 'koa-with-auth/keys'
-import { redisKeyStore, redisStore } from 'koa-with-auth/redis'
+import { redisKeyStore } from 'koa-with-auth/redis'
+import { redisStore } from 'koa-with-auth/stores'
 import { cachedOpenApi, docs, openApi } from 'koa-with-auth/openapi'
 import { sessions } from 'koa-with-auth/sessions'
 import { expectGuarded, mergeRequests, mockRequest, withBasic, withBearer, withCookie, withHeader, withPrincipal, withQuery } from 'koa-with-auth/testing' // prettier-ignore

@@ -80,7 +80,6 @@ const forSpecs = {
   'signatures/directory.ts: isPublicAddress': 'a table of networks, none of which may be asked in a test',
   'signatures/webBotAuth.ts: webBotAuthOver':
     'the same with other fetched directories, because those of agents are on the Internet',
-  'stores/oneTimeIds.ts: idsIn': 'the time limit of an option that is not there yet',
   'stores/sqlite.ts: openSqlite': 'a connection beside that of a store, as of another process',
   'stores/sqlite.ts: withValues': 'how values are written into SQL, compared with what SQLite reads',
 }

@@ -18,18 +18,29 @@ const contextOf = (cookie: string): Context => {
 /** The cookie that a browser gets, and sends. */
 const cookieOf = (id: string, user: string): string => {
   const ctx = contextOf('')
-  sealed.give(ctx, id, user, {})
+  sealed.give(ctx, id, { user, listed: 'entry' }, {})
   return String(ctx.response.get('Set-Cookie')).split(';')[0]!
 }
 
+const hintIn = (cookie: string) => sealed.hintOf(sealed.read(contextOf(cookie)))
+
+it('a cookie says what to look up for the sign-in: its stamp, and its entry of the list', () => {
+  const { user, stampKey, entryKey } = hintIn(cookieOf('one', 'a.user'))!
+  expect(user).toBe('a.user')
+  expect([stampKey, entryKey]).toEqual([
+    expect.stringMatching(/^koa-with-auth\/stamp\/[\w-]{43}$/),
+    expect.stringMatching(/^koa-with-auth\/sign-in\/[\w-]{43}$/),
+  ])
+})
+
 it('a cookie says who was signed in, each time it is read; after a change of keys, another one does', () => {
   const [anna, bert] = [cookieOf('one', 'anna'), cookieOf('two', 'bert')]
-  const users = [anna, bert, anna, bert].map((cookie) => sealed.userOf(sealed.read(contextOf(cookie))))
+  const users = [anna, bert, anna, bert].map((cookie) => hintIn(cookie)?.user)
   expect(users).toStrictEqual(['anna', 'bert', 'anna', 'bert'])
   const before = app.keys
   app.keys = ['another key of at least 32 characters, for tests']
   expect(sealed.read(contextOf(anna))).toMatchObject({ id: '' })
-  expect(sealed.userOf(sealed.read(contextOf(cookieOf('one', 'carl'))))).toBe('carl')
+  expect(hintIn(cookieOf('one', 'carl'))?.user).toBe('carl')
   app.keys = before
 })
 
@@ -38,7 +49,7 @@ it('what is remembered of a cookie keeps no header in memory', () => {
     const own = cookieOf(`id-${at}`, `user-${at}`)
     // as a parser makes it: one string for a header
     const header = Buffer.from(`${'x'.repeat(100_000)}=${at}; ${own}`, 'latin1').toString('latin1')
-    return sealed.userOf(sealed.read(contextOf(header)))
+    return hintIn(header)?.user
   }
   read(0)
   const before = heapKept()

@@ -3,13 +3,13 @@ import { expect, it } from 'vitest'
 import { bind, holds, verified } from '../../src/sessions/SignIn.js'
 
 const binding = { keys: ['a key of at least 32 characters, for tests'], name: 'shop', sessionId: 'one' }
-const signIn = { id: 'anna', at: 1, mark: 'a mark', details: '{"proofs":[]}' }
+const signIn = { id: 'anna', at: 1, stamp: 'a stamp', details: '{"proofs":[]}' }
 const record = bind(signIn, binding)
 
 it('a session holds a record only if each part of it is the same', () => {
   expect(holds({ auth: { ...record } }, record)).toBe(true)
   expect(holds({}, record)).toBe(false)
-  const others = { id: 'bert', at: 2, mark: '', details: undefined, mac: 'other' }
+  const others = { id: 'bert', at: 2, stamp: '', details: undefined, mac: 'other' }
   for (const [name, other] of Object.entries(others)) {
     expect(holds({ auth: { ...record, [name]: other } }, record), name).toBe(false)
   }
@@ -17,7 +17,7 @@ it('a session holds a record only if each part of it is the same', () => {
 
 it('a record is genuine only if each part of it, and what it is bound to, is the same', () => {
   expect(verified({ auth: record }, binding)).toStrictEqual({ auth: record, key: 'first' })
-  const others = { id: 'bert', at: 2, mark: '', details: undefined, mac: 'other' }
+  const others = { id: 'bert', at: 2, stamp: '', details: undefined, mac: 'other' }
   for (const [name, other] of Object.entries(others)) {
     expect(verified({ auth: { ...record, [name]: other } }, binding), name).toBeUndefined()
   }

@@ -1,9 +1,9 @@
 /** R12, R16: a sign-in is valid in the session and the application where it was made, and nowhere else. */
-import { createHash } from 'node:crypto'
 import Keygrip from 'keygrip'
 import type Koa from 'koa'
-import { memoryStore, type SessionStore } from 'koa-with-auth/sessions'
+import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { describe, expect, it } from 'vitest'
+import { sessionKey, textAt } from '../../src/sessions/SessionRecords.js'
 import { programName } from '../../src/sessions/programName.js'
 import {
   at,
@@ -19,10 +19,7 @@ import { describeLastingStores } from '../support/stores/sessionStores.js'
 
 const anna = { username: 'anna', isActive: true }
 const root = { username: 'root', isSuperuser: true }
-const digestOf = ({ cookies }: Visitor, name = 'session'): string =>
-  createHash('sha256')
-    .update(idIn(cookies.get(name)))
-    .digest('base64url')
+const keyOf = ({ cookies }: Visitor, name = 'session'): string => sessionKey(idIn(cookies.get(name)))
 
 type Data = Record<string, unknown>
 const sessionAt = (ctx: object): Data => (ctx as { readonly session: Data }).session
@@ -40,11 +37,11 @@ describeLastingStores((store) => {
   describe('R12 a client that can write keys of the session', () => {
     const mac = 'A'.repeat(43)
     it.each([
-      ['as it was earlier', { id: 'root', at: Date.now(), mark: '' }],
-      ['with a MAC', { id: 'root', at: Date.now(), mark: '', mac }],
-      ['with an empty MAC', { id: 'root', at: Date.now(), mark: '', mac: '' }],
-      ['with a MAC that is an array', { id: 'root', at: Date.now(), mark: '', mac: [mac] }],
-      ['with a time far in the future', { id: 'root', at: 9e15, mark: '', mac }],
+      ['as it was earlier', { id: 'root', at: Date.now(), stamp: '' }],
+      ['with a MAC', { id: 'root', at: Date.now(), stamp: '', mac }],
+      ['with an empty MAC', { id: 'root', at: Date.now(), stamp: '', mac: '' }],
+      ['with a MAC that is an array', { id: 'root', at: Date.now(), stamp: '', mac: [mac] }],
+      ['with a time far in the future', { id: 'root', at: 9e15, stamp: '', mac }],
     ])('is not signed in by a record %s', async (_what, auth) => {
       const { visitor, loaded } = await sessionsApp(store, { below: wizard })
       const one = visitor()
@@ -70,13 +67,13 @@ describeLastingStores((store) => {
       await expectSignedIn(admin, root)
     })
 
-    it.each(['id', 'at', 'mark', 'mac'])('cannot change %s of a valid record', async (field) => {
+    it.each(['id', 'at', 'stamp', 'mac'])('cannot change %s of a valid record', async (field) => {
       const { visitor, users } = await sessionsApp(store, { below: wizard })
       users.set('sam', { username: 'sam' })
       const one = visitor()
       await one.post('/login')
       const { auth } = (await one.ask('/read')).body as { auth: Data }
-      const changed = { id: 'sam', at: Number(auth['at']) + 1, mark: 'other', mac: 'A'.repeat(43) }
+      const changed = { id: 'sam', at: Number(auth['at']) + 1, stamp: 'other', mac: 'A'.repeat(43) }
       await ask(one, { auth: { ...auth, [field]: Reflect.get(changed, field) as unknown } })
       await expectAnonymous(one)
     })
@@ -85,7 +82,7 @@ describeLastingStores((store) => {
       const { visitor, loaded } = await sessionsApp(store, {
         below: (app) =>
           app.use(async (ctx, next) => {
-            sessionAt(ctx)['auth'] = { id: 'root', at: Date.now(), mark: '', mac }
+            sessionAt(ctx)['auth'] = { id: 'root', at: Date.now(), stamp: '', mac }
             await next()
           }),
       })
@@ -100,11 +97,11 @@ describeLastingStores((store) => {
       const [one, admin] = [visitor(), visitor()]
       await one.post('/login')
       await admin.post('/login?user=root')
-      const text = (await store().read(digestOf(admin))) ?? ''
+      const text = (await textAt({ store: store() }, keyOf(admin))) ?? ''
       expect(text).toContain('"root"')
-      await store().update(digestOf(one), text, 60_000)
+      await store().update(keyOf(one), text, 60_000)
       await expectAnonymous(one)
-      await store().update(digestOf(one), text.replace('"root"', '"anna"'), 60_000)
+      await store().update(keyOf(one), text.replace('"root"', '"anna"'), 60_000)
       await expectAnonymous(one)
       await expectSignedIn(admin, root)
     })
@@ -200,16 +197,16 @@ describeLastingStores((store) => {
 
 describe('R12 a record that a store returns', () => {
   it('with inherited fields signs no user in', async () => {
-    const kept: SessionStore = memoryStore()
+    const kept: Store = memoryStore()
     const { visitor } = await sessionsApp(() => kept, { keys: [strongKey] })
     const one = visitor()
     await one.post('/login')
-    const text = (await kept.read(digestOf(one))) ?? ''
+    const text = (await textAt({ store: kept }, keyOf(one))) ?? ''
     const { auth, ...rest } = JSON.parse(text) as Data
-    await kept.update(digestOf(one), `{"__proto__":{"auth":${JSON.stringify(auth)}},"a":1}`, 60_000)
+    await kept.update(keyOf(one), `{"__proto__":{"auth":${JSON.stringify(auth)}},"a":1}`, 60_000)
     await expectAnonymous(one)
     const inherited = `{"auth":{"__proto__":${JSON.stringify(auth)}},"_expire":${String(rest['_expire'])}}`
-    await kept.update(digestOf(one), inherited, 60_000)
+    await kept.update(keyOf(one), inherited, 60_000)
     await expectAnonymous(one)
   })
 })

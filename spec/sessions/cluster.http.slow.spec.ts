@@ -4,7 +4,8 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { httpBasicAuth, throttled, withAuth } from 'koa-with-auth'
-import { redisKeyStore, redisStore } from 'koa-with-auth/redis'
+import { redisKeyStore } from 'koa-with-auth/redis'
+import { redisStore } from 'koa-with-auth/stores'
 import { RateLimiterRedis } from 'rate-limiter-flexible'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { operation } from '../support/models/behavior.js'

@@ -33,7 +33,7 @@ describe('D-S12 the cookie', () => {
     expect(lines).toHaveLength(1)
     // an id, 16 + 4 bytes that say anna, and 132 bits that seal both
     expect(lines[0]).toMatch(
-      /^session=[A-Za-z0-9_-]{43}~[A-Za-z0-9_-]{27}\.[A-Za-z0-9_-]{22}; path=\/; expires=[^;]+; samesite=lax; httponly$/,
+      /^session=[A-Za-z0-9_-]{43}~[A-Za-z0-9_-]{28}\.[A-Za-z0-9_-]{22}; path=\/; expires=[^;]+; samesite=lax; httponly$/,
     )
     for (const line of lines) {
       const expires = Date.parse(/expires=([^;]+)/.exec(line)?.[1] ?? '')
@@ -116,15 +116,6 @@ describe('D-S12 the cookie', () => {
 
 const sign = (text: string, key = strongKey) => new Keygrip([key]).sign(text)
 
-/** What the cookie of an older release was: the id, and a signature of the cookie library in a second cookie. */
-const olderOf = ({ cookies }: Visitor): Map<string, string> => {
-  const id = idIn(cookies.get('session'))
-  return new Map([
-    ['session', id],
-    ['session.sig', sign(`session=${id}`)],
-  ])
-}
-
 const other = 'A'.repeat(43)
 // With an attacker's own session beside it, both are genuine
 type Forge = (id: string, seal: string, own: string) => string
@@ -160,38 +151,6 @@ const forgedSeals: ReadonlyArray<readonly [string, Forge]> = [
 
 const next = (letter = ''): string => (letter === 'A' ? 'B' : 'A')
 
-const forgedSignatures: ReadonlyArray<readonly [string, (id: string, sig: string) => string]> = [
-  ['no signature', (id) => `session=${id}`],
-  ['only the signature', (_id, sig) => `session.sig=${sig}`],
-  ['an empty signature', (id) => `session=${id}; session.sig=`],
-  ['another key', (id) => `session=${id}; session.sig=${sign(`session=${id}`, otherKey)}`],
-  ['a signature of another name', (id) => `session=${id}; session.sig=${sign(`other=${id}`)}`],
-  ['a signature of another value', (id) => `session=${id}; session.sig=${sign('session=other')}`],
-  ['a longer signature', (id, sig) => `session=${id}; session.sig=${sig}A`],
-  ['a shorter signature', (id, sig) => `session=${id}; session.sig=${sig.slice(0, -1)}`],
-  ['another letter', (id, sig) => `session=${id.slice(0, -1)}${id.endsWith('A') ? 'B' : 'A'}; session.sig=${sig}`],
-  ['an empty value', () => `session=; session.sig=${sign('session=')}`],
-  ['a name in capitals', (id, sig) => `SESSION=${id}; SESSION.sig=${sig}`],
-  ['a name after a no-break space', (id, sig) => `\u00a0session=${id}; \u00a0session.sig=${sig}`],
-  ['a __Host- prefix that was not set', (id, sig) => `__Host-session=${id}; __Host-session.sig=${sig}`],
-  [
-    'a value with a plus for a blank',
-    (id, sig) => `session=${id.slice(1)}%${id.charCodeAt(0).toString(16)}; session.sig=${sig}`,
-  ],
-  ['the forged one first', (id, sig) => `session=forged; session=${id}; session.sig=${sig}`],
-  ['the forged one last', (id, sig) => `session=${id}; session=forged; session.sig=${sig}`],
-  ['the forged one last, signature between', (id, sig) => `session=${id}; session.sig=${sig}; session=forged`],
-  [
-    'a session of the attacker first',
-    (id, sig) => `session=x; session.sig=${sign('session=x')}; session=${id}; session.sig=${sig}`,
-  ],
-  [
-    'a session of the attacker last',
-    (id, sig) => `session=${id}; session.sig=${sig}; session=x; session.sig=${sign('session=x')}`,
-  ],
-  ['a forged signature first', (id, sig) => `session.sig=forged; session=${id}; session.sig=${sig}`],
-]
-
 describeLastingStores((store) => {
   describe('D-S9, D-S14 forged and tossed cookies', () => {
     it.each(forgedSeals)('%s: 401', async (_what, forge) => {
@@ -204,24 +163,20 @@ describeLastingStores((store) => {
       const Cookie = forge(id, seal, attacker.cookies.get('session')!)
       const answer = await ask('/me', { headers: { Cookie } })
       expectDenied(answer, 401, [challenge.session])
-      // A bad signature may be deleted; no session is made
-      expect(setCookies(answer).filter((line) => !/^session\.sig=; .*expires=Thu, 01 Jan 1970/.test(line))).toEqual([])
+      expect(setCookies(answer)).toEqual([])
       // What the application did not give out does not reach the store
       const isGenuine = /^session=[^;]+~[^;]+; session=/.test(Cookie)
       expect(watched.ids.size).toBe(isGenuine ? 1 : 0)
       await expectSignedIn(victim, anna)
     })
 
-    it.each(forgedSignatures)('of an older release, %s: 401', async (_what, forge) => {
+    it('a cookie with a signature in place of the seal is a 401', async () => {
       const { visitor, ask } = await sessionsApp(store)
       const victim = visitor()
       await victim.post('/login')
-      const older = olderOf(victim)
-      const Cookie = forge(older.get('session')!, older.get('session.sig')!)
-      const answer = await ask('/me', { headers: { Cookie } })
-      expectDenied(answer, 401, [challenge.session])
-      // A bad signature may be deleted; no session is made
-      expect(setCookies(answer).filter((line) => !/^session\.sig=; .*expires=Thu, 01 Jan 1970/.test(line))).toEqual([])
+      const id = idIn(victim.cookies.get('session'))
+      const Cookie = `session=${id}; session.sig=${sign(`session=${id}`)}`
+      expectDenied(await ask('/me', { headers: { Cookie } }), 401, [challenge.session])
       await expectSignedIn(victim, anna)
     })
 
@@ -234,7 +189,7 @@ describeLastingStores((store) => {
       '{}',
       '__proto__',
       'constructor',
-      Buffer.from('{"auth":{"id":"root","at":9e15,"mark":""}}').toString('base64url'),
+      Buffer.from('{"auth":{"id":"root","at":9e15,"stamp":""}}').toString('base64url'),
     ])('a cookie that is signed and contains %s is not a session', async (value) => {
       const { ask } = await sessionsApp(store)
       const sealedOne = await sessionsApp(store, { name: 'shop' })
@@ -342,65 +297,6 @@ describeLastingStores((store) => {
       keys.pop()
       await expectSignedIn(one, anna)
       await expectAnonymous(before)
-    })
-  })
-
-  describe('a cookie that an older release signed', () => {
-    it('signs in, and is given out anew, sealed and without a signature', async () => {
-      const { visitor, store: watched } = await sessionsApp(store)
-      const now = visitor()
-      await now.post('/login')
-      const one = visitor(olderOf(now))
-      watched.asked.length = 0
-      const answer = await one.ask('/me')
-      expectPassed(answer, anna)
-      expect(setCookies(answer).map((line) => line.split('~')[0])).toEqual([
-        `session=${idIn(now.cookies.get('session'))}`,
-        expect.stringMatching(
-          /^session\.sig=; path=\/; expires=Thu, 01 Jan 1970 00:00:00 GMT; samesite=lax; httponly$/,
-        ),
-      ])
-      expect([...one.cookies.keys()]).toEqual(['session'])
-      expect(watched.asked).toEqual(['read', 'markOf', 'update'])
-      watched.asked.length = 0
-      await expectSignedIn(one, anna)
-      expect(watched.asked).toEqual(['read', 'markOf'])
-      await expectSignedIn(now, anna)
-    })
-
-    it('keeps the data of a visitor who is not signed in', async () => {
-      const { visitor } = await sessionsApp(store)
-      const now = visitor()
-      await now.post('/set?basket=pear')
-      const one = visitor(olderOf(now))
-      expect((await one.ask('/read')).body).toEqual({ basket: 'pear' })
-      expect([...one.cookies.keys()]).toEqual(['session'])
-      expect((await one.ask('/read')).body).toEqual({ basket: 'pear' })
-    })
-
-    it('gets another id at a sign-in and is over after a sign-out, and so is its copy', async () => {
-      const { visitor } = await sessionsApp(store)
-      const now = visitor()
-      await now.post('/login')
-      const [fixed, leaving] = [visitor(olderOf(now)), visitor(olderOf(now))]
-      await fixed.post('/login?user=sam')
-      expect(idIn(fixed.cookies.get('session'))).not.toBe(idIn(now.cookies.get('session')))
-      expect([...fixed.cookies.keys()]).toEqual(['session'])
-      await expectAnonymous(now)
-      await expectAnonymous(leaving)
-      const again = visitor(olderOf(fixed))
-      await again.post('/logout')
-      expect([...again.cookies.keys()]).toEqual([])
-      await expectAnonymous(fixed)
-    })
-
-    it('is not given out anew by a request that is refused', async () => {
-      const { visitor } = await sessionsApp(store)
-      const now = visitor()
-      await now.post('/login')
-      const one = visitor(olderOf(now))
-      const answer = await one.ask('/staff')
-      expect([answer.status, setCookies(answer)]).toEqual([401, []])
     })
   })
 })

@@ -62,13 +62,7 @@ describe('the cookie', () => {
     expectPassed(await one.ask('/me', { headers: overTls }), anna)
   })
 
-  it('has the domain where the cookie library deletes a signature that is wrong', async () => {
-    const { port } = await sessionsApp(undefined, { domain })
-    const Cookie = `session=${'a'.repeat(43)}.aaaaaa; session.sig=forged`
-    expectShared(await askPort(port, '/open', { headers: { Cookie } }), 1)
-  })
-
-  it('has the domain where it is sealed with a newer key, and where a signature of an older release is deleted', async () => {
+  it('has the domain where it is sealed with a newer key', async () => {
     const newer = 'a newer signing key that is long enough'
     const kept = await sessionsApp(undefined, { domain })
     const one = kept.visitor()
@@ -77,8 +71,6 @@ describe('the cookie', () => {
     const answer = await one.ask('/read')
     expect(answer.body).toEqual({ basket: 'pear' })
     expectShared(answer, 1)
-    one.cookies.set('session.sig', 'an older one')
-    expectShared(await one.post('/set?basket=plum'), 2)
   })
 
   it('leaves the cookies of the application as they are', async () => {

@@ -3,8 +3,10 @@ import { PassThrough } from 'node:stream'
 import Router from '@koa/router'
 import { AuthEndedError, authSignal, sessionAuth, untilEnd, withAuth } from 'koa-with-auth'
 import { on, type SignedOutEvent, type StoreOutageEvent } from 'koa-with-auth/events'
-import { memoryStore, type SessionStore, type Signals } from 'koa-with-auth/sessions'
+import { type Signals } from 'koa-with-auth/sessions'
+import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { stampKey } from '../../src/sessions/SessionRecords.js'
 import { ownEnds } from '../support/runs/ownEnds.js'
 import { sessionsApp, type SessionsAppOptions, type Visitor } from '../support/sites/sessionsApp.js'
 
@@ -30,7 +32,7 @@ const hub = () => {
   return { signals, sent, state, say }
 }
 
-const site = async (store: SessionStore, options: SessionsAppOptions = {}) => {
+const site = async (store: Store, options: SessionsAppOptions = {}) => {
   const signals: AbortSignal[] = []
   const running = await sessionsApp(() => store, {
     list: true,
@@ -201,13 +203,13 @@ describe('a stream of a session', () => {
     let isUp = false
     const failing = (): Promise<void> => (isUp ? Promise.resolve() : Promise.reject(new Error('no hub')))
     const tried = vi.fn(failing)
-    const here = await site(store, { signals: { publish: failing, subscribe: tried } })
+    const here = await site(store, { name: 'ends', signals: { publish: failing, subscribe: tried } })
     const [anna, sam] = [await here.signedIn('anna'), await here.signedIn('sam')]
     const [stream, kept] = [await here.open(anna), await here.open(sam)]
     await anna.copy().post('/logout')
     expect(causeOf(stream.signal)).toBe('signed out')
     // as another process ends all of a user, of which this one cannot hear
-    await store.mark('sam', 'another', 1_000_000)
+    await store.update(stampKey('ends', 'sam'), 'another', 1_000_000)
     for (let time = 0; time < 3; time++) await vi.advanceTimersByTimeAsync(5000)
     expect(tried.mock.calls.length).toBeGreaterThan(2)
     expect(causeOf(kept.signal)).toBe(false)

@@ -3,7 +3,8 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type Koa from 'koa'
 import { authSettings } from 'koa-with-auth'
 import { endsSession, on, type SignedInEvent, type SignedOutEvent, type SessionDigest } from 'koa-with-auth/events'
-import { memoryStore, sessionDigest, type SessionStore } from 'koa-with-auth/sessions'
+import { sessionDigest } from 'koa-with-auth/sessions'
+import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { at, expectAnonymous, expectSignedIn, sessionsApp, type Visitor } from '../support/sites/sessionsApp.js'
 import { describeLastingStores } from '../support/stores/sessionStores.js'
@@ -46,7 +47,7 @@ const extra = (app: Koa): unknown =>
     .use(at('/drop', (ctx) => (ctx['session'] = null)))
     .use(at('/renew', (ctx) => (ctx['session'] as unknown as { regenerate: () => Promise<void> }).regenerate()))
 
-const app = (store?: () => SessionStore, options: Parameters<typeof sessionsApp>[1] = {}) =>
+const app = (store?: () => Store, options: Parameters<typeof sessionsApp>[1] = {}) =>
   sessionsApp(store, { name: 'shop', below: extra, ...options })
 
 const digestsOf = async (visitor: Visitor) => (await visitor.ask('/digests')).body as SessionDigest
@@ -196,7 +197,7 @@ describe('nothing is published', () => {
     expect([ins, outs]).toStrictEqual([[], []])
   })
 
-  it.each(['end', 'markOf', 'read'] as const)('during an outage (%s)', async (method) => {
+  it.each(['end', 'get'] as const)('during an outage (%s)', async (method) => {
     const { visitor, store } = await app()
     const one = visitor()
     await one.post('/login')
@@ -309,9 +310,9 @@ describe('sessionDigest', () => {
     expect(await digestsOf(one)).toStrictEqual({})
     await one.post('/login')
     expect(await digestsOf(one)).toStrictEqual({ user: digest, session: digest })
-    Object.assign(store.instead, { read: () => Promise.reject(new Error('down')) })
+    Object.assign(store.instead, { get: () => Promise.reject(new Error('down')) })
     expect(await digestsOf(one)).toStrictEqual({})
-    Object.assign(store.instead, { read: undefined })
+    Object.assign(store.instead, { get: undefined })
     await one.post('/logout')
     expect(await digestsOf(one)).toStrictEqual({})
   })

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, renameSync, rmSync, truncateSync, writeFileS
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { sqliteStore } from 'koa-with-auth/sqlite'
+import { sqliteStore } from 'koa-with-auth/stores'
 import type { SqliteEngine } from '../support/stores/sqliteEngines.js'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { buildSite, siteCommand, startSite, type Site } from '../support/sites/sessionSite.js'
@@ -161,11 +161,11 @@ describe.each(engines)('sqliteStore by %s, locked by another connection', (engin
       () => 'ended',
       (error: Error) => error.message,
     )
-    expect(await store.read('id')).toBe('text')
+    expect(await store.get(['id'])).toEqual(['text'])
     expect(await ending).toContain('SQLITE_BUSY')
     unlock()
     await store.end('id', 60_000)
-    expect(await store.read('id')).toBeUndefined()
+    expect(await store.get(['id'])).toEqual([undefined])
     client.close()
     store.close()
   })
@@ -180,7 +180,11 @@ describe.each(engines)('sqliteStore by %s, its file truncated', (engine) => {
     truncateSync(path, 0)
     const answers: unknown[] = []
     for (let time = 0; time < 5; time++) {
-      answers.push(await store.read('id').catch((error: Error) => 'code' in error && String(error.code).slice(0, 7)))
+      answers.push(
+        await Promise.resolve(store.get(['id'])).catch(
+          (error: Error) => 'code' in error && String(error.code).slice(0, 7),
+        ),
+      )
       collect()
       await pause(300)
       collect()
@@ -188,7 +192,7 @@ describe.each(engines)('sqliteStore by %s, its file truncated', (engine) => {
     expect(answers).toEqual(Array.from({ length: 5 }, () => 'SQLITE_'))
     await expect(store.insert('other', 'text', 60_000)).rejects.toThrow()
     writeFileSync(path, kept)
-    await vi.waitFor(async () => expect(await store.read('id')).toBe('text'), 120_000)
+    await vi.waitFor(async () => expect(await store.get(['id'])).toEqual(['text']), 120_000)
     store.close()
   })
 })

@@ -109,7 +109,7 @@ it('who may not, whose store is down, and who is refused by loadUser with a reas
     expect((await one.ask('/loaded')).status).toBe(status)
   }
   users.delete('anna')
-  store.instead.read = () => Promise.reject(new Error('the store is down'))
+  store.instead.get = () => Promise.reject(new Error('the store is down'))
   expect((await one.ask('/public')).status).toBe(503)
 })
 

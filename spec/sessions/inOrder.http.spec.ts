@@ -2,8 +2,9 @@
  * Several sign-ins and sign-outs that one operation starts without waiting: the last one decides, whichever takes
  * longest.
  */
-import { memoryStore, type SessionStore } from 'koa-with-auth/sessions'
+import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { describe, expect, it } from 'vitest'
+import { stampKey } from '../../src/sessions/SessionRecords.js'
 import { at, expectAnonymous, expectSignedIn, sessionsApp } from '../support/sites/sessionsApp.js'
 
 const users = {
@@ -16,12 +17,14 @@ type Change = keyof typeof users | 'out'
 /** An application whose `/changes` starts these changes together. Anna's take longest. */
 const changing = (changes: ReadonlyArray<Change>, end: (all: ReadonlyArray<Promise<void>>) => unknown) => {
   const kept = memoryStore()
-  const markOf: SessionStore['markOf'] = async (user) => {
-    if (user === 'anna') await new Promise((resolve) => setTimeout(resolve, 20))
-    return kept.markOf(user)
+  const slowStamp = stampKey('in order', 'anna')
+  const get: Store['get'] = async (keys) => {
+    if (keys.includes(slowStamp)) await new Promise((resolve) => setTimeout(resolve, 20))
+    return kept.get(keys)
   }
-  const store = { ...kept, markOf }
+  const store = { ...kept, get }
   return sessionsApp(() => store, {
+    name: 'in order',
     below: (app, { logIn, logOut }) =>
       app.use(
         at('/changes', async (ctx) => {
@@ -65,7 +68,7 @@ it('several changes are all undone if the operation throws', async () => {
   })
   const one = visitor()
   expect((await one.post('/changes')).status).toBe(500)
-  for (const id of store.ids) expect(await store.read(id)).toBeUndefined()
+  expect((await store.get([...store.ids])).every((text) => text === undefined)).toBe(true)
   await expectAnonymous(one)
 })
 

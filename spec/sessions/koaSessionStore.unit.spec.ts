@@ -4,7 +4,7 @@
  */
 import Koa from 'koa'
 import koaSession from 'koa-session'
-import { memoryStore } from 'koa-with-auth/sessions'
+import { memoryStore } from 'koa-with-auth/stores'
 import { describe, expect, it } from 'vitest'
 import { koaSessionStore } from '../../src/sessions/koaSessionStore.js'
 import { listen } from '../support/servers/server.js'
@@ -13,12 +13,12 @@ import { stoppedClock } from '../support/runs/clock.js'
 
 const LONG = 60_000
 const DAY = 86_400_000
-const limits = { idle: DAY, absolute: LONG, longest: LONG, maxLength: 100 }
+const limits = { name: 'shop', idle: DAY, absolute: LONG, longest: LONG, maxLength: 100, list: undefined }
 
 const make = (maxLength = 100) => {
   const kept = memoryStore()
   const watched = watchedStore(() => kept)
-  return { ...koaSessionStore(watched, { ...limits, maxLength }), asked: watched.asked, kept }
+  return { ...koaSessionStore({ ...limits, store: watched, maxLength }).store, asked: watched.asked, kept }
 }
 
 describe('in one request', () => {
@@ -36,7 +36,7 @@ describe('in one request', () => {
     const ctx = {}
     expect(await get('id', LONG, { ctx })).toEqual({ a: 1 })
     await set('id', { a: 2 }, LONG, { ctx })
-    expect(asked).toEqual(['insert', 'read', 'update'])
+    expect(asked).toEqual(['insert', 'get', 'update'])
     expect(await get('id', LONG, { ctx: {} })).toEqual({ a: 2 })
   })
 
@@ -45,7 +45,7 @@ describe('in one request', () => {
     const ctx = {}
     expect(await get('id', LONG, { ctx })).toBeUndefined()
     await set('id', { a: 1 }, LONG, { ctx })
-    expect(asked).toEqual(['read', 'insert'])
+    expect(asked).toEqual(['get', 'insert'])
   })
 
   it('the reads of another request do not count', async () => {
@@ -53,7 +53,7 @@ describe('in one request', () => {
     await set('id', { a: 1 }, LONG, { ctx: {} })
     await get('id', LONG, { ctx: {} })
     await set('id', { a: 2 }, LONG, { ctx: {} })
-    expect(asked).toEqual(['insert', 'read', 'insert'])
+    expect(asked).toEqual(['insert', 'get', 'insert'])
     expect(await get('id', LONG, { ctx: {} })).toEqual({ a: 1 })
   })
 
@@ -86,7 +86,7 @@ describe('with a plain koa-session', () => {
     async (options) => {
       const clock = stoppedClock()
       const app = new Koa({ keys: [strongKey] })
-      app.use(koaSession({ store: koaSessionStore(memoryStore(), limits), ...options }, app))
+      app.use(koaSession({ store: koaSessionStore({ ...limits, store: memoryStore() }).store, ...options }, app))
       let go = () => {}
       const gate = new Promise<void>((resolve) => (go = resolve))
       let arrive = () => {}

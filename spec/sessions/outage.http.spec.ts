@@ -3,7 +3,7 @@
  * it.
  */
 import { Readable } from 'node:stream'
-import type { SessionStore } from 'koa-with-auth/sessions'
+import type { Store } from 'koa-with-auth/stores'
 import { describe, expect, it } from 'vitest'
 import { expectDenied, type Answer } from '../support/models/behavior.js'
 import {
@@ -32,14 +32,14 @@ const faults: Readonly<Record<string, () => never>> = {
   'answers an Error': () => Promise.resolve(new Error('LOADING')) as never,
 }
 
-const start = async (store: () => SessionStore, options = {}) => {
+const start = async (store: () => Store, options = {}) => {
   const site = await sessionsApp(store, { timeout: TIMEOUT, ...options })
   const user = site.visitor()
   await user.post('/login')
   return { site, user }
 }
 
-const breaking = (site: SessionsApp, methods: ReadonlyArray<keyof SessionStore>, fault: () => never): void => {
+const breaking = (site: SessionsApp, methods: ReadonlyArray<keyof Store>, fault: () => never): void => {
   for (const method of methods) Object.assign(site.store.instead, { [method]: fault })
 }
 
@@ -55,7 +55,7 @@ const expectUnavailable = (answer: Answer, ran = 0): void => {
   expect(setCookies(answer)).toEqual([])
 }
 
-const everything = ['read', 'insert', 'update', 'end', 'markOf', 'mark'] as const
+const everything = ['get', 'insert', 'update', 'end', 'add', 'members'] as const
 
 describeLastingStores((store) => {
   describe.each(Object.entries(faults))('D-S5 a store that %s', (_how, fault) => {
@@ -138,18 +138,18 @@ describeLastingStores((store) => {
       expect(site.store.asked.at(-1)).toBe('update')
     })
 
-    it('markOf: it is not known whether the user was signed out everywhere, so 503', async () => {
+    it('get: it is not known whether the user was signed out everywhere, so 503', async () => {
       const { site, user } = await start(store)
-      breaking(site, ['markOf'], fault)
+      breaking(site, ['get'], fault)
       expectUnavailable(await user.ask('/me'))
       expectUnavailable(await site.visitor().post('/login'))
       fixing(site)
       await expectSignedIn(user, anna)
     })
 
-    it('mark: signing out everywhere is a 503', async () => {
+    it('update: signing out everywhere is a 503', async () => {
       const { site, user } = await start(store)
-      breaking(site, ['mark'], fault)
+      breaking(site, ['update'], fault)
       expectUnavailable(await user.post('/everywhere'))
       await expectSignedIn(user, anna)
     })

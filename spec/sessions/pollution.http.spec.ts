@@ -16,8 +16,8 @@ const start = (env: Readonly<Record<string, string>> = {}) =>
   startProgram(site.folder, 'spec/support/sites/pollutedApp', env)
 
 const payloads: ReadonlyArray<readonly [string, object]> = [
-  ['a record of who is signed in', { auth: { id: 'sue', at: 9e15, mark: '', mac: '' } }],
-  ['fields of one', { id: 'sue', at: 9e15, mark: '', mac: '' }],
+  ['a record of who is signed in', { auth: { id: 'sue', at: 9e15, stamp: '', mac: '' } }],
+  ['fields of one', { id: 'sue', at: 9e15, stamp: '', mac: '' }],
   ['a user', { user: { username: 'sue', isSuperuser: true } }],
   ['what a session says of its user', { userId: 'sue' }],
   ['rights', { isSuperuser: true, isStaff: true, isActive: true }],

@@ -2,7 +2,7 @@
  * Requests of one cookie at the same time, on persistent stores: a session that was ended stays ended, whatever meets.
  */
 import fc from 'fast-check'
-import type { SessionStore } from 'koa-with-auth/sessions'
+import type { Store } from 'koa-with-auth/stores'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import {
   at,
@@ -211,7 +211,7 @@ const decided = [0, 1, 2].flatMap((first): ReadonlyArray<Batch> => {
 })
 
 /** The store, which delays each command by the next of these milliseconds, while there are any. */
-const slowed = (store: SessionStore, delays: number[]): SessionStore => {
+const slowed = (store: Store, delays: number[]): Store => {
   const later = async <A>(ask: () => Promise<A>): Promise<A> => {
     await new Promise((resolve) => setTimeout(resolve, delays.shift() ?? 0))
     const answer = await ask()
@@ -219,11 +219,11 @@ const slowed = (store: SessionStore, delays: number[]): SessionStore => {
     return answer
   }
   return {
-    read: (id) => later(() => store.read(id)),
+    get: (keys) => later(async () => store.get(keys)),
     insert: (id, text, lifetime) => later(() => store.insert(id, text, lifetime)),
-    update: (id, text, lifetime) => later(() => store.update(id, text, lifetime)),
+    update: (id, text, lifetime, was) => later(() => store.update(id, text, lifetime, was)),
     end: (id, lifetime) => later(() => store.end(id, lifetime)),
-    markOf: (user) => later(() => store.markOf(user)),
-    mark: (user, mark, lifetime) => later(() => store.mark(user, mark, lifetime)),
+    add: (set, member, lifetime) => later(() => store.add(set, member, lifetime)),
+    members: (set) => later(() => store.members(set)),
   }
 }

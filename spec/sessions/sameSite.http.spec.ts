@@ -1,7 +1,8 @@
 /** Sessions in frames, and for front ends on other sites: only over https, and only for the origins that are trusted. */
 import Koa from 'koa'
 import { authSettings, type AuthSettings } from 'koa-with-auth'
-import { memoryStore, sessions, type SessionsOptions } from 'koa-with-auth/sessions'
+import { sessions, type SessionsOptions } from 'koa-with-auth/sessions'
+import { memoryStore } from 'koa-with-auth/stores'
 import { describe, expect, it } from 'vitest'
 import { processWarnings } from '../support/servers/identityProvider.js'
 import { expectSignedIn, sessionsApp, setCookies, strongKey } from '../support/sites/sessionsApp.js'

@@ -2,10 +2,11 @@
 import fc from 'fast-check'
 import Keygrip from 'keygrip'
 import type { Context } from 'koa'
-import { memoryStore } from 'koa-with-auth/sessions'
+import { memoryStore } from 'koa-with-auth/stores'
 import { describe, expect, it } from 'vitest'
 import { sealedCookie } from '../../src/sessions/SessionCookie.js'
-import { digest, randomId } from '../../src/crypto/secrets.js'
+import { randomId } from '../../src/crypto/secrets.js'
+import { sessionKey, stampKey } from '../../src/sessions/SessionRecords.js'
 import { bind } from '../../src/sessions/SignIn.js'
 import { sealedBy } from '../support/sites/sealedBy.js'
 import { expectAnonymous, expectSignedIn, sessionsApp, strongKey } from '../support/sites/sessionsApp.js'
@@ -20,7 +21,7 @@ const readBy = (keys: unknown, value: string, application = 'shop') => {
   const ctx = { req: { headers }, request: { req: { headers } } } as unknown as Context
   const cookie = sealedCookie('session', application, () => keys)
   const read = cookie.read(ctx)
-  return { id: read.id, user: cookie.userOf(read) }
+  return { id: read.id, user: cookie.hintOf(read)?.user }
 }
 
 describe('the cookie of a session', () => {
@@ -52,7 +53,7 @@ describe('the cookie of a session', () => {
 
   it('has one form, because a release with another one would sign all users out', () => {
     const id = 'A'.repeat(43)
-    const value = `${id}~8F8QFigzQgrnH0ejjpaclkV-20I.8NYdIE5RE4xVVuK0SeLS1K`
+    const value = `${id}~aVtqeN1lnJtuikPkioqeRp2hBOxy.TKkP-wD2FDwOLkkaXjrp3X`
     expect(sealedBy(strongKey, 'shop', id, 'anna')).toBe(value)
     expect(readBy([strongKey], value)).toEqual({ id, user: 'anna' })
   })
@@ -107,38 +108,29 @@ describe('a request of a signed-in user', () => {
   it.each([
     ['', [strongKey]],
     [', also with a cookie of an older key', ['n'.repeat(40), strongKey]],
-  ])('reads the session and the mark at the same time%s', async (_what, keys) => {
-    const kept = memoryStore()
-    const { app, visitor, store } = await sessionsApp(() => kept)
-    const one = visitor()
-    await one.post('/login')
-    app.keys = keys
-    // The read of the session waits until the mark was requested, so two round trips would hang
-    let asked = (): void => undefined
-    const marked = new Promise<void>((resolve) => (asked = resolve))
-    Object.assign(store.instead, {
-      markOf: (user: string) => {
-        asked()
-        return kept.markOf(user)
-      },
-      read: async (id: string) => {
-        await marked
-        return kept.read(id)
-      },
-    })
-    store.asked.length = 0
-    await expectSignedIn(one, anna)
-    expect(store.asked.filter((name) => /^(?:read|markOf)$/.test(name))).toEqual(['read', 'markOf'])
+  ])('is one question of the store, for the session, the stamp and the entry of the list%s', async (_what, keys) => {
+    for (const list of [false, true]) {
+      const kept = memoryStore()
+      const { app, visitor, store } = await sessionsApp(() => kept, { list })
+      const one = visitor()
+      await one.post('/login')
+      app.keys = keys
+      const asked: Array<ReadonlyArray<string>> = []
+      Object.assign(store.instead, { get: (all: ReadonlyArray<string>) => (asked.push(all), kept.get(all)) })
+      await expectSignedIn(one, anna)
+      expect(asked.map((all) => all.map((key) => key.split('/')[1]))).toEqual([
+        list ? ['session', 'stamp', 'sign-in'] : ['session', 'stamp'],
+      ])
+      expect(asked.flat().every((key) => /^koa-with-auth\/[a-z-]+\/[\w-]{43}$/.test(key))).toBe(true)
+    }
   })
 
   it('is served with a cookie of an older key, and logOutEverywhere ends its session', async () => {
-    const { app, visitor, store } = await sessionsApp()
+    const { app, visitor } = await sessionsApp()
     const one = visitor()
     await one.post('/login')
     app.keys = ['n'.repeat(40), strongKey]
-    store.asked.length = 0
     await expectSignedIn(one, anna)
-    expect(store.asked.filter((name) => name === 'markOf').length).toBeGreaterThan(0)
     const two = one.copy()
     await one.post('/everywhere')
     await expectAnonymous(two)
@@ -149,8 +141,9 @@ describe('a request of a signed-in user', () => {
     // so that the cookie is not given out anew, with the user in the session
     const { visitor, signing } = await sessionsApp(() => kept, { name: 'shop', idle: HOUR })
     const id = randomId()
-    const auth = bind({ id: 'anna', at: Date.now(), mark: '' }, { keys: [strongKey], name: 'shop', sessionId: id })
-    await kept.insert(digest(id), JSON.stringify({ auth, _expire: Date.now() + HOUR, _maxAge: HOUR }), HOUR)
+    const auth = bind({ id: 'anna', at: Date.now(), stamp: 'now' }, { keys: [strongKey], name: 'shop', sessionId: id })
+    await kept.insert(stampKey('shop', 'anna'), 'now', HOUR)
+    await kept.insert(sessionKey(id), JSON.stringify({ auth, _expire: Date.now() + HOUR, _maxAge: HOUR }), HOUR)
     const one = visitor()
     one.cookies.set('session', sealedBy(strongKey, 'shop', id, 'root'))
     await expectSignedIn(one, anna)
@@ -160,13 +153,44 @@ describe('a request of a signed-in user', () => {
     await expectAnonymous(one)
   })
 
-  it('whose session has ended is refused, even if the mark cannot be read', async () => {
-    const { visitor, store } = await sessionsApp()
+  it('whose identifier is too long for the cookie is two questions', async () => {
+    const kept = memoryStore()
+    const username = 'a'.repeat(200)
+    const { visitor, users, store } = await sessionsApp(() => kept, { list: true })
+    users.set(username, { username, isActive: true })
     const one = visitor()
+    await one.post(`/login?user=${username}`)
+    store.asked.length = 0
+    await expectSignedIn(one, { username, isActive: true })
+    expect(store.asked).toEqual(['get', 'get'])
+  })
+
+  it('is refused if the store has lost the stamp of its user, because a lost stamp may have ended the session', async () => {
+    const kept = memoryStore()
+    const { visitor, signing } = await sessionsApp(() => kept, { name: 'shop' })
+    const [before, after] = [visitor(), visitor()]
+    await before.post('/login')
+    await signing.logOutEverywhere('anna')
+    await kept.end(stampKey('shop', 'anna'), 1)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    await expectAnonymous(before)
+    // a sign-in makes another stamp, which is not that of the session before
+    await after.post('/login')
+    await expectSignedIn(after, anna)
+    await expectAnonymous(before)
+  })
+
+  it('signing out everywhere in one application ends nothing in another one on the same store', async () => {
+    const kept = memoryStore()
+    const [shop, admin] = [
+      await sessionsApp(() => kept, { name: 'shop' }),
+      await sessionsApp(() => kept, { name: 'admin' }),
+    ]
+    const [one, other] = [shop.visitor(), admin.visitor()]
     await one.post('/login')
-    const copy = one.copy()
-    await one.post('/logout')
-    Object.assign(store.instead, { markOf: () => Promise.reject(new Error('no answer')) })
-    await expectAnonymous(copy)
+    await other.post('/login')
+    await shop.signing.logOutEverywhere('anna')
+    await expectAnonymous(one)
+    await expectSignedIn(other, anna)
   })
 })

@@ -17,14 +17,14 @@ describe('two processes on one SQLite file', () => {
 
   // Each inserts all ids and ends every third; at the end it prints what it reads
   const program = (name: string) => `
-  import { sqliteStore } from 'koa-with-auth/sqlite'
+  import { sqliteStore } from 'koa-with-auth/stores'
   const store = sqliteStore({ url: process.argv[2] })
   const name = ${JSON.stringify(name)}
   const ids = Array.from({ length: 200 }, (_, at) => 'id ' + at)
   const work = async (id, at) => {
     await store.insert(id, name, 600000)
     if (at % 3 === 0) await store.end(id, 600000)
-    await store.update(id, await store.read(id) ?? name, 600000)
+    await store.update(id, (await store.get([id]))[0] ?? name, 600000)
   }
   const left = [...ids.entries()]
   const worker = async () => {
@@ -33,7 +33,7 @@ describe('two processes on one SQLite file', () => {
   await Promise.all([worker(), worker(), worker(), worker()])
   process.stdout.write('done\\n')
   await new Promise((resolve) => process.stdin.once('data', resolve))
-  console.log(JSON.stringify(await Promise.all(ids.map(async (id) => await store.read(id) ?? null))))
+  console.log(JSON.stringify((await store.get(ids)).map((text) => text ?? null)))
   process.exit()
 `
   const start = (name: string) => {

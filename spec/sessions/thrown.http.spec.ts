@@ -3,7 +3,8 @@ import Router from '@koa/router'
 import type { Context, Middleware } from 'koa'
 import type Koa from 'koa'
 import { apiApp, authSettings, httpBearer, onError, sessionAuth, withAuth, type ExceptionHandler } from 'koa-with-auth'
-import { memoryStore, type SessionStore, type Signing } from 'koa-with-auth/sessions'
+import { type Signing } from 'koa-with-auth/sessions'
+import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { describe, expect, it } from 'vitest'
 import {
   expectAnonymous,
@@ -140,13 +141,8 @@ describe.each(Object.entries(places))('R02 the exception is answered by %s', (wh
     return { ...site, kept }
   }
   // What the store has for the ids that it got
-  const remaining = async ({
-    store,
-    kept,
-  }: {
-    readonly store: { readonly ids: Set<string> }
-    readonly kept: SessionStore
-  }) => (await Promise.all([...store.ids].map((id) => kept.read(id)))).filter((text) => text !== undefined)
+  const remaining = async ({ store, kept }: { readonly store: { readonly ids: Set<string> }; readonly kept: Store }) =>
+    (await kept.get([...store.ids])).filter((text) => text !== undefined)
 
   it.each(['/two/login', '/two/hasty', '/two/coupon', '/two/saved', '/two/regenerated'])(
     'an anonymous visitor at %s gets no cookie, and the store has no session',

@@ -43,10 +43,10 @@ describeEveryOther((store) => {
       })
       const visitor = site.visitor()
       await visitor.post('/login')
-      site.store.instead.read = async () => Promise.reject(new Error('down'))
+      site.store.instead.get = async () => Promise.reject(new Error('down'))
       const answer = await visitor.post('/change')
       expect([answer.status, setCookies(answer)]).toEqual([503, []])
-      delete site.store.instead.read
+      delete site.store.instead.get
       await expectUser(visitor, 'anna')
     })
   })

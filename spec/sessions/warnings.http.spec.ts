@@ -2,7 +2,7 @@
 import { createSession, type CreateSessionOptions } from 'koa-session'
 import { sessionAuth, sessionAuthSuperUser, withAuth } from 'koa-with-auth'
 import Router from '@koa/router'
-import { memoryStore } from 'koa-with-auth/sessions'
+import { memoryStore } from 'koa-with-auth/stores'
 import { koaSessionStore } from '../../src/sessions/koaSessionStore.js'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { challenge, expectDenied, expectPassed, running } from '../support/models/behavior.js'
@@ -11,7 +11,15 @@ import { sessionsApp, strongKey } from '../support/sites/sessionsApp.js'
 
 const anna = { username: 'anna' }
 const good: CreateSessionOptions = {
-  store: koaSessionStore(memoryStore(), { idle: 60_000, absolute: 60_000, longest: 60_000, maxLength: 1000 }),
+  store: koaSessionStore({
+    name: 'plain',
+    store: memoryStore(),
+    idle: 60_000,
+    absolute: 60_000,
+    longest: 60_000,
+    maxLength: 1000,
+    list: undefined,
+  }).store,
   sameSite: 'lax',
 }
 const { store: _, ...storeless } = good

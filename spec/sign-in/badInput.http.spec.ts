@@ -92,7 +92,7 @@ describe('a failure after a hook has answered', () => {
     const visitor = site.visitor()
     const asked = await send(visitor, '/mail', form, 'address=anna@shop.example', 'text/html')
     const { code } = (await mail()) ?? {}
-    site.store.instead.markOf = async () => Promise.reject(new Error('down'))
+    site.store.instead.get = async () => Promise.reject(new Error('down'))
     const body = `handle=${handleIn(asked.body)}&code=${code}`
     const answer = await send(visitor, '/mail/link?redirects', form, body, 'text/html')
     expect([answer.status, answer.headers['location']]).toEqual([503, undefined])

@@ -1,7 +1,7 @@
 /** C-13: kinds have names of their own, so what one began, no other one finishes. */
 import Router from '@koa/router'
 import { withAuth } from 'koa-with-auth'
-import { memoryStore } from 'koa-with-auth/sessions'
+import { memoryStore } from 'koa-with-auth/stores'
 import {
   begin,
   secondFactor,

@@ -1,6 +1,6 @@
 /** Signing out at the provider, and by the provider, over HTTP. */
 import { authSettings, sessionAuth, UnavailableError, withAuth } from 'koa-with-auth'
-import { memoryStore } from 'koa-with-auth/sessions'
+import { memoryStore } from 'koa-with-auth/stores'
 import { begin } from 'koa-with-auth/sign-in'
 import {
   backChannelLogout,
@@ -214,8 +214,8 @@ describe('a sign-out by the provider', () => {
   it('with only a session is a 503 while the store is down, and the next token ends it', async () => {
     const memory = memoryStore()
     let isDown = false
-    const listed = async (user: string) => (isDown ? Promise.reject(new Error('down')) : (memory.listed?.(user) ?? []))
-    const { provider, site } = await start({ list: true, store: { ...memory, listed } })
+    const members = async (set: string) => (isDown ? Promise.reject(new Error('down')) : memory.members(set))
+    const { provider, site } = await start({ list: true, store: { ...memory, members } })
     const browser = newBrowser()
     provider.claims = (claims) => ({ ...claims, sid: 's0' })
     await site.signIn(browser)
@@ -259,7 +259,11 @@ describe('a sign-out by the provider', () => {
     const { provider, site } = await start({
       store: {
         ...memory,
-        mark: (...args) => (fails('store') ? Promise.reject(new Error('down')) : memory.mark(...args)),
+        // only the stamp of a user is replaced without looking at it
+        update: (...args) =>
+          fails('store') && args[0].includes('/stamp/') && args[3] === undefined
+            ? Promise.reject(new Error('down'))
+            : memory.update(...args),
       },
       routes: (router, kinds) =>
         router.post(
@@ -427,7 +431,7 @@ describe('a sign-out by the provider', () => {
   })
 
   it('is a 503 while the store or the keys cannot be asked', async () => {
-    const down = { ...memoryStore(), spend: () => Promise.reject(new Error('down')) }
+    const down = { ...memoryStore(), insert: () => Promise.reject(new Error('down')) }
     const one = await start({ store: down })
     expect((await send(one.site, await one.provider.logoutToken({ sub: 'anna' }))).status).toBe(503)
     const other = await start()

@@ -18,7 +18,7 @@ import {
   type ProviderSite,
   type SiteOptions,
 } from '../support/sites/providerSite.js'
-import { memoryStore } from 'koa-with-auth/sessions'
+import { memoryStore } from 'koa-with-auth/stores'
 import { navigation, type Page } from '../support/servers/userAgent.js'
 import {
   failing,

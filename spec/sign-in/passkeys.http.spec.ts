@@ -1,7 +1,7 @@
 /** Passkeys over HTTP, with the software authenticator: registration, sign-in, step-up, and every answer that is refused. */
 import { randomBytes } from 'node:crypto'
 import { on, type PasskeyEvent } from 'koa-with-auth/events'
-import { memoryStore } from 'koa-with-auth/sessions'
+import { memoryStore } from 'koa-with-auth/stores'
 import { memoryPasskeyStore, type PasskeyStore } from 'koa-with-auth/sign-in/passkeys'
 import { softwareAuthenticator, type WrongAssertion, type WrongRegistration } from 'koa-with-auth/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'

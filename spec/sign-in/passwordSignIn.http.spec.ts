@@ -273,7 +273,7 @@ describe('a password', () => {
       await expectAnonymous(visitor)
     }
     const { site } = await start()
-    site.store.instead.markOf = () => Promise.reject(new Error('down'))
+    site.store.instead.get = () => Promise.reject(new Error('down'))
     expect((await send(site.visitor(), right)).status).toBe(503)
   })
 })

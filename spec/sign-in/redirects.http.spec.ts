@@ -8,7 +8,7 @@ import { returnToIn } from '../../src/sign-in/request.js'
 import { sessionsApp, setCookies, strongKey, type Visitor } from '../support/sites/sessionsApp.js'
 import { expectAnonymousAt, expectUser } from '../support/sites/signedIn.js'
 import { describeEveryOther } from '../support/stores/sessionStores.js'
-import type { SessionStore } from 'koa-with-auth/sessions'
+import type { Store } from 'koa-with-auth/stores'
 import { AuthError } from 'koa-with-auth'
 
 const browsing = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
@@ -50,7 +50,7 @@ const redirecting = (name: string, provider: Provider): Kind<{ prompt?: string }
   },
 })
 
-const site = async (store: (() => SessionStore) | undefined, keys: string[] = [strongKey]) => {
+const site = async (store: (() => Store) | undefined, keys: string[] = [strongKey]) => {
   const provider: Provider = { asked: 0, instead: undefined }
   let hooks = 0
   const kind = redirecting('op', provider)

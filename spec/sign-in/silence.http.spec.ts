@@ -1,5 +1,5 @@
 /** C-01: what a stranger can learn over HTTP, and what is worth nothing to a thief. */
-import { memoryStore, type SessionStore } from 'koa-with-auth/sessions'
+import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { on } from 'koa-with-auth/events'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { setCookies } from '../support/sites/sessionsApp.js'
@@ -52,11 +52,12 @@ describe('C-01 silence', () => {
     const kept: string[] = []
     const inner = memoryStore()
     // everything that the store ever gets
-    const store: SessionStore = {
+    const store: Store = {
       ...inner,
       insert: (...given) => (kept.push(...given.map(String)), inner.insert(...given)),
       update: (...given) => (kept.push(...given.map(String)), inner.update(...given)),
-      mark: (...given) => (kept.push(...given.map(String)), inner.mark(...given)),
+      end: (...given) => (kept.push(...given.map(String)), inner.end(...given)),
+      add: (...given) => (kept.push(...given.map(String)), inner.add(...given)),
     }
     const records: unknown[] = []
     for (const channel of ['ceremony', 'decision', 'signed-in'] as const) {

@@ -1,7 +1,7 @@
 /** C-06: a second factor that an operation begins without `await` is a 500 that says so, and never ends the process. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Context } from 'koa'
-import { memoryStore, type SessionStore } from 'koa-with-auth/sessions'
+import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { secondFactor, askSecondFactor } from 'koa-with-auth/sign-in'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { describe, expect, it } from 'vitest'
@@ -9,14 +9,14 @@ import { unhandledRejections } from '../support/runs/unhandled.js'
 import { at, sessionsApp } from '../support/sites/sessionsApp.js'
 
 // Each method takes its time, as over a network
-const slow = (store: SessionStore): SessionStore => ({
+const slow = (store: Store): Store => ({
   ...store,
-  markOf: async (user) => {
+  get: async (keys) => {
     await pause(20)
-    return store.markOf(user)
+    return store.get(keys)
   },
 })
-const failing = (store: SessionStore): SessionStore => ({ ...store, markOf: () => Promise.reject(new Error('down')) })
+const failing = (store: Store): Store => ({ ...store, get: () => Promise.reject(new Error('down')) })
 
 const code = secondFactor({
   factors: [{ method: 'totp', verify: async () => true }],
@@ -27,7 +27,7 @@ const first = { user: { username: 'anna' }, proof: { method: 'password' } }
 describe('C-06 askSecondFactor', () => {
   const unhandled = unhandledRejections()
 
-  it.each<readonly [string, SessionStore]>([
+  it.each<readonly [string, Store]>([
     ['memory', memoryStore()],
     ['a slow store', slow(memoryStore())],
     ['a store that is down', failing(memoryStore())],

@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { sqliteKeyStore, sqliteStore } from 'koa-with-auth/sqlite'
+import { sqliteKeyStore } from 'koa-with-auth/sqlite'
+import { sqliteStore } from 'koa-with-auth/stores'
 import { openSqlite } from '../../src/stores/sqlite.js'
 import { describeUnless } from '../support/projects/programs.js'
 import { engines } from '../support/stores/sqliteEngines.js'
@@ -81,13 +82,13 @@ describeUnless(hasNative ? undefined : 'no node:sqlite; use Node 22.13 or later'
     await first.insert('id', 'first', 60_000)
     first.close()
     const second = sqliteStore({ url, engine: reader })
-    expect(await second.read('id')).toBe('first')
+    expect(await second.get(['id'])).toEqual(['first'])
     expect(await second.update('id', 'second', 60_000)).toBe(true)
     second.close()
-    expect(await first.read('id')).toBe('second')
+    expect(await first.get(['id'])).toEqual(['second'])
     await first.end('id', 60_000)
     first.close()
-    expect(await second.read('id')).toBeUndefined()
+    expect(await second.get(['id'])).toEqual([undefined])
     second.close()
   })
 

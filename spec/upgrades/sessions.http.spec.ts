@@ -112,9 +112,9 @@ describe('an upgrade with a session', () => {
     onTestFinished(on('decision', (record) => records.push(record)))
     const { upgrade, store, admitted, visitor } = await site(sessionAuth(), { timeout: 500 })
     records.length = 0
-    Object.assign(store.instead, { read: () => Promise.reject(new Error('away')) })
+    Object.assign(store.instead, { get: () => Promise.reject(new Error('away')) })
     expect((await upgrade()).status).toBe(503)
-    Object.assign(store.instead, { read: () => new Promise(() => {}) })
+    Object.assign(store.instead, { get: () => new Promise(() => {}) })
     expect((await upgrade()).status).toBe(503)
     expect(admitted).toEqual([])
     await expect
@@ -123,7 +123,7 @@ describe('an upgrade with a session', () => {
         ['unavailable', 503],
         ['unavailable', 503],
       ])
-    Object.assign(store.instead, { read: undefined })
+    Object.assign(store.instead, { get: undefined })
     expect((await upgrade(visitor.header())).status).toBe(101)
   })
 

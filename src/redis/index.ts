@@ -1,6 +1,5 @@
 /** koa-with-auth/redis: every store in Redis or Valkey, for several processes. */
 export { redisKeyStore } from '../keys/redisKeyStore.js'
-export { redisStore, type RedisStoreOptions } from '../sessions/redisStore.js'
 export { redisPasskeyStore } from '../sign-in/passkeys/redisPasskeyStore.js'
 export type { RedisScriptOptions } from '../stores/redis.js'
 export {

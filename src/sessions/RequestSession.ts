@@ -11,11 +11,12 @@ import type { End } from '../core/ends.js'
 import type { Names, SignedOutReason, SessionDigest } from '../core/events.js'
 import type { Proof } from '../core/Proof.js'
 import type { Sent } from '../core/RequestFields.js'
-import { digest, randomId } from '../crypto/secrets.js'
+import { randomId } from '../crypto/secrets.js'
 import { rightsByFlags, type Rights, type SessionSource } from '../kinds/sessionUser.js'
-import type { SessionEnds } from './SessionEnds.js'
-import { lockAge, type CookieRead, type SealedCookie } from './SessionCookie.js'
-import type { SessionHost } from './SignInList.js'
+import { endFor, endForwarded, forward, sessionOver, type SessionEnds } from './SessionEnds.js'
+import { lockAge, type CookieRead, type Hint, type SealedCookie } from './SessionCookie.js'
+import { sessionKey } from './SessionRecords.js'
+import { endListed, type SessionHost } from './SignInList.js'
 import { sessionOf, StoredSession, type KoaSession } from './StoredSession.js'
 import {
   bind,
@@ -101,13 +102,9 @@ export class RequestSession implements SessionSource {
 
   /** Sends the id under which the session is kept. */
   giveCookie(ctx: Context, id: string): void {
-    const user = this.#id === id ? this.signedIn?.id : undefined
-    this.#owner?.cookie.give(ctx, id, user, this.#owner.optionsOf(ctx))
-  }
-
-  /** koa-session deletes the cookie, so what an older release signed it with is deleted, too. */
-  dropSignature(ctx: Context): void {
-    this.#owner?.cookie.dropSignature(ctx, this.#owner.optionsOf(ctx))
+    const signIn = this.#id === id ? this.signedIn : undefined
+    const signer = signIn && { user: signIn.id, listed: detailsOf(signIn).listed }
+    this.#owner?.cookie.give(ctx, id, signer, this.#owner.optionsOf(ctx))
   }
 
   /** Somebody reads `ctx.session` or its options, and may change what is there. */
@@ -157,8 +154,7 @@ export class RequestSession implements SessionSource {
     const next = this.#signingIn
     const goesOn = isOpen && this.stored.text !== null && !this.stored.isLost
     const signIn = next ?? (goesOn ? this.#changedOf(this.present(ctx)) : undefined)
-    const lead = next === undefined ? this.#nextId : undefined
-    const id = lead ?? randomId()
+    const id = (next === undefined ? this.#nextId : undefined) ?? randomId()
     this.#nextId = undefined
     this.#id = id
     this.signedIn = undefined
@@ -176,7 +172,8 @@ export class RequestSession implements SessionSource {
 
   /** Takes back its entry. Rejects in an outage. */
   async unlist(): Promise<void> {
-    if (this.listed !== undefined) await this.host?.list?.end(this.listed.id, this.listed.entry)
+    const list = this.host?.list
+    if (this.listed !== undefined && list !== undefined) await endListed(list, this.listed.id, this.listed.entry)
   }
 
   /** Data were written under an id. */
@@ -196,26 +193,26 @@ export class RequestSession implements SessionSource {
   }
 
   /**
-   * The session goes on under another id, which it will get. What it has open goes on, too. Resolves to `false` if another
-   * request does the same.
+   * Prepares the rotation of the session's id; open streams and sockets stay connected. Resolves to `false` if another request rotates
+   * it.
    */
-  async leadOn(id: string): Promise<boolean> {
+  async rotate(id: string): Promise<boolean> {
     const came = this.#came
     if (this.#owner === undefined || came?.id !== id) return true
     const next = randomId()
-    if (!(await this.#owner.ends.leadOn(id, next, came.signIn))) return false
+    if (!(await forward(this.#owner.ends, id, next, came.signIn))) return false
     this.#nextId = next
     this.#came = { id: next, signIn: came.signIn }
     return true
   }
 
   /** The session was ended, and so is what another request makes of it at the same time. */
-  async renewedOver(id: string): Promise<void> {
-    if (this.#came?.id === id) await this.#owner?.ends.renewedOver(id)
+  async endRotated(id: string): Promise<void> {
+    if (this.#came?.id === id && this.#owner !== undefined) await endForwarded(this.#owner.ends, id)
   }
 
   #over(id: string): void {
-    if (this.#came?.id === id) this.#owner?.ends.over(id, this.#came.signIn.id)
+    if (this.#came?.id === id && this.#owner !== undefined) sessionOver(this.#owner.ends, id, this.#came.signIn.id)
   }
 
   /** The session that was read is over. */
@@ -236,9 +233,9 @@ export class RequestSession implements SessionSource {
     const { id, signIn } = this.#expired
     this.#expired = undefined
     const { listed } = detailsOf(signIn)
-    if (listed !== undefined) await host.list?.end(signIn.id, listed)
-    await host.store.end(digest(id), host.longest)
-    ends.over(id, signIn.id)
+    if (listed !== undefined && host.list !== undefined) await endListed(host.list, signIn.id, listed)
+    await host.store.end(sessionKey(id), host.longest)
+    sessionOver(ends, id, signIn.id)
   }
 
   /** The session was ended by its user. */
@@ -285,8 +282,8 @@ export class RequestSession implements SessionSource {
   }
 
   /** Who was signed in when the cookie was given out. */
-  likelyUser(): string | undefined {
-    return this.#cookie && this.#owner?.cookie.userOf(this.#cookie)
+  hint(): Hint | undefined {
+    return this.#cookie && this.#owner?.cookie.hintOf(this.#cookie)
   }
 
   sent(): O.Option<Sent> {
@@ -350,7 +347,7 @@ export class RequestSession implements SessionSource {
   endFor(): End | undefined {
     const came = this.#came ?? (this.#id !== undefined && this.signedIn && { id: this.#id, signIn: this.signedIn })
     if (!came || this.isUnavailable()) return undefined
-    return this.#owner?.ends.endOf(came.id, came.signIn, this.koaSession?._expire)
+    return this.#owner && endFor(this.#owner.ends, came.id, came.signIn, this.koaSession?._expire)
   }
 
   digests(session: object): SessionDigest | undefined {

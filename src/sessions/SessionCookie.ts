@@ -8,14 +8,15 @@ import { domainToUnicode } from 'node:url'
 import type { SetOption } from 'cookies'
 import * as O from 'fp-ts/lib/Option.js'
 import type Koa from 'koa'
-import type { Context } from 'koa'
+import type { Context, Request } from 'koa'
 import * as is from '../core/checks.js'
-import { fromNow, memory } from '../core/memory.js'
+import { fromNow, memory, type Memory } from '../core/memory.js'
 import { fromCookie, type Sent } from '../core/RequestFields.js'
 import { defaults } from '../core/Settings.js'
 import { derivedOnce, isSigner, keysFix, signedBy } from '../crypto/appKeys.js'
 import { constantTimeEqual, derive, hiding, mac } from '../crypto/secrets.js'
 import { additionOf } from '../koa/settings.js'
+import { entryKey, stampKey } from './SessionRecords.js'
 
 export interface SessionCookie {
   readonly name: string
@@ -62,6 +63,16 @@ export const sessionCookieOf = (
   return { name, domain }
 }
 
+/** Whom the cookie says was signed in when it was given out, with what to look up. The record in the session decides who is. */
+export interface Hint {
+  readonly user: string
+  /** The id of its entry in the list; `''` without one. */
+  readonly listed: string
+  readonly stampKey: string
+  /** The key of the entry in the list; left out if the sign-in has none. */
+  readonly entryKey: string | undefined
+}
+
 /** What a request has as the cookie. */
 export interface CookieRead {
   /** What the client sent, genuine or not. */
@@ -71,117 +82,150 @@ export interface CookieRead {
   /** Who was signed in when it was given out, encrypted; `''` if it does not say. */
   readonly hidden: string
   /** What sealed it. */
-  readonly sealing: ReturnType<typeof sealingBy> | undefined
-  /** Whether it is to be given out anew: it is of an older key, or of an older release. */
+  readonly sealing: Sealing | undefined
+  /** Whether it is to be given out anew, because an older key sealed it. */
   readonly isOld: boolean
+}
+
+/** A user, and the id of the entry of the sign-in in the list. */
+interface Signer {
+  readonly user: string
+  readonly listed: string | undefined
 }
 
 /** Puts ids into the cookie, and reads them. */
 export interface SealedCookie {
   readonly read: (ctx: Context) => CookieRead
-  /** Who was signed in when it was given out. The record in the session decides who is. */
-  readonly userOf: (read: CookieRead) => string | undefined
+  readonly hintOf: (read: CookieRead) => Hint | undefined
   /** Sends an id. Throws a TypeError without a signing key. */
-  readonly give: (ctx: Context, id: string, user: string | undefined, options: SetOption) => void
-  /** Deletes the signature that an older release sent. */
-  readonly dropSignature: (ctx: Context, options: SetOption) => void
+  readonly give: (ctx: Context, id: string, signer: Signer | undefined, options: SetOption) => void
 }
 
 const noCookie: CookieRead = { sent: O.none, id: '', hidden: '', sealing: undefined, isOld: false }
 
 // Between the id and the seal. No id has it
 const SEAL = '~'
+// Between the entry and the user. No entry has it
+const USER = '.'
 // Characters in base64url, 132 bits
 const MAC = 22
-// A longer name would make the cookie too long, so its mark is read after the session
+// A longer name would make the cookie too long, so its stamp is read after the session
 const MAX_BYTES = 128
 // Users of cookies that came last
 const REMEMBERED = 10_000
 
-// What seals: a MAC over what is encrypted, by keys of their own
-const sealingBy = (root: Buffer, start: string) => {
-  const [key, { hide, show }] = [derive(root, 'mac'), hiding(root)]
+/** What seals: a MAC over what is encrypted, by keys of their own. */
+interface Sealing extends ReturnType<typeof hiding> {
+  readonly application: string
+  readonly key: Buffer
   // a cookie comes with each request, and a decipher is a stream, which takes as long to make as half a look-up
-  const users = memory<string>({ size: REMEMBERED, maxAge: Infinity, dropsFirst: 'oldest' })
-  return {
-    macOf: (text: string): string => mac(key, start + text).slice(0, MAC),
-    hidden: hide,
-    shown: (hidden: string): string => {
-      const known = users.get(hidden)
-      if (known !== undefined) return known
-      const user = show(hidden)
-      // a copy: a part of a header would keep the whole header in memory, with the id of the session
-      users.set(Buffer.from(hidden, 'latin1').toString('latin1'), fromNow(user))
-      return user
-    },
-  }
+  readonly hints: Memory<Hint>
+}
+
+const sealingBy = (root: Buffer, application: string): Sealing => ({
+  ...hiding(root),
+  application,
+  key: derive(root, 'mac'),
+  hints: memory<Hint>({ size: REMEMBERED, maxAge: Infinity, dropsFirst: 'oldest' }),
+})
+
+const inApplication = (application: string, text: string): string => `${application}\n${text}`
+
+const macOf = ({ key, application }: Sealing, text: string): string =>
+  mac(key, inApplication(application, text)).slice(0, MAC)
+
+const hintIn = (sealing: Sealing, hidden: string): Hint => {
+  const known = sealing.hints.get(hidden)
+  if (known !== undefined) return known
+  const text = sealing.show(hidden)
+  const at = text.indexOf(USER)
+  const hint = hintFor(sealing.application, { user: text.slice(at + 1), listed: text.slice(0, at) })
+  // a copy: a part of a header would keep the whole header in memory, with the id of the session
+  sealing.hints.set(Buffer.from(hidden, 'latin1').toString('latin1'), fromNow(hint))
+  return hint
+}
+
+/** What to look up for a sign-in of an application. */
+export const hintFor = (application: string, { user, listed = '' }: Signer): Hint => ({
+  user,
+  listed,
+  stampKey: stampKey(application, user),
+  entryKey: listed === '' ? undefined : entryKey(application, user, listed),
+})
+
+const PURPOSE = 'koa-with-auth/sessions/cookie'
+
+// The Keygrip also signs other texts
+const inKeygrip = (application: string, text: string): string => `${PURPOSE}\n${inApplication(application, text)}`
+
+/** A cookie of an application, as its functions need it. */
+interface Sealer {
+  readonly cookieName: string
+  readonly application: string
+  readonly keys: () => unknown
+  readonly sealings: () => ReadonlyArray<Sealing | undefined>
+  readonly inRequest: (request: Request) => O.Option<Sent>
 }
 
 /**
- * The cookie is an id and a seal of it, by keys that are derived from a signing key: the user, encrypted (AES-256-CTR), and a MAC of all
- * (HMAC-SHA256) for this application. So an id that the application did not give out never reaches the store, and the user says
- * whose mark to read together with the session.
- *
- * Older releases had the cookie library sign it. Such a cookie is read, and given out anew. A Keygrip does not show its older keys, so it
+ * The cookie is an id and a seal of it, by keys that are derived from a signing key: the user and the entry of the list, encrypted
+ * (AES-256-CTR), and a MAC of all (HMAC-SHA256) for this application. So an id that the application did not give out never reaches the
+ * store, and the cookie says whose stamp and which entry to read together with the session. A Keygrip does not show its older keys, so it
  * makes the MAC itself.
  */
 export const sealedCookie = (cookieName: string, application: string, keys: () => unknown): SealedCookie => {
-  const purpose = 'koa-with-auth/sessions/cookie'
-  const inApplication = (text: string): string => `${application}\n${text}`
-  const sealings = derivedOnce(keys, purpose, (root) => sealingBy(root, inApplication('')))
-  const inRequest = fromCookie(cookieName)
-  const signature = `${cookieName}.sig`
-  // the Keygrip also signs other texts
-  const inKeygrip = (text: string): string => `${purpose}\n${inApplication(text)}`
-  const isSigned = ({ req }: Context): boolean => req.headers.cookie?.includes(`${signature}=`) === true
-  const opened = (sent: CookieRead['sent'], value: string): CookieRead | undefined => {
-    const at = value.indexOf(SEAL)
-    const end = value.indexOf('.', at)
-    if (at < 0 || end < 0) return undefined
-    const all = sealings()
-    const key = keyOf(all, value.slice(0, end), value.slice(end + 1))
-    if (key < 0) return undefined
-    return { sent, id: value.slice(0, at), hidden: value.slice(at + 1, end), sealing: all[key], isOld: key > 0 }
-  }
-  // the place of the key that sealed a string
-  const keyOf = (all: ReturnType<typeof sealings>, text: string, sent: string): number => {
-    const now = keys()
-    if (isSigner(now)) return ['first', 'older'].indexOf(signedBy(now, inKeygrip(text), sent))
-    for (let key = 0; key < all.length; key++) {
-      const sealing = all[key]
-      if (sealing !== undefined && constantTimeEqual(sent, sealing.macOf(text))) return key
-    }
-    return -1
-  }
-  const signedBefore = (sent: CookieRead['sent'], ctx: Context): CookieRead => {
-    const value = isSigned(ctx) ? ctx.cookies.get(cookieName, { signed: true }) : undefined
-    return value === undefined ? { ...noCookie, sent } : { ...noCookie, sent, id: value, isOld: true }
-  }
-  const dropSignature: SealedCookie['dropSignature'] = (ctx, options) => {
-    if (isSigned(ctx) && !ctx.headerSent) ctx.cookies.set(signature, '', { ...options, signed: false })
-  }
+  const sealings = derivedOnce(keys, PURPOSE, (root) => sealingBy(root, application))
+  const self: Sealer = { cookieName, application, keys, sealings, inRequest: fromCookie(cookieName) }
   return {
-    read: (ctx) => {
-      const sent = inRequest(ctx.request)
-      if (O.isNone(sent)) return noCookie
-      // of several, session authenticators accept none
-      const [first = ''] = typeof sent.value === 'string' ? [sent.value] : sent.value
-      return opened(sent, first.startsWith('"') ? first.slice(1, -1) : first) ?? signedBefore(sent, ctx)
-    },
-    userOf: ({ hidden, sealing }) => (hidden === '' ? undefined : sealing?.shown(hidden)),
-    give: (ctx, id, user = '', options) => {
-      const [sealing] = sealings()
-      if (sealing === undefined) throw new TypeError(keysFix)
-      const isHidden = user !== '' && Buffer.byteLength(user) <= MAX_BYTES
-      const text = `${id}${SEAL}${isHidden ? sealing.hidden(user, inApplication(id)) : ''}`
-      const now = keys()
-      const seal = isSigner(now) ? now.sign(inKeygrip(text)) : sealing.macOf(text)
-      ctx.cookies.set(cookieName, `${text}.${seal}`, { ...options, signed: false })
-      dropSignature(ctx, options)
-    },
-    dropSignature,
+    read: (ctx) => readCookie(self, ctx),
+    hintOf: (read) =>
+      read.hidden === '' || read.sealing === undefined ? undefined : hintIn(read.sealing, read.hidden),
+    give: (ctx, id, signer, options) => giveCookie(self, ctx, id, signer, options),
   }
 }
+
+const readCookie = (self: Sealer, ctx: Context): CookieRead => {
+  const sent = self.inRequest(ctx.request)
+  if (O.isNone(sent)) return noCookie
+  // of several, session authenticators accept none
+  const [first = ''] = typeof sent.value === 'string' ? [sent.value] : sent.value
+  return opened(self, sent, first.startsWith('"') ? first.slice(1, -1) : first) ?? { ...noCookie, sent }
+}
+
+const opened = (self: Sealer, sent: CookieRead['sent'], value: string): CookieRead | undefined => {
+  const at = value.indexOf(SEAL)
+  const end = value.indexOf('.', at)
+  if (at < 0 || end < 0) return undefined
+  const all = self.sealings()
+  const key = keyOf(self, all, value.slice(0, end), value.slice(end + 1))
+  if (key < 0) return undefined
+  return { sent, id: value.slice(0, at), hidden: value.slice(at + 1, end), sealing: all[key], isOld: key > 0 }
+}
+
+// The place of the key that sealed a string
+const keyOf = (self: Sealer, all: ReturnType<Sealer['sealings']>, text: string, sent: string): number => {
+  const now = self.keys()
+  if (isSigner(now)) return ['first', 'older'].indexOf(signedBy(now, inKeygrip(self.application, text), sent))
+  for (let key = 0; key < all.length; key++) {
+    const sealing = all[key]
+    if (sealing !== undefined && constantTimeEqual(sent, macOf(sealing, text))) return key
+  }
+  return -1
+}
+
+const giveCookie = (self: Sealer, ctx: Context, id: string, signer: Signer | undefined, options: SetOption): void => {
+  const [sealing] = self.sealings()
+  if (sealing === undefined) throw new TypeError(keysFix)
+  const isHidden = signer !== undefined && Buffer.byteLength(signer.user) <= MAX_BYTES
+  const hidden = isHidden ? hiddenIn(sealing, id, signer) : ''
+  const text = `${id}${SEAL}${hidden}`
+  const now = self.keys()
+  const seal = isSigner(now) ? now.sign(inKeygrip(self.application, text)) : macOf(sealing, text)
+  ctx.cookies.set(self.cookieName, `${text}.${seal}`, { ...options, signed: false })
+}
+
+const hiddenIn = (sealing: Sealing, id: string, { user, listed = '' }: Signer): string =>
+  sealing.hide(`${listed}${USER}${user}`, inApplication(sealing.application, id))
 
 /** What the application says about the sites that may use its sessions. */
 interface SameSite {

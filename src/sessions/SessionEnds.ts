@@ -2,197 +2,208 @@
  * The ends of sign-ins, for what is still running.
  *
  * Here an end is known by the session's id. Another process only gets to know that something of a user has changed, and asks the store about
- * each of the user's ends. A session that got a new id leaves a lead to it under the old one, so no renewal ends anything.
+ * each of the user's ends. When an id is rotated, a forwarding entry remains for the old one, so a rotation never looks like a sign-out.
  */
-import { ownField, ownFields } from '../core/data.js'
+import { ownField } from '../core/data.js'
 import { End, type EndCause } from '../core/ends.js'
 import { userDigest } from '../core/events.js'
 import { ends } from '../ends/ends.js'
-import { fromNow, memory } from '../core/memory.js'
-import { digest } from '../crypto/secrets.js'
+import { fromNow, memory, type Memory } from '../core/memory.js'
 import type { Tell } from '../stores/signals.js'
-import type { Keeping } from './SessionStore.js'
+import { entryKey, forwardIn, forwardKey, sessionKey, stampKey, textAt, type SessionRecords } from './SessionRecords.js'
 import { detailsOf, type SignIn } from './SignIn.js'
-import type { SignInList } from './SignInList.js'
+import { endElsewhere, isListed, type SignInList } from './SignInList.js'
 import { inTime, parsed } from './StoredSession.js'
 
-interface EndsOptions extends Keeping {
+/** The ends of the sign-ins of an application. */
+export interface SessionEnds extends SessionRecords {
   readonly list: SignInList | undefined
   readonly tell: Tell
+  /** What this process ended while a request was under way that asks later: keys of sessions and of entries. */
+  readonly over: Memory<true>
+  /** The stamps that this process set, and when (milliseconds since 1970). */
+  readonly stamped: Memory<{ readonly stamp: string; readonly at: number }>
 }
 
-/** How an end of an application is looked up. */
-interface Looking {
-  /** The application's name. */
-  readonly name: string
-  readonly lastOf: (signIn: SignIn) => number
-  readonly isOver: (end: SessionEnd) => boolean
-  readonly look: (end: SessionEnd, gone: EndCause) => Promise<EndCause | number>
+/** Makes the ends of an application. */
+export const sessionEnds = (options: Omit<SessionEnds, 'over' | 'stamped'>): SessionEnds => {
+  const kept = { size: 10_000, maxAge: Infinity, dropsFirst: 'oldest' } as const
+  return { ...options, over: memory(kept), stamped: memory(kept) }
 }
 
 class SessionEnd extends End {
-  readonly looking: Looking
+  readonly owner: SessionEnds
   readonly signIn: SignIn
-  /** The id of the session, a string that its request has anyway; or the digest, if another process gave it a new id. */
+  /** The id of the session, a string that its request has anyway; or the key, if another process gave it a new id. */
   id: string
-  isDigest = false
+  isKey = false
 
-  constructor(looking: Looking, id: string, signIn: SignIn, expires: number) {
-    super(Math.min(expires, looking.lastOf(signIn)))
-    this.looking = looking
+  constructor(owner: SessionEnds, id: string, signIn: SignIn, expires: number) {
+    super(Math.min(expires, lastOf(owner, signIn)))
+    this.owner = owner
     this.signIn = signIn
     this.id = id
   }
 
-  /** The digest by which the store knows the session. */
+  /** The key under which the store knows the session. */
   get key(): string {
-    return this.isDigest ? this.id : digest(this.id)
+    return this.isKey ? this.id : sessionKey(this.id)
   }
 
   override named(): string {
-    return userDigest(this.looking.name, this.signIn.id)
+    return userDigest(this.owner.name, this.signIn.id)
   }
 
   override get cause(): EndCause {
-    return this.at < this.looking.lastOf(this.signIn) ? 'idle' : 'expired'
+    return this.at < lastOf(this.owner, this.signIn) ? 'idle' : 'expired'
   }
 
   override get before(): EndCause | undefined {
-    return this.looking.isOver(this) ? 'signed out' : undefined
+    return isOver(this.owner, this) ? 'signed out' : undefined
   }
 
   override ask(isHint: boolean): Promise<EndCause | number> {
-    return this.looking.look(this, isHint ? 'signed out' : 'idle')
+    return look(this.owner, this, isHint ? 'signed out' : 'idle')
   }
 }
-
-const kept = { size: 10_000, maxAge: Infinity, dropsFirst: 'oldest' } as const
 
 // How long another process may take from the old id of a session to its new one, in milliseconds
 const RENEWING = 5000
 const SOON = 1000
 
-// How long after a renewal a browser may still send the old id, in milliseconds: its response is on the way
-const JUST_RENEWED = 60_000
+// How long after a rotation a browser may still send the old id, in milliseconds: its response is on the way
+const JUST_ROTATED = 60_000
 
-const leadKey = (key: string): string => digest(`koa-with-auth/renewed\n${key}`)
+const lastOf = ({ absolute, longest }: SessionEnds, signIn: SignIn): number =>
+  signIn.at + Math.min(detailsOf(signIn).absolute ?? absolute, longest)
 
-/** The ends of the sign-ins of an application. */
-export type SessionEnds = ReturnType<typeof sessionEnds>
+const entryOf = ({ name }: SessionEnds, signIn: SignIn): string | undefined => {
+  const { listed } = detailsOf(signIn)
+  return listed === undefined ? undefined : entryKey(name, signIn.id, listed)
+}
 
-export const sessionEnds = ({ name, store, idle, absolute, longest, list, tell }: EndsOptions) => {
-  // What this process ended while a request was under way that asks later
-  const over = memory<true>(kept)
-  const marked = memory<{ readonly mark: string; readonly at: number }>(kept)
-  const listedKey = (user: string, listed: string) => JSON.stringify([user, listed])
+const isOver = (self: SessionEnds, { key, signIn }: SessionEnd): boolean => {
+  const entry = entryOf(self, signIn)
+  const all = self.stamped.get(signIn.id)
+  return (
+    self.over.get(key) !== undefined ||
+    // a younger sign-in can have a stamp that another process has set since
+    (all !== undefined && all.stamp !== signIn.stamp && all.at >= signIn.at) ||
+    (entry !== undefined && self.over.get(entry) !== undefined)
+  )
+}
 
-  const leadFrom = async (key: string) => {
-    const found = await store.read(leadKey(key))
-    return ownFields(found === undefined ? {} : (JSON.parse(found) as object))
+interface Found {
+  readonly text: string | undefined
+  /** Whether another process is giving the session a new id. */
+  readonly isRotating: boolean
+  readonly stamp: string | undefined
+  readonly entry: string | undefined
+}
+
+// One question, and one more for each rotation since
+const find = async (self: SessionEnds, end: SessionEnd): Promise<Found> => {
+  const { signIn } = end
+  const about = [stampKey(self.name, signIn.id), entryOf(self, signIn)].filter((key) => key !== undefined)
+  for (let at = -Infinity; ;) {
+    const [text, forward, stamp, entry] = await self.store.get([end.key, forwardKey(end.key), ...about])
+    // a store of several nodes may have read it before a rotation, and the session after it
+    const isGone = text === undefined && forward === undefined
+    const to = forwardIn(isGone ? await textAt(self, forwardKey(end.key)) : forward)
+    if (text !== undefined || to === undefined)
+      return { text, isRotating: text === undefined && Date.now() - at < RENEWING, stamp, entry }
+    at = to.since
+    end.id = to.next
+    end.isKey = true
   }
-  const lead = async (end: SessionEnd): Promise<{ readonly text?: string; readonly isRenewing: boolean }> => {
-    let at = -Infinity
-    for (;;) {
-      const text = await store.read(end.key)
-      if (text !== undefined) return { text, isRenewing: false }
-      const { next, since } = await leadFrom(end.key)
-      if (typeof next !== 'string' || typeof since !== 'number') return { isRenewing: Date.now() - at < RENEWING }
-      at = since
-      end.id = next
-      end.isDigest = true
-    }
-  }
+}
 
-  const looking: Looking = {
-    name,
-    lastOf: (signIn) => signIn.at + Math.min(detailsOf(signIn).absolute ?? absolute, longest),
-    isOver: ({ key, signIn }) => {
-      const { listed } = detailsOf(signIn)
-      const all = marked.get(signIn.id)
-      return (
-        over.get(key) !== undefined ||
-        // a younger sign-in can have a mark that another process has set since
-        (all !== undefined && all.mark !== signIn.mark && all.at >= signIn.at) ||
-        (listed !== undefined && over.get(listedKey(signIn.id, listed)) !== undefined)
-      )
-    },
-    look: async (end, gone) => {
-      const { signIn } = end
-      const last = looking.lastOf(signIn)
-      if (Date.now() >= last) return 'expired'
-      const { text, isRenewing } = await lead(end)
-      if (isRenewing) return Math.min(last, Date.now() + SOON)
-      const data = text === undefined ? undefined : parsed(text)
-      const auth: unknown = data?.['auth']
-      if (data === undefined || typeof auth !== 'object' || auth === null) return gone
-      // somebody else is signed in by this session
-      if (ownField(auth, 'id') !== signIn.id || ownField(auth, 'at') !== signIn.at) return 'signed out'
-      if ((await store.markOf(signIn.id)) !== signIn.mark) return 'signed out'
-      if (list !== undefined && !(await list.isLive(signIn))) return 'signed out'
-      if (!inTime(data, detailsOf(signIn).idle ?? idle)) return 'idle'
-      const { _expire: expires } = data
-      return Math.min(last, typeof expires === 'number' ? expires : Infinity)
-    },
-  }
+const look = async (self: SessionEnds, end: SessionEnd, gone: EndCause): Promise<EndCause | number> => {
+  const { signIn } = end
+  const last = lastOf(self, signIn)
+  if (Date.now() >= last) return 'expired'
+  const { text, isRotating, stamp, entry } = await find(self, end)
+  if (isRotating) return Math.min(last, Date.now() + SOON)
+  const data = text === undefined ? undefined : parsed(text)
+  const auth: unknown = data?.['auth']
+  if (data === undefined || typeof auth !== 'object' || auth === null) return gone
+  // another user is signed in by this session
+  if (ownField(auth, 'id') !== signIn.id || ownField(auth, 'at') !== signIn.at) return 'signed out'
+  if (stamp !== signIn.stamp) return 'signed out'
+  if (self.list !== undefined && !(await isListed(self.list, signIn, entry))) return 'signed out'
+  if (!inTime(data, detailsOf(signIn).idle ?? self.idle)) return 'idle'
+  const { _expire: expires } = data
+  return Math.min(last, typeof expires === 'number' ? expires : Infinity)
+}
 
-  const end = (user: string, isMeant: (end: SessionEnd) => boolean): void => {
-    const digest = userDigest(name, user)
-    ends().end(digest, (one) =>
-      one instanceof SessionEnd && one.looking === looking && isMeant(one) ? 'signed out' : undefined,
-    )
-    tell(digest)
-  }
+const endsOf = (self: SessionEnds, user: string): ReadonlyArray<SessionEnd> =>
+  ends()
+    .of(userDigest(self.name, user))
+    .filter((end): end is SessionEnd => end instanceof SessionEnd && end.owner === self)
 
-  return {
-    /** The end of a sign-in, for one signal. `expires`: when its session is idle, in milliseconds since 1970. */
-    endOf: (id: string, signIn: SignIn, expires = Infinity): End => new SessionEnd(looking, id, signIn, expires),
-    /** A session gets another id; `false` if another request is giving it one. Rejects in an outage. */
-    leadOn: async (id: string, nextId: string, signIn: SignIn): Promise<boolean> => {
-      const { idle: lasting = idle, listed } = detailsOf(signIn)
-      const [key, next, user] = [digest(id), digest(nextId), signIn.id]
-      const text = JSON.stringify({ next, since: Date.now(), user, listed })
-      for (let from = key; ;) {
-        await store.insert(leadKey(from), text, 2 * lasting)
-        const { next: found, since } = await leadFrom(from)
-        if (typeof found !== 'string' || found === next) break
-        // of several requests that renew it at the same time, the first goes on; one that failed is led on from
-        if (Date.now() - Number(since) < RENEWING) return false
-        from = found
-      }
-      for (const one of ends().of(userDigest(name, user))) {
-        if (!(one instanceof SessionEnd) || one.looking !== looking || one.key !== key) continue
-        one.id = nextId
-        one.isDigest = false
-      }
-      return true
-    },
-    /** Ends what a session became that got another id a moment ago. Rejects in an outage. */
-    renewedOver: async (id: string): Promise<void> => {
-      for (let key = digest(id); ;) {
-        const { next, since, user, listed } = await leadFrom(key)
-        if (typeof next !== 'string' || typeof user !== 'string' || Date.now() - Number(since) > JUST_RENEWED) return
-        // also if it is not written yet: an ended id cannot be inserted
-        await store.end(next, longest)
-        if (typeof listed === 'string') await list?.endElsewhere(user, listed)
-        end(user, (one) => one.key === next)
-        key = next
-      }
-    },
-    /** A session was ended. */
-    over: (id: string, user: string): void => {
-      const key = digest(id)
-      over.set(key, fromNow(true))
-      end(user, (one) => one.key === key)
-    },
-    /** All sessions of a user were ended, which do not have this mark. */
-    everywhere: (user: string, mark: string): void => {
-      marked.set(user, fromNow({ mark, at: Date.now() }))
-      end(user, ({ signIn }) => signIn.mark !== mark)
-    },
-    /** A session was ended by its entry in the list. */
-    listedOver: (user: string, listed: string): void => {
-      over.set(listedKey(user, listed), fromNow(true))
-      end(user, ({ signIn }) => detailsOf(signIn).listed === listed)
-    },
+const endThose = (self: SessionEnds, user: string, isMeant: (end: SessionEnd) => boolean): void => {
+  const digest = userDigest(self.name, user)
+  ends().end(digest, (one) =>
+    one instanceof SessionEnd && one.owner === self && isMeant(one) ? 'signed out' : undefined,
+  )
+  self.tell(digest)
+}
+
+/** The end of a sign-in, for one signal. `expires`: when its session is idle, in milliseconds since 1970. */
+export const endFor = (self: SessionEnds, id: string, signIn: SignIn, expires = Infinity): End =>
+  new SessionEnd(self, id, signIn, expires)
+
+/**
+ * Leaves a forwarding entry for a session that gets another id; `false` if another request is giving it one. Rejects in an outage.
+ */
+export const forward = async (self: SessionEnds, id: string, nextId: string, signIn: SignIn): Promise<boolean> => {
+  const { idle = self.idle, listed } = detailsOf(signIn)
+  const [key, next, user] = [sessionKey(id), sessionKey(nextId), signIn.id]
+  const text = JSON.stringify({ next, since: Date.now(), user, listed })
+  for (let from = key; ;) {
+    if (await self.store.insert(forwardKey(from), text, 2 * idle)) break
+    const found = forwardIn(await textAt(self, forwardKey(from)))
+    // of several requests that rotate it at the same time, the first goes on; one that failed is forwarded from
+    if (found === undefined || Date.now() - found.since < RENEWING) return false
+    from = found.next
   }
+  for (const end of endsOf(self, user)) {
+    if (end.key !== key) continue
+    end.id = nextId
+    end.isKey = false
+  }
+  return true
+}
+
+/** Ends what a session became whose id was rotated a moment ago. Rejects in an outage. */
+export const endForwarded = async (self: SessionEnds, id: string): Promise<void> => {
+  for (let key = sessionKey(id); ;) {
+    const found = forwardIn(await textAt(self, forwardKey(key)))
+    if (found === undefined || Date.now() - found.since > JUST_ROTATED) return
+    const { next, user, listed } = found
+    // also if it is not written yet: an ended key cannot be inserted
+    await self.store.end(next, self.longest)
+    if (listed !== undefined && self.list !== undefined) await endElsewhere(self.list, user, listed)
+    endThose(self, user, (end) => end.key === next)
+    key = next
+  }
+}
+
+/** Ends what a session has open that was ended. */
+export const sessionOver = (self: SessionEnds, id: string, user: string): void => {
+  const key = sessionKey(id)
+  self.over.set(key, fromNow(true))
+  endThose(self, user, (end) => end.key === key)
+}
+
+/** Ends what all sessions of a user have open that do not have this stamp. */
+export const everywhereOver = (self: SessionEnds, user: string, stamp: string): void => {
+  self.stamped.set(user, fromNow({ stamp, at: Date.now() }))
+  endThose(self, user, ({ signIn }) => signIn.stamp !== stamp)
+}
+
+/** Ends what a session has open that was ended by its entry in the list. */
+export const listedOver = (self: SessionEnds, user: string, listed: string): void => {
+  self.over.set(entryKey(self.name, user, listed), fromNow(true))
+  endThose(self, user, ({ signIn }) => detailsOf(signIn).listed === listed)
 }

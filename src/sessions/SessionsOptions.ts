@@ -9,9 +9,10 @@ import { keysFix, strengthOf } from '../crypto/appKeys.js'
 import { warnOfShortKey } from '../kinds/plainSession.js'
 import { rightsChecks, rightsFrom, type RightsOptions } from '../kinds/sessionUser.js'
 import { signalsLike, type Signals } from '../stores/signals.js'
+import { memoryStore } from '../stores/memoryStore.js'
+import { storeLike, type Store } from '../stores/Store.js'
 import { textsByLanguage, type Pages, type PageTexts } from './Page.js'
 import { checkSameSite, domainName, publicOrigin, sessionCookieOf, warnOfHttp } from './SessionCookie.js'
-import { defaultStore, type SessionStore } from './SessionStore.js'
 import { programName } from './programName.js'
 
 /** How an application keeps its sessions. All times are in milliseconds. */
@@ -31,8 +32,11 @@ export interface SessionsOptions<R> extends RightsOptions<PrincipalFromAnswer<R>
    * if one package has applications with different users, give each a name.
    */
   readonly name?: string | undefined
-  /** Where sessions are kept. Default: in memory. If NODE_ENV is `production`, there is no default. */
-  readonly store?: SessionStore | undefined
+  /**
+   * Where sessions, revocation stamps and lists are kept; several applications may share it. Default: in memory. If NODE_ENV is
+   * `production`, there is no default.
+   */
+  readonly store?: Store | undefined
   /** How long an unused session lasts. Default 24 hours. */
   readonly idle?: number | undefined
   /** How long a session lasts after signing in, used or not. Default 7 days. */
@@ -69,8 +73,7 @@ export interface SessionsOptions<R> extends RightsOptions<PrincipalFromAnswer<R>
    */
   readonly origin?: string | undefined
   /**
-   * Whether the sessions of a user can be listed and ended one by one (`listSessions`, `endSession`). It costs a read of
-   * the store at each request of a user who is signed in. `label` says what the list calls a session; by default it has no
+   * Whether the sessions of a user can be listed and ended one by one (`listSessions`, `endSession`). `label` says what the list calls a session; by default it has no
    * label, because user agent and address are personal data. Default `false`.
    */
   readonly list?: boolean | { readonly label: (request: Request) => string | undefined } | undefined
@@ -95,14 +98,12 @@ const listed: Check = (where, value) => {
   checkOptions(where, value as object, { label: is.hook(1) })
 }
 
-const sessionStore = is.withMethods(['read', 'insert', 'update', 'end', 'markOf', 'mark'], 'see SessionStore')
-
 const checks: Checks<SessionsOptions<unknown>> = {
   loadUser: is.hook(1),
   identify: is.maybe(is.hook(1)),
   ...rightsChecks,
   name: is.maybe(is.nonEmpty),
-  store: is.maybe(sessionStore),
+  store: is.maybe(storeLike),
   idle: is.maybe(is.duration),
   absolute: is.maybe(is.duration),
   timeout: is.maybe(is.positive),
@@ -130,6 +131,13 @@ export const warnOfIdle = (where: string, idle: number): void => {
   warnedOfIdle.add(where)
   const warning = `${where}: a session ends after ${idle / 1000} s without use; idle is in milliseconds`
   process.emitWarning(warning, 'SessionWarning')
+}
+
+const defaultStore = (isProduction: boolean): Store => {
+  if (!isProduction) return memoryStore()
+  throw new TypeError(
+    'sessions(app, { store }) is required in production: use sqliteStore, redisStore, postgresStore or mysqlStore of koa-with-auth/stores',
+  )
 }
 
 /** Checks the application and the options. Throws a TypeError for what is weak, or cannot work. */

@@ -1,8 +1,8 @@
 /**
- * Who is signed in, as a session holds it under `auth`: the user's identifier, when the user signed in, the user's mark
- * at that time, and a MAC. The MAC binds these to the id of the session and to the application.
+ * Who is signed in, as a session holds it under `auth`: the user's identifier, when the user signed in, the user's
+ * revocation stamp at that time, and a MAC. The MAC binds these to the id of the session and to the application.
  *
- * It contains no rights, because the user is loaded at each request. `logOutEverywhere` changes the mark. So no index
+ * It contains no rights, because the user is loaded at each request. `logOutEverywhere` replaces the stamp. So no index
  * of sessions is needed, and no comparison of clocks of different machines. Without the MAC, whoever can write into a
  * session (by a polluted prototype, by `Object.assign(ctx.session, body)`, or in the database) could sign in as
  * anybody.
@@ -31,8 +31,9 @@ import { signInDigestsOf } from '../kinds/sessionUser.js'
 export interface SignIn {
   readonly id: string
   readonly at: number
-  readonly mark: string
-  /** What else is known of it, as JSON (`DetailsOf`). Left out in sessions of older releases. */
+  /** The revocation stamp of the user at that time. */
+  readonly stamp: string
+  /** What else is known of it, as JSON (`Details`). */
   readonly details?: string | undefined
 }
 
@@ -83,16 +84,16 @@ const signedInOf = (session: object): SignedIn | undefined => {
   if (typeof auth !== 'object' || auth === null) return undefined
   const id = ownField(auth, 'id')
   const at = ownField(auth, 'at')
-  const mark = ownField(auth, 'mark')
+  const stamp = ownField(auth, 'stamp')
   const mac = ownField(auth, 'mac')
   const details = ownField(auth, 'details')
   return typeof id === 'string' &&
     id !== '' &&
     typeof at === 'number' &&
-    typeof mark === 'string' &&
+    typeof stamp === 'string' &&
     typeof mac === 'string' &&
     (details === undefined || typeof details === 'string')
-    ? { id, at, mark, mac, ...(details !== undefined && { details }) }
+    ? { id, at, stamp, mac, ...(details !== undefined && { details }) }
     : undefined
 }
 
@@ -102,15 +103,15 @@ export const holds = (session: object, record: SignedIn): boolean => {
   return own !== undefined && parts.every((name) => own[name] === record[name])
 }
 
-const parts = ['id', 'at', 'mark', 'mac', 'details'] as const
+const parts = ['id', 'at', 'stamp', 'mac', 'details'] as const
 
 /** Makes the record. Throws a TypeError if there is no signing key. */
-export const bind = ({ id, at, mark, details }: SignIn, binding: SignInBinding): SignedIn => ({
+export const bind = ({ id, at, stamp, details }: SignIn, binding: SignInBinding): SignedIn => ({
   id,
   at,
-  mark,
+  stamp,
   ...(details !== undefined && { details }),
-  mac: sign(binding.keys, boundText({ id, at, mark, details }, binding)),
+  mac: sign(binding.keys, boundText({ id, at, stamp, details }, binding)),
 })
 
 /**
@@ -129,8 +130,16 @@ export const verified = (
 
 // A JSON array, so that different records never make the same string. No cookie has such a name, so no signature of a
 // cookie fits
-const boundText = ({ id, at, mark, details }: SignIn, { name, sessionId }: SignInBinding): string =>
-  JSON.stringify(['koa-with-auth/sessions', name, sessionId, id, at, mark, ...(details === undefined ? [] : [details])])
+const boundText = ({ id, at, stamp, details }: SignIn, { name, sessionId }: SignInBinding): string =>
+  JSON.stringify([
+    'koa-with-auth/sessions',
+    name,
+    sessionId,
+    id,
+    at,
+    stamp,
+    ...(details === undefined ? [] : [details]),
+  ])
 
 /** A sign-in of one session, as a request knows it. */
 interface Known {
@@ -258,8 +267,8 @@ export interface LogInOptions {
 
 /** What `koa-with-auth/sign-in` passes on top. */
 export interface OwnLogInOptions extends LogInOptions {
-  /** The mark that the user must have. Another one is a 400 `unknown`: the sessions were ended after the first factor. */
-  readonly mark?: string | undefined
+  /** The stamp that the user must have. Another one is a 400 `unknown`: the sessions were ended after the first factor. */
+  readonly stamp?: string | undefined
 }
 
 /** One session of a user. All times are in milliseconds since 1970. */

@@ -5,19 +5,19 @@
 import type { ServerResponse } from 'node:http'
 import type { Context } from 'koa'
 import { withCode } from '../core/data.js'
-import { digest } from '../crypto/secrets.js'
 import { hasData } from '../kinds/plainSession.js'
 import { setGiven, type WriteHead } from '../koa/responseHeaders.js'
 import { StoreUnavailable } from '../stores/within.js'
 import type { RequestSession } from './RequestSession.js'
 import { textOf, type KoaSession } from './StoredSession.js'
 import type { SessionCookie } from './SessionCookie.js'
-import type { Keeping } from './SessionStore.js'
+import { sessionKey, type SessionRecords } from './SessionRecords.js'
 import { unavailable } from './SignIn.js'
 
-/** The options of the application that this needs. */
-interface CommitOptions extends Pick<Keeping, 'store' | 'idle' | 'absolute'> {
-  readonly https: boolean
+/** How the sessions of an application are saved. */
+export interface Saving extends SessionRecords {
+  /** Whether browsers use only https. */
+  readonly isSecure: boolean
   readonly cookieName: string
 }
 
@@ -31,14 +31,15 @@ interface CommitOptions extends Pick<Keeping, 'store' | 'idle' | 'absolute'> {
 export const takeBack = async (
   ctx: Context,
   session: RequestSession,
-  { store, cookieName, idle, absolute }: CommitOptions,
+  { store, cookieName, idle, absolute }: Saving,
 ): Promise<void> => {
   const { stored } = session
   await stored.changing
   dropCookies(ctx, cookieName)
   for (const [id, { textRead, isWritten, isEnded }] of stored.ids) {
     if (!isWritten || isEnded) continue
-    const undo = textRead === undefined ? store.end(digest(id), absolute) : store.update(digest(id), textRead, idle)
+    const key = sessionKey(id)
+    const undo = textRead === undefined ? store.end(key, absolute) : store.update(key, textRead, idle)
     await undo.then(
       () => stored.ended(id),
       () => undefined,
@@ -51,15 +52,15 @@ export const takeBack = async (
 const dropCookies = ({ res, headerSent }: Context, cookieName: string): void => {
   if (headerSent) return
   const lines = [res.getHeader('Set-Cookie') ?? []].flat().map(String)
-  const others = lines.filter((line) => !line.startsWith(`${cookieName}=`) && !line.startsWith(`${cookieName}.sig=`))
+  const others = lines.filter((line) => !line.startsWith(`${cookieName}=`))
   if (others.length === lines.length) return
   if (others.length === 0) res.removeHeader('Set-Cookie')
   else res.setHeader('Set-Cookie', others)
 }
 
 /** Throws if a `Secure` cookie would have to be sent over an unencrypted connection. */
-export const checkSecure = (ctx: Context, https: boolean): void => {
-  if (https && !ctx.secure) {
+export const checkSecure = (ctx: Context, isSecure: boolean): void => {
+  if (isSecure && !ctx.secure) {
     throw withCode(
       new Error(
         'sessions: the request came over http; behind a proxy that ends TLS, set app.proxy = true; for development, write sessions(app, { https: false })',
@@ -82,17 +83,17 @@ export const changeInStore = async (session: RequestSession, change: () => Promi
 }
 
 /** Whether a session was only looked at, and is young enough: there is nothing to save. */
-export const isKept = (ctx: Context, session: RequestSession, { idle }: CommitOptions): boolean =>
+export const isKept = (ctx: Context, session: RequestSession, { idle }: Saving): boolean =>
   !session.isRead && session.stored.changing === undefined && !session.isOfOlderKey && !isAgingIn(ctx, session, idle)
 
 /** Saves a session that changed, and prolongs one that was used. */
-export const commit = async (ctx: Context, session: RequestSession, options: CommitOptions): Promise<void> => {
+export const commit = async (ctx: Context, session: RequestSession, options: Saving): Promise<void> => {
   await keep(ctx, session, options)
   // the cookie of a session that has ended must not replace that of the sign-in that ended it
   if (session.stored.isLost) dropCookies(ctx, options.cookieName)
 }
 
-const keep = async (ctx: Context, session: RequestSession, { https, idle }: CommitOptions): Promise<void> => {
+const keep = async (ctx: Context, session: RequestSession, { isSecure, idle }: Saving): Promise<void> => {
   const { unfinished } = session.stored
   // waits for a sign-in that the operation forgot to await
   await session.stored.changing
@@ -110,7 +111,7 @@ const keep = async (ctx: Context, session: RequestSession, { https, idle }: Comm
   // one that a sign-out left, and nothing was written into
   if (stored.text === null && now !== null && !hasData(now)) return
   if (session.isRead && textOf(now) !== stored.text) {
-    checkSecure(ctx, https)
+    checkSecure(ctx, isSecure)
     return changeInStore(session, () => {
       if (now === null) return koaSession.manuallyCommit()
       // a session that was ended in this request continues under another id
@@ -119,7 +120,7 @@ const keep = async (ctx: Context, session: RequestSession, { https, idle }: Comm
   }
   if (now === null || ctx.status >= 400) return
   if (!isAgingIn(ctx, session, idle) && !session.isOfOlderKey) return
-  checkSecure(ctx, https)
+  checkSecure(ctx, isSecure)
   session.bindAnew(ctx)
   // if it cannot be prolonged now, the next request does it
   await saved(ctx, session, koaSession).catch(() => undefined)
@@ -144,13 +145,13 @@ const lostSession =
  * Gives the browser the cookie of a session that must be saved, when a handler sends the head by itself (`ctx.respond = false`,
  * `flushHeaders`). The session is saved when the request ends.
  */
-const giveAtHead = (ctx: Context, session: RequestSession, status: number, options: CommitOptions): void => {
+const giveAtHead = (ctx: Context, session: RequestSession, status: number, options: Saving): void => {
   const now = session.sessionOf(ctx)
   const { koaSession, stored } = session
   if (!now || koaSession === undefined || stored.error !== undefined || stored.isLost) return
   const isNew = session.isRead && stored.ids.size === 0 && hasData(now)
   const isOlder = status < 400 && isAgingIn(ctx, session, options.idle)
-  if (!(isNew || isOlder) || stored.text === null || (options.https && !ctx.secure)) return
+  if (!(isNew || isOlder) || stored.text === null || (options.isSecure && !ctx.secure)) return
   const id = koaSession.externalKey ?? ''
   // a session that got another id has its cookie
   if (stored.ids.get(id)?.isEnded === true) return
@@ -172,9 +173,8 @@ const isAgingIn = (ctx: Context, session: RequestSession, idle: number): boolean
  * This happens when the head is written, so no later `Cache-Control` of a handler or of middleware can undo it.
  * Middleware above that replaced `writeHead` itself is called after it, and what it writes there is its own decision.
  */
-export const headWatcher = ({ name, domain }: SessionCookie, options: CommitOptions) => {
-  const starts = [`${name}=`, `${name}.sig=`]
-  const isOurs = (line: unknown) => starts.some((start) => String(line).startsWith(start))
+export const headWatcher = ({ name, domain }: SessionCookie, options: Saving) => {
+  const isOurs = (line: unknown) => String(line).startsWith(`${name}=`)
   return (ctx: Context, session: RequestSession): void => {
     // Safe: it is called in the same way
     const writeHead = ctx.res.writeHead as WriteHead

@@ -1,10 +1,8 @@
 /** koa-with-auth/sessions: sessions for production, on koa-session. `src/README.md` follows a sign-in through its files. */
 export { addProof, logIn, logOut, proofsOf } from './signing.js'
-export { memoryStore } from './SessionStore.js'
 export type { SessionsOptions } from './SessionsOptions.js'
 export { sessions, type Sessions } from './sessions.js'
 export type { Page, PageField, Pages, PageTexts } from './Page.js'
-export type { SessionStore } from './SessionStore.js'
 export type { Signals } from '../stores/signals.js'
 export { sessionDigest } from './SignIn.js'
 export { SessionUser, type SessionKinds } from '../kinds/session.js'

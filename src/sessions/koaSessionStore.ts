@@ -1,5 +1,11 @@
 /**
- * Makes koa-session's store from a backend.
+ * What koa-session calls: the cookie, new ids, and the store. One object answers all of it, and knows the session of each request by the
+ * context that koa-session passes. A request calls them in this order, and leaves out what it does not need:
+ *
+ * 1. `externalKey.get`: which id the request has.
+ * 2. `store.get`: the data under it, and whether the sign-in in them is valid.
+ * 3. The operation. What it changes is written after it, or at once by `logIn`, `logOut` and `addProof`:
+ *    `store.destroy` ends the old id, `genid` makes another one, `store.set` writes, `externalKey.set` sends the cookie.
  *
  * koa-session does not say whether an id is new. So the ids that a request read or wrote are remembered: such an id is
  * only updated, any other only inserted. Then a slow request that read a session before it was ended can neither bring
@@ -7,142 +13,186 @@
  */
 import type { Context } from 'koa'
 import { digestOfSession } from '../core/events.js'
-import { digest } from '../crypto/secrets.js'
 import { sessionField } from '../kinds/plainSession.js'
 import { requestSessionOf, type RequestSession } from './RequestSession.js'
-import { lookIn, type Keeping, type Looked, type SessionStore } from './SessionStore.js'
-import { detailsOf, unavailable } from './SignIn.js'
-import type { SignInList } from './SignInList.js'
+import { hintFor, type Hint } from './SessionCookie.js'
+import { sessionKey, textAt, type SessionRecords } from './SessionRecords.js'
+import { detailsOf, unavailable, type SignedIn } from './SignIn.js'
+import { isListed, type SignInList } from './SignInList.js'
 import { inTime, parsed, type SessionData } from './StoredSession.js'
 
-/** koa-session's option `store`. `ctx` is the request's context, which koa-session always passes. */
-interface KoaSessionStore {
-  readonly get: (id: string, maxAge: number, options: Passed) => Promise<unknown>
-  readonly set: (id: string, data: unknown, maxAge: number | 'session', options: Passed) => Promise<void>
-  readonly destroy: (id: string, options: Passed) => Promise<void>
+/** The options of koa-session that are functions. `ctx` is the request's context, which koa-session always passes. */
+interface KoaSessionCalls {
+  readonly externalKey: {
+    readonly get: (ctx: Context) => string
+    readonly set: (ctx: Context, id: string) => void
+  }
+  readonly genid: (ctx: Context) => string
+  readonly store: {
+    readonly get: (id: string, maxAge: number, options: Passed) => Promise<unknown>
+    readonly set: (id: string, data: unknown, maxAge: number | 'session', options: Passed) => Promise<void>
+    readonly destroy: (id: string, options: Passed) => Promise<void>
+  }
 }
 
 interface Passed {
   readonly ctx?: object
 }
 
-interface StoreLimits extends Omit<Keeping, 'name' | 'store'> {
+interface KoaSessionStore extends SessionRecords {
   /** The longest session, in characters of its JSON. */
   readonly maxLength: number
+  readonly list: SignInList | undefined
 }
 
 /**
- * Makes the store. `get` gives `undefined` for a string that is not a session, for a session that is over, and in an outage. It removes
- * forged sign-ins. If the cookie says who was signed in, the session and the mark of its user are read at the same time. What a store
- * knows at once takes no promise. `set` and `destroy` reject if the backend rejects or if the session could not be read, and `set` with
- * a RangeError for a session that is too large.
+ * Makes them. `store.get` gives `undefined` for a string that is not a session, for a session that has ended, and in an outage. It removes
+ * forged sign-ins. If the cookie says who was signed in, the session, the stamp of its user and its entry of the list are one question.
+ * A store that answers without a promise takes none. `set` and `destroy` reject if the store rejects or if the session could not be read,
+ * and `set` with a RangeError for a session that is too large.
  */
-export const koaSessionStore = (
-  store: SessionStore,
-  { idle, absolute, longest, maxLength }: StoreLimits,
-  list?: SignInList,
-): KoaSessionStore => {
-  const look = lookIn(store)
-  // Safe: koa-session awaits what it gets, whatever its types say
-  const atOnce = (data: unknown) => data as Promise<unknown>
-  const recognized = ({ text, markOf }: Looked, id: string, session: RequestSession): unknown => {
-    const data = found(text, id, session, idle)
-    if (data === undefined) return undefined
-    const auth = session.signedIn
-    if (auth === undefined) {
-      Reflect.deleteProperty(data, 'auth')
-      return data
-    }
-    // A sign-in of the future is over, too: the clock was wrong when the user signed in
-    // no longer than `logOutEverywhere` is remembered, also if a time of the application is shorter now
-    const lasts = Math.min(detailsOf(auth).absolute ?? absolute, longest)
-    if (Math.abs(Date.now() - auth.at) >= lasts) return session.reportExpiry(id, 'absolute')
-    const mark = markOf(auth.id) ?? store.markOf(auth.id)
-    const listed = list?.isLive(auth, digestOfSession(id))
-    if (listed !== undefined || typeof mark !== 'string') return late(data, id, session, [auth.mark, mark, listed])
-    return mark === auth.mark ? data : session.reportExpiry(id, 'logOutEverywhere')
-  }
-  const end = async (id: string, ctx: object, session: RequestSession): Promise<void> => {
-    const entry = session.stored.ids.get(id)
-    // this one was made in this request, and never saved; the one that came may be over
-    if (entry === undefined) return session.endExpired()
-    const goesOn = !entry.isEnded && session.goesOn(ctx)
-    // before it is read, and after it is ended: so one of two requests that renew it and end it finds the other one
-    const isFirst = !goesOn || (await session.leadOn(id))
-    // another request has ended the session meanwhile, or renews it
-    if (!isFirst || (goesOn && (await store.read(digest(id))) === undefined)) {
-      session.stored.isLost = true
-      return
-    }
-    await store.end(digest(id), absolute)
-    session.ended(id, ctx)
-    if (!goesOn) await session.renewedOver(id)
-  }
-  return {
-    get: (id, _maxAge, { ctx = {} }) => {
-      const session = requestSessionOf(ctx)
-      const failed = (error: unknown): undefined => {
-        session.stored.error = { error }
-        return undefined
-      }
-      try {
-        const looked = look(digest(id), session)
-        return looked instanceof Promise
-          ? looked.then((late) => recognized(late, id, session)).catch(failed)
-          : atOnce(recognized(looked, id, session))
-      } catch (error) {
-        return atOnce(failed(error))
-      }
-    },
-    set: async (id, data, maxAge, { ctx = {} }) => {
-      const session = readSession(ctx)
-      const text = JSON.stringify(unpolluted(data))
-      if (text.length > maxLength) {
-        throw new RangeError(`the session is ${text.length} characters long; at most ${maxLength} are kept`)
-      }
-      // the session has ended meanwhile: koa-session must not write it under a new id
-      if (session.stored.isLost && !session.stored.ids.has(id)) return
-      const lasting = maxAge === 'session' ? absolute : maxAge
-      if (!session.stored.ids.has(id)) await store.insert(digest(id), text, lasting)
-      else if (!(await store.update(digest(id), text, lasting))) session.stored.isLost = true
-      session.wrote(id, data)
-    },
-    destroy: async (id, { ctx = {} }) => {
-      const session = readSession(ctx)
-      await end(id, ctx, session)
-      // Safe: koa-session passes the context
-      session.dropSignature(ctx as Context)
-    },
+export const koaSessionStore = (self: KoaSessionStore): KoaSessionCalls => ({
+  externalKey: {
+    get: (ctx) => requestSessionOf(ctx).readCookie(ctx),
+    set: (ctx, id) => requestSessionOf(ctx).giveCookie(ctx, id),
+  },
+  genid: (ctx) => requestSessionOf(ctx).assignId(ctx),
+  store: {
+    // Safe: koa-session awaits what it gets, whatever its types say
+    get: (id, _maxAge, { ctx = {} }) => find(self, id, requestSessionOf(ctx)) as Promise<unknown>,
+    set: (id, data, maxAge, { ctx = {} }) => write(self, id, data, maxAge, changeable(ctx)),
+    destroy: (id, { ctx = {} }) => end(self, id, ctx, changeable(ctx)),
+  },
+})
+
+type Texts = ReadonlyArray<string | undefined>
+
+const find = (self: KoaSessionStore, id: string, session: RequestSession): unknown => {
+  const hint = session.hint()
+  const key = sessionKey(id)
+  try {
+    const texts = self.store.get(hint === undefined ? [key] : [key, ...keysOf(hint)])
+    return texts instanceof Promise
+      ? texts
+          .then((late) => recognized(self, late, id, session, hint))
+          .catch((error: unknown) => failed(session, error))
+      : recognized(self, texts, id, session, hint)
+  } catch (error) {
+    return failed(session, error)
   }
 }
 
-type Later = readonly [carried: string, mark: string | Promise<string>, listed: Promise<boolean> | undefined]
+const keysOf = ({ stampKey, entryKey }: Hint): ReadonlyArray<string> =>
+  entryKey === undefined ? [stampKey] : [stampKey, entryKey]
 
-// Not in `recognized`, because a request whose store knows at once needs no closure
-const late = async (data: SessionData, id: string, session: RequestSession, [carried, mark, listed]: Later) => {
-  listed?.catch(() => undefined)
-  if (carried !== (await mark)) return session.reportExpiry(id, 'logOutEverywhere')
-  return (await listed) === false ? session.reportExpiry(id, 'logOut') : data
+const failed = (session: RequestSession, error: unknown): undefined => {
+  session.stored.error = { error }
+  return undefined
 }
 
-// What could not be read must not be changed: the old id would stay alive
-const readSession = (ctx: object): RequestSession => {
+const recognized = (
+  self: KoaSessionStore,
+  [text, ...about]: Texts,
+  id: string,
+  session: RequestSession,
+  hint: Hint | undefined,
+): unknown => {
+  const data = dataIn(self, text, id, session)
+  if (data === undefined) return undefined
+  const auth = session.signedIn
+  if (auth === undefined) {
+    Reflect.deleteProperty(data, 'auth')
+    return data
+  }
+  // A sign-in of the future is over, too: the clock was wrong when the user signed in
+  // no longer than a stamp is kept, also if a time of the application is shorter now
+  const lasts = Math.min(detailsOf(auth).absolute ?? self.absolute, self.longest)
+  if (Math.abs(Date.now() - auth.at) >= lasts) return session.reportExpiry(id, 'absolute')
+  const { listed } = detailsOf(auth)
+  if (hint?.user === auth.id && hint.listed === (listed ?? '')) return permitted(self, about, id, session, auth, data)
+  // the cookie says nothing of the user, whose identifier is long
+  const asked = self.store.get(keysOf(hintFor(self.name, { user: auth.id, listed })))
+  return asked instanceof Promise
+    ? asked.then((late) => permitted(self, late, id, session, auth, data))
+    : permitted(self, asked, id, session, auth, data)
+}
+
+// The data, if neither the stamp of the user nor the entry of the list has ended the session
+const permitted = (
+  { list }: KoaSessionStore,
+  [stamp, entry]: Texts,
+  id: string,
+  session: RequestSession,
+  auth: SignedIn,
+  data: SessionData,
+): unknown => {
+  if (stamp !== auth.stamp) return session.reportExpiry(id, 'logOutEverywhere')
+  const isLive = list === undefined || isListed(list, auth, entry, digestOfSession(id))
+  if (isLive === true) return data
+  if (isLive === false) return session.reportExpiry(id, 'logOut')
+  return isLive.then((live) => (live ? data : session.reportExpiry(id, 'logOut')))
+}
+
+// The data in what the store has, if they are in time
+const dataIn = (
+  self: KoaSessionStore,
+  text: string | undefined,
+  id: string,
+  session: RequestSession,
+): SessionData | undefined => {
+  if (text === undefined) session.stored.missedId = id
+  const data = text === undefined ? undefined : parsed(text)
+  if (text === undefined || data === undefined) return undefined
+  session.stored.read(id, text)
+  const own = detailsOf(session.verifySignIn(id, data)).idle
+  if (inTime(data, own ?? self.idle)) return own === undefined ? data : Object.assign(data, { _maxAge: own })
+  return session.reportExpiry(id, 'idle')
+}
+
+const write = async (
+  self: KoaSessionStore,
+  id: string,
+  data: unknown,
+  maxAge: number | 'session',
+  session: RequestSession,
+): Promise<void> => {
+  const text = JSON.stringify(unpolluted(data))
+  if (text.length > self.maxLength) {
+    throw new RangeError(`the session is ${text.length} characters long; at most ${self.maxLength} are kept`)
+  }
+  const isKnown = session.stored.ids.has(id)
+  // the session has ended meanwhile: koa-session must not write it under a new id
+  if (session.stored.isLost && !isKnown) return
+  const lasting = maxAge === 'session' ? self.absolute : maxAge
+  const change = isKnown ? self.store.update : self.store.insert
+  if (!(await change(sessionKey(id), text, lasting))) session.stored.isLost = true
+  session.wrote(id, data)
+}
+
+const end = async (self: KoaSessionStore, id: string, ctx: object, session: RequestSession): Promise<void> => {
+  const entry = session.stored.ids.get(id)
+  // this one was made in this request, and never saved; the one that came may have expired
+  if (entry === undefined) return session.endExpired()
+  const goesOn = !entry.isEnded && session.goesOn(ctx)
+  // before it is read, and after it is ended: so one of two requests that rotate it and end it finds the other one
+  const isFirst = !goesOn || (await session.rotate(id))
+  // another request has ended the session meanwhile, or rotates it
+  if (!isFirst || (goesOn && (await textAt(self, sessionKey(id))) === undefined)) {
+    session.stored.isLost = true
+    return
+  }
+  await self.store.end(sessionKey(id), self.absolute)
+  session.ended(id, ctx)
+  if (!goesOn) await session.endRotated(id)
+}
+
+// The session of a context, if it may be changed: the old id of one that could not be read would stay alive
+const changeable = (ctx: object): RequestSession => {
   const session = requestSessionOf(ctx)
   const { stored } = session
   if (stored.error === undefined) return session
   stored.isRefused = true
   throw unavailable(stored.error.error)
-}
-
-// The data in what the store has, if they are in time
-const found = (text: unknown, id: string, session: RequestSession, idle: number): SessionData | undefined => {
-  if (text === undefined) session.stored.missedId = id
-  const data = typeof text === 'string' ? parsed(text) : undefined
-  if (typeof text !== 'string' || data === undefined) return undefined
-  session.stored.read(id, text)
-  const own = detailsOf(session.verifySignIn(id, data)).idle
-  if (inTime(data, own ?? idle)) return own === undefined ? data : Object.assign(data, { _maxAge: own })
-  return session.reportExpiry(id, 'idle')
 }
 
 // The data of koa-session include what its session inherits

@@ -17,18 +17,19 @@ import { declareSessions, type SessionSource } from '../kinds/sessionUser.js'
 import { respondFailure, restore, take } from '../koa/respond.js'
 import { applyHeaders, headersOfRefusal } from '../koa/responseHeaders.js'
 import { connected } from '../stores/signals.js'
+import { timedStore } from '../stores/Store.js'
 import type { NeedsOf } from './NeededOptions.js'
-import { noteReadings, requestSessionOf, type SessionOwner } from './RequestSession.js'
+import { noteReadings, requestSessionOf, type RequestSession, type SessionOwner } from './RequestSession.js'
 import { sealedCookie, unpolluted } from './SessionCookie.js'
 import { resolveOptions, type SessionsOptions } from './SessionsOptions.js'
-import { timedStore } from './SessionStore.js'
+import { STAMP_LIFETIMES, type SessionRecords } from './SessionRecords.js'
 import { SignInRefused, SignInReports, type Signing } from './SignIn.js'
-import { signInList, type SessionHost } from './SignInList.js'
-import { commit, headWatcher, isKept, takeBack } from './commit.js'
-import { sessionEnds } from './SessionEnds.js'
+import type { SessionHost } from './SignInList.js'
+import { commit, headWatcher, isKept, takeBack, type Saving } from './commit.js'
+import { listedOver, sessionEnds } from './SessionEnds.js'
 import type { KoaSession } from './StoredSession.js'
 import { koaSessionStore } from './koaSessionStore.js'
-import { MARK_LIFETIMES, signing } from './signing.js'
+import { signing } from './signing.js'
 
 const apps = new WeakSet<object>()
 
@@ -80,74 +81,104 @@ export interface Sessions<U> extends Signing<U>, SessionKinds<U> {}
  */
 export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>): Sessions<PrincipalFromAnswer<R>> => {
   const settled = resolveOptions(app, options)
-  const { name, rights, loadUser, idle, absolute, https, cookie } = settled
-  const cookieName = cookie.name
   if (apps.has(app) || 'session' in app.context) {
     throw new TypeError('sessions(app): the application has sessions already; a second koa-session would not be used')
   }
   apps.add(app)
-  const store = timedStore(settled.store, settled.timeout)
-  const keys = () => app.keys
-  const longest = absolute * MARK_LIFETIMES
+  const { name, idle, absolute, cookie } = settled
+  const store = timedStore('sessions', settled.store, settled.timeout)
+  const records: SessionRecords = { name, store, idle, absolute, longest: absolute * STAMP_LIFETIMES }
+  const owner = ownerOf(app, settled, records)
+  // a request that passes the sessions carries its own source
+  declareSessions(app, misplaced(owner), cookie.name)
+  const isSecure = settled.https === true
+  const saving: Saving = { ...records, isSecure, cookieName: cookie.name }
+  const run = mountedKoaSession(app, settled, owner)
+  const self: Serving = { app, owner, saving, run, watchHead: headWatcher(cookie, saving) }
+  const atRequest = (ctx: Context, next: Next): Promise<void> => serve(self, ctx, next)
+  // the session is only read: nothing can sign in or out, because no response could carry the cookie
+  const atUpgrade = (ctx: Context, next: Next): Promise<void> => {
+    begin(self, ctx)
+    return run(ctx, next)
+  }
+  // the name that the audit of an application shows
+  Object.defineProperty(atRequest, 'name', { value: 'sessions' })
+  app.use(notWrapped(Object.assign(atRequest, { [upgradeMark]: atUpgrade })))
+  const { needsUsername } = settled
+  return {
+    ...(owner.signing() as Signing<PrincipalFromAnswer<R>>),
+    ...typedKinds<PrincipalFromAnswer<R>>({ owner, cookieName: cookie.name, needsUsername }),
+  }
+}
+
+type Settled<R> = ReturnType<typeof resolveOptions<R>>
+
+// What the parts of an application's sessions share
+const ownerOf = <R>(app: Koa, settled: Settled<R>, records: SessionRecords): Owner => {
+  const { name, https, loadUser, rights } = settled
   const reports = new SignInReports(name)
   const ended = (user: string, id: string, session: string | undefined): void => {
     if (session !== undefined) reports.endedByList(session, user)
-    signInEnds.listedOver(user, id)
+    listedOver(owner.ends, user, id)
   }
-  const list = settled.list ? signInList({ name, store, idle, longest, ended }) : undefined
+  const list = settled.list ? { ...records, ended } : undefined
+  const keys = () => app.keys
   const host: SessionHost = {
     ...settled,
+    ...records,
     list,
-    longest,
-    finished: new Map(),
     keys,
-    store,
-    identify: (user) => {
-      // Safe: `identify` takes what `loadUser` loads
-      const id = settled.identify(user as never)
-      if (typeof id === 'string' && id !== '') return id
-      throw new TypeError(
-        'logIn(ctx, user): the id of the user must be a string that is not empty; it is user.username, or what the option identify of sessions(...) returns',
-      )
-    },
+    finished: new Map(),
+    identify: (user) => identified(settled, user),
   }
-  const tell = connected(settled.signals)
-  const signInEnds = sessionEnds({ name, store, idle, absolute, longest, list, tell })
-  const owner: SessionOwner = {
-    cookie: sealedCookie(cookieName, name, keys),
-    koaSessionOf: (ctx) => koaSessionOf(ctx) as KoaSession | null,
-    optionsOf: (ctx) => optionsOf(ctx) as SetOption,
+  const owner: Owner = {
+    cookie: sealedCookie(settled.cookie.name, name, keys),
+    koaSessionOf: () => null,
+    optionsOf: () => ({}),
     loadUser,
     rights,
     reports,
-    ends: signInEnds,
+    ends: sessionEnds({ ...records, list, tell: connected(settled.signals) }),
     signing: () => signs,
     host,
   }
-  const saving = { store, https: https === true, cookieName, idle, absolute }
-  // a request that passes the sessions carries its own source
-  declareSessions(app, misplaced(owner), cookieName)
-  // koa-session is given a context of its own, so that reading a session is noted
+  const signs = signing<never>({ ...records, owner, isSecure: https === true })
+  return owner
+}
+
+// Koa-session's accessors are known once it is mounted
+interface Owner extends SessionOwner {
+  koaSessionOf: SessionOwner['koaSessionOf']
+  optionsOf: SessionOwner['optionsOf']
+}
+
+const identified = <R>({ identify }: Settled<R>, user: unknown): string => {
+  // Safe: `identify` takes what `loadUser` loads
+  const id = identify(user as never)
+  if (typeof id === 'string' && id !== '') return id
+  throw new TypeError(
+    'logIn(ctx, user): the id of the user must be a string that is not empty; it is user.username, or what the option identify of sessions(...) returns',
+  )
+}
+
+// Koa-session is given a context of its own, so that reading a session is noted
+const mountedKoaSession = <R>(app: Koa, settled: Settled<R>, owner: Owner): ReturnType<typeof koaSession> => {
+  const { https, cookie, partitioned, maxLength, idle, sameSite } = settled
   const own = {}
   const run = koaSession(
     {
       // in this order: koa-session copies them at each request, which V8 does slowly if many are spread before the others
-      key: cookieName,
+      key: cookie.name,
       maxAge: idle,
       // the id is sealed
       signed: false,
-      externalKey: {
-        get: (ctx: Context) => requestSessionOf(ctx).readCookie(ctx),
-        set: (ctx: Context, id: string) => requestSessionOf(ctx).giveCookie(ctx, id),
-      },
       httpOnly: true,
-      sameSite: settled.sameSite,
+      sameSite,
       autoCommit: false,
-      genid: (ctx: Context) => requestSessionOf(ctx).assignId(ctx),
-      store: koaSessionStore(store, { idle, absolute, longest, maxLength: settled.maxLength }, list),
+      ...koaSessionStore({ ...owner.host, maxLength }),
       // left out: as secure as the request
       ...(https !== undefined && { secure: https }),
-      ...(settled.partitioned && { partitioned: true }),
+      ...(partitioned && { partitioned: true }),
       // koa-session hands it to koa's cookies; its types do not know it
       ...{ domain: cookie.domain },
       ...unpolluted,
@@ -156,62 +187,63 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
     { use: app.use, context: own } as Koa,
   )
   const unnoted = noteReadings(own, app.context)
-  const [koaSessionOf, optionsOf] = [unnoted('session'), unnoted('sessionOptions')]
-  const begin = (ctx: Context) => {
-    if (ctx.app !== app) throw new Error(mounted)
-    const session = requestSessionOf(ctx)
-    session.attach(owner)
-    exchangeOf(ctx).source = session
-    return session
-  }
-  // the session is only read: nothing can sign in or out, because no response could carry the cookie
-  const atUpgrade = (ctx: Context, next: Next): Promise<void> => {
-    begin(ctx)
-    return run(ctx, next)
-  }
-  const watchHead = headWatcher(cookie, saving)
-  const atRequest = async (ctx: Context, next: Next): Promise<void> => {
-    const session = begin(ctx)
-    watchHead(ctx, session)
-    const before = take(ctx.response)
-    const exchange = exchangeOf(ctx)
-    try {
-      await run(ctx, () => {
-        session.open(ctx)
-        return next()
-      })
-      if (exchange.misplaced !== undefined) throw exchange.misplaced
-      session.isSettled = true
-      if (exchange.hasThrown) await takeBack(ctx, session, saving)
-      else {
-        if (!isKept(ctx, session, saving)) await commit(ctx, session, saving)
-        session.kept()
-      }
-    } catch (thrown) {
-      if (session.isSettled && ctx.headerSent) {
-        // the operation has succeeded, and its response must still end
-        await takeBack(ctx, session, saving)
-        app.emit('error', thrown, ctx)
-        return
-      }
-      session.isSettled = true
-      const error = exchange.misplaced ?? thrown
-      await takeBack(ctx, session, saving)
-      if (!(error instanceof SignInRefused) || ctx.headerSent) throw error
-      // closes a stream that nothing will read
-      ctx.body = null
-      restore(ctx.response, before)
-      applyHeaders(ctx, exchange, headersOfRefusal)
-      await respondFailure(ctx, error.failure, settingsOf(ctx.request), headersOfRefusal)
+  const [sessionOf, optionsOf] = [unnoted('session'), unnoted('sessionOptions')]
+  owner.koaSessionOf = (ctx) => sessionOf(ctx) as KoaSession | null
+  owner.optionsOf = (ctx) => optionsOf(ctx) as SetOption
+  return run
+}
+
+/** An application, as its middleware needs it. */
+interface Serving {
+  readonly app: Koa
+  readonly owner: SessionOwner
+  readonly saving: Saving
+  readonly run: ReturnType<typeof koaSession>
+  readonly watchHead: ReturnType<typeof headWatcher>
+}
+
+const begin = ({ app, owner }: Serving, ctx: Context): RequestSession => {
+  if (ctx.app !== app) throw new Error(mounted)
+  const session = requestSessionOf(ctx)
+  session.attach(owner)
+  exchangeOf(ctx).source = session
+  return session
+}
+
+const serve = async (self: Serving, ctx: Context, next: Next): Promise<void> => {
+  const { saving } = self
+  const session = begin(self, ctx)
+  self.watchHead(ctx, session)
+  const before = take(ctx.response)
+  const exchange = exchangeOf(ctx)
+  try {
+    await self.run(ctx, () => {
+      session.open(ctx)
+      return next()
+    })
+    if (exchange.misplaced !== undefined) throw exchange.misplaced
+    session.isSettled = true
+    if (exchange.hasThrown) await takeBack(ctx, session, saving)
+    else {
+      if (!isKept(ctx, session, saving)) await commit(ctx, session, saving)
+      session.kept()
     }
-  }
-  // the name that the audit of an application shows
-  Object.defineProperty(atRequest, 'name', { value: 'sessions' })
-  app.use(notWrapped(Object.assign(atRequest, { [upgradeMark]: atUpgrade })))
-  const signs = signing<PrincipalFromAnswer<R>>({ owner, ...saving })
-  return {
-    ...signs,
-    ...typedKinds<PrincipalFromAnswer<R>>({ owner, cookieName, needsUsername: settled.needsUsername }),
+  } catch (thrown) {
+    if (session.isSettled && ctx.headerSent) {
+      // the operation has succeeded, and its response must still end
+      await takeBack(ctx, session, saving)
+      self.app.emit('error', thrown, ctx)
+      return
+    }
+    session.isSettled = true
+    const error = exchange.misplaced ?? thrown
+    await takeBack(ctx, session, saving)
+    if (!(error instanceof SignInRefused) || ctx.headerSent) throw error
+    // closes a stream that nothing will read
+    ctx.body = null
+    restore(ctx.response, before)
+    applyHeaders(ctx, exchange, headersOfRefusal)
+    await respondFailure(ctx, error.failure, settingsOf(ctx.request), headersOfRefusal)
   }
 }
 

@@ -2,6 +2,7 @@
  * Signs in and out. Each sign-in gets a new id, and keeps only the data of the old session that are named. An ended
  * session stays ended.
  */
+import type { Context } from 'koa'
 import { isForgedChange } from '../core/CrossOrigin.js'
 import * as AuthErrors from '../core/AuthError.js'
 import { exchangeOf, settingsOf } from '../core/Exchange.js'
@@ -17,8 +18,9 @@ import { namesOf } from '../koa/watching.js'
 import { lockAge } from './SessionCookie.js'
 import { requestSessionOf, type SessionOwner } from './RequestSession.js'
 import { sessionOf } from './StoredSession.js'
-import type { Keeping } from './SessionStore.js'
-import { forgetFinished, type SignInList } from './SignInList.js'
+import { replaceStamp, stampFor, STAMP_LIFETIMES, type SessionRecords } from './SessionRecords.js'
+import { endForwarded, everywhereOver } from './SessionEnds.js'
+import { endElsewhere, endListed, enlist, forgetFinished, listOf, relist, type SignInList } from './SignInList.js'
 import {
   contextOf,
   proofsIn,
@@ -34,14 +36,12 @@ import {
 import { changeInStore, checkSecure } from './commit.js'
 import { warnOfIdle } from './SessionsOptions.js'
 
-/** The options of the application that signing needs. */
-interface SigningOptions extends Pick<Keeping, 'store' | 'idle' | 'absolute'> {
+/** An application, as signing needs it. */
+interface SigningOf extends SessionRecords {
   readonly owner: SessionOwner
-  readonly https: boolean
+  /** Whether browsers use only https. */
+  readonly isSecure: boolean
 }
-
-// A mark is kept longer than any session that could carry an older one
-export const MARK_LIFETIMES = 10
 
 const refuse = (error: unknown): never => {
   throw unavailable(error)
@@ -71,7 +71,7 @@ const outside =
 type Change<A extends ReadonlyArray<unknown>> = (ctx: WithRequest, ...rest: A) => Promise<void>
 
 const inOperation =
-  <A extends ReadonlyArray<unknown>>(owner: SessionOwner, change: Change<A>): Change<A> =>
+  <A extends ReadonlyArray<unknown>>({ owner }: SigningOf, change: Change<A>): Change<A> =>
   (given, ...rest) => {
     const ctx = given?.request?.ctx
     if (ctx === undefined || !requestSessionOf(ctx).belongsTo(owner)) return change(given, ...rest)
@@ -93,7 +93,7 @@ const logInChecks: Checks<OwnLogInOptions> = {
   before: is.maybe(is.list),
   idle: is.maybe(is.duration),
   absolute: is.maybe(is.duration),
-  mark: is.maybe(is.string),
+  stamp: is.maybe(is.string),
 }
 
 const detailsFrom = (options: LogInOptions): Details => {
@@ -106,136 +106,157 @@ const detailsFrom = (options: LogInOptions): Details => {
   return bare({ proofs: proofs.length > 0 ? proofs : undefined, idle, absolute })
 }
 
-const listOf = ({ host }: SessionOwner): SignInList => {
+const listIn = ({ host }: SessionOwner): SignInList => {
   if (host.list !== undefined) return host.list
   throw new Error('listSessions, endSession: write sessions(app, { list: true })')
 }
 
-export const signing = <U>({ owner, store, https, idle, absolute }: SigningOptions): Signing<U> => ({
-  logIn: inOperation(owner, async (context, user: U, options: OwnLogInOptions = {}) => {
-    checkOptions('logIn(ctx, user, options)', options, logInChecks)
-    const keep: unknown = ownField(options, 'keep') ?? []
-    if (!Array.isArray(keep)) throw new TypeError('logIn(ctx, user, { keep }) must be an array of keys')
-    const details = detailsFrom(options)
-    const { ctx, session } = begin(context, owner)
-    const id = owner.host.identify(user)
-    checkSecure(ctx, https)
-    const { list, label } = owner.host
-    const { idle: ownIdle, absolute: ownAbsolute } = details
-    if (ownAbsolute !== undefined && ownAbsolute > absolute * MARK_LIFETIMES) {
-      throw new TypeError(
-        `logIn(ctx, user, { absolute }) must be at most ${MARK_LIFETIMES} times that of sessions(app, { absolute }): logOutEverywhere is remembered that long`,
-      )
-    }
-    // also that of `finish` and `passwordSignIn`
-    if (owner.host.isProduction && ownIdle !== undefined) warnOfIdle('logIn(ctx, user, { idle })', ownIdle)
-    const listed: Details = list === undefined ? {} : { listed: randomId(16), label: label?.(ctx.request) }
-    const names = signedIn.hasSubscribers ? namesOf(ctx.request, user) : {}
-    await changeInStore(session, async () => {
-      const mark: unknown = await store.markOf(id)
-      if (typeof mark !== 'string') throw new TypeError('the session store: markOf must resolve to a string')
-      // compared with what the session gets, so that no reset comes in between
-      if ((ownField(options, 'mark') ?? mark) !== mark) throw new SignInRefused(AuthErrors.unfinished('unknown'))
-      const { finished, listed: before, idle: idleBefore } = session.details(ctx)
-      const userBefore = session.present(ctx)?.id
-      const old = sessionOf(ctx)
-      const data = old === null ? {} : sessionData(old)
-      for (const name of Object.keys(data)) if (!keep.includes(name) || name === 'auth') delete data[name]
-      ctx['session'] = data
-      if (ownIdle !== undefined || idleBefore !== undefined) lockAge(ctx, ownIdle ?? idle)
-      const text = textOfDetails({ ...details, finished, ...listed })
-      session.signingIn({ id, at: Date.now(), mark, names, details: text })
-      try {
-        await sessionOf(ctx)?.regenerate()
-      } finally {
-        session.signingIn(undefined)
-      }
-      session.stored.kept(ctx)
-      const signIn = session.present(ctx)
-      if (list === undefined || signIn === undefined || listed.listed === undefined) return
-      session.listed = { id, entry: listed.listed }
-      await list.begin(signIn, session.digests(ctx['session'] as object)?.session)
-      if (before !== undefined && userBefore !== undefined) await list.end(userBefore, before)
-    })
-    ctx.set('Cache-Control', 'no-store')
-  }),
-  logOut: inOperation(owner, async (context) => {
-    const { ctx, session } = begin(context, owner)
-    await changeInStore(session, async () => {
-      const { missedId } = session.stored
-      // it may have got another id, whose cookie is on the way
-      if (missedId !== undefined) await owner.ends.renewedOver(missedId)
-      await session.endExpired()
-      const now = sessionOf(ctx)
-      if (now === null || !hasData(now)) return
-      checkSecure(ctx, https)
-      const signIn = session.present(ctx)
-      const { listed, finished = [] } = session.details(ctx)
-      for (const one of finished) owner.host.finished.delete(one)
-      if (signIn !== undefined && listed !== undefined) await owner.host.list?.end(signIn.id, listed)
-      ctx['session'] = null
-      await session.koaSession?.manuallyCommit()
-      session.signedOut()
-      // an empty one, for what a page says after a sign-out
-      ctx['session'] = {}
-    })
-    ctx.set('Cache-Control', 'no-store')
-  }),
-  addProof: inOperation(owner, async (context, given: ProofGiven) => {
-    const proof = proofFrom('addProof(ctx, proof): proof', given, Date.now())
-    const { ctx, session } = begin(context, owner)
-    await changeInStore(session, async () => {
-      const signIn = session.present(ctx)
-      if (signIn === undefined) throw notSignedIn()
-      checkSecure(ctx, https)
-      session.nextDetails = { ...session.details(ctx), proofs: addedTo(proofsIn(signIn), proof) }
-      try {
-        await sessionOf(ctx)?.regenerate()
-      } finally {
-        session.nextDetails = undefined
-      }
-      // another request has ended the session meanwhile
-      if (session.stored.isLost) throw notSignedIn()
-      // now, so that the session of a provider that the proof names can be ended before the next request
-      const changed = session.present(ctx)
-      if (changed !== undefined && (await owner.host.list?.isLive(changed)) === false) throw notSignedIn()
-      session.stored.kept(ctx)
-    })
-    ctx.set('Cache-Control', 'no-store')
-  }),
+/** Makes the functions of an application that sign in and out. */
+export const signing = <U>(self: SigningOf): Signing<U> => ({
+  logIn: inOperation(self, (context, user: U, options?: OwnLogInOptions) => signIn(self, context, user, options)),
+  logOut: inOperation(self, (context) => signOut(self, context)),
+  addProof: inOperation(self, (context, given: ProofGiven) => prove(self, context, given)),
   proofsOf: (context) => {
     const ctx = contextOf('proofsOf(ctx)', context)
-    const signIn = requestSessionOf(ctx).present(ctx)
-    return signIn === undefined ? [] : proofsIn(signIn)
+    const present = requestSessionOf(ctx).present(ctx)
+    return present === undefined ? [] : proofsIn(present)
   },
   listSessions: async (context, given) => {
     const ctx = contextOf('listSessions(ctx)', context)
-    const list = listOf(owner)
+    const list = listIn(self.owner)
     const session = requestSessionOf(ctx)
     if (session.stored.error !== undefined) throw unavailable(session.stored.error.error)
     const id = given ?? session.present(ctx)?.id
     if (id === undefined) throw notSignedIn()
-    return list.of(id, session.details(ctx).listed).catch(refuse)
+    return listOf(list, id, session.details(ctx).listed).catch(refuse)
   },
   endSession: async (id, which) => {
-    const list = listOf(owner)
+    const list = listIn(self.owner)
     if (typeof id !== 'string' || typeof which !== 'string') {
       throw new TypeError('endSession(id, which): the identifier of the user, and the id of a listed session')
     }
-    forgetFinished(owner.host, id)
-    return list.endElsewhere(id, which).catch(refuse)
+    forgetFinished(self.owner.host, id)
+    return endElsewhere(list, id, which).catch(refuse)
   },
   logOutEverywhere: async (id) => {
     if (typeof id !== 'string' || id === '') {
       throw new TypeError('logOutEverywhere(id): id must be a string that is not empty')
     }
-    const mark = randomId(16)
-    await store.mark(id, mark, absolute * MARK_LIFETIMES).catch(refuse)
-    forgetFinished(owner.host, id)
-    owner.reports.signedOut(id, 'logOutEverywhere')
-    owner.ends.everywhere(id, mark)
+    const stamp = await replaceStamp(self, id).catch(refuse)
+    forgetFinished(self.owner.host, id)
+    self.owner.reports.signedOut(id, 'logOutEverywhere')
+    everywhereOver(self.owner.ends, id, stamp)
   },
 })
+
+// Throws a TypeError for lifetimes that are longer than a stamp is kept. `finish` and `passwordSignIn` give some, too
+const checkLifetimes = ({ owner, absolute }: SigningOf, { idle, absolute: own }: Details): void => {
+  if (own !== undefined && own > absolute * STAMP_LIFETIMES) {
+    throw new TypeError(
+      `logIn(ctx, user, { absolute }) must be at most ${STAMP_LIFETIMES} times that of sessions(app, { absolute }): logOutEverywhere is remembered that long`,
+    )
+  }
+  if (owner.host.isProduction && idle !== undefined) warnOfIdle('logIn(ctx, user, { idle })', idle)
+}
+
+const signIn = async (
+  self: SigningOf,
+  context: WithRequest,
+  user: unknown,
+  options: OwnLogInOptions = {},
+): Promise<void> => {
+  const { owner } = self
+  checkOptions('logIn(ctx, user, options)', options, logInChecks)
+  const keep: unknown = ownField(options, 'keep') ?? []
+  if (!Array.isArray(keep)) throw new TypeError('logIn(ctx, user, { keep }) must be an array of keys')
+  const details = detailsFrom(options)
+  const { ctx, session } = begin(context, owner)
+  const id = owner.host.identify(user)
+  checkSecure(ctx, self.isSecure)
+  checkLifetimes(self, details)
+  const { list, label } = owner.host
+  const listed = list === undefined ? undefined : randomId(16)
+  const named = { ...details, listed, label: list === undefined ? undefined : label?.(ctx.request) }
+  const names = signedIn.hasSubscribers ? namesOf(ctx.request, user) : {}
+  await changeInStore(session, async () => {
+    const stamp = await stampFor(self, id)
+    // compared with that of the session, so that no reset comes in between
+    if ((ownField(options, 'stamp') ?? stamp) !== stamp) throw new SignInRefused(AuthErrors.unfinished('unknown'))
+    const { finished, listed: before, idle: idleBefore } = session.details(ctx)
+    const userBefore = session.present(ctx)?.id
+    ctx['session'] = keptOf(ctx, keep)
+    if (details.idle !== undefined || idleBefore !== undefined) lockAge(ctx, details.idle ?? self.idle)
+    session.signingIn({ id, at: Date.now(), stamp, names, details: textOfDetails({ ...named, finished }) })
+    try {
+      await sessionOf(ctx)?.regenerate()
+    } finally {
+      session.signingIn(undefined)
+    }
+    session.stored.kept(ctx)
+    const present = session.present(ctx)
+    if (list === undefined || present === undefined || listed === undefined) return
+    session.listed = { id, entry: listed }
+    await enlist(list, present, session.digests(ctx['session'] as object)?.session)
+    if (before !== undefined && userBefore !== undefined) await endListed(list, userBefore, before)
+  })
+  ctx.set('Cache-Control', 'no-store')
+}
+
+// The data of the session before that the new one keeps
+const keptOf = (ctx: Context, keep: ReadonlyArray<unknown>): object => {
+  const old = sessionOf(ctx)
+  const data = old === null ? {} : sessionData(old)
+  for (const name of Object.keys(data)) if (!keep.includes(name) || name === 'auth') delete data[name]
+  return data
+}
+
+const signOut = async ({ owner, isSecure }: SigningOf, context: WithRequest): Promise<void> => {
+  const { ctx, session } = begin(context, owner)
+  const { list } = owner.host
+  await changeInStore(session, async () => {
+    const { missedId } = session.stored
+    // it may have got another id, whose cookie is on the way
+    if (missedId !== undefined) await endForwarded(owner.ends, missedId)
+    await session.endExpired()
+    const now = sessionOf(ctx)
+    if (now === null || !hasData(now)) return
+    checkSecure(ctx, isSecure)
+    const present = session.present(ctx)
+    const { listed, finished = [] } = session.details(ctx)
+    for (const one of finished) owner.host.finished.delete(one)
+    if (present !== undefined && listed !== undefined && list !== undefined) await endListed(list, present.id, listed)
+    ctx['session'] = null
+    await session.koaSession?.manuallyCommit()
+    session.signedOut()
+    // an empty one, for what a page says after a sign-out
+    ctx['session'] = {}
+  })
+  ctx.set('Cache-Control', 'no-store')
+}
+
+const prove = async ({ owner, isSecure }: SigningOf, context: WithRequest, given: ProofGiven): Promise<void> => {
+  const proof = proofFrom('addProof(ctx, proof): proof', given, Date.now())
+  const { ctx, session } = begin(context, owner)
+  await changeInStore(session, async () => {
+    const before = session.present(ctx)
+    if (before === undefined) throw notSignedIn()
+    checkSecure(ctx, isSecure)
+    session.nextDetails = { ...session.details(ctx), proofs: addedTo(proofsIn(before), proof) }
+    try {
+      await sessionOf(ctx)?.regenerate()
+    } finally {
+      session.nextDetails = undefined
+    }
+    // another request has ended the session meanwhile
+    if (session.stored.isLost) throw notSignedIn()
+    // now, so that the session of a provider that the proof names can be ended before the next request
+    const { list } = owner.host
+    const changed = session.present(ctx)
+    if (changed !== undefined && list !== undefined && !(await relist(list, changed))) throw notSignedIn()
+    session.stored.kept(ctx)
+  })
+  ctx.set('Cache-Control', 'no-store')
+}
 
 /**
  * Calls the `logIn` that `sessions(app, ...)` returned for the application of this request. `user` must be a user of

@@ -132,8 +132,8 @@ export interface Finished<P extends ProofGiven = ProofGiven> {
   readonly before: ReadonlyArray<Proof>
   readonly intent: Intent
   readonly subject: string | undefined
-  /** The mark of the user when the first proof was given. */
-  readonly mark: string | undefined
+  /** The revocation stamp of the user when the first proof was given. */
+  readonly stamp: string | undefined
   readonly returnTo: string
   /** How long the session lasts, as the first factor said. */
   readonly lasting: Lifetimes | undefined

@@ -9,6 +9,7 @@ import * as is from '../core/checks.js'
 import { checkOptions, declareFactory, isGiven } from '../core/options.js'
 import { httpStatusOf } from '../core/Settings.js'
 import type { Page } from '../sessions/Page.js'
+import { stampNow } from '../sessions/SessionRecords.js'
 import { contextOf, SignInRefused, unavailable, type WithRequest } from '../sessions/SignIn.js'
 import type { Starting } from './ceremony.js'
 import { lifetimesFor, type Lifetimes } from './Lifetimes.js'
@@ -216,24 +217,24 @@ export const askSecondFactor = <Ask, Kept, U extends object, B extends object | 
   return begun as Promise<B & object>
 }
 
-/** The mark of a user. Rejects with `SignInRefused` in an outage. */
-export const markOf = ({ host }: Application, subject: string): Promise<string> =>
-  host.store.markOf(subject).catch((cause: unknown) => {
+/** The revocation stamp of a user who gave a first proof. Rejects with `SignInRefused` in an outage. */
+export const stampOfUser = ({ host }: Application, subject: string): Promise<string> =>
+  stampNow(host, subject).catch((cause: unknown) => {
     throw unavailable(cause)
   })
 
-/** Begins the second factor. `mark` is the mark of the user when the first one was given. */
+/** Begins the second factor. `stamp` is the revocation stamp of the user when the first one was given. */
 export const sealFirst = async <Ask, Kept, U extends object>(
   ctx: Context,
   application: Application,
   kind: Beginner<Ask, Kept>,
   first: FirstFactor<U>,
-  known?: { readonly mark: string; readonly incoming: Incoming; readonly form?: SecondFactor['form'] },
+  known?: { readonly stamp: string; readonly incoming: Incoming; readonly form?: SecondFactor['form'] },
 ): Promise<object> => {
   if (isRefused(ctx)) throw new SignInRefused(AuthErrors.forged)
   const { user, proof, returnTo } = first
   const subject = application.host.identify(user)
-  const mark = known?.mark ?? (await markOf(application, subject))
+  const stamp = known?.stamp ?? (await stampOfUser(application, subject))
   const before = [proofFrom('askSecondFactor(ctx, kind, { proof })', proof, Date.now())]
   const incoming = known?.incoming ?? (await incomingOf(ctx, 'begin'))
   const sent = await start(ctx, application, kind, incoming, {
@@ -241,7 +242,7 @@ export const sealFirst = async <Ask, Kept, U extends object>(
     ask: undefined,
     subject,
     before,
-    mark,
+    stamp,
     returnTo,
     lasting: { ...lastingIn.get(ctx), ...lifetimesFor('askSecondFactor', first, first) },
   })

@@ -44,7 +44,7 @@ export interface Starting<Ask> {
   readonly display?: Display | undefined
   readonly ask?: Ask | undefined
   readonly before?: ReadonlyArray<Proof>
-  readonly mark?: string | undefined
+  readonly stamp?: string | undefined
   readonly lasting?: Lifetimes | undefined
 }
 
@@ -67,7 +67,7 @@ interface Finishing<P extends ProofGiven> {
   readonly browser: string | undefined
   readonly subject: string | undefined
   /** Whether the sessions of its user were not ended since its first factor, if it has one. */
-  readonly isGoingOn: (half: Pick<Content, 'subject' | 'mark'>) => Promise<boolean>
+  readonly isGoingOn: (half: Pick<Content, 'subject' | 'stamp'>) => Promise<boolean>
   /** Whether the application takes an answer for an intent here. */
   readonly isAwaited: (intent: Intent) => boolean
   /** Whether the session of this browser was made or changed by a ceremony. */
@@ -104,7 +104,7 @@ interface Content {
   readonly returnTo: string
   readonly display: Display
   readonly before: ReadonlyArray<Proof>
-  readonly mark?: string | undefined
+  readonly stamp?: string | undefined
   readonly kept: unknown
   readonly lasting?: Lifetimes | undefined
 }
@@ -112,8 +112,8 @@ interface Content {
 const MAX_HANDLE = 8192
 
 const seal = (key: Buffer, content: Content): string => {
-  const { salt, until, intent, subject = null, returnTo, display, before, mark = null, kept, lasting = null } = content
-  const text = JSON.stringify([salt, until, intent, subject, returnTo, display, before, mark, kept, lasting])
+  const { salt, until, intent, subject = null, returnTo, display, before, stamp = null, kept, lasting = null } = content
+  const text = JSON.stringify([salt, until, intent, subject, returnTo, display, before, stamp, kept, lasting])
   return encrypt(key, text).toString('base64url')
 }
 
@@ -121,11 +121,11 @@ const unseal = (key: Buffer, raw: Buffer): Content | undefined => {
   const text = decrypt(key, raw)?.toString()
   if (text === undefined) return undefined
   // Safe: only `seal` has the key
-  const [salt, until, intent, subject, returnTo, display, before, mark, kept, lasting] = JSON.parse(text) as [
+  const [salt, until, intent, subject, returnTo, display, before, stamp, kept, lasting] = JSON.parse(text) as [
     ...[string, number, Intent, string | null, string, Display, ReadonlyArray<Proof>, string | null, unknown],
     Lifetimes | null,
   ]
-  const further = { subject: subject ?? undefined, mark: mark ?? undefined, lasting: lasting ?? undefined }
+  const further = { subject: subject ?? undefined, stamp: stamp ?? undefined, lasting: lasting ?? undefined }
   return { salt, until, intent, returnTo, display, before, kept, ...further }
 }
 
@@ -201,7 +201,7 @@ export const ceremonies = ({ keys, name, origin, ids, now = () => Date.now() }: 
     { isFinishedHere, complete }: Finishing<P>,
   ): Promise<E.Either<AuthError, Ended>> => {
     const { tries = 1 } = kind
-    const { until, intent, subject, returnTo, display, before, mark, lasting } = content
+    const { until, intent, subject, returnTo, display, before, stamp, lasting } = content
     const remembered = until - now() + MARGIN
     if (!(await useTry(id, tries, remembered))) {
       return kind.leadsAgain === true && isFinishedHere(id) ? E.right({ returnTo, display }) : E.left(usedBefore)
@@ -212,7 +212,7 @@ export const ceremonies = ({ keys, name, origin, ids, now = () => Date.now() }: 
     if (tries > 1 && !(await end(id, tries, remembered))) return E.left(usedBefore)
     const at = now()
     const proof = { ...checked.right, at: Math.min(checked.right.at ?? at, at) }
-    const completed = await complete({ proof, before, intent, subject, mark, returnTo, lasting, id })
+    const completed = await complete({ proof, before, intent, subject, stamp, returnTo, lasting, id })
     return E.isLeft(completed) ? completed : E.right({ returnTo, display, completed: completed.right })
   }
   const once = async (

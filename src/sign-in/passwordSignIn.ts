@@ -16,7 +16,7 @@ import type { Limiter, Limiters } from '../guesses/Limiter.js'
 import { hash as hashed, needsRehash, verify } from '../passwords/passwords.js'
 import type { PageField } from '../sessions/Page.js'
 import { SignInRefused, type OwnLogInOptions } from '../sessions/SignIn.js'
-import { checkKind, markOf, respondSecond, readable, sealFirst } from './beginning.js'
+import { checkKind, stampOfUser, respondSecond, readable, sealFirst } from './beginning.js'
 import type { SecondFactor } from './secondFactor.js'
 import { caught, thrownFor, usualLimiters } from './countFailures.js'
 import { localPath, type Incoming } from './Kind.js'
@@ -114,10 +114,10 @@ const isChosen = (u: unknown): boolean =>
 
 const wrong: E.Either<AuthError, never> = E.left(AuthErrors.unfinished('wrong'))
 
-/** A user whose password was right, and the mark of that time. */
+/** A user whose password was right, and the revocation stamp of that time. */
 interface Known<U> {
   readonly user: U
-  readonly mark: string
+  readonly stamp: string
 }
 
 /**
@@ -189,14 +189,14 @@ export const passwordSignIn = <U extends object>(options: PasswordSignInOptions<
     const found = await accountFor(name)
     if (E.isLeft(found)) return found
     if (!(await verify(found.right?.hash, password)) || found.right === undefined) return wrong
-    // what was true before the password was verified may have been changed by a reset, which ends what is older than its mark
-    const mark = await markOf(application, application.host.identify(found.right.user))
+    // what was true before the password was verified may have been changed by a reset, which ends what is older than its stamp
+    const stamp = await stampOfUser(application, application.host.identify(found.right.user))
     const now = await accountFor(name)
     if (E.isLeft(now)) return now
     if (now.right === undefined) return wrong
     if (now.right.hash !== found.right.hash && !(await verify(now.right.hash, password))) return wrong
     await renew(name, now.right, password)
-    return E.right({ user: now.right.user, mark })
+    return E.right({ user: now.right.user, stamp })
   }
   const factorOf = async (application: Application, user: U): Promise<SecondFactor | undefined> => {
     if (typeof factors !== 'function') {
@@ -239,7 +239,7 @@ export const passwordSignIn = <U extends object>(options: PasswordSignInOptions<
     kind: familyOf(kind),
     fields: [...(name === undefined ? [] : [hidden(named.username, name)]), ...(kind.form?.answer ?? [])],
   })
-  const goOn = async (ctx: Context, application: Application, incoming: Incoming, { user, mark }: Known<U>) => {
+  const goOn = async (ctx: Context, application: Application, incoming: Incoming, { user, stamp }: Known<U>) => {
     const { body } = incoming
     const name = String(body[named.username])
     const lasting = lifetimesFor('passwordSignIn', lifetimes, { user, remember: isChosen(body[named.remember]), body })
@@ -248,10 +248,10 @@ export const passwordSignIn = <U extends object>(options: PasswordSignInOptions<
     const kind = await factorOf(application, user)
     if (kind !== undefined) {
       const form = { answer: codeForm(kind, name).fields }
-      await sealFirst(ctx, application, kind, { user, proof, returnTo, ...lasting }, { mark, incoming, form })
+      await sealFirst(ctx, application, kind, { user, proof, returnTo, ...lasting }, { stamp, incoming, form })
       return respondSecond(ctx)
     }
-    const further: OwnLogInOptions = { keep, proof, mark, ...lasting }
+    const further: OwnLogInOptions = { keep, proof, stamp, ...lasting }
     // Safe: `identify` of the application refuses what it cannot identify
     await application.session.signing?.logIn(ctx, user as never, further)
     if (isNavigation(ctx)) leadTo(ctx, returnTo)

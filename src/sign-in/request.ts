@@ -14,7 +14,7 @@ import { fromCookie } from '../core/RequestFields.js'
 import { randomId } from '../crypto/secrets.js'
 import { clientAddress } from '../guesses/addresses.js'
 import { requestSessionOf, type RequestSession } from '../sessions/RequestSession.js'
-import { idsOf } from '../sessions/SessionStore.js'
+import { idsIn } from '../stores/oneTimeIds.js'
 import type { SessionHost } from '../sessions/SignInList.js'
 import { ceremonies, type Ceremonies } from './ceremony.js'
 import { localPath, type Incoming } from './Kind.js'
@@ -54,7 +54,7 @@ export const applicationOf = (caller: string, ctx: Context, needsOrigin = true):
   const known = ceremoniesOf.get(host)
   // without a configured origin, it is that of the request
   const made =
-    known?.origin === origin ? known.made : ceremonies({ ...host, origin, ids: idsOf(host.store, host.name) })
+    known?.origin === origin ? known.made : ceremonies({ ...host, origin, ids: idsIn(host.store, host.name) })
   ceremoniesOf.set(host, { origin, made })
   return { ceremonies: made, session, host }
 }

@@ -10,14 +10,15 @@ import type { AuthError } from '../core/AuthError.js'
 import { ownOrGetter } from '../core/data.js'
 import type { OneTimeIds } from '../core/OneTimeIds.js'
 import * as is from '../core/checks.js'
-import { checkOptions, declareFactories, isGiven, token, type Check } from '../core/options.js'
+import { checkOptions, declareFactories, isGiven, token } from '../core/options.js'
 import type { Limiter, Limiters } from '../guesses/Limiter.js'
 import { memoryLimiter } from '../guesses/memoryLimiter.js'
 import { clientAddress } from '../guesses/addresses.js'
 import { counting } from '../guesses/Guess.js'
 import { derivedFrom, keysFix, strengthOf } from '../crypto/appKeys.js'
 import { constantTimeEqual, decrypt, digest, encrypt, mac } from '../crypto/secrets.js'
-import { idsOf, type SessionStore } from '../sessions/SessionStore.js'
+import { idsIn, oneTimeIds } from '../stores/oneTimeIds.js'
+import { storeLike, type Store } from '../stores/Store.js'
 import { requestSessionOf } from '../sessions/RequestSession.js'
 import { contextOf, type WithRequest } from '../sessions/SignIn.js'
 import { caught, thrownFor, usualLimiters } from './countFailures.js'
@@ -34,8 +35,6 @@ export interface CodeFactor {
   /** Whether it only replaces another factor, as recovery codes do. Default `false`. */
   readonly isSpare?: boolean | undefined
 }
-
-const store: Check = is.withMethods(['read', 'insert', 'update'], 'pass the store of sessions(app, { store })')
 
 /** The keys of an application: `() => app.keys`. The first seals, all open. */
 type Keys = () => unknown
@@ -81,7 +80,7 @@ export interface TotpOptions {
   /** The sealed secret of a user, as `enrol` made it, once it is active; `undefined` if there is none. */
   readonly secretOf: (user: string) => string | undefined | Promise<string | undefined>
   /** Where used codes are remembered: the store of the sessions. */
-  readonly store: SessionStore
+  readonly store: Store
   /**
    * How many steps of 30 seconds before and after the present one are good, too: 1 for clocks that differ, and for people who type
    * slowly; 0 for the present one alone, so that a code lives 30 seconds at most (OWASP ASVS 5.0 §6.5.5). Default 1.
@@ -113,7 +112,7 @@ export interface Totp extends CodeFactor {
  * database. Throws a TypeError for options that cannot work.
  *
  * @example
- * import { memoryStore } from 'koa-with-auth/sessions'
+ * import { memoryStore } from 'koa-with-auth/stores'
  * import { totp } from 'koa-with-auth/sign-in'
  *
  * const secrets = new Map<string, string>()
@@ -127,10 +126,10 @@ export interface Totp extends CodeFactor {
  */
 export const totp = (options: TotpOptions): Totp => {
   const window = is.maybe(is.that((value) => value === 0 || value === 1, 'must be 0 or 1'))
-  const checks = { issuer: is.nonEmpty, keys: is.hook(0), secretOf: is.hook(1), store, window }
+  const checks = { issuer: is.nonEmpty, keys: is.hook(0), secretOf: is.hook(1), store: storeLike, window }
   const given = checkOptions<TotpOptions>('totp', options, checks)
   const { issuer, keys, secretOf, window: around = 1 } = given
-  const { use } = idsOf(given.store, '')
+  const { use } = oneTimeIds(given.store)
   const seal = (user: string, secret: Buffer): string => {
     const [root] = rootsOf(keys, 'totp')
     // Safe: strong keys are at least one
@@ -155,9 +154,9 @@ export const totp = (options: TotpOptions): Totp => {
     }
     if (found === undefined) return false
     const id = JSON.stringify(['totp', user, digest(secret)])
-    const newest = digest(`koa-with-auth/newest\n${id}`)
+    const newest = `koa-with-auth/totp/${digest(id)}`
     // also after the clock was set back
-    if (found <= Number((await given.store.read(newest)) ?? 0)) return false
+    if (found <= Number((await given.store.get([newest]))[0] ?? 0)) return false
     const stepOf = (step: number) => `${id} ${step}`
     if (!(await use(stepOf(found), 5 * STEP))) return false
     // no older code is good after a newer one, also if both come at once
@@ -379,7 +378,7 @@ export const secondFactor = (options: SecondFactorOptions): SecondFactor => {
     prove: async (given, user, code) => {
       const { request }: { readonly request: Request } = contextOf('prove(ctx, user, code)', given)
       const { host } = requestSessionOf(request.ctx)
-      const ids = host && idsOf(host.store, host.name)
+      const ids = host && idsIn(host.store, host.name)
       const proven = await caught(() => check(user, code, clientAddress(request), ids))
       if (E.isLeft(proven)) throw thrownFor(proven.left)
       return proven.right

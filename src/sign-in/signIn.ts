@@ -11,7 +11,7 @@ import { fromAnswer } from '../core/Result.js'
 import * as is from '../core/checks.js'
 import { checkHook, checkOptions, declareFactory, isGiven, type Checks } from '../core/options.js'
 import { proofsIn, type SignIn, type OwnLogInOptions } from '../sessions/SignIn.js'
-import { checkKind, lastingIn, markOf, respondSecond, seconds } from './beginning.js'
+import { checkKind, lastingIn, stampOfUser, respondSecond, seconds } from './beginning.js'
 import { lifetimeChecks, lifetimesFor, type LifetimeOptions } from './Lifetimes.js'
 import { intentsOf, type Finished, type Incoming, type Intent, type Kind } from './Kind.js'
 import * as pages from './pages.js'
@@ -137,13 +137,13 @@ export const finishing = async <Kept, Answer, P extends ProofGiven>(
     incoming,
     browser: browserOf(host, ctx.request),
     subject,
-    isGoingOn: async ({ subject: about, mark }) =>
-      (mark === undefined || about === undefined || (await markOf(application, about)) === mark) &&
+    isGoingOn: async ({ subject: about, stamp }) =>
+      (stamp === undefined || about === undefined || (await stampOfUser(application, about)) === stamp) &&
       (isMeant === undefined || isMeant(about)),
     isAwaited: (intent) => hookOf(intent) !== undefined,
     isFinishedHere: here.has,
     complete: async (finished) => {
-      const { intent, subject: about, id, proof, before, mark } = finished
+      const { intent, subject: about, id, proof, before, stamp } = finished
       const done = { ...finished, body: incoming.body }
       const lasting = { ...finished.lasting, ...(intent === 'signIn' && lifetimesFor('finish', lifetimes, done)) }
       lastingIn.set(ctx, lasting)
@@ -160,7 +160,7 @@ export const finishing = async <Kept, Answer, P extends ProofGiven>(
       const who = isSaid ? about : intent === 'signIn' || intent === 'stepUp' ? host.identify(user) : undefined
       const isAnother = isSaid ? !isOfUser(session.present(ctx), finished) : who !== undefined && who !== (about ?? who)
       if (isAnother) return E.left(AuthErrors.unfinished('anotherUser'))
-      const further: OwnLogInOptions = { keep, ...lasting, proof, before, mark }
+      const further: OwnLogInOptions = { keep, ...lasting, proof, before, stamp }
       // Safe: `identify` of the application refuses what it cannot identify
       if (intent === 'signIn') await session.signing?.logIn(ctx, user as never, further)
       else if (intent === 'stepUp') await session.signing?.addProof(ctx, proof)

@@ -6,7 +6,7 @@ import * as is from '../core/checks.js'
 import { checkOptions } from '../core/options.js'
 
 /** How commands are sent. */
-export interface RedisOptions {
+interface RedisOptions {
   /** Sends a command and its arguments. `key` is the key of the command, which clients of a cluster need. */
   readonly command: (args: string[], key: string) => Promise<unknown>
   /** The prefix of all keys. Default: one for each kind of store. */

@@ -319,7 +319,7 @@ const retrying = ({ use, isLocked }: ReturnType<typeof sqliteConnection>) => {
 }
 
 /** The value for a question mark: a string, a whole number, or null. */
-export type SqlValue = string | number | null
+type SqlValue = string | number | null
 
 // Hexadecimal digits, so that no quote or control character can end the literal
 const literal = (value: SqlValue): string =>

@@ -10,7 +10,7 @@ import Koa from 'koa'
 import { createCluster } from 'redis'
 import { sessionAuth, withAuth } from '../../../dist/index.js'
 import { sessions } from '../../../dist/sessions.js'
-import { redisStore } from '../../../dist/redis.js'
+import { redisStore } from '../../../dist/stores.js'
 import { redisNodes, type RedisNodes } from './redisNodes.js'
 
 const PEOPLE = 1000

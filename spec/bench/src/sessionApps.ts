@@ -15,7 +15,7 @@ import passport from 'koa-passport'
 import session from 'koa-session'
 import * as built from '../../../dist/index.js'
 import * as builtSessions from '../../../dist/sessions.js'
-import type { SessionStore } from '../../../dist/sessions.js'
+import { memoryStore, type Store } from '../../../dist/stores.js'
 import { accept, deny } from './byHand.js'
 import { answerOf, headersOf, type Headers } from './stub.js'
 
@@ -32,7 +32,7 @@ const users = new Map([['anna', anna]])
 /** What this part of the library exports, in each release. */
 export interface SessionLibrary {
   readonly root: Pick<typeof built, 'withAuth'>
-  readonly parts: Pick<typeof builtSessions, 'memoryStore' | 'sessions'>
+  readonly parts: Pick<typeof builtSessions, 'sessions'>
 }
 
 const here: SessionLibrary = { root: built, parts: builtSessions }
@@ -50,9 +50,9 @@ const listenerOf = (app: Koa, router: Router): RequestListener => {
 }
 
 /** With this library. Default: in memory, by the build that is here. */
-export const ours = (store?: SessionStore, { root, parts }: SessionLibrary = here): RequestListener => {
+export const ours = (store?: Store, { root, parts }: SessionLibrary = here): RequestListener => {
   const app = new Koa({ keys })
-  const options = { loadUser: (id: string) => users.get(id), store: store ?? parts.memoryStore(), name: 'bench' }
+  const options = { loadUser: (id: string) => users.get(id), store: store ?? memoryStore(), name: 'bench' }
   const { logIn, logOut, sessionAuth } = parts.sessions(app, options)
   const router = new Router()
   // Safe: the router here knows no principals

@@ -1,7 +1,6 @@
 /** The shop, as a hostile client sees it: malformed bodies, strange names, wrong methods, and answers sent at once. */
 import { gzipSync } from 'node:zlib'
-import { memoryStore, type SessionStore } from 'koa-with-auth/sessions'
-import { idsOf } from '../../../src/sessions/SessionStore.js'
+import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { describe, expect, it } from 'vitest'
 import { anna, enrolled, html, member, outcome } from '../../support/sites/shopClient.js'
 import { codeOf } from '../../support/servers/authenticatorApp.js'
@@ -92,14 +91,13 @@ describe('what is no request of a client', () => {
 
 describe('answers at once', () => {
   // the store waits, so every request has read before one has written
-  const slowly = (): SessionStore => {
+  const slowly = (): Store => {
     const store = memoryStore()
-    const { use } = idsOf(store, 'slow')
     return {
       ...store,
-      spend: async (id, lifetime) => {
-        await new Promise((resolve) => setTimeout(resolve, 20))
-        return use(id, lifetime)
+      insert: async (key, text, lifetime) => {
+        if (key.includes('/once/')) await new Promise((resolve) => setTimeout(resolve, 20))
+        return store.insert(key, text, lifetime)
       },
     }
   }

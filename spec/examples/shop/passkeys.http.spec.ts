@@ -1,5 +1,5 @@
 /** Passkeys of the shop, over HTTP: what is refused, and how. */
-import { memoryStore } from 'koa-with-auth/sessions'
+import { memoryStore } from 'koa-with-auth/stores'
 import { softwareAuthenticator } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
 import type { JsonClient, JsonReply } from '../../support/servers/jsonClient.js'

@@ -1,6 +1,6 @@
 /** The clients of a cluster with their default settings, connected to all nodes, or through a relay to each. */
 import { Cluster } from 'ioredis'
-import type { RedisStoreOptions } from 'koa-with-auth/redis'
+import type { RedisStoreOptions } from 'koa-with-auth/stores'
 import { createCluster } from 'redis'
 
 const host = '127.0.0.1'

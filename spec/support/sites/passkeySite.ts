@@ -3,7 +3,8 @@ import { randomBytes } from 'node:crypto'
 import Router from '@koa/router'
 import Koa from 'koa'
 import { withAuth } from 'koa-with-auth'
-import { memoryStore, sessions, type SessionStore } from 'koa-with-auth/sessions'
+import { sessions } from 'koa-with-auth/sessions'
+import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { begin, finish } from 'koa-with-auth/sign-in'
 import { memoryPasskeyStore, passkeys, type PasskeysOptions, type PasskeyStore } from 'koa-with-auth/sign-in/passkeys'
 import {
@@ -35,7 +36,7 @@ export interface PasskeySite {
 export interface PasskeySiteOptions {
   readonly passkeys?: Partial<PasskeysOptions<SiteUser>>
   readonly store?: PasskeyStore
-  readonly sessionStore?: SessionStore
+  readonly sessionStore?: Store
   readonly keys?: string[]
   /** The origin of the site itself. */
   readonly origin?: string

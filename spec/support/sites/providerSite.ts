@@ -5,7 +5,8 @@
 import Router from '@koa/router'
 import Koa, { type Middleware } from 'koa'
 import { authSettings, defaultErrorMapper, sessionAuth, withAuth } from 'koa-with-auth'
-import { memoryStore, sessions, type SessionStore } from 'koa-with-auth/sessions'
+import { sessions } from 'koa-with-auth/sessions'
+import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { begin, finish, type Done, type FinishHook, type FinishHooks, type Proof } from 'koa-with-auth/sign-in'
 import { oidc, providerAnswer, type OAuth2Kind, type OidcKind, type OidcOptions } from 'koa-with-auth/sign-in/oidc'
 import { SECRET } from '../servers/openIdProvider.js'
@@ -18,7 +19,7 @@ export type AnyKind = OidcKind | OAuth2Kind
 export interface SiteOptions {
   /** The kinds by name; `GET /sign-in/<name>` begins, and `/sign-in/<name>/callback` finishes. */
   readonly kinds: (callback: (name: string) => string) => Readonly<Record<string, AnyKind>>
-  readonly store?: SessionStore
+  readonly store?: Store
   readonly keys?: string[]
   readonly origin?: (port: number) => string
   readonly https?: boolean

@@ -8,6 +8,11 @@ export const sealedBy = (key: string, application: string, id: string, user?: st
   const cookies = { set: (_name: string, value: string) => void (given = value) }
   // Safe: nothing else is used of a context
   const ctx = { req: { headers: {} }, cookies } as unknown as Context
-  sealedCookie('session', application, () => [key]).give(ctx, id, user, {})
+  sealedCookie('session', application, () => [key]).give(
+    ctx,
+    id,
+    user === undefined ? undefined : { user, listed: undefined },
+    {},
+  )
   return given
 }

@@ -1,8 +1,6 @@
 /** The stores of a site that runs as a separate program, by the name in its environment. */
 import { Cluster, Redis } from 'ioredis'
-import type { SessionStore } from 'koa-with-auth/sessions'
-import { redisStore } from 'koa-with-auth/redis'
-import { sqliteStore } from 'koa-with-auth/sqlite'
+import { redisStore, sqliteStore, type Store } from 'koa-with-auth/stores'
 import { createClient, createCluster } from 'redis'
 
 type Env = Readonly<Record<string, string | undefined>>
@@ -11,7 +9,7 @@ type Failed = (where: string, error: unknown) => void
 const host = '127.0.0.1'
 const retry = (times: number): number => Math.min(times * 100, 1000)
 
-const makers: Readonly<Record<string, (env: Env) => SessionStore | Promise<SessionStore>>> = {
+const makers: Readonly<Record<string, (env: Env) => Store | Promise<Store>>> = {
   sqlite: ({ SQLITE_URL = '' }) => sqliteStore({ url: SQLITE_URL }),
   // The next two follow the docstring of `redisStore`
   redis: async ({ REDIS_PORT }) => {
@@ -101,16 +99,16 @@ const reported =
     })
 
 /** A store. It reports how its methods fail. */
-export const storeNamed = async (name: string, env: Env, failed: Failed): Promise<SessionStore> => {
+export const storeNamed = async (name: string, env: Env, failed: Failed): Promise<Store> => {
   const make = makers[name]
   if (make === undefined) throw new Error(`no store is named ${name}; there are ${Object.keys(makers).join(', ')}`)
   const store = await make(env)
   return {
-    read: reported('read', store.read, failed),
+    get: reported('get', async (keys) => store.get(keys), failed),
     insert: reported('insert', store.insert, failed),
     update: reported('update', store.update, failed),
     end: reported('end', store.end, failed),
-    markOf: reported('markOf', store.markOf, failed),
-    mark: reported('mark', store.mark, failed),
+    add: reported('add', store.add, failed),
+    members: reported('members', store.members, failed),
   }
 }

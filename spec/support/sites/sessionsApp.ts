@@ -5,7 +5,8 @@ import Router from '@koa/router'
 import type Koa from 'koa'
 import type { Context, Middleware, Next } from 'koa'
 import { authSettings, sessionAuth, sessionAuthIsStaff, sessionAuthSuperUser, withAuth } from 'koa-with-auth'
-import { memoryStore, sessions, type SessionsOptions, type SessionStore, type Signing } from 'koa-with-auth/sessions'
+import { sessions, type SessionsOptions, type Signing } from 'koa-with-auth/sessions'
+import { memoryStore, type Store } from 'koa-with-auth/stores'
 import {
   askPort,
   challenge,
@@ -17,7 +18,7 @@ import {
   type Sending,
 } from '../models/behavior.js'
 
-/** The id in the cookie of a session, and in the signed cookie of older releases. */
+/** The id in the cookie of a session. */
 export const idIn = (cookie: string | undefined): string => cookie?.split('~')[0] ?? ''
 
 /** Long enough to be accepted. */
@@ -30,34 +31,34 @@ export interface User {
   readonly isActive?: boolean
 }
 
-/** A store that records its calls as `read`, `insert`, ..., and can be made to fail. */
-export interface WatchedStore extends SessionStore {
+/** A store that records its calls as `get`, `insert`, ..., and can be made to fail. */
+export interface WatchedStore extends Store {
   readonly asked: string[]
-  /** The ids that it got. */
+  /** The keys of sessions that it got. */
   readonly ids: Set<string>
   /** What a method does instead of asking the store; `undefined` means that it works. */
-  readonly instead: { [M in Method]?: SessionStore[M] | undefined }
+  readonly instead: { [M in Method]?: Store[M] | undefined }
 }
 
-const methods = ['read', 'insert', 'update', 'end', 'markOf', 'mark'] as const
+const methods = ['get', 'insert', 'update', 'end', 'add', 'members'] as const
 type Method = (typeof methods)[number]
 
-export const watchedStore = (store: () => SessionStore): WatchedStore => {
+export const watchedStore = (store: () => Store): WatchedStore => {
   const asked: string[] = []
   const ids = new Set<string>()
   const instead: WatchedStore['instead'] = {}
-  const method = <M extends Method>(name: M): SessionStore[M] => {
+  const method = <M extends Method>(name: M): Store[M] => {
     const ask = (...args: unknown[]): unknown => {
       asked.push(name)
-      if (name !== 'markOf' && name !== 'mark') ids.add(String(args[0]))
+      for (const key of [args[0]].flat().map(String)) if (key.startsWith('koa-with-auth/session/')) ids.add(key)
       return Reflect.apply(instead[name] ?? store()[name], undefined, args)
     }
     // Safe: it has the parameters and the result of the method of that name
-    return ask as SessionStore[M]
+    return ask as Store[M]
   }
   // Safe: all methods are there
   return {
-    ...(Object.fromEntries(methods.map((name) => [name, method(name)])) as object as SessionStore),
+    ...(Object.fromEntries(methods.map((name) => [name, method(name)])) as object as Store),
     asked,
     ids,
     instead,
@@ -86,15 +87,9 @@ export interface SessionsAppOptions extends Omit<SessionsOptions<User | undefine
   readonly trustedOrigins?: ReadonlyArray<string>
 }
 
-// The parts of a store that it may leave out, as the store itself does them
-const optionalOf = (store: () => SessionStore): Pick<SessionStore, 'enlist' | 'listed'> => ({
-  enlist: async (...args) => store().enlist?.(...args),
-  listed: async (user) => (await store().listed?.(user)) ?? [],
-})
-
 /** Serves an application with sessions until the test has finished. */
 export const sessionsApp = async (
-  store: () => SessionStore = (
+  store: () => Store = (
     (kept) => () =>
       kept
   )(memoryStore()),
@@ -116,7 +111,7 @@ export const sessionsApp = async (
       loaded++
       return users.get(id)
     }
-    const signing = sessions(app, { ...options, loadUser, store: { ...watched, ...optionalOf(store) } })
+    const signing = sessions(app, { ...options, loadUser, store: watched })
     made = { app, signing }
     app.use(authSettings({ trustedOrigins }))
     below?.(app, signing)

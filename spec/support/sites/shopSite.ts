@@ -5,7 +5,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { memoryStore, type SessionStore } from 'koa-with-auth/sessions'
+import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { sqlitePasskeyStore } from 'koa-with-auth/sqlite'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { onTestFinished } from 'vitest'
@@ -32,7 +32,7 @@ export interface ShopSite {
 export interface ShopSiteOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly provider?: (origin: string) => Promise<Pick<OpenIdProvider, 'issuer'>>
-  readonly store?: SessionStore
+  readonly store?: Store
   readonly url?: string
 }
 

@@ -5,12 +5,13 @@
 import type { AddressInfo } from 'node:net'
 import Router from '@koa/router'
 import { withAuth } from 'koa-with-auth'
-import { redisPasskeyStore, redisStore } from 'koa-with-auth/redis'
-import { sqlitePasskeyStore, sqliteStore } from 'koa-with-auth/sqlite'
+import { redisPasskeyStore } from 'koa-with-auth/redis'
+import { redisStore, sqliteStore } from 'koa-with-auth/stores'
+import { sqlitePasskeyStore } from 'koa-with-auth/sqlite'
 import { begin, finish, emailSignIn } from 'koa-with-auth/sign-in'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { createClient } from 'redis'
-import { idsOf } from '../../../src/sessions/SessionStore.js'
+import { idsIn } from '../../../src/stores/oneTimeIds.js'
 import { passkeySite } from './passkeySite.js'
 
 const { KEYS = '', SQLITE_URL = '', REDIS_PORT = '' } = process.env
@@ -33,7 +34,7 @@ const stores = await storesOf()
 const { app, calls } = passkeySite({ ...stores, keys: KEYS.split(' ') })
 app.silent = true
 
-const { use } = idsOf(stores.sessionStore, 'site')
+const { use } = idsIn(stores.sessionStore, 'site')
 const mails = new Map<string, string>()
 const mail = emailSignIn({
   path: '/sign-in/mail/link',

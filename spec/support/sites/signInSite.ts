@@ -1,7 +1,8 @@
 /** One application that signs in in every way of `koa-with-auth/sign-in`, for one test. Mails go into a list. */
 import Router from '@koa/router'
 import { sessionAuth, withAuth } from 'koa-with-auth'
-import { memoryStore, type SessionsOptions, type SessionStore } from 'koa-with-auth/sessions'
+import { type SessionsOptions } from 'koa-with-auth/sessions'
+import { memoryStore, type Store } from 'koa-with-auth/stores'
 import {
   begin,
   secondFactor,
@@ -72,7 +73,7 @@ export const pathOf = (link: string): string => {
 }
 
 export const signInSite = async (
-  store?: () => SessionStore,
+  store?: () => Store,
   { keys = [strongKey], limit = 50, lifetime, send, isGood, ...options }: SignInSiteOptions = {},
 ): Promise<SignInSite> => {
   const people = new Map(['anna', 'bert'].map((name) => [name, person(name)]))

@@ -1,17 +1,17 @@
 /** A store of sessions in memory that runs other code between the reading of a session and the decision about it. */
-import { memoryStore, type SessionStore } from 'koa-with-auth/sessions'
+import { memoryStore, type Store } from 'koa-with-auth/stores'
 
-/** `meanwhile` runs once, after a session was read and before its mark is. */
+/** `meanwhile` runs once, while a session and the stamp of its user are being read. */
 export const interruptedStore = (): {
-  readonly store: SessionStore
+  readonly store: Store
   readonly meanwhile: Array<() => Promise<unknown>>
 } => {
   const store = memoryStore()
   const meanwhile: Array<() => Promise<unknown>> = []
-  const markOf = async (user: string) => {
-    const mark = await store.markOf(user)
+  const get = async (keys: ReadonlyArray<string>) => {
+    const texts = await store.get(keys)
     for (const run of meanwhile.splice(0)) await run()
-    return mark
+    return texts
   }
-  return { store: { ...store, markOf }, meanwhile }
+  return { store: { ...store, get }, meanwhile }
 }

@@ -4,9 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Cluster, Redis } from 'ioredis'
-import { memoryStore, type SessionStore } from 'koa-with-auth/sessions'
-import { redisStore, type RedisStoreOptions } from 'koa-with-auth/redis'
-import { sqliteStore } from 'koa-with-auth/sqlite'
+import { memoryStore, redisStore, sqliteStore, type RedisStoreOptions, type Store } from 'koa-with-auth/stores'
 import { createClient, createCluster, RESP_TYPES } from 'redis'
 import { afterAll, beforeAll, describe } from 'vitest'
 import { hasAllCases } from '../runs/samples.js'
@@ -68,10 +66,10 @@ export const clusterClients: typeof clients = {
 }
 
 /** Waits until what was written for this time, before this call, is over: a session that is written for as long is gone. */
-export const outlived = async (store: SessionStore, lifetime: number): Promise<void> => {
+export const outlived = async (store: Store, lifetime: number): Promise<void> => {
   const id = randomUUID()
   await store.insert(id, 'a witness', lifetime)
-  while ((await store.read(id)) !== undefined) await new Promise((resolve) => setTimeout(resolve, 2))
+  while ((await store.get([id]))[0] !== undefined) await new Promise((resolve) => setTimeout(resolve, 2))
 }
 
 /** A file for one suite, in its own folder. */
@@ -82,7 +80,7 @@ export const sqliteFile = (): (() => string) => {
 }
 
 /** Runs a suite on memory and on an SQLite file. */
-const describeEmbedded = (suite: (store: () => SessionStore, name: string) => void): void => {
+const describeEmbedded = (suite: (store: () => Store, name: string) => void): void => {
   describe('memoryStore', () => {
     const store = memoryStore()
     suite(() => store, 'memoryStore')
@@ -90,7 +88,7 @@ const describeEmbedded = (suite: (store: () => SessionStore, name: string) => vo
   describeSqlite(suite)
 }
 
-const describeSqlite = (suite: (store: () => SessionStore, name: string) => void): void => {
+const describeSqlite = (suite: (store: () => Store, name: string) => void): void => {
   describe('sqliteStore', () => {
     const url = sqliteFile()
     const store = sqliteStore({ url: url() })
@@ -103,15 +101,14 @@ const describeClient = (
   name: string,
   connect: (server: RedisDatabase) => Promise<Connected>,
   server: () => RedisDatabase,
-  suite: (store: () => SessionStore, name: string) => void,
+  suite: (store: () => Store, name: string) => void,
 ): void => {
   describe(name, () => {
     let connected: Connected | undefined
-    let store: SessionStore | undefined
+    let store: Store | undefined
     beforeAll(async () => {
       connected = await connect(server())
-      // So that they do not share keys on one server
-      store = redisStore({ command: connected.command, prefix: `${name}:` })
+      store = redisStore({ command: connected.command })
     })
     afterAll(async () => {
       await connected?.disconnect()
@@ -139,13 +136,13 @@ export const describeClients = (
 }
 
 /** Runs a suite on every store, and on Redis with several clients. */
-export const describeEveryStore = (suite: (store: () => SessionStore, name: string) => void): void => {
+export const describeEveryStore = (suite: (store: () => Store, name: string) => void): void => {
   describeEmbedded(suite)
   describeClients('redisStore', (name, connect, server) => describeClient(name, connect, server, suite))
 }
 
 /** Runs a suite on SQLite and on Redis, the stores for production. */
-export const describeLastingStores = (suite: (store: () => SessionStore) => void): void => {
+export const describeLastingStores = (suite: (store: () => Store) => void): void => {
   describeSqlite(suite)
   describeWithRedis('redisStore', () => {
     describeClient('the official client', ({ url }) => official(url, 3), redisDatabase(), suite)
@@ -153,7 +150,7 @@ export const describeLastingStores = (suite: (store: () => SessionStore) => void
 }
 
 /** Runs a suite on memory, on SQLite, and on Redis by one client. */
-export const describeEveryOther = (suite: (store: () => SessionStore) => void): void => {
+export const describeEveryOther = (suite: (store: () => Store) => void): void => {
   describeEmbedded(suite)
   describeWithRedis('redisStore', () => {
     describeClient('the official client', ({ url }) => official(url, 3), redisDatabase(), suite)

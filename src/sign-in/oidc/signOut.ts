@@ -15,8 +15,8 @@ import { checkOptions, declareFactories, type Checks } from '../../core/options.
 import { isGoodLogout, isLogout, readCompact } from '../../jwt/claims.js'
 import { checkSignature, parseJwks } from '../../jwt/signature.js'
 import { requestSessionOf } from '../../sessions/RequestSession.js'
-import { forgetFinished, type SessionHost } from '../../sessions/SignInList.js'
-import { idsOf } from '../../sessions/SessionStore.js'
+import { endAtProvider, forgetFinished, type SessionHost } from '../../sessions/SignInList.js'
+import { idsIn } from '../../stores/oneTimeIds.js'
 import type { Signing } from '../../sessions/SignIn.js'
 import { logOut } from '../../sessions/signing.js'
 import { begin } from '../beginning.js'
@@ -165,7 +165,7 @@ export const backChannelLogout = (kind: OidcKind, options: BackChannelLogoutOpti
     const found = typeof answer === 'string' && answer !== '' ? answer : undefined
     forgetFinished(host, found)
     const isNamed = sid !== undefined && host.list !== undefined
-    if (isNamed && (found !== undefined || subject === undefined)) await host.list.endAt(found, issuer, sid)
+    if (isNamed && (found !== undefined || subject === undefined)) await endAtProvider(host.list, found, issuer, sid)
     else if (!isNamed && found !== undefined) await signing.logOutEverywhere(found)
   }
   return async (ctx) => {
@@ -181,7 +181,7 @@ export const backChannelLogout = (kind: OidcKind, options: BackChannelLogoutOpti
     if (E.isLeft(token)) return token.left._tag === 'invalid' ? refuse(ctx) : respondUnfinished(ctx, token.left)
     const { jti, ...identity } = token.right
     const id = JSON.stringify(['backChannelLogout', party.clientId, identity.issuer, jti])
-    const { use, release } = idsOf(host.store, host.name)
+    const { use, release } = idsIn(host.store, host.name)
     try {
       if (!(await use(id, WORKING))) return refuse(ctx)
     } catch {

@@ -10,7 +10,7 @@ import { apiApp, formAuth, operation, throttled, withAuth } from 'koa-with-auth'
 import { seal } from 'koa-with-auth/audit'
 import { hash, verify } from 'koa-with-auth/passwords'
 import { sessions } from 'koa-with-auth/sessions'
-import { sqliteStore } from 'koa-with-auth/sqlite'
+import { sqliteStore } from 'koa-with-auth/stores'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 
 const { DATABASE_URL = 'file:app.db', HOST = '127.0.0.1', KEYS, NODE_ENV = 'development', PROXY } = process.env

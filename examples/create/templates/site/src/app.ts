@@ -9,7 +9,7 @@ import Koa, { type Context } from 'koa'
 import { authSettings, authorize, defaultErrorMapper, optional, unchecked, withAuth } from 'koa-with-auth'
 import { seal } from 'koa-with-auth/audit'
 import { hash } from 'koa-with-auth/passwords'
-import { redisStore } from 'koa-with-auth/redis'
+import { redisStore, sqliteStore } from 'koa-with-auth/stores'
 import { sessions } from 'koa-with-auth/sessions'
 import {
   begin,
@@ -23,7 +23,7 @@ import {
   totp,
 } from 'koa-with-auth/sign-in'
 import { passkeys } from 'koa-with-auth/sign-in/passkeys'
-import { sqlitePasskeyStore, sqliteStore } from 'koa-with-auth/sqlite'
+import { sqlitePasskeyStore } from 'koa-with-auth/sqlite'
 import { createClient } from 'redis'
 import { openAccounts, type Account } from './accounts.js'
 import { accountPage, enrolPage, errorPage, homePage, listPage, pageOf, script, style } from './pages.js'

@@ -1,0 +1,124 @@
+/**
+ * The records that the sessions of an application keep in a `Store`: sessions, revocation stamps, entries of the list, and
+ * forwarding entries.
+ *
+ * | Key | Text | Ended by |
+ * | --- | --- | --- |
+ * | `koa-with-auth/session/` and a digest of the session's id | its data, with the sign-in under `auth` | a sign-out, a rotation of the id |
+ * | `koa-with-auth/stamp/` and a digest of application and user | the revocation stamp | never; another stamp replaces it |
+ * | `koa-with-auth/sign-in/` and a digest of application, user and entry | the entry of a sign-in in the list (`SignInList.ts`) | a sign-out, `endSession` |
+ * | `koa-with-auth/forward/` and a digest of the old key | the next key of a session whose id was rotated | never; it expires |
+ *
+ * A session is valid only while its user has the stamp that the session carries. So a store that loses a stamp signs the user out, and
+ * never in. A store gets digests of ids, never an id, so nobody who reads the database can take a session over.
+ */
+import { ownFields } from '../core/data.js'
+import { digest, randomId } from '../crypto/secrets.js'
+import type { Store } from '../stores/Store.js'
+import { StoreUnavailable } from '../stores/within.js'
+
+/** The store of an application's sessions, and how long they last. All times are in milliseconds. */
+export interface SessionRecords {
+  /** The application's name. */
+  readonly name: string
+  /** With its time limit. */
+  readonly store: Store
+  readonly idle: number
+  /** How long a sign-in lasts, and how long an ended session is known as ended. */
+  readonly absolute: number
+  /** The longest time that any session can last. */
+  readonly longest: number
+}
+
+/** How many times longer than usual a session may last: revocation stamps are kept that long. */
+export const STAMP_LIFETIMES = 10
+
+/** The key of a session. */
+export const sessionKey = (id: string): string => `koa-with-auth/session/${digest(id)}`
+
+/** The key of the revocation stamp of a user of an application. */
+export const stampKey = (name: string, user: string): string =>
+  `koa-with-auth/stamp/${digest(JSON.stringify([name, user]))}`
+
+/** The key of the forwarding entry of a session that had this key. */
+export const forwardKey = (key: string): string => `koa-with-auth/forward/${digest(key)}`
+
+/** The key of an entry in the list of a user of an application. */
+export const entryKey = (name: string, user: string, id: string): string =>
+  `koa-with-auth/sign-in/${digest(JSON.stringify([name, user, id]))}`
+
+/** The text of one key. */
+export const textAt = async ({ store }: Pick<SessionRecords, 'store'>, key: string): Promise<string | undefined> =>
+  (await store.get([key]))[0]
+
+const stampOf = (self: SessionRecords, user: string): Promise<string | undefined> =>
+  textAt(self, stampKey(self.name, user))
+
+// A stamp outlives every session that carries it
+const stampLifetime = ({ absolute, longest }: SessionRecords): number => longest + absolute
+
+// So many others would have to change the same stamp at once
+const TRIES = 20
+const unsettled = 'the session store keeps no revocation stamp: it neither inserts nor updates it'
+
+/** The stamp for a session of a user that begins now, which is made if there is none. Rejects in an outage. */
+export const stampFor = async (self: SessionRecords, user: string): Promise<string> => {
+  const key = stampKey(self.name, user)
+  const lifetime = stampLifetime(self)
+  for (let tries = 0; tries < TRIES; tries++) {
+    const stamp = await textAt(self, key)
+    const next = stamp ?? randomId(16)
+    const isKept =
+      stamp === undefined
+        ? await self.store.insert(key, next, lifetime)
+        : await self.store.update(key, next, lifetime, stamp)
+    // otherwise another request has made or replaced it
+    if (isKept) return next
+  }
+  throw new StoreUnavailable(unsettled)
+}
+
+/** The stamp of a user now, which is made if there is none. Rejects in an outage. */
+export const stampNow = async (self: SessionRecords, user: string): Promise<string> =>
+  (await stampOf(self, user)) ?? stampFor(self, user)
+
+/** Replaces the stamp of a user, which ends all sessions with another one. Resolves to the new stamp; rejects in an outage. */
+export const replaceStamp = async (self: SessionRecords, user: string): Promise<string> => {
+  const key = stampKey(self.name, user)
+  const lifetime = stampLifetime(self)
+  for (let tries = 0; tries < TRIES; tries++) {
+    const stamp = randomId(16)
+    if (await self.store.update(key, stamp, lifetime)) return stamp
+    // also without a stamp there may be a second factor that waits
+    if (await self.store.insert(key, stamp, lifetime)) return stamp
+  }
+  throw new StoreUnavailable(unsettled)
+}
+
+/** Where a session went that had another key before. */
+interface Forward {
+  /** The next key. */
+  readonly next: string
+  /** When, in milliseconds since 1970. */
+  readonly since: number
+  readonly user: string
+  /** The id of its entry in the list. */
+  readonly listed: string | undefined
+}
+
+/** The forwarding entry in a text; `undefined` for anything else. */
+export const forwardIn = (text: string | undefined): Forward | undefined => {
+  const { next, since, user, listed } = fieldsIn(text)
+  if (typeof next !== 'string' || typeof since !== 'number' || typeof user !== 'string') return undefined
+  return { next, since, user, listed: typeof listed === 'string' ? listed : undefined }
+}
+
+/** The fields of a JSON object, without inherited ones; none for any other text. */
+export const fieldsIn = (text: string | undefined): Readonly<Record<string, unknown>> => {
+  try {
+    const read: unknown = text === undefined ? undefined : JSON.parse(text)
+    return typeof read === 'object' && read !== null ? ownFields(read) : {}
+  } catch {
+    return {}
+  }
+}
