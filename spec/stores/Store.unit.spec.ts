@@ -1,4 +1,4 @@
-/** What is asked of any store in front of which `timedStore` stands. */
+/** What a store is asked for by `timedStore`, and which answers are outages. */
 import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { describe, expect, it } from 'vitest'
 import { storeLike, timedStore } from '../../src/stores/Store.js'

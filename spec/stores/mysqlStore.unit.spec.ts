@@ -157,7 +157,7 @@ describeWithSql('mariadb', 'mysqlStore', () => {
       ['a string', 'ok'],
       ['rows as arrays', [[['a', 'b']], []]],
       ['a row of another table', [[{ id: '61', sess: {} }], []]],
-      ['a text that is no hexadecimal', [[{ id: '61', text: 'text' }], []]],
+      ['a column that is no hexadecimal', [[{ id: '61', text: 'text' }], []]],
       ['only a count', [{ affectedRows: 1 }, undefined]],
       ['an id and a count', [1, 1]],
       ['an Error', new Error('no')],

@@ -216,7 +216,7 @@ describeWithSql('postgres', 'postgresStore', () => {
       ['rows as arrays in an object', { rows: [['a', 'b']] }],
       ['a pair of rows and a count', [[{ id: 'a', text: 'b' }], 1]],
       ['a row of another table', [{ id: 'a', sess: {} }]],
-      ['a text that was parsed', [{ id: 'a', text: { user: 'anna' } }]],
+      ['a column that was parsed', [{ id: 'a', text: { user: 'anna' } }]],
       ['an Error', new Error('no')],
     ])('a query that resolves to %s is an outage', async (_name, answer) => {
       // Safe: that it is wrong is what is tested

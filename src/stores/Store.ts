@@ -2,8 +2,8 @@
  * `Store` is the interface of a database that keeps everything: sessions, revocation stamps, lists, API keys, passkeys, one-time ids. What
  * these mean is written above it. A store keeps texts that have a lifetime, and sets; it never decides which change is needed.
  *
- * Keys, sets and members begin with `koa-with-auth`, say which purpose they have, and are otherwise digests. A text may name a user, but
- * contains no secret. So an attacker who reads the database cannot sign in with its contents.
+ * Keys, sets and members begin with `koa-with-auth`, say which purpose they have, and are otherwise digests. Texts may name a user, but
+ * contain no secret. So an attacker who reads the database cannot sign in with its contents.
  */
 import * as is from '../core/checks.js'
 import type { StoreContent } from '../core/events.js'
@@ -22,7 +22,7 @@ export interface Store {
     keys: ReadonlyArray<string>,
   ) => Promise<ReadonlyArray<string | undefined>> | ReadonlyArray<string | undefined>
   /**
-   * Keeps a text under a key that is not known, and resolves to `true`. A key that is live or ended is left as it is: `false`. Of many
+   * Keeps the text under a key that is not known, and resolves to `true`. A key that is live or ended is left as it is: `false`. Of many
    * callers at once, one gets `true`.
    */
   readonly insert: (key: string, text: string, lifetime: number) => Promise<boolean>

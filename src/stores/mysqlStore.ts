@@ -49,7 +49,7 @@ const bytes = 'unhex(?)'
 // A client may send a number as one with a fraction
 const lifetime = 'cast(? as signed)'
 
-// Whether a row was changed is told by the last id, because the count of rows depends on an option of the client
+// The last id says whether a row was changed, because the count of rows depends on an option of the client
 const DONE = '0 * last_insert_id(1)'
 const REFUSED = '0 * last_insert_id(2)'
 

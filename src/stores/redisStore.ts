@@ -1,7 +1,7 @@
 /**
  * A store in Redis or Valkey: entry point `koa-with-auth/stores`.
  *
- * A text is kept as `+` and the text, or as `-` after its key was ended, so that one script can distinguish them. A set is a sorted set,
+ * Texts are kept as `+` and the string, or as `-` after its key was ended, so that one script can distinguish them. A set is a sorted set,
  * with the end of each member as its score. All times are those of Redis.
  */
 import * as is from '../core/checks.js'

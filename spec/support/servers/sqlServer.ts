@@ -63,7 +63,7 @@ export const describeWithSql = (kind: Sql, name: string, suite: () => void): voi
 /** The ids of a user of the system, for PostgreSQL, which refuses root. */
 const unprivileged = (): { readonly uid: number; readonly gid: number } | undefined => {
   if (process.getuid?.() !== 0) return undefined
-  const id = (flag: string): number => Number(execFileSync('id', [flag, 'nobody'], { encoding: 'utf8' }))
+  const id = (flag: string): number => Number(execFileSync('id', [flag, 'daemon'], { encoding: 'utf8' }))
   return { uid: id('-u'), gid: id('-g') }
 }
 

@@ -186,7 +186,7 @@ const keeping: ReadonlyArray<Rule> = [
 
 const timing: ReadonlyArray<Rule> = [
   {
-    name: 'lifetimes: a text, an end and a member last as long as they should, and not longer',
+    name: 'lifetimes: texts, ends and members last as long as they should, and not longer',
     fix: 'keep until when each is good, in milliseconds, and compare it with the time; what is over counts as unknown',
     hold: async (store, expect, { elapse }) => {
       const [short, shorter, longer, forever, ended, set] = [newKey(), newKey(), newKey(), newKey(), newKey(), newKey()]
