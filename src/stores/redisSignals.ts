@@ -27,6 +27,11 @@ export interface RedisSignalsOptions {
 interface Subscriber {
   readonly subscribe: (channel: string, listener?: (message: string) => void) => Promise<unknown>
   readonly on: (event: string, listener: (...args: string[]) => void) => unknown
+  // of redis, without those of a cluster
+  readonly destroy?: () => void
+  readonly connect?: () => Promise<unknown>
+  /** Of ioredis. */
+  readonly disconnect?: (isReconnecting: boolean) => void
 }
 
 /** What is used of a `Cluster` of ioredis. It says nothing when the connection that it listens with is lost. */
@@ -53,7 +58,7 @@ const AGAIN = 500
 /**
  * Signals for `sessions(app, { signals })` and `apiKeys({ signals })`, which may share them, over one channel of Redis. The clients must
  * be connected, and connect again by themselves. When the subscriber comes back, every open end is looked up, because it may have
- * missed messages. Throws a TypeError for clients that cannot work.
+ * missed messages. A subscriber that hears nothing is connected anew. Throws a TypeError for clients that cannot work.
  *
  * @example
  * import { redisSignals, type RedisPublisher, type RedisSubscriber } from 'koa-with-auth/stores'
@@ -69,32 +74,58 @@ export const redisSignals = (options: RedisSignalsOptions): Signals => {
   // ioredis takes no listener at `subscribe`: there it is the callback of the command
   const isOfficial = 'pSubscribe' in subscriber
   const isCluster = (one: Subscriber): one is Cluster => !isOfficial && 'nodes' in one
+  let told: (message: string) => void = () => {}
+  // one function, because the client of redis calls each that it was given
+  const hear = (message: unknown): void => told(String(message))
+  const subscribe = async (): Promise<void> => {
+    // ioredis sends it after what it sends itself when it is back, so that nothing is missed in between
+    await (isOfficial ? subscriber.subscribe(channel, hear) : subscriber.subscribe(channel))
+  }
   let isListening = false
+  const back = (): void => {
+    if (!isListening) return
+    void (isOfficial ? Promise.resolve() : subscribe()).then(
+      () => hear(MISSED),
+      () => {},
+    )
+  }
+  const begin = (): void => {
+    for (const event of BACK) subscriber.on(event, back)
+    if (isOfficial) return
+    subscriber.on('message', (to, message) => {
+      if (to === channel) hear(message)
+    })
+  }
+  let renew: (() => Promise<void>) | undefined
+  const listen = async (): Promise<void> => {
+    if (renew !== undefined) return renew()
+    if (isCluster(subscriber)) {
+      renew = await listenIn(subscriber, channel, hear, () => hear(MISSED))
+      return
+    }
+    begin()
+    renew = () => reconnected(subscriber).then(subscribe)
+    await subscribe()
+  }
   return {
     publish: async (message) => {
       await publisher.publish(channel, message)
     },
     subscribe: async (listener) => {
-      const hear = (message: unknown): void => listener(String(message))
-      const again = async (): Promise<void> => {
-        // in order after what the client sends when it is back, so that nothing is missed in between
-        if (!isOfficial) await subscriber.subscribe(channel)
-        listener(MISSED)
-      }
-      const back = (): void => {
-        if (isListening) again().catch(() => {})
-      }
-      if (isCluster(subscriber)) return listenIn(subscriber, channel, hear, () => listener(MISSED))
-      if (isOfficial) await subscriber.subscribe(channel, hear)
-      else {
-        subscriber.on('message', (to, message) => {
-          if (to === channel) hear(message)
-        })
-        await subscriber.subscribe(channel)
-      }
+      told = listener
+      await listen()
       isListening = true
-      for (const event of BACK) subscriber.on(event, back)
     },
+  }
+}
+
+// Its connection is silent, so it would say nothing on it either
+const reconnected = async (subscriber: Subscriber): Promise<void> => {
+  const { destroy, connect, disconnect } = subscriber
+  if (disconnect !== undefined && !('pSubscribe' in subscriber)) disconnect.call(subscriber, true)
+  else if (destroy !== undefined && connect !== undefined && !('masters' in subscriber)) {
+    destroy.call(subscriber)
+    await connect.call(subscriber)
   }
 }
 
@@ -122,6 +153,11 @@ const listenIn = async (cluster: Cluster, channel: string, hear: (message: strin
     connection?.disconnect()
   })
   await connect()
+  // the end of a connection is the beginning of another one
+  return () => {
+    connection?.disconnect()
+    return Promise.resolve()
+  }
 }
 
 declareFactory('redisSignals', redisSignals)

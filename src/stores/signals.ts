@@ -2,7 +2,9 @@
  * Lets other processes know that a credential may have ended. A message is a hint: who gets it asks the store. So a message that is forged,
  * late or repeated ends nothing that is good, and one that is lost delays an end until its own time.
  */
+import { randomUUID } from 'node:crypto'
 import { ends } from '../ends/ends.js'
+import { ownFields } from '../core/data.js'
 import * as is from '../core/checks.js'
 import { within } from './within.js'
 
@@ -14,7 +16,10 @@ import { within } from './within.js'
 export interface Signals {
   /** Sends a message to all processes. No request waits for it. */
   readonly publish: (message: string) => void | Promise<void>
-  /** Calls the listener with each message from now on. It is called once, when the application starts. */
+  /**
+   * Calls the listener with each message from now on. It is called when the application starts, and again with the same listener when
+   * nothing was heard for a while, so it should connect anew.
+   */
   readonly subscribe: (listener: (message: string) => void) => void | Promise<void>
 }
 
@@ -30,47 +35,122 @@ const TIMEOUT = 2000
 
 const AGAIN = 5000
 
+// While something is open, each process says something that it must hear, in milliseconds: how often, and how soon
+const BEAT = 10_000
+const HEARD_WITHIN = 5000
+
 /** Lets the other processes know what may have ended, by a digest. Never throws, and nothing waits for it. */
 export type Tell = (name: string) => void
 
 // Two applications of a process may share their signals
-const heard = new WeakSet<Signals>()
+const hubs = new WeakMap<Signals, Hub>()
 
 /** Listens to the signals, and returns what reaches the others. */
 export const connected = (signals: Signals | undefined): Tell => {
   if (signals === undefined) return () => {}
-  const publishing = within('signals', TIMEOUT)
-  // One outage, however often it is tried again
-  const subscribing = within('signals', TIMEOUT)
-  const subscribe = (onSuccess: () => void): void => {
-    // What is said until the next success is missed
-    const again = () => subscribe(() => ends().askAboutAll())
-    subscribing(async () => signals.subscribe(hear)).then(onSuccess, () => setTimeout(again, AGAIN).unref())
-  }
-  if (!heard.has(signals)) subscribe(() => {})
-  heard.add(signals)
-  return (name) => {
-    const message = JSON.stringify({ v: 1, about: name, at: Date.now() })
-    publishing(async () => signals.publish(message)).catch(() => {})
-  }
+  const hub = hubs.get(signals) ?? new Hub(signals)
+  hubs.set(signals, hub)
+  return (name) => void hub.publish({ v: 1, about: name, at: Date.now() })
 }
 
-const hear = (message: unknown): void => {
-  const about = aboutOf(message)
-  if (about === 'all') ends().askAboutAll()
-  else if (about !== undefined) ends().askAbout(about)
+/** The signals of this process, and whether they are heard. */
+class Hub {
+  readonly #signals: Signals
+  readonly #publishing = within('signals', TIMEOUT)
+  // One outage, however often it is tried again
+  readonly #subscribing = within('signals', TIMEOUT)
+  readonly #hearing = within('signals', HEARD_WITHIN)
+  readonly #beat = randomUUID()
+  readonly #listener = (message: string): void => this.#hear(message)
+  #onBeat: (() => void) | undefined
+  #isBeating = false
+  #isSubscribing = false
+  // whether something was missed since everything was looked up
+  #isDeaf = false
+
+  constructor(signals: Signals) {
+    this.#signals = signals
+    this.#subscribe(() => {})
+    ends().watch(() => this.#begin())
+  }
+
+  /** Resolves to whether it was sent. */
+  publish(message: object): Promise<boolean> {
+    const text = JSON.stringify(message)
+    return this.#publishing(async () => this.#signals.publish(text)).then(
+      () => true,
+      () => false,
+    )
+  }
+
+  // One at a time, because each takes the connection of the one before
+  #subscribe(onSuccess: () => void): void {
+    if (this.#isSubscribing) return
+    this.#isSubscribing = true
+    const free = (next: () => void) => (): void => {
+      this.#isSubscribing = false
+      next()
+    }
+    // What is said until the next success is missed
+    const again = () => this.#subscribe(() => ends().askAboutAll())
+    this.#subscribing(async () => this.#signals.subscribe(this.#listener)).then(free(onSuccess), () =>
+      setTimeout(free(again), AGAIN).unref(),
+    )
+  }
+
+  #begin(): void {
+    if (this.#isBeating) return
+    this.#isBeating = true
+    this.#later()
+  }
+
+  #later(): void {
+    setTimeout(() => void this.#next(), BEAT).unref()
+  }
+
+  async #next(): Promise<void> {
+    if (!ends().isWaiting) {
+      this.#isBeating = false
+      return
+    }
+    const isHeard = new Promise<void>((resolve) => (this.#onBeat = resolve))
+    // a hub that cannot be reached is an outage already
+    if (await this.publish({ v: 1, beat: this.#beat })) {
+      await this.#hearing(() => isHeard).then(
+        () => this.#heard(),
+        () => this.#unheard(),
+      )
+    }
+    this.#later()
+  }
+
+  #heard(): void {
+    if (this.#isDeaf) ends().askAboutAll()
+    this.#isDeaf = false
+  }
+
+  #unheard(): void {
+    if (!this.#isDeaf) ends().askAboutAll()
+    this.#isDeaf = true
+    this.#subscribe(() => {})
+  }
+
+  #hear(message: unknown): void {
+    const { about, beat } = fieldsOf(message)
+    if (beat === this.#beat) this.#onBeat?.()
+    if (about === 'all') ends().askAboutAll()
+    else if (typeof about === 'string') ends().askAbout(about)
+  }
 }
 
 const LONGEST = 256
 
-const aboutOf = (message: unknown): string | undefined => {
-  if (typeof message !== 'string' || message.length > LONGEST) return undefined
+const fieldsOf = (message: unknown): Readonly<Record<string, unknown>> => {
+  if (typeof message !== 'string' || message.length > LONGEST) return {}
   try {
     const read: unknown = JSON.parse(message)
-    if (typeof read !== 'object' || read === null || !Object.hasOwn(read, 'about')) return undefined
-    const about: unknown = Reflect.get(read, 'about')
-    return typeof about === 'string' ? about : undefined
+    return typeof read === 'object' && read !== null ? ownFields(read) : {}
   } catch {
-    return undefined
+    return {}
   }
 }
