@@ -357,7 +357,7 @@ describe('a page', () => {
     expect(formOf(first)).toEqual({
       action: PATH,
       alert: undefined,
-      inputs: { returnTo: '/account', username: undefined, password: undefined, remember: undefined },
+      inputs: { returnTo: '/account', step: 'begin', username: undefined, password: undefined, remember: undefined },
     })
     const again = await post(visitor, {
       username: '"><script>',
@@ -371,6 +371,7 @@ describe('a page', () => {
       alert: 'That was not right. Check what you typed, and try again.',
       inputs: {
         returnTo: '/account',
+        step: 'begin',
         username: '&#34;&#62;&#60;script&#62;',
         password: undefined,
         remember: undefined,
@@ -394,7 +395,10 @@ describe('a page', () => {
     expect([wrong.status, formOf(wrong).inputs]).toEqual([403, formOf(half).inputs])
     expect(formOf(wrong).alert).toBe('That was not right. Check what you typed, and try again.')
     const stolen = await post(site.visitor(), { ...(formOf(half).inputs as Record<string, string>), code: '1' })
-    expect([stolen.status, Object.keys(formOf(stolen).inputs)]).toEqual([400, ['returnTo', 'username', 'password']])
+    expect([stolen.status, Object.keys(formOf(stolen).inputs)]).toEqual([
+      400,
+      ['returnTo', 'step', 'username', 'password'],
+    ])
     const other = await post(visitor, {
       ...(formOf(half).inputs as Record<string, string>),
       username: 'anna',
@@ -404,6 +408,58 @@ describe('a page', () => {
     const done = await post(visitor, { ...(formOf(wrong).inputs as Record<string, string>), code: '1' })
     expect([done.status, done.headers['location']]).toEqual([303, '/vault?a=1'])
     await expectUser(visitor, 'sam')
+  })
+
+  it('asks for the code at an address of this browser alone, if the form was shown at that path', async () => {
+    const { site } = await start()
+    const visitor = site.visitor()
+    const form = formOf(await visitor.ask(PATH, { headers: page })).inputs as Record<string, string>
+    const half = await post(visitor, { ...form, ...right, username: 'sam', returnTo: '/vault' })
+    const address = String(half.headers['location'])
+    expect([half.status, address.startsWith(`${PATH}?step=`), address.includes('sam')]).toEqual([303, true, false])
+    const shown = await visitor.ask(address, { headers: page })
+    expect([shown.status, Object.keys(formOf(shown).inputs)]).toEqual([200, ['handle', 'username', 'code']])
+    expect(formOf(await visitor.ask(address, { headers: page }))).toEqual(formOf(shown))
+    for (const [who, at] of [
+      [site.visitor(), address],
+      [visitor, `${address}A`],
+      [visitor, `${address}&step=A`],
+    ] as const) {
+      expect(Object.keys(formOf(await who.ask(at, { headers: page })).inputs)).toContain('password')
+    }
+    const done = await post(visitor, { ...(formOf(shown).inputs as Record<string, string>), code: '1' })
+    expect([done.status, done.headers['location']]).toEqual([303, '/vault'])
+    await expectUser(visitor, 'sam')
+  })
+
+  it('calls signedIn when a user has been signed in, after a second factor, too; what it writes is the answer', async () => {
+    const seen: unknown[] = []
+    const { site } = await start({
+      signedIn: (ctx, { user, remember }) => {
+        seen.push([user.username, remember])
+        if (user.username === 'sam') ctx.redirect('/new-device')
+      },
+    })
+    await post(site.visitor(), { ...right, remember: 'on', password: 'wrong' })
+    expect(seen).toEqual([])
+    const [anna, sam] = [site.visitor(), site.visitor()]
+    expect((await post(anna, { ...right, remember: 'on' })).headers['location']).toBe('/')
+    const half = await post(sam, { ...right, username: 'sam' })
+    expect(seen).toEqual([['anna', true]])
+    const done = await post(sam, { ...(formOf(half).inputs as Record<string, string>), code: '1' })
+    expect([done.status, done.headers['location']]).toEqual([302, '/new-device'])
+    expect(seen).toEqual([
+      ['anna', true],
+      ['sam', false],
+    ])
+    await expectUser(sam, 'sam')
+  })
+
+  it('signs in no user if signedIn throws', async () => {
+    const { site } = await start({ signedIn: () => Promise.reject(new Error('mine')) })
+    const visitor = site.visitor()
+    expect((await post(visitor, right)).status).toBe(500)
+    await expectAnonymous(visitor)
   })
 
   it('needs no name beside the handle, if the account of the identifier is that user', async () => {

@@ -70,7 +70,11 @@ const answering = (tries?: number) => {
   const answerTo = async (handle: string, answer: string, browser = 'b', address = '192.0.2.1'): Promise<string> => {
     const ended = await made.finish(kind, {
       ...{ incoming: incoming(address, { handle, answer }), browser, subject: undefined },
-      ...{ isGoingOn: () => Promise.resolve(true), isAwaited: () => true, isFinishedHere: () => false },
+      ...{
+        isGoingOn: () => Promise.resolve(true),
+        isAwaited: () => true,
+        isFinishedHere: () => Promise.resolve(false),
+      },
       complete: () => Promise.resolve(E.right({ user: 'anna', isAccepted: true })),
     })
     return E.isLeft(ended) ? ended.left._tag : 'in'

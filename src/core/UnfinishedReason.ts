@@ -11,6 +11,7 @@
  * | `provider`       | what the provider sent is wrong                                       | 400    |
  * | `malformed`      | what was sent has not the fields that are needed                      | 400    |
  * | `weak`           | the new password is not good enough; nothing was used up              | 400    |
+ * | `short`, `long`, `common`, `context`, `breached` | why it is not, as `newPassword` says it        | 400    |
  * | `wrong`          | the code, or the name and the password, is wrong                      | 403    |
  * | `anotherUser`    | another user began it, or it proves another user                      | 403    |
  * | `anotherBrowser` | it was begun in another browser                                       | 403    |
@@ -23,6 +24,11 @@ export type UnfinishedReason =
   | 'provider'
   | 'malformed'
   | 'weak'
+  | 'short'
+  | 'long'
+  | 'common'
+  | 'context'
+  | 'breached'
   | 'wrong'
   | 'anotherUser'
   | 'anotherBrowser'
@@ -41,6 +47,11 @@ export const unfinishedReasons: {
   provider: { failure: 'invalid', status: 400 },
   malformed: { failure: 'invalid', status: 400 },
   weak: { failure: 'invalid', status: 400 },
+  short: { failure: 'invalid', status: 400 },
+  long: { failure: 'invalid', status: 400 },
+  common: { failure: 'invalid', status: 400 },
+  context: { failure: 'invalid', status: 400 },
+  breached: { failure: 'invalid', status: 400 },
   wrong: { failure: 'invalid', status: 403 },
   anotherUser: { failure: 'insufficient', status: 403 },
   anotherBrowser: { failure: 'insufficient', status: 403 },

@@ -151,6 +151,8 @@ export interface SignedInEvent extends SessionDigest {
   readonly subject?: string
   /** Who signed in as the subject, as in `Decision`. */
   readonly actor?: string
+  /** What `sessions(app, { list: { label } })` says of the request, such as the name of the browser. */
+  readonly label?: string
 }
 
 /**

@@ -8,6 +8,10 @@ export interface PageField {
   readonly name: string
   readonly type: 'text' | 'email' | 'password' | 'checkbox' | 'hidden'
   readonly autocomplete: string
+  /** `numeric` for a code of digits: phones show them. */
+  readonly inputmode?: 'numeric' | undefined
+  /** Whether it only shows its value, such as the account that a password manager saves a new password for. */
+  readonly readonly?: true | undefined
   /** What was typed before, or what a hidden field sends; a checkbox that has one is checked. Never a password. */
   readonly value?: string | undefined
 }
@@ -53,10 +57,13 @@ export const english = {
   'reset.begin': 'Forgot the password?',
   'reset.link': 'New password',
   'reset.done': 'The new password is set',
+  'reset.unknown':
+    'This link was used already, or is too old. If you have set a password with it, sign in with that one.',
   'verify.begin': 'Your address',
   'verify.link': 'Your address',
   'verify.linkText': 'It is yours if this mail came to you.',
   'verify.done': 'Your address is verified',
+  'verify.unknown': 'This link was used already, or is too old. Perhaps your address is verified: sign in to see it.',
   username: 'Name',
   email: 'E-mail address',
   address: 'E-mail address',
@@ -69,6 +76,11 @@ export const english = {
   other: 'Try again.',
   malformed: 'Fill in each field, and try again.',
   weak: 'This password is too short, or too common. Choose another one.',
+  short: 'This password is too short. Choose a longer one, such as four words.',
+  long: 'This password is too long.',
+  common: 'Many people have this password, so it is tried first. Choose another one.',
+  context: 'This password contains your name, your address or the name of this site. Choose another one.',
+  breached: 'This password has leaked from some site, so it is tried first. Choose another one.',
   wrong: 'That was not right. Check what you typed, and try again.',
   throttled: 'That was wrong too often. Try again later.',
   unavailable: 'That is not possible at the moment. Try again in a few seconds.',

@@ -177,7 +177,8 @@ const signIn = async (
   const { list, label } = owner.host
   const listed = list === undefined ? undefined : randomId(16)
   const named = { ...details, listed, label: list === undefined ? undefined : label?.(ctx.request) }
-  const names = signedIn.hasSubscribers ? namesOf(ctx.request, user) : {}
+  const called = named.label === undefined ? {} : { label: named.label }
+  const names = signedIn.hasSubscribers ? { ...namesOf(ctx.request, user), ...called } : {}
   await changeInStore(session, async () => {
     const stamp = await stampFor(self, id)
     // compared with that of the session, so that no reset comes in between

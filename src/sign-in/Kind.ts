@@ -8,6 +8,7 @@ import * as is from '../core/checks.js'
 import type { Check } from '../core/options.js'
 import type { Proof, ProofGiven } from '../core/Proof.js'
 import type { OneTimeIds } from '../core/OneTimeIds.js'
+import type { PasswordReason } from '../passwords/newPassword.js'
 import type { PageField } from '../sessions/Page.js'
 import type { Lifetimes } from './Lifetimes.js'
 
@@ -35,7 +36,10 @@ export interface Incoming {
 /** One ceremony, as its kind sees it. */
 export interface Ceremony {
   readonly intent: Intent
-  /** The identifier of the user whom it is about: who began it, or who gave the first proof. */
+  /**
+   * The identifier of the user whom it is about: who gave the first proof, or who was signed in when it began. For `verify` it is left out
+   * if the caller was anonymous; for `signIn` and `reset`, the sign-in of the caller does not count.
+   */
   readonly subject: string | undefined
   /** The public origin of the application, for links and redirects. */
   readonly origin: string
@@ -70,6 +74,9 @@ export interface Answered<Answer> {
   readonly elsewhere?: UnfinishedReason | undefined
 }
 
+/** Whether a new password will do, or why not. */
+type Accepted = boolean | PasswordReason
+
 /** Signs strings for one kind, such as the links in its mails. The signatures fit no other kind. */
 export interface Signer {
   readonly sign: (text: string) => string
@@ -102,8 +109,13 @@ export interface Kind<Ask, Kept, Answer, P extends ProofGiven = ProofGiven, B ex
   readonly leadsAgain?: boolean | undefined
   /** `false` for a kind that does everything in `check`, such as a registration: `finish` can do without a hook. Default `true`. */
   readonly needsHook?: boolean | undefined
-  /** Whether what comes with the answer will do, such as a new password. Otherwise it is a 400 `weak`, and nothing is used up. */
-  readonly accepts?: ((body: Incoming['body'], kept: Kept, answer: Answer) => boolean | Promise<boolean>) | undefined
+  /**
+   * Whether what comes with the answer will do, such as a new password. Otherwise it is a 400 with the reason that is returned, or `weak`,
+   * and no try is used up.
+   */
+  readonly accepts?: ((body: Incoming['body'], kept: Kept, answer: Answer) => Accepted | Promise<Accepted>) | undefined
+  /** Fields that the page of its link shows, for a kind that is not bound. */
+  readonly shows?: ((kept: Kept) => ReadonlyArray<PageField>) | undefined
   /** What its pages ask for. Left out: browsers get the same as others, because a script is needed, or another site is asked. */
   readonly form?: KindForm | undefined
   /** Begins. It may ask the network, and must not write. */

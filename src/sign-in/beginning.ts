@@ -28,6 +28,7 @@ import * as pages from './pages.js'
 import {
   applicationOf,
   browserFor,
+  browserOf,
   incomingOf,
   returnToIn,
   isRefused,
@@ -113,6 +114,8 @@ export const begin = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOption
       return pages.respondUnfinished(ctx, failure, formNow())
     }
     if (isRefused(ctx, 'begin')) return refuse(AuthErrors.forged)
+    const shown = answerShown(ctx, application)
+    if (shown !== undefined) return pages.respondPage(ctx, shown)
     const { session } = application
     const subject = session.present(ctx)?.id
     if (isForSubject(intent)) {
@@ -130,14 +133,14 @@ export const begin = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOption
       intent,
       ask: askGiven,
       display,
-      subject: isForSubject(intent) ? subject : undefined,
+      subject: isForSubject(intent) || intent === 'verify' ? subject : undefined,
     })
     if (E.isLeft(sent)) return pages.respondUnfinished(ctx, sent.left, formNow())
     if (leads(sent.right)) return pages.leadTo(ctx, sent.right.redirect)
     const { body } = sent.right
     const form = kindForm(kind)
     if (form !== undefined && pages.isNavigation(ctx))
-      return pages.respondPage(ctx, answerPage(ctx, pages.familyOf(kind), form, body))
+      return showAnswer(ctx, application, answerPage(ctx, pages.familyOf(kind), form, body), typed)
     if (body === null) ctx.status = 204
     else ctx.body = body
   }
@@ -153,6 +156,37 @@ const answerPage = (ctx: Context, kind: string, { answer = [], path }: KindForm,
   return typeof handle === 'string'
     ? { kind, step: 'answer', handle, fields: answer, action: path ?? sentPath(ctx) }
     : { ...pages.noForm(kind), step: 'answer' }
+}
+
+// Servers and proxies refuse a longer request line
+const MAX_ADDRESS = 7000
+
+/**
+ * Shows the page that asks for the answer. After a form that a GET of the same address has shown, it has an address of its own there, so
+ * that back and forward ask for nothing to be sent again. The address is good in this browser alone.
+ */
+const showAnswer = (
+  ctx: Context,
+  { host, ceremonies }: Application,
+  page: Page,
+  sent: Incoming['body'],
+): Promise<void> => {
+  if (sent[pages.STEP] !== undefined && page.handle !== undefined) {
+    const hidden = ceremonies.conceal(browserFor(ctx, host, 0), JSON.stringify(page))
+    const address = `${sentPath(ctx)}?${pages.STEP}=${hidden}`
+    if (address.length <= MAX_ADDRESS) return Promise.resolve(pages.leadTo(ctx, address))
+  }
+  return pages.respondPage(ctx, page)
+}
+
+/** The page of such an address. */
+export const answerShown = (ctx: Context, { host, ceremonies }: Application): Page | undefined => {
+  const [hidden, ...more] = new URLSearchParams(ctx.querystring).getAll(pages.STEP)
+  const browser = browserOf(host, ctx.request)
+  if (ctx.method !== 'GET' || hidden === undefined || more.length > 0 || browser === undefined) return undefined
+  const text = ceremonies.reveal(browser, hidden)
+  // Safe: only `showAnswer` has the key
+  return text === undefined ? undefined : (JSON.parse(text) as Page)
 }
 
 /** Reads a request; a navigation whose body cannot be read is answered with a page, and gets `undefined`. */
@@ -266,7 +300,11 @@ interface SecondFactor {
 export const seconds = new WeakMap<object, SecondFactor>()
 
 /** Answers with what a second factor needs, unless a hook has: `{ next, handle }`, or its page. `undefined`: none was begun. */
-export const respondSecond = (ctx: Context): Promise<void> | undefined => {
+export const respondSecond = (
+  ctx: Context,
+  application: Application,
+  sent: Incoming['body'] = {},
+): Promise<void> | undefined => {
   const second = seconds.get(ctx)
   if (second === undefined) return undefined
   const { kind, made, form } = second
@@ -274,7 +312,7 @@ export const respondSecond = (ctx: Context): Promise<void> | undefined => {
   const isData = typeof body === 'object' && body !== null && Object.getPrototypeOf(body) === Object.prototype
   if (form !== undefined && pages.isNavigation(ctx) && (isData || pages.isUnanswered(ctx))) {
     ctx.body = null
-    return pages.respondPage(ctx, answerPage(ctx, kind, form, made))
+    return showAnswer(ctx, application, answerPage(ctx, kind, form, made), sent)
   }
   if (pages.isUnanswered(ctx)) ctx.body = { next: kind, ...made }
   return Promise.resolve()

@@ -11,13 +11,13 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
 import type { UnfinishedReason } from '../core/UnfinishedReason.js'
-import { ceremonyDigest, report, userDigest, type CeremonyEvent } from '../core/events.js'
 import type { Proof, ProofGiven } from '../core/Proof.js'
 import { counting } from '../guesses/Guess.js'
 import { memoryLimiter } from '../guesses/memoryLimiter.js'
 import { derivedFrom } from '../crypto/appKeys.js'
 import { constantTimeEqual, decrypt, derive, digest, encrypt, mac, randomId } from '../crypto/secrets.js'
 import type { OneTimeIds } from '../core/OneTimeIds.js'
+import { ceremonyReports, usedBefore, type Known } from './ceremonyReports.js'
 import { caught } from './countFailures.js'
 import type { Lifetimes } from './Lifetimes.js'
 import {
@@ -71,7 +71,7 @@ interface Finishing<P extends ProofGiven> {
   /** Whether the application takes an answer for an intent here. */
   readonly isAwaited: (intent: Intent) => boolean
   /** Whether the session of this browser was made or changed by a ceremony. */
-  readonly isFinishedHere: (id: string) => boolean
+  readonly isFinishedHere: (id: string) => Promise<boolean>
   /** Lets the application decide, and signs in. */
   readonly complete: (finished: Finished<P>) => Promise<E.Either<AuthError, Completed>>
 }
@@ -148,149 +148,250 @@ const QUARTER = 15 * 60
 const MARGIN = 60_000
 
 /** Begins and finishes the ceremonies of an application. */
-export type Ceremonies = ReturnType<typeof ceremonies>
+export interface Ceremonies {
+  readonly begin: <Ask, Kept>(
+    kind: Beginner<Ask, Kept>,
+    beginning: Beginning<Ask>,
+  ) => Promise<E.Either<AuthError, Sent>>
+  readonly finish: <Kept, Answer, P extends ProofGiven>(
+    kind: Kind<never, Kept, Answer, P>,
+    finishing: Finishing<P>,
+  ) => Promise<E.Either<AuthError, Ended>>
+  /** Reports a failure that was found before the ceremony was looked at. */
+  readonly refused: (kind: string, step: 'begin' | 'finish', failure: AuthError) => void
+  /** What the handle of a kind keeps that any browser may open. */
+  readonly keptIn: (kind: Bound, handle: string) => unknown
+  /** Encrypts a string for one browser, so that only the application reads it. */
+  readonly conceal: (browser: string, text: string) => string
+  /** The string that was encrypted for this browser. */
+  readonly reveal: (browser: string, hidden: string) => string | undefined
+}
+
+type Bound = Pick<Kind<never, never, never>, 'name' | 'bound'>
+
+type Result = E.Either<AuthError, Ended>
 
 const unfinished = (reason: UnfinishedReason): E.Either<AuthError, never> => E.left(AuthErrors.unfinished(reason))
 
-export const ceremonies = ({ keys, name, origin, ids, now = () => Date.now() }: CeremonyHost) => {
-  const roots = () => derivedFrom(keys(), 'koa-with-auth/sign-in')
-  const reports = ceremonyReports(name)
-  // answers that are being checked, so that the same one at the same time leads to the same place
-  const running = new Map<string, Promise<E.Either<AuthError, Ended>>>()
-  const browserOf = (kind: { readonly bound?: boolean | undefined }, sent: string) => (kind.bound === false ? '' : sent)
-  const signerOf = (kind: string): Signer => {
-    const signature = (root: Buffer, text: string) => mac(derive(root, 'signer', name, kind), text)
-    return {
-      sign: (text) => signature(firstOf(roots()), text),
-      verify: (text, sent) => roots().some((root) => constantTimeEqual(signature(root, text), sent)),
-    }
-  }
-  const open = (kind: string, browser: string, handle: unknown) => {
-    const raw = bytesOf(handle)
-    if (raw === undefined) return undefined
-    for (const root of roots()) {
-      const content = unseal(derive(root, 'handle', name, kind, browser), raw)
-      if (content !== undefined) return { content, root }
-    }
-    return undefined
-  }
-  const ceremonyOf = (content: Omit<Content, 'kept'>, root: Buffer, kind: string, browser: string): Ceremony => {
-    const { salt, intent, subject, returnTo, display, until } = content
-    const secret = (purpose: string) => derive(root, 'secret', name, kind, browser, salt, purpose).toString('base64url')
-    return { intent, subject, origin, returnTo, display, until, secret, ids }
-  }
-  const limited = counting({
-    accountAndAddress: memoryLimiter(WRONG_OF_BROWSER, QUARTER),
-    address: memoryLimiter(WRONG_OF_ADDRESS, QUARTER),
-  })
-  // whether there was a free try
-  const useTry = async (id: string, tries: number, lifetime: number): Promise<boolean> => {
-    for (let at = 0; at < tries; at++) if (await ids.use(tryOf(id, at), lifetime)) return true
-    return false
-  }
-  // whether this answer is the first right one. No later answer has a try, so its code is neither checked nor used up
-  const end = async (id: string, tries: number, lifetime: number): Promise<boolean> => {
-    if (!(await ids.use(`${id}.done`, lifetime))) return false
-    await Promise.all(Array.from({ length: tries }, (_, at) => ids.use(tryOf(id, at), lifetime)))
-    return true
-  }
-  const attempt = async <Kept, Answer, P extends ProofGiven>(
-    kind: Kind<never, Kept, Answer, P>,
-    { content, root }: { readonly content: Content; readonly root: Buffer },
-    { answer, browser, id }: { readonly answer: Answer; readonly browser: string; readonly id: string },
-    { isFinishedHere, complete }: Finishing<P>,
-  ): Promise<E.Either<AuthError, Ended>> => {
-    const { tries = 1 } = kind
-    const { until, intent, subject, returnTo, display, before, stamp, lasting } = content
-    const remembered = until - now() + MARGIN
-    if (!(await useTry(id, tries, remembered))) {
-      return kind.leadsAgain === true && isFinishedHere(id) ? E.right({ returnTo, display }) : E.left(usedBefore)
-    }
-    // Safe: the same kind made it
-    const checked = await kind.check(content.kept as Kept, answer, ceremonyOf(content, root, kind.name, browser))
-    if (E.isLeft(checked)) return checked
-    if (tries > 1 && !(await end(id, tries, remembered))) return E.left(usedBefore)
-    const at = now()
-    const proof = { ...checked.right, at: Math.min(checked.right.at ?? at, at) }
-    const completed = await complete({ proof, before, intent, subject, stamp, returnTo, lasting, id })
-    return E.isLeft(completed) ? completed : E.right({ returnTo, display, completed: completed.right })
-  }
-  const once = async (
-    id: string,
-    run: () => Promise<E.Either<AuthError, Ended>>,
-    { returnTo, display }: Pick<Content, 'returnTo' | 'display'>,
-  ) => {
-    const same = running.get(id)
-    if (same !== undefined) return E.isRight(await same) ? E.right({ returnTo, display }) : E.left(usedBefore)
-    const result = caught(run)
-    running.set(id, result)
-    try {
-      return await result
-    } finally {
-      running.delete(id)
-    }
+export const ceremonies = (host: CeremonyHost): Ceremonies => {
+  const self: Self = {
+    ...host,
+    now: host.now ?? (() => Date.now()),
+    roots: () => derivedFrom(host.keys(), 'koa-with-auth/sign-in'),
+    reports: ceremonyReports(host.name),
+    running: new Map(),
+    limited: counting({
+      accountAndAddress: memoryLimiter(WRONG_OF_BROWSER, QUARTER),
+      address: memoryLimiter(WRONG_OF_ADDRESS, QUARTER),
+    }),
   }
   return {
-    begin: async <Ask, Kept>(
-      kind: Beginner<Ask, Kept>,
-      { incoming, browser: given, ask, returnTo, display = 'page', before = [], ...about }: Beginning<Ask>,
-    ): Promise<E.Either<AuthError, Sent>> => {
-      const { intent, subject } = about
-      const salt = randomId(16)
-      const sent = await caught(async () => {
-        const root = firstOf(roots())
-        const browser = browserOf(kind, given)
-        const content = { ...about, salt, until: now() + kind.lifetime, returnTo: localPath(returnTo), display, before }
-        const ceremony = ceremonyOf(content, root, kind.name, browser)
-        const begun = await kind.begin(incoming, ceremony, ask, signerOf(kind.name))
-        if (E.isLeft(begun)) return begun
-        const key = derive(root, 'handle', name, kind.name, browser)
-        return E.right(await begun.right.send(seal(key, { ...content, kept: begun.right.kept })))
-      })
-      if (E.isLeft(sent)) reports.refused(kind.name, 'begin', sent.left, { intent, subject })
-      else reports.begun(kind.name, { id: idOf(kind.name, salt), intent, subject })
-      return sent
+    begin: (kind, beginning) => beginIn(self, kind, beginning),
+    finish: (kind, finishing) => finishIn(self, kind, finishing),
+    refused: self.reports.refused,
+    keptIn: (kind, handle) => (kind.bound === false ? open(self, kind.name, '', handle)?.content.kept : undefined),
+    conceal: (browser, text) => encrypt(pageKey(self, firstOf(self.roots()), browser), text).toString('base64url'),
+    reveal: (browser, hidden) => {
+      const raw = bytesOf(hidden)
+      const found = self.roots().map((root) => raw && decrypt(pageKey(self, root, browser), raw)?.toString())
+      return found.find((text) => text !== undefined)
     },
-    finish: async <Kept, Answer, P extends ProofGiven>(kind: Kind<never, Kept, Answer, P>, finishing: Finishing<P>) => {
-      let about: { id: string; intent: Intent; subject: string | undefined } | undefined
-      const ended = await caught(async (): Promise<E.Either<AuthError, Ended>> => {
-        const answered = kind.read(finishing.incoming, signerOf(kind.name))
-        if (answered === undefined) return unfinished('unknown')
-        const { handle, answer, elsewhere = 'unknown' } = answered
-        const { browser: sent, subject } = finishing
-        if (kind.bound !== false && sent === undefined) return unfinished(elsewhere)
-        const browser = browserOf(kind, sent ?? '')
-        const opened = open(kind.name, browser, handle)
-        if (opened === undefined) return unfinished(elsewhere)
-        const { content } = opened
-        const id = idOf(kind.name, content.salt)
-        about = { id, intent: content.intent, subject: content.subject }
-        if (content.until <= now()) return unfinished('late')
-        if (!intentsOf(kind).includes(content.intent)) return unfinished('unknown')
-        if (!finishing.isAwaited(content.intent)) return unfinished('unknown')
-        if (isForSubject(content.intent) && (subject === undefined || content.subject !== subject)) {
-          return unfinished('anotherUser')
-        }
-        if (!(await finishing.isGoingOn(content))) return unfinished('unknown') // it uses no code up
-        // Safe: the same kind made it
-        const isGood = (await kind.accepts?.(finishing.incoming.body, content.kept as Kept, answer)) ?? true
-        if (!isGood) return unfinished('weak')
-        const check = () => attempt(kind, opened, { answer, browser, id }, finishing)
-        const { address } = finishing.incoming
-        const run = () =>
-          (kind.tries ?? 1) > 1 ? check() : limited(browser || undefined, address, check, isWrongAnswer)
-        return kind.leadsAgain === true ? once(id, run, content) : run()
-      })
-      if (E.isLeft(ended)) reports.refused(kind.name, 'finish', ended.left, about)
-      else if (about !== undefined && ended.right.completed !== undefined) {
-        const { user = about.subject, isAccepted } = ended.right.completed
-        if (isAccepted) reports.finished(kind.name, { ...about, subject: user })
-        else reports.refused(kind.name, 'finish', AuthErrors.unfinished('noAccount'), about)
-      }
-      return ended
-    },
-    /** Reports a failure that was found before the ceremony was looked at. */
-    refused: (kind: string, step: 'begin' | 'finish', failure: AuthError) => reports.refused(kind, step, failure),
+  }
+}
+
+interface Self extends CeremonyHost {
+  readonly now: () => number
+  /** The keys of all that is signed or sealed, the first first. */
+  readonly roots: () => ReadonlyArray<Buffer>
+  readonly reports: ReturnType<typeof ceremonyReports>
+  /** Answers that are being checked, so that the same one at the same time leads to the same place. */
+  readonly running: Map<string, Promise<Result>>
+  readonly limited: ReturnType<typeof counting>
+}
+
+const browserOf = ({ bound }: Pick<Bound, 'bound'>, sent: string): string => (bound === false ? '' : sent)
+
+const pageKey = ({ name }: Self, root: Buffer, browser: string): Buffer => derive(root, 'page', name, browser)
+
+const signerOf = ({ roots, name }: Self, kind: string): Signer => {
+  const signature = (root: Buffer, text: string) => mac(derive(root, 'signer', name, kind), text)
+  return {
+    sign: (text) => signature(firstOf(roots()), text),
+    verify: (text, sent) => roots().some((root) => constantTimeEqual(signature(root, text), sent)),
+  }
+}
+
+interface Opened {
+  readonly content: Content
+  readonly root: Buffer
+}
+
+const open = ({ roots, name }: Self, kind: string, browser: string, handle: unknown): Opened | undefined => {
+  const raw = bytesOf(handle)
+  if (raw === undefined) return undefined
+  for (const root of roots()) {
+    const content = unseal(derive(root, 'handle', name, kind, browser), raw)
+    if (content !== undefined) return { content, root }
+  }
+  return undefined
+}
+
+const ceremonyOf = (
+  { name, origin, ids }: Self,
+  { salt, intent, subject, returnTo, display, until }: Omit<Content, 'kept'>,
+  root: Buffer,
+  kind: string,
+  browser: string,
+): Ceremony => {
+  const secret = (purpose: string) => derive(root, 'secret', name, kind, browser, salt, purpose).toString('base64url')
+  return { intent, subject, origin, returnTo, display, until, secret, ids }
+}
+
+// --- begin
+
+const beginIn = async <Ask, Kept>(
+  self: Self,
+  kind: Beginner<Ask, Kept>,
+  { incoming, browser: given, ask, returnTo, display = 'page', before = [], ...about }: Beginning<Ask>,
+): Promise<E.Either<AuthError, Sent>> => {
+  const { intent, subject } = about
+  const salt = randomId(16)
+  const sent = await caught(async () => {
+    const root = firstOf(self.roots())
+    const browser = browserOf(kind, given)
+    const until = self.now() + kind.lifetime
+    const content = { ...about, salt, until, returnTo: localPath(returnTo), display, before }
+    const ceremony = ceremonyOf(self, content, root, kind.name, browser)
+    const begun = await kind.begin(incoming, ceremony, ask, signerOf(self, kind.name))
+    if (E.isLeft(begun)) return begun
+    const key = derive(root, 'handle', self.name, kind.name, browser)
+    return E.right(await begun.right.send(seal(key, { ...content, kept: begun.right.kept })))
+  })
+  if (E.isLeft(sent)) self.reports.refused(kind.name, 'begin', sent.left, { intent, subject })
+  else self.reports.begun(kind.name, { id: idOf(kind.name, salt), intent, subject })
+  return sent
+}
+
+// --- finish
+
+const finishIn = async <Kept, Answer, P extends ProofGiven>(
+  self: Self,
+  kind: Kind<never, Kept, Answer, P>,
+  finishing: Finishing<P>,
+): Promise<Result> => {
+  let about: Required<Known> | undefined
+  const ended = await caught(async (): Promise<Result> => {
+    const answered = kind.read(finishing.incoming, signerOf(self, kind.name))
+    if (answered === undefined) return unfinished('unknown')
+    const { handle, answer, elsewhere = 'unknown' } = answered
+    if (kind.bound !== false && finishing.browser === undefined) return unfinished(elsewhere)
+    const browser = browserOf(kind, finishing.browser ?? '')
+    const opened = open(self, kind.name, browser, handle)
+    if (opened === undefined) return unfinished(elsewhere)
+    const { intent, subject, salt } = opened.content
+    about = { id: idOf(kind.name, salt), intent, subject }
+    return answerIn(self, kind, finishing, { ...opened, answer, browser, id: about.id })
+  })
+  if (E.isLeft(ended)) self.reports.refused(kind.name, 'finish', ended.left, about)
+  else if (about !== undefined && ended.right.completed !== undefined) {
+    const { user = about.subject, isAccepted } = ended.right.completed
+    if (isAccepted) self.reports.finished(kind.name, { ...about, subject: user })
+    else self.reports.refused(kind.name, 'finish', AuthErrors.unfinished('noAccount'), about)
+  }
+  return ended
+}
+
+/** An answer whose handle was opened. */
+interface Answering<Answer> extends Opened {
+  readonly answer: Answer
+  readonly browser: string
+  readonly id: string
+}
+
+const answerIn = async <Kept, Answer, P extends ProofGiven>(
+  self: Self,
+  kind: Kind<never, Kept, Answer, P>,
+  finishing: Finishing<P>,
+  given: Answering<Answer>,
+): Promise<Result> => {
+  const { content, browser, id } = given
+  const { intent, until } = content
+  const leadsAgain = kind.leadsAgain === true && kind.bound !== false && (await finishing.isFinishedHere(id))
+  if (until <= self.now() && !leadsAgain) return unfinished('late')
+  if (!intentsOf(kind).includes(intent) || !finishing.isAwaited(intent)) return unfinished('unknown')
+  const { subject, incoming } = finishing
+  if (isForSubject(intent) && (subject === undefined || content.subject !== subject)) return unfinished('anotherUser')
+  if (leadsAgain) return E.right(placeOf(content))
+  if (!(await finishing.isGoingOn(content))) return unfinished('unknown') // it uses no code up
+  // Safe: the same kind made it
+  const accepted = (await kind.accepts?.(incoming.body, content.kept as Kept, given.answer)) ?? true
+  if (accepted !== true) return unfinished(accepted || 'weak')
+  // another password by the same link is another answer
+  const answering = kind.bound === false ? { ...given, id: digest(JSON.stringify([id, incoming.body])) } : given
+  const check = () => attempt(self, kind, finishing, answering, id)
+  if ((kind.tries ?? 1) > 1) return check()
+  const run = () => self.limited(browser || undefined, incoming.address, check, isWrongAnswer)
+  return kind.leadsAgain === true ? once(self, finishing, answering, run) : run()
+}
+
+const placeOf = ({ returnTo, display }: Content): Ended => ({ returnTo, display })
+
+// whether there was a free try
+const useTry = async ({ ids }: Self, id: string, tries: number, lifetime: number): Promise<boolean> => {
+  for (let at = 0; at < tries; at++) if (await ids.use(tryOf(id, at), lifetime)) return true
+  return false
+}
+
+// whether this answer is the first right one. No later answer has a try, so its code is neither checked nor used up
+const end = async ({ ids }: Self, id: string, tries: number, lifetime: number): Promise<boolean> => {
+  if (!(await ids.use(`${id}.done`, lifetime))) return false
+  await Promise.all(Array.from({ length: tries }, (_, at) => ids.use(tryOf(id, at), lifetime)))
+  return true
+}
+
+const attempt = async <Kept, Answer, P extends ProofGiven>(
+  self: Self,
+  kind: Kind<never, Kept, Answer, P>,
+  finishing: Finishing<P>,
+  answering: Answering<Answer>,
+  of: string,
+): Promise<Result> => {
+  const { tries = 1 } = kind
+  const { content, root, answer, browser, id } = answering
+  const { until, intent, subject, returnTo, before, stamp, lasting } = content
+  const remembered = until - self.now() + MARGIN
+  if (!(await useTry(self, of, tries, remembered))) {
+    if (tries > 1) await self.running.get(id)
+    return kind.leadsAgain === true && (await finishing.isFinishedHere(id)) ? E.right(placeOf(content)) : again
+  }
+  // Safe: the same kind made it
+  const checked = await kind.check(content.kept as Kept, answer, ceremonyOf(self, content, root, kind.name, browser))
+  if (E.isLeft(checked)) return checked
+  const at = self.now()
+  const proof = { ...checked.right, at: Math.min(checked.right.at ?? at, at) }
+  const complete = async (): Promise<Result> => {
+    if (tries > 1 && !(await end(self, of, tries, remembered))) return again
+    const completed = await finishing.complete({ proof, before, intent, subject, stamp, returnTo, lasting, id })
+    return E.isLeft(completed) ? completed : E.right({ ...placeOf(content), completed: completed.right })
+  }
+  return tries > 1 && kind.leadsAgain === true ? once(self, finishing, answering, complete) : complete()
+}
+
+// Of the same answers at the same time, one is checked, and the others lead where it leads
+const once = async <P extends ProofGiven>(
+  { running }: Self,
+  { isFinishedHere }: Finishing<P>,
+  { id, content }: Answering<unknown>,
+  run: () => Promise<Result>,
+): Promise<Result> => {
+  const same = running.get(id)
+  if (same !== undefined) return E.isRight(await same) && (await isFinishedHere(id)) ? E.right(placeOf(content)) : again
+  const result = caught(run)
+  running.set(id, result)
+  try {
+    return await result
+  } finally {
+    running.delete(id)
   }
 }
 
@@ -309,51 +410,4 @@ const firstOf = (roots: ReadonlyArray<Buffer>): Buffer => {
   return first
 }
 
-// --- reports
-
-/** What is known of a ceremony. */
-interface Known {
-  /** Left out if its handle was never sent. */
-  readonly id?: string
-  readonly intent: Intent
-  readonly subject: string | undefined
-}
-
-// The failure of an answer that came again: `unknown` for the client, and `used` in the record. Compared by identity
-const usedBefore: AuthError = AuthErrors.unfinished('unknown')
-
-// What becomes of the ceremonies of an application (`on('ceremony')` of `koa-with-auth/events`)
-const ceremonyReports = (application: string) => {
-  const aboutUser = ({ intent, subject }: Known) => ({
-    intent,
-    ...(subject !== undefined && { user: userDigest(application, subject) }),
-  })
-  const made =
-    (event: 'begun' | 'finished') =>
-    (kind: string, about: Known & { readonly id: string }): void =>
-      report('ceremony')(() => ({
-        event,
-        application,
-        kind,
-        ceremony: ceremonyDigest(about.id),
-        ...aboutUser(about),
-      }))
-  return {
-    begun: made('begun'),
-    finished: made('finished'),
-    refused: (kind: string, step: 'begin' | 'finish', failure: AuthError, about?: Known): void =>
-      report('ceremony')((): CeremonyEvent => {
-        const reason = failure === usedBefore ? 'used' : failure.reason
-        return {
-          event: 'refused',
-          application,
-          kind,
-          step,
-          failure: failure._tag,
-          ...(reason !== undefined && { reason }),
-          ...(about?.id !== undefined && { ceremony: ceremonyDigest(about.id) }),
-          ...(about !== undefined && aboutUser(about)),
-        }
-      }),
-  }
-}
+const again: E.Either<AuthError, never> = E.left(usedBefore)

@@ -16,7 +16,8 @@ import * as is from '../core/checks.js'
 import { checkOptions, declareFactories, token, type Checks } from '../core/options.js'
 import { counting } from '../guesses/Guess.js'
 import type { Limiter, Limiters } from '../guesses/Limiter.js'
-import { newPassword } from './pages.js'
+import type { NewPassword } from '../passwords/newPassword.js'
+import { passwordField } from './pages.js'
 import { usualLimiters } from './countFailures.js'
 import { routePath, typedDigits, type Incoming, type Kind } from './Kind.js'
 
@@ -48,6 +49,8 @@ export const normalizeEmail = (given: unknown): string | undefined => {
 const noAddress: E.Either<AuthErrors.AuthError, never> = deepFreeze(
   E.left({ ...AuthErrors.unfinished('malformed'), detail: 'One mail address is needed, as "address" in the body.' }),
 )
+
+const codeField = { name: 'code', type: 'text', autocomplete: 'one-time-code', inputmode: 'numeric' } as const
 
 const mailField = { name: 'address', type: 'email', autocomplete: 'email' } as const
 
@@ -180,7 +183,8 @@ export const emailSignIn = (
     lifetime,
     tries: TRIES,
     longestPath: LONGEST_PATH,
-    form: { begin: [mailField], answer: [{ name: 'code', type: 'text', autocomplete: 'one-time-code' }], path },
+    form: { begin: [mailField], answer: [codeField], path },
+    leadsAgain: true,
     begin: (incoming, { origin, secret }, ask, signer) => {
       const address = normalizeEmail(ask ?? incoming.body['address'])
       if (address === undefined) return noAddress
@@ -223,6 +227,18 @@ export interface LinkMail {
   readonly link: string
 }
 
+/** What `isGood` may return: whether a password will do, or what `newPassword` resolves to. */
+type GoodAnswer = boolean | NewPassword
+
+/** Who asked for a link. */
+interface LinkAsked {
+  /**
+   * For `emailVerification`, the identifier of the user who was signed in when it began, so that a new address is verified for that
+   * account: `{ id: subject, stamp }`. Otherwise `undefined`.
+   */
+  readonly subject: string | undefined
+}
+
 /** Whom a link is about. */
 export interface LinkAccount {
   /** The identifier of the user. */
@@ -234,7 +250,7 @@ export interface LinkAccount {
 /** How links by mail work. */
 export interface EmailVerificationOptions extends MailOptions {
   /** The account of an address; `undefined` if there is none, so that no mail is sent. */
-  readonly accountOf: (address: string) => LinkAccount | undefined | Promise<LinkAccount | undefined>
+  readonly accountOf: (address: string, asked: LinkAsked) => LinkAccount | undefined | Promise<LinkAccount | undefined>
   /** Sends the mail. It runs after the response; see `emailSignIn`. */
   readonly send: (mail: LinkMail) => unknown
 }
@@ -245,10 +261,12 @@ export interface PasswordResetOptions extends EmailVerificationOptions {
    * Whether a new password will do, such as one of at least 15 characters that is not on a list of those that leaked (NIST SP 800-63B).
    * Otherwise, as for an empty one, it is a 400 `weak`, and the link stays good. Default: the hook of `finish` decides.
    */
-  readonly isGood?: ((password: string) => boolean | Promise<boolean>) | undefined
+  readonly isGood?:
+    | ((password: string, account: LinkAccount & { readonly address: string }) => GoodAnswer | Promise<GoodAnswer>)
+    | undefined
 }
 
-const linkChecks: Checks<PasswordResetOptions> = { ...mailChecks, accountOf: is.hook(1), isGood: is.maybe(is.hook(1)) }
+const linkChecks: Checks<PasswordResetOptions> = { ...mailChecks, accountOf: is.hook(2), isGood: is.maybe(is.hook(2)) }
 
 interface LinkAnswer {
   readonly isGenuine: (stamp: string) => boolean
@@ -269,8 +287,8 @@ export interface LinkProof {
 // Databases answer null for a row that is not there
 const asksFor =
   (where: string, accountOf: EmailVerificationOptions['accountOf']) =>
-  async (address: string): Promise<LinkAccount | undefined> => {
-    const account: Partial<LinkAccount> | null | undefined = await accountOf(address)
+  async (address: string, subject: string | undefined): Promise<LinkAccount | undefined> => {
+    const account: Partial<LinkAccount> | null | undefined = await accountOf(address, { subject })
     if (account === undefined || account === null) return undefined
     const { id, stamp } = account
     if (typeof id === 'string' && id !== '' && typeof stamp === 'string') return { id, stamp }
@@ -299,16 +317,24 @@ const linkKind = (intent: 'reset' | 'verify', options: PasswordResetOptions): Li
     longestPath: LONGEST_PATH,
     bound: false,
     intents: [intent],
-    form: { begin: [mailField], answer: intent === 'reset' ? [newPassword] : [], path },
+    leadsAgain: true,
+    ...(intent === 'reset' && {
+      shows: ({ address }) => [
+        { name: 'address', type: 'email', autocomplete: 'username', value: address, readonly: true },
+      ],
+    }),
+    form: { begin: [mailField], answer: intent === 'reset' ? [passwordField] : [], path },
     ...(isGood !== undefined && {
       accepts: async ({ password }, { address }, { isGenuine }) => {
-        const account = await found(address)
+        const account = await found(address, undefined)
         // no hook looks at what comes with a forged or older link, which `check` refuses
         if (account === undefined || !isGenuine(account.stamp)) return true
-        return typeof password === 'string' && password !== '' && isGood(password)
+        if (typeof password !== 'string' || password === '') return false
+        const answer = await isGood(password, { ...account, address })
+        return typeof answer === 'object' ? answer.ok || answer.reason : answer
       },
     }),
-    begin: (incoming, { origin }, ask, signer) => {
+    begin: (incoming, { origin, subject }, ask, signer) => {
       const address = normalizeEmail(ask ?? incoming.body['address'])
       if (address === undefined) return noAddress
       const begun = {
@@ -316,7 +342,7 @@ const linkKind = (intent: 'reset' | 'verify', options: PasswordResetOptions): Li
         send: (handle: string) => {
           sendLater(where, async (calling) => {
             calling('accountOf', { address })
-            const account = await found(address)
+            const account = await found(address, subject)
             if (account === undefined) return
             const key = signer.sign(linked(handle, account.stamp))
             await send(calling('send', { address, link: linkTo(origin, mounted(incoming, path), handle, key) }))
@@ -331,8 +357,8 @@ const linkKind = (intent: 'reset' | 'verify', options: PasswordResetOptions): Li
       if (typeof handle !== 'string' || typeof key !== 'string') return undefined
       return { handle, answer: { isGenuine: (stamp) => signer.verify(linked(handle, stamp), key) } }
     },
-    check: async ({ address }, { isGenuine }) => {
-      const account = await found(address)
+    check: async ({ address }, { isGenuine }, { subject }) => {
+      const account = await found(address, subject)
       return account !== undefined && isGenuine(account.stamp)
         ? E.right({ method: 'mail', subject: account.id, stamp: account.stamp })
         : E.left(AuthErrors.unfinished('unknown'))

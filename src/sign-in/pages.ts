@@ -16,7 +16,7 @@ import { headersOfRefusal } from '../koa/responseHeaders.js'
 import { english, type Page, type PageField } from '../sessions/Page.js'
 import { requestSessionOf } from '../sessions/RequestSession.js'
 import { localPath, type Display, type Incoming, type Kind } from './Kind.js'
-import { returnToIn, sentPath } from './request.js'
+import { applicationOf, returnToIn, sentPath } from './request.js'
 
 /** A form: a page without its step. */
 export type Form = Pick<Page, 'kind' | 'fields' | 'action' | 'handle'>
@@ -32,12 +32,18 @@ export const isNavigation = ({ request }: Context): boolean => {
 
 export const hidden = (name: string, value: string): PageField => ({ name, type: 'hidden', autocomplete: 'off', value })
 
-export const newPassword = { name: 'password', type: 'password', autocomplete: 'new-password' } as const
+export const passwordField = { name: 'password', type: 'password', autocomplete: 'new-password' } as const
 
 /** Nothing to send: a link leads to the start of the site. */
 export const noForm = (kind: string): Form => ({ kind, fields: [], action: '/' })
 
 const MAX_VALUE = 2000
+
+/**
+ * A hidden field of a form that a GET of its address has shown: so another GET of that address can show the page that follows. There it
+ * is a parameter, with that page.
+ */
+export const STEP = 'step'
 
 /** The form of a beginning, with what was typed into it before, and the path that follows. A password is typed again. */
 export const beginForm = (
@@ -53,7 +59,7 @@ export const beginForm = (
     return typeof value === 'string' && value.length <= MAX_VALUE ? { ...field, value } : field
   })
   const path = localPath(returnToIn(typed, new URLSearchParams(ctx.querystring), returnTo))
-  return { kind, fields: [hidden(returnTo, path), ...filled], action: sentPath(ctx) }
+  return { kind, fields: [hidden(returnTo, path), hidden(STEP, 'begin'), ...filled], action: sentPath(ctx) }
 }
 
 /** The fields of the page of a link, which needs no code. */
@@ -61,6 +67,18 @@ export const linkFields = (key: string, answer: ReadonlyArray<PageField>): Reado
   hidden('key', key),
   ...answer.filter(({ name }) => name !== 'code'),
 ]
+
+/** The fields that show the user of a link whom it is about. */
+export const shownBy = (
+  ctx: Context,
+  kind: Pick<Kind<never, never, never>, 'name' | 'shows' | 'bound'>,
+  handle: string,
+): ReadonlyArray<PageField> => {
+  if (!isGiven(kind, 'shows') || kind.shows === undefined || requestSessionOf(ctx).host === undefined) return []
+  const kept = applicationOf('linkPage(kind)', ctx, false).ceremonies.keptIn(kind, handle)
+  // Safe: a handle of this kind has what it keeps
+  return kept === undefined ? [] : kind.shows(kept as never)
+}
 
 /** Answers with a page; the status and the headers are those of its failure. `otherwise` is called if the application makes none. */
 export const respondPage = async (
@@ -81,8 +99,9 @@ export const respondPage = async (
   for (const [name, value] of Object.entries(headers)) ctx.set(name, [value].flat())
 }
 
-// What a page with a form may do
-const formPolicy = "style-src 'unsafe-inline'; form-action 'self'"
+// What a page with a form may do. It says nothing of `form-action`, which Chromium and Safari apply to all redirects that follow, also to
+// those of another site that the sign-in leads to (w3c/webappsec-csp#8)
+const formPolicy = "style-src 'unsafe-inline'"
 
 /** What pages call a kind: `oidc` of `oidc:https://accounts.example`. */
 export const familyOf = ({ name }: { readonly name: string }): string => name.split(':', 1)[0] ?? name
@@ -116,8 +135,22 @@ export const respondUnfinished = async (ctx: Context, failure: AuthError, form?:
   if (form !== undefined && isNavigation(ctx) && !isOwn) await respondFailed(ctx, failure, form)
 }
 
+// A policy with `form-action` on every answer, as helmet sets it, is on the page with the button, too
+const warnOfPolicy = ({ response, method }: Context, to: string): void => {
+  const [, allowed] = /(?:^|[;,])\s*form-action\s([^;,]*)/i.exec(response.get('Content-Security-Policy')) ?? []
+  if (allowed === undefined || method === 'GET' || !URL.canParse(to)) return
+  const { origin, protocol } = new URL(to)
+  if (allowed.split(/\s+/).some((one) => one === '*' || one === protocol || one === origin || one.includes('*.')))
+    return
+  process.emitWarning(
+    `the policy "form-action ${allowed.trim()}" stops a form that leads to ${origin} in Chromium and Safari; allow that origin, or begin with a link (GET)`,
+    { type: 'SignInWarning', code: 'FORM_ACTION' },
+  )
+}
+
 /** Answers with a redirect to a path of this origin, or to a provider (303). */
 export const leadTo = (ctx: Context, path: string): void => {
+  warnOfPolicy(ctx, path)
   ctx.status = 303
   ctx.set('Location', path)
   ctx.body = null
@@ -168,7 +201,7 @@ export interface LinkPageOptions {
   readonly button: string
   /** Whether it asks for a new password, which is sent as `password`; its label. */
   readonly password?: string | undefined
-  /** The language of these texts, such as `de`. Default `en`. */
+  /** The language of these texts, such as `de`. Default: the page does not say it, and a screen reader takes that of its user. */
   readonly language?: string | undefined
 }
 
@@ -178,7 +211,7 @@ const hasForm = ({ step, fields, handle }: Page): boolean =>
 
 const plainHtml = (
   page: Page,
-  { language = 'en', title, text, button, password = '' }: LinkPageOptions,
+  { language, title, text, button, password = '' }: LinkPageOptions,
   labelOf: (field: PageField) => string = () => password,
 ): string => {
   const { action, failure, handle } = page
@@ -188,18 +221,20 @@ const plainHtml = (
   const inputOf = (field: PageField): string => {
     const { name, type, autocomplete, value } = field
     const given = value === undefined ? '' : type === 'checkbox' ? ' checked' : ` value="${escapeHtml(value)}"`
-    const input = `<input type="${type}" name="${escapeHtml(name)}"${given} autocomplete="${escapeHtml(autocomplete)}"`
+    const mode = field.inputmode === undefined ? '' : ` inputmode="${field.inputmode}"`
+    const input = `<input type="${type}" name="${escapeHtml(name)}"${given} autocomplete="${escapeHtml(autocomplete)}"${mode}`
     if (type === 'hidden') return `${input}>`
     if (type === 'checkbox') return `<p><label>${input}>${escapeHtml(labelOf(field))}</label></p>`
     const typing = type === 'password' ? '' : ' autocapitalize="none" spellcheck="false"'
-    return `<p><label>${escapeHtml(labelOf(field))} ${input}${typing}${described} required></label></p>`
+    const asked = field.readonly === true ? ' readonly' : `${described} required`
+    return `<p><label>${escapeHtml(labelOf(field))} ${input}${typing}${asked}></label></p>`
   }
   const fields = handle === undefined ? page.fields : [hidden('handle', handle), ...page.fields]
   const rest = hasForm(page)
     ? `<form method="post" action="${escapeHtml(action)}">${fields.map(inputOf).join('')}<button>${escapeHtml(button)}</button></form>`
     : `<p><a href="${escapeHtml(action)}">${escapeHtml(button)}</a></p>`
   return `<!doctype html>
-<html lang="${escapeHtml(language)}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<html${language === undefined ? '' : ` lang="${escapeHtml(language)}"`}><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escapeHtml(title)}</title>
 <style>${style}</style>
 </head><body><main><h1>${escapeHtml(title)}</h1>${text === undefined ? '' : `<div id="said"><p${role}>${escapeHtml(text)}</p></div>`}
@@ -313,7 +348,7 @@ export const linkPage = (
   given:
     | LinkPageOptions
     | ((ctx: Context) => LinkPageOptions)
-    | (Pick<Kind<never, never, never>, 'name' | 'form'> & { readonly read: unknown }),
+    | (Pick<Kind<never, never, never>, 'name' | 'form' | 'shows' | 'bound'> & { readonly read: unknown }),
 ): Middleware => {
   const isKind = typeof given === 'object' && 'read' in given
   const asked = (isKind && isGiven(given, 'form') && given.form?.answer) || []
@@ -322,13 +357,14 @@ export const linkPage = (
   const same = isKind || typeof given === 'function' ? undefined : checked(given)
   return (ctx) => {
     const texts = typeof given === 'function' ? checked(given(ctx)) : same
-    const fields = texts?.password === undefined ? asked : [newPassword]
+    const fields = texts?.password === undefined ? asked : [passwordField]
     const query = new URLSearchParams(ctx.querystring)
+    const handle = query.get('handle') ?? ''
     const page: Page = {
       kind: isKind ? familyOf(given) : 'link',
       step: 'answer',
-      handle: query.get('handle') ?? '',
-      fields: linkFields(query.get('key') ?? '', fields),
+      handle,
+      fields: [...(isKind ? shownBy(ctx, given, handle) : []), ...linkFields(query.get('key') ?? '', fields)],
       action: sentPath(ctx),
     }
     if (texts === undefined) return respondPage(ctx, page)

@@ -16,7 +16,7 @@ import type { Limiter, Limiters } from '../guesses/Limiter.js'
 import { hash as hashed, needsRehash, verify } from '../passwords/passwords.js'
 import type { PageField } from '../sessions/Page.js'
 import { SignInRefused, type OwnLogInOptions } from '../sessions/SignIn.js'
-import { checkKind, stampOfUser, respondSecond, readable, sealFirst } from './beginning.js'
+import { answerShown, checkKind, stampOfUser, respondSecond, readable, sealFirst } from './beginning.js'
 import type { SecondFactor } from './secondFactor.js'
 import { caught, thrownFor, usualLimiters } from './countFailures.js'
 import { localPath, type Incoming } from './Kind.js'
@@ -26,6 +26,7 @@ import {
   familyOf,
   hidden,
   isNavigation,
+  isUnanswered,
   leadTo,
   respondPage,
   respondUnfinished,
@@ -69,6 +70,11 @@ export interface PasswordSignInOptions<U extends object> extends LifetimeOptions
    * is a process warning.
    */
   readonly save?: ((user: U, hash: string) => unknown) | undefined
+  /**
+   * Called when a user has just been signed in, also after a second factor: to mail "new sign-in", or to lead to a page that comes first.
+   * `remember` is that of the form with the password; after a second factor, `false`, and `body` is that of the code. If it writes a response, that is the answer. If it throws, the sign-in is undone.
+   */
+  readonly signedIn?: ((ctx: Context, done: PasswordDone<U>) => unknown) | undefined
   /** Keys of the session before that the new one keeps, such as a basket. Default none. */
   readonly keep?: ReadonlyArray<string> | undefined
   /** Other names of the fields, such as `{ username: 'email' }`. */
@@ -98,6 +104,7 @@ const checks: Checks<PasswordSignInOptions<never>> = {
   factors: is.maybe(factorsCheck),
   limiter: is.unchecked,
   save: is.maybe(is.hook(2)),
+  signedIn: is.maybe(is.hook(2)),
   keep: is.maybe(is.list),
   fields: is.maybe(names),
   ...lifetimeChecks,
@@ -144,10 +151,50 @@ interface Known<U> {
  * }) // for GET and POST /sign-in
  */
 export const passwordSignIn = <U extends object>(options: PasswordSignInOptions<U>): Middleware => {
-  const given = checkOptions<PasswordSignInOptions<U>>('passwordSignIn', options, checks)
-  const { accountOf, factors, limiter = usualLimiters(), save, keep = [], idle, absolute } = given
-  const lifetimes = { idle, absolute }
-  const count = counting(limiter, 'passwordSignIn')
+  const self = settingOf(checkOptions<PasswordSignInOptions<U>>('passwordSignIn', options, checks))
+  return async (ctx) => {
+    const application = applicationOf('passwordSignIn', ctx, false)
+    ctx.set('Cache-Control', 'no-store')
+    if (isSafe(ctx.method)) {
+      return respondPage(ctx, answerShown(ctx, application) ?? { ...formNow(self, ctx), step: 'begin' })
+    }
+    const refuse = (failure: AuthError, body?: Incoming['body']): Promise<void> => {
+      application.ceremonies.refused('password', 'finish', failure)
+      return respondUnfinished(ctx, failure, formNow(self, ctx, body))
+    }
+    if (isRefused(ctx)) return refuse(AuthErrors.forged)
+    const incoming = await readable(ctx, () => formNow(self, ctx))
+    if (incoming === undefined) return
+    const { body, address } = incoming
+    const [name, password] = [body[self.named.username], body[self.named.password]]
+    try {
+      if (self.factors !== undefined && typeof body['handle'] === 'string') {
+        return await second(self, ctx, application, incoming, is.isFilled(name) ? name : undefined)
+      }
+      if (!is.isFilled(name) || !is.isFilled(password)) return await refuse(AuthErrors.unfinished('malformed'), body)
+      const known = await self.count(name, address, () => caught(() => check(self, application, name, password)))
+      if (E.isLeft(known)) return await refuse(known.left, body)
+      return await goOn(self, ctx, application, incoming, known.right)
+    } catch (error) {
+      if (error instanceof SignInRefused) return refuse(error.failure, body)
+      throw error
+    }
+  }
+}
+
+interface Self<U extends object> extends Pick<
+  PasswordSignInOptions<U>,
+  'accountOf' | 'factors' | 'save' | 'keep' | 'signedIn'
+> {
+  readonly lifetimes: LifetimeOptions<PasswordDone<U>>
+  readonly count: ReturnType<typeof counting>
+  readonly named: Readonly<Record<FieldName, string>>
+  /** What the form asks for. */
+  readonly fields: ReadonlyArray<PageField>
+}
+
+const settingOf = <U extends object>(given: PasswordSignInOptions<U>): Self<U> => {
+  const { factors, limiter = usualLimiters(), idle, absolute } = given
   const named: Readonly<Record<FieldName, string>> = { ...usualNames, ...withoutUndefined({ ...given.fields }) }
   const taken = [...Object.values(named), ...(factors === undefined ? [] : ['handle', 'code'])]
   if (new Set(taken).size < taken.length) {
@@ -159,131 +206,153 @@ export const passwordSignIn = <U extends object>(options: PasswordSignInOptions<
     { name: named.password, type: 'password', autocomplete: 'current-password' },
     ...(hasChoice ? [{ name: named.remember, type: 'checkbox', autocomplete: 'off' } as const] : []),
   ]
-  const formNow = (ctx: Context, body: Incoming['body'] = {}): Form => {
-    const typed = bare({ ...body, [named.remember]: isChosen(body[named.remember]) ? 'on' : undefined })
-    return beginForm(ctx, 'password', fields, typed, named.returnTo)
-  }
+  const count = counting(limiter, 'passwordSignIn')
+  return bare({ ...given, lifetimes: { idle, absolute }, count, named, fields })
+}
 
-  const accountFor = async (name: string): Promise<E.Either<AuthError, PasswordAccount<U> | undefined>> => {
-    if (!canBeName(name)) return E.right(undefined)
-    const answer = await fromAnswer(accountOf(name))
-    if (E.isLeft(answer)) return answer.left._tag === 'invalid' ? E.right(undefined) : answer
-    // Safe: what is no account is refused
-    const account = answer.right as Partial<PasswordAccount<U>>
-    if (typeof account.user === 'object' && account.user !== null)
-      return E.right({ user: account.user, hash: account.hash })
-    throw new TypeError('passwordSignIn({ accountOf }) must return { user, hash }, or nothing')
-  }
-  const renew = async (name: string, { hash }: PasswordAccount<U>, password: string): Promise<void> => {
-    if (save === undefined || typeof hash !== 'string' || !needsRehash(hash)) return
-    try {
-      const made = await hashed(password)
-      // a reset that came meanwhile must not be undone
-      const now = await accountFor(name)
-      if (E.isRight(now) && now.right?.hash === hash) await save(now.right.user, made)
-    } catch (error) {
-      process.emitWarning(`passwordSignIn: save failed: ${errorInWords(error)}`, 'SignInWarning')
-    }
-  }
-  const check = async (application: Application, name: string, password: string) => {
-    const found = await accountFor(name)
-    if (E.isLeft(found)) return found
-    if (!(await verify(found.right?.hash, password)) || found.right === undefined) return wrong
-    // what was true before the password was verified may have been changed by a reset, which ends what is older than its stamp
-    const stamp = await stampOfUser(application, application.host.identify(found.right.user))
-    const now = await accountFor(name)
-    if (E.isLeft(now)) return now
-    if (now.right === undefined) return wrong
-    if (now.right.hash !== found.right.hash && !(await verify(now.right.hash, password))) return wrong
-    await renew(name, now.right, password)
-    return E.right({ user: now.right.user, stamp })
-  }
-  const factorOf = async (application: Application, user: U): Promise<SecondFactor | undefined> => {
-    if (typeof factors !== 'function') {
-      return factors !== undefined && (await factors.has(application.host.identify(user))) ? factors : undefined
-    }
-    const kind = (await factors(user)) || undefined
-    if (kind !== undefined) checkKind('passwordSignIn({ factors })', kind)
-    return kind
-  }
-  const userOf = async (name: string): Promise<U | undefined> => {
-    const found = await accountFor(name)
-    if (E.isLeft(found)) throw thrownFor(found.left)
-    return found.right?.user
-  }
-  // the code of a page: the name says which account, and the handle whether its password was right, and of which user
-  const second = async (ctx: Context, application: Application, incoming: Incoming, name?: string): Promise<void> => {
-    // A stranger has no good handle. So nothing is looked up before it is opened, whose time would show which names exist
-    let user = typeof factors === 'function' && name !== undefined ? await userOf(name) : undefined
-    const kind = typeof factors === 'function' ? user && (await factorOf(application, user)) : factors
-    const failure =
-      kind === undefined
-        ? AuthErrors.unfinished('unknown')
-        : await finishing(ctx, application, usedIn(application, kind), incoming, {
-            hookOf: () => () => user,
-            isMeant: async (subject = '') => {
-              user ??= await userOf(name ?? subject)
-              return user !== undefined && application.host.identify(user) === subject
-            },
-            keep,
-            lifetimes: {},
-          })
-    if (failure === undefined) return
-    const isAgain = kind !== undefined && (failure.reason === 'wrong' || failure._tag === 'throttled')
-    const { handle } = incoming.body
-    const again =
-      isAgain && typeof handle === 'string' ? { ...formNow(ctx), ...codeForm(kind, name), handle } : undefined
-    return respondUnfinished(ctx, failure, again ?? formNow(ctx, incoming.body))
-  }
-  const codeForm = (kind: SecondFactor, name: string | undefined) => ({
-    kind: familyOf(kind),
-    fields: [...(name === undefined ? [] : [hidden(named.username, name)]), ...(kind.form?.answer ?? [])],
-  })
-  const goOn = async (ctx: Context, application: Application, incoming: Incoming, { user, stamp }: Known<U>) => {
-    const { body } = incoming
-    const name = String(body[named.username])
-    const lasting = lifetimesFor('passwordSignIn', lifetimes, { user, remember: isChosen(body[named.remember]), body })
-    const proof = { method: 'password' }
-    const returnTo = localPath(returnToIn(body, incoming.query, named.returnTo))
-    const kind = await factorOf(application, user)
-    if (kind !== undefined) {
-      const form = { answer: codeForm(kind, name).fields }
-      await sealFirst(ctx, application, kind, { user, proof, returnTo, ...lasting }, { stamp, incoming, form })
-      return respondSecond(ctx)
-    }
-    const further: OwnLogInOptions = { keep, proof, stamp, ...lasting }
-    // Safe: `identify` of the application refuses what it cannot identify
-    await application.session.signing?.logIn(ctx, user as never, further)
-    if (isNavigation(ctx)) leadTo(ctx, returnTo)
-    else ctx.status = 204
-  }
+const formNow = <U extends object>({ named, fields }: Self<U>, ctx: Context, body: Incoming['body'] = {}): Form => {
+  const typed = bare({ ...body, [named.remember]: isChosen(body[named.remember]) ? 'on' : undefined })
+  return beginForm(ctx, 'password', fields, typed, named.returnTo)
+}
 
-  return async (ctx) => {
-    const application = applicationOf('passwordSignIn', ctx, false)
-    ctx.set('Cache-Control', 'no-store')
-    if (isSafe(ctx.method)) return respondPage(ctx, { ...formNow(ctx), step: 'begin' })
-    const refuse = (failure: AuthError, body?: Incoming['body']): Promise<void> => {
-      application.ceremonies.refused('password', 'finish', failure)
-      return respondUnfinished(ctx, failure, formNow(ctx, body))
-    }
-    if (isRefused(ctx)) return refuse(AuthErrors.forged)
-    const incoming = await readable(ctx, () => formNow(ctx))
-    if (incoming === undefined) return
-    const { body, address } = incoming
-    const [name, password] = [body[named.username], body[named.password]]
-    try {
-      if (factors !== undefined && typeof body['handle'] === 'string') {
-        return await second(ctx, application, incoming, is.isFilled(name) ? name : undefined)
-      }
-      if (!is.isFilled(name) || !is.isFilled(password)) return await refuse(AuthErrors.unfinished('malformed'), body)
-      const known = await count(name, address, () => caught(() => check(application, name, password)))
-      if (E.isLeft(known)) return await refuse(known.left, body)
-      return await goOn(ctx, application, incoming, known.right)
-    } catch (error) {
-      if (error instanceof SignInRefused) return refuse(error.failure, body)
-      throw error
-    }
+// --- the password
+
+const accountFor = async <U extends object>(
+  { accountOf }: Self<U>,
+  name: string,
+): Promise<E.Either<AuthError, PasswordAccount<U> | undefined>> => {
+  if (!canBeName(name)) return E.right(undefined)
+  const answer = await fromAnswer(accountOf(name))
+  if (E.isLeft(answer)) return answer.left._tag === 'invalid' ? E.right(undefined) : answer
+  // Safe: what is no account is refused
+  const account = answer.right as Partial<PasswordAccount<U>>
+  if (typeof account.user === 'object' && account.user !== null)
+    return E.right({ user: account.user, hash: account.hash })
+  throw new TypeError('passwordSignIn({ accountOf }) must return { user, hash }, or nothing')
+}
+
+const renew = async <U extends object>(
+  self: Self<U>,
+  name: string,
+  { hash }: PasswordAccount<U>,
+  password: string,
+): Promise<void> => {
+  const { save } = self
+  if (save === undefined || typeof hash !== 'string' || !needsRehash(hash)) return
+  try {
+    const made = await hashed(password)
+    // a reset that came meanwhile must not be undone
+    const now = await accountFor(self, name)
+    if (E.isRight(now) && now.right?.hash === hash) await save(now.right.user, made)
+  } catch (error) {
+    process.emitWarning(`passwordSignIn: save failed: ${errorInWords(error)}`, 'SignInWarning')
   }
+}
+
+const check = async <U extends object>(
+  self: Self<U>,
+  application: Application,
+  name: string,
+  password: string,
+): Promise<E.Either<AuthError, Known<U>>> => {
+  const found = await accountFor(self, name)
+  if (E.isLeft(found)) return found
+  if (!(await verify(found.right?.hash, password)) || found.right === undefined) return wrong
+  // what was true before the password was verified may have been changed by a reset, which ends what is older than its stamp
+  const stamp = await stampOfUser(application, application.host.identify(found.right.user))
+  const now = await accountFor(self, name)
+  if (E.isLeft(now)) return now
+  if (now.right === undefined) return wrong
+  if (now.right.hash !== found.right.hash && !(await verify(now.right.hash, password))) return wrong
+  await renew(self, name, now.right, password)
+  return E.right({ user: now.right.user, stamp })
+}
+
+const goOn = async <U extends object>(
+  self: Self<U>,
+  ctx: Context,
+  application: Application,
+  incoming: Incoming,
+  { user, stamp }: Known<U>,
+): Promise<void> => {
+  const { named, lifetimes, keep = [] } = self
+  const { body } = incoming
+  const done = { user, remember: isChosen(body[named.remember]), body }
+  const lasting = lifetimesFor('passwordSignIn', lifetimes, done)
+  const proof = { method: 'password' }
+  const returnTo = localPath(returnToIn(body, incoming.query, named.returnTo))
+  const kind = await factorOf(self, application, user)
+  if (kind !== undefined) {
+    const form = { answer: codeForm(self, kind, String(body[named.username])).fields }
+    await sealFirst(ctx, application, kind, { user, proof, returnTo, ...lasting }, { stamp, incoming, form })
+    return respondSecond(ctx, application, body)
+  }
+  const further: OwnLogInOptions = { keep, proof, stamp, ...lasting }
+  // Safe: `identify` of the application refuses what it cannot identify
+  await application.session.signing?.logIn(ctx, user as never, further)
+  await self.signedIn?.(ctx, done)
+  if (!isUnanswered(ctx)) return
+  if (isNavigation(ctx)) leadTo(ctx, returnTo)
+  else ctx.status = 204
+}
+
+// --- the second factor
+
+const factorOf = async <U extends object>(
+  { factors }: Self<U>,
+  application: Application,
+  user: U,
+): Promise<SecondFactor | undefined> => {
+  if (typeof factors !== 'function') {
+    return factors !== undefined && (await factors.has(application.host.identify(user))) ? factors : undefined
+  }
+  const kind = (await factors(user)) || undefined
+  if (kind !== undefined) checkKind('passwordSignIn({ factors })', kind)
+  return kind
+}
+
+const codeForm = <U extends object>({ named }: Self<U>, kind: SecondFactor, name: string | undefined) => ({
+  kind: familyOf(kind),
+  fields: [...(name === undefined ? [] : [hidden(named.username, name)]), ...(kind.form?.answer ?? [])],
+})
+
+const userOf = async <U extends object>(self: Self<U>, name: string): Promise<U | undefined> => {
+  const found = await accountFor(self, name)
+  if (E.isLeft(found)) throw thrownFor(found.left)
+  return found.right?.user
+}
+
+// The code of a page: the name says which account, and the handle whether its password was right, and of which user
+const second = async <U extends object>(
+  self: Self<U>,
+  ctx: Context,
+  application: Application,
+  incoming: Incoming,
+  name: string | undefined,
+): Promise<void> => {
+  const { factors, keep, signedIn } = self
+  // A stranger has no good handle. So nothing is looked up before it is opened, whose time would show which names exist
+  let user = typeof factors === 'function' && name !== undefined ? await userOf(self, name) : undefined
+  const kind = typeof factors === 'function' ? user && (await factorOf(self, application, user)) : factors
+  const failure =
+    kind === undefined
+      ? AuthErrors.unfinished('unknown')
+      : await finishing(ctx, application, usedIn(application, kind), incoming, {
+          hookOf: () => () => user,
+          isMeant: async (subject = '') => {
+            user ??= await userOf(self, name ?? subject)
+            return user !== undefined && application.host.identify(user) === subject
+          },
+          keep,
+          lifetimes: {},
+          signedIn: () => user && signedIn?.(ctx, { user, remember: false, body: incoming.body }),
+        })
+  if (failure === undefined) return
+  const isAgain = kind !== undefined && (failure.reason === 'wrong' || failure._tag === 'throttled')
+  const { handle } = incoming.body
+  const again =
+    isAgain && typeof handle === 'string' ? { ...formNow(self, ctx), ...codeForm(self, kind, name), handle } : undefined
+  return respondUnfinished(ctx, failure, again ?? formNow(self, ctx, incoming.body))
 }
 
 declareFactory('passwordSignIn', passwordSignIn)

@@ -11,7 +11,7 @@ import { ownField, ownOrGetter } from '../core/data.js'
 import { settingsOf } from '../core/Exchange.js'
 import { isGiven } from '../core/options.js'
 import { fromCookie } from '../core/RequestFields.js'
-import { randomId } from '../crypto/secrets.js'
+import { mac, randomId } from '../crypto/secrets.js'
 import { clientAddress } from '../guesses/addresses.js'
 import { requestSessionOf, type RequestSession } from '../sessions/RequestSession.js'
 import { idsIn } from '../stores/oneTimeIds.js'
@@ -103,12 +103,16 @@ export const browserOf = (host: SessionHost, request: Request): string | undefin
     : undefined
 }
 
+// The secrets that responses set, by their contexts
+const made = new WeakMap<Context, string>()
+
 /**
  * The secret of a browser, which is renewed or made. There is one cookie for a browser, however many ceremonies, because
  * another one would end those that are pending in other tabs.
  */
 export const browserFor = (ctx: Context, host: SessionHost, lifetime: number): string => {
-  const browser = browserOf(host, ctx.request) ?? randomId()
+  const browser = browserOf(host, ctx.request) ?? made.get(ctx) ?? randomId()
+  made.set(ctx, browser)
   ctx.cookies.set(cookieOf(host), browser, {
     httpOnly: true,
     sameSite: 'lax',
@@ -144,18 +148,39 @@ const REMEMBERED = 30
 // How long another answer of the same browser may take that was sent at the same time
 const AT_ONCE = 5000
 
-/** The ceremonies that this browser has finished, by their ids: an answer that comes again leads where it led. */
-export const finishedHere = (ctx: Context, { session, host: { finished } }: Application) => ({
-  has: (id: string): boolean =>
-    session.details(ctx).finished?.includes(id) === true || (finished.get(id)?.until ?? 0) > Date.now(),
-  add: (id: string, user: string | undefined): void => {
-    const now = Date.now()
-    for (const [one, { until }] of finished) if (until <= now) finished.delete(one)
-    finished.set(id, { until: now + AT_ONCE, user })
-    const details = session.details(ctx)
-    session.bindAnew(ctx, { ...details, finished: [...(details.finished ?? []), id].slice(-REMEMBERED) })
-  },
-})
+/**
+ * The ceremonies that this browser has finished, by their ids: an answer that comes again leads where it led. Those that sign in are
+ * remembered by the session, and the links that any browser may press by the store, under a MAC of the browser's own secret.
+ */
+export const finishedHere = (
+  ctx: Context,
+  { session, host }: Application,
+  { bound, lifetime }: { readonly bound?: boolean | undefined; readonly lifetime: number },
+) => {
+  const { finished } = host
+  const ids = idsIn(host.store, host.name)
+  const linkOf = (browser: string, id: string): string => mac(browser, `finished ${id}`)
+  return {
+    has: async (id: string): Promise<boolean> => {
+      if ((finished.get(id)?.until ?? 0) > Date.now()) return true
+      if (bound !== false) return session.details(ctx).finished?.includes(id) === true
+      const browser = browserOf(host, ctx.request)
+      if (browser === undefined) return false
+      const isNew = await ids.use(linkOf(browser, id), AT_ONCE)
+      if (isNew) await ids.release(linkOf(browser, id))
+      return !isNew
+    },
+    add: async (id: string, user: string | undefined): Promise<void> => {
+      const now = Date.now()
+      for (const [one, { until }] of finished) if (until <= now) finished.delete(one)
+      finished.set(id, { until: now + AT_ONCE, user })
+      const details = session.details(ctx)
+      if (bound !== false) {
+        session.bindAnew(ctx, { ...details, finished: [...(details.finished ?? []), id].slice(-REMEMBERED) })
+      } else if (!ctx.headerSent) await ids.use(linkOf(browserFor(ctx, host, lifetime), id), lifetime)
+    },
+  }
+}
 
 // --- what is sent
 

@@ -34,6 +34,8 @@ export interface CodeFactor {
   readonly has?: ((user: string) => boolean | Promise<boolean>) | undefined
   /** Whether it only replaces another factor, as recovery codes do. Default `false`. */
   readonly isSpare?: boolean | undefined
+  /** Whether its codes are digits, which phones can show. Default `false`. */
+  readonly isNumeric?: boolean | undefined
 }
 
 /** The keys of an application: `() => app.keys`. The first seals, all open. */
@@ -168,6 +170,7 @@ export const totp = (options: TotpOptions): Totp => {
   }
   return {
     method: 'totp',
+    isNumeric: true,
     enrol: (user, account = user) => {
       const bytes = randomBytes(SECRET_BYTES)
       const secret = base32(bytes)
@@ -358,7 +361,18 @@ export const secondFactor = (options: SecondFactorOptions): SecondFactor => {
     name: ['code', name, factors.map(({ method }) => method).join()].filter((part) => part !== undefined).join(':'),
     lifetime,
     tries: TRIES,
-    form: { answer: [{ name: 'code', type: 'text', autocomplete: 'one-time-code' }], path },
+    leadsAgain: true,
+    form: {
+      answer: [
+        {
+          name: 'code',
+          type: 'text',
+          autocomplete: 'one-time-code',
+          ...(factors.every((factor) => ownOrGetter(factor, 'isNumeric') === true) && { inputmode: 'numeric' }),
+        },
+      ],
+      path,
+    },
     has: async (user) => {
       for (const factor of own.length === 0 ? factors : own) {
         if (!isGiven(factor, 'has') || factor.has === undefined || (await factor.has(user)) !== false) return true

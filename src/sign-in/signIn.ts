@@ -115,6 +115,8 @@ interface Ending<P extends ProofGiven> {
   readonly isMeant?: (subject: string | undefined) => Promise<boolean>
   readonly keep: ReadonlyArray<string> | undefined
   readonly lifetimes: LifetimeOptions<Done<P>>
+  /** Called when a user was signed in. */
+  readonly signedIn?: () => unknown
 }
 
 /** Finishes a ceremony that this site caused, and answers, or resolves to the failure. */
@@ -123,7 +125,7 @@ export const finishing = async <Kept, Answer, P extends ProofGiven>(
   application: Application,
   kind: Kind<never, Kept, Answer, P>,
   incoming: Incoming,
-  { hookOf, isMeant, keep = [], lifetimes }: Ending<P>,
+  { hookOf, isMeant, keep = [], lifetimes, signedIn }: Ending<P>,
 ): Promise<AuthError | undefined> => {
   const { ceremonies, session, host } = application
   ctx.set('Cache-Control', 'no-store')
@@ -132,7 +134,7 @@ export const finishing = async <Kept, Answer, P extends ProofGiven>(
     ceremonies.refused(kind.name, 'finish', AuthErrors.unavailable())
     return AuthErrors.unavailable()
   }
-  const here = finishedHere(ctx, application)
+  const here = finishedHere(ctx, application, kind)
   const ended = await ceremonies.finish(kind, {
     incoming,
     browser: browserOf(host, ctx.request),
@@ -164,26 +166,35 @@ export const finishing = async <Kept, Answer, P extends ProofGiven>(
       // Safe: `identify` of the application refuses what it cannot identify
       if (intent === 'signIn') await session.signing?.logIn(ctx, user as never, further)
       else if (intent === 'stepUp') await session.signing?.addProof(ctx, proof)
-      if (kind.leadsAgain === true) here.add(id, who ?? about)
+      if (intent === 'signIn') await signedIn?.()
+      if (kind.leadsAgain === true) await here.add(id, who ?? about)
       return E.right({ user: who, isAccepted: true })
     },
   })
   if (E.isLeft(ended)) return ended.left
-  await (respondSecond(ctx) ?? pages.respondFinished(ctx, kind, ended.right))
+  await (respondSecond(ctx, application) ?? pages.respondFinished(ctx, kind, ended.right))
   return undefined
 }
+
+// After these, the same handle may be answered again
+const retried: ReadonlySet<string> = new Set(['wrong', 'weak', 'short', 'long', 'common', 'context', 'breached'])
 
 // After a failure: the same form, if the same handle may be answered again
 const formAgain = (
   ctx: Context,
-  { name, form }: Pick<Kind<never, never, never>, 'name' | 'form'>,
+  given: Pick<Kind<never, never, never>, 'name' | 'form' | 'shows' | 'bound'>,
   { handle, key }: Incoming['body'],
   { _tag, reason }: AuthError,
 ): pages.Form => {
-  const kind = pages.familyOf({ name })
-  const isAgain = reason === 'wrong' || reason === 'weak' || _tag === 'throttled' || _tag === 'unavailable'
+  const { form } = given
+  const kind = pages.familyOf(given)
+  const isRetried = reason !== undefined && retried.has(reason)
+  const isAgain = isRetried || _tag === 'throttled' || _tag === 'unavailable'
   if (!isAgain || typeof handle !== 'string' || form?.answer === undefined) return pages.noForm(kind)
-  const fields = typeof key === 'string' ? pages.linkFields(key, form.answer) : form.answer
+  const fields =
+    typeof key === 'string'
+      ? [...pages.shownBy(ctx, given, handle), ...pages.linkFields(key, form.answer)]
+      : form.answer
   return { kind, handle, fields, action: sentPath(ctx) }
 }
 

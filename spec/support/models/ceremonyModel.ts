@@ -111,7 +111,7 @@ export const world = (make: Make) => {
         subject,
         isGoingOn: async () => !isOver,
         isAwaited: () => true,
-        isFinishedHere: () => false,
+        isFinishedHere: () => Promise.resolve(false),
         complete: async (finished) => {
           order.push('complete')
           return E.right({ user: undefined, isAccepted: true, finished })

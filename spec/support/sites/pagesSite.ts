@@ -22,7 +22,10 @@ import { sessionsApp, strongKey, type User, type Visitor } from './sessionsApp.j
 let stored: Promise<string> | undefined
 
 /** anna has a password, and the code of her second factor is always 1. `?redirects` lets a hook answer by itself. */
-export const pagesSite = async (options: Pick<SessionsOptions<User | undefined>, 'pages' | 'texts'> = {}) => {
+export const pagesSite = async ({
+  away,
+  ...options
+}: Pick<SessionsOptions<User | undefined>, 'pages' | 'texts'> & { readonly away?: string } = {}) => {
   const own = await (stored ??= hash('anna-secret'))
   const mails: Array<LinkMail & { readonly code?: string }> = []
   const errors: unknown[] = []
@@ -52,6 +55,7 @@ export const pagesSite = async (options: Pick<SessionsOptions<User | undefined>,
         idle: ({ remember }) => remember && 30 * 86_400_000,
       })
       const router = new Router()
+      if (away !== undefined) router.get('/away', withAuth(null), (ctx) => ctx.redirect(away))
       const open = withAuth(null)
       for (const [path, run] of [
         ['/password', password],
