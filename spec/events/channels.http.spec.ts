@@ -158,6 +158,7 @@ describe('every channel', () => {
     'password-check',
     'provider-keys',
     'provider-answer',
+    'upstream',
     'introspection-outage',
     'store-outage',
   ] as const

@@ -1,4 +1,5 @@
 /** Two processes on one Redis, which know of each other by nothing else: a callback is good in one of them. */
+import { testIssuer } from 'koa-with-auth/testing'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openIdProvider, SECRET } from '../support/servers/openIdProvider.js'
 import { describeWithRedis, redisServer } from '../support/servers/redisServer.js'
@@ -47,6 +48,34 @@ describeWithRedis('O-02 two processes on one Redis', () => {
       expect(provider.reported).toEqual([])
     } finally {
       await Promise.all(processes.map(({ stop }) => stop()))
+    }
+  })
+
+  it('refresh once for twenty requests in four processes, and all get the token', async () => {
+    const issuer = await testIssuer()
+    // less than the ten seconds that a token must be good for
+    issuer.expiresIn = 5
+    const env = { KEYS: strongKey, ORIGIN, ISSUER: issuer.issuer, SECRET, REDIS_PORT: String(redis().port) }
+    const run = () => startProgram(built!.folder, 'spec/support/sites/providerSiteApp', env)
+    const processes = await Promise.all([run(), run(), run(), run()])
+    try {
+      const at = (index: number, url: string) => url.replace(ORIGIN, `http://127.0.0.1:${processes[index]!.port}`)
+      const begun = await userAgent().send(at(0, `${ORIGIN}/sign-in`), { headers: navigation })
+      const cookie = begun.setCookie[0]?.split(';')[0] ?? ''
+      const { stopped } = await userAgent().open(begun.location ?? '', (url) => url.startsWith(ORIGIN))
+      const signedIn = await userAgent().send(at(1, stopped), { headers: { ...navigation, Cookie: cookie } })
+      const Cookie = signedIn.setCookie.map((line) => line.split(';')[0]).join('; ')
+      issuer.expiresIn = 300
+      const asked = issuer.tokenRequests.length
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, (_, n) => userAgent().send(at(n % 4, `${ORIGIN}/token`), { headers: { Cookie } })),
+      )
+      expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
+      expect(new Set(answers.map(({ body }) => body)).size).toBe(1)
+      expect(issuer.tokenRequests.length - asked).toBe(1)
+    } finally {
+      await Promise.all(processes.map(({ stop }) => stop()))
+      await issuer.stop()
     }
   })
 })

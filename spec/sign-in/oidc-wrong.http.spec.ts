@@ -18,7 +18,7 @@ import {
   type ProviderSite,
   type SiteOptions,
 } from '../support/sites/providerSite.js'
-import { memoryStore } from 'koa-with-auth/stores'
+import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { navigation, type Page } from '../support/servers/userAgent.js'
 import {
   failing,
@@ -602,10 +602,13 @@ describe('the token endpoint', () => {
 })
 
 // O-05, O-01
-describe('the store of spent ids', () => {
+describe('the store of one-time ids', () => {
   it('that is down is a 503, and the provider is never asked', async () => {
     const store = memoryStore()
-    const down = { ...store, spend: () => Promise.reject(new Error('down')) }
+    const isOfSession = (key: string) => /^koa-with-auth\/(?:session|stamp)\//.test(key)
+    const insert: Store['insert'] = (key, ...rest) =>
+      isOfSession(key) ? store.insert(key, ...rest) : Promise.reject(new Error('down'))
+    const down = { ...store, insert }
     const { provider, site } = await start({}, { store: down })
     await expectRefused(site, [503, undefined])
     expect(provider.asked('/token')).toBe(0)
@@ -615,7 +618,7 @@ describe('the store of spent ids', () => {
     const calls: string[] = []
     const store = new Proxy(memoryStore(), {
       get: (target, name) => {
-        if (name === 'insert' || name === 'update' || name === 'spend') calls.push(String(name))
+        if (name === 'insert' || name === 'update' || name === 'end') calls.push(String(name))
         return Reflect.get(target, name) as unknown
       },
     })

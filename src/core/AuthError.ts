@@ -95,6 +95,7 @@ interface Failure<Tag extends string> extends FailureReason {
  * | `components`   | what a signature must cover is not covered, or cannot be known                       |
  * | `partial`      | of credentials that are needed together, not all were sent                          |
  * | `hook`         | the hook returned no principal                                                       |
+ * | `upstream`     | the provider has ended the grant of this user: begin there again                     |
  */
 export type Why =
   | 'syntax'
@@ -123,6 +124,7 @@ export type Why =
   | 'components'
   | 'partial'
   | 'hook'
+  | 'upstream'
 
 /** No credentials of this kind were sent. */
 export interface Absent extends Failure<'absent'> {}

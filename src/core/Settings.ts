@@ -95,6 +95,7 @@ export const problemMembers = {
       maxAge: { type: 'number', description: 'In seconds' },
     },
   },
+  why: { enum: ['upstream'], description: 'The provider has ended the grant of this user: begin there again' },
   tried: {
     type: 'array',
     description: 'What was tried, for developers: only with `explain`',
@@ -149,7 +150,8 @@ export const defaultErrorMapper: (error: AuthError, request: Request) => AuthRes
     case 'malformed':
     case 'invalid':
     case 'expired':
-      return withReason(unauthorized, error)
+      // the caller is known; a page needs to tell it from a session that has expired
+      return error.why === 'upstream' ? withMembers(unauthorized, { why: 'upstream' }) : withReason(unauthorized, error)
     case 'insufficient':
       if (error.authentication !== undefined) {
         return withMembers(unauthorized, { reason: 'insufficient', authentication: error.authentication })

@@ -326,6 +326,18 @@ export interface ProviderAnswerEvent {
   readonly problem: string
 }
 
+/** What became of the grant of a user at a provider; frozen. No token is in it. */
+export interface UpstreamEvent {
+  /** `outage`: the provider or the store could not be asked; `gone`: the provider has ended the grant, and the session goes on. */
+  readonly event: 'refreshed' | 'gone' | 'outage'
+  /** The name of the application. */
+  readonly application: string
+  /** The issuer; the name of the kind, if it is a provider without one. */
+  readonly issuer: string
+  /** A digest of the application's name and the user's identifier. */
+  readonly user: string
+}
+
 interface AboutCeremony {
   /** The name of the application. */
   readonly application: string
@@ -395,6 +407,8 @@ export interface Events {
   readonly 'provider-keys': ProviderKeysEvent
   /** An answer of a provider that was refused: what was wrong, in words of this package. */
   readonly 'provider-answer': ProviderAnswerEvent
+  /** A grant of a user at a provider was refreshed, has ended, or could not be asked for. */
+  readonly upstream: UpstreamEvent
   /** An outage of introspection that begins, or that is over, as requests to the server show it. */
   readonly 'introspection-outage': IntrospectionOutageEvent
   /** An outage of a store that begins, or that is over, as requests to the store show it. */
@@ -411,6 +425,7 @@ export const channels: { readonly [C in keyof Events]: EventChannel<Events[C]> }
   'password-check': eventChannel('password-check'),
   'provider-keys': eventChannel('provider-keys'),
   'provider-answer': eventChannel('provider-answer'),
+  upstream: eventChannel('upstream'),
   'introspection-outage': eventChannel('introspection-outage'),
   'store-outage': eventChannel('store-outage'),
 }

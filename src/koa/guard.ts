@@ -21,6 +21,7 @@ import { decisions } from '../core/events.js'
 import { concludedInTime } from '../core/outage.js'
 import { lateGuardAt, warnOfLateSettings } from './misplaced.js'
 import { checkObjects, matchedLayers, parameterReaderOf, runningLayer } from './parameters.js'
+import { answerGone, isGone, isGoneExpected } from './gone.js'
 import { markGuard, type GuardProperties, type GuardSource, type ThenMiddleware } from './layer.js'
 import { respondFailure, respondEarly, restore, take } from './respond.js'
 import { applyHeaders, guardHeadersOf, type GuardHeaders } from './responseHeaders.js'
@@ -128,11 +129,12 @@ const enforceAuthenticator = (
   const read = recordReader()
   const parametersOf = parameterReaderOf(authenticator.description)
   const behind = then.length === 0 ? undefined : afterGuard(then)
+  const { whenRefused } = guardHeadersOf(authenticator.description)
   return (ctx, next) => {
     const exchange = read(ctx)
     const run = behind === undefined ? next : behind(ctx, next)
     const isNested = enterOperation(ctx, exchange)
-    return decide(ctx, exchange, asOperation(ctx, exchange, run), isNested, parametersOf?.(ctx))
+    return decide(ctx, exchange, asOperation(ctx, exchange, run, whenRefused), isNested, parametersOf?.(ctx))
   }
 }
 
@@ -305,16 +307,21 @@ const answerFailure = (
 
 // What runs in an operation. Signing in and out is possible only there, because middleware above may answer an exception
 // before the sessions see it, so it is noted here for them
-const asOperation = (ctx: Context, exchange: Exchange, next: Next): Next =>
-  exchange.source === undefined ? next : operationOf(ctx, exchange, next)
+const asOperation = (ctx: Context, exchange: Exchange, next: Next, whenRefused?: GuardHeaders): Next =>
+  exchange.source === undefined && !isGoneExpected() ? next : operationOf(ctx, exchange, next, whenRefused)
 
 const operationOf =
-  (ctx: Context, exchange: Exchange, next: Next): Next =>
+  (ctx: Context, exchange: Exchange, next: Next, whenRefused: GuardHeaders | undefined): Next =>
   async () => {
     exchange.operations++
     try {
       return await next()
     } catch (error) {
+      if (whenRefused !== undefined && isGone(error)) {
+        return await answerGone(ctx, next, error, (failure) =>
+          respondFailure(ctx, failure, exchange.settings, whenRefused),
+        )
+      }
       markThrown(ctx)
       throw error
     } finally {

@@ -50,6 +50,8 @@ export interface Details {
   readonly listed?: string | undefined
   /** What the list calls it. */
   readonly label?: string | undefined
+  /** What the session calls the grants of providers, if it is in no list. */
+  readonly grant?: string | undefined
 }
 
 const noDetails: Details = Object.freeze(ownFields({}))

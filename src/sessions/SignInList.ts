@@ -8,6 +8,7 @@ import type { Request } from 'koa'
 import { digest } from '../crypto/secrets.js'
 import type { Pages, PageTexts } from './Page.js'
 import { entryKey, fieldsIn, stampKey, textAt, type SessionRecords } from './SessionRecords.js'
+import type { GrantKeepers } from './grants.js'
 import { detailsOf, proofsIn, type ListedSession, type SignIn } from './SignIn.js'
 
 /** The list of an application. */
@@ -198,6 +199,8 @@ export interface SessionHost extends SessionRecords {
   /** Whether cookies are `Secure`; `undefined`: as the request. */
   readonly https: boolean | undefined
   readonly identify: (user: unknown) => string
+  /** What keeps the grants of providers. */
+  readonly grants: GrantKeepers
   /**
    * The ceremonies that were finished in this process a moment ago, by whom, and until when (milliseconds since 1970) an
    * answer that came at the same time leads to the same place. Signing out removes them.

@@ -19,6 +19,7 @@ import { applyHeaders, headersOfRefusal } from '../koa/responseHeaders.js'
 import { connected } from '../stores/signals.js'
 import { timedStore } from '../stores/Store.js'
 import type { NeedsOf } from './NeededOptions.js'
+import { grantKeepersOf } from './grants.js'
 import { noteReadings, requestSessionOf, type RequestSession, type SessionOwner } from './RequestSession.js'
 import { sealedCookie, unpolluted } from './SessionCookie.js'
 import { resolveOptions, type SessionsOptions } from './SessionsOptions.js'
@@ -129,6 +130,7 @@ const ownerOf = <R>(app: Koa, settled: Settled<R>, records: SessionRecords): Own
     list,
     keys,
     finished: new Map(),
+    grants: grantKeepersOf(app),
     identify: (user) => identified(settled, user),
   }
   const owner: Owner = {

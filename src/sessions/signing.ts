@@ -16,6 +16,7 @@ import { hasData, sessionData } from '../kinds/plainSession.js'
 import { sourceOf } from '../kinds/sessionUser.js'
 import { namesOf } from '../koa/watching.js'
 import { lockAge } from './SessionCookie.js'
+import { endGrants } from './grants.js'
 import { requestSessionOf, type SessionOwner } from './RequestSession.js'
 import { sessionOf } from './StoredSession.js'
 import { replaceStamp, stampFor, STAMP_LIFETIMES, type SessionRecords } from './SessionRecords.js'
@@ -136,6 +137,7 @@ export const signing = <U>(self: SigningOf): Signing<U> => ({
       throw new TypeError('endSession(id, which): the identifier of the user, and the id of a listed session')
     }
     forgetFinished(self.owner.host, id)
+    await endGrants(self.owner.host, id, { listed: which }).catch(refuse)
     return endElsewhere(list, id, which).catch(refuse)
   },
   logOutEverywhere: async (id) => {
@@ -143,6 +145,7 @@ export const signing = <U>(self: SigningOf): Signing<U> => ({
       throw new TypeError('logOutEverywhere(id): id must be a string that is not empty')
     }
     const stamp = await replaceStamp(self, id).catch(refuse)
+    await endGrants(self.owner.host, id, {}, true).catch(refuse)
     forgetFinished(self.owner.host, id)
     self.owner.reports.signedOut(id, 'logOutEverywhere')
     everywhereOver(self.owner.ends, id, stamp)
@@ -183,8 +186,10 @@ const signIn = async (
     const stamp = await stampFor(self, id)
     // compared with that of the session, so that no reset comes in between
     if ((ownField(options, 'stamp') ?? stamp) !== stamp) throw new SignInRefused(AuthErrors.unfinished('unknown'))
-    const { finished, listed: before, idle: idleBefore } = session.details(ctx)
+    const detailsBefore = session.details(ctx)
+    const { finished, listed: before, idle: idleBefore } = detailsBefore
     const userBefore = session.present(ctx)?.id
+    if (userBefore !== undefined) await endGrants(owner.host, userBefore, detailsBefore)
     ctx['session'] = keptOf(ctx, keep)
     if (details.idle !== undefined || idleBefore !== undefined) lockAge(ctx, details.idle ?? self.idle)
     session.signingIn({ id, at: Date.now(), stamp, names, details: textOfDetails({ ...named, finished }) })
@@ -225,6 +230,7 @@ const signOut = async ({ owner, isSecure }: SigningOf, context: WithRequest): Pr
     const present = session.present(ctx)
     const { listed, finished = [] } = session.details(ctx)
     for (const one of finished) owner.host.finished.delete(one)
+    if (present !== undefined) await endGrants(owner.host, present.id, session.details(ctx))
     if (present !== undefined && listed !== undefined && list !== undefined) await endListed(list, present.id, listed)
     ctx['session'] = null
     await session.koaSession?.manuallyCommit()

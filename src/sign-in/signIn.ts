@@ -10,8 +10,10 @@ import { isSameWay, type Proof, type ProofGiven } from '../core/Proof.js'
 import { fromAnswer } from '../core/Result.js'
 import * as is from '../core/checks.js'
 import { checkHook, checkOptions, declareFactory, isGiven, type Checks } from '../core/options.js'
+import { grantHolder, grantIn } from '../sessions/grants.js'
 import { proofsIn, type SignIn, type OwnLogInOptions } from '../sessions/SignIn.js'
 import { checkKind, lastingIn, stampOfUser, respondSecond, seconds } from './beginning.js'
+import { randomId } from '../crypto/secrets.js'
 import { lifetimeChecks, lifetimesFor, type LifetimeOptions } from './Lifetimes.js'
 import { intentsOf, type Finished, type Incoming, type Intent, type Kind } from './Kind.js'
 import * as pages from './pages.js'
@@ -153,6 +155,7 @@ export const finishing = async <Kept, Answer, P extends ProofGiven>(
       if (E.isLeft(answer)) {
         const isOwn = answer.left._tag === 'invalid' && answer.left.reason === undefined
         const second = seconds.get(ctx)
+        if (second !== undefined) await keepPending(application, second.subject, proof)
         return isOwn && (second !== undefined || !pages.isUnanswered(ctx))
           ? E.right({ user: second?.subject, isAccepted: second !== undefined })
           : E.left(isOwn ? AuthErrors.unfinished('noAccount') : answer.left)
@@ -166,6 +169,7 @@ export const finishing = async <Kept, Answer, P extends ProofGiven>(
       // Safe: `identify` of the application refuses what it cannot identify
       if (intent === 'signIn') await session.signing?.logIn(ctx, user as never, further)
       else if (intent === 'stepUp') await session.signing?.addProof(ctx, proof)
+      await keepGrants(ctx, application, [proof, ...before])
       if (intent === 'signIn') await signedIn?.()
       if (kind.leadsAgain === true) await here.add(id, who ?? about)
       return E.right({ user: who, isAccepted: true })
@@ -178,6 +182,32 @@ export const finishing = async <Kept, Answer, P extends ProofGiven>(
 
 // After these, the same handle may be answered again
 const retried: ReadonlySet<string> = new Set(['wrong', 'weak', 'short', 'long', 'common', 'context', 'breached'])
+
+// What a provider granted with a proof belongs to the session from now on; what it granted with a first factor, too
+const keepGrants = async (
+  ctx: Context,
+  { session, host }: Application,
+  proofs: ReadonlyArray<object>,
+): Promise<void> => {
+  const present = host.grants.size === 0 ? undefined : session.present(ctx)
+  if (present === undefined) return
+  let details = session.details(ctx)
+  if (grantIn(details) === undefined) {
+    details = { ...details, grant: randomId(16) }
+    session.bindAnew(ctx, details)
+  }
+  const holder = grantHolder(host, present.id, details)
+  const [proof = {}, ...before] = proofs
+  for (const keeper of host.grants.values()) {
+    for (const one of before) await keeper.adopt(holder, one)
+    await keeper.keep(holder, proof, false)
+  }
+}
+
+// A second factor comes first
+const keepPending = async ({ host }: Application, user: string, proof: object): Promise<void> => {
+  for (const keeper of host.grants.values()) await keeper.keep(grantHolder(host, user, {}), proof, true)
+}
 
 // After a failure: the same form, if the same handle may be answered again
 const formAgain = (

@@ -1,11 +1,12 @@
 /**
- * An issuer of tokens for tests, on loopback: `httpJwt` finds it by discovery, and fetches its keys by real HTTP. So no test needs a
- * key in a file, nor a mock of a provider.
+ * An issuer of tokens for tests, on loopback: `httpJwt` finds it by discovery, and fetches its keys by real HTTP. `oidc` signs users in
+ * with it, `upstream` refreshes their tokens, and `exchange` exchanges them. So no test needs a key in a file, nor a mock of a provider.
  */
-import { generateKeyPairSync, randomUUID, sign, type KeyObject } from 'node:crypto'
+import { createHash, generateKeyPairSync, randomUUID, sign, type KeyObject } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 
 /** An issuer for the time of a test. */
 export interface TestIssuer {
@@ -18,8 +19,26 @@ export interface TestIssuer {
   readonly token: (claims?: Readonly<Record<string, unknown>>) => string
   /** Replaces the key. The old one is no longer published, so tokens signed before are refused once the new keys are fetched. */
   readonly rotate: () => void
+  /** The user who comes next to `oidc`: everybody is signed in without questions. At first `user`. */
+  subject: string
+  /** How long access tokens of a sign-in and of a refresh last, in seconds. At first 300. */
+  expiresIn: number
+  /** What the token endpoint answers instead of tokens: an error of RFC 6749 §5.2 such as `invalid_grant`, or a status such as 503. */
+  failWith: string | number | undefined
+  /** The requests that the token endpoint got: their parameters. */
+  readonly tokenRequests: ReadonlyArray<Readonly<Record<string, string>>>
   /** Stops it: its keys cannot be fetched any more. */
   readonly stop: () => Promise<void>
+}
+
+/** What was granted at a sign-in, to the client that sends the code or the refresh token. */
+interface Granted {
+  readonly subject: string
+  readonly nonce?: string | undefined
+  readonly client: string
+  readonly scope: string
+  /** That of PKCE (RFC 7636). */
+  readonly challenge?: string | undefined
 }
 
 interface SigningKey {
@@ -60,27 +79,22 @@ const signed = (claims: object, { kid, privateKey }: SigningKey): string => {
  * await stop()
  */
 export const testIssuer = async (): Promise<TestIssuer> => {
-  let key = newKey()
+  const self = newIssuer()
   const server = createServer((request, response) => {
     response.setHeader('Content-Type', 'application/json')
-    if (request.url === '/jwks') return void response.end(JSON.stringify({ keys: [key.jwk] }))
-    const isDocument = /^\/\.well-known\/(?:oauth-authorization-server|openid-configuration)$/.test(request.url ?? '')
-    if (!isDocument) return void response.writeHead(404).end('{}')
-    response.end(JSON.stringify({ issuer, jwks_uri: `${issuer}/jwks` }))
+    const answer = answerTo(self, request)
+    if (answer instanceof Promise) void answer.then(({ status, body }) => response.writeHead(status).end(body))
+    else response.writeHead(answer.status, answer.fields).end(answer.body)
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   server.unref()
   // Safe: it listens on a port
-  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  return {
-    issuer,
-    token: (claims = {}) => {
-      const now = Math.floor(Date.now() / 1000)
-      return signed({ iss: issuer, sub: 'user', iat: now, exp: now + LIFETIME, ...claims }, key)
-    },
+  self.issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return Object.assign(self, {
+    token: (claims: Readonly<Record<string, unknown>> = {}) => tokenOf(self, claims),
     rotate: () => {
-      key = newKey()
+      self.key = newKey()
     },
     stop: async () => {
       if (!server.listening) return
@@ -89,5 +103,122 @@ export const testIssuer = async (): Promise<TestIssuer> => {
       server.closeAllConnections()
       await closed
     },
+  })
+}
+
+const newIssuer = () => ({
+  issuer: '',
+  key: newKey(),
+  subject: 'user',
+  expiresIn: LIFETIME,
+  // Safe: nothing fails at first
+  failWith: undefined as string | number | undefined,
+  // Safe: they are empty
+  tokenRequests: [] as Record<string, string>[],
+  /** Codes and refresh tokens, each good for one use. */
+  granted: new Map<string, Granted>(),
+})
+
+type Issuer = ReturnType<typeof newIssuer>
+
+interface Answer {
+  readonly status: number
+  readonly body?: string
+  readonly fields?: Readonly<Record<string, string>>
+}
+
+const json = (value: object, status = 200): Answer => ({ status, body: JSON.stringify(value) })
+
+const tokenOf = ({ issuer, key }: Issuer, claims: Readonly<Record<string, unknown>>): string => {
+  const now = Math.floor(Date.now() / 1000)
+  return signed({ iss: issuer, sub: 'user', iat: now, exp: now + LIFETIME, ...claims }, key)
+}
+
+const granting = (self: Issuer, granted: Granted): string => {
+  const id = randomUUID()
+  self.granted.set(id, granted)
+  return id
+}
+
+const answerTo = (self: Issuer, request: IncomingMessage): Answer | Promise<Answer> => {
+  const { issuer, key } = self
+  const { pathname, searchParams } = new URL(request.url ?? '/', issuer)
+  if (pathname === '/jwks') return json({ keys: [key.jwk] })
+  if (pathname === '/token' && request.method === 'POST') {
+    return text(request).then((body) => tokensFor(self, request, new URLSearchParams(body)))
   }
+  if (pathname === '/authorize') return { status: 302, fields: { Location: authorized(self, searchParams) } }
+  if (!/^\/\.well-known\/(?:oauth-authorization-server|openid-configuration)$/.test(pathname)) return json({}, 404)
+  return json({
+    issuer,
+    jwks_uri: `${issuer}/jwks`,
+    authorization_endpoint: `${issuer}/authorize`,
+    token_endpoint: `${issuer}/token`,
+    response_types_supported: ['code'],
+    subject_types_supported: ['public'],
+    id_token_signing_alg_values_supported: ['ES256'],
+  })
+}
+
+// Everybody is signed in, without questions
+const authorized = (self: Issuer, asked: URLSearchParams): string => {
+  const redirect = new URL(asked.get('redirect_uri') ?? self.issuer)
+  const [client, scope] = [asked.get('client_id') ?? '', asked.get('scope') ?? '']
+  const [nonce, challenge] = [asked.get('nonce') ?? undefined, asked.get('code_challenge') ?? undefined]
+  const code = granting(self, { subject: self.subject, nonce, client, scope, challenge })
+  redirect.searchParams.set('code', code)
+  redirect.searchParams.set('state', asked.get('state') ?? '')
+  return redirect.href
+}
+
+const clientOf = ({ headers }: IncomingMessage, sent: URLSearchParams): string => {
+  const basic = /^Basic (.+)$/i.exec(headers.authorization ?? '')?.[1]
+  const [id = ''] = Buffer.from(basic ?? '', 'base64')
+    .toString()
+    .split(':', 1)
+  return basic === undefined ? (sent.get('client_id') ?? '') : decodeURIComponent(id)
+}
+
+const claimsIn = (token: string): Record<string, unknown> | undefined => {
+  try {
+    // Safe: the claims of a token are an object
+    return JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as Record<string, unknown>
+  } catch {
+    return undefined
+  }
+}
+
+const challengeOf = (verifier: string): string => createHash('sha256').update(verifier).digest('base64url')
+
+// A code and a refresh token are good once; a subject token is one of this issuer
+const tokensFor = (self: Issuer, request: IncomingMessage, sent: URLSearchParams): Answer => {
+  self.tokenRequests.push(Object.fromEntries(sent))
+  const { failWith } = self
+  if (typeof failWith === 'number') return json({}, failWith)
+  if (failWith !== undefined) return json({ error: failWith }, 400)
+  const issued = { token_type: 'Bearer', expires_in: self.expiresIn }
+  if (sent.get('grant_type') === 'urn:ietf:params:oauth:grant-type:token-exchange') {
+    const subject = claimsIn(sent.get('subject_token') ?? '')
+    if (subject === undefined) return json({ error: 'invalid_request' }, 400)
+    const { sub, exp } = subject
+    const aud = sent.get('audience') ?? sent.get('resource') ?? undefined
+    const access = tokenOf(self, { sub, aud, exp, scope: sent.get('scope') ?? undefined })
+    return json({ ...issued, access_token: access, issued_token_type: sent.get('requested_token_type') })
+  }
+  const id = sent.get('code') ?? sent.get('refresh_token') ?? ''
+  const granted = self.granted.get(id)
+  const client = clientOf(request, sent)
+  if (granted === undefined || granted.client !== client) return json({ error: 'invalid_grant' }, 400)
+  self.granted.delete(id)
+  const { subject, nonce, scope, challenge } = granted
+  if (challenge !== undefined && challenge !== challengeOf(sent.get('code_verifier') ?? '')) {
+    return json({ error: 'invalid_grant' }, 400)
+  }
+  return json({
+    ...issued,
+    access_token: tokenOf(self, { sub: subject, scope, jti: randomUUID() }),
+    refresh_token: granting(self, { subject, client, scope }),
+    scope,
+    ...(sent.has('code') && { id_token: tokenOf(self, { sub: subject, aud: client, nonce }) }),
+  })
 }

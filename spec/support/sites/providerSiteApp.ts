@@ -8,7 +8,7 @@ import Koa from 'koa'
 import { authSettings, defaultErrorMapper, sessionAuth, withAuth } from 'koa-with-auth'
 import { sessions } from 'koa-with-auth/sessions'
 import { begin, finish } from 'koa-with-auth/sign-in'
-import { oidc } from 'koa-with-auth/sign-in/oidc'
+import { oidc, upstream } from 'koa-with-auth/sign-in/oidc'
 import { storeNamed } from './sessionSiteStores.js'
 
 const { KEYS = '', ORIGIN = '', ISSUER = '', SECRET = '' } = process.env
@@ -36,6 +36,10 @@ router.get(
 )
 router.get('/me', withAuth(sessionAuth()), (ctx) => {
   ctx.body = ctx.request.auth.username
+})
+const api = upstream(app, { provider, resource: ISSUER })
+router.get('/token', withAuth(sessionAuth()), async (ctx) => {
+  ctx.body = await api.token(ctx)
 })
 app.use(router.routes())
 const server = app.listen(0, '127.0.0.1', () => {

@@ -328,6 +328,17 @@ const answerTo: (...asked: Parameters<CustomFetch>) => Promise<Received> = async
 }
 
 /**
+ * An answer with tokens whose lifetime can be believed. Some providers answer `null`, a text or a negative number: the tokens are good all
+ * the same, and end when the resource refuses them.
+ */
+const withLifetime = (json: Json): Json => {
+  const seconds = Number(json['expires_in'])
+  const isGood = typeof json['expires_in'] !== 'object' && seconds >= 0 && Number.isFinite(seconds)
+  if (json['expires_in'] === undefined || isGood) return json
+  return ownFields(Object.fromEntries(Object.entries(json).filter(([name]) => name !== 'expires_in')))
+}
+
+/**
  * Asks a provider for openid-client. An answer of success must hold a JSON object, or a signed one; a failure of the
  * server, and too many requests, are an `Outage`. `seen` is called with the `kid` of each JSON Web Token that must be verified.
  */
@@ -346,6 +357,7 @@ export const askedFor =
         if (isTokenRequest(request.body) && access_token === undefined)
           throw new Outage('answered no access token', true)
         if (typeof token === 'string') seen(kidOf(token))
+        if (isTokenRequest(request.body)) return jsonResponse(withLifetime(json), status)
       }
     }
     return responseOf(answered)
@@ -368,7 +380,7 @@ export const plainly: CustomFetch = async (url, request) => {
   if (typeof access_token !== 'string') throw new Outage('answered no access token', true)
   // there is no issuer that could have signed it
   const { id_token: _idToken, ...rest } = json
-  return jsonResponse(Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== null)))
+  return jsonResponse(Object.fromEntries(Object.entries(withLifetime(rest)).filter(([, value]) => value !== null)))
 }
 
 const fieldsOf = ({ headers, text }: Received): Json | undefined => {

@@ -15,3 +15,6 @@ export {
 } from './signOut.js'
 export { providerAnswer, type OidcProof, type ProviderAnswer } from './ProviderAnswer.js'
 export type { Asking, Client, ClientAuthentication } from './Client.js'
+export { exchange, type ExchangeOptions, type TokenExchange } from './exchange.js'
+export { upstream, type Upstream, type UpstreamOptions } from './upstream.js'
+export { UpstreamGone } from './UpstreamGone.js'

@@ -22,6 +22,7 @@ import {
 } from './Client.js'
 import { openidClientLoaded } from './openidClient.js'
 import { carrying, refused } from './ProviderAnswer.js'
+import { addingTo, declareTokenClient } from './TokenClient.js'
 
 /** What a sign-in with a provider without OpenID Connect has shown. */
 export interface OAuth2Proof {
@@ -105,6 +106,7 @@ export const oauth2 = (options: OAuth2Options): OAuth2Kind => {
   // openid-client takes no server without an issuer
   const as = issuer ?? authority
 
+  const scopes = new Set(scope)
   let ready: Configuration | undefined
   const configuration = (): Configuration => {
     const server = {
@@ -117,7 +119,7 @@ export const oauth2 = (options: OAuth2Options): OAuth2Kind => {
     return (ready ??= configurationOf(server, client, { timeout, clockTolerance: 0, isInsecure }, plainly))
   }
 
-  return {
+  const kind: OAuth2Kind = {
     name: `oauth2:${name} ${callback}`,
     lifetime,
     leadsAgain: true,
@@ -127,7 +129,7 @@ export const oauth2 = (options: OAuth2Options): OAuth2Kind => {
       const sent = {
         ...parameters,
         redirect_uri: origin + callback,
-        ...(scope.length > 0 && { scope: scope.join(' ') }),
+        ...(scopes.size > 0 && { scope: [...scopes].join(' ') }),
         code_challenge: await openid.calculatePKCECodeChallenge(secret('pkce')),
         code_challenge_method: 'S256',
       }
@@ -154,6 +156,12 @@ export const oauth2 = (options: OAuth2Options): OAuth2Kind => {
       }
     },
   }
+  declareTokenClient(kind, {
+    issuer: issuer ?? name,
+    configured: () => Promise.resolve(E.right(configuration())),
+    askFor: addingTo(scopes),
+  })
+  return kind
 }
 
 // Its issuer is not known, but an answer of another server's is none of this one (RFC 9207 §2.4)

@@ -34,6 +34,7 @@ import {
 } from './Client.js'
 import { openidClient, openidClientLoaded } from './openidClient.js'
 import { carrying, proofIn, refused, thrownFor, type OidcProof } from './ProviderAnswer.js'
+import { addingTo, declareTokenClient } from './TokenClient.js'
 
 /** How users sign in with an OpenID provider. */
 export interface OidcOptions extends Asking, ProviderOptions {
@@ -126,6 +127,7 @@ export const oidc = (options: OidcOptions): OidcKind => {
   const client = clientOf('oidc({ client })', given.client)
   const policy = keyPolicyOf('oidc({ keys })', given.keys)
   const provider = providerOf(issuer, client, policy, clockTolerance)
+  const scopes = new Set(scope)
 
   const authorizationUrl = async (configuration: Configuration, sent: Record<string, string>): Promise<string> => {
     const openid = openidClient()
@@ -156,7 +158,7 @@ export const oidc = (options: OidcOptions): OidcKind => {
         ...parameters,
         ...questions.parameters,
         redirect_uri: origin + callback,
-        scope: scope.join(' '),
+        scope: [...scopes].join(' '),
         nonce: secret('nonce'),
         code_challenge: await openidClient().calculatePKCECodeChallenge(secret('pkce')),
         code_challenge_method: 'S256',
@@ -199,6 +201,7 @@ export const oidc = (options: OidcOptions): OidcKind => {
       }
     },
   }
+  declareTokenClient(kind, { issuer, configured: provider.verifying, askFor: addingTo(scopes) })
   parties.set(kind, { provider, issuer, clientId: client.id, clockTolerance })
   return kind
 }

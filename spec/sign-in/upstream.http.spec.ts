@@ -1,0 +1,459 @@
+/** Calls upstream: the tokens of a provider are kept, refreshed once, and sent to their resource alone. */
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import Router from '@koa/router'
+import { decodeJwt } from 'jose'
+import Koa from 'koa'
+import { sessionAuth, withAuth } from 'koa-with-auth'
+import { on } from 'koa-with-auth/events'
+import { sessions, type Sessions } from 'koa-with-auth/sessions'
+import { askSecondFactor, begin, finish, secondFactor, type FinishHook, type Proof } from 'koa-with-auth/sign-in'
+import { oidc, upstream, UpstreamGone, type UpstreamOptions } from 'koa-with-auth/sign-in/oidc'
+import { memoryStore, type Store } from 'koa-with-auth/stores'
+import { testIssuer, type TestIssuer } from 'koa-with-auth/testing'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { reserved } from '../support/servers/server.js'
+import { userAgent, type UserAgent } from '../support/servers/userAgent.js'
+
+const strongKey = 'k'.repeat(32)
+
+interface Asked {
+  readonly authorization: string | undefined
+  readonly method: string
+  readonly url: string
+  readonly body: string
+}
+
+/** A resource server, which refuses tokens that are in `refused`. */
+const resourceServer = async () => {
+  const asked: Asked[] = []
+  const refused = new Set<string>()
+  const redirects = new Map<string, string>()
+  const server = createServer((req: IncomingMessage, res) => {
+    void text(req).then((body) => {
+      const { authorization } = req.headers
+      asked.push({ authorization, method: String(req.method), url: String(req.url), body })
+      const to = redirects.get(String(req.url))
+      if (to !== undefined) return void res.writeHead(307, { Location: to }).end()
+      const token = authorization?.slice('Bearer '.length) ?? ''
+      if (refused.has(token) || refused.has('*')) return void res.writeHead(401).end('refused')
+      res.end(JSON.stringify({ sub: token === '' ? null : decodeJwt(token).sub, body }))
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked, refused, redirects }
+}
+
+interface SiteOptions extends Partial<Omit<UpstreamOptions, 'provider'>> {
+  readonly store?: Store
+  readonly list?: boolean
+  /** Whether a second factor comes after the provider. */
+  readonly factors?: boolean
+  readonly handle?: (error: UpstreamGone, ctx: Koa.Context) => void
+}
+
+interface User {
+  readonly username: string
+  readonly isActive: true
+}
+
+const siteOf = async (issuer: TestIssuer, resource: string, options: SiteOptions = {}) => {
+  const { store = memoryStore(), list, handle, onGone, factors = false, ...over } = options
+  const place = await reserved()
+  const origin = `http://localhost:${place.port}`
+  const app = new Koa({ keys: [strongKey] })
+  app.silent = true
+  const errors: unknown[] = []
+  app.on('error', (error) => errors.push(error))
+  const provider = oidc({
+    issuer: issuer.issuer,
+    client: { id: 'shop', secret: 'a secret of the client' },
+    callback: '/callback',
+  })
+  const parts: Sessions<User> = sessions(app, {
+    loadUser: (username): User => ({ username, isActive: true }),
+    store,
+    origin,
+    list: list ?? false,
+  })
+  let ran = 0
+  const api = upstream(app, {
+    provider,
+    resource,
+    ...over,
+    ...(onGone !== undefined && { onGone: (ctx, next) => onGone(ctx, next) }),
+  })
+  const router = new Router()
+  const user = (_ctx: Koa.Context, { proof }: { readonly proof: { readonly subject?: string | undefined } }) => ({
+    username: String(proof.subject),
+    isActive: true as const,
+  })
+  router.get('/sign-in', withAuth(null), begin(provider))
+  const code = secondFactor({
+    factors: [{ method: 'totp', verify: (_user, given) => Promise.resolve(given === '1') }],
+  })
+  const first: FinishHook<Proof> = async (ctx, done) => {
+    if (!factors) return user(ctx, done)
+    ctx.body = await askSecondFactor(ctx, code, { user: user(ctx, done), proof: done.proof })
+    return undefined
+  }
+  router.get('/callback', withAuth(null), finish(provider, first))
+  router.post(
+    '/code',
+    withAuth(null),
+    finish(code, (_ctx, { subject }) => ({ username: String(subject), isActive: true })),
+  )
+  router.get('/token', withAuth(sessionAuth()), async (ctx) => {
+    ran++
+    try {
+      ctx.body = await api.token(ctx)
+    } catch (error) {
+      if (handle === undefined || !(error instanceof UpstreamGone)) throw error
+      handle(error, ctx)
+    }
+  })
+  router.all('/call/{*rest}', withAuth(sessionAuth()), async (ctx) => {
+    const body = ctx.method === 'POST' ? await text(ctx.req) : undefined
+    const answer = await api.fetch(ctx, ctx.url.slice('/call'.length), {
+      method: ctx.method,
+      ...(body !== undefined && { body }),
+    })
+    ctx.status = answer.status
+    ctx.body = await answer.text()
+  })
+  router.get('/sign-out', withAuth(sessionAuth()), async (ctx) => {
+    await parts.logOut(ctx)
+    ctx.body = 'out'
+  })
+  router.get('/me', withAuth(sessionAuth()), (ctx) => {
+    ctx.body = ctx.request.auth.username
+  })
+  app.use(router.routes())
+  place.serve(app.callback())
+  const signIn = async (subject = 'anna', browser: UserAgent = userAgent()): Promise<UserAgent> => {
+    issuer.subject = subject
+    const arrived = await browser.open(`${origin}/sign-in`, (url) => url === `${origin}/`)
+    expect(arrived.stopped).toBe(`${origin}/`)
+    return browser
+  }
+  const get = (browser: UserAgent, path: string, init?: RequestInit) => browser.send(`${origin}${path}`, init)
+  return { origin, app, provider, api, store, errors, signIn, get, parts, ran: () => ran }
+}
+
+const start = async (options: SiteOptions = {}) => {
+  const issuer = await testIssuer()
+  onTestFinished(() => issuer.stop())
+  const resource = await resourceServer()
+  const site = await siteOf(issuer, options.resource ?? resource.origin, options)
+  const refreshes = () => issuer.tokenRequests.filter((one) => one['grant_type'] === 'refresh_token')
+  return { issuer, resource, site, refreshes }
+}
+
+const atLater = (ms: number): void => {
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + ms })
+  onTestFinished(() => void vi.useRealTimers())
+}
+
+describe('the token of the user of a request', () => {
+  it('is that of the sign-in, and is sent to the resource', async () => {
+    const { site, resource, refreshes, issuer } = await start({ scope: ['orders'] })
+    const [anna, bert] = [await site.signIn('anna'), await site.signIn('bert')]
+    expect(decodeJwt((await site.get(anna, '/token')).body)).toMatchObject({ sub: 'anna', scope: 'openid orders' })
+    expect(JSON.parse((await site.get(bert, '/call/orders?page=2')).body)).toMatchObject({ sub: 'bert' })
+    expect(resource.asked.map(({ url }) => url)).toEqual(['/orders?page=2'])
+    expect(refreshes()).toEqual([])
+    expect(issuer.tokenRequests).toHaveLength(2)
+  })
+
+  it('is refreshed once for all requests that need it', async () => {
+    const { site, issuer, refreshes } = await start()
+    issuer.expiresIn = 300
+    const anna = await site.signIn()
+    const first = (await site.get(anna, '/token')).body
+    atLater(291_000)
+    const answers = await Promise.all(Array.from({ length: 20 }, () => site.get(anna, '/token')))
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+    expect(new Set(answers.map(({ body }) => body)).size).toBe(1)
+    expect(answers[0]?.body).not.toBe(first)
+    expect(refreshes()).toHaveLength(1)
+  })
+
+  it('stands in no cookie, row, record or error', async () => {
+    const records: unknown[] = []
+    onTestFinished(on('upstream', (record) => records.push(record)))
+    const texts: string[] = []
+    const store = memoryStore()
+    const noting: Store = {
+      ...store,
+      insert: (key, given, lifetime) => (texts.push(key, given), store.insert(key, given, lifetime)),
+      update: (key, given, lifetime, was) => (texts.push(key, given), store.update(key, given, lifetime, was)),
+      add: (set, member, lifetime) => (texts.push(set, member), store.add(set, member, lifetime)),
+    }
+    const { site, issuer, refreshes } = await start({ store: noting })
+    const anna = await site.signIn()
+    const token = (await site.get(anna, '/token')).body
+    atLater(400_000)
+    const next = (await site.get(anna, '/token')).body
+    issuer.failWith = 'invalid_grant'
+    atLater(400_000)
+    const gone = await site.get(anna, '/token')
+    expect(gone.status).toBe(401)
+    const secrets = [token, next, ...refreshes().map((one) => String(one['refresh_token']))]
+    const seen = JSON.stringify([
+      texts,
+      records,
+      gone,
+      site.errors.map(String),
+      [...anna.cookies(new URL(site.origin).host)],
+    ])
+    for (const secret of secrets) expect([secret.length > 20, seen.includes(secret)]).toEqual([true, false])
+    expect(records).toMatchObject([{ event: 'refreshed' }, { event: 'gone' }])
+  })
+})
+
+describe('an answer of the provider', () => {
+  it.each([null, -1, 'soon', 1e300, {}, undefined, '300', 0])('with the lifetime %j ends nothing', async (lifetime) => {
+    const { site, issuer, refreshes } = await start()
+    const anna = await site.signIn()
+    issuer.expiresIn = lifetime as number
+    atLater(400_000)
+    const next = await site.get(anna, '/token')
+    expect([next.status, decodeJwt(next.body).sub]).toEqual([200, 'anna'])
+    expect((await site.get(anna, '/token')).status).toBe(200)
+    expect(refreshes().length).toBeLessThanOrEqual(2)
+  })
+
+  it('asks for no scope again, and may grant fewer', async () => {
+    const { site, issuer, refreshes } = await start({ scope: ['read', 'write'] })
+    const anna = await site.signIn()
+    atLater(400_000)
+    expect((await site.get(anna, '/token')).status).toBe(200)
+    expect(refreshes()).toEqual([{ grant_type: 'refresh_token', refresh_token: expect.any(String) as string }])
+    expect(issuer.tokenRequests).toHaveLength(2)
+  })
+})
+
+it('a store that fails is a 503, and the grant is there afterwards', async () => {
+  const store = memoryStore()
+  let isDown = false
+  const failing: Store = {
+    ...store,
+    get: (keys) => {
+      if (isDown && keys.some((key) => key.includes('upstream'))) throw new Error('ECONNREFUSED')
+      return store.get(keys)
+    },
+  }
+  const { site } = await start({ store: failing })
+  const anna = await site.signIn()
+  isDown = true
+  expect((await site.get(anna, '/token')).status).toBe(503)
+  isDown = false
+  expect((await site.get(anna, '/token')).status).toBe(200)
+})
+
+it('what came with a first factor is kept once the second one has come', async () => {
+  const { site, issuer } = await start({ factors: true })
+  const anna = userAgent()
+  issuer.subject = 'anna'
+  const arrived = await anna.open(`${site.origin}/sign-in`, (url) => url.includes('/callback'))
+  const { handle } = JSON.parse((await anna.send(arrived.stopped)).body) as { handle: string }
+  expect((await site.get(anna, '/token')).status).toBe(401)
+  const body = JSON.stringify({ handle, code: '1' })
+  const done = await site.get(anna, '/code', { method: 'POST', body, headers: { 'Content-Type': 'application/json' } })
+  expect(done.status).toBe(200)
+  expect(decodeJwt((await site.get(anna, '/token')).body).sub).toBe('anna')
+})
+
+describe('a grant that has ended', () => {
+  it('is a 401 with why, a challenge, and a session that goes on', async () => {
+    const { site, issuer, refreshes } = await start()
+    const anna = await site.signIn()
+    issuer.failWith = 'invalid_grant'
+    atLater(400_000)
+    const gone = await site.get(anna, '/token')
+    expect([gone.status, gone.headers.get('www-authenticate'), gone.headers.get('cache-control')]).toEqual([
+      401,
+      expect.stringContaining('Session'),
+      expect.stringContaining('no-store'),
+    ])
+    expect(JSON.parse(gone.body)).toMatchObject({ status: 401, why: 'upstream' })
+    expect((await site.get(anna, '/me')).body).toBe('anna')
+    // it is not asked again
+    expect((await site.get(anna, '/token')).status).toBe(401)
+    expect(refreshes()).toHaveLength(1)
+    // and begins again
+    issuer.failWith = undefined
+    await site.signIn('anna', anna)
+    expect((await site.get(anna, '/token')).status).toBe(200)
+    expect(site.errors).toEqual([])
+  })
+
+  it('is what the handler makes of it, if it catches the error', async () => {
+    let calls = 0
+    const { site, issuer } = await start({
+      handle: (_error, ctx) => void (ctx.body = 'caught'),
+      onGone: (ctx) => void (ctx.body = `gone ${++calls}`),
+    })
+    const anna = await site.signIn()
+    issuer.failWith = 'invalid_grant'
+    atLater(400_000)
+    expect((await site.get(anna, '/token')).body).toBe('caught')
+    expect(calls).toBe(0)
+  })
+
+  it('is what onGone makes of it, which is called once', async () => {
+    let calls = 0
+    const { site, issuer } = await start({
+      onGone: (ctx, next) => {
+        calls++
+        return begin(site.provider)(ctx, next)
+      },
+    })
+    const anna = await site.signIn()
+    issuer.failWith = 'invalid_grant'
+    atLater(400_000)
+    const led = await site.get(anna, '/token')
+    expect([led.status, led.location?.startsWith(`${issuer.issuer}/authorize`), calls]).toEqual([303, true, 1])
+  })
+
+  it('although onGone throws the same', async () => {
+    const { site, issuer } = await start({
+      onGone: () => {
+        throw new UpstreamGone('again')
+      },
+    })
+    const anna = await site.signIn()
+    issuer.failWith = 'invalid_grant'
+    atLater(400_000)
+    expect((await site.get(anna, '/token')).status).toBe(401)
+  })
+
+  it.each([['invalid_client'], ['unauthorized_client'], [500], [503], [429]])(
+    '%s ends nothing: it is a 503, and the next token is good',
+    async (failWith) => {
+      const { site, issuer } = await start()
+      const anna = await site.signIn()
+      issuer.failWith = failWith
+      atLater(400_000)
+      const down = await site.get(anna, '/token')
+      expect(down.status).toBe(503)
+      issuer.failWith = undefined
+      vi.setSystemTime(Date.now() + 1100)
+      expect((await site.get(anna, '/token')).status).toBe(200)
+    },
+  )
+
+  it('goes with its session, by each way out', async () => {
+    const { site } = await start({ list: true })
+    const liveAfter = async (end: (browser: UserAgent) => Promise<unknown>) => {
+      const keys: string[] = []
+      const update = vi.spyOn(site.store, 'update').mockName('update')
+      const insert = vi.spyOn(site.store, 'insert')
+      const anna = await site.signIn()
+      expect((await site.get(anna, '/token')).status).toBe(200)
+      keys.push(...insert.mock.calls.map(([key]) => key).filter((key) => key.includes('upstream')))
+      update.mockRestore()
+      insert.mockRestore()
+      await end(anna)
+      await new Promise((resolve) => setTimeout(resolve, 5))
+      return (await site.store.get(keys)).map((one) => one !== undefined)
+    }
+    expect(await liveAfter(() => Promise.resolve())).toEqual([true])
+    expect(await liveAfter((anna) => site.get(anna, '/sign-out'))).toEqual([false])
+    expect(await liveAfter(() => site.parts.logOutEverywhere('anna'))).toEqual([false])
+    expect(await liveAfter((anna) => site.signIn('anna', anna))).toEqual([false])
+  })
+
+  it('of a user outlives one sign-out, and no sign-out everywhere', async () => {
+    const { site } = await start({ per: 'user' })
+    const [here, there] = [await site.signIn(), await site.signIn()]
+    expect((await site.get(here, '/sign-out')).status).toBe(200)
+    expect((await site.get(there, '/token')).status).toBe(200)
+    await site.parts.logOutEverywhere('anna')
+    const again = await site.signIn()
+    expect((await site.get(again, '/token')).status).toBe(200)
+  })
+})
+
+describe('fetch', () => {
+  it('refreshes once after a 401 of the resource, and sends what can be sent again', async () => {
+    const { site, resource, refreshes } = await start()
+    const anna = await site.signIn()
+    const token = (await site.get(anna, '/token')).body
+    resource.refused.add(token)
+    const answer = await site.get(anna, '/call/orders', { method: 'POST', body: 'one' })
+    expect([answer.status, JSON.parse(answer.body)]).toEqual([200, { sub: 'anna', body: 'one' }])
+    expect(resource.asked.map(({ method, body }) => `${method} ${body}`)).toEqual(['POST one', 'POST one'])
+    expect(refreshes()).toHaveLength(1)
+  })
+
+  it('hands the second 401 on', async () => {
+    const { site, resource, refreshes } = await start()
+    const anna = await site.signIn()
+    resource.refused.add('*')
+    expect((await site.get(anna, '/call/orders')).status).toBe(401)
+    expect([resource.asked.length, refreshes().length]).toEqual([2, 1])
+  })
+
+  it('follows a redirect to another origin without the token', async () => {
+    const { site, resource } = await start()
+    const other = await resourceServer()
+    const anna = await site.signIn()
+    resource.redirects.set('/away', `${other.origin}/there`)
+    resource.redirects.set('/near', '/here')
+    expect(JSON.parse((await site.get(anna, '/call/away')).body)).toMatchObject({ sub: null })
+    expect(other.asked).toMatchObject([{ url: '/there', authorization: undefined }])
+    expect(JSON.parse((await site.get(anna, '/call/near')).body)).toMatchObject({ sub: 'anna' })
+  })
+
+  it.each([
+    'https://evil.example/x',
+    '//evil.example/x',
+    '/\\evil.example/x',
+    'http://anna:secret@127.0.0.1/',
+    'orders',
+    '',
+    7,
+    'https://api.example/v10/x',
+    'https://api.example/v1/../admin',
+    '/../admin',
+    '/%2e%2e/admin',
+  ])('%j is a TypeError, and nothing is sent', async (address) => {
+    const { site } = await start({ resource: 'https://api.example/v1' })
+    const ctx = { request: { ctx: {} } }
+    await expect(site.api.fetch(ctx as never, address as never)).rejects.toThrow(TypeError)
+  })
+
+  it('takes no Authorization of its caller', async () => {
+    const { site } = await start()
+    const ctx = { request: { ctx: {} } }
+    await expect(site.api.fetch(ctx as never, '/x', { headers: { authorization: 'Bearer other' } })).rejects.toThrow(
+      'Authorization',
+    )
+  })
+})
+
+describe('upstream(app, options)', () => {
+  const provider = oidc({ issuer: 'https://login.example', client: { id: 'shop' }, callback: '/callback' })
+  it.each([
+    [{ provider: {}, resource: 'https://api.example' }, 'oidc(...) or oauth2(...)'],
+    [{ provider, resource: 'http://api.example' }, 'resource'],
+    [{ provider, resource: 'https://api.example', per: 'browser' }, 'per'],
+    [{ provider, resource: 'https://api.example', scope: 'read' }, 'scope'],
+    [{ provider, resource: 'https://api.example', onGone: 1 }, 'onGone'],
+    [{ provider, resource: 'https://api.example', other: 1 }, 'other'],
+  ])('refuses %#', (options, message) => {
+    const make = () => upstream(new Koa(), options as never)
+    expect(make).toThrow(TypeError)
+    expect(make).toThrow(message)
+  })
+
+  it('takes one way to keep the grant of a provider', () => {
+    const app = new Koa()
+    upstream(app, { provider, resource: 'https://api.example' })
+    upstream(app, { provider, resource: 'https://other.example' })
+    expect(() => upstream(app, { provider, resource: 'https://api.example', per: 'user' })).toThrow("'session'")
+  })
+})

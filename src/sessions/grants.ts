@@ -1,0 +1,77 @@
+/**
+ * What providers have granted to users, as sign-ins and sign-outs of an application see it: they keep a grant and end it, and do not know
+ * what is in it. `sign-in/oidc/upstream.ts` adds a keeper for each provider.
+ */
+import type { Store } from '../stores/Store.js'
+import type { SessionRecords } from './SessionRecords.js'
+
+/** The session, or the user, that a grant belongs to. */
+export interface GrantHolder {
+  /** The name of the application. */
+  readonly application: string
+  readonly keys: () => unknown
+  readonly store: Store
+  /** The identifier of the user. */
+  readonly user: string
+  /** What the session calls its grants. It stays the same when the session gets another id. */
+  readonly grant: string | undefined
+  /** How long the session can last, in milliseconds. */
+  readonly lifetime: number
+}
+
+/** Keeps what one provider granted. Each function rejects in an outage. */
+export interface GrantKeeper {
+  /** Keeps what came with a proof, if it is one of this provider. `isPending`: a second factor must come first. */
+  readonly keep: (holder: GrantHolder, proof: object, isPending: boolean) => Promise<void>
+  /** Keeps what is pending for a proof of this provider, because the second factor has come. */
+  readonly adopt: (holder: GrantHolder, proof: object) => Promise<void>
+  /** Ends the grants of a session, or all grants of its user. */
+  readonly end: (holder: GrantHolder, isEverywhere: boolean) => Promise<void>
+}
+
+/** The keepers of an application, by provider. */
+export type GrantKeepers = Map<object, GrantKeeper>
+
+const keepers: unique symbol = Symbol.for('koa-with-auth/grants')
+
+/** The keepers of an application; both copies of the package in a process see the same. */
+export const grantKeepersOf = (app: object & { [keepers]?: GrantKeepers }): GrantKeepers =>
+  // not enumerable, because applications are printed
+  app[keepers] ?? Object.defineProperty(app, keepers, { value: new Map() })[keepers] ?? new Map()
+
+/** An application, as its grants need it. */
+interface GrantsHost extends SessionRecords {
+  readonly keys: () => unknown
+  readonly grants: GrantKeepers
+}
+
+/** What a session knows of its grants (`Details` of `SignIn.ts`). */
+interface Details {
+  readonly grant?: string | undefined
+  readonly listed?: string | undefined
+  readonly absolute?: number | undefined
+}
+
+/** What a session calls its grants: with a list, the id of its entry, so that who ends the entry ends them. */
+export const grantIn = ({ grant, listed }: Details): string | undefined => grant ?? listed
+
+/** The holder of the grants of a user's session. */
+export const grantHolder = (host: GrantsHost, user: string, details: Details): GrantHolder => ({
+  application: host.name,
+  keys: host.keys,
+  store: host.store,
+  user,
+  grant: grantIn(details),
+  lifetime: details.absolute ?? host.absolute,
+})
+
+/** Ends the grants of a session, or all of its user. Rejects in an outage. */
+export const endGrants = async (
+  host: GrantsHost,
+  user: string,
+  details: Details,
+  isEverywhere = false,
+): Promise<void> => {
+  const holder = grantHolder(host, user, details)
+  for (const keeper of host.grants.values()) await keeper.end(holder, isEverywhere)
+}

@@ -1,0 +1,281 @@
+/**
+ * A grant: the tokens that a provider gave for a user, kept in the store, sealed. It decides which token is handed out, and that one
+ * refresh serves every request in every process.
+ *
+ * A lock in the store names the process that refreshes; the store's own clock ends it after ten seconds. The successor of a refresh token
+ * is written before its access token is used, by `update` with the text that was read. It knows no Koa and no provider.
+ */
+import { UnavailableError } from '../../core/Result.js'
+import { ownField } from '../../core/data.js'
+import { derivedFrom } from '../../crypto/appKeys.js'
+import { decrypt, encrypt, randomId } from '../../crypto/secrets.js'
+import type { Store } from '../../stores/Store.js'
+
+/** What a provider granted. */
+export interface Tokens {
+  readonly access: string
+  /** When the access token expires, in milliseconds since 1970; left out if the provider did not say. */
+  readonly until?: number | undefined
+  readonly refresh?: string | undefined
+  /** The scopes that were granted, separated by blanks. */
+  readonly scope?: string | undefined
+  /** The subject of the ID token. A refresh must not change it (OpenID Connect Core §12.2). */
+  readonly subject?: string | undefined
+}
+
+/** Asks the provider for the successors of tokens. Throws `GrantEnded` for `invalid_grant`; whatever else it throws is an outage. */
+type Refresh = (tokens: Tokens, place: GrantPlace) => Promise<Tokens>
+
+/** The provider ended the grant, or there is none. */
+export class GrantEnded extends Error {
+  override readonly name = 'GrantEnded'
+}
+
+/** Where a grant is kept. */
+export interface GrantPlace {
+  readonly key: string
+  /** How long, in milliseconds. */
+  readonly lifetime: number
+  /** The identifier of its user. */
+  readonly user: string
+}
+
+/** What a clock is asked for. */
+interface Clock {
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+  /** Waits for so many milliseconds. */
+  readonly pause: (ms: number) => Promise<void>
+}
+
+/** The grants of one application at one provider. */
+export interface Grants {
+  readonly store: Store
+  /** The signing keys of the application: `app.keys`. */
+  readonly keys: () => unknown
+  readonly refresh: Refresh
+  readonly clock: Clock
+  /** The refreshes of this process that are under way, by key. */
+  readonly flights: Map<string, Promise<Tokens>>
+  /** Successors that this process got, and that the store has not taken yet, by key. */
+  readonly unwritten: Set<string>
+}
+
+/** The clock of this process. It holds no process that could end. */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  pause: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+}
+
+/** An access token that is handed out is good for at least so many milliseconds. */
+const SPARE = 10_000
+
+/** How long a process that refreshes, or that died meanwhile, holds the others off, in milliseconds. */
+const LOCK = 10_000
+
+/** How often a process looks whether another one has refreshed, in milliseconds. */
+const POLL = 25
+
+/** How long a provider that failed is not asked again, in milliseconds. */
+const FAILED_FOR = 1000
+
+/** For how many pauses a successor that cannot be written is tried again. */
+const WRITES = 20
+
+const purpose = 'koa-with-auth upstream'
+
+// --- the text in the store
+
+const sealedText = (self: Grants, { key }: GrantPlace, tokens: Tokens): string => {
+  const [first] = derivedFrom(self.keys(), purpose)
+  if (first === undefined) throw new TypeError('app.keys is empty, so no token of a provider can be kept')
+  return encrypt(first, JSON.stringify(tokens), key).toString('base64url')
+}
+
+const isMaybe = (u: unknown, type: 'string' | 'number'): boolean => u === undefined || typeof u === type
+
+const isTokens = (u: unknown): u is Tokens =>
+  typeof u === 'object' &&
+  u !== null &&
+  typeof ownField(u, 'access') === 'string' &&
+  isMaybe(ownField(u, 'until'), 'number') &&
+  ['refresh', 'scope', 'subject'].every((name) => isMaybe(ownField(u, name), 'string'))
+
+// `undefined` for the text of another application, of keys that were rotated out, and for garbage
+const tokensIn = (self: Grants, { key }: GrantPlace, text: string): Tokens | undefined => {
+  const raw = Buffer.from(text, 'base64url')
+  for (const derived of derivedFrom(self.keys(), purpose)) {
+    const content = decrypt(derived, raw, key)
+    if (content === undefined) continue
+    const tokens: unknown = JSON.parse(content.toString())
+    return isTokens(tokens) ? tokens : undefined
+  }
+  return undefined
+}
+
+interface Kept {
+  readonly text: string
+  readonly tokens: Tokens
+}
+
+const keptIn = (self: Grants, place: GrantPlace, text: string | undefined): Kept => {
+  const tokens = text === undefined ? undefined : tokensIn(self, place, text)
+  if (text === undefined || tokens === undefined) throw new GrantEnded('there is no grant')
+  return { text, tokens }
+}
+
+// --- keeping and ending
+
+/** Keeps what a provider granted, instead of what was kept there. Rejects in an outage. */
+export const keepGrant = async (self: Grants, place: GrantPlace, tokens: Tokens): Promise<void> => {
+  const { key, lifetime } = place
+  const text = sealedText(self, place, tokens)
+  // of two sign-ins at once, the later one counts
+  if (await self.store.update(key, text, lifetime)) return
+  if (await self.store.insert(key, text, lifetime)) return
+  if (await self.store.update(key, text, lifetime)) return
+  throw new UnavailableError('the store refuses a grant')
+}
+
+/**
+ * Ends a grant. Rejects in an outage. The key is free at once, for the next sign-in; a write of the text that was there before fails.
+ */
+export const endGrant = async ({ store }: Grants, key: string): Promise<void> => {
+  await store.update(key, ENDED, 1)
+}
+
+const ENDED = 'ended'
+
+/** The tokens of a grant, which is ended; `undefined` if there is none. Rejects in an outage. */
+export const takeGrant = async (self: Grants, place: GrantPlace): Promise<Tokens | undefined> => {
+  const [text] = await self.store.get([place.key])
+  const tokens = text === undefined ? undefined : tokensIn(self, place, text)
+  if (tokens !== undefined) await endGrant(self, place.key)
+  return tokens
+}
+
+// --- an access token that is good
+
+/** Tokens whose access token is good for at least ten seconds. Rejects with `GrantEnded`, or an `UnavailableError`. */
+export const goodTokens = async (self: Grants, place: GrantPlace): Promise<Tokens> => {
+  const { text, tokens } = await read(self, place)
+  const { until } = tokens
+  return until === undefined || until - self.clock.now() >= SPARE ? tokens : inFlight(self, place, text)
+}
+
+/** Tokens with another access token than this one, which the resource refused. Rejects as `goodTokens` does. */
+export const tokensAfter = async (self: Grants, place: GrantPlace, refused: string): Promise<Tokens> => {
+  const { text, tokens } = await read(self, place)
+  return tokens.access === refused ? inFlight(self, place, text) : tokens
+}
+
+const read = async (self: Grants, place: GrantPlace): Promise<Kept> => {
+  const [text] = await self.store.get([place.key])
+  return keptIn(self, place, text)
+}
+
+// Requests of this process share one refresh
+const inFlight = (self: Grants, place: GrantPlace, before: string): Promise<Tokens> => {
+  const underWay = self.flights.get(place.key)
+  if (underWay !== undefined) return underWay
+  const flight = awaited(self, place, before).finally(() => self.flights.delete(place.key))
+  self.flights.set(place.key, flight)
+  return flight
+}
+
+const lockOf = ({ key }: GrantPlace): string => `${key} refresh`
+
+const FAILED = 'failed'
+
+// Waits until another process has refreshed, or refreshes. A process that died holds the lock until the store ends it
+const awaited = async (self: Grants, place: GrantPlace, before: string): Promise<Tokens> => {
+  if (self.unwritten.has(place.key)) throw new UnavailableError('the successor of a refresh token is not written yet')
+  const lock = lockOf(place)
+  for (let waited = 0; waited <= 2 * LOCK; waited += POLL) {
+    const [text, held] = await self.store.get([place.key, lock])
+    const kept = keptIn(self, place, text)
+    if (kept.text !== before) return kept.tokens
+    if (held === FAILED) throw new UnavailableError('the provider failed a moment ago')
+    if (held === undefined) {
+      const mine = randomId(16)
+      if (await self.store.insert(lock, mine, LOCK)) return locked(self, place, before, mine)
+    }
+    await self.clock.pause(POLL)
+  }
+  throw new UnavailableError('another process did not refresh in time')
+}
+
+const locked = async (self: Grants, place: GrantPlace, before: string, mine: string): Promise<Tokens> => {
+  let isOutage = false
+  try {
+    const began = self.clock.now()
+    // another process may have refreshed between the look and the lock
+    const kept = await read(self, place)
+    if (kept.text !== before) return kept.tokens
+    if (kept.tokens.refresh === undefined) throw new GrantEnded('the access token has expired, and there is no other')
+    // this process stood still: the lock may be another one's by now
+    if (Math.abs(self.clock.now() - began) > LOCK / 3) throw new UnavailableError('a refresh came too late')
+    return await succeeded(self, place, kept, await self.refresh(kept.tokens, place))
+  } catch (error) {
+    isOutage = !(error instanceof GrantEnded)
+    if (!isOutage) await endGrant(self, place.key)
+    throw isOutage && !(error instanceof UnavailableError) ? outage(error) : error
+  } finally {
+    // in an outage of the store, its clock ends the lock
+    const [leaves, lifetime] = isOutage ? [FAILED, FAILED_FOR] : [mine, 1]
+    await self.store.update(lockOf(place), leaves, lifetime, mine).catch(() => undefined)
+  }
+}
+
+const outage = (cause: unknown): UnavailableError => new UnavailableError('the provider did not refresh', { cause })
+
+// --- the successor is written before it is used
+
+const succeeded = async (
+  self: Grants,
+  place: GrantPlace,
+  { text: was, tokens }: Kept,
+  next: Tokens,
+): Promise<Tokens> => {
+  // a provider that does not rotate, or that names no scope, leaves them as they were (RFC 6749 §6)
+  const successor: Tokens = { ...tokens, until: undefined, ...withoutMissing(next) }
+  const text = sealedText(self, place, successor)
+  try {
+    return await written(self, place, was, text, successor)
+  } catch (error) {
+    if (error instanceof GrantEnded) throw error
+    void writtenLater(self, place, was, text, successor)
+    throw new UnavailableError('the store did not take the successor of a refresh token', { cause: error })
+  }
+}
+
+const withoutMissing = (tokens: Tokens): Partial<Tokens> =>
+  Object.fromEntries(Object.entries(tokens).filter(([, value]) => value !== undefined))
+
+// A write that was not acknowledged may have been done, so the text decides
+const written = async (
+  self: Grants,
+  place: GrantPlace,
+  was: string,
+  text: string,
+  successor: Tokens,
+): Promise<Tokens> => {
+  if (await self.store.update(place.key, text, place.lifetime, was)) return successor
+  const [now] = await self.store.get([place.key])
+  return now === text ? successor : keptIn(self, place, now).tokens
+}
+
+// The provider has rotated, so this process alone knows the only refresh token that works
+const writtenLater = async (...args: Parameters<typeof written>): Promise<void> => {
+  const [self, { key }] = args
+  self.unwritten.add(key)
+  for (let at = 1; at <= WRITES; at++) {
+    await self.clock.pause(100 * at)
+    const done = await written(...args).then(
+      () => true,
+      (error: unknown) => error instanceof GrantEnded,
+    )
+    if (done) break
+  }
+  self.unwritten.delete(key)
+}

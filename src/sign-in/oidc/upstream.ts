@@ -1,0 +1,263 @@
+/**
+ * Calls upstream: the tokens that a provider gave at a sign-in are kept, refreshed, and sent to one resource server. What is kept and how
+ * a refresh happens once is in `Grant.ts`; `resource.ts` sends.
+ */
+import type Koa from 'koa'
+import type { Middleware } from 'koa'
+import * as is from '../../core/checks.js'
+import { report, userDigest, type UpstreamEvent } from '../../core/events.js'
+import { checkHook, checkOptions, declareFactory, isScope, type Checks } from '../../core/options.js'
+import { UnavailableError } from '../../core/Result.js'
+import { digest } from '../../crypto/secrets.js'
+import { checkUrl } from '../../jwt/fetching.js'
+import { expectGone } from '../../koa/gone.js'
+import { grantHolder, grantKeepersOf, type GrantHolder, type GrantKeeper } from '../../sessions/grants.js'
+import { requestSessionOf } from '../../sessions/RequestSession.js'
+import { contextOf, type WithRequest } from '../../sessions/SignIn.js'
+import type { OidcKind } from './oidc.js'
+import type { OAuth2Kind } from './oauth2.js'
+import {
+  endGrant,
+  goodTokens,
+  GrantEnded,
+  keepGrant,
+  systemClock,
+  takeGrant,
+  tokensAfter,
+  type GrantPlace,
+  type Grants,
+  type Tokens,
+} from './Grant.js'
+import { providerAnswer } from './ProviderAnswer.js'
+import { fetchAt } from './resource.js'
+import { refreshedBy, tokenClientOf, tokensOf, type TokenClient } from './TokenClient.js'
+import { UpstreamGone } from './UpstreamGone.js'
+
+/** Where the tokens of a provider are sent, and whose they are. */
+export interface UpstreamOptions {
+  /** What `oidc(...)` or `oauth2(...)` returned. */
+  readonly provider: OidcKind | OAuth2Kind
+  /** The URL of the resource server. A token is sent there, and nowhere else. */
+  readonly resource: string
+  /** The scopes that calls need. Sign-ins with the provider ask for them, too. */
+  readonly scope?: ReadonlyArray<string> | undefined
+  /** Whether a grant belongs to the session, and goes with it, or to the user. Default `'session'`. */
+  readonly per?: 'session' | 'user' | undefined
+  /** Answers a request whose grant has ended, where the handler does not: `begin(provider)(ctx, next)` begins again. */
+  readonly onGone?: Middleware | undefined
+}
+
+/** Calls to one resource server, as the user of a request. */
+export interface Upstream {
+  /**
+   * An access token that is good for at least ten seconds. Rejects with `UpstreamGone` if the provider has ended the grant or there is
+   * none, and with an `UnavailableError` (503) if the provider or the store cannot be asked.
+   */
+  readonly token: (ctx: WithRequest) => Promise<string>
+  /**
+   * `fetch` with the token, of a path or URL of the resource. Another origin is a TypeError. After a 401 it refreshes, and sends once more
+   * if the body can be sent again. Rejects as `token` and `fetch` do.
+   */
+  readonly fetch: (ctx: WithRequest, address: string | URL, init?: RequestInit) => Promise<Response>
+}
+
+const checks: Checks<UpstreamOptions> = {
+  provider: is.unchecked,
+  resource: (where, value) => checkUrl(where, value),
+  scope: is.maybe(is.listOf(isScope, 'must be an array of scopes')),
+  per: is.maybe(is.oneOf('session', 'user')),
+  onGone: is.maybe((where, value) => checkHook(where, value, 2)),
+}
+
+/** The grants of one application at one provider. Upstreams of the same provider share them. */
+interface ProviderGrants extends GrantKeeper {
+  readonly client: TokenClient
+  readonly per: 'session' | 'user'
+  readonly grants: (holder: GrantHolder) => Grants
+}
+
+const MINUTE = 60_000
+
+/** How long a second factor may take, in milliseconds. */
+const PENDING = 30 * MINUTE
+
+/** How long the grant of a user is kept after it was used last, in milliseconds: a year. */
+const LASTING = 365 * 24 * 60 * MINUTE
+
+const keyOf = ({ application, user }: GrantHolder, kind: string, ...of: ReadonlyArray<unknown>): string =>
+  `koa-with-auth/upstream/${digest(JSON.stringify([application, kind, user, ...of]))}`
+
+const placeOf = ({ per }: Pick<ProviderGrants, 'per'>, kind: string, holder: GrantHolder): GrantPlace | undefined => {
+  const { user, grant, lifetime } = holder
+  if (per === 'user') return { key: keyOf(holder, kind), lifetime: LASTING, user }
+  return grant === undefined ? undefined : { key: keyOf(holder, kind, 'session', grant), lifetime, user }
+}
+
+const pendingOf = (kind: string, holder: GrantHolder, proof: object): GrantPlace => {
+  const { issuer, subject, at } = proof as { issuer?: unknown; subject?: unknown; at?: unknown }
+  return { key: keyOf(holder, kind, 'pending', issuer, subject, at), lifetime: PENDING, user: holder.user }
+}
+
+const tell = ({ issuer }: TokenClient, application: string, user: string, event: UpstreamEvent['event']): void =>
+  report('upstream')(() => ({ event, application, issuer, user: userDigest(application, user) }))
+
+// The grants of all sessions of a user
+const setOf = (holder: GrantHolder, kind: string): string => keyOf(holder, kind, 'all')
+
+const providerGrants = (
+  kind: UpstreamOptions['provider'],
+  client: TokenClient,
+  per: 'session' | 'user',
+): ProviderGrants => {
+  const made = new WeakMap<object, Grants>()
+  const refresh = refreshedBy(client)
+  const grants = ({ application, store, keys }: GrantHolder): Grants => {
+    const known = made.get(store)
+    if (known !== undefined) return known
+    const own: Grants = {
+      store,
+      keys,
+      refresh: async (tokens, { user }) => {
+        const next = await refresh(tokens)
+        tell(client, application, user, 'refreshed')
+        return next
+      },
+      clock: systemClock,
+      flights: new Map(),
+      unwritten: new Set(),
+    }
+    made.set(store, own)
+    return own
+  }
+  const isOf = (proof: object): boolean => 'issuer' in proof && proof.issuer === client.issuer
+  const kept = async (holder: GrantHolder, tokens: Tokens): Promise<void> => {
+    const place = placeOf({ per }, kind.name, holder)
+    if (place === undefined) return
+    await keepGrant(grants(holder), place, tokens)
+    if (per === 'session') await holder.store.add(setOf(holder, kind.name), place.key, place.lifetime)
+  }
+  return {
+    client,
+    per,
+    grants,
+    keep: async (holder, proof, isPending) => {
+      const answer = isOf(proof) ? providerAnswer(proof) : undefined
+      if (answer === undefined) return
+      const tokens = tokensOf(answer.tokens)
+      if (isPending) await keepGrant(grants(holder), pendingOf(kind.name, holder, proof), tokens)
+      else await kept(holder, tokens)
+    },
+    adopt: async (holder, proof) => {
+      if (!isOf(proof)) return
+      const tokens = await takeGrant(grants(holder), pendingOf(kind.name, holder, proof))
+      if (tokens !== undefined) await kept(holder, tokens)
+    },
+    end: async (holder, isEverywhere) => {
+      const place = placeOf({ per }, kind.name, holder)
+      if (place !== undefined && (per === 'session' || isEverywhere)) await endGrant(grants(holder), place.key)
+      if (!isEverywhere || per === 'user') return
+      const all = await holder.store.members(setOf(holder, kind.name))
+      await Promise.all(all.map((key) => endGrant(grants(holder), key)))
+    },
+  }
+}
+
+const wherePer = 'upstream(app, { per })'
+
+// A provider gives one refresh token, so upstreams of one provider keep one grant
+const grantsFor = (app: Koa, kind: UpstreamOptions['provider'], per: 'session' | 'user'): ProviderGrants => {
+  const keepers = grantKeepersOf(app)
+  // Safe: only this function adds keepers
+  const known = keepers.get(kind) as ProviderGrants | undefined
+  if (known !== undefined && known.per !== per) {
+    throw new TypeError(`${wherePer}: another upstream of this provider has '${known.per}'; write the same in both`)
+  }
+  const made = known ?? providerGrants(kind, tokenClientOf('upstream(app, { provider })', kind), per)
+  keepers.set(kind, made)
+  return made
+}
+
+interface Calls {
+  readonly app: Koa
+  readonly provider: UpstreamOptions['provider']
+  readonly resource: string
+  readonly onGone: Middleware | undefined
+  readonly made: ProviderGrants
+}
+
+type Ask = (grants: Grants, place: GrantPlace) => Promise<Tokens>
+
+// Asks for the tokens of the user of a request, and publishes a record of what came of it
+const asked = async (self: Calls, where: string, given: WithRequest, ask: Ask): Promise<string> => {
+  const ctx = contextOf(where, given)
+  const session = requestSessionOf(ctx)
+  const { host } = session
+  if (host?.grants.has(self.provider) !== true) {
+    throw new Error(`${where}: write upstream(app, ...) and sessions(app, ...) with the application of the request`)
+  }
+  const present = session.present(ctx)
+  if (present === undefined && session.isUnavailable()) throw new UnavailableError('the session store')
+  const holder = present && grantHolder(host, present.id, session.details(ctx))
+  const place = holder && placeOf(self.made, self.provider.name, holder)
+  if (holder === undefined || place === undefined)
+    throw new UpstreamGone('no provider has granted anything', self.onGone)
+  const grants = self.made.grants(holder)
+  try {
+    return (await ask(grants, place)).access
+  } catch (error) {
+    if (error instanceof GrantEnded) {
+      tell(self.made.client, holder.application, holder.user, 'gone')
+      throw new UpstreamGone(error.message, self.onGone)
+    }
+    if (error instanceof UnavailableError) tell(self.made.client, holder.application, holder.user, 'outage')
+    throw error
+  }
+}
+
+/**
+ * Calls a resource server as the user of a request, by the tokens that a provider gave at the sign-in. They are kept in the store of
+ * `sessions(app, ...)`, encrypted by a key of `app.keys`, and go with the session. A token is refreshed once for all requests that need
+ * it, in all processes. It is in no cookie, record or error.
+ *
+ * Throws a TypeError for options that cannot work. Call it before the first request.
+ *
+ * @example
+ * import Koa from 'koa'
+ * import { oidc, upstream } from 'koa-with-auth/sign-in/oidc'
+ *
+ * const app = new Koa()
+ * const provider = oidc({
+ *   issuer: 'https://login.example',
+ *   client: { id: 'shop', secret: 'a secret of the client' },
+ *   callback: '/sign-in/callback',
+ *   scope: ['openid', 'offline_access'],
+ * })
+ * const orders = upstream(app, { provider, resource: 'https://api.example', scope: ['orders'] })
+ * // in an operation: const answer = await orders.fetch(ctx, '/orders')
+ * assert.strictEqual(typeof orders.fetch, 'function')
+ */
+export const upstream = (app: Koa, options: UpstreamOptions): Upstream => {
+  is.withMethods(['use', 'callback'], 'pass the Koa application')('upstream(app, options): app', app)
+  const { provider, resource, scope, per = 'session', onGone } = checkOptions('upstream(app, options)', options, checks)
+  const made = grantsFor(app, provider, per)
+  expectGone()
+  if (scope !== undefined) made.client.askFor(scope)
+  const self: Calls = { app, provider, resource, onGone, made }
+  return {
+    token: (ctx) => asked(self, 'token(ctx)', ctx, goodTokens),
+    fetch: (ctx, address, init) =>
+      fetchAt(
+        'fetch(ctx, address, init)',
+        resource,
+        {
+          token: () => asked(self, 'fetch(ctx, address)', ctx, goodTokens),
+          after: (refused) =>
+            asked(self, 'fetch(ctx, address)', ctx, (grants, place) => tokensAfter(grants, place, refused)),
+        },
+        address,
+        init,
+      ),
+  }
+}
+
+declareFactory('upstream', upstream)
