@@ -230,6 +230,50 @@ describeUnless(missing, 'passkeys in Chromium', () => {
     expect(await userOf(page)).toStrictEqual({ user: 'anna' })
   })
 
+  it('registers right after a password without asking, and not later', async () => {
+    const site = await started()
+    const { page } = await open()
+    await page.goto(site.url)
+    await authenticator(page)
+    await post(page, '/sign-in/password/anna')
+    const options = await post(page, '/passkeys/conditional')
+    expect(options.body).toMatchObject({ authenticatorSelection: { userVerification: 'preferred' } })
+    // Chromium makes one only if its own password manager has filled the password in, so the dialog's way makes the answer
+    expect(await post(page, '/passkeys', await credential(page, 'create', options.body))).toHaveProperty('status', 201)
+    stoppedClock().move(300_001)
+    expect(await post(page, '/passkeys/conditional')).toMatchObject({ status: 403 })
+    await post(page, '/sign-out')
+    // a passkey is no password
+    expect(await use(page)).toHaveProperty('status', 200)
+    expect(await post(page, '/passkeys/conditional')).toMatchObject({ status: 403 })
+  })
+
+  it('a passkey that was removed is removed from the password manager by its signal, and a name is renewed', async () => {
+    const site = await started()
+    const { page, session, authenticatorId } = await registered(site)
+    const known = async () =>
+      (await session.send('WebAuthn.getCredentials', { authenticatorId })).credentials as ReadonlyArray<{
+        userName?: string
+      }>
+    expect(await known()).toHaveLength(1)
+    const signal = (change: string) =>
+      page.evaluate(`(async () => {
+        const signals = await (await fetch('/passkeys/signals')).json()
+        ${change}
+        for (const [name, data] of Object.entries(signals)) await PublicKeyCredential[name](data)
+        return signals
+      })()`)
+    expect(await signal('')).toMatchObject({
+      signalAllAcceptedCredentials: { rpId: 'localhost', allAcceptedCredentialIds: [expect.any(String)] },
+      signalCurrentUserDetails: { name: 'anna@shop.example', displayName: 'anna@shop.example' },
+    })
+    expect(await known()).toHaveLength(1)
+    await signal('signals.signalCurrentUserDetails.name = "Anna"')
+    expect(await known()).toMatchObject([{ userName: 'Anna' }])
+    await signal('signals.signalAllAcceptedCredentials.allAcceptedCredentialIds = []')
+    await expect.poll(known).toHaveLength(0)
+  })
+
   it('W-10 steps up', async () => {
     const site = await started({ fresh: 2000 })
     const { page } = await registered(site)

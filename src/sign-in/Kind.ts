@@ -6,7 +6,7 @@ import type { Evaluation } from '../core/Result.js'
 import type { UnfinishedReason } from '../core/UnfinishedReason.js'
 import * as is from '../core/checks.js'
 import type { Check } from '../core/options.js'
-import type { Proof, ProofGiven } from '../core/Proof.js'
+import type { Proof, ProofDemand, ProofGiven } from '../core/Proof.js'
 import type { OneTimeIds } from '../core/OneTimeIds.js'
 import type { PasswordReason } from '../passwords/newPassword.js'
 import type { PageField } from '../sessions/Page.js'
@@ -53,6 +53,8 @@ export interface Ceremony {
    * the same at the beginning and at the end. No other ceremony has them.
    */
   readonly secret: (purpose: string) => string
+  /** Whether it began by `begin(kind, { conditional: true })`. It is not known at the end. */
+  readonly conditional?: boolean | undefined
   /** One-time ids of the application, in all its processes. */
   readonly ids?: OneTimeIds | undefined
 }
@@ -107,6 +109,8 @@ export interface Kind<Ask, Kept, Answer, P extends ProofGiven = ProofGiven, B ex
   readonly longestPath?: number | undefined
   /** Whether an answer that comes again, in the session that it made, leads where it led. Default `false`: `unknown`. */
   readonly leadsAgain?: boolean | undefined
+  /** The proof that `begin(kind, { conditional: true })` demands. Left out: the kind knows no such beginning. */
+  readonly conditional?: ProofDemand | undefined
   /** `false` for a kind that does everything in `check`, such as a registration: `finish` can do without a hook. Default `true`. */
   readonly needsHook?: boolean | undefined
   /**

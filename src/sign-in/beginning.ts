@@ -3,14 +3,14 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Middleware } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
-import { proofFrom, type ProofGiven } from '../core/Proof.js'
+import { isProven, neededBy, proofFrom, type ProofDemand, type ProofGiven } from '../core/Proof.js'
 import { ownField } from '../core/data.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory, isGiven } from '../core/options.js'
 import { httpStatusOf } from '../core/Settings.js'
 import type { Page } from '../sessions/Page.js'
 import { stampNow } from '../sessions/SessionRecords.js'
-import { contextOf, SignInRefused, unavailable, type WithRequest } from '../sessions/SignIn.js'
+import { contextOf, proofsIn, SignInRefused, unavailable, type WithRequest } from '../sessions/SignIn.js'
 import type { Starting } from './ceremony.js'
 import { lifetimesFor, type Lifetimes } from './Lifetimes.js'
 import {
@@ -54,12 +54,19 @@ export interface BeginOptions<Ask> {
    * path to this opener by `postMessage`, and closes itself; without such an opener it goes to the return path. Default `page`.
    */
   readonly display?: Display | undefined
+  /**
+   * For `passkeys({ ... }).register`: a passkey that the browser makes without a dialog, right after a password sign-in
+   * (`navigator.credentials.create({ mediation: 'conditional', ... })`). It needs a proof `password` that is at most 5 minutes old, and is
+   * otherwise a 403. Default `false`.
+   */
+  readonly conditional?: boolean | undefined
 }
 
 const beginChecks = {
   intent: is.maybe(is.oneOf('signIn', 'link', 'stepUp', 'reset', 'verify')),
   ask: is.unchecked,
   display: is.maybe(is.oneOf('page', 'popup')),
+  conditional: is.maybe(is.flag),
 }
 
 const start = async <Ask, Kept>(
@@ -98,7 +105,10 @@ export const begin = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOption
   checkKind('begin(kind, options)', kind)
   const given = checkOptions<BeginOptions<Ask>>('begin(kind, options)', options, beginChecks)
   const [usual = 'signIn'] = intentsOf(kind)
-  const { intent = usual, ask, display } = given
+  const { intent = usual, ask, display, conditional = false } = given
+  const demand = conditional && isGiven(kind, 'conditional') ? kind.conditional : undefined
+  if (conditional && demand === undefined)
+    throw new TypeError(`begin(kind, { conditional }): it is for passkeys({ ... }).register, not for ${kind.name}`)
   if (!intentsOf(kind).includes(intent)) {
     throw new TypeError(
       `begin(kind, { intent }): ${kind.name} is good for ${intentsOf(kind).join(', ')}, not ${intent}`,
@@ -121,6 +131,9 @@ export const begin = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOption
     if (isForSubject(intent)) {
       if (session.isUnavailable()) return refuse(AuthErrors.unavailable())
       if (subject === undefined) return refuse(AuthErrors.absent)
+      const present = session.present(ctx)
+      const proofs = present === undefined ? [] : proofsIn(present)
+      if (demand !== undefined && !isProven(proofs, demand, Date.now())) return refuse(unproven(demand))
     }
     const isAsking = fields.length > 0 && ctx.method === 'GET' && pages.isNavigation(ctx)
     if (isAsking) return pages.respondPage(ctx, { ...formNow(), step: 'begin' })
@@ -133,6 +146,7 @@ export const begin = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOption
       intent,
       ask: askGiven,
       display,
+      conditional,
       subject: isForSubject(intent) || intent === 'verify' ? subject : undefined,
     })
     if (E.isLeft(sent)) return pages.respondUnfinished(ctx, sent.left, formNow())
@@ -145,6 +159,8 @@ export const begin = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOption
     else ctx.body = body
   }
 }
+
+const unproven = (demand: ProofDemand): AuthError => AuthErrors.unproven(neededBy(demand))
 
 // A polluted prototype has no form
 const kindForm = (kind: Pick<Beginner<never, never>, 'form'>): KindForm | undefined =>

@@ -44,6 +44,7 @@ export interface Starting<Ask> {
   readonly display?: Display | undefined
   readonly ask?: Ask | undefined
   readonly before?: ReadonlyArray<Proof>
+  readonly conditional?: boolean | undefined
   readonly stamp?: string | undefined
   readonly lasting?: Lifetimes | undefined
 }
@@ -261,7 +262,7 @@ const beginIn = async <Ask, Kept>(
     const browser = browserOf(kind, given)
     const until = self.now() + kind.lifetime
     const content = { ...about, salt, until, returnTo: localPath(returnTo), display, before }
-    const ceremony = ceremonyOf(self, content, root, kind.name, browser)
+    const ceremony = { ...ceremonyOf(self, content, root, kind.name, browser), conditional: about.conditional }
     const begun = await kind.begin(incoming, ceremony, ask, signerOf(self, kind.name))
     if (E.isLeft(begun)) return begun
     const key = derive(root, 'handle', self.name, kind.name, browser)

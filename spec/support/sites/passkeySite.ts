@@ -103,6 +103,10 @@ export const passkeySite = (options: PasskeySiteOptions = {}): PasskeySite => {
       return true
     }),
   )
+  router.post('/passkeys/conditional', withAuth(sessionAuth()), begin(passkey.register, { conditional: true }))
+  router.get('/passkeys/signals', withAuth(sessionAuth()), async (ctx) => {
+    ctx.body = await passkey.signals(ctx)
+  })
   router.get('/passkeys', withAuth(sessionAuth()), async (ctx) => {
     ctx.body = (await store.ofUser(ctx.request.auth.username)).map(({ id }) => ({ id }))
   })

@@ -183,12 +183,12 @@ const isGoodKey = (cose: Uint8Array<ArrayBuffer>): boolean => {
 }
 
 // What the library is asked about both answers
-const asked = <R>(party: RelyingParty, challenge: string, id: string, response: R) => ({
+const asked = <R>(party: RelyingParty, challenge: string, id: string, response: R, conditional = false) => ({
   response: { id, rawId: id, type: 'public-key' as const, clientExtensionResults: {}, response },
   expectedChallenge: challenge,
   expectedOrigin: [...party.origins],
   expectedRPID: party.id,
-  requireUserVerification: party.userVerification === 'required',
+  requireUserVerification: party.userVerification === 'required' && !conditional,
 })
 
 /** Checks a registration; `undefined` if anything is wrong with it. Never rejects. */
@@ -196,13 +196,16 @@ export const checkRegistration = (
   party: RelyingParty,
   challenge: string,
   answer: Registration,
+  conditional = false,
 ): Promise<NewPasskey | undefined> =>
   attempt(async () => {
     if (!isFramedWell(party, answer)) return undefined
     const { id, clientDataJSON, attestationObject } = answer
     const { verified, registrationInfo } = await verifyRegistrationResponse(
       bare({
-        ...asked(party, challenge, id, { clientDataJSON, attestationObject }),
+        ...asked(party, challenge, id, { clientDataJSON, attestationObject }, conditional),
+        // WebAuthn Level 3 §5.1.3: no user was asked
+        requireUserPresence: !conditional,
         supportedAlgorithmIDs: [...algorithms],
       }),
     )

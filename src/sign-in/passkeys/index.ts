@@ -5,5 +5,12 @@
  */
 
 export { memoryPasskeyStore, type PasskeyRecord, type PasskeyStore, type PasskeyUse } from './PasskeyStore.js'
-export { passkeys, type PasskeyKind, type PasskeyProof, type PasskeyRegistration, type Passkeys } from './passkeys.js'
+export {
+  passkeys,
+  type PasskeyKind,
+  type PasskeyProof,
+  type PasskeyRegistration,
+  type Passkeys,
+  type PasskeySignals,
+} from './passkeys.js'
 export { passkeyOperations, type NamedUser, type PasskeysOptions } from './options.js'

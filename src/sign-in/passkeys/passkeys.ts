@@ -8,9 +8,12 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Middleware } from 'koa'
 import { report } from '../../core/events.js'
-import { unfinished, type AuthError } from '../../core/AuthError.js'
+import { absent, unfinished, type AuthError } from '../../core/AuthError.js'
 import type { ProofGiven } from '../../core/Proof.js'
+import { ownField } from '../../core/data.js'
 import { declareFactory } from '../../core/options.js'
+import { requestSessionOf } from '../../sessions/RequestSession.js'
+import { contextOf, SignInRefused, type WithRequest } from '../../sessions/SignIn.js'
 import { randomId } from '../../crypto/secrets.js'
 import { within } from '../../stores/within.js'
 import type { Intent, Kind } from '../Kind.js'
@@ -43,9 +46,32 @@ export interface PasskeyProof extends ProofGiven {
 export type PasskeyKind = Kind<never, null, Assertion, PasskeyProof>
 
 /** Registers a passkey for the user who is signed in. */
-export interface PasskeyRegistration extends Kind<never, { readonly userHandle: string }, Registration, PasskeyProof> {
+export interface PasskeyRegistration extends Kind<never, Registering, Registration, PasskeyProof> {
   /** The passkey is stored when its answer is right. A hook can write another response. */
   readonly needsHook: false
+}
+
+interface Registering {
+  readonly userHandle: string
+  readonly conditional: boolean
+}
+
+/**
+ * What a page tells the password manager of its user, by the names of the methods of `PublicKeyCredential` (WebAuthn Level 3 §5.1.10):
+ * which passkeys the user still has, and what the user is called. Empty for a user without passkeys.
+ */
+export interface PasskeySignals {
+  readonly signalAllAcceptedCredentials?: {
+    readonly rpId: string
+    readonly userId: string
+    readonly allAcceptedCredentialIds: ReadonlyArray<string>
+  }
+  readonly signalCurrentUserDetails?: {
+    readonly rpId: string
+    readonly userId: string
+    readonly name: string
+    readonly displayName: string
+  }
 }
 
 /** The ceremonies of one RP id. The value itself signs in, or proves what `begin(passkey, { intent: 'stepUp' })` began. */
@@ -54,6 +80,12 @@ export interface Passkeys extends PasskeyKind {
   readonly register: PasskeyRegistration
   /** Proves the user who is signed in; no other route finishes what it began. */
   readonly stepUp: PasskeyKind
+  /**
+   * The signals for the user who is signed in, as JSON for a page: after a passkey was removed or a name was changed, it calls
+   * `PublicKeyCredential[name]?.(data)` for each. `ctx.request.auth` is what `nameOf` gets. Rejects with `SignInRefused` for an anonymous
+   * caller (401), and with an `UnavailableError` in an outage of the store.
+   */
+  readonly signals: (ctx: WithRequest) => Promise<PasskeySignals>
   /** Middleware that lists the related origins at `/.well-known/webauthn`. Use it before the routers. */
   readonly related: Middleware
 }
@@ -81,6 +113,9 @@ const proofOf = (
   { userVerified, backedUp }: PasskeyUse & { readonly userVerified: boolean },
 ): PasskeyProof => ({ method: 'passkey', subject, credential, userVerified, backedUp })
 
+// How long after the password a passkey may be made without asking, in milliseconds
+const AFTER_PASSWORD = 300_000
+
 const registering = (setting: ResolvedOptions, store: PasskeyStore): PasskeyRegistration => {
   const { party, lifetime } = setting
   return {
@@ -88,20 +123,30 @@ const registering = (setting: ResolvedOptions, store: PasskeyStore): PasskeyRegi
     lifetime,
     intents: ['link'],
     needsHook: false,
-    begin: async ({ principal }, { subject }) => {
+    conditional: { methods: ['password'], maxAge: AFTER_PASSWORD },
+    begin: async ({ principal }, { subject, conditional = false }) => {
       if (subject === undefined) return E.left(unfinished('anotherUser'))
       const name = nameFrom(setting, principal)
       const registered = (await store.ofUser(subject)).filter(({ rpId }) => rpId === party.id)
       // WebAuthn §14.6.1: random, so that it says nothing about the user
       const userHandle = registered[0]?.userHandle ?? randomId()
       return E.right({
-        kept: { userHandle },
-        send: (challenge) => ({ body: creationOptions(setting, challenge, { id: userHandle, name }, registered) }),
+        kept: { userHandle, conditional },
+        send: (challenge) => {
+          const body = creationOptions(setting, challenge, { id: userHandle, name }, registered)
+          if (!conditional) return { body }
+          return {
+            body: {
+              ...body,
+              authenticatorSelection: { ...body.authenticatorSelection, userVerification: 'preferred' },
+            },
+          }
+        },
       })
     },
     read: ({ body }) => answered(registrationIn(body)),
-    check: async ({ userHandle }, answer, { subject }) => {
-      const made = await checkRegistration(party, answer.client.challenge, answer)
+    check: async ({ userHandle, conditional }, answer, { subject }) => {
+      const made = await checkRegistration(party, answer.client.challenge, answer, conditional)
       if (made === undefined || subject === undefined) return refused
       const { userVerified, ...kept } = made
       const { id, transports } = answer
@@ -110,6 +155,26 @@ const registering = (setting: ResolvedOptions, store: PasskeyStore): PasskeyRegi
       report('passkey')(() => ({ event: 'registered', id, rpId: party.id }))
       return E.right(proofOf(subject, id, { ...kept, userVerified }))
     },
+  }
+}
+
+const signalsFor = async (
+  setting: ResolvedOptions,
+  store: PasskeyStore,
+  given: WithRequest,
+): Promise<PasskeySignals> => {
+  const ctx = contextOf('signals(ctx)', given)
+  const { id: rpId } = setting.party
+  const subject = requestSessionOf(ctx).present(ctx)?.id
+  if (subject === undefined) throw new SignInRefused(absent)
+  const own = (await store.ofUser(subject)).filter((one) => one.rpId === rpId)
+  const [first] = own
+  if (first === undefined) return {}
+  const about = { rpId, userId: first.userHandle }
+  const name = nameFrom(setting, ownField(ctx.request, 'auth'))
+  return {
+    signalAllAcceptedCredentials: { ...about, allAcceptedCredentialIds: own.map(({ id }) => id) },
+    signalCurrentUserDetails: { ...about, name, displayName: name },
   }
 }
 
@@ -187,6 +252,7 @@ export const passkeys = <U = NamedUser>(options: PasskeysOptions<U>): Passkeys =
     ...using(setting, store, 'passkey', 'signIn', 'stepUp'),
     stepUp: using(setting, store, 'passkey.stepUp', 'stepUp'),
     register: registering(setting, store),
+    signals: (ctx) => signalsFor(setting, store, ctx),
     related: relatedOrigins(setting.party.id, setting.related),
   }
 }
