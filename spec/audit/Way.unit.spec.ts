@@ -27,6 +27,7 @@ import {
 import { firstPresent, fromFunction, lenient, flatMap, recoverUnavailable, timeout } from 'koa-with-auth/fp'
 import { option as O } from 'fp-ts'
 import { describe, expect, it } from 'vitest'
+import { functionName } from '../../src/core/functionName.js'
 import { inWords } from '../../src/audit/Way.js'
 import { occurring, runs } from '../support/runs/samples.js'
 
@@ -35,7 +36,9 @@ const bearer = httpBearer({ authenticate })
 const basic = httpBasicAuth({ authenticate })
 const key = apiKeyHeader({ paramName: 'X-API-Key', authenticate })
 const read = requireScopes<unknown>(['read', 'write'], { granted: () => [] })
-const allowed = authorize<unknown>(() => true, { name: 'staff' })
+const admitted = () => true
+const staff = functionName(admitted, 'staff')
+const allowed = authorize<unknown>(admitted, { name: 'staff' })
 
 const ofScheme = (scheme: SecurityScheme | undefined, challenge = 'Own', schemeName?: string) =>
   authenticator({
@@ -85,11 +88,11 @@ const rows: ReadonlyArray<readonly [words: string, a: Authenticator<unknown>]> =
   ['all of (bearer, and basic) with scopes read, write', read(allOf([bearer, basic]))],
   ['all of (bearer, and (basic with scopes read, write))', allOf([bearer, read(basic)])],
   ['optional (bearer with scopes read, write)', optional(read(bearer))],
-  ['bearer authorized by staff', allowed(bearer)],
-  ['(bearer, or basic) authorized by staff', allowed(anyOf([bearer, basic]))],
-  ['bearer, or (basic authorized by staff)', anyOf([bearer, allowed(basic)])],
-  ['optional (bearer authorized by staff)', optional(allowed(bearer))],
-  ['(bearer authorized by staff) with scopes read, write', read(allowed(bearer))],
+  [`bearer authorized by ${staff}`, allowed(bearer)],
+  [`(bearer, or basic) authorized by ${staff}`, allowed(anyOf([bearer, basic]))],
+  [`bearer, or (basic authorized by ${staff})`, anyOf([bearer, allowed(basic)])],
+  [`optional (bearer authorized by ${staff})`, optional(allowed(bearer))],
+  [`(bearer authorized by ${staff}) with scopes read, write`, read(allowed(bearer))],
   // What changes neither credentials nor rights adds no words
   ['bearer', flatMap((user: unknown) => [user])(bearer)],
   ['bearer', timeout(100)(bearer)],

@@ -10,9 +10,12 @@ import {
   anyOf,
   apiKeyHeader,
   authorize,
+  authSettings,
   httpBasicAuth,
   httpBearer,
+  named,
   optional,
+  owned,
   remembered,
   requireScopes,
   sessionAuth,
@@ -32,8 +35,9 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { linesOf, textOf } from '../../src/audit/policy.js'
 import { optionsFrom, perform } from '../../src/command/perform.js'
-import { nameAndDigest } from '../../src/core/functionName.js'
+import { functionName } from '../../src/core/functionName.js'
 import { operationsOf } from '../../src/koa/operations.js'
+import { untyped } from '../support/projects/mistakes.js'
 import { guardOf } from '../support/models/levels.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-names-'))
@@ -89,8 +93,13 @@ const introspected = (path: string) =>
 
 describe('S04 what is around an authenticator is in its line', () => {
   const pairs: ReadonlyArray<[name: string, was: unknown, is: unknown, words: string]> = [
-    ['another plain function', isAdmin, isOther, '[custom isOther]'],
-    ['recoverUnavailable', admin, recoverUnavailable(directory)(admin), '[bearer recoverUnavailable directory]'],
+    ['another plain function', isAdmin, isOther, `[custom ${functionName(isOther)}]`],
+    [
+      'recoverUnavailable',
+      admin,
+      recoverUnavailable(directory)(admin),
+      `[bearer recoverUnavailable ${functionName(directory)}]`,
+    ],
     ['throttled', basic, throttled({ limiter: limiterOf(5) })(basic), '[basic throttled 5/900 s]'],
     [
       'another limit',
@@ -99,24 +108,24 @@ describe('S04 what is around an authenticator is in its line', () => {
       '[basic throttled 50/900 s]',
     ],
     ['remembered', admin, remembered({ maxAge: 60_000 })(admin), '[bearer remembered 60 s]'],
-    ['flatMap', admin, flatMap(check)(admin), '[bearer flatMap check]'],
+    ['flatMap', admin, flatMap(check)(admin), `[bearer flatMap ${functionName(check)}]`],
     [
       'another function of authorize',
       authorize(isAdmin)(admin),
       authorize(isOther)(admin),
-      '[bearer | authorized by isOther]',
+      `[bearer | authorized by ${functionName(isOther)}]`,
     ],
     [
       'another name of a condition',
       authorize(isAdmin, { name: 'an admin' })(admin),
       authorize(isAdmin, { name: 'an owner' })(admin),
-      '[bearer | authorized by an owner]',
+      `[bearer | authorized by ${functionName(isAdmin, 'an owner')}]`,
     ],
     [
       'what a guess counts under, and when it does not',
       throttled({ limiter: limiterOf(5) })(basic),
       throttled({ limiter: limiterOf(5), onStoreError: 'unthrottled', keys: byName })(basic),
-      `[basic throttled 5/900 s or unthrottled keys ${nameAndDigest(byName)}]`,
+      `[basic throttled 5/900 s or unthrottled keys ${functionName(byName)}]`,
     ],
     ["fp-ts's own combinators", admin, describedAs(admin)((request) => admin(request)), '[bearer describedAs]'],
     ['another audience', jwt({ audience: 'b' }), jwt({}), '[bearer issuer https://login.example audience api]'],
@@ -339,3 +348,69 @@ describe('middleware without a name', () => {
     expect(texts(nameless('(ctx, next) => next()'))).not.toEqual(texts(nameless('(ctx, next) => (ctx.body = 1)')))
   })
 })
+
+describe('what the text of a function cannot tell apart', () => {
+  const rules = { isFor: () => true }
+  const routes = (...conditions: ReadonlyArray<unknown>) => {
+    const router = new Router()
+    router.get('/:id', Reflect.apply(withAuth, undefined, [admin, ...conditions]) as never, handle)
+    return router
+  }
+  const kinds: ReadonlyArray<[name: string, of: (f: () => boolean, name?: string) => RouterInstance]> = [
+    ['authorize', (f, name) => routes(authorize(f, { name }))],
+    ['owned, find', (f, name) => routes(owned('note', { param: 'id', find: f, name }))],
+    ['owned, allow', (f, name) => routes(owned('note', { param: 'id', find: () => 1, allow: f, name }))],
+    ['flatMap', (f, name) => routed(flatMap(name === undefined ? f : named(name, f))(admin))],
+    ['a plain function', (f, name) => routed(name === undefined ? f : named(name, f))],
+    ['revoked', (f, name) => routed(jwt({ revoked: name === undefined ? f : named(name, f) }))],
+    ['recovery', (f, name) => routed(recoverUnavailable(name === undefined ? f : named(name, f))(admin))],
+  ]
+
+  it.each(kinds)('%s: the file says so, and seal wants a name', (_kind, of) => {
+    const bound = () => rules.isFor.bind(rules)
+    expect(written(of(bound()))).toContain('(no name, bound, not compared)')
+    expect(() => seal(of(bound()), { lock })).toThrow(/cannot tell a bound function from another one; give it a name/)
+    expect(written(of(bound(), 'rules of notes'))).toContain('rules of notes (bound, not compared)')
+    expect(() => seal(of(bound(), 'rules of notes'), { lock })).not.toThrow()
+    expect(() => seal(of(bound(), 'rules of others'), { lock })).toThrow(/auth.lock/)
+    expect(() =>
+      seal(
+        of(() => true),
+        { lock },
+      ),
+    ).toThrow(/auth.lock/)
+  })
+
+  it.each(kinds)('%s: another text of the same name is another function', (_kind, of) => {
+    const { f } = { f: () => Date.now() > 0 }
+    const { f: other } = { f: () => true }
+    written(of(f))
+    expect(() => seal(of(f), { lock })).not.toThrow()
+    Object.defineProperty(other, 'name', { value: 'f' })
+    expect(() => seal(of(other), { lock })).toThrow(/auth.lock/)
+    expect(() => seal(of(other, 'f'), { lock })).toThrow(/auth.lock/)
+  })
+
+  it('two functions of one text are refused, until each has a name', () => {
+    const only = (role: string) => (principal: string) => principal === role
+    const both = (one: Function, other: Function) =>
+      routed(authorize(untyped(one))(admin), authorize(untyped(other))(admin))
+    expect(written(both(only('root'), only('guest')))).toContain('refused: ')
+    expect(written(both(named('roots', only('root')), named('guests', only('guest'))))).toContain('guests ')
+  })
+
+  it('the origins that a function trusts are in the file with a digest of it', () => {
+    const trusting = (trustedOrigins: (origin: string) => boolean) => {
+      const router = new Router().use(authSettings({ trustedOrigins }))
+      router.post('/', withAuth(sessionAuth({ loadUser: () => ({ username: 'anna' }) })), handle)
+      return router
+    }
+    const { trustedOrigins: strict } = { trustedOrigins: (origin: string) => origin === 'https://app.example' }
+    const { trustedOrigins: open } = { trustedOrigins: () => true }
+    expect(written(trusting(strict))).toMatch(/trusts=function trustedOrigins [0-9a-f]{12}/)
+    expect(() => seal(trusting(open), { lock })).toThrow(/trusts=|auth.lock/)
+    expect(() => seal(trusting(rulesOf.bind({})), { lock })).toThrow(/bound function/)
+  })
+})
+
+const rulesOf = () => true

@@ -25,6 +25,7 @@ import { withPrincipal } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
 import { differencesOf } from '../../src/audit/Difference.js'
 import { linesOf, textOf, policyText, readPolicy } from '../../src/audit/policy.js'
+import { functionName } from '../../src/core/functionName.js'
 import { lineFrom } from '../support/papers/policyLines.js'
 import { wayOf } from '../support/models/auditedOperation.js'
 import { guardOf, addUnchecked } from '../support/models/levels.js'
@@ -58,8 +59,8 @@ describe('a line says who may call', () => {
     ['anonymous callers are admitted', optional(bearer), 'who=[bearer]; who=anonymous'],
     ['bad credentials are admitted', lenient(bearer), 'who=[bearer]; who=anonymous with any credentials'],
     ['scopes', scoped('read', 'write'), 'who=[bearer | scope=read | scope=write]'],
-    ['a function that authorizes', staff, 'who=[bearer | authorized by isStaff]'],
-    ['a function', isStaff, 'who=[custom isStaff]'],
+    ['a function that authorizes', staff, `who=[bearer | authorized by ${functionName(isStaff)}]`],
+    ['a function', isStaff, `who=[custom ${functionName(isStaff)}]`],
     ['anyone', null, 'who=public'],
   ])('%s', (_name, auth, who) => {
     expect(texts(get(auth))).toStrictEqual([`GET /x; ${who}; by=operation; csrf=not needed; docs=listed`])
@@ -94,7 +95,7 @@ describe('a line says who may call', () => {
 describe('each member of allOf is in brackets with its own conditions', () => {
   const [one, two] = ['One', 'Two'].map((paramName) => apiKeyHeader({ paramName, authenticate: () => ({ id: 1 }) }))
   const [a, b] = [one!, two!]
-  const isOfStaff = authorize<object>(() => true, { name: 'staff' })
+  const isOfStaff = authorize<object>(isStaff, { name: 'staff' })
   const reads = requireScopes<object>(['read'], { granted: () => [] })
   const counted = (of: Authenticator<object>) =>
     throttled({ limiter: { consume: async () => {}, reward: async () => {} } })(of)
@@ -103,11 +104,12 @@ describe('each member of allOf is in brackets with its own conditions', () => {
 
   it('in the file, in the table and in a difference', () => {
     const router = get(allOf({ a: isOfStaff(a), b }))
-    const words = '(API key in header One authorized by staff), and API key in header Two'
-    expect(texts(router)[0]).toContain('who=[API key in header One | authorized by staff] [API key in header Two];')
+    const by = `authorized by ${functionName(isStaff, 'staff')}`
+    const words = `(API key in header One ${by}), and API key in header Two`
+    expect(texts(router)[0]).toContain(`who=[API key in header One | ${by}] [API key in header Two];`)
     expect(String(audit(router))).toContain(`all of (${words})`)
     expect(directions(allOf({ a: isOfStaff(a), b }), allOf({ a, b: isOfStaff(b) }))).toEqual([
-      `changed: GET /x: was ${words}, is API key in header One, and (API key in header Two authorized by staff)`,
+      `changed: GET /x: was ${words}, is API key in header One, and (API key in header Two ${by})`,
     ])
   })
 
@@ -224,7 +226,7 @@ describe('the differences of two policies', () => {
       () => get(staff, '/export'),
       () => get(null, '/export'),
       'opened',
-      'GET /export: was bearer authorized by isStaff, is public',
+      `GET /export: was bearer authorized by ${functionName(isStaff)}, is public`,
     ],
     [
       'opened to anonymous callers',
@@ -259,7 +261,7 @@ describe('the differences of two policies', () => {
       () => get(staff),
       () => get(bearer),
       'opened',
-      'GET /x: was bearer authorized by isStaff, is bearer',
+      `GET /x: was bearer authorized by ${functionName(isStaff)}, is bearer`,
     ],
     [
       'fewer scopes',

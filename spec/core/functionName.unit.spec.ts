@@ -6,6 +6,7 @@ import {
   authorize,
   httpBasicAuth,
   httpBearer,
+  named,
   optional,
   remembered,
   throttled,
@@ -17,29 +18,77 @@ import { describe, expect, it } from 'vitest'
 import { functionName } from '../../src/core/functionName.js'
 
 describe('the name of a function', () => {
-  it('is its own', () => {
+  it('is its own, with a digest of its text', () => {
     const isAdmin = () => true
-    expect(functionName(isAdmin)).toBe('isAdmin')
-    expect(functionName(function named() {})).toBe('named')
+    expect(functionName(isAdmin)).toMatch(/^isAdmin [0-9a-f]{12}$/)
+    expect(functionName(function named() {})).toMatch(/^named [0-9a-f]{12}$/)
   })
 
-  const nameless = (text: string): string =>
+  const made = (text: string): Function =>
     // Safe: the text is a function
-    functionName((0, eval)(`(${text})`) as Function)
+    (0, eval)(`(${text})`) as Function
+  const nameless = (text: string): string => functionName(made(text))
 
   it('is a digest of its text where it has none', () => {
     expect(nameless('() => 1')).toMatch(/^function [0-9a-f]{12}$/)
     expect(nameless('() => 1')).not.toBe(nameless('() => 2'))
   })
 
-  it('is another one if the text is written in another way: no text of a function is taken apart', () => {
-    expect(nameless('(u) => u.ok')).not.toBe(nameless('(u)=>u.ok'))
-    expect(nameless('(u) => u === "a b"')).not.toBe(nameless('(u) => u === "a  b"'))
+  it.each([
+    ['(u)=>u.ok', '(u) => u.ok'],
+    ['u => u.ok', '(u) => u.ok'],
+    ["(u) => u.role === 'admin'", '(u) => u.role === "admin"'],
+    ["(u) => u.role === 'an \\'admin\\''", '(u) => u.role === "an \'admin\'"'],
+    ['(u) => { return u.ok }', '(u) => {\n  // whom it is for\n  return u.ok; /* his */\n}'],
+    ['(u) => f([1, 2], { a, b })', '(u) => f(\n  [\n    1,\n    2,\n  ],\n  {\n    a,\n    b,\n  },\n)'],
+    ['(u) => /a b/.test(u)', '(u) =>\n  /a b/.test(u)'],
+    ['(u) => u.size / 2 > u / 3', '(u) => u.size/2>u/3'],
+    ['(u) => `a  ${u.id}` === u', '(u)=>`a  ${u.id}`===u'],
+  ])('does not change with the layout: %s', (one, other) => {
+    expect(nameless(one)).toBe(nameless(other))
+  })
+
+  it.each([
+    ['(u) => u === "a b"', '(u) => u === "a  b"'],
+    ['(u) => u === "//a"', '(u) => u === "//b"'],
+    ['(u) => u === `a b`', '(u) => u === `a  b`'],
+    ['(u) => u === `${`a b`}`', '(u) => u === `${`a  b`}`'],
+    ['(u) => /a b/.test(u)', '(u) => /a  b/.test(u)'],
+    ['(u) => { if (u) /a b/.test(u) }', '(u) => { if (u) /a  b/.test(u) }'],
+    ['(u) => { return\n u }', '(u) => { return u }'],
+    ['(u) => { if (u); return 1 }', '(u) => { if (u) return 1 }'],
+    ['() => [1,,]', '() => [1,]'],
+    ['(a, b) => a - -b', '(a, b) => a-- - b'],
+    ['(a) => "\\\\n" === a', '(a) => "\\n" === a'],
+    ['f => typeof f', 'f => typeoff'],
+    ['() => f(() => 1)', '() => f(1)'],
+  ])('is another one for another text: %s and %s', (one, other) => {
+    expect(nameless(one)).not.toBe(nameless(other))
+  })
+
+  it('of a bound function says that it is not compared, because all of them have one text', () => {
+    const rules = { isFor: () => true, isForAll: () => false }
+    expect(functionName(rules.isFor.bind(rules))).toBe('bound isFor (no name, bound, not compared)')
+    expect(functionName(rules.isFor.bind(rules), 'the owner')).toBe('the owner (bound, not compared)')
+    expect(functionName(new Proxy(rules.isFor, {}))).toContain('not compared')
+    expect(functionName(Boolean)).toMatch(/^Boolean [0-9a-f]{12}$/)
+  })
+
+  it('is the one that named(name, f) gave it, with its digest', () => {
+    const only = (role: string) => (user: { role: string }) => user.role === role
+    const [admin, guest] = [named('admins', only('admin')), named('guests', only('guest'))]
+    expect(functionName(admin)).toMatch(/^admins [0-9a-f]{12}$/)
+    expect(functionName(guest).split(' ')[1]).toBe(functionName(admin).split(' ')[1])
+    expect(named('admins', admin)).toBe(admin)
+    expect(() => named('guests', admin)).toThrow("named('guests', f): f is named 'admins' already")
+    expect(() => named('a\nb', only('x'))).toThrow('named(name, f) must be a name')
+    expect(() => named('x', Object.freeze(only('x')))).toThrow('f is frozen')
+    expect(() => named('x', 'f' as never)).toThrow('must be a function')
   })
 
   it.each(['a\nb', 'a\tb', 'a"b', 'x'.repeat(200)])('is one short line, whatever a computed name says (%j)', (name) => {
     const { [name]: f } = { [name]: () => true }
-    expect(functionName(f!)).toMatch(/^[^\n\t"]{1,100}$/)
+    expect(functionName(f!)).toMatch(/^[^\n\t"]{1,113}$/)
   })
 })
 
@@ -48,8 +97,11 @@ describe('authorize(f, { name })', () => {
 
   it('is called by its name in the description, else by that of the function', () => {
     const isAdmin = ({ role }: { role: string }) => role === 'admin'
-    expect(pipe(bearer, authorize(isAdmin, { name: 'the admin' })).description).toHaveProperty('decidedBy', 'the admin')
-    expect(pipe(bearer, authorize(isAdmin)).description).toHaveProperty('decidedBy', 'isAdmin')
+    expect(pipe(bearer, authorize(isAdmin, { name: 'the admin' })).description).toHaveProperty(
+      'decidedBy',
+      functionName(isAdmin, 'the admin'),
+    )
+    expect(pipe(bearer, authorize(isAdmin)).description).toHaveProperty('decidedBy', functionName(isAdmin))
   })
 
   it.each([
@@ -86,10 +138,10 @@ describe('the wrappers of a description', () => {
       map((user) => user as object),
     )
     expect(wrappers(a)).toStrictEqual([
-      'recoverUnavailable fromCache',
+      `recoverUnavailable ${functionName(fromCache)}`,
       'throttled 5/900 s',
       'remembered 60 s',
-      'flatMap loadUser',
+      `flatMap ${functionName(loadUser)}`,
     ])
   })
 
@@ -114,16 +166,19 @@ describe('the wrappers of a description', () => {
       ['throttled 5/900 s'],
     ])
     const checked = pipe(list, flatMap(loadUser))
-    expect(wrappers(checked)).toStrictEqual(['flatMap loadUser'])
+    expect(wrappers(checked)).toStrictEqual([`flatMap ${functionName(loadUser)}`])
     expect(anyOf([checked, optional(basic)]).description).toHaveProperty(
       ['members', 0, 'wrappers', 0],
-      'flatMap loadUser',
+      `flatMap ${functionName(loadUser)}`,
     )
-    expect(allOf([checked, bearer]).description).toHaveProperty(['members', 0, 'wrappers', 0], 'flatMap loadUser')
+    expect(allOf([checked, bearer]).description).toHaveProperty(
+      ['members', 0, 'wrappers', 0],
+      `flatMap ${functionName(loadUser)}`,
+    )
   })
 
   it('a plain function is called by its name', () => {
     const local = () => ({ user: 'local' })
-    expect(fromFunction(local).description).toHaveProperty('decidedBy', 'local')
+    expect(fromFunction(local).description).toHaveProperty('decidedBy', functionName(local))
   })
 })

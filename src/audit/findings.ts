@@ -6,7 +6,8 @@
 import * as Requirement from '../core/Requirement.js'
 import { unreadNote, type Audit, type AuditedMiddleware, type AuditedOperation, type Shadow } from './Audit.js'
 import { shadows, without, type Difference } from './Difference.js'
-import { byOperation, type PlacedLine, type PolicyLine } from './policy.js'
+import { NOT_COMPARED } from '../core/functionName.js'
+import { byOperation, textOf, type PlacedLine, type PolicyLine } from './policy.js'
 import { namedIn, type Named } from './Way.js'
 
 /** How bad a finding is (SARIF 2.1.0 §3.27.10). */
@@ -150,6 +151,15 @@ export const sameWordsIn = (deciders: ReadonlyArray<Decider>): ReadonlyArray<Fin
   }
   return [...found.values()]
 }
+
+/** The functions that a policy file cannot tell from others: bound ones to which no name was given. */
+export const uncomparedIn = (lines: ReadonlyArray<PolicyLine>): ReadonlyArray<string> =>
+  lines
+    .filter((one) => textOf(one).includes(NOT_COMPARED))
+    .map(
+      ({ operation }) =>
+        `${operation}: the policy file cannot tell a bound function from another one; give it a name: owned(..., { name }), authorize(f, { name }), or named('a name', f) for an option`,
+    )
 
 const severities = { opened: 'error', changed: 'warning', closed: 'note' } as const
 

@@ -31,7 +31,7 @@ import type { Audit, AuditedOperation } from './Audit.js'
 import type { Route } from './routes.js'
 import { differencesOf, type Difference } from './Difference.js'
 import { byOperation, linesOf, nameInFile, readPolicy, whoOf, type PolicyLine } from './policy.js'
-import { findingsOf, linesOfRouter, sameWordsIn, type Finding, type RuleName } from './findings.js'
+import { findingsOf, linesOfRouter, sameWordsIn, uncomparedIn, type Finding, type RuleName } from './findings.js'
 import { auditedBy, type Audited } from './application.js'
 import { isAllowedMethods } from './router.js'
 
@@ -380,6 +380,7 @@ export const seal = <R extends AnyRouter | AnyApplication>(router: R, options: S
           // no policy file can allow these
           ...sentencesOf(found, 'undecided-operation', 'answered-first'),
           ...sameWordsIn(deciders).map(sentence),
+          ...uncomparedIn(linesOf(audit)),
           ...policyFindings(isWhole, lines, audit).map(({ text }) => `${text} (${String(lock)})`),
         ]),
   ]

@@ -7,6 +7,7 @@
  */
 import { channel } from 'node:diagnostics_channel'
 import type { Request } from './Request.js'
+import { functionName } from './functionName.js'
 import { fieldIn, hostsOf } from './RequestFields.js'
 
 export interface CrossOriginPolicy {
@@ -97,14 +98,14 @@ const REMEMBERED = 1000
 
 /**
  * Origins that a function trusts. It is asked at most once for each (so many are remembered), and only for what a browser writes. For
- * readers of a list it has one member, the name of the function, which is no origin.
+ * readers of a list it has one member, the name of the function with a digest of its text, which is no origin.
  */
 class RuledOrigins extends Set<string> {
   readonly #rule: OriginRule
   readonly #answers = new Map<string, boolean>()
 
   constructor(rule: OriginRule) {
-    super([`function ${rule.name || 'without a name'}`])
+    super([`function ${functionName(rule)}`])
     this.#rule = rule
   }
 

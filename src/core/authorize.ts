@@ -28,7 +28,7 @@ import {
 import { deepFreeze } from './data.js'
 import { onSuccess } from './map.js'
 import { readersOf, type Granted, type ScopesReader } from './granted.js'
-import { conditionName, digestOf, functionName } from './functionName.js'
+import { conditionName, functionName } from './functionName.js'
 import * as is from './checks.js'
 import { checkMember, checkHook, declareCondition, declareFactories, checkOptions, isScope } from './options.js'
 
@@ -168,7 +168,7 @@ export function authorize(
     throw new TypeError('authorize(f) takes a function of the principal, not an authenticator; write authorize(f)(a)')
   checkHook('authorize(f)', f, 2)
   const { name } = checkOptions('authorize(f, options)', options, { name: is.maybe(conditionName) })
-  const decidedBy = name ?? functionName(f)
+  const decidedBy = functionName(f, name)
   const condition = { caller: 'authorize(f)', scopes: [], decidedBy, isNamed: name !== undefined, decide: f }
   return declareCondition('authorize', scoped(condition))
 }
@@ -226,7 +226,10 @@ export function requireScopes(
     }
   const condition = { caller: 'requireScopes(...)', scopes: demanded }
   if (given !== undefined) {
-    return declareCondition('requireScopes', scoped({ ...condition, by: digestOf(given), decide: decidingBy(given) }))
+    return declareCondition(
+      'requireScopes',
+      scoped({ ...condition, by: functionName(given), decide: decidingBy(given) }),
+    )
   }
   return declareCondition('requireScopes', (self: Authenticator<unknown>) => {
     checkMember('requireScopes(...)(a)', self)

@@ -13,7 +13,7 @@ import { decideOf, wrapping, type Authenticator, type Halves } from './Authentic
 import { constantFailure, noted, withChallenges, type Scoped } from './Description.js'
 import { showObjects, type Attempt, type Finding, type Finds, type Objects } from './Exchange.js'
 import { andThen, failureOf, fromLookup, isThenable, toPromise, type Evaluation, type Result } from './Result.js'
-import { conditionName, digestOf } from './functionName.js'
+import { conditionName, functionOf } from './functionName.js'
 import * as is from './checks.js'
 import { checkOptions, declareCondition, declareFactories, type Check, type Checks } from './options.js'
 
@@ -40,6 +40,8 @@ export interface OwnedOptions<U, R, O = unknown> {
    * Default 404.
    */
   readonly refuse?: 403 | 404 | undefined
+  /** What policy files call `find` and `allow`, for functions that their texts do not tell apart, such as bound methods. */
+  readonly name?: string | undefined
 }
 
 const parameterName = is.like(
@@ -52,6 +54,7 @@ const checks: Checks<OwnedOptions<never, unknown>> = {
   find: is.hook(3),
   allow: is.maybe(is.hook(3)),
   refuse: is.maybe(is.that((value) => value === 403 || value === 404, 'must be 403 or 404')),
+  name: is.maybe(conditionName),
 }
 
 // What the first one sees
@@ -104,15 +107,15 @@ export const owned = <const N extends string, U, R, O = unknown>(
 type Ask = (...given: readonly [unknown, unknown, Request]) => unknown
 
 const finding = (name: string, options: OwnedOptions<never, unknown>, self: Authenticator<unknown>): Halves => {
-  const { param, refuse = 404 } = options
+  const { param, refuse = 404, name: label } = options
   // Safe, both: `self` puts on the right what they take
   const find = options.find as unknown as Ask
   const allow = options.allow as unknown as Ask | undefined
   const { description: member } = self
   const authenticate = decideOf(self)
   const words = [
-    `${name} by :${param} find ${digestOf(find)}`,
-    ...(allow === undefined ? [] : [`allow ${digestOf(allow)}`]),
+    `${name} by :${param} find ${functionOf('find', find, label)}`,
+    ...(allow === undefined ? [] : [`allow ${functionOf('allow', allow, label)}`]),
     ...(refuse === 403 ? ['refuse 403'] : []),
   ].join(' ')
   const description = noted<Scoped>(

@@ -8,7 +8,7 @@ import * as AuthErrors from '../core/AuthError.js'
 import { decideOf, wrapping, type Authenticator, type Halves } from '../core/Authenticator.js'
 import { noted, withChallenges, type Scoped } from '../core/Description.js'
 import { exchangeOfResponse, type Attempt, type Finding, type Finds } from '../core/Exchange.js'
-import { nameAndDigest } from '../core/functionName.js'
+import { functionName } from '../core/functionName.js'
 import { andThen, failureOf, type Evaluation, type Result } from '../core/Result.js'
 import { checkDemanding } from '../core/authorize.js'
 import * as is from '../core/checks.js'
@@ -82,8 +82,8 @@ declareFactory('rateLimit', rateLimit)
 
 const wordsOf = ({ limiter, by, points, onStoreError }: RateLimitOptions<never>): string =>
   [
-    `rate limit${typeof limiter === 'function' ? ` ${nameAndDigest(limiter)}` : limitOf(limiter)} by ${nameAndDigest(by)}`,
-    ...(points === undefined ? [] : [`points ${typeof points === 'function' ? nameAndDigest(points) : points}`]),
+    `rate limit${typeof limiter === 'function' ? ` ${functionName(limiter)}` : limitOf(limiter)} by ${functionName(by)}`,
+    ...(points === undefined ? [] : [`points ${typeof points === 'function' ? functionName(points) : points}`]),
     ...(onStoreError === 'unthrottled' ? ['or unthrottled'] : []),
   ].join(' ')
 

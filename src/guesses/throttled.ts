@@ -38,7 +38,7 @@ import {
 import { isForged, isFromElsewhere } from '../core/CrossOrigin.js'
 import { withChallenges, wrappedBy, type Leaf } from '../core/Description.js'
 import { andThen, failureOf, type Evaluation, type Decoded } from '../core/Result.js'
-import { nameAndDigest } from '../core/functionName.js'
+import { functionName } from '../core/functionName.js'
 import { keepingScopes } from '../core/granted.js'
 import { fromNow, memory } from '../core/memory.js'
 import * as is from '../core/checks.js'
@@ -196,7 +196,7 @@ export const throttled = <C = unknown>(
   const words = [
     `throttled${limitsOf(limiters)}`,
     ...(onStoreError === 'unthrottled' ? ['or unthrottled'] : []),
-    ...(keys === undefined ? [] : [`keys ${nameAndDigest(keys)}`]),
+    ...(keys === undefined ? [] : [`keys ${functionName(keys)}`]),
   ].join(' ')
   const countingOf = countingBy(keys)
   const refused = refusedGuesses()

@@ -11,7 +11,7 @@ import { because, invalid, type AuthError } from '../core/AuthError.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
 import type { TokenAuthenticator } from '../core/Authenticator.js'
 import { ownFields } from '../core/data.js'
-import { nameAndDigest, optionWords } from '../core/functionName.js'
+import { functionName, optionWords } from '../core/functionName.js'
 import { memory } from '../core/memory.js'
 import * as is from '../core/checks.js'
 import { declareFactory, checkOptions, isGiven, type Checks } from '../core/options.js'
@@ -150,7 +150,7 @@ export const httpJwt = <C = JwtClaims, R = C>(given: HttpJwtOptions<C, R>): Http
   }
   const issuers = known.map(({ issuer }) => issuer).sort()
   const notes = [
-    ...noteOf('issuer', typeof options.issuer === 'function' ? `found by ${nameAndDigest(options.issuer)}` : issuers),
+    ...noteOf('issuer', typeof options.issuer === 'function' ? `found by ${functionName(options.issuer)}` : issuers),
     ...noteOf('audience', audience || undefined),
     ...noteOf('profile', options.profile),
     ...noteOf('authorizedParties', options.authorizedParties),

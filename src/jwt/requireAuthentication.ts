@@ -6,7 +6,7 @@ import { isToken, leaves } from '../core/Description.js'
 import { ageInWords } from '../core/Proof.js'
 import { scoped } from '../core/authorize.js'
 import { ownFields } from '../core/data.js'
-import { nameAndDigest } from '../core/functionName.js'
+import { functionName } from '../core/functionName.js'
 import * as is from '../core/checks.js'
 import { checkMember, checkOptions, declareCondition, declareFactory, isScope, type Checks } from '../core/options.js'
 import type { AuthenticationClaims } from './claims.js'
@@ -97,7 +97,7 @@ export function requireAuthentication(
   const required = scoped({
     caller: 'requireAuthentication(...)',
     scopes: [],
-    decidedBy: claims === undefined ? inWords(needed) : `${inWords(needed)}, claims by ${nameAndDigest(claims)}`,
+    decidedBy: claims === undefined ? inWords(needed) : `${inWords(needed)}, claims by ${functionName(claims)}`,
     isNamed: true,
     authentication: needed,
     decide: (principal, request) => isAuthenticated(claimsOf(principal, request), needed),

@@ -23,7 +23,7 @@ import { exchangeOf, knownExchange, noting } from '../core/Exchange.js'
 import { ownField, ownOrGetter } from '../core/data.js'
 import { End, NamedEnd, sourcesIn, type Accepted, type EndSource } from '../core/ends.js'
 import { sayingScopes } from '../core/granted.js'
-import { nameAndDigest } from '../core/functionName.js'
+import { functionName } from '../core/functionName.js'
 import * as is from '../core/checks.js'
 import type { Checks } from '../core/options.js'
 import { bearerChallenge } from '../kinds/http.js'
@@ -244,7 +244,7 @@ export const tokenKind = <C, R>(
   }
   const wrappers = [
     ...notes,
-    ...(revoked === undefined ? [] : [`unless revoked by ${nameAndDigest(revoked)}`]),
+    ...(revoked === undefined ? [] : [`unless revoked by ${functionName(revoked)}`]),
     ...noteOf('claims', schema && schemaName(schema as Schema<never>)),
     ...noteOf('origins', resource?.origins),
   ]

@@ -6,7 +6,7 @@ import { kindOf, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { documented, kindChecks, type KindOptions } from '../core/Description.js'
 import type { UsedOnce } from '../core/OneTimeIds.js'
-import { nameAndDigest } from '../core/functionName.js'
+import { functionName } from '../core/functionName.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory, token, type Check } from '../core/options.js'
 import { checkUrl } from '../jwt/fetching.js'
@@ -171,9 +171,9 @@ export const httpSignature = <O>(options: HttpSignatureOptions<O>): Authenticato
       `covers ${(components ?? [...usual, 'content-digest of a body']).join(' ')}`,
       ...(tag === undefined ? [] : [`tag ${tag}`]),
       `algorithms ${allowed.join(' ')}`,
-      `keys by ${nameAndDigest(keyOf)}`,
+      `keys by ${functionName(keyOf)}`,
     ],
-    functions: [[nameAndDigest(keyOf), keyOf]],
+    functions: [[functionName(keyOf), keyOf]],
   })
 }
 

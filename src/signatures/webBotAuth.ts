@@ -8,7 +8,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from '../core/Request.js'
 import { isInnerList, parseItem } from 'structured-headers'
 import type { Authenticator } from '../core/Authenticator.js'
-import { nameAndDigest } from '../core/functionName.js'
+import { functionName } from '../core/functionName.js'
 import * as is from '../core/checks.js'
 import { checkHook, checkOptions, declareFactory } from '../core/options.js'
 import { directories, WELL_KNOWN, type fetchDirectory, type DirectoryOptions } from './directory.js'
@@ -139,10 +139,10 @@ export const webBotAuthOver = (
     reads: ['signature-agent'],
     words: [
       'web-bot-auth',
-      typeof agents === 'function' ? `agents by ${nameAndDigest(agents)}` : `of ${[...agents].sort().join(' ')}`,
+      typeof agents === 'function' ? `agents by ${functionName(agents)}` : `of ${[...agents].sort().join(' ')}`,
       `directory ${directory.timeout} ms ${directory.maxAge} ms ${directory.maxLength}`,
     ],
-    functions: typeof agents === 'function' ? [[nameAndDigest(agents), agents]] : [],
+    functions: typeof agents === 'function' ? [[functionName(agents), agents]] : [],
   })
 }
 

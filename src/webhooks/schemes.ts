@@ -16,7 +16,7 @@ import { createHmac, createPublicKey, hash, verify, type KeyObject } from 'node:
 import { constantTimeEqual } from '../crypto/secrets.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory, token, type Checks } from '../core/options.js'
-import { digestOf } from '../core/functionName.js'
+import { functionOf } from '../core/functionName.js'
 
 export interface Delivery {
   /** The signatures, as they were sent. One of them must be good. */
@@ -267,7 +267,7 @@ export const webhookScheme = (options: WebhookSchemeOptions): WebhookScheme => {
   return {
     ...given,
     // the functions decide what a signature is about, so the policy file shows when they change
-    name: `scheme ${given.encoding} ${digestOf(given.read)} ${digestOf(given.content)}`,
+    name: `scheme ${given.encoding} ${functionOf('read', given.read)} ${functionOf('content', given.content)}`,
     sender: 'webhook',
     reads: [],
     isTimed: undefined,

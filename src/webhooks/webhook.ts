@@ -22,7 +22,7 @@ import { fromHeader } from '../core/RequestFields.js'
 import type { OneTimeIds } from '../core/OneTimeIds.js'
 import { httpError } from '../core/Settings.js'
 import { deepFreeze } from '../core/data.js'
-import { nameAndDigest } from '../core/functionName.js'
+import { functionName } from '../core/functionName.js'
 import * as is from '../core/checks.js'
 import { checkHook, checkOptions, declareFactory } from '../core/options.js'
 import { takeOver } from './deliveries.js'
@@ -157,13 +157,13 @@ export const webhook = (options: WebhookOptions): Authenticator<Webhook> => {
       wrappers: [
         `webhook ${scheme.name}`,
         typeof secrets === 'function'
-          ? `secrets by ${nameAndDigest(secrets)}`
+          ? `secrets by ${functionName(secrets)}`
           : `${secretsIn('', secrets).length} secrets`,
         ...(scheme.isTimed === false ? [] : [`tolerance ${tolerance} ms`]),
         `maxLength ${maxLength}`,
         ...(spent === undefined ? [] : ['counted once']),
       ],
-      ...(typeof secrets === 'function' && { functions: [[nameAndDigest(secrets), secrets]] }),
+      ...(typeof secrets === 'function' && { functions: [[functionName(secrets), secrets]] }),
     },
     reading: { notRemembered },
   })
