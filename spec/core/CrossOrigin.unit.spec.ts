@@ -2,7 +2,7 @@
  * The check for CSRF: the table of Go's CrossOriginProtection, and more; and which origins can be trusted (B-31 to
  * B-33).
  */
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { isForged, isForgedChange, trustedOrigins } from '../../src/core/CrossOrigin.js'
 import { mockRequest } from 'koa-with-auth/testing'
 import { pollute } from '../support/runs/pollute.js'
@@ -313,6 +313,20 @@ describe('a function of the origin, for previews', () => {
     asked.length = 0
     for (let n = 0; n < 3000; n++) isForged(from(`https://pr-${n}.shop.example`), policy)
     expect(asked.length).toBeGreaterThanOrEqual(2999)
+    asked.length = 0
+    // at most the last thousand are remembered, because a client can make up as many as it likes
+    for (let n = 0; n < 2000; n++) isForged(from(`https://pr-${n}.shop.example`), policy)
+    expect(asked).toHaveLength(2000)
+  })
+
+  it('an origin that no browser writes is none, and is not parsed', () => {
+    asked.length = 0
+    const parsed = vi.spyOn(URL, 'canParse')
+    onTestFinished(() => parsed.mockRestore())
+    for (const host of ['é'.repeat(200), `${'a.'.repeat(150)}example`, '%c3%a9.example']) {
+      expect([host, isForged(from(`https://${host}`), policy)]).toEqual([host, true])
+    }
+    expect([asked, parsed.mock.calls]).toEqual([[], []])
   })
 
   it('a RegExp is refused, and named as it is written', () => {

@@ -80,9 +80,9 @@ describe('the name of a function', () => {
     expect(functionName(admin)).toMatch(/^admins [0-9a-f]{12}$/)
     expect(functionName(guest).split(' ')[1]).toBe(functionName(admin).split(' ')[1])
     expect(named('admins', admin)).toBe(admin)
-    expect(() => named('guests', admin)).toThrow("named('guests', f): f is named 'admins' already")
+    expect(() => named('guests', admin)).toThrow("named('guests', f): f has a name that cannot change")
     expect(() => named('a\nb', only('x'))).toThrow('named(name, f) must be a name')
-    expect(() => named('x', Object.freeze(only('x')))).toThrow('f is frozen')
+    expect(() => named('x', Object.freeze(only('x')))).toThrow('f has a name that cannot change')
     expect(() => named('x', 'f' as never)).toThrow('must be a function')
   })
 

@@ -7,7 +7,6 @@
  */
 import { channel } from 'node:diagnostics_channel'
 import type { Request } from './Request.js'
-import { functionName } from './functionName.js'
 import { fieldIn, hostsOf } from './RequestFields.js'
 
 export interface CrossOriginPolicy {
@@ -21,10 +20,15 @@ export interface CrossOriginPolicy {
 /** Whether a method is safe: RFC 9110 §9.2.1, without TRACE (A-35). */
 export const isSafe = (method: string): boolean => method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
 
-// RFC 6454 §6.2: an origin has no user, no path, no query and no fragment
-const serializedOrigin = /^[a-z][a-z0-9+.-]*:\/\/([^/?#@\\,*\s]+)$/
+// RFC 6454 §6.2: an origin has no user, no path, no query and no fragment, and is ASCII. A host name has at most 253 characters; to parse
+// a longer one takes a time that grows with the square of its length
+const serializedOrigin = /^[a-z][a-z0-9+.-]{0,30}:\/\/([!-~]{1,300})$/
+const notOfOrigins = /[/?#@\\,*%]/
 
-const hostOf = (origin: string): string | undefined => serializedOrigin.exec(origin)?.[1]
+const hostOf = (origin: string): string | undefined => {
+  const host = serializedOrigin.exec(origin)?.[1]
+  return host === undefined || notOfOrigins.test(host) ? undefined : host
+}
 
 /** @internal Reports the two origins of a request that another site caused, for `NODE_DEBUG`. */
 export const foreignOrigins = channel('koa-with-auth:foreign-origin')
@@ -104,8 +108,8 @@ class RuledOrigins extends Set<string> {
   readonly #rule: OriginRule
   readonly #answers = new Map<string, boolean>()
 
-  constructor(rule: OriginRule) {
-    super([`function ${functionName(rule)}`])
+  constructor(rule: OriginRule, label: string) {
+    super([`function ${label}`])
     this.#rule = rule
   }
 
@@ -125,10 +129,13 @@ class RuledOrigins extends Set<string> {
 
 /**
  * Checks a list of trusted origins. Throws a TypeError for an origin that no browser would send: one with a path, a query, a user,
- * upper case or a default port, one without a scheme, or `null`.
+ * upper case or a default port, one without a scheme, or `null`. `labelOf` says what policy files call a function.
  */
-export const trustedOrigins = (origins: ReadonlyArray<string> | OriginRule): ReadonlySet<string> => {
-  if (typeof origins === 'function') return new RuledOrigins(origins)
+export const trustedOrigins = (
+  origins: ReadonlyArray<string> | OriginRule,
+  labelOf: (rule: OriginRule) => string = ({ name }) => name,
+): ReadonlySet<string> => {
+  if (typeof origins === 'function') return new RuledOrigins(origins, labelOf(origins))
   for (const origin of origins) {
     // a browser sends the origin as the URL standard serializes it, so anything else could never match
     if (!isOrigin(origin)) {

@@ -8,19 +8,11 @@
 import { digest } from '../crypto/secrets.js'
 import { that } from './checks.js'
 import { checkHook } from './options.js'
-import { tokensOf } from './functionText.js'
 
 const MAX_LENGTH = 100
 
 /** What a policy file calls the functions that `seal(app, { lock })` refuses. */
 export const NOT_COMPARED = '(no name, bound, not compared)'
-
-const given = Symbol.for('koa-with-auth/name')
-
-const givenName = (f: Function): string | undefined => {
-  const name: unknown = Object.hasOwn(f, given) ? Reflect.get(f, given) : undefined
-  return typeof name === 'string' ? name : undefined
-}
 
 /**
  * Gives a function a name that policy files call it by, and returns the function. Use it for functions that their text does not tell
@@ -28,8 +20,7 @@ const givenName = (f: Function): string | undefined => {
  * name that cannot be one, and for a function that has another name already, or is frozen.
  *
  * @example
- * import { httpBearer, named, withAuth } from 'koa-with-auth'
- * import { rateLimit } from 'koa-with-auth'
+ * import { named } from 'koa-with-auth'
  *
  * const plans = { of: (user: { plan: string }) => user.plan }
  * const by = named('the plan of the user', plans.of.bind(plans))
@@ -37,13 +28,17 @@ const givenName = (f: Function): string | undefined => {
 export const named = <F extends Function>(name: string, f: F): F => {
   conditionName('named(name, f)', name)
   checkHook('named(name, f): f', f, Infinity)
-  const before = givenName(f)
-  if (before === name) return f
-  if (before !== undefined) throw new TypeError(`named('${name}', f): f is named '${before}' already`)
-  if (!Object.isExtensible(f))
-    throw new TypeError(`named('${name}', f): f is frozen; write named('${name}', (...all) => f(...all))`)
-  return Object.defineProperty(f, given, { value: name })
+  if (f.name === name && !isNameable(f)) return f
+  if (!isNameable(f))
+    throw new TypeError(
+      `named('${name}', f): f has a name that cannot change; write named('${name}', (...all) => f(...all))`,
+    )
+  // it cannot change again, so one function has one name
+  return Object.defineProperty(f, 'name', { value: name, configurable: false })
 }
+
+const isNameable = (f: Function): boolean =>
+  Object.isExtensible(f) && Object.getOwnPropertyDescriptor(f, 'name')?.configurable !== false
 
 /** Whether the text of a function says nothing about it: a bound function, or a proxy of one. */
 const isBound = (f: Function): boolean => /^function\s*\(\)\s*\{\s*\[native code\]\s*\}$/.test(textOf(f))
@@ -51,15 +46,14 @@ const isBound = (f: Function): boolean => /^function\s*\(\)\s*\{\s*\[native code
 const textOf = (f: Function): string => Function.prototype.toString.call(f)
 
 /** What a policy file calls a function: the name that was given to it, or its own, and a digest of its text. */
-export const functionName = (f: Function, name = givenName(f)): string => {
-  if (isBound(f)) return `${name ?? ownName(f)} ${name === undefined ? NOT_COMPARED : '(bound, not compared)'}`
-  const own = name ?? ownName(f)
-  return `${own === '' ? 'function' : own} ${digestOf(f)}`
+export const functionName = (f: Function, name = ownName(f)): string => {
+  if (isBound(f)) return /^(?:bound(?: |$)|$)/.test(name) ? `${name} ${NOT_COMPARED}` : `${name} (bound, not compared)`
+  return `${name === '' ? 'function' : name} ${digestOf(f)}`
 }
 
 /** The same for the value of an option, whose name a function without its own one has from there. */
-export const functionOf = (option: string, f: Function, name = givenName(f)): string =>
-  name === undefined && !isBound(f) && ownName(f) === option ? digestOf(f) : functionName(f, name)
+export const functionOf = (option: string, f: Function, name = ownName(f)): string =>
+  name === option && !isBound(f) ? digestOf(f) : functionName(f, name)
 
 const ownName = (f: Function): string => {
   const own: unknown = f.name
@@ -101,3 +95,94 @@ export const conditionName = that(
     /^[\p{L}\p{N}$_.:/#-]+(?: [\p{L}\p{N}$_.:/#-]+)*$/u.test(value),
   `must be a name of at most ${MAX_LENGTH} letters, digits, single blanks and "$_.:/#-", such as 'admin'`,
 )
+
+// --- texts without their layout
+
+// What can stand before a regular expression, other than an operator
+const beforeExpression: ReadonlySet<string> = new Set(
+  'return typeof case in of delete void throw new instanceof do else yield await'.split(' '),
+)
+// A line break behind these ends the statement
+const restricted: ReadonlySet<string> = new Set(['return', 'break', 'continue', 'throw', 'yield', 'async'])
+
+const blank = /[\s\ufeff]+/y
+const comment = /\/\/[^\n\r\u2028\u2029]*|\/\*[^]*?\*\//y
+const quoted = /'(?:[^'\\\n\r]|\\[^])*'|"(?:[^"\\\n\r]|\\[^])*"/y
+const word = /[\p{ID_Continue}$#@\u200c\u200d\\]+/uy
+const expression = /\/(?:[^[/\\\n\r]|\\.|\[(?:[^\]\\\n\r]|\\.)*\])+\//y
+const operator = /=>|\+\+|--|\?\.|[^]/y
+
+const matching = (shape: RegExp, text: string, at: number): string | undefined => {
+  shape.lastIndex = at
+  return shape.exec(text)?.[0]
+}
+
+/**
+ * The tokens of a function's text, without what only a formatter changes: blanks, comments, quotes, commas and semicolons at an end,
+ * parentheses around one parameter; `undefined` if it cannot be told what is one, such as a regular expression behind a parenthesis.
+ */
+const tokensOf = (text: string): ReadonlyArray<string> | undefined => {
+  const tokens: string[] = []
+  let isBroken = false
+  for (let at = 0; at < text.length;) {
+    const last = tokens.at(-1) ?? ''
+    const skipped = matching(blank, text, at) ?? matching(comment, text, at)
+    if (skipped !== undefined) {
+      isBroken ||= /[\n\r\u2028\u2029]/.test(skipped)
+      at += skipped.length
+      continue
+    }
+    const token = tokenAt(text, at, last)
+    if (token === undefined) return undefined
+    // the rest of a statement that has ended is another one
+    if (isBroken && (restricted.has(last) || token === '++' || token === '--')) tokens.push('line break')
+    isBroken = false
+    dropBefore(token, tokens)
+    tokens.push(/^['"]/.test(token) ? plainString(token) : token)
+    at += token.length
+  }
+  return tokens
+}
+
+const tokenAt = (text: string, at: number, last: string): string | undefined => {
+  const first = text.charAt(at)
+  if (first === '`') return templateAt(text, at)
+  if (first === "'" || first === '"') return matching(quoted, text, at)
+  if (first !== '/') return matching(word, text, at) ?? matching(operator, text, at)
+  // behind a value it divides; behind these it can be both
+  if ([')', '}', '++', '--'].includes(last)) return undefined
+  const isValue = /[\p{ID_Continue}$'"`\]]$/u.test(last) && !beforeExpression.has(last)
+  return isValue ? '/' : matching(expression, text, at)
+}
+
+// A template is kept as it is written
+const templateAt = (text: string, start: number): string | undefined => {
+  for (let at = start + 1; at < text.length; at++) {
+    const sign = text.charAt(at)
+    if (sign === '\\') at++
+    else if (sign === '`') return text.slice(start, at + 1)
+    // with strings in a template it is not known where it ends
+    else if (sign === '$' && text.charAt(at + 1) === '{' && /[`{'"/]/.test(text.slice(at + 2, text.indexOf('}', at))))
+      return undefined
+  }
+  return undefined
+}
+
+/** Drops what a formatter writes or leaves out before a token. */
+const dropBefore = (token: string, tokens: string[]): void => {
+  const last = tokens.at(-1)
+  // `[,]` and `(;)` are something else
+  if (last === ',' && (token === '}' || token === ')')) tokens.pop()
+  else if (last === ',' && token === ']' && tokens.at(-2) !== ',' && tokens.at(-2) !== '[') tokens.pop()
+  else if (last === ';' && token === '}' && !/^[){;]$/.test(tokens.at(-2) ?? '')) tokens.pop()
+  else if (token === '=>' && last === ')' && tokens.at(-3) === '(' && tokens.at(-2) !== '(')
+    tokens.splice(-3, 3, tokens.at(-2) ?? '')
+}
+
+// Its quotes are those of a formatter
+const plainString = (token: string): string => {
+  const inner = token
+    .slice(1, -1)
+    .replace(/\\([^])/g, (pair, sign: string) => (sign === '"' || sign === "'" ? sign : pair))
+  return JSON.stringify(inner)
+}

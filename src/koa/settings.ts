@@ -14,6 +14,7 @@ import {
 } from '../core/Settings.js'
 import { carry, exchangeOf, settingsOf } from '../core/Exchange.js'
 import { notWrapped, upgradeMark } from '../core/data.js'
+import { functionName } from '../core/functionName.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory, typeName, type Check, type Checks, type Given } from '../core/options.js'
 import { respondException } from './respond.js'
@@ -202,7 +203,7 @@ export const settingsFrom = ({
 }: Given<AuthSettings>): Addition => {
   const given: Partial<Settings> = {
     ...others,
-    ...(origins !== undefined && { trustedOrigins: trustedOrigins(origins) }),
+    ...(origins !== undefined && { trustedOrigins: trustedOrigins(origins, functionName) }),
     // Safe: the author says what the principals of the application are
     ...(events !== undefined && { events: events as Settings['events'] }),
   }
