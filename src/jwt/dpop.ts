@@ -194,8 +194,8 @@ const uriUnder =
 
 const isSameUri = (htu: unknown, uri: string | undefined): boolean => {
   if (uri === undefined || typeof htu !== 'string') return false
-  // RFC 3986: a URI is ASCII. To parse a host that is not can take a time that grows with the square of its length
-  if (!/^[!-~]+$/.test(htu) || !URL.canParse(htu)) return false
+  // To parse a host that is not ASCII can take a time that grows with the square of its length
+  if (!/^https?:\/\/[!"$-.0->@-~]+(?:[/?#]|$)/i.test(htu) || !URL.canParse(htu)) return false
   const url = new URL(htu)
   return url.username === '' && url.password === '' && uriOfUrl(url) === uri
 }
