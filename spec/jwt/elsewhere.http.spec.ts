@@ -5,7 +5,9 @@
 import Router from '@koa/router'
 import { fromCookie, fromHeader, fromQuery, UnavailableError, withAuth } from 'koa-with-auth'
 import { audit } from 'koa-with-auth/audit'
-import { httpIntrospection, httpJwt, type FindIssuer } from 'koa-with-auth/jwt'
+import { httpIntrospection, httpJwt, type FindIssuer, type Issuer } from 'koa-with-auth/jwt'
+import { mockRequest } from 'koa-with-auth/testing'
+import type { Request } from '../../src/core/Request.js'
 import { createClient } from 'redis'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { linesOf, textOf } from '../../src/audit/policy.js'
@@ -185,9 +187,23 @@ describe('issuers', () => {
     expect(fetched()).toBe(1)
   })
 
-  it('is asked once for a known issuer, and again for an unknown one, so that a new tenant gets in', async () => {
+  it('200 issuers of a list with one address of keys: one fetch', async () => {
+    const { jwksUri, token, fetched } = await tenants()
+    const all = Array.from({ length: 200 }, (_, n) => `https://login.example/listed-${n}`)
+    const jwt = httpJwt({ issuer: all.map((issuer) => ({ issuer, jwksUri })), audience: API })
+    await jwt.ready()
+    const site = await tokenSite(jwt)
+    const answers = await Promise.all([all[0], all[199]].map(async (iss = '') => site.get(await token(iss))))
+    expect([answers.map(({ status }) => status), fetched()]).toEqual([[200, 200], 1])
+  })
+
+  it('that depends on iss alone is asked once for a known one, and again for an unknown one', async () => {
     const { issuer, asked, token, known } = await tenants()
-    const site = await tokenSite(httpJwt({ issuer, audience: API }))
+    const ofIssuerAlone = (...given: readonly [string]) => {
+      expect(given).toHaveLength(1)
+      return Reflect.apply(issuer, undefined, given) as Issuer | undefined
+    }
+    const site = await tokenSite(httpJwt({ issuer: { ofIssuerAlone }, audience: API }))
     const [first = ''] = known
     for (let n = 0; n < 3; n++) expect((await site.get(await token(first, { jti: `${n}` }))).status).toBe(200)
     expect(asked).toEqual([first])
@@ -203,7 +219,17 @@ describe('issuers', () => {
     const issuers = new Map(Object.entries({ red, blue }))
     const ofTenant: FindIssuer = (iss, request) =>
       issuers.get(request.get('tenant')) === iss ? { issuer: iss, jwksUri } : undefined
-    for (const issuer of [ofTenant, async (...given: Parameters<FindIssuer>) => ofTenant(...given)]) {
+    const forms: ReadonlyArray<FindIssuer> = [
+      ofTenant,
+      async (...given: Parameters<FindIssuer>) => ofTenant(...given),
+      (iss, request = mockRequest()) => ofTenant(iss, request),
+      (iss, ...[request]) => ofTenant(iss, request),
+      function (iss) {
+        // eslint-disable-next-line prefer-rest-params -- Safe: it is called with two
+        return ofTenant(iss, arguments[1] as Request)
+      },
+    ]
+    for (const issuer of forms) {
       const site = await tokenSite(httpJwt({ issuer, audience: API }))
       const ofRed = await token(red)
       const answers = [await site.get(ofRed, { tenant: 'red' }), await site.get(ofRed, { tenant: 'blue' })]
@@ -213,7 +239,26 @@ describe('issuers', () => {
       ])
       expect((await site.get(await token(blue), { tenant: 'blue' })).status).toBe(200)
     }
-    expect(fetched()).toBe(2)
+    expect(fetched()).toBe(forms.length)
+  })
+
+  it('an object that the function changes and returns again is another issuer', async () => {
+    const { jwksUri, token, known } = await tenants()
+    const [issuer = ''] = known
+    // Safe: one string
+    const own = { issuer, jwksUri, audience: ['red'] as [string] }
+    const site = await tokenSite(
+      httpJwt({
+        issuer: (_iss, request) => {
+          own.audience[0] = request.get('tenant')
+          return own
+        },
+        audience: API,
+      }),
+    )
+    const ofRed = await token(issuer, { aud: 'red' })
+    const statuses = [await site.get(ofRed, { tenant: 'red' }), await site.get(ofRed, { tenant: 'blue' })]
+    expect(statuses.map(({ status }) => status)).toEqual([200, 401])
   })
 
   it('an issuer whose name is not the iss of the token admits no caller', async () => {
@@ -245,7 +290,11 @@ describe('issuers', () => {
   it('keeps a bounded number of tenants', async () => {
     const { jwksUri, token, asked, fetched } = await tenants()
     const site = await tokenSite(
-      httpJwt({ issuer: (iss) => (asked.push(iss), { issuer: iss, jwksUri }), audience: API, verified: false }),
+      httpJwt({
+        issuer: { ofIssuerAlone: (iss) => (asked.push(iss), { issuer: iss, jwksUri }) },
+        audience: API,
+        verified: false,
+      }),
     )
     const first = 'https://login.example/t-0'
     await site.get(await token(first))

@@ -5,7 +5,7 @@ import type { Request } from '../core/Request.js'
 import { fromNow, memory, type Memory } from '../core/memory.js'
 import * as is from '../core/checks.js'
 import { ownFields } from '../core/data.js'
-import { bare, checkOptions, typeName } from '../core/options.js'
+import { bare, checkOptions, isPlain, typeName } from '../core/options.js'
 import { isThenable, toPromise } from '../core/Result.js'
 import { checkUrl, discovering } from './fetching.js'
 import { fetchJwks, remoteKeys, type KeyEvents, type KeyPolicy, type KeySource } from './keySet.js'
@@ -159,10 +159,25 @@ interface Common extends KeyTerms {
 }
 
 /**
- * Names the issuer of a token, if it is accepted. It is asked with `iss`, which nothing has verified yet. A function of `iss` alone is
- * asked once for an issuer that is kept; one that takes the request, too, is asked for each.
+ * Names the issuer of a token, if it is accepted. It is asked for each request, with `iss`, which nothing has verified yet. One that
+ * depends on `iss` alone is written as `{ ofIssuerAlone: f }`: it is asked once for an issuer that is kept.
  */
 export type FindIssuer = (iss: string, request: Request) => Issuer | undefined | Promise<Issuer | undefined>
+
+/** Names the issuer of a token as `FindIssuer` does, and depends on `iss` alone, so what it returns is kept. */
+export interface FindIssuerAlone {
+  readonly ofIssuerAlone: (iss: string) => Issuer | undefined | Promise<Issuer | undefined>
+}
+
+/** The function that finds issuers; `undefined` for any other value of the option. */
+export const finderIn = (given: unknown): Function | undefined => {
+  if (typeof given === 'function') return given
+  if (!isPlain(given) || !Object.hasOwn(given, 'ofIssuerAlone')) return undefined
+  const { ofIssuerAlone } = checkOptions('httpJwt({ issuer })', given as FindIssuerAlone, {
+    ofIssuerAlone: is.hook(1),
+  })
+  return ofIssuerAlone
+}
 
 export interface Providers {
   /** The provider of this name; `undefined` if it is not accepted. Rejects or throws if the application's function does. */
@@ -177,7 +192,8 @@ const KEPT = 1000
 
 /** Checks the issuers, and makes the providers of them. */
 export const providersOf = (given: unknown, common: Common): Providers => {
-  if (typeof given === 'function') return foundProviders(given as FindIssuer, common)
+  const find = finderIn(given)
+  if (find !== undefined) return foundProviders(find, find === given, common)
   const all = listedProviders(given, common)
   return { find: (iss) => all.get(iss), isCurrent: () => true, known: [...all.values()] }
 }
@@ -186,10 +202,8 @@ export const providersOf = (given: unknown, common: Common): Providers => {
  * Providers that the application finds, such as one for each tenant. The last thousand are kept for `keys.maxAge`, so a tenant that
  * is removed is refused after that time. Those with one `jwksUri` share its keys. Unknown ones are never fetched.
  */
-const foundProviders = (find: FindIssuer, common: Common): Providers => {
+const foundProviders = (find: Function, isOfRequest: boolean, common: Common): Providers => {
   const { maxAge } = common.policy
-  // what takes the request may decide by it: an answer to one request is none to another
-  const isOfRequest = find.length !== 1
   const kept = memory<{ readonly issuer: unknown; readonly provider: Provider }>({
     size: KEPT,
     maxAge,
@@ -203,14 +217,15 @@ const foundProviders = (find: FindIssuer, common: Common): Providers => {
     const provider = providerOf(issuer, common, shared)
     // a token of one tenant must not be good because another one was found
     if (provider.issuer !== iss) return undefined
-    kept.set(iss, fromNow({ issuer, provider }))
+    // a copy, because the application may change its object and return it again
+    kept.set(iss, fromNow({ issuer: copyOf(issuer), provider }))
     return provider
   }
   return {
     find: (iss, request) => {
       const before = isOfRequest ? undefined : kept.get(iss)
       if (before !== undefined) return before.provider
-      const found: unknown = find(iss, request)
+      const found: unknown = Reflect.apply(find, undefined, isOfRequest ? [iss, request] : [iss])
       return isThenable(found) ? toPromise(found).then((late) => made(iss, late)) : made(iss, found)
     },
     isCurrent: (provider) => !isOfRequest && kept.get(provider.issuer)?.provider === provider,
@@ -218,11 +233,20 @@ const foundProviders = (find: FindIssuer, common: Common): Providers => {
   }
 }
 
+const copyOf = (u: unknown): unknown => {
+  if (Array.isArray(u)) return u.map(copyOf)
+  if (u instanceof Uint8Array) return Buffer.from(u)
+  return isPlain(u) ? Object.fromEntries(Object.entries(u).map(([name, one]) => [name, copyOf(one)])) : u
+}
+
 // A function that is asked for each request may make the same object anew
 const isSameIssuer = (one: unknown, other: unknown): boolean => {
-  if (!is.isRecord(one) || !is.isRecord(other)) return one === other
+  if (one instanceof Uint8Array && other instanceof Uint8Array) return Buffer.compare(one, other) === 0
+  if (Array.isArray(one) && Array.isArray(other))
+    return one.length === other.length && one.every((member, at) => isSameIssuer(member, other[at]))
+  if (!isPlain(one) || !isPlain(other)) return one === other
   const [first, second] = [ownFields(one), ownFields(other)]
-  return [...Object.keys(first), ...Object.keys(second)].every((name) => first[name] === second[name])
+  return [...Object.keys(first), ...Object.keys(second)].every((name) => isSameIssuer(first[name], second[name]))
 }
 
 const listedProviders = (given: unknown, common: Common): ReadonlyMap<string, Provider> => {
@@ -230,8 +254,9 @@ const listedProviders = (given: unknown, common: Common): ReadonlyMap<string, Pr
   const list: ReadonlyArray<unknown> = Array.isArray(given) ? given : [given]
   if (list.length === 0) throw new TypeError(`${where}({ issuer: [] }): an empty array; name at least one issuer`)
   const providers = new Map<string, Provider>()
+  const shared = memory<KeySource>({ size: Infinity, maxAge: Infinity, dropsFirst: 'oldest' })
   for (const one of list) {
-    const provider = providerOf(one, common)
+    const provider = providerOf(one, common, shared)
     if (providers.has(provider.issuer)) {
       throw new TypeError(`${where}({ issuer }): ${JSON.stringify(provider.issuer)} is there twice; write it once`)
     }

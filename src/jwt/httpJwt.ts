@@ -20,7 +20,7 @@ import { alt } from '../core/lists.js'
 import { digest } from '../crypto/secrets.js'
 import { certificateReader, type CertificateReader, type CertificateSource } from '../kinds/clientCertificate.js'
 import type { BoundFields } from '../mcp/protectedResource.js'
-import { providersOf, type FindIssuer, type Issuer, type Provider } from './Provider.js'
+import { finderIn, providersOf, type FindIssuer, type FindIssuerAlone, type Issuer, type Provider } from './Provider.js'
 import { objectOf, type ClaimRules, type JwtClaims } from './claims.js'
 import { dpopOf, type DpopOptions } from './dpop.js'
 import { documentsOf } from './fetching.js'
@@ -60,10 +60,10 @@ export interface HttpJwtOptions<C, R> extends TokenOptions<C, R> {
   /**
    * Who issues the tokens. A URL means discovery (RFC 8414, then OpenID Connect). An object has exactly one of `jwksUri`, `jwks`,
    * `publicKey` and `secret`. An array has several of these. The `audience` and `algorithms` of an issuer replace the general ones.
-   * A function finds the issuer of a token by its `iss`, such as that of a tenant: return nothing for one that you do not know. One
-   * that takes the request, too, is asked for each request.
+   * A function finds the issuer of a token by its `iss`, such as that of a tenant: return nothing for one that you do not know. It is
+   * asked for each request; `{ ofIssuerAlone: f }` is asked once for an issuer that is kept, and does not get the request.
    */
-  readonly issuer: Issuer | ReadonlyArray<Issuer> | FindIssuer
+  readonly issuer: Issuer | ReadonlyArray<Issuer> | FindIssuer | FindIssuerAlone
   /**
    * The algorithms that tokens may be signed with. Default RS256, PS256, ES256, EdDSA, Ed25519; with a `secret` HS256.
    */
@@ -148,9 +148,15 @@ export const httpJwt = <C = JwtClaims, R = C>(given: HttpJwtOptions<C, R>): Http
   const ready = async (): Promise<void> => {
     await Promise.all(known.map(({ keys }) => keys.ready()))
   }
+  const finder = finderIn(options.issuer)
   const issuers = known.map(({ issuer }) => issuer).sort()
   const notes = [
-    ...noteOf('issuer', typeof options.issuer === 'function' ? `found by ${functionName(options.issuer)}` : issuers),
+    ...noteOf(
+      'issuer',
+      finder === undefined
+        ? issuers
+        : `found by ${finder === options.issuer ? '' : 'iss alone '}${functionName(finder)}`,
+    ),
     ...noteOf('audience', audience || undefined),
     ...noteOf('profile', options.profile),
     ...noteOf('authorizedParties', options.authorizedParties),
@@ -178,8 +184,8 @@ export const httpJwt = <C = JwtClaims, R = C>(given: HttpJwtOptions<C, R>): Http
 }
 
 // What an issuer has of its own. Keys are not named: they are exchanged where the provider does so
-const ofIssuer = (issuer: Issuer | FindIssuer): ReadonlyArray<string> => {
-  if (typeof issuer !== 'object') return []
+const ofIssuer = (issuer: Issuer | FindIssuer | FindIssuerAlone): ReadonlyArray<string> => {
+  if (typeof issuer !== 'object' || 'ofIssuerAlone' in issuer) return []
   const { audience, algorithms, jwksUri } = issuer
   const own = optionWords({ audience, algorithms, jwksUri })
   return own.length === 0 ? [] : [`of ${issuer.issuer} (${own.join(' ')})`]

@@ -19,7 +19,7 @@ export { requireAuthentication, type RequireAuthenticationOptions } from './requ
 export type { CertificateHeader, CertificateSource } from '../kinds/clientCertificate.js'
 export type { DpopNonceOptions, DpopOptions } from './dpop.js'
 export type { Actor, AuthenticationClaims, JwtClaims } from './claims.js'
-export type { FindIssuer, Issuer, IssuerWithKeys, StringOrStrings } from './Provider.js'
+export type { FindIssuer, FindIssuerAlone, Issuer, IssuerWithKeys, StringOrStrings } from './Provider.js'
 export type { Algorithm, AsymmetricAlgorithm, SecretAlgorithm } from './signature.js'
 export type { CacheOptions, KeyOptions } from './keySet.js'
 export { scopesOf, type TokenOptions } from './tokenKind.js'
