@@ -58,9 +58,9 @@ export const mysqlDrivers: Readonly<Record<string, (port: number, database: stri
 /** A new schema of PostgreSQL, or database of MariaDB. */
 export const newName = (): string => `kwa_${randomUUID().replaceAll('-', '').slice(0, 12)}`
 
-/** Runs a statement on the database of the run, as its owner. */
-export const asOwner = async (kind: Sql, sql: string): Promise<unknown> => {
-  const port = await sqlPort(kind)
+/** Runs statements on the database of the run, or at another port, as its owner. */
+export const asOwner = async (kind: Sql, sql: string, at?: number): Promise<unknown> => {
+  const port = at ?? (await sqlPort(kind))
   if (kind === 'mariadb') {
     const connection = await mysql.createConnection({ host, port, user: USER, multipleStatements: true })
     return connection.query(sql).finally(() => connection.end())
