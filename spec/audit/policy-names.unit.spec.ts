@@ -16,7 +16,6 @@ import {
   named,
   optional,
   owned,
-  remembered,
   requireScopes,
   sessionAuth,
   sessionAuthIsStaff,
@@ -107,7 +106,6 @@ describe('S04 what is around an authenticator is in its line', () => {
       throttled({ limiter: limiterOf(50) })(basic),
       '[basic throttled 50/900 s]',
     ],
-    ['remembered', admin, remembered({ maxAge: 60_000 })(admin), '[bearer remembered 60 s]'],
     ['flatMap', admin, flatMap(check)(admin), `[bearer flatMap ${functionName(check)}]`],
     [
       'another function of authorize',
@@ -298,7 +296,6 @@ describe('S04 two that would have the same words', () => {
         map(() => 1)(admin),
         throttled({ limiter: limiterOf(5) })(basic),
         throttled({ limiter: limiterOf(5) })(basic),
-        remembered({ maxAge: 1 })(admin),
         sessionAuth(),
         sessionAuth(),
         ...sessionKinds.flatMap(([, made]) => [

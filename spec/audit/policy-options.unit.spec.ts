@@ -137,10 +137,6 @@ const kinds: Readonly<Record<string, Kind>> = {
     guard: (options) => root.requireScopes(['read'], { granted: () => [], ...options })(bearer),
     options: { granted: HOOK },
   },
-  'root.remembered': {
-    guard: condition(root.remembered, { maxAge: 60_000 }),
-    options: { maxAge: [{ maxAge: 1 }, { maxAge: 2 }], size: COST },
-  },
   'root.throttled': {
     guard: condition(root.throttled, { limiter: limiter(5) }),
     options: {

@@ -20,7 +20,8 @@ import {
 import { firstPresent, map } from 'koa-with-auth/fp'
 import { mockRequest } from 'koa-with-auth/testing'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { PrincipalSource, sourcesIn } from '../../src/core/ends.js'
+import { evidenceOf } from '../../src/core/Evidence.js'
+import { PrincipalSource } from '../../src/core/ends.js'
 import { Attempt } from '../../src/core/Exchange.js'
 import { running } from '../support/models/behavior.js'
 
@@ -186,7 +187,7 @@ describe('allOf', () => {
         expect(result._tag).toBe(refused === -1 && missing === -1 ? 'Right' : 'Left')
         if (refused !== -1 && result._tag === 'Left') expect(result.left._tag).not.toBe('notFound')
         if (result._tag === 'Right') {
-          const noted = sourcesIn(attempt.accepted).map((source) => source.endFor(request)?.at)
+          const noted = evidenceOf(result).accepted.map((source) => source.endFor(request)?.at)
           expect(noted.toSorted()).toStrictEqual(endingsIn(result.right).toSorted())
         }
       }),

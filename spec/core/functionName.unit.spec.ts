@@ -8,7 +8,6 @@ import {
   httpBearer,
   named,
   optional,
-  remembered,
   throttled,
   type Authenticator,
 } from 'koa-with-auth'
@@ -132,7 +131,6 @@ describe('the wrappers of a description', () => {
       basic,
       recoverUnavailable(fromCache),
       throttled({ limiter: memory(5, 900) }),
-      remembered({ maxAge: 60_000 }),
       flatMap(loadUser),
       timeout(500),
       map((user) => user as object),
@@ -140,7 +138,6 @@ describe('the wrappers of a description', () => {
     expect(wrappers(a)).toStrictEqual([
       `recoverUnavailable ${functionName(fromCache)}`,
       'throttled 5/900 s',
-      'remembered 60 s',
       `flatMap ${functionName(loadUser)}`,
     ])
   })

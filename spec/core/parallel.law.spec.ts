@@ -1,7 +1,6 @@
 /**
- * Trees with every combinator, and parallel requests: hooks settle in any order, time passes, clients disconnect, and
- * remembered results are forgotten meanwhile. No caller gets a principal of another credential, of another request, or
- * from too long ago.
+ * Trees with every combinator, and parallel requests: hooks settle in any order, time passes, and clients disconnect. No caller gets a
+ * principal of another credential or of another request.
  */
 import { either as E } from 'fp-ts'
 import fc from 'fast-check'
@@ -20,7 +19,6 @@ import {
   type Visit,
 } from '../support/models/parallelRuns.js'
 import { hasFewCases, samples } from '../support/runs/samples.js'
-import { maxAges } from '../support/models/world.js'
 
 const TREES = samples(1500)
 
@@ -42,7 +40,6 @@ type Event =
   | { readonly do: 'leave'; readonly which: number }
   | { readonly do: 'wait'; readonly ms: number }
   | { readonly do: 'set'; readonly ms: number }
-  | { readonly do: 'forget'; readonly by: string }
 
 const visit = fc.record({
   do: fc.constant('visit' as const),
@@ -61,10 +58,6 @@ const events: fc.Arbitrary<ReadonlyArray<Event>> = fc.array(
       weight: 2,
     },
     { arbitrary: fc.record({ do: fc.constant('set' as const), ms: fc.constantFrom(-60_000, 60_000) }), weight: 1 },
-    {
-      arbitrary: fc.record({ do: fc.constant('forget' as const), by: fc.constantFrom(...Object.keys(maxAges)) }),
-      weight: 1,
-    },
   ),
   { minLength: 5, maxLength: 40 },
 )
@@ -80,7 +73,7 @@ const answers: fc.Arbitrary<ReadonlyArray<Answer>> = fc.array(
   { minLength: 1, maxLength: 12 },
 )
 
-const seen = { passed: 0, shared: 0, recovered: 0, refused: 0, throttled: 0, unavailable: 0, raised: 0 }
+const seen = { passed: 0, recovered: 0, refused: 0, throttled: 0, unavailable: 0, raised: 0 }
 
 const turns = async (): Promise<void> => {
   await new Promise(setImmediate)
@@ -88,10 +81,9 @@ const turns = async (): Promise<void> => {
 
 const play = async (tree: Tree, all: ReadonlyArray<Event>, said: ReadonlyArray<Answer>): Promise<void> => {
   const visits = new Map<Request, Visit>()
-  const forgotten: Array<{ readonly by: string; readonly calls: number; readonly visits: number }> = []
   const ids = leavesOf(tree).map(({ id }) => id)
   let asked = 0
-  const { authenticator, calls, memories } = buildParallel(
+  const { authenticator, calls } = buildParallel(
     tree,
     (request) => visits.get(request)!,
     () => said[asked++ % said.length]!,
@@ -99,7 +91,7 @@ const play = async (tree: Tree, all: ReadonlyArray<Event>, said: ReadonlyArray<A
   const under: Array<Promise<void>> = []
   const open = new Set<Call>()
 
-  const judge = (own: Visit, number: number, result: E.Either<AuthError, unknown>): void => {
+  const judge = (own: Visit, result: E.Either<AuthError, unknown>): void => {
     if (E.isLeft(result)) {
       const { left } = result
       const tag = left._tag
@@ -108,24 +100,10 @@ const play = async (tree: Tree, all: ReadonlyArray<Event>, said: ReadonlyArray<A
       seen[tag === 'throttled' || tag === 'unavailable' || tag === 'raised' ? tag : 'refused']++
       return
     }
-    // A memory takes its result from the memory inside it, also after it forgot. So their ages add up.
-    const isRemembered = (call: Call, by: ReadonlyArray<string>): boolean => {
-      if (own.at - call.at >= by.reduce((sum, one) => sum + maxAges[one]!, 0)) return false
-      const before = forgotten.filter((one) => calls.indexOf(call) < one.calls && number >= one.visits)
-      let keeping = by
-      before.forEach((one, at) => {
-        keeping = keeping.filter((name) => name !== one.by)
-        const isVisited = (before[at + 1]?.visits ?? number) > one.visits
-        if (isVisited) keeping = by.slice(0, by.lastIndexOf(keeping.at(-1) ?? '') + 1)
-      })
-      return keeping.length > 0
-    }
-    expect(isDue(tree, result.right, { visit: own, calls, isRemembered })).toBe(true)
+    expect(isDue(tree, result.right, { visit: own, calls })).toBe(true)
     const text = JSON.stringify(result.right) ?? ''
     seen.passed++
     if (text.includes('"recovered"')) seen.recovered++
-    else if (text.includes('"call"') && !calls.some((call) => call.visit === own && call.outcome === 'pass'))
-      seen.shared++
   }
 
   const enter = (one: Extract<Event, { readonly do: 'visit' }>): void => {
@@ -140,19 +118,15 @@ const play = async (tree: Tree, all: ReadonlyArray<Event>, said: ReadonlyArray<A
     })
     Object.defineProperty(request.socket, 'remoteAddress', { value: one.address, configurable: true })
     const own: Visit = { at: performance.now(), sent, crossSite: one.crossSite }
-    const number = visits.size
     visits.set(request, own)
-    under.push(Promise.resolve(authenticator.evaluate(request)).then((result) => judge(own, number, result)))
+    under.push(Promise.resolve(authenticator.evaluate(request)).then((result) => judge(own, result)))
   }
 
   for (const one of all) {
     if (one.do === 'visit') enter(one)
     else if (one.do === 'wait') vi.advanceTimersByTime(one.ms)
     else if (one.do === 'set') vi.setSystemTime(Date.now() + one.ms)
-    else if (one.do === 'forget') {
-      forgotten.push({ by: one.by, calls: calls.length, visits: visits.size })
-      memories[one.by]!.forget(() => true)
-    } else if (one.do === 'leave') {
+    else if (one.do === 'leave') {
       const gone = [...visits.keys()][one.which]
       gone?.socket.destroy()
       if (gone !== undefined) Object.defineProperty(gone.socket, 'remoteAddress', { value: undefined })

@@ -8,7 +8,6 @@ import {
   apiKeyHeader,
   authorize,
   httpBearer,
-  remembered,
   requireScopes,
   sessionAuth,
   throttled,
@@ -83,11 +82,10 @@ describe('requireScopes([...]) reads', () => {
     expect(await statuses(writing(make()), sent)).toEqual([200, 200, 403, 403, 403])
   })
 
-  it('`scopes` of apiKeys, also through remembered', async () => {
+  it('`scopes` of apiKeys', async () => {
     const [good, bad] = await Promise.all([['write'], ['read']].map((scopes) => keys.issue({ owner: 'anna', scopes })))
     const sent = [{ 'X-Key': good!.key }, { 'X-Key': bad!.key }, {}]
     expect(await statuses(writing(key), sent)).toEqual([200, 403, 401])
-    expect(await statuses(writing(remembered({ maxAge: 1000 })(key)), sent)).toEqual([200, 403, 401])
   })
 
   it.each([

@@ -21,10 +21,10 @@ import {
   authSettings,
   Challenge,
   httpBasicAuth,
+  cached,
   httpBearer,
   onError,
   optional,
-  remembered,
   sessionAuth,
   throttled,
   withAuth,
@@ -88,7 +88,9 @@ const routes: Readonly<Record<string, AuthenticatorLike | [AuthenticatorLike, ..
   '/slow': slow,
   '/hangs': hangs,
   '/throttled': throttled({ limiter: full })(basic),
-  '/remembered': remembered({ maxAge: 60_000 })(bearer),
+  '/cached': httpBearer({
+    authenticate: cached((_request, token: string) => token.endsWith('good') && { user: 'anna' }, { maxAge: 60_000 }),
+  }),
   '/mapped': map(() => 'somebody')(bearer),
   '/query': apiKeyQuery({ authenticate: () => false }),
   '/pair': httpBasicAuth({ authenticate: (_request, name) => ({ name }) }),
@@ -322,9 +324,9 @@ describe('one record for each guarded request', () => {
     expect(record).toMatchObject({ outcome: 'refused', failure: 'malformed', status: 431 })
   })
 
-  it('the record of a remembered verification says so, from the second request on', async () => {
+  it('the record of a verification that was kept says so, from the second request on', async () => {
     await served(make(), async (port) => {
-      const ask = () => sendLines(port, 'GET /remembered', [authorization('good')])
+      const ask = () => sendLines(port, 'GET /cached', [authorization('good')])
       await ask()
       await ask()
       await expect.poll(() => records.length).toBe(2)

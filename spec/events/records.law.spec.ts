@@ -55,9 +55,9 @@ describe('a record', () => {
         }
         // A decision of its own notes nothing here
         const { attempt } = begun
-        const passed = attempt.passed?.length
+        const passed = attempt.notes?.passed.length
         await watched(a).evaluate(ctx.request)
-        expect(attempt.passed?.length).toBe(passed)
+        expect(attempt.notes?.passed.length).toBe(passed)
       }),
       { numRuns: runs(1000) },
     )

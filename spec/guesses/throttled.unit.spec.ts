@@ -18,7 +18,6 @@ import {
   httpBasicAuth,
   httpBearer,
   optional,
-  remembered,
   throttled,
   UnavailableError,
   type Authenticator,
@@ -26,7 +25,7 @@ import {
   type ThrottledOptions,
 } from 'koa-with-auth'
 import { firstPresent, lenient, flatMap, recoverUnavailable, timeout, type BasicCredentials } from 'koa-with-auth/fp'
-import { httpIntrospection, httpJwt } from 'koa-with-auth/jwt'
+import { httpJwt } from 'koa-with-auth/jwt'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { mockRequest } from 'koa-with-auth/testing'
@@ -554,10 +553,6 @@ describe('throttled in a tree', () => {
         ([first, second]) =>
           anyOf([throttled({ limiter: memory(2) })(first), throttled({ limiter: memory(2) })(second)]),
       ],
-      [
-        'with remembered around it',
-        (list) => remembered({ maxAge: 60_000 })(throttled({ limiter: memory(2) })(anyOf(list))),
-      ],
     ]
     it.each(lists)('a user whom only the second kind knows uses up nothing: %s', async (_name, wrap) => {
       const a = wrap([known('anna').basic, known('ben').basic])
@@ -685,160 +680,6 @@ describe('throttled in a tree', () => {
     expect(await tags(a, guess('anna', 'good'), guess('anna', 'good'))).toStrictEqual(['insufficient', 'insufficient'])
   })
 
-  it('around remembered each request is counted; inside of it, a remembered one is not', async () => {
-    const limiter: Limiter = { consume: vi.fn(async () => ({})), reward: async () => undefined }
-    const recent = remembered({ maxAge: 60_000 })
-    const within = recent(throttled({ limiter })(passwords().basic))
-    await tags(within, guess('anna', 'good'), guess('anna', 'good'))
-    expect(limiter.consume).toHaveBeenCalledTimes(1)
-  })
-
-  describe('M-07 remembered around throttled', () => {
-    const both = (limiter: ThrottledOptions<unknown>['limiter']) => {
-      const { basic, calls } = passwords()
-      return { a: remembered({ maxAge: 60_000 })(throttled({ limiter })(basic)), calls }
-    }
-
-    it('does not allow more guesses: beyond the limit the good password is refused, too', async () => {
-      const { a, calls } = both(memory(3))
-      const owner = () => guess('anna', 'good', '192.0.2.9')
-      expect(await tagOf(a, owner())).toBe('passed')
-      // At the address of the owner, and at another one
-      for (const address of ['192.0.2.9', '192.0.2.1']) {
-        const guesses = times(5, (at) => guess('anna', `wrong${at}`, address))
-        expect(await tags(a, ...guesses)).toStrictEqual(['invalid', 'invalid', 'invalid', 'throttled', 'throttled'])
-        expect(await tagOf(a, guess('anna', 'good', address))).toBe('throttled')
-      }
-      expect(calls).toHaveLength(7)
-    })
-
-    it('has the same limit, not one more', async () => {
-      const { a } = both(memory(2))
-      await tagOf(a, guess('anna', 'good'))
-      expect(await tags(a, guess('anna'), guess('anna'), guess('anna', 'good'))).toStrictEqual([
-        'invalid',
-        'invalid',
-        'throttled',
-      ])
-    })
-
-    it('serves the owner from their address without the limiter, while others use up the guesses at the account', async () => {
-      const limiter = { accountAndAddress: memory(2), account: memory(4) }
-      const { a, calls } = both(limiter)
-      const owner = () => guess('anna', 'good', '192.0.2.9')
-      await tagOf(a, owner())
-      await tags(a, ...times(9, (at) => guess('anna', 'wrong', `192.0.2.${20 + at}`)))
-      expect(await tagOf(a, guess('anna', 'good', '192.0.2.50'))).toBe('throttled')
-      const spy = vi.spyOn(limiter.accountAndAddress, 'consume')
-      expect(await tagOf(a, owner())).toBe('passed')
-      expect(spy).not.toHaveBeenCalled()
-      expect(calls).toHaveLength(5)
-    })
-
-    it('does not allow more guesses if the system clock is set forward', async () => {
-      // A store with its own clock
-      let left = 2
-      const consume = async () => {
-        if (left-- <= 0) throw { msBeforeNext: 10_000 }
-        return {}
-      }
-      const { a } = both({ consume, reward: async () => undefined })
-      expect(await tags(a, guess('anna', 'good'), guess('anna'), guess('anna'))).toStrictEqual([
-        'passed',
-        'invalid',
-        'throttled',
-      ])
-      vi.setSystemTime(1_020_000)
-      expect(await tagOf(a, guess('anna', 'good'))).toBe('throttled')
-    })
-
-    it('remembers a password again when the window is over, not before', async () => {
-      const { a, calls } = both(memory(2, 10))
-      await tagOf(a, guess('anna', 'good'))
-      await tags(a, guess('anna'), guess('anna'))
-      vi.advanceTimersByTime(9000)
-      expect(await tagOf(a, guess('anna', 'good'))).toBe('throttled')
-      vi.advanceTimersByTime(2000)
-      expect(await tags(a, guess('anna', 'good'), guess('anna', 'good'))).toStrictEqual(['passed', 'passed'])
-      expect(calls).toHaveLength(3)
-    })
-
-    it('calls the hook once for valid requests in parallel, even for more than the limit', async () => {
-      const limiter = memory(2)
-      const { basic, calls } = basicWith(() => new Promise((resolve) => setTimeout(resolve, 5, 'anna')))
-      const a = remembered({ maxAge: 60_000 })(throttled({ limiter })(basic))
-      const all = times(10, () => tagOf(a, guess('anna', 'good')))
-      await vi.advanceTimersByTimeAsync(5)
-      expect(await Promise.all(all)).toStrictEqual(times(10, () => 'passed'))
-      const spy = vi.spyOn(limiter, 'consume')
-      expect(await tagOf(a, guess('anna', 'good'))).toBe('passed')
-      expect(spy).not.toHaveBeenCalled()
-      expect(calls).toHaveLength(1)
-    })
-
-    it('beyond the limit of an inner throttled refuses the good password, too, in each window', async () => {
-      const inner = throttled({ limiter: memory(2, 10) })(passwords().basic)
-      const a = remembered({ maxAge: 60_000 })(throttled({ limiter: memory(100) })(inner))
-      for (const wait of [0, 11_000, 11_000]) {
-        vi.advanceTimersByTime(wait)
-        expect(await tags(a, guess('anna', 'good'), guess('anna'), guess('anna'), guess('anna', 'good'))).toStrictEqual(
-          ['passed', 'invalid', 'invalid', 'throttled'],
-        )
-      }
-    })
-
-    it('does not remember a password while the inner limit refuses, even if another process gave guesses back', async () => {
-      let isOver = false
-      const consume = async () => {
-        if (isOver) throw { msBeforeNext: 60_000 }
-        return {}
-      }
-      const inner = throttled({ limiter: { consume, reward: async () => undefined } })(passwords().basic)
-      const a = remembered({ maxAge: 60_000 })(throttled({ limiter: memory(100) })(inner))
-      for (const expected of ['passed', 'throttled', 'passed', 'throttled']) {
-        isOver = expected === 'throttled'
-        if (isOver) await tagOf(a, guess('anna'))
-        expect(await tagOf(a, guess('anna', 'good'))).toBe(expected)
-      }
-    })
-
-    it('refuses the good password, too, during an outage of another kind', async () => {
-      const second = basicWith(() => AuthError.unavailable()).basic
-      const a = remembered({ maxAge: 60_000 })(throttled({ limiter: memory(2) })(anyOf([passwords().basic, second])))
-      await tagOf(a, guess('anna', 'good'))
-      expect(await tags(a, guess('anna'), guess('anna'), guess('anna', 'good'))).toStrictEqual([
-        'unavailable',
-        'unavailable',
-        'throttled',
-      ])
-    })
-
-    it('does not keep the owner out after a guess during an outage of the limiter', async () => {
-      const limiter = memory(2)
-      const { a } = both(limiter)
-      await tagOf(a, guess('anna', 'good'))
-      vi.spyOn(limiter, 'consume').mockRejectedValue(new Error('down'))
-      expect(await tags(a, guess('anna'), guess('anna', 'good'))).toStrictEqual(['unavailable', 'passed'])
-    })
-
-    it('calls the hook again from another address that keys names', async () => {
-      const { basic, calls } = passwords()
-      const keys = ({ headers }: ReturnType<typeof from>) => ({ address: String(headers['x-client']) })
-      const a = remembered({ maxAge: 60_000 })(throttled({ limiter: memory(2), keys })(basic))
-      const client = (name: string) => from('192.0.2.1', basicOf('anna', 'good'), ['X-Client', name])
-      await tags(a, client('a'), client('a'), client('b'))
-      expect(calls).toHaveLength(2)
-    })
-
-    it('follows your own keys, too', async () => {
-      const limiter = memory(1)
-      const keys = (_request: unknown, { username }: BasicCredentials) => ({ account: username.split('+')[0] })
-      const a = remembered({ maxAge: 60_000 })(throttled({ limiter, keys })(passwords().basic))
-      await tagOf(a, guess('anna', 'good'))
-      expect(await tags(a, guess('anna+1'), guess('anna', 'good'))).toStrictEqual(['invalid', 'throttled'])
-    })
-  })
-
   it('is a TypeError with the fix for a plain function', () => {
     // Safe: the types refuse the function
     const attempt = (): unknown => throttled({ limiter: memory(1) })((() => true) as unknown as Authenticator<unknown>)
@@ -851,7 +692,6 @@ describe('throttled in a tree', () => {
   describe('tokens of a provider', () => {
     const issuer = 'https://issuer.example'
     const jwt = httpJwt({ issuer: { issuer, secret: 's'.repeat(32) }, audience: 'api' })
-    const opaque = httpIntrospection({ issuer, client: { id: 'api', secret: 's'.repeat(32) }, audience: 'api' })
     const sending = (token: string) => from('192.0.2.1', ['Authorization', `Bearer ${token}`])
 
     it('are counted by their address', async () => {
@@ -862,18 +702,6 @@ describe('throttled in a tree', () => {
         'malformed',
         'throttled',
       ])
-    })
-
-    it.each([
-      ['httpJwt', jwt],
-      ['httpIntrospection', opaque],
-    ])('of %s cannot be remembered: it does not compile, and is a TypeError', (_what, a) => {
-      // @ts-expect-error a token is verified for each request
-      expect(() => remembered({ maxAge: 1000 })(a)).toThrow(
-        new TypeError(
-          'remembered(...)(a): httpJwt and httpIntrospection remember verified tokens themselves, and ask their hook for each request; set their option `verified` or `cache`',
-        ),
-      )
     })
   })
 

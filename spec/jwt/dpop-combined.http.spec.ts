@@ -7,7 +7,6 @@ import {
   also,
   apiKeyHeader,
   guardApp,
-  remembered,
   requireScopes,
   throttled,
   withAuth,
@@ -123,11 +122,6 @@ describe('a token that is bound to a key', () => {
     const guess = async () =>
       (await get(undefined, withProof(token, await client.proof(token, { claims: { htm: 'PUT' } })))).status
     expect([await guess(), await guess(), await guess()]).toEqual([401, 401, 429])
-  })
-
-  it('cannot be remembered: each request needs its own proof', async () => {
-    const { jwt } = await parts()
-    expect(() => remembered({ maxAge: 60_000 })(jwt as never)).toThrow(TypeError)
   })
 
   it('is known to mcpAuth, and a handler asks for more scopes under both schemes', async () => {

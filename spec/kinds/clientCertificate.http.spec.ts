@@ -6,7 +6,6 @@ import {
   apiKeyHeader,
   clientCertificate,
   optional,
-  remembered,
   throttled,
   withAuth,
   type Authenticator,
@@ -15,7 +14,7 @@ import {
 import { audit } from 'koa-with-auth/audit'
 import { openApi } from 'koa-with-auth/openapi'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { recordsOf } from '../support/runs/eventRecords.js'
 import { certificates, listenByTls, type Pair } from '../support/servers/certificates.js'
 import { stoppedClock } from '../support/runs/clock.js'
@@ -193,26 +192,11 @@ describe('B-39: a client certificate of the TLS socket', () => {
     expect((await sendWith(client, { method: 'POST' })).status).toBe(200)
   })
 
-  it('is remembered no longer than its certificate is valid', async () => {
+  it('can be throttled', async () => {
     const kind = clientCertificate({ ...ofAuthority, authenticate: () => ({ user: 'anna' }) })
-    const { sendWith } = await byTls(remembered({ maxAge: 60_000 })(kind))
-    const end = Date.parse(new X509Certificate(client.cert).validTo)
-    onTestFinished(() => void vi.useRealTimers())
-    vi.useFakeTimers({ toFake: ['Date'], now: end - 30_000 })
-    expect((await sendWith(client)).status).toBe(200)
-    vi.setSystemTime(end)
-    expect((await sendWith(client)).status).toBe(401)
-  })
-
-  it('can be throttled and remembered', async () => {
-    let asked = 0
-    const kind = clientCertificate({ ...ofAuthority, authenticate: () => (asked++, { user: 'anna' }) })
-    const kept = remembered({ maxAge: 60_000 })(kind)
-    const { sendWith } = await byTls(
-      throttled({ limiter: new RateLimiterMemory({ points: 2, duration: 60 }), keys: () => ({}) })(kept),
-    )
+    const limiter = new RateLimiterMemory({ points: 2, duration: 60 })
+    const { sendWith } = await byTls(throttled({ limiter, keys: () => ({}) })(kind))
     for (let round = 0; round < 3; round++) expect((await sendWith(client)).status).toBe(200)
-    expect(asked).toBe(1)
     const guesses = [await sendWith(stranger), await sendWith(stranger), await sendWith(stranger)]
     expect(guesses.map(({ status }) => status)).toEqual([401, 401, 429])
   })

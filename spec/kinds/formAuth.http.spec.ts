@@ -11,7 +11,6 @@ import {
   httpBasicAuth,
   optional,
   perFailure,
-  remembered,
   throttled,
   withAuth,
   type ErrorMapper,
@@ -289,19 +288,6 @@ describe('formAuth with combinators', () => {
     const { form: post } = await site(list)
     for (let at = 0; at < 8; at++) expect((await post(`${good}&code=1`)).status).toBe(200)
     expect(calls).toHaveLength(8)
-  })
-
-  it('remembered calls the hook once for the same fields', async () => {
-    const { calls, form } = noted()
-    const { form: post, send } = await site(remembered({ maxAge: 60_000 })(form))
-    expect((await post(good)).status).toBe(200)
-    expect((await post(`${good}&csrf=2`)).status).toBe(200)
-    expect(calls).toHaveLength(1)
-    expect((await post('email=anna%40example.com&password=bad')).status).toBe(401)
-    // a body as deep as a parser allows is no reason to fail
-    const deep = `{"email":${'['.repeat(50_000)}${']'.repeat(50_000)},"password":"good"}`
-    expect((await send(deep, { 'Content-Type': 'application/json' })).status).toBe(401)
-    expect(calls).toHaveLength(2)
   })
 
   it('lists go on if the body is not such a form, or if there is none', async () => {

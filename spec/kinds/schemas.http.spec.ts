@@ -7,7 +7,7 @@ import { type } from 'arktype'
 import { option as O } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
 import type Koa from 'koa'
-import { authenticator, authSettings, Challenge, fromHeader, remembered, throttled, withAuth } from 'koa-with-auth'
+import { authenticator, authSettings, Challenge, fromHeader, throttled, withAuth } from 'koa-with-auth'
 import { httpJwt } from 'koa-with-auth/jwt'
 import { mockRequest } from 'koa-with-auth/testing'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
@@ -198,18 +198,6 @@ describe('an async schema inside', () => {
     const throwing = kind(standard(async () => Promise.reject(new Error(hidden)))).made
     const broken = await operation(withAuth(pipe(throwing, throttled({ limiter, keys }))))
     expectCrashed(await broken.ask('/x', sent('red:s3cret')))
-  })
-
-  it('remembered around throttled: the hook is called once', async () => {
-    const { hook, made } = kind(slow)
-    const limiter = new RateLimiterMemory({ points: 3, duration: 60 })
-    const keys = (_request: unknown, { team }: Caller) => ({ account: team })
-    const guard = pipe(made, throttled<Caller>({ limiter, keys }), remembered({ maxAge: 60_000 }))
-    const { ask, errors } = await operation(withAuth(guard))
-    for (let at = 0; at < 3; at++) expectPassed(await ask('/x', sent('red:s3cret')), { team: 'red' })
-    expect([hook.mock.calls.length, errors]).toEqual([1, []])
-    expect((await ask('/x', sent('red:wrong'))).status).toBe(401)
-    expectPassed(await ask('/x', sent('red:s3cret')), { team: 'red' })
   })
 
   it('a list: another kind gets its turn', async () => {

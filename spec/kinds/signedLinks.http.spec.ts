@@ -3,17 +3,7 @@ import Router from '@koa/router'
 import fc from 'fast-check'
 import Koa from 'koa'
 import mount from 'koa-mount'
-import {
-  allOf,
-  apiKeyHeader,
-  apiApp,
-  authorize,
-  authSettings,
-  guardApp,
-  remembered,
-  signedLinks,
-  withAuth,
-} from 'koa-with-auth'
+import { allOf, apiKeyHeader, apiApp, authorize, authSettings, guardApp, signedLinks, withAuth } from 'koa-with-auth'
 import { audit, seal } from 'koa-with-auth/audit'
 import { linesOf, textOf } from '../../src/audit/policy.js'
 import { on, type Decision } from 'koa-with-auth/events'
@@ -274,10 +264,6 @@ describe('K-14 a signed link in an application', () => {
     expect(secret).toHaveLength(43)
     expect(JSON.stringify([seen, refused])).not.toContain(secret)
     expect(seen).toHaveLength(3)
-  })
-
-  it('is never remembered: it would be good for another address', () => {
-    expect(() => remembered({ maxAge: MINUTE })(links)).toThrow(/a signature is about one address/)
   })
 })
 

@@ -14,9 +14,9 @@ import {
   AuthError,
   authSignal,
   guardApp,
+  cached,
   httpBearer,
   optional,
-  remembered,
   untilEnd,
   withAuth,
   type AuthenticatorLike,
@@ -156,7 +156,16 @@ describe('combinators keep the end', () => {
         ),
     ],
     ['optional', () => optional(at())],
-    ['remembered', () => pipe(at(), remembered({ maxAge: 60_000 }))],
+    [
+      'cached',
+      () => {
+        const end = Date.now() + 60_000
+        const authenticate = cached((_request, _token: string) => ({ user: 'anna', expiresAt: end }), {
+          maxAge: 90_000,
+        })
+        return httpBearer({ authenticate })
+      },
+    ],
     ['allOf', () => allOf([at(), bearer(Date.now() + 90_000)])],
     ['anyOf', () => anyOf({ key: apiKeyHeader({ authenticate: () => false }), user: at() })],
   ])('%s', async (_name, make) => {

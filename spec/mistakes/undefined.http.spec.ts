@@ -19,7 +19,6 @@ import {
   httpBearer,
   operation,
   perFailure,
-  remembered,
   requireScopes,
   sessionAuth,
   throttled,
@@ -172,7 +171,6 @@ const rows: Readonly<Record<string, Row>> = {
     base: { accountAndAddress: limiter },
     run: (limiters: never) => shown(throttled({ limiter: limiters })(bearer)),
   },
-  remembered: { base: { maxAge: 1000 }, run: (options: never) => shown(remembered(options)(bearer)) },
   requireScopes: { base: { granted: () => 'read' }, run: (o: never) => shown(requireScopes(['read'], o)(bearer)) },
   perFailure: {
     base: ofNothing,

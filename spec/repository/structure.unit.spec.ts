@@ -73,8 +73,6 @@ const usersOf = (file: string, name: string) => [
 // What a spec alone imports, and why it is not tested through the face of its module
 const forSpecs = {
   'audit/paths.ts: behind': 'a step of the automaton, compared with the RegExp of the router for any path',
-  'guesses/remembered.ts: credentialKey': 'that two credentials have two keys is seen in the keys alone',
-  'guesses/throttled.ts: refusedGuesses': 'a memory with a bound, filled with more than a guard could be sent',
   'kinds/plainSession.ts: weaknessesOf': 'a table of sentences, of which an application prints each once',
   'koa/levels.ts: effectiveOf': 'the levels folded at once, compared with a plan that was changed level by level',
   'signatures/directory.ts: isPublicAddress': 'a table of networks, none of which may be asked in a test',

@@ -1,8 +1,7 @@
 /** `expectGuarded` and `throttled`: a check counts no guesses, and no count decides about it. */
 import Router from '@koa/router'
-import { pipe } from 'fp-ts/lib/function.js'
 import Koa from 'koa'
-import { anyOf, apiKeyHeader, httpBasicAuth, remembered, throttled, withAuth, type Authenticator } from 'koa-with-auth'
+import { anyOf, apiKeyHeader, httpBasicAuth, throttled, withAuth, type Authenticator } from 'koa-with-auth'
 import { expectGuarded } from 'koa-with-auth/testing'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { describe, expect, it, vi } from 'vitest'
@@ -31,7 +30,6 @@ const trees: ReadonlyArray<
 > = [
   ['one kind', (throttle) => throttle(basic)],
   ['a list', (throttle) => throttle(anyOf([basic, key]))],
-  ['below remembered', (throttle) => pipe(basic, throttle, remembered({ maxAge: 60_000 }))],
 ]
 
 describe('expectGuarded', () => {

@@ -29,14 +29,14 @@ export const combinatorMistakes: ReadonlyArray<Mistake> = [
   },
 
   {
-    description: 'remembered around a plain function',
-    wrong: `remembered({ maxAge: 1000 })(async () => true)`,
-    right: `remembered({ maxAge: 1000 })(bearer)`,
+    description: 'cached around an authenticator',
+    wrong: `cached(bearer)`,
+    right: `cached(async () => true, { maxAge: 1000 })`,
   },
   {
-    description: 'remembered without a window',
-    wrong: `remembered({ size: 10 })(bearer)`,
-    right: `remembered({ maxAge: 1000, size: 10 })(bearer)`,
+    description: 'cached without a window',
+    wrong: `cached(async () => true, { size: 10 })`,
+    right: `cached(async () => true, { maxAge: 1000, size: 10 })`,
   },
   {
     description: 'throttled with a limiter that cannot give back',

@@ -17,7 +17,7 @@ import { pipe } from 'fp-ts/lib/function.js'
 import { either as E, option as O } from 'fp-ts'
 import { anyOf, apiApp, apiKeyHeader, AuthError, authenticator, authSettings, Challenge, fromHeader, httpBasicAuth, httpBearer, sessionAuth, withAuth, type Auth, type Authenticator } from 'koa-with-auth'
 import { alt, describedAs, fromFunction, flatMap, map } from 'koa-with-auth/fp'
-import { allOf, also, authorize, optional, owned, perFailure, remembered, requireScopes, throttled, unchecked, type Limiter } from 'koa-with-auth'
+import { allOf, also, authorize, optional, owned, perFailure, cached, requireScopes, throttled, unchecked, type Limiter } from 'koa-with-auth'
 import { firstPresent, lenient, recoverUnavailable, timeout } from 'koa-with-auth/fp'
 import { exactly } from './exactly.js'
 interface User { readonly user: string }
@@ -29,7 +29,7 @@ const key = apiKeyHeader({ authenticate: () => ({ client: 1 }) })
 const router = new Router()
 const guarded = withAuth(bearer)(new Router())
 const own = new Router<DefaultState, Auth<User>>()
-void [owned, unchecked, allOf, also, authorize, firstPresent, lenient, optional, perFailure, recoverUnavailable, remembered, requireScopes, throttled, timeout, limiter]
+void [owned, unchecked, allOf, also, authorize, firstPresent, lenient, optional, perFailure, recoverUnavailable, cached, requireScopes, throttled, timeout, limiter]
 void [E, O, alt, anyOf, apiApp, AuthError, authenticator, authSettings, Challenge, describedAs, fromFunction, fromHeader, httpBasicAuth, flatMap, map, pipe, sessionAuth, exactly, condition, key, router, guarded, own]
 export type Kept = Authenticator<User>
 declare const app: import('koa')

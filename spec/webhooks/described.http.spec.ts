@@ -1,7 +1,7 @@
 /** What the audit, the policy file and OpenAPI say about deliveries and signed requests: every option changes the line. */
 import Router from '@koa/router'
 import type { Authenticator } from 'koa-with-auth'
-import { optional, remembered, withAuth } from 'koa-with-auth'
+import { optional, withAuth } from 'koa-with-auth'
 import { audit } from 'koa-with-auth/audit'
 import { openApi } from 'koa-with-auth/openapi'
 import { memoryStore, oneTimeIds } from 'koa-with-auth/stores'
@@ -121,13 +121,6 @@ describe('OpenAPI', () => {
     expect(document.webhooks).toBeUndefined()
     expect(await invalidIn(document)).toBeUndefined()
   })
-})
-
-it('nothing is remembered, because a signature is about one request', () => {
-  const kinds: ReadonlyArray<Authenticator<unknown>> = [hooks.plain, signatures.plain, signatures['web bot auth']]
-  for (const kind of kinds) {
-    expect(() => remembered({ maxAge: 1000 })(kind)).toThrow('must be verified for each')
-  }
 })
 
 describe('wrong options', () => {

@@ -15,8 +15,8 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type * as RTE from 'fp-ts/lib/ReaderTaskEither.js'
 import type { Request } from './Request.js'
-import { withAccepted } from './ends.js'
-import { askingFunction, knownExchange, noteExpiry, settingsOf, showObjects, Attempt } from './Exchange.js'
+import { accept, evidenceOf, givenWith, merge, plain, type Charge, type Evidence } from './Evidence.js'
+import { askHook, attemptOf, evidenceFor, settingsOf, showObjects, shownObjects, tell, Attempt } from './Exchange.js'
 import * as AuthErrors from './AuthError.js'
 import { absent, forged as forgedError, invalid as invalidError, type AuthError } from './AuthError.js'
 import { make as challengeOf, type Challenge } from './Challenge.js'
@@ -29,6 +29,7 @@ import {
   failureOf,
   isAnonymous,
   refused,
+  wordsOfHook,
   type Evaluation,
   type PrincipalFromAnswer,
   type Result,
@@ -117,25 +118,14 @@ const checks: Checks<AuthenticatorOptions<unknown, unknown, unknown>> = {
 }
 
 /**
- * @internal How a kind reads its credential: the two steps before its hook. `throttled` and `remembered` need them, because they must
- * see the credential before the hook does. What a plain function reads is unknown.
+ * @internal How a kind reads its credential: the two steps before its hook. `throttled` needs them, because it must see the credential
+ * before the hook does. What a plain function reads is unknown.
  */
 export interface CredentialReader {
   /** What the client sent. */
   readonly extract: (request: Request) => O.Option<unknown>
   /** The credentials in it; a Left is malformed. It is async if their schema is. */
   readonly decode: Decode
-  /**
-   * Set by `throttled`: the address that the credential counts under. `undefined` if the limiter must be asked first,
-   * even if the credential is remembered. It is async if the schema of the credentials is.
-   */
-  readonly origin?: (attempt: Attempt, sent: unknown) => string | undefined | Promise<string | undefined>
-  /** The fallback of `recoverUnavailable` may decide, so the result must not be kept under this credential. */
-  readonly mayRecover?: true
-  /** When what a credential lets in ends by itself, in milliseconds since 1970. */
-  readonly endsAt?: (sent: unknown) => number
-  /** Set by token kinds, which must verify a token for each request: why `remembered` cannot go around them. */
-  readonly notRemembered?: string
 }
 
 /** A function that decides who a request acts for, with a description of what it demands. */
@@ -147,15 +137,6 @@ export interface Authenticator<P> extends RTE.ReaderTaskEither<Request, AuthErro
    * attempt that it made for the request; without one, this makes its own.
    */
   readonly evaluate: (request: Request, attempt?: Attempt) => Evaluation<P>
-}
-
-/**
- * An authenticator of tokens that are verified for each request. `remembered` does not take it: what it kept would pass after the
- * token has expired.
- */
-export interface TokenAuthenticator<P> extends Authenticator<P> {
-  /** Only a type: no such property exists. */
-  readonly verifiesTokens?: true
 }
 
 /** What counts as an authenticator: an authenticator, or any function of the request (spec 5.1.3), such as a bare RTE. */
@@ -206,18 +187,35 @@ const withNode = <P>({ description, decide }: Halves<P>, own: Node): Authenticat
   })
 }
 
-// A hook may call authenticators itself. The guard then takes the principal of the last one that accepted
-const decideApart = <P>(decide: Decide<P>, attempt: Attempt): Evaluation<P> =>
-  andThen(decide(attempt), (result) => {
-    const guards = knownExchange(attempt.request.ctx)?.attempt
+// A decision apart from that of the guard: a hook has called an authenticator
+const decideApart = <P>(decide: Decide<P>, attempt: Attempt): Evaluation<P> => {
+  const { request } = attempt
+  const asking = attemptOf(request)
+  const asked = asking?.asked
+  const shown = shownObjects(request)
+  return andThen(charged(decide(attempt), attempt), (result) => {
     // what it found belongs to its own decision
-    if (attempt.objects !== undefined) showObjects(attempt, guards?.objects)
-    if (E.isLeft(result) || guards?.request !== attempt.request) return result
-    const { acceptedAhead } = guards
-    guards.accepted = attempt.accepted === undefined ? acceptedAhead : withAccepted(acceptedAhead, attempt.accepted)
-    guards.letIn = result.right
-    return result
+    showObjects(request, shown)
+    return tell(asking, asked, result)
   })
+}
+
+/** @internal Charges for what lets in (`rateLimit`), which may refuse it: the last step of a whole decision. */
+export const charged = <P>(evaluation: Evaluation<P>, attempt: Attempt): Evaluation<P> =>
+  attempt.whole.isUncounted ? evaluation : andThen(evaluation, chargedFor)
+
+const chargedFor = <P>(result: Result<P>): Evaluation<P> => {
+  const charges = E.isRight(result) ? givenWith(result)?.charges : undefined
+  return charges === undefined || charges.length === 0 ? result : chargeAll(result, charges)
+}
+
+const chargeAll = async <P>(result: Result<P>, charges: ReadonlyArray<Charge>): Promise<Result<P>> => {
+  for (const charge of charges) {
+    const refusal = await charge()
+    if (refusal !== undefined) return E.left(refusal)
+  }
+  return result
+}
 
 /** @internal The node of the tree that an authenticator is; `undefined` for another function. */
 export const nodeOf = (self: object): Node | undefined =>
@@ -301,8 +299,12 @@ interface Kind<X, C, R> extends AuthenticatorOptions<X, C, R> {
   /** Further properties of its description. */
   readonly leaf?: Partial<Descriptions.Leaf>
   readonly notes?: Descriptions.LeafNotes
-  /** What `remembered` must know of its credential. */
-  readonly reading?: Partial<CredentialReader>
+  /** The hook of the application, if `authenticate` is around it. */
+  readonly hook?: Function
+  /** What is known of each credential of its kind, beside what its hook says. */
+  readonly evidence?: Evidence
+  /** Whether its hook is any function of the request, which may call authenticators itself. */
+  readonly isFunction?: boolean
   /** Makes of its decision the one that counts. */
   readonly around?: (decide: Decide, leaf: Descriptions.Leaf) => Decide
 }
@@ -314,6 +316,7 @@ export const kindOf = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
   // what all objects inherit after a merge elsewhere says nothing of it
   const kind = bare(given)
   const { scheme, challenge, ambient, extract, maxLength = MAX_LENGTH, authenticate } = kind
+  const { evidence: known = plain, isFunction = false } = kind
   // Safe: `AnyCredentials` lets through exactly what the default of `C` says
   const credentials = kind.credentials ?? (AnyCredentials as Schema<C>)
   const validate = decoderOf('authenticator({ credentials })', credentials)
@@ -329,14 +332,17 @@ export const kindOf = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
     ...(extract !== anything && { isSent: (request) => O.isSome(extract(request)) }),
     ...kind.leaf,
   }
-  Descriptions.noted(leaf, kind.notes ?? {})
-  const reading = extract === anything ? undefined : { extract, decode, ...kind.reading }
+  const words = wordsOfHook(kind.hook ?? authenticate)
+  const wrappers = [...(kind.notes?.wrappers ?? []), ...words]
+  Descriptions.noted(leaf, { ...kind.notes, ...(wrappers.length > 0 && { wrappers }) })
+  const reading = extract === anything ? undefined : { extract, decode }
   const finishHookResult = finishingHookResult(leaf)
   const finished = finisherOf(authenticate)
   const finishResult = (answer: Result<unknown>, attempt: Attempt): Result<unknown> => {
     const result = finishHookResult(answer, attempt.request)
-    if (E.isRight(result)) noteExpiry(attempt, result.right)
-    return result
+    if (E.isLeft(result)) return result
+    const own = evidenceFor(attempt, result, isFunction)
+    return own === plain && known === plain ? result : accept(result.right, merge(known, own))
   }
   const absent = Descriptions.constantFailure(leaf, AuthErrors.absent)
   const unread = Descriptions.constantFailure(leaf, AuthErrors.because(AuthErrors.absent, 'body'))
@@ -346,8 +352,9 @@ export const kindOf = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
       ? malformed(sent, decoded.left)
       : finished(authenticate(attempt.request, decoded.right), finishResult, attempt)
   const decide: Decide = (attempt) => {
-    const { request, decoded: ahead } = attempt
-    attempt.acceptedAhead = attempt.accepted
+    const { request } = attempt
+    const { decoded: ahead } = attempt.whole
+    askHook(attempt)
     try {
       const sent = extract(request)
       if (O.isNone(sent)) return sent === unreadBody ? unread : absent
@@ -405,7 +412,7 @@ export const fromFunction = <M extends AuthenticatorLike>(member: M): Authentica
   const name = functionName(member)
   const notes = { decidedBy: name, functions: [[name, member]] as const }
   const authenticate = (request: Request): unknown => member(request)
-  return kindOf({ ...custom, authenticate, notes, around: askingFunction }) as Authenticator<PrincipalOf<M>>
+  return kindOf({ ...custom, authenticate, notes, isFunction: true }) as Authenticator<PrincipalOf<M>>
 }
 
 declareFactories({ authenticator, fromFunction })
@@ -438,6 +445,18 @@ export const changed = (
   return {
     description,
     decide: (attempt) =>
-      andThen(before(attempt), (result) => (E.isLeft(result) ? failed(result) : change(result, attempt.request))),
+      andThen(before(attempt), (result) => {
+        if (E.isLeft(result)) return failed(result)
+        const next = change(result, attempt.request)
+        return next instanceof Promise ? next.then((late) => restingOn(late, result)) : restingOn(next, result)
+      }),
   }
+}
+
+// Another principal rests on the same evidence, and on what its own hook says
+const restingOn = (next: Result<unknown>, before: E.Right<unknown>): Result<unknown> => {
+  if (E.isLeft(next)) return next
+  const [own, said] = [evidenceOf(before), givenWith(next)]
+  if (own === plain || said === own) return next
+  return accept(next.right, said === undefined ? own : merge(own, said))
 }

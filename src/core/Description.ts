@@ -401,3 +401,9 @@ export const documented = <S extends SecurityScheme>(
   scheme: { ...scheme, ...(description !== undefined && { description }) },
   schemeName,
 })
+
+/** Throws a TypeError around what finds objects: an outer part that decides on its own would let in without them. */
+export const refuseObjects = (caller: string, description: Description, fix: string): void => {
+  if (objectsIn(description).length === 0) return
+  throw new TypeError(`${caller}: a looks up objects, which would be missing when another answer lets in; write ${fix}`)
+}

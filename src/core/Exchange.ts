@@ -2,58 +2,56 @@
  * What is known of one request, and of one decision about it.
  *
  * The record of a request, the `Exchange`, is on its Koa context and its response, for as long as they live. The record of a decision,
- * the `Attempt`, is made by the guard, handed down by the tree of the authenticator, and gone with the decision: so what a part of
- * the tree notes for another part never has to be removed. Without an attempt, `evaluate` makes one.
+ * the `Attempt`, is made by the guard, handed down by the tree of the authenticator, and gone with the decision. What a part of the tree
+ * has found out is in its result (`Evidence`), never here. Without an attempt, `evaluate` makes one.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Request } from './Request.js'
 import type { Leaf } from './Description.js'
-import { PrincipalSource, withAccepted, type Accepted, type EndSource } from './ends.js'
-import { andThen, type Decode, type Decoded, type Evaluation, type Result } from './Result.js'
+import { PrincipalSource, type EndSource } from './ends.js'
+import { evidence, evidenceOf, merge, type Evidence, type Objects } from './Evidence.js'
+import type { Decode, Decoded, Result } from './Result.js'
 import { defaults, type Settings } from './Settings.js'
 
 export class Attempt {
   readonly request: Request
-  /** @internal The kinds that let in, in order; only if a record of the decision needs them. */
-  declare passed: Leaf[] | undefined
-  /** @internal The guesses that stay counted, see `guesses/throttled.ts`. */
-  declare guesses: ReadonlyArray<PendingGuess> | undefined
-  /** @internal The credentials that were decoded before their kind was asked. */
-  declare decoded: DecodedAhead | undefined
-  /** @internal Whether a remembered verification answered. */
-  declare isRecalled: boolean | undefined
+  /** The parameters of the route that runs; `undefined` outside of a guard, where those of the context count. */
+  readonly parameters: PathParameters | undefined
+  /** What other members have found before this part is asked, see `core/allOf.ts`. */
+  readonly objects: Objects | undefined
+  /** The attempt of the whole decision. What is below is there alone. */
+  readonly whole: Attempt
   /** @internal Whether no guess is counted, nor refused by a count: `expectGuarded` sends wrong credentials on purpose. */
-  declare isUncounted: boolean | undefined
-  /** @internal Whether something else than a credential decided (`recoverUnavailable`). */
-  declare isRecovered: boolean | undefined
-  /** @internal What let in so far: tokens, and what can end. A part of the tree that goes on without it restores what was before. */
-  accepted: Accepted | undefined = undefined
-  /** @internal What was accepted before a function was asked that may call authenticators itself. */
-  acceptedAhead: Accepted | undefined = undefined
-  /** @internal The principal of the last authenticator that such a function called. */
-  declare letIn: unknown
-  /** @internal What `owned` has found, by name. A part of the tree that goes on without it restores what was there. */
-  declare objects: Objects | undefined
-  /** @internal The parameters of the route that runs; `undefined` outside of a guard, where those of the context count. */
-  parameters: PathParameters | undefined = undefined
-  /** @internal Whether the object was there that `owned` refused last; only for records. */
-  declare isFound: boolean | undefined
-  /** @internal What parts of the tree said before any object was looked up, see `core/allOf.ts`. */
-  declare ahead: Map<object, AskedAhead> | undefined
+  isUncounted = false
+  /** @internal The credentials that were decoded before their kind was asked. */
+  decoded: DecodedAhead | undefined = undefined
+  /** @internal How many hooks were asked: one that is late, after a time limit, tells nothing any more. */
+  asked = 0
+  /** @internal The decisions of authenticators and keys that the hook which is asked has called itself. */
+  told: ReadonlyArray<E.Right<unknown>> | undefined = undefined
+  /** @internal For the record of the decision, if there is a subscriber. Nothing is decided by it. */
+  notes: Notes | undefined = undefined
 
-  constructor(request: Request) {
+  constructor(request: Request, parameters?: PathParameters, objects?: Objects, whole?: Attempt) {
     this.request = request
+    this.parameters = parameters
+    this.objects = objects
+    this.whole = whole ?? this
+  }
+
+  /** The same decision, for a part that is asked after others have found objects. */
+  knowing(objects: Objects | undefined): Attempt {
+    return objects === this.objects ? this : new Attempt(this.request, this.parameters, objects, this.whole)
   }
 }
 
-/** @internal What a part of the tree said, and what it noted. */
-interface AskedAhead {
-  readonly result: Result<unknown>
-  readonly accepted: Accepted | undefined
+/** @internal What a record of a decision says beside its result. */
+interface Notes {
+  /** The kinds that let in, in order. */
+  readonly passed: Leaf[]
+  /** Whether the object was there that `owned` refused last. */
+  isFound: boolean
 }
-
-/** Objects by the names that `owned` gave them, without a prototype. */
-export type Objects = Readonly<Record<string, unknown>>
 
 /**
  * An authenticator that also finds objects (`owned`), by their names. They are in `ctx.request.objects` if it lets in.
@@ -73,19 +71,15 @@ export type ObjectsOf<M> = M extends Finds<infer O> ? O : unknown
 export type PathParameters = Readonly<Record<string, string>>
 
 /** @internal What finds later objects, and conditions, read: `request.objects`. */
-export const showObjects = (attempt: Attempt, objects: Objects | undefined): void => {
-  attempt.objects = objects
-  const request: Request & { objects?: Objects | undefined } = attempt.request
-  request.objects = objects
+export const showObjects = (request: Request, objects: Objects | undefined): void => {
+  // `objects` is a property that this package adds to the request
+  const shown: Request & { objects?: Objects | undefined } = request
+  if (shown.objects !== objects) shown.objects = objects
 }
 
-/** @internal A guess that is counted, unless a kind later knows its credential. */
-export interface PendingGuess {
-  readonly sent: unknown
-  readonly limiter: object
-  readonly key: string
-  readonly takeBack: () => void
-}
+/** @internal What `request.objects` is. */
+export const shownObjects = (request: Request & { readonly objects?: Objects | undefined }): Objects | undefined =>
+  request.objects
 
 /** @internal What one `decode` made of one value. */
 interface DecodedAhead {
@@ -93,9 +87,6 @@ interface DecodedAhead {
   readonly sent: unknown
   readonly credentials: Decoded
 }
-
-// What few decisions write is no property until then. Nothing is behind the prototype, whose properties would count
-Object.setPrototypeOf(Attempt.prototype, null)
 
 /**
  * What is known of one request, in one place that a debugger shows: `ctx[Symbol.for('koa-with-auth/exchange')]`. A
@@ -126,12 +117,10 @@ export class Exchange {
   declare session: unknown
   /** The decision that a guard makes, or made last. */
   attempt: Attempt | undefined = undefined
-  /** The access token that was verified last, see `jwt/tokenKind.ts`. */
-  declare verified: unknown
   /** What let the request in: tokens, and what can end. */
-  accepted: Accepted | undefined = undefined
+  accepted: ReadonlyArray<EndSource> = none
   /** The same with what the guards around this one let in; `undefined` if there is none around it. */
-  declare ending: Accepted | undefined
+  declare ending: ReadonlyArray<EndSource> | undefined
   /** What waits for the end of that, see `koa/authSignal.ts`. */
   declare opened: unknown
   /** Fields that the decision adds to the response, see `guesses/rateLimit.ts`. */
@@ -142,12 +131,15 @@ export class Exchange {
   objects: Objects | undefined = undefined
 }
 
-// The same for a request
+// Nothing is behind the prototype, whose properties would count
 Object.setPrototypeOf(Exchange.prototype, null)
 Exchange.prototype.operations = 0
 
 /** @internal Is called with whether the operation ran, and answered with a 2xx. It never rejects. */
 type Outcome = (isDone: boolean) => Promise<void>
+
+// What lets a public operation in
+const none: ReadonlyArray<EndSource> = []
 
 /** On a Koa context and its response: the record of the request. */
 const exchangeMark: unique symbol = Symbol.for('koa-with-auth/exchange')
@@ -184,7 +176,7 @@ export const carry = ({ ctx }: Request, settings: Settings): void => {
   exchangeOf(ctx).settings = settings
 }
 
-// --- what let a request in, so that `authSignal` can say when it ends
+// --- what hooks are told
 
 /** The decision for which a hook is asked; `undefined` if no guard asks it. */
 export const attemptOf = (request: Request | undefined): Attempt | undefined => {
@@ -193,58 +185,36 @@ export const attemptOf = (request: Request | undefined): Attempt | undefined => 
   return attempt?.request === request ? attempt : undefined
 }
 
-/** The result of a hook that lets in, and notes what can end. `wasRecovered` is what `isRecovered` was when it was asked. */
-export const letIn = <P>(
+/** @internal A hook is asked now. */
+export const askHook = ({ whole }: Attempt): void => {
+  whole.asked++
+  whole.told = undefined
+}
+
+/**
+ * @internal Tells the hook that is asked what an authenticator or a key has decided that it called itself. `asked` is what it was when
+ * the hook called: after a time limit, another hook may be asked.
+ */
+export const tell = <R extends Result<unknown>>(
   attempt: Attempt | undefined,
-  wasRecovered: boolean | undefined,
-  source: EndSource,
-  principal: P,
-): Result<P> => {
-  // after a time limit, `recoverUnavailable` may have decided without it
-  if (attempt !== undefined && attempt.isRecovered === wasRecovered) {
-    attempt.accepted = withAccepted(attempt.accepted, source)
-    attempt.letIn = principal
-  }
-  return E.right(principal)
+  asked: number | undefined,
+  result: R,
+): R => {
+  if (attempt !== undefined && attempt.asked === asked && E.isRight(result))
+    attempt.told = [...(attempt.told ?? []), result]
+  return result
 }
 
-/** @internal A principal that says when it expires ends then. */
-export const noteExpiry = (attempt: Attempt, principal: unknown): void => {
-  if (typeof principal !== 'object' || principal === null || !('expiresAt' in principal)) return
-  attempt.accepted = withAccepted(attempt.accepted, new PrincipalSource(principal))
+/**
+ * @internal The evidence of what a hook answered: its own, and what it was told. `isFunction`: it may have called several authenticators,
+ * so only those count that let in the same principal.
+ */
+export const evidenceFor = ({ whole: { told } }: Attempt, result: E.Right<unknown>, isFunction: boolean): Evidence => {
+  const own = evidenceOf(result)
+  const ended = typeof result.right === 'object' && result.right !== null && 'expiresAt' in result.right
+  const all = ended ? merge(own, evidence({ accepted: [new PrincipalSource(result.right)] })) : own
+  if (told === undefined) return all
+  return told
+    .filter((one) => evidenceOf(one) !== own && (!isFunction || one.right === result.right))
+    .reduce((before, one) => merge(before, evidenceOf(one)), all)
 }
-
-/** @internal Decides as `decide` does, and notes what can end of what let in, as `letIn` does. */
-export const noting = (
-  decide: (attempt: Attempt) => Evaluation<unknown>,
-  source: (request: Request) => EndSource,
-): ((attempt: Attempt) => Evaluation<unknown>) => {
-  const noted = (result: Result<unknown>, attempt: Attempt, isRecovered: boolean | undefined): Result<unknown> => {
-    if (E.isRight(result) && attempt.isRecovered === isRecovered) {
-      attempt.accepted = withAccepted(attempt.accepted, source(attempt.request))
-    }
-    return result
-  }
-  return (attempt) => {
-    const { isRecovered } = attempt
-    const result = decide(attempt)
-    return result instanceof Promise
-      ? result.then((late) => noted(late, attempt, isRecovered))
-      : noted(result, attempt, isRecovered)
-  }
-}
-
-/** @internal Decides as `decide`, a function, does. It may call an authenticator, and let somebody else in. */
-export const askingFunction =
-  (decide: (attempt: Attempt) => Evaluation<unknown>) =>
-  (attempt: Attempt): Evaluation<unknown> => {
-    const { accepted } = attempt
-    attempt.acceptedAhead = accepted
-    return andThen(decide(attempt), (result) => {
-      if (E.isRight(result) && attempt.letIn !== result.right) {
-        attempt.accepted = accepted
-        noteExpiry(attempt, result.right)
-      }
-      return result
-    })
-  }

@@ -14,6 +14,7 @@
  * | also a    | also b    | also a, then also b                                 |
  * | inherit   | also b    | also b; without a level above, as under public      |
  */
+import * as E from 'fp-ts/lib/Either.js'
 import type * as monoid from 'fp-ts/lib/Monoid.js'
 import { allOf } from './allOf.js'
 import { authenticatorOf } from './lists.js'
@@ -22,7 +23,6 @@ import { deepFreeze } from './data.js'
 import type { Finding, ObjectsOf } from './Exchange.js'
 import { onSuccess } from './map.js'
 import { declareFactory } from './options.js'
-import { withPrincipalOf } from './Result.js'
 
 /** What a level decided. */
 export type Requirement = Inherit | Public | Require | Also
@@ -100,7 +100,7 @@ export const checkAlso = (where: string, { authenticators }: { readonly authenti
 
 const adding = (inherited: Authenticator<unknown> | undefined, own: Authenticator<unknown>): Authenticator<unknown> =>
   inherited === undefined
-    ? onSuccess(own, (result) => withPrincipalOf(result, { inherited: undefined, own: result.right }))
+    ? onSuccess(own, ({ right }) => E.right({ inherited: undefined, own: right }))
     : allOf({ inherited, own })
 
 const added = (inherited: Authenticator<unknown> | undefined, own: Also): Requirement => {

@@ -20,10 +20,8 @@ import * as E from 'fp-ts/lib/Either.js'
 import type * as O from 'fp-ts/lib/Option.js'
 import { hasExactKeys, invalid, is as isAuthError, raised, unavailable, type AuthError } from './AuthError.js'
 import { deepFreeze, type ErrorCode } from './data.js'
+import { accept, givenWith, nothingSent, withEvidence } from './Evidence.js'
 import * as is from './checks.js'
-
-/** On a Right: no credential was sent for it. */
-const anonymousMark = Symbol.for('koa-with-auth/anonymous')
 
 export type Result<P> = E.Either<AuthError, P>
 
@@ -37,25 +35,11 @@ export type Evaluation<P> = Result<P> | Promise<Result<P>>
 export const andThen = <A, B>(known: A | Promise<A>, f: (known: A) => B | Promise<B>): B | Promise<B> =>
   known instanceof Promise ? known.then(f) : f(known)
 
-/** @internal A Right with a mark: no credential was sent. The mark is not enumerable, so the Right equals any other. */
-const passAnonymous = <A>(right: A): Result<A> =>
-  Object.freeze(Object.defineProperty(E.right(right), anonymousMark, { value: true }))
-
 /** @internal The result of `optional` if no credential was sent. */
-export const anonymous: Result<undefined> = passAnonymous(undefined)
+export const anonymous: Result<undefined> = Object.freeze(accept(undefined, nothingSent))
 
-/** @internal Whether no credential was sent for a result. `flatMap` keeps this. */
-export const isAnonymous = (result: Result<unknown>): boolean => anonymousMark in result
-
-/** @internal Marks a result that was made from an anonymous one. */
-export const keepAnonymous = <A>(result: Result<A>): Result<A> =>
-  E.isLeft(result) || isAnonymous(result) ? result : passAnonymous(result.right)
-
-/** @internal A result with another principal; one of an anonymous caller stays marked. */
-export const withPrincipalOf = (result: E.Right<unknown>, principal: unknown): Result<unknown> => {
-  const replaced: Result<unknown> = E.right(principal)
-  return isAnonymous(result) ? keepAnonymous(replaced) : replaced
-}
+/** @internal Whether no credential was sent for a result. */
+export const isAnonymous = (result: Result<unknown>): boolean => givenWith(result)?.isAnonymous === true
 
 /*
  * Truthy objects that are no principals. They may be of any realm (a `vm` context, Jest's sandbox), so no prototype is
@@ -241,6 +225,20 @@ export const returningResults = <F extends Function>(hook: F): F => {
   return hook
 }
 
+const hookWords = new WeakMap<Function, string>()
+
+/** @internal A hook with something around it that the audit shows. */
+export const sayingWords = <F extends Function>(hook: F, words: string): F => {
+  hookWords.set(hook, words)
+  return hook
+}
+
+/** @internal What the audit shows of a hook; empty for most. */
+export const wordsOfHook = (hook: Function): ReadonlyArray<string> => {
+  const words = hookWords.get(hook)
+  return words === undefined ? [] : [words]
+}
+
 /** @internal How the answers of a hook become results. */
 export const finisherOf = (hook: Function): typeof finishedResult =>
   exactHooks.has(hook) ? finishedExactly : finishedResult
@@ -294,8 +292,10 @@ const fromTagged = (answer: object, tag: unknown): Evaluation<unknown> => {
   if (payload === undefined) return E.right(answer)
   if (!isMadeByFpTs(answer, payload)) return mistake(tagMessage(String(tag)))
   const value: unknown = payload === none ? undefined : Reflect.get(answer, payload)
-  if (payload !== 'left') return fromAnswer(value)
-  return isAuthError(value) ? E.left(value) : refused
+  if (payload === 'left') return isAuthError(value) ? E.left(value) : refused
+  const given = givenWith(answer)
+  if (given === undefined) return fromAnswer(value)
+  return andThen(fromAnswer(value), (result) => (E.isLeft(result) ? result : withEvidence(result, given)))
 }
 
 const none = ''
@@ -311,7 +311,7 @@ const payloads: ReadonlyMap<unknown, string> = new Map([
 // A row of a database can hold a `_tag` that its owner wrote. fp-ts's own values have only these keys
 const isMadeByFpTs = (answer: object, payload: string): boolean => {
   const ours = payload === none ? '_tag' : payload
-  for (const key of Reflect.ownKeys(answer)) if (key !== '_tag' && key !== ours && key !== anonymousMark) return false
+  for (const key of Reflect.ownKeys(answer)) if (key !== '_tag' && key !== ours) return false
   return isOwnData(answer, '_tag') && isOwnData(answer, ours)
 }
 

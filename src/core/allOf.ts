@@ -20,7 +20,7 @@ import {
   type PrincipalOf,
 } from './Authenticator.js'
 import { isSent, objectsIn, type AllOf } from './Description.js'
-import { withAccepted } from './ends.js'
+import { accept, evidenceOf, merge, nothingSent, objectsOf, type Evidence } from './Evidence.js'
 import type { Attempt } from './Exchange.js'
 import { checkGroup, isList, skipped } from './groups.js'
 import { declareFactory } from './options.js'
@@ -81,15 +81,22 @@ const allPassing = (
   }
   const passing = (all: ReadonlyArray<Authenticator<unknown>>): Decide => {
     const decides = all.map((member) => decideOf(member))
-    const from = (at: number, passed: ReadonlyArray<unknown>, attempt: Attempt): Evaluation<unknown> => {
+    const from = (
+      at: number,
+      passed: ReadonlyArray<unknown>,
+      before: Evidence,
+      attempt: Attempt,
+    ): Evaluation<unknown> => {
       const decide = decides[at]
-      if (decide === undefined) return E.right(together(passed))
+      if (decide === undefined) return accept(together(passed), before)
       const goOn = (result: E.Either<AuthError, unknown>): Evaluation<unknown> =>
-        E.isLeft(result) ? failing(at, result.left, attempt) : from(at + 1, [...passed, result.right], attempt)
-      const evaluation = decide(attempt)
+        E.isLeft(result)
+          ? failing(at, result.left, attempt)
+          : from(at + 1, [...passed, result.right], merge(before, evidenceOf(result)), attempt)
+      const evaluation = decide(attempt.knowing(objectsOf(attempt.objects, before.objects)))
       return evaluation instanceof Promise ? evaluation.then(goOn) : goOn(evaluation)
     }
-    return (attempt) => from(0, [], attempt)
+    return (attempt) => from(0, [], nothingSent, attempt)
   }
   if (!members.slice(0, -1).some(looksUp)) return { description, decide: passing(members) }
   const steps = members.map(inSteps)
@@ -115,6 +122,9 @@ interface Steps {
 const looksUp = (self: Authenticator<unknown>): boolean =>
   nodeOf(self)?._tag === 'Combined' && objectsIn(self.description).length > 0
 
+/** What parts of the tree said in the first step of a decision. */
+const askedAhead = new WeakMap<Attempt, Map<object, Result<unknown>>>()
+
 /** Takes an authenticator apart. */
 const inSteps = (self: Authenticator<unknown>): Steps => {
   const { description } = self
@@ -129,25 +139,17 @@ const inSteps = (self: Authenticator<unknown>): Steps => {
       : self
   const decide = decideOf(assembled('rest'))
   const rest: Authenticator<unknown> = make(description, (attempt) => {
-    const known = attempt.ahead?.get(rest)
-    if (known === undefined) return decide(attempt)
-    if (known.accepted !== undefined) attempt.accepted = withAccepted(attempt.accepted, known.accepted)
-    return known.result
+    return askedAhead.get(attempt.whole)?.get(rest) ?? decide(attempt)
   })
   const keeping =
     (ask: Decide, isKept: (result: Result<unknown>) => boolean): Decide =>
-    (attempt) => {
-      const { accepted } = attempt
-      attempt.accepted = undefined
-      return andThen(ask(attempt), (result) => {
-        if (isKept(result)) {
-          attempt.ahead ??= new Map()
-          attempt.ahead.set(rest, { result, accepted: attempt.accepted })
-        }
-        attempt.accepted = accepted
+    (attempt) =>
+      andThen(ask(attempt), (result) => {
+        if (!isKept(result)) return result
+        const all = askedAhead.get(attempt.whole) ?? new Map<object, Result<unknown>>()
+        askedAhead.set(attempt.whole, all.set(rest, result))
         return result
       })
-    }
   const whole = keeping(decide, () => true)
   const [only, ...others] = members
   if (only === undefined) return { first: make(description, whole), rest }

@@ -1,8 +1,8 @@
 /**
  * The end of a credential, for what is still running: `AuthEndedError`, and the ends that a process waits for.
  *
- * A decision notes what let a request in (`Attempt.accepted`). Nothing is made of it until somebody asks (`koa/authSignal.ts`). Then an `End`
- * waits in `ends/ends.ts`, by time and under a name.
+ * The evidence of a decision has what let a request in (`Evidence.accepted`). Nothing is made of it until somebody asks
+ * (`koa/authSignal.ts`). Then an `End` waits in `ends/ends.ts`, by time and under a name.
  */
 import type { Request } from './Request.js'
 import type { ErrorCode } from './data.js'
@@ -31,21 +31,6 @@ export interface EndSource {
   /** What it says about who acts for its subject (RFC 8693 §4.1). */
   readonly act?: unknown
 }
-
-interface Both {
-  readonly both: readonly [Accepted, Accepted]
-}
-
-/** @internal What let a request in, in order. */
-export type Accepted = EndSource | Both
-
-/** @internal What let in so far, and one more. One alone is kept as it is, so that most decisions make nothing. */
-export const withAccepted = (before: Accepted | undefined, one: Accepted): Accepted =>
-  before === undefined ? one : { both: [before, one] }
-
-/** @internal All that let a request in. */
-export const sourcesIn = (accepted: Accepted | undefined): ReadonlyArray<EndSource> =>
-  accepted === undefined ? [] : 'both' in accepted ? accepted.both.flatMap(sourcesIn) : [accepted]
 
 /** @internal When a principal expires, in milliseconds since 1970; `undefined` if it does not say so. */
 const expiryOf = (principal: unknown): number | undefined => {

@@ -95,7 +95,7 @@ export interface Decision {
   readonly durationMs: number
   /** How long the client should wait after a throttle or an outage, in seconds. */
   readonly retryAfter?: number
-  /** Whether `remembered` answered. */
+  /** Whether `cached` answered. */
   readonly cached?: true
   /** Who it is, if `authSettings({ events: { subject } })` says so. */
   readonly subject?: string

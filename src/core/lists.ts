@@ -1,6 +1,6 @@
 /** Alternatives: a list is tried in order, and an object also reports which member passed. */
 import * as E from 'fp-ts/lib/Either.js'
-import { showObjects, type Attempt, type Objects } from './Exchange.js'
+import { showObjects, type Attempt } from './Exchange.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError } from './AuthError.js'
 import {
@@ -23,7 +23,7 @@ import {
   type Description,
 } from './Description.js'
 import { checkGroup, isList, skipped } from './groups.js'
-import { isAnonymous, withPrincipalOf, type Evaluation, type Result } from './Result.js'
+import { isAnonymous, type Evaluation, type Result } from './Result.js'
 import { keepingScopes } from './granted.js'
 import { checkMember, declareFactories } from './options.js'
 
@@ -56,15 +56,6 @@ const alternatives = (members: ReadonlyArray<Authenticator<unknown>>): Authentic
   return keepingScopes(combined(all, firstPassing), ...all)
 }
 
-// What is done after one of them was asked, with what was noted before
-type After<R> = (
-  result: R,
-  at: number,
-  attempt: Attempt,
-  accepted: Attempt['accepted'],
-  objects: Objects | undefined,
-) => Evaluation<unknown>
-
 /** Tries members in order. It decides as a fold of the list from the right, two members at a time. */
 const firstPassing = (members: ReadonlyArray<Authenticator<unknown>>): Halves => {
   const decides = members.map((member) => decideOf(member))
@@ -77,20 +68,16 @@ const firstPassing = (members: ReadonlyArray<Authenticator<unknown>>): Halves =>
   const isOptional = members.slice(-1).some(({ description }) => admitsAnonymous(description))
 
   const from = (at: number, attempt: Attempt): Evaluation<unknown> => {
-    const { accepted, objects } = attempt
     const evaluation = decides[at]!(attempt)
     if (at === last) return evaluation
-    return evaluation instanceof Promise
-      ? later(evaluation, at, attempt, accepted, objects)
-      : goOn(evaluation, at, attempt, accepted, objects)
+    return evaluation instanceof Promise ? later(evaluation, at, attempt) : goOn(evaluation, at, attempt)
   }
   // Apart, so that a sync decision makes no closure
-  const later: After<Promise<Result<unknown>>> = (evaluation, at, attempt, accepted, objects) =>
-    evaluation.then((first) => goOn(first, at, attempt, accepted, objects))
-  const goOn: After<Result<unknown>> = (first, at, attempt, accepted, objects) => {
+  const later = (evaluation: Promise<Result<unknown>>, at: number, attempt: Attempt): Evaluation<unknown> =>
+    evaluation.then((first) => goOn(first, at, attempt))
+  const goOn = (first: Result<unknown>, at: number, attempt: Attempt): Evaluation<unknown> => {
     if (E.isRight(first) || AuthErrors.stops(first.left)) return first
-    attempt.accepted = accepted
-    if (attempt.objects !== objects) showObjects(attempt, objects)
+    showObjects(attempt.request, attempt.objects)
     const before = first.left
     if (isOptional && !AuthErrors.leavesAnonymous(before) && !isSent(rests[at + 1]!, attempt.request)) {
       return collect(before, bare[at + 1]!, at)
@@ -172,9 +159,7 @@ const membersIn = (caller: string, group: Group): ReadonlyArray<Authenticator<un
 }
 
 const tag = (via: string, self: Authenticator<unknown>): Authenticator<unknown> =>
-  combined([self] as const, ([member]) =>
-    changed(member, (result) => withPrincipalOf(result, { via, principal: result.right })),
-  )
+  combined([self] as const, ([member]) => changed(member, ({ right }) => E.right({ via, principal: right })))
 
 /** Which member of an object passed, and its principal. */
 export type Tagged<L> = { [K in keyof L]: { readonly via: K; readonly principal: PrincipalOf<L[K]> } }[keyof L]
@@ -218,12 +203,10 @@ const firstSent = (members: ReadonlyArray<Authenticator<unknown>>): Halves => {
     // a group has a member, so there is at least one failure
     if (decide === undefined)
       return E.left({ ...(before.find(({ _tag }) => _tag !== 'absent') ?? AuthErrors.absent), branches: before })
-    const { accepted, objects } = attempt
     const goOn = (result: E.Either<AuthError, unknown>): Evaluation<unknown> => {
       if (E.isRight(result)) return result
       const error = result.left
-      attempt.accepted = accepted
-      if (attempt.objects !== objects) showObjects(attempt, objects)
+      showObjects(attempt.request, attempt.objects)
       const branches = [...before, ...AuthErrors.branchesOf(error)]
       if (AuthErrors.leavesAnonymous(error)) return from(at + 1, branches, attempt)
       // after an outage no other challenge is offered, because no caller can be let in now

@@ -28,7 +28,9 @@ import {
   type Decide,
   type Halves,
 } from './Authenticator.js'
-import { admitsAnonymous, withChallenges, wrappedBy } from './Description.js'
+import { admitsAnonymous, refuseObjects, withChallenges, wrappedBy } from './Description.js'
+import { accept } from './Evidence.js'
+import { askHook, evidenceFor } from './Exchange.js'
 import {
   andThen,
   anonymous,
@@ -38,8 +40,6 @@ import {
   fromAnswerToAnonymous,
   isAnonymous,
   isThenable,
-  keepAnonymous,
-  withPrincipalOf,
   type AnonymousOf,
   type Evaluation,
   type PrincipalFromAnswer,
@@ -94,7 +94,7 @@ export function map(f: (principal: never) => unknown): (self: Authenticator<unkn
         // Safe: `self` puts on the right what `f` takes
         const principal = f(result.right as never)
         if (!principal || isThenable(principal)) return mistake(new TypeError(noPrincipal(principal)))
-        return withPrincipalOf(result, principal)
+        return E.right(principal)
       } catch (error) {
         return mistake(error)
       }
@@ -130,7 +130,7 @@ export const flatMap = <A, B>(f: (principal: A) => B) => {
       // Safe: `self` puts an A on the right
       const ask = (): unknown => f(result.right as A)
       if (!isAnonymous(result)) return andThen(answerTo(ask), (answer) => finishResult(answer, request))
-      return andThen(answerTo(ask, fromAnswerToAnonymous), (answer) => keepAnonymous(finishResult(answer, request)))
+      return andThen(answerTo(ask, fromAnswerToAnonymous), (answer) => finishResult(answer, request))
     }
     const checked = continued(fromFunction(self), (member) => {
       const { description, decide } = changed(member, check)
@@ -159,6 +159,7 @@ export const describedAs = <O>(original: Authenticator<O>) => {
   if (!isAuthenticator(original))
     throw new TypeError('describedAs(a)(rte): the first argument must be an authenticator')
   const { description } = original
+  refuseObjects('describedAs(a)(rte)', description, 'withAuth(describedAs(a)(rte), owned(...))')
   const finishResult = finishingHookResult(description)
   const isOptional = admitsAnonymous(description)
   return <P>(
@@ -168,8 +169,11 @@ export const describedAs = <O>(original: Authenticator<O>) => {
     const ask = (request: Request): Evaluation<unknown> =>
       isOptional ? fromOptional(() => rte(request)()) : answerTo(() => rte(request))
     const decide: Decide = (attempt) => {
-      attempt.acceptedAhead = attempt.accepted
-      return andThen(ask(attempt.request), (result) => finishResult(result, attempt.request))
+      askHook(attempt)
+      return andThen(ask(attempt.request), (answer) => {
+        const result = finishResult(answer, attempt.request)
+        return E.isLeft(result) ? result : accept(result.right, evidenceFor(attempt, result, false))
+      })
     }
     // Safe: `fromAnswer` lets through exactly what `PrincipalFromAnswer` computes, and anonymous callers where `original` does
     return make(wrappedBy(description, 'describedAs'), decide, readerOf(original)) as Authenticator<
@@ -191,8 +195,8 @@ const fromOptional = async (task: () => Promise<Result<unknown>>): Promise<Resul
 declareFactories({ map, flatMap, describedAs })
 
 /**
- * @internal Continues after the decision of an authenticator. If that is of one credential, so is the result: `throttled` and
- * `remembered` go around both. Otherwise they go around each credential inside.
+ * @internal Continues after the decision of an authenticator. If that is of one credential, so is the result: `throttled` goes
+ * around both. Otherwise it goes around each credential inside.
  */
 const continued = (
   self: Authenticator<unknown>,

@@ -7,7 +7,7 @@
  * function is never absent, so `optional` of one does not admit anonymous callers.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import { showObjects, type Attempt, type Objects } from './Exchange.js'
+import { showObjects, type Attempt } from './Exchange.js'
 import { anonymous, type Result } from './Result.js'
 import { leavesAnonymous, type AuthError } from './AuthError.js'
 import {
@@ -25,15 +25,9 @@ const unless =
   (factory: string, passes: (error: AuthError) => boolean, lenient: boolean) =>
   <M extends AuthenticatorLike>(member: M): Authenticator<PrincipalOf<M> | undefined> => {
     checkMember(`${factory}(a)`, member)
-    const excuse = (
-      result: Result<unknown>,
-      attempt: Attempt,
-      accepted: Attempt['accepted'],
-      objects: Objects | undefined,
-    ): Result<unknown> => {
+    const excuse = (result: Result<unknown>, { request, objects }: Attempt): Result<unknown> => {
       if (E.isRight(result) || !passes(result.left)) return result
-      attempt.accepted = accepted
-      if (attempt.objects !== objects) showObjects(attempt, objects)
+      showObjects(request, objects)
       return anonymous
     }
     const optionally = ([self]: readonly [Authenticator<unknown>]): Halves => {
@@ -41,11 +35,10 @@ const unless =
       return {
         description: { _tag: 'Optional', member: self.description, lenient },
         decide: (attempt) => {
-          const { accepted, objects } = attempt
           const evaluation = decide(attempt)
           return evaluation instanceof Promise
-            ? evaluation.then((late) => excuse(late, attempt, accepted, objects))
-            : excuse(evaluation, attempt, accepted, objects)
+            ? evaluation.then((late) => excuse(late, attempt))
+            : excuse(evaluation, attempt)
         },
       }
     }

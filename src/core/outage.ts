@@ -20,9 +20,10 @@ import {
   type Decide,
   type Halves,
 } from './Authenticator.js'
-import { leaves, schemeNameOf, wrappedBy, type Description } from './Description.js'
+import { leaves, refuseObjects, schemeNameOf, wrappedBy, type Description } from './Description.js'
 import { deepFreeze } from './data.js'
-import { showObjects } from './Exchange.js'
+import { accept, evidence, merge } from './Evidence.js'
+import { askHook, evidenceFor, type Attempt } from './Exchange.js'
 import { functionName } from './functionName.js'
 import * as is from './checks.js'
 import { checkMember, checkHook, declareFactories } from './options.js'
@@ -112,35 +113,35 @@ export const recoverUnavailable = <R>(f: (request: Request, error: Unavailable) 
     checkMember('recoverUnavailable(f)(a)', self)
     const authenticator = fromFunction(self)
     const { description } = authenticator
+    refuseObjects('recoverUnavailable(f)(a)', description, 'withAuth(a, recoverUnavailable(f), owned(...))')
     const decide = decideOf(authenticator)
-    const reading = readerOf(authenticator)
     // The cross-site check runs for a plain function. An authenticator has run it already
     const finishResult = finishingHookResult(description, !isAuthenticator(f))
-    const recovered: Decide = (attempt) => {
-      const { request, accepted, objects } = attempt
-      return andThen(decide(attempt), (result) => {
+    const recover = (result: Result<unknown>, recovered: Result<unknown>, attempt: Attempt): Result<unknown> => {
+      // a caller whose credential could not be checked is not anonymous, because another one was not sent
+      if (E.isLeft(recovered) && leavesAnonymous(recovered.left)) return result
+      const finished = finishResult(recovered, attempt.request)
+      if (E.isLeft(finished)) return finished
+      return accept(finished.right, merge(byRecovery, evidenceFor(attempt, finished, true)))
+    }
+    const decideAgain: Decide = (attempt) =>
+      andThen(decide(attempt), (result) => {
         if (E.isRight(result) || result.left._tag !== 'unavailable') return result
         const error = result.left
-        attempt.isRecovered = true
-        attempt.accepted = accepted
-        attempt.acceptedAhead = accepted
-        if (attempt.objects !== objects) showObjects(attempt, objects)
+        askHook(attempt)
         return andThen(
-          answerTo(() => f(request, error)),
-          // a caller whose credential could not be checked is not anonymous, because another one was not sent
-          (recovered) =>
-            E.isLeft(recovered) && leavesAnonymous(recovered.left) ? result : finishResult(recovered, request),
+          answerTo(() => f(attempt.request, error)),
+          (recovered) => recover(result, recovered, attempt),
         )
       })
-    }
     // Safe: what passed is what `self` or `f` let in
-    return make(
-      wrappedBy(description, words, {}, f),
-      recovered,
-      reading && { ...reading, mayRecover: true },
-    ) as Authenticator<P | PrincipalFromAnswer<R>>
+    return make(wrappedBy(description, words, {}, f), decideAgain, readerOf(authenticator)) as Authenticator<
+      P | PrincipalFromAnswer<R>
+    >
   }
 }
+
+const byRecovery = evidence({ isRecovered: true })
 
 // What else lets in, if it is an authenticator itself
 const namesOf = (description: Description): string =>

@@ -11,7 +11,8 @@ import { is as isAuthError, refusedObject, stops, type AuthError } from './AuthE
 import { checkDemanding } from './authorize.js'
 import { decideOf, wrapping, type Authenticator, type Halves } from './Authenticator.js'
 import { constantFailure, noted, withChallenges, type Scoped } from './Description.js'
-import { showObjects, type Attempt, type Finding, type Finds, type Objects } from './Exchange.js'
+import { accept, evidenceOf, objectsOf, type Objects } from './Evidence.js'
+import { showObjects, type Attempt, type Finding, type Finds } from './Exchange.js'
 import { andThen, failureOf, fromLookup, isThenable, toPromise, type Evaluation, type Result } from './Result.js'
 import { conditionName, functionOf } from './functionName.js'
 import * as is from './checks.js'
@@ -132,12 +133,14 @@ const finding = (name: string, options: OwnedOptions<never, unknown>, self: Auth
 
   const judge = (attempt: Attempt, result: E.Right<unknown>, object: unknown, answer: unknown): Result<unknown> => {
     if (answer === true) {
-      showObjects(attempt, { __proto__: null, ...attempt.objects, [name]: object })
-      return result
+      const own = evidenceOf(result)
+      const objects = { __proto__: null, ...own.objects, [name]: object }
+      showObjects(attempt.request, objectsOf(attempt.objects, objects))
+      return accept(result.right, { ...own, objects })
     }
     const verdict = fromLookup(answer)
     if (!(verdict instanceof Promise) && E.isLeft(verdict) && stops(verdict.left)) return stopped(verdict.left)
-    attempt.isFound = true
+    if (attempt.whole.notes !== undefined) attempt.whole.notes.isFound = true
     return forbidden
   }
   const judgeFound = (attempt: Attempt, result: E.Right<unknown>, found: Result<unknown>): Evaluation<unknown> => {
@@ -157,10 +160,10 @@ const finding = (name: string, options: OwnedOptions<never, unknown>, self: Auth
     decide: (attempt) =>
       andThen(authenticate(attempt), (result) => {
         if (E.isLeft(result)) return result
-        attempt.isFound = false
+        if (attempt.whole.notes !== undefined) attempt.whole.notes.isFound = false
         const id = parameterOf(attempt, param)
         if (id === undefined) return missing
-        if (attempt.objects === undefined) showObjects(attempt, none)
+        showObjects(attempt.request, objectsOf(attempt.objects, evidenceOf(result).objects) ?? none)
         try {
           const found = fromLookup(find(id, result.right, attempt.request))
           return andThen(found, (settled) => judgeFound(attempt, result, settled))

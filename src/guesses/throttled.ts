@@ -11,8 +11,7 @@
  * | names none (a key, a token), or is malformed | its address                                    |
  *
  * In a list, a credential that several kinds read is one guess. What another site made a browser send has counts of its own, so a page
- * cannot lock its visitors out; whoever writes those fields himself gets twice the limit. `remembered` around it asks the limiter first
- * if guesses were refused.
+ * cannot lock its visitors out; whoever writes those fields himself gets twice the limit.
  *
  * A stranger at one address, or in one IPv6 network, never locks an account out. A guess that is refused for account and address
  * together is not counted for the account. No address and no network can use all guesses of an account.
@@ -23,7 +22,7 @@ import { isDeepStrictEqual } from 'node:util'
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from '../core/Request.js'
-import { settingsOf, type Attempt, type PendingGuess } from '../core/Exchange.js'
+import { settingsOf, type Attempt } from '../core/Exchange.js'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
 import {
@@ -40,20 +39,28 @@ import { withChallenges, wrappedBy, type Leaf } from '../core/Description.js'
 import { andThen, failureOf, type Evaluation, type Decoded } from '../core/Result.js'
 import { functionName } from '../core/functionName.js'
 import { keepingScopes } from '../core/granted.js'
-import { fromNow, memory } from '../core/memory.js'
 import * as is from '../core/checks.js'
 import { checkMember, checkOptions, declareCondition, declareFactory, type Checks } from '../core/options.js'
-import { clientAddress } from './addresses.js'
 import { countingBy, countsIn, type Count, type Guess } from './Guess.js'
 import { checkLimiters, countOne, limitsOf, takeBack, type Counted, type Limiter, type Limiters } from './Limiter.js'
 
+/** A guess that is counted, unless a kind later knows its credential. */
+interface PendingGuess {
+  readonly sent: unknown
+  readonly limiter: object
+  readonly key: string
+  readonly takeBack: () => void
+}
+
 /**
- * Keeps a guess counted, unless a kind later knows the same credential. In a list, several kinds may read one
- * credential, such as two that read Basic. One request is one guess for each credential; if any kind accepts it, it is
- * none. Otherwise users whom only the second kind knows would use up the limit by signing in.
+ * The guesses of a decision. In a list, several kinds may read one credential, such as two that read Basic. One request is one guess for
+ * each credential; if any kind accepts it, it is none. Otherwise users whom only the second kind knows would use up the limit by
+ * signing in.
  */
+const guesses = new WeakMap<Attempt, ReadonlyArray<PendingGuess>>()
+
 const keepCounted = (
-  attempt: Attempt,
+  { whole }: Attempt,
   sent: unknown,
   counts: ReadonlyArray<Count>,
   all: ReadonlyArray<Counted>,
@@ -62,23 +69,26 @@ const keepCounted = (
     const counted = all[at]
     return counted?._tag === 'Counted' ? [{ sent, limiter, key, takeBack: () => takeBack(counted) }] : []
   })
-  attempt.guesses = [...(attempt.guesses ?? []), ...held]
+  guesses.set(whole, [...(guesses.get(whole) ?? []), ...held])
 }
 
 /** The counts that do not contain this credential yet. */
-const uncounted = ({ guesses }: Attempt, sent: unknown, counts: ReadonlyArray<Count>): ReadonlyArray<Count> =>
-  guesses === undefined
-    ? counts
-    : counts.filter(
-        ({ limiter, key }) =>
-          !guesses.some((one) => isSame(one.sent, sent) && one.limiter === limiter && one.key === key),
-      )
+const uncounted = ({ whole }: Attempt, sent: unknown, counts: ReadonlyArray<Count>): ReadonlyArray<Count> => {
+  const before = guesses.get(whole)
+  if (before === undefined) return counts
+  return counts.filter(
+    ({ limiter, key }) => !before.some((one) => isSame(one.sent, sent) && one.limiter === limiter && one.key === key),
+  )
+}
 
 /** Takes back what was counted for a credential, because one of the kinds knows it. */
-export const giveBack = (attempt: Attempt, sent: unknown): void => {
-  const before = attempt.guesses
+const giveBack = ({ whole }: Attempt, sent: unknown): void => {
+  const before = guesses.get(whole)
   if (before === undefined) return
-  attempt.guesses = before.filter((one) => !isSame(one.sent, sent))
+  guesses.set(
+    whole,
+    before.filter((one) => !isSame(one.sent, sent)),
+  )
   for (const one of before) if (isSame(one.sent, sent)) one.takeBack()
 }
 
@@ -94,62 +104,30 @@ const isSame = (one: unknown, other: unknown): boolean => {
   }
 }
 
-const SIZE = 10_000
-
-/**
- * Remembers which guesses are over their limit. Otherwise `remembered` would be a way around the limit: it would
- * compare each guess with a verification that passed, and no limiter would count it.
- *
- * It refuses nothing. It says when the limiter must be asked first. An entry lives as long as its refusal.
- */
-export const refusedGuesses = () => {
-  // by the monotonic clock alone: a system clock that is set forward ends no refusal
-  const until = memory<number>({ size: SIZE, maxAge: Infinity, dropsFirst: 'oldest' })
-  return {
-    /** Adds a key for some seconds. Without `seconds`, it stays until it is deleted or dropped. */
-    add: (key: string, seconds: number | undefined) =>
-      until.set(key, fromNow(performance.now() + (seconds ?? Infinity) * 1000)),
-    delete: until.delete,
-    has: (key: string) => {
-      if (performance.now() < (until.get(key) ?? 0)) return true
-      until.delete(key)
-      return false
-    },
-    isEmpty: until.isEmpty,
-  }
+/** Puts `around` around each credential. Throws a TypeError if one cannot be seen. Conditions and lists stay outside. */
+const aroundEachKind = (
+  self: Authenticator<unknown>,
+  around: (self: Authenticator<unknown>, leaf: Leaf, reading: CredentialReader) => Authenticator<unknown>,
+): Authenticator<unknown> => {
+  checkMember('throttled(...)(a)', self)
+  const made = mapLeaves(self, (leaf) => {
+    // Safe: a caller without types could pass any function
+    const { description } = leaf as Partial<Authenticator<unknown>>
+    if (description !== undefined && description._tag !== 'Leaf') {
+      throw new TypeError(
+        'throttled(...)(a): a hides the authenticators that it is made of; put throttled(...) around each of them',
+      )
+    }
+    const reading = readerOf(leaf)
+    if (description === undefined || reading === undefined) {
+      throw new TypeError(
+        'throttled(...)(a): it is unknown which credential a reads, because a is a plain function; put throttled(...) around kinds, such as httpBasicAuth or authenticator({ extract, ... })',
+      )
+    }
+    return around(leaf, description, reading)
+  })
+  return keepingScopes(made, self)
 }
-
-/** @internal What is put around an authenticator of one kind of credential. */
-export type Around = (self: Authenticator<unknown>, leaf: Leaf, reading: CredentialReader) => Authenticator<unknown>
-
-/**
- * @internal Applies `around` to each credential. Throws a TypeError if a credential cannot be seen. With one kind,
- * `around` goes around all of the authenticator, also around `map`. With several, it goes around each kind, and lists,
- * `optional` and `authorize` decide about the results. So `authorize` always runs, and each member of a list has its
- * own entry.
- */
-export const aroundEachKind =
-  (caller: string, around: Around) =>
-  (self: Authenticator<unknown>): Authenticator<unknown> => {
-    checkMember(`${caller}(a)`, self)
-    const made = mapLeaves(self, (leaf) => {
-      // Safe: a caller without types could pass any function
-      const { description } = leaf as Partial<Authenticator<unknown>>
-      if (description !== undefined && description._tag !== 'Leaf') {
-        throw new TypeError(
-          `${caller}(a): a hides the authenticators that it is made of; put ${caller} around each of them`,
-        )
-      }
-      const reading = readerOf(leaf)
-      if (description === undefined || reading === undefined) {
-        throw new TypeError(
-          `${caller}(a): it is unknown which credential a reads, because a is a plain function; put ${caller} around kinds, such as httpBasicAuth or authenticator({ extract, ... })`,
-        )
-      }
-      return around(leaf, description, reading)
-    })
-    return keepingScopes(made, self)
-  }
 
 /** How guesses are counted. */
 export interface ThrottledOptions<C> {
@@ -199,9 +177,8 @@ export const throttled = <C = unknown>(
     ...(keys === undefined ? [] : [`keys ${functionName(keys)}`]),
   ].join(' ')
   const countingOf = countingBy(keys)
-  const refused = refusedGuesses()
 
-  const around: Around = (self, leaf, reading) => {
+  const around = (self: Authenticator<unknown>, leaf: Leaf, reading: CredentialReader): Authenticator<unknown> => {
     const { extract, decode } = reading
     const authenticate = decideOf(self)
     const failed = (error: AuthError) => E.left(withChallenges(leaf, error))
@@ -211,10 +188,10 @@ export const throttled = <C = unknown>(
 
     // the kind itself, which is asked after the limiter, decodes nothing again
     const decodedAhead = (attempt: Attempt, sent: unknown): Decoded | Promise<Decoded> => {
-      const { decoded: ahead } = attempt
+      const { decoded: ahead } = attempt.whole
       if (ahead !== undefined && ahead.decode === decode && ahead.sent === sent) return ahead.credentials
       return andThen(decode(sent), (credentials) => {
-        attempt.decoded = { decode, sent, credentials }
+        attempt.whole.decoded = { decode, sent, credentials }
         return credentials
       })
     }
@@ -224,7 +201,7 @@ export const throttled = <C = unknown>(
       if (isGone(request, address)) return undefined
       const isCrossSite = isFromElsewhere(request, settingsOf(request).trustedOrigins)
       const counts = countsOf(account, { address, isCrossSite })
-      return { attempt, sent, address, key: counts[0].key, counts: uncounted(attempt, sent, counts), counted: [] }
+      return { attempt, sent, counts: uncounted(attempt, sent, counts), counted: [] }
     }
     const ask = (guess: Guessed): Evaluation<unknown> => {
       const { counts, counted } = guess
@@ -234,7 +211,6 @@ export const throttled = <C = unknown>(
         counted.push(one)
         if (one._tag === 'Failed' && onStoreError === 'unthrottled') return ask(guess)
         const left = one._tag === 'Counted' ? Math.min(one.left, (count.atMost ?? Infinity) - one.total) : -1
-        if (left <= 0 && one._tag !== 'Failed') refused.add(guess.key, one.retryAfter)
         if (left >= 0) return ask(guess)
         counted.forEach(takeBack)
         return one._tag === 'Failed' ? unavailable : failed(AuthErrors.throttled(one.retryAfter))
@@ -242,12 +218,11 @@ export const throttled = <C = unknown>(
     }
     const settle = (guess: Guessed, evaluation: Evaluation<unknown>): Evaluation<unknown> =>
       andThen(evaluation, (result) => {
-        const { attempt, sent, key, counts, counted } = guess
+        const { attempt, sent, counts, counted } = guess
         if (isGuess(result)) {
           keepCounted(attempt, sent, counts, counted)
           return result
         }
-        if (counted.length > 0 && !refused.isEmpty()) refused.delete(key)
         counted.forEach(takeBack)
         if (isKnown(result)) giveBack(attempt, sent)
         return result
@@ -259,7 +234,7 @@ export const throttled = <C = unknown>(
     const askLate = (attempt: Attempt, sent: unknown, decoded: Promise<Decoded>): Evaluation<unknown> =>
       decoded.then((late) => askFor(attempt, sent, late)).catch((error: unknown) => failed(failureOf(error)))
     const decide: Decide = (attempt) => {
-      if (attempt.isUncounted) return authenticate(attempt)
+      if (attempt.whole.isUncounted) return authenticate(attempt)
       const { request } = attempt
       try {
         const sent = extract(request)
@@ -272,38 +247,18 @@ export const throttled = <C = unknown>(
         return failed(failureOf(error))
       }
     }
-    const originWith = (
-      attempt: Attempt,
-      sent: unknown,
-      inner: string | undefined,
-    ): string | undefined | Promise<string | undefined> => {
-      if (inner === undefined) return undefined
-      if (keys === undefined && refused.isEmpty()) {
-        const address = clientAddress(attempt.request)
-        return isGone(attempt.request, address) ? undefined : address + inner
-      }
-      return andThen(decodedAhead(attempt, sent), (decoded) => {
-        const guess = guessAt(attempt, sent, decoded)
-        return guess === undefined || refused.has(guess.key) ? undefined : guess.address + inner
-      })
-    }
-    const origin: CredentialReader['origin'] = (attempt, sent) =>
-      andThen(reading.origin === undefined ? '' : reading.origin(attempt, sent), (inner) =>
-        originWith(attempt, sent, inner),
-      )
-    return make(wrappedBy(leaf, words, { throttled: true }, keys), decide, { ...reading, origin })
+    return make(wrappedBy(leaf, words, { throttled: true }, keys), decide, reading)
   }
   // Safe: the principal is the one that the authenticator itself let in
-  const combinator = aroundEachKind('throttled(...)', around) as <A>(self: Authenticator<A>) => Authenticator<A>
+  const combinator = ((self: Authenticator<unknown>) => aroundEachKind(self, around)) as <A>(
+    self: Authenticator<A>,
+  ) => Authenticator<A>
   return declareCondition('throttled', combinator)
 }
 
 interface Guessed {
   readonly attempt: Attempt
   readonly sent: unknown
-  readonly address: string
-  /** The key of its narrowest count. */
-  readonly key: string
   /** Those that do not contain the credential yet. */
   readonly counts: ReadonlyArray<Count>
   /** What was counted so far, in the same order. */

@@ -5,7 +5,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { because, expired, invalid, unavailable, type AuthError } from '../core/AuthError.js'
-import type { TokenAuthenticator } from '../core/Authenticator.js'
+import type { Authenticator } from '../core/Authenticator.js'
 import { isToken } from '../core/Credentials.js'
 import type { HttpScheme } from '../core/Description.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
@@ -115,7 +115,7 @@ const DEFAULT_AGE = 30_000
  */
 export const httpIntrospection = <C = IntrospectionClaims, R = C>(
   given: HttpIntrospectionOptions<C, R>,
-): TokenAuthenticator<PrincipalFromAnswer<R>> => {
+): Authenticator<PrincipalFromAnswer<R>> => {
   const caller = 'httpIntrospection'
   const options = checkOptions(caller, given, checks)
   const audiences = audiencesOf(caller, options)
@@ -190,7 +190,7 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
     ...noteOf('audience', audiences || undefined),
     ...noteOf('authorizedParties', options.authorizedParties),
   ]
-  return tokenKind({ scheme: opaqueBearer, notes }, options, check) as TokenAuthenticator<PrincipalFromAnswer<R>>
+  return tokenKind({ scheme: opaqueBearer, notes }, options, check) as Authenticator<PrincipalFromAnswer<R>>
 }
 
 const opaqueBearer: HttpScheme = { type: 'http', scheme: 'bearer' }

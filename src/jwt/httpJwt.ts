@@ -9,7 +9,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from '../core/Request.js'
 import { because, invalid, type AuthError } from '../core/AuthError.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
-import type { TokenAuthenticator } from '../core/Authenticator.js'
+import type { Authenticator } from '../core/Authenticator.js'
 import { ownFields } from '../core/data.js'
 import { functionName, optionWords } from '../core/functionName.js'
 import { memory } from '../core/memory.js'
@@ -91,7 +91,7 @@ export interface HttpJwtOptions<C, R> extends TokenOptions<C, R> {
 }
 
 /** An authenticator of tokens that can load its keys at the start. */
-export interface HttpJwt<P> extends TokenAuthenticator<P> {
+export interface HttpJwt<P> extends Authenticator<P> {
   /**
    * Loads the keys, so that the first request does not wait. It resolves within `keys.timeout` plus a second, and never rejects. If
    * the provider is down, the application still starts, and there is a process warning.

@@ -23,4 +23,3 @@ export type { FindIssuer, FindIssuerAlone, Issuer, IssuerWithKeys, StringOrStrin
 export type { Algorithm, AsymmetricAlgorithm, SecretAlgorithm } from './signature.js'
 export type { CacheOptions, KeyOptions } from './keySet.js'
 export { scopesOf, type TokenOptions } from './tokenKind.js'
-export type { TokenAuthenticator } from '../core/Authenticator.js'

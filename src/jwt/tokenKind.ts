@@ -17,11 +17,20 @@ import {
   type OpenIdConnectScheme,
 } from '../core/Description.js'
 import { fromAuthorization, type Reader, type Sent } from '../core/RequestFields.js'
-import { andThen, isThenable, returningResults, toPromise, type Evaluation, type Decoded } from '../core/Result.js'
+import {
+  andThen,
+  fromAnswer,
+  isThenable,
+  returningResults,
+  toPromise,
+  type Evaluation,
+  type Decoded,
+} from '../core/Result.js'
 import { decoderOf, schemaLike, schemaName, type Schema } from '../core/Schema.js'
-import { exchangeOf, knownExchange, noting } from '../core/Exchange.js'
+import { evidence, withEvidence } from '../core/Evidence.js'
+import { knownExchange } from '../core/Exchange.js'
 import { ownField, ownOrGetter } from '../core/data.js'
-import { End, NamedEnd, sourcesIn, type Accepted, type EndSource } from '../core/ends.js'
+import { End, NamedEnd, type EndSource } from '../core/ends.js'
 import { sayingScopes } from '../core/granted.js'
 import { functionName } from '../core/functionName.js'
 import * as is from '../core/checks.js'
@@ -62,12 +71,10 @@ class AcceptedToken implements EndSource {
   }
 }
 
-/** The token among what was accepted, the last one. `before`: what was accepted before, of which none counts. */
-export const tokenIn = (accepted: Accepted | undefined, before?: Accepted): AcceptedToken | undefined =>
+/** The token among what was accepted, the last one. */
+export const tokenIn = (accepted: ReadonlyArray<EndSource> = []): AcceptedToken | undefined =>
   // Safe: another copy of this package makes the same
-  sourcesIn(accepted)
-    .slice(sourcesIn(before).length)
-    .findLast((source) => 'token' in source) as AcceptedToken | undefined
+  accepted.findLast((source) => 'token' in source) as AcceptedToken | undefined
 
 export const tokenOf = (ctx: Context): AcceptedToken | undefined => tokenIn(knownExchange(ctx)?.accepted)
 
@@ -197,6 +204,12 @@ export const tokenKind = <C, R>(
 ): Authenticator<unknown> => {
   const accept: (request: Request, claims: C) => unknown = authenticate ?? ((_request, claims) => E.right(claims))
   const ask = revoked === undefined ? accept : unlessRevoked(revoked, accept)
+  // claims that no schema and no hook has made are no answer to judge
+  const judge = schema === undefined && authenticate === undefined ? asResult : fromAnswer
+  const lettingIn = (answer: unknown, token: AcceptedToken): Evaluation<unknown> =>
+    andThen(judge(answer), (result) =>
+      E.isLeft(result) ? result : withEvidence(result, evidence({ accepted: [token] })),
+    )
   const decode = schema && decoderOf('claims', schema)
   // A schema may leave out the scopes
   const raw = decode && new WeakMap<object, object>()
@@ -209,10 +222,9 @@ export const tokenKind = <C, R>(
   }
   const admitDecoded = (request: Request, token: string, good: ValidToken, decoded: Decoded<C>): unknown => {
     if (E.isLeft(decoded)) return refused
-    exchangeOf(request.ctx).verified = new AcceptedToken(token, good, resource)
     if (raw !== undefined && typeof decoded.right === 'object' && decoded.right !== null)
       raw.set(decoded.right, good.claims)
-    return ask(request, decoded.right)
+    return lettingIn(ask(request, decoded.right), new AcceptedToken(token, good, resource))
   }
   const own = {
     ...(realm !== undefined && { realm }),
@@ -255,16 +267,12 @@ export const tokenKind = <C, R>(
     extract: from ?? fromAuthorization(name),
     credentials: from === undefined ? tokenAfter(name, isToken, true) : bareToken,
     maxLength,
-    // claims that no schema and no hook has made are no answer to judge
-    authenticate: schema === undefined && authenticate === undefined ? returningResults(decide) : decide,
+    authenticate: returningResults(decide),
     leaf,
     notes: { wrappers },
-    reading: { notRemembered },
     around: (inner, description) => {
-      // Safe: a token that lets in is noted there before
-      const noted = noting(inner, ({ ctx }) => exchangeOf(ctx).verified as AcceptedToken)
       const fromElsewhere = constantFailure(description, forged)
-      return (attempt) => (isAllowed?.(attempt.request) === false ? fromElsewhere : noted(attempt))
+      return (attempt) => (isAllowed?.(attempt.request) === false ? fromElsewhere : inner(attempt))
     },
   })
   if (authenticate !== undefined) return made
@@ -274,6 +282,9 @@ export const tokenKind = <C, R>(
 
 const scopesOfClaims = (claims: unknown): ReadonlyArray<string> =>
   typeof claims === 'object' && claims !== null ? scopesOf(claims) : []
+
+// Safe: without a hook, it is one
+const asResult = (answer: unknown) => answer as Evaluation<unknown>
 
 const schemeAt = ({ location }: Reader): ApiKeyScheme => ({ type: 'apiKey', ...location })
 
@@ -292,9 +303,6 @@ const unlessRevoked =
   }
 
 const revokedToken: E.Either<AuthError, never> = E.left(because(invalid, 'revoked'))
-
-const notRemembered =
-  'httpJwt and httpIntrospection remember verified tokens themselves, and ask their hook for each request; set their option `verified` or `cache`'
 
 const refused: E.Either<AuthError, never> = E.left(because(invalid, 'claims'))
 

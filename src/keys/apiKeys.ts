@@ -23,7 +23,8 @@ import { keyDigest, report, type ApiKeyEvent } from '../core/events.js'
 import { sayingScopes } from '../core/granted.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory, isScope, type Check, type Checks } from '../core/options.js'
-import { attemptOf, letIn, type Attempt } from '../core/Exchange.js'
+import { accept, evidence } from '../core/Evidence.js'
+import { attemptOf, tell as tellHook, type Attempt } from '../core/Exchange.js'
 import { ends } from '../ends/ends.js'
 import { connected, signalsLike, type Signals } from '../stores/signals.js'
 import { within } from '../stores/within.js'
@@ -281,7 +282,7 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
   const find: FindKey = (sought) => timed.about(ask, sought)
   const verdict = (
     attempt: Asking,
-    wasRecovered: boolean | undefined,
+    asked: number | undefined,
     found: FoundKey | undefined,
     sought: ReadonlyArray<string>,
   ): Evaluation<ApiKey<O>> => {
@@ -295,16 +296,14 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
     const key = seen(record, until)
     touch(record.id, now, record.lastUsedAt)
     const source = new KeySource(found, sought, find)
-    return key instanceof Promise
-      ? letInLate(attempt, wasRecovered, source, key)
-      : letIn(attempt, wasRecovered, source, key)
+    return key instanceof Promise ? letInLate(attempt, asked, source, key) : letIn(attempt, asked, source, key)
   }
   // These two apart: a function whose parameters a closure reads keeps them on the heap, also if it makes no closure
-  const letInLate = (attempt: Asking, wasRecovered: boolean | undefined, source: KeySource, key: Promise<ApiKey<O>>) =>
-    key.then((late) => letIn(attempt, wasRecovered, source, late))
+  const letInLate = (attempt: Asking, asked: number | undefined, source: KeySource, key: Promise<ApiKey<O>>) =>
+    key.then((late) => letIn(attempt, asked, source, late))
   const verdictLate = (attempt: Asking, found: Promise<FoundKey | undefined>, sought: ReadonlyArray<string>) => {
-    const wasRecovered = attempt?.isRecovered
-    return found.then((late) => verdict(attempt, wasRecovered, late, sought))
+    const asked = attempt?.asked
+    return found.then((late) => verdict(attempt, asked, late, sought))
   }
   const insert = async (digest: string, record: KeyRecord): Promise<void> => {
     if (!(await timed(() => store.insert(digest, record)))) throw isThere()
@@ -319,7 +318,7 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
       const found = find(sought)
       return found instanceof Promise
         ? verdictLate(attempt, found, sought)
-        : verdict(attempt, attempt?.isRecovered, found, sought)
+        : verdict(attempt, attempt?.asked, found, sought)
     } catch (error) {
       // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- as it was thrown
       return Promise.reject(error)
@@ -396,6 +395,10 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
 declareFactory('apiKeys', apiKeys)
 
 // The decision for which a key is looked up, if a guard asks
+// The key lets in, and the hook that has asked for it may make another principal of it
+const letIn = <K>(attempt: Asking, asked: number | undefined, source: KeySource, key: K): E.Right<K> =>
+  tellHook(attempt, asked, accept(key, evidence({ accepted: [source] })))
+
 type Asking = Attempt | undefined
 
 const unknownKey = E.left(because(invalid, 'key'))

@@ -7,7 +7,7 @@
 import { types } from 'node:util'
 import type { Request } from '../core/Request.js'
 import type { AuthError } from '../core/AuthError.js'
-import { authenticator, type Authenticator } from '../core/Authenticator.js'
+import { authenticator, kindOf, type Authenticator } from '../core/Authenticator.js'
 import { make, type Challenge } from '../core/Challenge.js'
 import { BasicCredentials, tokenLike, tokenOf } from '../core/Credentials.js'
 import { documented, stringKindChecks, type StringKindOptions, type HttpScheme } from '../core/Description.js'
@@ -178,7 +178,7 @@ const basicChecks: Checks<HttpBasicAuthOptions<unknown>> = {
  */
 export const httpBasicAuth = <R>(options: HttpBasicAuthOptions<R>): Authenticator<PrincipalFromAnswer<R>> => {
   const { authenticate, realm, maxLength, ...rest } = checkOptions('httpBasicAuth', options, basicChecks)
-  return authenticator({
+  return kindOf({
     ...documented({ type: 'http', scheme: 'basic' }, rest),
     // RFC 7617 §2.1: the challenge asks the client for UTF-8
     challenge: make('Basic', { ...(realm !== undefined && { realm }), charset: 'UTF-8' }),
@@ -187,6 +187,7 @@ export const httpBasicAuth = <R>(options: HttpBasicAuthOptions<R>): Authenticato
     credentials: BasicCredentials,
     maxLength,
     authenticate: (request, { username, password }) => authenticate(request, username, password),
+    hook: authenticate,
   })
 }
 

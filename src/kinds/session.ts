@@ -34,7 +34,7 @@ import { authorize } from '../core/authorize.js'
 import { ageInWords, isProven, neededBy, type ProofDemand } from '../core/Proof.js'
 import { ownOrGetter } from '../core/data.js'
 import type { EndSource } from '../core/ends.js'
-import { noting } from '../core/Exchange.js'
+import { evidence } from '../core/Evidence.js'
 import { onSuccess } from '../core/map.js'
 import * as is from '../core/checks.js'
 import {
@@ -152,8 +152,7 @@ const sessionKind = (
     authenticate: ({ ctx }, data): unknown => userOf(ctx, data, users),
     leaf: proof === undefined ? {} : { proof: neededBy(proof) },
     notes: { by: loadUser },
-    reading: proof?.maxAge === undefined ? {} : { notRemembered },
-    around: (decide) => noting(decide, () => ofSession),
+    evidence: ofSession,
   })
   const { description } = session
   const gone = constantFailure(description, AuthErrors.because(AuthErrors.invalid, 'user'))
@@ -188,9 +187,8 @@ const sessionKind = (
 const isBare = ({ _tag, why, detail, code }: AuthError): boolean =>
   _tag === 'invalid' && (why ?? detail ?? code) === undefined
 
-const notRemembered = 'a proof becomes older while it is remembered; write remembered around what asks for none'
-
-const ofSession: EndSource = { endFor: ({ ctx }) => sourceOf(ctx)?.endFor?.() }
+const source: EndSource = { endFor: ({ ctx }) => sourceOf(ctx)?.endFor?.() }
+const ofSession = evidence({ accepted: [source] })
 
 // The users of the application: kinds without a `loadUser` let in the same ones
 const applications = Symbol('users of the application')

@@ -88,7 +88,6 @@ export const signedLinks = (options: SignedLinksOptions): SignedLinks => {
     maxLength,
     authenticate: (request: Request, value: string) => judged(keys, request, paramName, value),
     notes: { wrappers: [`links for ${ageInWords(maxAge)}`, `${keys.length} secrets`] },
-    reading: { notRemembered },
   })
   const url: SignedLinks['url'] = (path, { subject, method = 'GET' }) => {
     const where = `${caller}(...).url(path, { subject, method })`
@@ -103,8 +102,6 @@ export const signedLinks = (options: SignedLinksOptions): SignedLinks => {
 }
 
 declareFactory(caller, signedLinks)
-
-const notRemembered = 'a signature is about one address, so it must be verified for each request'
 
 // A JSON array, so that different parts never make the same string
 const signature = (key: Buffer, method: string, target: string, head: string): string =>

@@ -7,7 +7,7 @@
 import type { OutgoingMessage } from 'node:http'
 import { Duplex, Readable } from 'node:stream'
 import type { Context, Request } from 'koa'
-import { PrincipalSource, sourcesIn, type Accepted, type AuthEndedError, type End, type Ending } from '../core/ends.js'
+import { PrincipalSource, type AuthEndedError, type End, type Ending, type EndSource } from '../core/ends.js'
 import { ends } from '../ends/ends.js'
 import { exchangeOfResponse, knownExchange } from '../core/Exchange.js'
 import { declareFactories } from '../core/options.js'
@@ -27,7 +27,7 @@ const weakly = (opened: Opened): Ending => {
 
 /** What a request waits for. A signal is made only for who asks for one, because it takes more memory than all the rest. */
 class Opened {
-  readonly accepted: Accepted | undefined
+  readonly accepted: ReadonlyArray<EndSource> | undefined
   readonly before: Opened | undefined
   // most have one, and an array of it would take half as much again
   readonly #first: End | undefined
@@ -36,7 +36,7 @@ class Opened {
   #controller: AbortController | undefined
   #stop: (() => void) | undefined
 
-  constructor(accepted: Accepted | undefined, waiting: ReadonlyArray<End>, before: Opened | undefined) {
+  constructor(accepted: ReadonlyArray<EndSource> | undefined, waiting: ReadonlyArray<End>, before: Opened | undefined) {
     this.accepted = accepted
     this.before = before
     this.#first = waiting[0]
@@ -148,9 +148,12 @@ const openedBy = (caller: string, given: WithRequest): Opened => {
 }
 
 /** What of a request can end: what let it in, and what a function made of it. */
-const endsOf = (request: Request & { readonly auth?: unknown }, accepted: Accepted | undefined): ReadonlyArray<End> => {
+const endsOf = (
+  request: Request & { readonly auth?: unknown },
+  accepted: ReadonlyArray<EndSource> | undefined,
+): ReadonlyArray<End> => {
   const own = request.auth === undefined ? undefined : new PrincipalSource(request.auth)
-  const sources = [...sourcesIn(accepted), ...(own === undefined ? [] : [own])]
+  const sources = [...(accepted ?? []), ...(own === undefined ? [] : [own])]
   const found = sources.flatMap((source) => source.endFor(request) ?? [])
   // the same time again says nothing more, but perhaps not why
   if (found.length < 2) return found

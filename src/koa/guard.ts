@@ -11,12 +11,12 @@ import type { Socket } from 'node:net'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Middleware, Next } from 'koa'
 import type { AuthError } from '../core/AuthError.js'
-import type { Authenticator } from '../core/Authenticator.js'
 import { effective, type Requirement } from '../core/Requirement.js'
-import { exchangeOf, showObjects, Attempt, type Exchange, type Objects, type PathParameters } from '../core/Exchange.js'
+import { charged, type Authenticator } from '../core/Authenticator.js'
+import { evidenceOf, nothingSent, type Evidence, type Objects } from '../core/Evidence.js'
+import { exchangeOf, showObjects, Attempt, type Exchange, type PathParameters } from '../core/Exchange.js'
 import { likeAnyOther, withCode } from '../core/data.js'
 import { handlerOf, httpStatusOf, type Settings } from '../core/Settings.js'
-import { withAccepted } from '../core/ends.js'
 import { decisions } from '../core/events.js'
 import { concludedInTime } from '../core/outage.js'
 import { lateGuardAt, warnOfLateSettings } from './misplaced.js'
@@ -116,7 +116,7 @@ const admitAnyone = (levels: ReadonlyArray<string>): Enforce => {
     const exchange = read(ctx)
     const isNested = enterOperation(ctx, exchange)
     if (decisions.hasSubscribers) recordPublic(ctx, levels)
-    return runAs(ctx, exchange, undefined, nothing, isNested, asOperation(ctx, exchange, next))
+    return runAs(ctx, exchange, undefined, nothingSent, isNested, asOperation(ctx, exchange, next))
   }
 }
 
@@ -206,16 +206,15 @@ export const deciding = (
     next: Next,
     isNested: boolean,
     result: Result,
-    attempt: Attempt,
     before: ReturnType<typeof take>,
     begun: ReturnType<typeof recorder.begin> | undefined,
   ) => {
     if (begun !== undefined) recorder.settled(ctx, begun, result)
     restore(ctx.response, before)
-    if (E.isLeft(result)) return refuse(ctx, exchange, isNested, result.left, attempt)
+    if (E.isLeft(result)) return refuse(ctx, exchange, isNested, result.left)
     if (!E.isRight(result)) throw new TypeError('an authenticator must return an Either')
     applyHeaders(ctx, exchange, whenAdmitted)
-    return runAs(ctx, exchange, result.right, attempt, isNested, concluding(ctx, exchange, next))
+    return runAs(ctx, exchange, result.right, evidenceOf(result), isNested, concluding(ctx, exchange, next))
   }
 
   // These two apart: a function whose parameters a closure reads keeps them on the heap, also if it makes no closure
@@ -225,23 +224,20 @@ export const deciding = (
     next: Next,
     isNested: boolean,
     result: Promise<Result>,
-    attempt: Attempt,
     ...rest: readonly [before: ReturnType<typeof take>, begun: ReturnType<typeof recorder.begin> | undefined]
   ) =>
-    concludedInTime(result, exchange.settings.timeout, (late) =>
-      proceed(ctx, exchange, next, isNested, late, attempt, ...rest),
-    )
+    concludedInTime(result, exchange.settings.timeout, (late) => proceed(ctx, exchange, next, isNested, late, ...rest))
 
-  const refuse = (ctx: Context, exchange: Exchange, isNested: boolean, error: AuthError, attempt: Attempt) => {
+  const refuse = (ctx: Context, exchange: Exchange, isNested: boolean, error: AuthError) => {
     applyHeaders(ctx, exchange, whenRefused)
     // a refused request has none, also if some were found
-    if (attempt.objects !== undefined) showObjects(attempt, undefined)
+    showObjects(ctx.request, undefined)
     const answer = () => answerFailure(ctx, exchange.settings, error, whenRefused)
-    return Promise.resolve(runAs(ctx, exchange, undefined, nothing, isNested, concluding(ctx, exchange, answer)))
+    return Promise.resolve(runAs(ctx, exchange, undefined, nothingSent, isNested, concluding(ctx, exchange, answer)))
   }
 
   return (ctx, exchange, next, isNested, parameters) => {
-    const begun = decisions.hasSubscribers ? recorder.begin(ctx) : undefined
+    const begun = decisions.hasSubscribers ? recorder.begin(ctx, parameters) : undefined
     const status = headersMayBeTruncated(ctx) ? 431 : refuseEarly?.(ctx)
     if (status !== undefined) {
       if (begun !== undefined) recorder.refused(ctx, begun)
@@ -249,13 +245,13 @@ export const deciding = (
       return Promise.resolve(respondEarly(ctx, status))
     }
     const before = take(ctx.response)
-    const attempt = begun?.attempt ?? new Attempt(ctx.request)
-    attempt.parameters = parameters
+    const attempt = begun?.attempt ?? new Attempt(ctx.request, parameters)
     exchange.attempt = attempt
-    const result = begun === undefined ? authenticator.evaluate(ctx.request, attempt) : recorder.evaluate(begun)
+    const decided = begun === undefined ? authenticator.evaluate(ctx.request, attempt) : recorder.evaluate(begun)
+    const result = charged(decided, attempt)
     return result instanceof Promise
-      ? proceedLater(ctx, exchange, next, isNested, result, attempt, before, begun)
-      : proceed(ctx, exchange, next, isNested, result, attempt, before, begun)
+      ? proceedLater(ctx, exchange, next, isNested, result, before, begun)
+      : proceed(ctx, exchange, next, isNested, result, before, begun)
   }
 }
 
@@ -331,11 +327,6 @@ const operationOf =
 
 type Guarded = Context['request'] & { auth?: unknown; objects?: Objects | undefined }
 
-/** What a decision leaves for the operation, beside the principal. */
-type Leaving = Pick<Attempt, 'accepted' | 'objects'>
-
-const nothing: Leaving = { accepted: undefined, objects: undefined }
-
 /**
  * Runs with this principal. `isNested`: whether a guard around this one has set another.
  *
@@ -347,7 +338,7 @@ const runAs = <A extends Promise<unknown> | void>(
   ctx: Context,
   exchange: Exchange,
   principal: unknown,
-  { accepted, objects }: Leaving,
+  { accepted, objects }: Pick<Evidence, 'accepted' | 'objects'>,
   isNested: boolean,
   run: () => A,
 ): A | Promise<Awaited<A>> => {
@@ -390,7 +381,7 @@ const runInside = async <A>(
   set(principal, accepted, objects, principal)
   if (accepted !== outerAccepted) {
     const around = outerEnding ?? outerAccepted
-    exchange.ending = accepted === undefined ? around : withAccepted(around, accepted)
+    exchange.ending = accepted.length === 0 ? around : [...around, ...accepted]
   }
   try {
     return await run()

@@ -9,12 +9,20 @@ import { channel } from 'node:diagnostics_channel'
 import type { ServerResponse } from 'node:http'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Request } from 'koa'
-import { exchangeOfResponse, knownExchange, settingsOf, Attempt, type Exchange } from '../core/Exchange.js'
+import { evidenceOf } from '../core/Evidence.js'
+import {
+  exchangeOfResponse,
+  knownExchange,
+  settingsOf,
+  Attempt,
+  type Exchange,
+  type PathParameters,
+} from '../core/Exchange.js'
 import { branchesOf, failures, whyOf, type AuthError } from '../core/AuthError.js'
 import { decideOf, make, mapLeaves, type Authenticator } from '../core/Authenticator.js'
 import { andThen, isAnonymous, type Evaluation } from '../core/Result.js'
 import { ownFields, ownOrGetter } from '../core/data.js'
-import { sourcesIn, type Accepted } from '../core/ends.js'
+import type { EndSource } from '../core/ends.js'
 import { decisions, type Decision, type DecisionBranch, type Names } from '../core/events.js'
 import { type Leaf, type Description, leaves, schemeNameOf } from '../core/Description.js'
 import { alternativesOf } from '../core/Alternative.js'
@@ -45,9 +53,11 @@ export const decisionRecorder = (authenticator: Authenticator<unknown>, levels: 
   let writeResult: WriteResult | undefined
   return {
     /** Begins with a request. Returns what the others need. */
-    begin: (ctx: Context): Begun => {
+    begin: (ctx: Context, parameters?: PathParameters): Begun => {
       beginRecord(ctx)
-      return { attempt: new Attempt(ctx.request), at: performance.now() }
+      const attempt = new Attempt(ctx.request, parameters)
+      attempt.notes = { passed: [], isFound: false }
+      return { attempt, at: performance.now() }
     },
     /** Decides as the authenticator does, and takes notes. */
     evaluate: ({ attempt }: Begun): Evaluation<unknown> =>
@@ -56,10 +66,10 @@ export const decisionRecorder = (authenticator: Authenticator<unknown>, levels: 
       const { request } = ctx
       const draft = draftOf(ctx, level, performance.now() - at)
       writeResult ??= resultWriter(authenticator.description)
-      writeResult(draft, result, attempt.passed ?? [], request)
-      if (attempt.isRecalled) draft.cached = true
-      if (draft.object !== undefined && attempt.isFound) draft.found = true
-      if (E.isRight(result)) Object.assign(draft, namesOf(request, result.right, attempt.accepted))
+      writeResult(draft, result, attempt.notes?.passed ?? [], request)
+      if (draft.object !== undefined && attempt.notes?.isFound === true) draft.found = true
+      if (E.isRight(result)) Object.assign(draft, namesOf(request, result.right, evidenceOf(result).accepted))
+      if (evidenceOf(result).isCached) draft.cached = true
       note(ctx, draft)
     },
     /** Notes that the request was refused before it was read. */
@@ -94,13 +104,13 @@ const draftOf = ({ method, routerPath }: Context, level: string, durationMs: num
 })
 
 /** The names of a principal in records, if the application gives it one: who it is, and who acts for it. */
-export const namesOf = (request: Request, principal: unknown, accepted?: Accepted): Names => {
+export const namesOf = (request: Request, principal: unknown, accepted: ReadonlyArray<EndSource> = []): Names => {
   const events = settingsOf(request).events
   if (events === undefined || principal === undefined) return {}
   const subject = namedBy(events.subject, principal)
   const actor =
     events.actor === undefined
-      ? (namedBy(actorOf, principal) ?? sourcesIn(accepted).map(actorOf).findLast(isName))
+      ? (namedBy(actorOf, principal) ?? accepted.map(actorOf).findLast(isName))
       : namedBy(events.actor, principal)
   return { ...(subject !== undefined && { subject }), ...(actor !== undefined && { actor }) }
 }
@@ -285,7 +295,7 @@ const recordingLeaf = (self: Authenticator<unknown>): Authenticator<unknown> => 
   const decide = decideOf(self)
   return make(description, (attempt) =>
     andThen(decide(attempt), (result) => {
-      if (E.isRight(result)) (attempt.passed ??= []).push(description)
+      if (E.isRight(result)) attempt.whole.notes?.passed.push(description)
       return result
     }),
   )

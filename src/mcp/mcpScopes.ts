@@ -11,6 +11,7 @@ import { decideOf, wrapping, type Authenticator, type Halves } from '../core/Aut
 import { checkDemanding } from '../core/authorize.js'
 import { noted, withChallenges, type Scoped } from '../core/Description.js'
 import { readersOf } from '../core/granted.js'
+import { evidenceOf } from '../core/Evidence.js'
 import { fromHeader } from '../core/RequestFields.js'
 import { andThen } from '../core/Result.js'
 import { httpError } from '../core/Settings.js'
@@ -68,7 +69,6 @@ const demanding = (scopes: McpScopes, member: Authenticator<unknown>): Halves =>
   return {
     description,
     decide: (attempt) => {
-      const { accepted } = attempt
       return andThen(authenticate(attempt), (result) => {
         if (E.isLeft(result)) return result
         const needed = neededBy(scopes, attempt.request)
@@ -76,7 +76,7 @@ const demanding = (scopes: McpScopes, member: Authenticator<unknown>): Halves =>
           return failed(raised(httpError(400, 'Mcp-Method or Mcp-Name is missing, or was sent twice', false)))
         if (needed === 'unlisted') return failed(insufficient())
         if (needed.length === 0) return result
-        const token = tokenIn(attempt.accepted, accepted)
+        const token = tokenIn(evidenceOf(result).accepted)
         const granted = new Set(
           token === undefined ? readers.flatMap((read) => listed(read(result.right))) : scopesOf(token.claims()),
         )

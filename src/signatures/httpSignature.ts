@@ -212,10 +212,7 @@ export const signatureKind = <P>(
     authenticate: verifying({ ...kind, origin, maxAge, maxLength, spent }),
     leaf: { reads: [...new Set(reading)], headers: reading.filter((name) => name !== 'content-digest') },
     notes: { wrappers, functions },
-    reading: { notRemembered },
   })
   // Safe: it lets in what `signerOf` finds
   return made as Authenticator<P>
 }
-
-const notRemembered = 'a signature is about one request, so it must be verified for each'

@@ -186,7 +186,7 @@ const alone = (guard: Guarding): Guarding => {
 // tried before
 const uncounted = (self: Authenticator<unknown>): Authenticator<unknown> =>
   make(self.description, (attempt) => {
-    attempt.isUncounted = true
+    attempt.whole.isUncounted = true
     return decideOf(self)(attempt)
   })
 

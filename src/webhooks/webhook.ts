@@ -165,15 +165,12 @@ export const webhook = (options: WebhookOptions): Authenticator<Webhook> => {
       ],
       ...(typeof secrets === 'function' && { functions: [[functionName(secrets), secrets]] }),
     },
-    reading: { notRemembered },
   })
   // Safe: it lets in what `principalOf` makes
   return kind as Authenticator<Webhook>
 }
 
 declareFactory(caller, webhook)
-
-const notRemembered = 'a signature is about one body, so it must be verified for each request'
 
 const left = <E extends Parameters<typeof because>[0]>(error: E, why: Parameters<typeof because>[1]) =>
   deepFreeze(E.left(because(error, why)))

@@ -1,7 +1,7 @@
 /** Random trees with all combinators, including those that keep state, and requests that follow one another. */
 import fc, { type Arbitrary } from 'fast-check'
 import { leavesOf, type Leaf, type Outcome, type Tree } from './evaluator.js'
-import { maxAges, points, type Around } from './world.js'
+import { points, type Around } from './world.js'
 import { composed, fixed, outcomes } from './trees.js'
 import { withLeaves } from './treeRuns.js'
 
@@ -28,8 +28,6 @@ const around = (member: Arbitrary<Tree>): Arbitrary<Around> => {
     fc.record({ node: fc.constant('map' as const), id, member, result: fc.constantFrom('wraps', 'throws', 'nothing') }),
     fc.record({ node: fc.constantFrom('flatMap' as const, 'recover' as const, 'recover' as const), ...answered }),
     fc.record({ node: fc.constant('timeout' as const), member }),
-    fc.record({ node: fc.constant('remembered' as const), id, member, by: fc.constantFrom(...Object.keys(maxAges)) }),
-    fc.record({ node: fc.constant('remembered' as const), id, member, by: fc.constantFrom(...Object.keys(maxAges)) }),
     fc.record({ node: fc.constant('throttled' as const), id, member, by: fc.constantFrom(...Object.keys(points)) }),
   )
 }
@@ -58,7 +56,7 @@ const numbered = (of: Tree): Tree => {
   return walk(of)
 }
 
-const isKeeping = ({ node }: Tree): boolean => node === 'remembered' || node === 'throttled'
+const isKeeping = ({ node }: Tree): boolean => node === 'throttled'
 
 const isOneKind = (tree: Tree): boolean => {
   if (tree.node === 'leaf') return true
@@ -107,7 +105,6 @@ export interface Step {
   readonly set: number
   readonly address: string
   readonly crossSite: boolean
-  readonly forget: string | undefined
   readonly plans: ReadonlyArray<Partial<Leaf>>
 }
 
@@ -151,7 +148,6 @@ export const steps: Arbitrary<ReadonlyArray<Step>> = fc.array(
     set: sometimes(0, -500, -60_000, 500),
     address: sometimes('192.0.2.1', '192.0.2.2'),
     crossSite: sometimes(false, true),
-    forget: sometimes(undefined, ...Object.keys(maxAges)),
     plans: fc.array(plan, { minLength: 5, maxLength: 5 }),
   }),
   { minLength: 2, maxLength: 7 },

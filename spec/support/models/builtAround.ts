@@ -1,10 +1,10 @@
 /** Real authenticators for trees with combinators that keep state, and a limiter that uses the clock of the test. */
 import { either as E } from 'fp-ts'
-import { AuthError, remembered, throttled } from 'koa-with-auth'
+import { AuthError, throttled } from 'koa-with-auth'
 import { flatMap, map, recoverUnavailable, timeout } from 'koa-with-auth/fp'
-import type { Authenticator, Remembered } from 'koa-with-auth'
+import type { Authenticator } from 'koa-with-auth'
 import type { Leaf, Tree } from './evaluator.js'
-import { maxAges, points, WINDOW, type Around } from './world.js'
+import { points, WINDOW, type Around } from './world.js'
 import { buildLeaf, buildNode } from './trees.js'
 
 /** A limiter like those of rate-limiter-flexible. */
@@ -60,15 +60,8 @@ const timeoutsIn = (tree: Tree): number => {
   return Math.max(...below.map(timeoutsIn)) + (tree.node === 'timeout' ? 1 : 0)
 }
 
-/** An authenticator, and by name those of its combinators that can forget. */
-export interface Built {
-  readonly authenticator: Authenticator<unknown>
-  readonly memories: Readonly<Record<string, Remembered<unknown>>>
-}
-
 /** Makes it. `now` says what is true of a leaf at the present request. */
-export const buildAround = (of: Tree, calls: string[], now: (leaf: Leaf) => Leaf): Built => {
-  const memories = Object.fromEntries(Object.entries(maxAges).map(([by, maxAge]) => [by, remembered({ maxAge })]))
+export const buildAround = (of: Tree, calls: string[], now: (leaf: Leaf) => Leaf): Authenticator<unknown> => {
   const limits = Object.fromEntries(
     Object.entries(points).map(([by, limit]) => [by, throttled({ limiter: limiter(limit) })]),
   )
@@ -98,13 +91,11 @@ export const buildAround = (of: Tree, calls: string[], now: (leaf: Leaf) => Leaf
         return flatMap(answering(tree, (principal) => ({ changed: principal })))(make(tree.member))
       case 'recover':
         return recoverUnavailable(answering(tree, () => ({ recovered: tree.id })))(make(tree.member))
-      case 'remembered':
-        return memories[tree.by]!(make(tree.member))
       case 'throttled':
         return limits[tree.by]!(make(tree.member))
       default:
         return buildNode(tree, make)
     }
   }
-  return { authenticator: make(of), memories }
+  return make(of)
 }

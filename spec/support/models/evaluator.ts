@@ -104,7 +104,7 @@ const skipped = (members: ReadonlyArray<Tree>): ReadonlyArray<Branch> =>
   members.flatMap((member) => offered(member, 'absent'))
 
 const isAround = (tree: Tree): tree is Around =>
-  ['map', 'flatMap', 'recover', 'timeout', 'remembered', 'throttled'].includes(tree.node)
+  ['map', 'flatMap', 'recover', 'timeout', 'throttled'].includes(tree.node)
 
 // Of demands that are directly inside each other, the inner one comes first
 const demandedBy = (tree: Tree): ReadonlyArray<string> => {
@@ -131,7 +131,6 @@ export const verdictOf = (tree: Tree, log: Log): Verdict => {
     case 'flatMap':
     case 'recover':
     case 'timeout':
-    case 'remembered':
     case 'throttled':
       return ofAround(tree, log, { verdictOf, offered })
     case 'own': {

@@ -5,20 +5,12 @@
  */
 import { either as E } from 'fp-ts'
 import type { Request } from 'koa'
-import {
-  AuthError,
-  authenticator,
-  Challenge,
-  fromHeader,
-  remembered,
-  throttled,
-  type Authenticator,
-} from 'koa-with-auth'
+import { AuthError, authenticator, Challenge, fromHeader, throttled, type Authenticator } from 'koa-with-auth'
 import { flatMap, map, recoverUnavailable, timeout } from 'koa-with-auth/fp'
 import { limiter } from './builtAround.js'
 import { leavesOf, type Leaf, type Tree } from './evaluator.js'
 import { buildNode } from './trees.js'
-import { maxAges, points } from './world.js'
+import { points } from './world.js'
 
 /** The outcome of a hook for a credential, and whether it is async. */
 export interface Answer {
@@ -61,7 +53,6 @@ const made = (leaf: string, value: string, call: number, { outcome }: Answer): u
 /** Makes the authenticator. `answer` gives the outcome of the next call of a hook. */
 export const buildParallel = (of: Tree, visitOf: (request: Request) => Visit, answer: () => Answer) => {
   const calls: Call[] = []
-  const memories = Object.fromEntries(Object.entries(maxAges).map(([by, maxAge]) => [by, remembered({ maxAge })]))
   const limits = Object.fromEntries(Object.entries(points).map(([by, limit]) => [by, throttled({ limiter: limiter(limit) })])) // prettier-ignore
   const ask = (leaf: string, value: string, visit: Visit): unknown => {
     const said = answer()
@@ -91,38 +82,35 @@ export const buildParallel = (of: Tree, visitOf: (request: Request) => Visit, an
         return flatMap((principal: unknown) => (tree.late ? Promise.resolve({ changed: principal }) : { changed: principal }))(make(tree.member)) // prettier-ignore
       case 'recover':
         return recoverUnavailable((request) => ({ recovered: tree.id, visit: visitOf(request) }))(make(tree.member))
-      case 'remembered':
-        return memories[tree.by]!(make(tree.member))
       case 'throttled':
         return limits[tree.by]!(make(tree.member))
       default:
         return buildNode(tree, make)
     }
   }
-  return { authenticator: make(of), calls, memories }
+  return { authenticator: make(of), calls }
 }
 
 // -------------------------------------------------------------------------------------
 // allowed results
 // -------------------------------------------------------------------------------------
 
-/** The calls that a visit may use: its own, and those that a memory still has. `by` names the memories, outermost first. */
+/** The calls that a visit may use. */
 export interface Due {
   readonly visit: Visit
   readonly calls: ReadonlyArray<Call>
-  readonly isRemembered: (call: Call, by: ReadonlyArray<string>) => boolean
 }
 
 const field = (u: unknown, name: string): unknown =>
   typeof u === 'object' && u !== null && Object.hasOwn(u, name) ? Reflect.get(u, name) : undefined
 
 /** Whether a principal is allowed for a visit: each hook in it has accepted what this visit sent to it. */
-export const isDue = (tree: Tree, principal: unknown, due: Due, by: ReadonlyArray<string> = []): boolean => {
-  const within = (member: Tree, part: unknown) => isDue(member, part, due, by)
+export const isDue = (tree: Tree, principal: unknown, due: Due): boolean => {
+  const within = (member: Tree, part: unknown) => isDue(member, part, due)
   const isSilent = (member: Tree) => leavesOf(member).every(({ id }) => !due.visit.sent.has(id))
   switch (tree.node) {
     case 'leaf':
-      return isAccepted(tree, principal, due, by)
+      return isAccepted(tree, principal, due)
     case 'optional':
       return (principal === undefined && isSilent(tree.member)) || within(tree.member, principal)
     case 'lenient':
@@ -139,8 +127,6 @@ export const isDue = (tree: Tree, principal: unknown, due: Due, by: ReadonlyArra
       if (field(principal, 'recovered') === tree.id)
         return field(principal, 'visit') === due.visit && !due.visit.crossSite
       return within(tree.member, principal)
-    case 'remembered':
-      return isDue(tree.member, principal, due, [...by, tree.by])
     case 'timeout':
     case 'throttled':
     case 'own':
@@ -156,16 +142,10 @@ export const isDue = (tree: Tree, principal: unknown, due: Due, by: ReadonlyArra
   }
 }
 
-const isAccepted = (
-  leaf: Leaf,
-  principal: unknown,
-  { visit, calls, isRemembered }: Due,
-  by: ReadonlyArray<string>,
-): boolean => {
+const isAccepted = (leaf: Leaf, principal: unknown, { visit, calls }: Due): boolean => {
   const call = calls[Number(field(principal, 'call'))]
   if (call === undefined || call.outcome !== 'pass' || call.leaf !== leaf.id) return false
   const isOwn = call.value === visit.sent.get(leaf.id) && field(principal, 'value') === call.value
-  // A credential that browsers send is never shared with a request that another site caused
-  const isAllowed = leaf.ambient !== true || !(visit.crossSite || call.visit.crossSite)
-  return isOwn && isAllowed && (call.visit === visit || isRemembered(call, by))
+  // A credential that browsers send counts in no request that another site caused
+  return isOwn && (leaf.ambient !== true || !visit.crossSite) && call.visit === visit
 }

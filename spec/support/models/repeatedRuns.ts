@@ -3,7 +3,7 @@ import { met, apiece, type Step } from './aroundTrees.js'
 import { buildAround } from './builtAround.js'
 import type { Clock } from '../runs/clock.js'
 import { leavesOf, verdictOf, type Leaf, type Log, type Tree, type Verdict } from './evaluator.js'
-import { forget, newWorld } from './world.js'
+import { newWorld } from './world.js'
 
 /** The expected result of a request, and the tree as the request sees it. */
 export interface Expected {
@@ -16,20 +16,16 @@ export interface Expected {
 export const repeated = (tree: Tree, clock: Clock) => {
   const calls: string[] = []
   let present = new Map<string, Leaf>()
-  const { authenticator, memories } = buildAround(tree, calls, ({ id }) => present.get(id)!)
+  const authenticator = buildAround(tree, calls, ({ id }) => present.get(id)!)
   const world = newWorld()
   /** Moves the clocks, and returns the expected result of the next request; `at` is its number. */
   const next = (step: Step, at: number): Expected => {
     clock.move(step.wait)
     clock.set(step.set)
-    if (step.forget !== undefined) {
-      memories[step.forget]!.forget(() => true)
-      forget(world, step.forget)
-    }
     const now = met(tree, step, Date.now(), at)
     present = new Map(leavesOf(now).map((leaf) => [leaf.id, leaf]))
     const { address, crossSite } = step
-    Object.assign(world, { now: performance.now(), date: Date.now(), address, crossSite, held: [], recovered: false })
+    Object.assign(world, { now: performance.now(), address, crossSite, held: [], recovered: false })
     const log: Log = { calls: [], reached: [], late: false, world }
     calls.length = 0
     return { verdict: verdictOf(apiece(now), log), log, tree: now }

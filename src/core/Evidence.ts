@@ -1,0 +1,111 @@
+/**
+ * What a decision rests on. A Right of an authenticator has it beside the principal, hidden, so the Right equals any other.
+ *
+ * Combinators merge it. It is a monoid (spec/core/Evidence.law.spec.ts): `merge` is associative, and `nothingSent` is its identity.
+ * An alternative that fails takes its evidence with it, because nothing of it is kept anywhere else.
+ */
+import type * as E from 'fp-ts/lib/Either.js'
+import type { AuthError } from './AuthError.js'
+import type { EndSource } from './ends.js'
+
+/** Objects by the names that `owned` gave them, without a prototype. */
+export type Objects = Readonly<Record<string, unknown>>
+
+/** Is called once all conditions of a guard have let the request in; it may still refuse it. */
+export type Charge = () => Promise<AuthError | undefined>
+
+export interface Evidence {
+  /** What let in, in order: tokens, sessions, keys, and whatever else can end. */
+  readonly accepted: ReadonlyArray<EndSource>
+  /** What `owned` has found; `undefined` if nothing was looked up. */
+  readonly objects: Objects | undefined
+  /** What is charged for the request. */
+  readonly charges: ReadonlyArray<Charge>
+  /** Whether no credential was sent. */
+  readonly isAnonymous: boolean
+  /** Whether `recoverUnavailable` has decided. */
+  readonly isRecovered: boolean
+  /** Whether a verification that was kept has answered. */
+  readonly isCached: boolean
+}
+
+const none: ReadonlyArray<never> = Object.freeze([])
+
+/** No credential: the evidence of an anonymous caller. */
+export const nothingSent: Evidence = Object.freeze({
+  accepted: none,
+  objects: undefined,
+  charges: none,
+  isAnonymous: true,
+  isRecovered: false,
+  isCached: false,
+})
+
+/** A credential of which nothing else is known. Most decisions share it, and make no evidence of their own. */
+export const plain: Evidence = Object.freeze({ ...nothingSent, isAnonymous: false })
+
+/** A credential of which more is known. */
+export const evidence = (more: Partial<Evidence>): Evidence => ({ ...plain, ...more })
+
+/** Both. */
+export const merge = (one: Evidence, other: Evidence): Evidence => {
+  if (one === nothingSent || (one === plain && !other.isAnonymous)) return other
+  if (other === nothingSent || (other === plain && !one.isAnonymous)) return one
+  return {
+    accepted: joined(one.accepted, other.accepted),
+    objects: objectsOf(one.objects, other.objects),
+    charges: joined(one.charges, other.charges),
+    isAnonymous: one.isAnonymous && other.isAnonymous,
+    isRecovered: one.isRecovered || other.isRecovered,
+    isCached: one.isCached || other.isCached,
+  }
+}
+
+const joined = <A>(one: ReadonlyArray<A>, other: ReadonlyArray<A>): ReadonlyArray<A> =>
+  one.length === 0 ? other : other.length === 0 ? one : [...one, ...other]
+
+/** Objects of both; of one name, those that were found later. */
+export const objectsOf = (one: Objects | undefined, other: Objects | undefined): Objects | undefined =>
+  one === undefined ? other : other === undefined ? one : { __proto__: null, ...one, ...other }
+
+// --- beside a Right
+
+class Given {
+  constructor(given: object) {
+    // the field of the subclass is put on this object: unlike a WeakMap or a property, that costs next to nothing
+    return given
+  }
+}
+
+class Beside extends Given {
+  readonly #evidence: Evidence
+  constructor(right: object, own: Evidence) {
+    super(right)
+    this.#evidence = own
+  }
+  static of(right: object): Evidence | undefined {
+    return #evidence in right ? right.#evidence : undefined
+  }
+}
+
+const mark = Symbol.for('koa-with-auth/evidence')
+// Safe: nothing else is kept under this symbol. Two copies of this package in one process read each other's
+const everywhere = globalThis as { [mark]?: typeof Beside }
+const beside = (everywhere[mark] ??= Beside)
+
+/** The evidence that a Right was given; `undefined` if it has none. */
+export const givenWith = (right: object): Evidence | undefined => beside.of(right)
+
+/** What a Right rests on. */
+export const evidenceOf = (right: object): Evidence => beside.of(right) ?? plain
+
+/** A decision that lets in. */
+export const accept = <P>(principal: P, own: Evidence): E.Right<P> => {
+  const right: E.Right<P> = { _tag: 'Right', right: principal }
+  if (own !== plain) new beside(right, own)
+  return right
+}
+
+/** The same principal, with more evidence. */
+export const withEvidence = <P>(right: E.Right<P>, more: Evidence): E.Right<P> =>
+  accept(right.right, merge(evidenceOf(right), more))

@@ -1,0 +1,169 @@
+/**
+ * `cached` keeps what a hook let in, for a time that its author chose. In that time a changed password, a revoked key and a deleted
+ * user still pass, unless `forget` is called.
+ *
+ * It is a memo of the hook, by the credential alone: it knows no request, list or limit. So the hook must decide by nothing else. What
+ * was refused is never kept, and a credential is kept as a MAC.
+ */
+import * as E from 'fp-ts/lib/Either.js'
+import type { AuthError } from '../core/AuthError.js'
+import { accept, evidence, evidenceOf, merge } from '../core/Evidence.js'
+import { attemptOf, evidenceFor, settingsOf, Attempt } from '../core/Exchange.js'
+import type { Request } from '../core/Request.js'
+import {
+  answerTo,
+  isAnonymous,
+  returningResults,
+  sayingWords,
+  type Evaluation,
+  type PrincipalFromAnswer,
+} from '../core/Result.js'
+import * as is from '../core/checks.js'
+import { ageOf, thisMoment, type Moment } from '../core/data.js'
+import { keepingScopes } from '../core/granted.js'
+import { memory, type Memory } from '../core/memory.js'
+import { checkHook, checkOptions, declareFactory, isPlain } from '../core/options.js'
+import { mac, randomId } from '../crypto/secrets.js'
+
+/** How long and how much is kept. */
+export interface CachedOptions {
+  /** In milliseconds: for so long a credential that was revoked still passes, in this process. */
+  readonly maxAge: number
+  /** How many credentials are kept; beyond that, the least recently used are dropped. Default 1000. */
+  readonly size?: number | undefined
+}
+
+/** A hook that keeps what it let in. */
+export interface Cached<C extends ReadonlyArray<unknown>, R> {
+  (request: Request, ...credential: C): Evaluation<PrincipalFromAnswer<R>>
+  /**
+   * Forgets a credential, also one that is being verified. Call it when a password changes or a key is revoked. It affects only this
+   * process.
+   */
+  readonly forget: (...credential: C) => void
+}
+
+type Passed = E.Right<unknown>
+type Verify = (request: Request, ...credential: ReadonlyArray<unknown>) => unknown
+
+interface Flight {
+  readonly since: Moment
+  readonly evaluation: Promise<E.Either<AuthError, unknown>>
+}
+
+interface Cache {
+  readonly verify: Verify
+  readonly maxAge: number
+  readonly passed: Memory<Passed>
+  readonly flights: Map<string, Flight>
+  readonly keyOf: (credential: ReadonlyArray<unknown>) => string
+}
+
+/**
+ * Makes a hook that keeps what `verify` let in, for `maxAge` milliseconds, but never longer than the principal's `expiresAt` (a Date, or
+ * milliseconds). Requests that come with the same credential at the same time share one call, and requests share the principal, so do
+ * not change it. Its results say `cached` in the records of decisions.
+ *
+ * Throws a TypeError for options that cannot work. A credential that is neither text nor plain data is an exception of the hook: 500.
+ *
+ * @example
+ * import { cached, constantTimeEqual, httpBasicAuth } from 'koa-with-auth'
+ *
+ * const recent = cached(
+ *   async (_request, username: string, password: string) => constantTimeEqual(password, 's3cret') && { username },
+ *   { maxAge: 60_000 },
+ * )
+ * const basic = httpBasicAuth({ authenticate: recent })
+ * const onPasswordChanged = (username: string, before: string) => recent.forget(username, before)
+ */
+export const cached = <C extends ReadonlyArray<unknown>, R>(
+  verify: (request: Request, ...credential: C) => R,
+  options: CachedOptions,
+): Cached<C, R> => {
+  checkHook('cached(verify, options)', verify, Infinity)
+  const { maxAge, size = 1000 } = checkOptions('cached', options, { maxAge: is.positive, size: is.maybe(is.positive) })
+  const secret = randomId()
+  const self: Cache = {
+    // Safe: it is called with what the hook is called with
+    verify: verify as unknown as Verify,
+    maxAge,
+    passed: memory({ size, maxAge, dropsFirst: 'least recently used' }),
+    flights: new Map(),
+    keyOf: (credential) => mac(secret, JSON.stringify(credential, plainOnly)),
+  }
+  const hook = (request: Request, ...credential: C) => answer(self, request, credential)
+  const forget = (...credential: C): void => {
+    const key = self.keyOf(credential)
+    self.flights.delete(key)
+    self.passed.delete(key)
+  }
+  // Safe: what it lets in is what `verify` let in
+  return keepingScopes(
+    sayingWords(Object.assign(returningResults(hook), { forget }), `cached ${maxAge / 1000} s`),
+    verify,
+  ) as unknown as Cached<C, R>
+}
+
+declareFactory('cached', cached)
+
+// It is unknown which part of an instance is the credential
+function plainOnly(this: unknown, name: string, read: unknown): unknown {
+  const value: unknown = Reflect.get(Object(this), name)
+  const isText = typeof value === 'string' || typeof value === 'boolean' || value === null || Number.isFinite(value)
+  if (isText || Array.isArray(value) || (typeof value === 'object' && value !== null && isPlain(value))) return read
+  throw new TypeError('cached(verify): the credential must be text or plain data; pass the part of it that was sent')
+}
+
+const fromCache = evidence({ isCached: true })
+
+const answer = (self: Cache, request: Request, credential: ReadonlyArray<unknown>): Evaluation<unknown> => {
+  const key = self.keyOf(credential)
+  const known = self.passed.get(key)
+  if (known !== undefined) return again(known)
+  const flight = self.flights.get(key)
+  // one that takes longer than a decision may take is joined by nobody
+  if (flight !== undefined && ageOf(flight.since) < Math.min(settingsOf(request).timeout, self.maxAge)) {
+    return flight.evaluation.then((late) => (E.isRight(late) ? again(late) : late))
+  }
+  const since = thisMoment()
+  const attempt = attemptOf(request) ?? new Attempt(request)
+  const verified = answerTo(() => self.verify(request, ...credential))
+  if (!(verified instanceof Promise)) return keep(self, key, since, attempt, verified)
+  const own: Flight = {
+    since,
+    evaluation: verified.then((late) => {
+      // not if it was forgotten or replaced meanwhile
+      if (self.flights.get(key) !== own) return late
+      self.flights.delete(key)
+      return keep(self, key, since, attempt, late)
+    }),
+  }
+  self.flights.set(key, own)
+  return own.evaluation
+}
+
+const again = (known: Passed): Passed => accept(known.right, merge(evidenceOf(known), fromCache))
+
+const keep = (
+  { passed }: Cache,
+  key: string,
+  since: Moment,
+  attempt: Attempt,
+  result: E.Either<AuthError, unknown>,
+): E.Either<AuthError, unknown> => {
+  if (E.isLeft(result) || isAnonymous(result)) return result
+  // what the hook was told by keys that it asked can end, also when it is not asked again
+  const own = evidenceFor(attempt, result, false)
+  const right = accept(result.right, own)
+  if (!own.isRecovered) passed.set(key, { value: right, since, expiresAt: endOf(result.right) })
+  return right
+}
+
+/** When a principal expires. NaN for an `expiresAt` of another type: then it is not kept. */
+const endOf = (principal: unknown): number => {
+  if (typeof principal !== 'object' || principal === null || !('expiresAt' in principal)) return Infinity
+  const { expiresAt } = principal
+  if (expiresAt === undefined || expiresAt === null) return Infinity
+  if (expiresAt instanceof Date) return expiresAt.getTime()
+  return typeof expiresAt === 'number' ? expiresAt : NaN
+}
