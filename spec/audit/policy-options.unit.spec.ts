@@ -145,6 +145,10 @@ const kinds: Readonly<Record<string, Kind>> = {
       onStoreError: [{}, { onStoreError: 'unthrottled' }],
     },
   },
+  'root.cached': {
+    guard: (options) => httpBearer({ authenticate: root.cached(() => true, { maxAge: 1, ...options }) }),
+    options: { maxAge: [{ maxAge: 1 }, { maxAge: 2 }], size: COST },
+  },
   'root.rateLimit': {
     guard: condition(root.rateLimit, { limiter: limiter(5), by: () => 'anna' }),
     options: {

@@ -22,7 +22,7 @@ const made: fc.Arbitrary<Evidence> = fc.record({
   accepted: fc.array(source, { maxLength: 2 }),
   objects,
   charges: fc.array(
-    fc.constant(async () => undefined),
+    fc.constant(async () => ({})),
     { maxLength: 2 },
   ),
   isAnonymous: fc.boolean(),

@@ -1,7 +1,7 @@
 /** Accepted requests are counted by caller: the fields of each answer, 429 beyond the limit, and what counts nothing. */
 import Router from '@koa/router'
 import Koa from 'koa'
-import { anyOf, apiKeyHeader, authorize, httpBearer, optional, rateLimit, withAuth } from 'koa-with-auth'
+import { also, anyOf, apiKeyHeader, authorize, httpBearer, optional, owned, rateLimit, withAuth } from 'koa-with-auth'
 import { audit } from 'koa-with-auth/audit'
 import { openApi } from 'koa-with-auth/openapi'
 import { expectGuarded } from 'koa-with-auth/testing'
@@ -79,6 +79,39 @@ describe('rateLimit', () => {
     for (const token of [undefined, 'x', 'x y']) expect((await get(token)).status).toBe(401)
     expect(consume).not.toHaveBeenCalled()
     expect((await get('a')).status).toBe(200)
+  })
+
+  it('counts once all conditions of all levels have let in: what a condition after it or below it refuses costs nothing', async () => {
+    const limiter = new RateLimiterMemory({ points: 2, duration: 30 })
+    let isAllowed = false
+    const may = authorize(() => isAllowed)
+    const note = owned('note', { param: 'id', find: (id: string) => id === '1' && { id } })
+    const router = new Router()
+    router.get('/after/:id', withAuth(user, rateLimit({ limiter, by }), may), (ctx) => void (ctx.body = ''))
+    router.get('/owned/:id', withAuth(user, rateLimit({ limiter, by }), note), (ctx) => void (ctx.body = ''))
+    const outer = withAuth(user, rateLimit({ limiter, by }))(new Router())
+    outer.get(
+      '/below/:id',
+      withAuth(also(apiKeyHeader({ authenticate: () => isAllowed && 'k' }))),
+      (ctx) => void (ctx.body = ''),
+    )
+    const { url, close } = await listen(new Koa().use(router.routes()).use(outer.routes()))
+    onTestFinished(close)
+    const get = async (path: string) =>
+      (await fetch(url + path, { headers: { Authorization: 'Bearer a', key: 'k' } })).status
+    for (let round = 0; round < 3; round++) {
+      expect([await get('/after/1'), await get('/owned/2'), await get('/below/1')]).toEqual([403, 404, 401])
+    }
+    isAllowed = true
+    expect([await get('/after/1'), await get('/owned/1'), await get('/below/1')]).toEqual([200, 200, 429])
+  })
+
+  it('gives back what it has counted if a second limit refuses', async () => {
+    const [first, second] = [5, 1].map((points) => new RateLimiterMemory({ points, duration: 30 }))
+    const guard = withAuth(user, rateLimit({ limiter: first!, by }), rateLimit({ limiter: second!, by }))
+    const { get } = await site(guard)
+    expect([(await get('a')).status, (await get('a')).status, (await get('a')).status]).toEqual([200, 429, 429])
+    expect((await first!.get('anna'))?.consumedPoints).toBe(1)
   })
 
   it('a limiter of each plan, a price of each request, and conditions on both sides', async () => {

@@ -15,8 +15,18 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type * as RTE from 'fp-ts/lib/ReaderTaskEither.js'
 import type { Request } from './Request.js'
-import { accept, evidenceOf, givenWith, merge, plain, type Charge, type Evidence } from './Evidence.js'
-import { askHook, attemptOf, evidenceFor, settingsOf, showObjects, shownObjects, tell, Attempt } from './Exchange.js'
+import { accept, merge, plain, restingOn, type Evidence } from './Evidence.js'
+import {
+  askHook,
+  attemptOf,
+  charged,
+  evidenceFor,
+  settingsOf,
+  showObjects,
+  shownObjects,
+  tell,
+  Attempt,
+} from './Exchange.js'
 import * as AuthErrors from './AuthError.js'
 import { absent, forged as forgedError, invalid as invalidError, type AuthError } from './AuthError.js'
 import { make as challengeOf, type Challenge } from './Challenge.js'
@@ -198,23 +208,6 @@ const decideApart = <P>(decide: Decide<P>, attempt: Attempt): Evaluation<P> => {
     showObjects(request, shown)
     return tell(asking, asked, result)
   })
-}
-
-/** @internal Charges for what lets in (`rateLimit`), which may refuse it: the last step of a whole decision. */
-export const charged = <P>(evaluation: Evaluation<P>, attempt: Attempt): Evaluation<P> =>
-  attempt.whole.isUncounted ? evaluation : andThen(evaluation, chargedFor)
-
-const chargedFor = <P>(result: Result<P>): Evaluation<P> => {
-  const charges = E.isRight(result) ? givenWith(result)?.charges : undefined
-  return charges === undefined || charges.length === 0 ? result : chargeAll(result, charges)
-}
-
-const chargeAll = async <P>(result: Result<P>, charges: ReadonlyArray<Charge>): Promise<Result<P>> => {
-  for (const charge of charges) {
-    const refusal = await charge()
-    if (refusal !== undefined) return E.left(refusal)
-  }
-  return result
 }
 
 /** @internal The node of the tree that an authenticator is; `undefined` for another function. */
@@ -448,15 +441,7 @@ export const changed = (
       andThen(before(attempt), (result) => {
         if (E.isLeft(result)) return failed(result)
         const next = change(result, attempt.request)
-        return next instanceof Promise ? next.then((late) => restingOn(late, result)) : restingOn(next, result)
+        return andThen(next, (late) => (E.isLeft(late) ? late : restingOn(late, result)))
       }),
   }
-}
-
-// Another principal rests on the same evidence, and on what its own hook says
-const restingOn = (next: Result<unknown>, before: E.Right<unknown>): Result<unknown> => {
-  if (E.isLeft(next)) return next
-  const [own, said] = [evidenceOf(before), givenWith(next)]
-  if (own === plain || said === own) return next
-  return accept(next.right, said === undefined ? own : merge(own, said))
 }

@@ -5,14 +5,19 @@
  * An alternative that fails takes its evidence with it, because nothing of it is kept anywhere else.
  */
 import type * as E from 'fp-ts/lib/Either.js'
-import type { AuthError } from './AuthError.js'
 import type { EndSource } from './ends.js'
 
 /** Objects by the names that `owned` gave them, without a prototype. */
 export type Objects = Readonly<Record<string, unknown>>
 
-/** Is called once all conditions of a guard have let the request in; it may still refuse it. */
-export type Charge = () => Promise<AuthError | undefined>
+/** Is called once all conditions of a guard have let the request in. It never rejects. */
+export type Charge = () => Promise<Charged>
+
+/** What became of a charge: the `AuthError` that refuses the request after all, or how it is taken back if another one refuses. */
+export interface Charged {
+  readonly refusal?: unknown
+  readonly takeBack?: () => void
+}
 
 export interface Evidence {
   /** What let in, in order: tokens, sessions, keys, and whatever else can end. */
@@ -109,3 +114,9 @@ export const accept = <P>(principal: P, own: Evidence): E.Right<P> => {
 /** The same principal, with more evidence. */
 export const withEvidence = <P>(right: E.Right<P>, more: Evidence): E.Right<P> =>
   accept(right.right, merge(evidenceOf(right), more))
+
+/** Another principal, which rests on the same evidence, and on what its own hook says. */
+export const restingOn = <P>(right: E.Right<P>, before: object): E.Right<P> => {
+  const [own, said] = [evidenceOf(before), givenWith(right)]
+  return own === plain || said === own ? right : accept(right.right, said === undefined ? own : merge(own, said))
+}

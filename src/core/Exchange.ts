@@ -9,8 +9,18 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Request } from './Request.js'
 import type { Leaf } from './Description.js'
 import { PrincipalSource, type EndSource } from './ends.js'
-import { evidence, evidenceOf, merge, type Evidence, type Objects } from './Evidence.js'
-import type { Decode, Decoded, Result } from './Result.js'
+import {
+  evidence,
+  evidenceOf,
+  givenWith,
+  merge,
+  type Charge,
+  type Charged,
+  type Evidence,
+  type Objects,
+} from './Evidence.js'
+import type { AuthError } from './AuthError.js'
+import { andThen, type Decode, type Decoded, type Evaluation, type Result } from './Result.js'
 import { defaults, type Settings } from './Settings.js'
 
 export class Attempt {
@@ -217,4 +227,27 @@ export const evidenceFor = ({ whole: { told } }: Attempt, result: E.Right<unknow
   return told
     .filter((one) => evidenceOf(one) !== own && (!isFunction || one.right === result.right))
     .reduce((before, one) => merge(before, evidenceOf(one)), all)
+}
+
+/** @internal Charges for what lets in (`rateLimit`), which may refuse it: the last step of a whole decision. */
+export const charged = <P>(evaluation: Evaluation<P>, { whole }: Attempt): Evaluation<P> =>
+  whole.isUncounted ? evaluation : andThen(evaluation, chargedFor)
+
+const chargedFor = <P>(result: Result<P>): Evaluation<P> => {
+  const charges = E.isRight(result) ? givenWith(result)?.charges : undefined
+  return charges === undefined || charges.length === 0 ? result : chargeAll(result, charges)
+}
+
+const chargeAll = async <P>(result: Result<P>, charges: ReadonlyArray<Charge>): Promise<Result<P>> => {
+  const before: Charged[] = []
+  for (const charge of charges) {
+    const one = await charge()
+    if (one.refusal !== undefined) {
+      for (const { takeBack } of before) takeBack?.()
+      // Safe: only `rateLimit` charges, and it refuses by a failure
+      return E.left(one.refusal as AuthError)
+    }
+    before.push(one)
+  }
+  return result
 }

@@ -7,9 +7,10 @@ import type { Request } from '../core/Request.js'
 import * as AuthErrors from '../core/AuthError.js'
 import { decideOf, wrapping, type Authenticator, type Halves } from '../core/Authenticator.js'
 import { noted, withChallenges, type Scoped } from '../core/Description.js'
-import { exchangeOfResponse, type Attempt, type Finding, type Finds } from '../core/Exchange.js'
+import { evidence, withEvidence, type Charged } from '../core/Evidence.js'
+import { exchangeOfResponse, type Finding, type Finds } from '../core/Exchange.js'
 import { functionName } from '../core/functionName.js'
-import { andThen, failureOf, type Evaluation, type Result } from '../core/Result.js'
+import { andThen, failureOf } from '../core/Result.js'
 import { checkDemanding } from '../core/authorize.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareCondition, declareFactory, type Check, type Checks } from '../core/options.js'
@@ -19,6 +20,8 @@ import { isTooMany, limitOf, numberIn } from './Limiter.js'
 export interface PointLimiter {
   /** Counts `points`. It rejects with an Error if the store fails, and with anything else if that is too much. */
   readonly consume: (key: string, points?: number) => PromiseLike<unknown>
+  /** Takes points back, if another limit refuses the request. */
+  readonly reward?: ((key: string, points?: number) => PromiseLike<unknown>) | undefined
   readonly points?: number | undefined
   readonly duration?: number | undefined
 }
@@ -52,7 +55,7 @@ const checks: Checks<RateLimitOptions<never>> = {
 }
 
 /**
- * A condition that counts accepted requests. Beyond the limit the answer is 429 with `Retry-After`, and the operation does not run. Each
+ * A condition that counts accepted requests, once all conditions of all levels have let them in. Beyond the limit the answer is 429 with `Retry-After`, and the operation does not run. Each
  * answer says what is left, in `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-11). A limiter that fails is a
  * 503. Throws a TypeError for options that cannot work, and for an authenticator that admits anonymous callers.
  *
@@ -89,55 +92,65 @@ const wordsOf = ({ limiter, by, points, onStoreError }: RateLimitOptions<never>)
 
 const counting = (options: RateLimitOptions<never>, member: Authenticator<unknown>): Halves => {
   checkDemanding('rateLimit(...)(a)', member.description)
-  const { limiter, by, points = 1, onStoreError } = options
+  const { by } = options
   const words = wordsOf(options)
   const description = noted<Scoped>(
     { _tag: 'Scoped', member: member.description, scopes: [] },
     { wrappers: [words], functions: [[words, by]], isQuota: true },
   )
   const authenticate = decideOf(member)
-  const failed = (error: AuthErrors.AuthError) => E.left(withChallenges(member.description, error))
-  const count = async (result: E.Right<unknown>, { request }: Attempt): Promise<Result<unknown>> => {
-    try {
-      // Safe: `self` puts on the right what these take
-      const principal = result.right as never
-      const counter: unknown = typeof limiter === 'function' ? limiter(principal, request) : limiter
-      const key: unknown = by(principal, request)
-      const price: unknown = typeof points === 'function' ? points(principal, request) : points
-      if (!isLimiter(counter)) throw new TypeError('rateLimit({ limiter }): the function must return a limiter')
-      if (typeof key !== 'string' || key === '') {
-        throw new TypeError('rateLimit({ by }): the function must return a string that is not empty')
-      }
-      is.positive('rateLimit({ points })', price)
-      // Safe: `positive` has checked it
-      return await consumed(counter, key, price as number, request, result)
-    } catch (error) {
-      return failed(failureOf(error))
-    }
-  }
-  const consumed = async (
-    counter: PointLimiter,
-    key: string,
-    price: number,
-    request: Request,
-    result: E.Right<unknown>,
-  ): Promise<Result<unknown>> => {
-    try {
-      say(request, counter, await counter.consume(key, price))
-      return result
-    } catch (reason) {
-      if (!isTooMany(reason)) return onStoreError === 'unthrottled' ? result : failed(AuthErrors.unavailable())
-      say(request, counter, reason, 0)
-      const ms = numberIn(reason, 'msBeforeNext')
-      return failed(AuthErrors.throttled(ms === undefined || ms < 0 ? undefined : Math.max(1, Math.ceil(ms / 1000))))
-    }
-  }
+  const self: Counting = { ...options, failed: (error) => withChallenges(member.description, error) }
   return {
     description,
-    decide: (attempt): Evaluation<unknown> =>
-      andThen(authenticate(attempt), (result) =>
-        E.isLeft(result) || attempt.isUncounted ? result : count(result, attempt),
-      ),
+    decide: (attempt) =>
+      andThen(authenticate(attempt), (result) => {
+        if (E.isLeft(result)) return result
+        return withEvidence(result, evidence({ charges: [() => charge(self, result.right, attempt.request)] }))
+      }),
+  }
+}
+
+interface Counting extends RateLimitOptions<never> {
+  readonly failed: (error: AuthErrors.AuthError) => AuthErrors.AuthError
+}
+
+// Once all conditions have let the request in, so refused requests cost nothing
+const charge = async (self: Counting, caller: unknown, request: Request): Promise<Charged> => {
+  const { limiter, by, points = 1, failed } = self
+  try {
+    // Safe: the authenticator puts on the right what these take
+    const principal = caller as never
+    const counter: unknown = typeof limiter === 'function' ? limiter(principal, request) : limiter
+    const key: unknown = by(principal, request)
+    const price: unknown = typeof points === 'function' ? points(principal, request) : points
+    if (!isLimiter(counter)) throw new TypeError('rateLimit({ limiter }): the function must return a limiter')
+    if (typeof key !== 'string' || key === '') {
+      throw new TypeError('rateLimit({ by }): the function must return a string that is not empty')
+    }
+    is.positive('rateLimit({ points })', price)
+    // Safe: `positive` has checked it
+    return await consume(self, counter, key, price as number, request)
+  } catch (error) {
+    return { refusal: failed(failureOf(error)) }
+  }
+}
+
+const consume = async (
+  { onStoreError, failed }: Counting,
+  counter: PointLimiter,
+  key: string,
+  price: number,
+  request: Request,
+): Promise<Charged> => {
+  try {
+    say(request, counter, await counter.consume(key, price))
+    return { takeBack: () => void Promise.resolve(counter.reward?.(key, price)).catch(() => undefined) }
+  } catch (reason) {
+    if (!isTooMany(reason)) return onStoreError === 'unthrottled' ? {} : { refusal: failed(AuthErrors.unavailable()) }
+    say(request, counter, reason, 0)
+    const ms = numberIn(reason, 'msBeforeNext')
+    const retryAfter = ms === undefined || ms < 0 ? undefined : Math.max(1, Math.ceil(ms / 1000))
+    return { refusal: failed(AuthErrors.throttled(retryAfter)) }
   }
 }
 
