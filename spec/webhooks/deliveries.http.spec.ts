@@ -219,7 +219,7 @@ describe('a store that is down', () => {
   it('must be able to release what it has taken', () => {
     const without = { use: () => Promise.resolve(true) }
     expect(() => webhook({ scheme: github, secrets: SECRET, spent: without as never })).toThrow(
-      'webhook({ spent }) has no method release; pass oneTimeIds(store) of koa-with-auth/sign-in',
+      'webhook({ spent }) has no method release; pass oneTimeIds(store) of koa-with-auth/stores',
     )
   })
 })

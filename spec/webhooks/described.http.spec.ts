@@ -155,7 +155,7 @@ describe('wrong options', () => {
     [{ ...signature, algorithms: [] }, 'httpSignature({ algorithms }) must be'],
     [{ ...signature, algorithms: ['none'] }, 'rsa-pss-sha512'],
     [{ ...signature, tag: '' }, 'httpSignature({ tag })'],
-    [{ ...signature, spent: {} }, 'has no method spend'],
+    [{ ...signature, spent: {} }, 'has no method use'],
   ])('httpSignature(%j)', (options, message) => {
     expect(() => httpSignature(options as never)).toThrow(message)
   })

@@ -154,14 +154,14 @@ describe('answers at once', () => {
       ...[0, 1].map(() => jsonClient(() => site.origin, visitor).post(pathOf(link))),
       ...[0, 1].map(() => jsonClient(() => site.origin, visitor).post('/sign-in/mail/code', { handle, code })),
     ])
-    expect(replies.map(outcome).sort()).toEqual([
-      [204, undefined],
-      [400, 'unknown'],
-      [400, 'unknown'],
-      [400, 'unknown'],
-    ])
+    const outcomes = replies.map((reply) => String(outcome(reply)))
+    expect(outcomes.filter((one) => one === '204,')).toHaveLength(1)
+    // the others are too late, or lead on because this browser is signed in by it
+    for (const one of outcomes) expect(['204,', '200,', '400,unknown']).toContain(one)
   })
 })
+
+const arabic = (digits: string): string => digits.replace(/\d/g, (digit) => String.fromCharCode(0x660 + Number(digit)))
 
 describe('codes and addresses', () => {
   const strange: ReadonlyArray<readonly [name: string, of: (code: string) => unknown]> = [
@@ -172,18 +172,17 @@ describe('codes and addresses', () => {
     ['empty', () => ''],
     ['longer', (code) => `${code}0`],
     ['letters', () => 'abcdefgh'],
-    ['Arabic digits', (code) => code.replace(/\d/g, (digit) => String.fromCharCode(0x660 + Number(digit)))],
-    ['full-width digits', (code) => code.replace(/\d/g, (digit) => String.fromCharCode(0xff10 + Number(digit)))],
   ]
 
-  it.each(strange)('a code that is %s is wrong, and blanks are ignored', async (_name, of) => {
+  it.each(strange)('a code that is %s is wrong; it may be typed in other ways', async (_name, of) => {
     const site = await shopSite()
     const visitor = site.client()
     const handle = member(await visitor.post('/sign-in/mail', { address: 'anna@shop.example' }), 'handle')
     const { code = '' } = await site.mail()
     expect(outcome(await visitor.post('/sign-in/mail/code', { handle, code: of(code) }))).toEqual([403, 'wrong'])
-    const blanks = ` ${code.slice(0, 4)} ${code.slice(4)} `
-    expect((await visitor.post('/sign-in/mail/code', { handle, code: blanks })).status).toBe(204)
+    // as people type it: blanks, a dash, digits of another script
+    const typed = ` ${code.slice(0, 4)}-${arabic(code.slice(4))} `
+    expect((await visitor.post('/sign-in/mail/code', { handle, code: typed })).status).toBe(204)
   })
 
   it('what is not exactly one address gets no mail', async () => {
