@@ -6,7 +6,7 @@ import { createRequire } from 'node:module'
 import { dirname, join, posix, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
-import { parseSync, Visitor } from 'rolldown/utils'
+import { minifySync, parseSync, Visitor } from 'rolldown/utils'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const require = createRequire(join(root, 'package.json'))
@@ -59,6 +59,10 @@ const peers = (needed) => ({
   name: 'peers',
   resolveId(specifier, importer, { kind }) {
     if (specifier.startsWith('peers/')) return { id: specifier, external: true }
+    // what is used of them is in the package: loading all of them took longer than everything else
+    if (/^fp-ts\/lib\//.test(specifier)) return require.resolve(specifier).replace('/lib/', '/es6/')
+    if (specifier === 'io-ts') return require.resolve('io-ts').replace('/lib/', '/es6/')
+    if (specifier.startsWith('fp-ts/es6/')) return require.resolve(`${specifier}.js`)
     if (!/^[^./\0]/.test(specifier) || !isOptional(specifier)) return undefined
     if (kind !== 'import-statement') return { id: specifier, external: true }
     return { id: `\0${specifier}?${posix.relative(root, importer)}`, moduleSideEffects: true }
@@ -75,6 +79,7 @@ const peers = (needed) => ({
   },
   // the page's files, and what is needed at once
   transform(code, id) {
+    if (/node_modules.(?:fp|io)-ts/.test(id)) return annotated(id, code)
     const module = posix.relative(join(root, 'src'), id).replace(/\.ts$/, '')
     const needs = Object.keys(atOnce).filter((name) => atOnce[name] === module)
     const text = code.replace(/\btextOf\('(assets\/[\w.]+)'\)/g, (_found, file) =>
@@ -83,6 +88,101 @@ const peers = (needed) => ({
     return needs.map((name) => `import '${name}'\n`).join('') + text
   },
 })
+
+// -------------------------------------------------------------------------------------
+// what a bundler may leave out
+// -------------------------------------------------------------------------------------
+
+const applied = (code, changes) =>
+  changes
+    .sort((a, b) => b.start - a.start || b.end - a.end)
+    .reduce((before, { start, end, text }) => before.slice(0, start) + text + before.slice(end), code)
+
+const parsed = (name, code) => {
+  const { program, errors } = parseSync(name, code)
+  if (errors.length > 0) throw new Error(`${name}: ${errors[0].message}`)
+  return program
+}
+
+const isPlain = (node) =>
+  node === null ||
+  /^(?:ArrowFunctionExpression|FunctionExpression|ClassExpression|Literal|Identifier)$/.test(node.type) ||
+  (node.type === 'UnaryExpression' && isPlain(node.argument)) ||
+  (node.type === 'TemplateLiteral' && node.expressions.length === 0) ||
+  (node.type === 'ArrayExpression' && node.elements.every(isPlain)) ||
+  (node.type === 'ObjectExpression' &&
+    node.properties.every((one) => one.type === 'Property' && !one.computed && isPlain(one.value)))
+
+// Where a value is made, a bundler sees that nothing else is. A function that is called once would be inlined
+const [MAKE, END] = ['/* @__PURE__ */ $made(() => (', '))']
+const made = '\nfunction $made(make) { return make() }\n'
+const pure = (text) => MAKE + text + END
+
+// An import of a module of Node reads all of its exports, and some of them load much
+const builtin = ({ source, specifiers }) => {
+  const module = `process.getBuiltinModule(${source.raw})`
+  return specifiers
+    .map(
+      ({ type, local, imported }) =>
+        `const ${local.name} = ${pure(type === 'ImportSpecifier' ? `${module}.${imported.name}` : module)};`,
+    )
+    .join('')
+}
+
+// The functions that a statement such as `declareFactories({ map, flatMap })` marks, each with the text of its name
+const markedBy = ({ type, expression }, code) => {
+  if (type !== 'ExpressionStatement' || expression.type !== 'CallExpression') return undefined
+  const [first, second] = expression.arguments
+  if (/^declareFactory\b/.test(expression.callee.name)) return [[second.name, code.slice(first.start, first.end)]]
+  if (!/^declareFactories\b/.test(expression.callee.name)) return undefined
+  return first.properties.map(({ key, value }) => [value.name, JSON.stringify(key.name)])
+}
+
+// A factory is marked where it is made, not by a statement of its own
+const shakeable = (name, code) => {
+  const program = parsed(name, code)
+  const body = program.body.map((one) => one.declaration ?? one)
+  const locals = body.flatMap(
+    (one) => one.declarations?.map(({ id }) => id) ?? one.specifiers?.map(({ local }) => local) ?? [],
+  )
+  const mark = locals.find((one) => /^declareFactory\b/.test(one.name))?.name
+  const marks = new Map(body.flatMap((one) => markedBy(one, code) ?? []))
+  const changes = []
+  // what is done to the prototype of a class belongs to it
+  const ofClass = (one) => /^(?:Object\.setPrototypeOf\()?(\w+)\.prototype\b/.exec(code.slice(one.start, one.end))?.[1]
+  const after = (name) => body.filter((one) => one.type === 'ExpressionStatement' && ofClass(one) === name)
+  const around = ({ start, end }, before, behind) =>
+    changes.push({ start, end: start, text: before }, { start: end, end, text: behind })
+  for (const one of body) {
+    if (markedBy(one, code) !== undefined) changes.push({ start: one.start, end: one.end, text: '' })
+    if (one.type === 'ImportDeclaration' && one.source.value.startsWith('node:')) {
+      changes.push({ start: one.start, end: one.end, text: builtin(one) })
+    }
+    if (one.type === 'ClassDeclaration') {
+      const more = after(one.id.name)
+      const texts = more.map(({ start, end }) => `;${code.slice(start, end)}`)
+      for (const { start, end } of more) changes.push({ start, end, text: '' })
+      const isComputed = one.body.body.some(({ computed }) => computed)
+      if (isComputed || more.length > 0) {
+        around(
+          one,
+          `const ${one.id.name} = /* @__PURE__ */ $made(() => { `,
+          `${texts.join('')};return ${one.id.name} });`,
+        )
+      }
+    }
+    const declarations = one.type === 'FunctionDeclaration' ? [{ id: one.id, init: one }] : (one.declarations ?? [])
+    for (const { id, init } of declarations) {
+      const label = marks.get(id.name)
+      marks.delete(id.name)
+      const declared = init === one ? `const ${id.name} = ` : ''
+      if (label !== undefined) around(init, `${declared}/* @__PURE__ */ ${mark}(${label}, `, init === one ? ');' : ')')
+      else if (init !== one && !isPlain(init)) around(init, MAKE, END)
+    }
+  }
+  if (marks.size > 0) throw new Error(`${name}: ${[...marks.keys()]} is marked elsewhere than where it is made`)
+  return applied(code, changes) + made
+}
 
 // -------------------------------------------------------------------------------------
 // an ES module as CommonJS
@@ -110,8 +210,7 @@ const laterOf = (source) => `(()=>{try{return Promise.resolve(require(${source})
 const HERE = `(typeof __filename=="string"?require("node:url").pathToFileURL(__filename).href:"file:///bundle.js")`
 
 const asCommonJs = (name, code) => {
-  const { program, errors } = parseSync(name, code)
-  if (errors.length > 0) throw new Error(errors[0].message)
+  const program = parsed(name, code)
   const changes = []
   const replace = ({ start, end }, text) => changes.push({ start, end, text })
   const exported = []
@@ -129,9 +228,7 @@ const asCommonJs = (name, code) => {
     },
     MetaProperty: (one) => replace(one, '{url:' + HERE + '}'),
   }).visit(program)
-  const text = changes
-    .sort((a, b) => b.start - a.start)
-    .reduce((before, { start, end, text }) => before.slice(0, start) + text + before.slice(end), code)
+  const text = applied(code, changes)
   return `"use strict";Object.defineProperty(exports,"__esModule",{value:true});${text.trimEnd()}${exported.join(';')};\n`
 }
 
@@ -155,15 +252,80 @@ const checkCycles = (file, output, above = []) => {
     checkCycles(one, output, [...above, file])
 }
 
+// -------------------------------------------------------------------------------------
+// what the root needs
+// -------------------------------------------------------------------------------------
+
+// Node takes a millisecond for each file, and gzip looks 32 kB back: so a few chunks of less. A module needs only
+// those before it in this order, so no chunk needs a later one
+const PARTS = 8
+const partsOfRoot = (order) => {
+  const size = order.reduce((sum, { code }) => sum + code.length, 0) / PARTS
+  let before = 0
+  return new Map(
+    order.map(({ id, code }) => {
+      const part = Math.floor(before / size)
+      before += code.length
+      return [id, `root${part + 1}`]
+    }),
+  )
+}
+const orderFrom = (info, id, seen = new Set()) => {
+  if (seen.has(id)) return []
+  seen.add(id)
+  const { importedIds, code } = info(id)
+  return [
+    ...importedIds.flatMap((one) => orderFrom(info, one, seen)),
+    ...(code == null ? [] : [{ id, code: code.replace(/\/\*[^]*?\*\/|^ *\/\/.*\n|^ +/gm, '') }]),
+  ]
+}
+
+// The calls that are done when an expression is evaluated, which are not those inside of functions
+const callsIn = (node) => {
+  if (Array.isArray(node)) return node.flatMap(callsIn)
+  if (typeof node?.type !== 'string' || /Function/.test(node.type) || /^Class/.test(node.type)) return []
+  const inner = Object.values(node).flatMap((one) => (typeof one === 'object' ? callsIn(one) : []))
+  return /^(?:Call|New)Expression$/.test(node.type) ? [node, ...inner] : inner
+}
+
+// The minifier leaves such comments out. Each value is made by a call, see `shakeable`
+const annotated = (name, code) => {
+  const calls = parsed(name, code).body.flatMap((one) =>
+    ((one.declaration ?? one).declarations ?? []).flatMap(({ init }) => callsIn(init)),
+  )
+  const starts = [...new Set(calls.map(({ start }) => start))]
+  return applied(
+    code,
+    starts.map((start) => ({ start, end: start, text: '/*#__PURE__*/' })),
+  )
+}
+
+const minifying = {
+  module: true,
+  compress: true,
+  mangle: { toplevel: true, keepNames: { class: true, function: false } },
+}
+
 /** Writes the modules into `dist` of a folder. */
 export const bundle = async (folder) => {
   const needed = new Set()
+  let parts = new Map()
   const build = await rolldown({
     input: inputs(),
     cwd: root,
     platform: 'node',
-    external: (id) => /^[^./\0]/.test(id) && !isOptional(id),
-    plugins: [peers(needed)],
+    external: (id) => /^[^./\0]/.test(id) && !isOptional(id) && !/^(?:fp-ts|io-ts)(?:\/|$)/.test(id),
+    plugins: [
+      peers(needed),
+      {
+        name: 'order',
+        buildEnd() {
+          parts = partsOfRoot(orderFrom((id) => this.getModuleInfo(id), join(root, 'src/index.ts')))
+          parts.delete(join(root, 'src/index.ts'))
+        },
+      },
+    ],
+    preserveEntrySignatures: 'allow-extension',
     tsconfig: false,
     treeshake: {
       moduleSideEffects: (id) => id.includes('\0') || /development|command.main/.test(id),
@@ -176,9 +338,12 @@ export const bundle = async (folder) => {
   const { output } = await build.generate({
     format: 'esm',
     comments: { legal: false, annotation: true, jsdoc: false },
-    minify: { compress: true, mangle: { toplevel: true, keepNames: { class: true, function: false } } },
     entryFileNames: '[name].js',
     chunkFileNames: 'chunks/[name].js',
+    codeSplitting: {
+      includeDependenciesRecursively: false,
+      groups: [{ debugName: 'root', name: (id) => parts.get(id) ?? null }],
+    },
   })
   await build.close()
   for (const { fileName } of output) checkCycles(fileName, output)
@@ -187,7 +352,9 @@ export const bundle = async (folder) => {
     writeFileSync(join(folder, 'dist', file), text)
   }
   for (const { fileName, code: bundled } of output) {
-    const code = bundled.replaceAll(
+    const minified = minifySync(fileName, shakeable(fileName, bundled), minifying)
+    if (minified.errors.length > 0) throw new Error(minified.errors[0].message)
+    const code = annotated(fileName, minified.code).replaceAll(
       '"peers/',
       `"${posix.relative(posix.dirname(fileName), '').replace(/^$/, '.')}/peers/`,
     )

@@ -57,7 +57,10 @@ const sqliteEngine: Check = (where, value) => {
   if (nodeSqlite() === undefined) throw new TypeError(`${where}: this Node has no node:sqlite; use '@libsql/client'`)
 }
 
-const libsql = (): Promise<{ readonly createClient: typeof createClient }> => import('@libsql/client')
+const libsql = (): Promise<{ readonly createClient: typeof createClient }> =>
+  import('@libsql/client').catch((cause: unknown) => {
+    throw new Error('koa-with-auth/stores needs @libsql/client for sqliteStore: npm install @libsql/client', { cause })
+  })
 
 /** Opens a file. Rejects, or fails later, if that is impossible. Default: `node:sqlite` if this Node has it. */
 export const openSqlite = async (url: string, engine?: SqliteEngine): Promise<SqliteClient> => {
