@@ -1,0 +1,79 @@
+/** The workflows of GitHub: they are YAML, run pinned actions with the least permissions, and see the whole history. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { repository } from '../support/projects/typecheck.js'
+
+interface Step {
+  readonly uses?: string
+  readonly run?: string
+  readonly with?: Readonly<Record<string, unknown>>
+}
+interface Job {
+  readonly uses?: string
+  readonly permissions?: Readonly<Record<string, string>>
+  readonly steps?: ReadonlyArray<Step>
+  readonly 'timeout-minutes'?: number
+}
+interface Workflow {
+  readonly permissions: Readonly<Record<string, string>>
+  readonly jobs: Readonly<Record<string, Job>>
+}
+
+const folder = `${repository}.github/workflows/`
+const workflows = readdirSync(folder).map((name) => ({
+  name,
+  // Safe: the checks below notice another form
+  workflow: parse(readFileSync(folder + name, 'utf8')) as Workflow,
+}))
+const jobs = workflows.flatMap(({ name, workflow }) =>
+  Object.entries(workflow.jobs).map(([job, content]) => ({ name: `${name}, ${job}`, steps: [], ...content })),
+)
+const steps = jobs.flatMap(({ steps: all }) => all)
+
+// What a job may do beyond reading the repository, and why it must
+const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
+  // npm trusts the identity of this job, so there is no token
+  'release.yml, publish': ['id-token'],
+  'release.yml, bill-of-materials': ['contents'],
+  'security.yml, codeql': ['security-events'],
+  'security.yml, scorecard': ['security-events', 'id-token'],
+}
+
+describe('the workflows', () => {
+  it.each(workflows)('$name: reads the repository, and each job writes only what it must', ({ workflow }) => {
+    expect(workflow.permissions).toStrictEqual({ contents: 'read' })
+  })
+
+  it.each(jobs)(
+    '$name: has no more permissions than it needs, and ends',
+    ({ name, permissions = {}, uses, ...job }) => {
+      const written = Object.keys(permissions).filter((one) => permissions[one] !== 'read')
+      expect(written.sort()).toStrictEqual([...(allowed[name] ?? [])].sort())
+      if (uses === undefined) expect(job['timeout-minutes']).toBeGreaterThan(0)
+    },
+  )
+
+  it('pin each action of others by its commit', () => {
+    const actions = steps.flatMap(({ uses }) => uses ?? [])
+    expect(actions.length).toBeGreaterThan(5)
+    expect(actions.filter((one) => !/^[\w-]+\/[\w./-]+@[\da-f]{40}$/.test(one))).toStrictEqual([])
+  })
+
+  it('see all commits, because a figure is compared with the release, and keep no credential', () => {
+    const checkouts = steps.filter(({ uses }) => uses?.startsWith('actions/checkout@'))
+    expect(checkouts.length).toBeGreaterThan(3)
+    for (const { with: given } of checkouts)
+      expect(given).toMatchObject({ 'fetch-depth': 0, 'persist-credentials': false })
+  })
+
+  it('look for mistakes, ask the registry for signatures, and publish with provenance and a bill of materials', () => {
+    const uses = steps.map((step) => step.uses?.replace(/@.*/, ''))
+    for (const one of ['github/codeql-action/analyze', 'ossf/scorecard-action']) expect(uses).toContain(one)
+    const commands = steps.map(({ run = '' }) => run).join('\n')
+    for (const one of ['npm audit signatures', 'npm publish --provenance', 'npm sbom', '.ci/run']) {
+      expect(commands).toContain(one)
+    }
+    expect(commands).not.toMatch(/NODE_AUTH_TOKEN|NPM_TOKEN/)
+  })
+})
