@@ -1,6 +1,6 @@
 /**
  * Two applications for credentials that come again and again, with the same answers: an API key in memory, a token that was verified
- * before, a remembered password, a password behind a limiter, a signed request and a webhook. One checks them by hand, in middleware;
+ * before, a password that is kept, a password behind a limiter, a signed request and a webhook. One checks them by hand, in middleware;
  * one by this library.
  */
 import { createHmac, createPublicKey, generateKeyPairSync, hash, timingSafeEqual, verify } from 'node:crypto'
@@ -9,10 +9,10 @@ import Router, { type RouterMiddleware } from '@koa/router'
 import { SignJWT } from 'jose'
 import type { Context, Next } from 'koa'
 import {
+  cached,
   apiKeyHeader,
   constantTimeEqual,
   httpBasicAuth,
-  remembered,
   throttled,
   withAuth,
   type Authenticator,
@@ -104,7 +104,7 @@ const keptTokenCheck = (known: ReadonlyMap<string, { readonly exp: number }>): C
   }
 }
 
-const rememberedCheck = (): Check => {
+const cachedCheck = (): Check => {
   const kept = new Map<string, { readonly user: object; readonly until: number }>()
   return (ctx, next) => {
     const sent = basicOf(ctx)
@@ -242,7 +242,9 @@ export const credentialApps = async (): Promise<CredentialApps> => {
   const ours: Readonly<Record<string, Authenticator<unknown>>> = {
     '/key': apiKeyHeader({ paramName: 'X-API-Key', authenticate: keys.authenticate }),
     '/jwt': httpJwt({ issuer: { issuer, jwks: { keys: [jwk] } }, audience, verified: { maxAge: HOUR } }),
-    '/remembered': remembered({ maxAge: HOUR })(basic),
+    '/cached': httpBasicAuth({
+      authenticate: cached((_request, name: string, password: string) => pairHook(name, password), { maxAge: HOUR }),
+    }),
     '/throttled': throttled({ limiter: limiterAtOnce() })(basic),
     '/signed': httpSignature({
       origin,
@@ -254,7 +256,7 @@ export const credentialApps = async (): Promise<CredentialApps> => {
   const byHand: Readonly<Record<string, Check>> = {
     '/key': keyCheck(new Map([[hash('sha256', key), { owner: 'anna' }]])),
     '/jwt': keptTokenCheck(new Map([[token, { ...claims, exp }]])),
-    '/remembered': rememberedCheck(),
+    '/cached': cachedCheck(),
     '/throttled': throttledCheck(),
     '/signed': signatureCheck(pem),
     '/hook': webhookCheck(),
@@ -276,7 +278,7 @@ export const credentialApps = async (): Promise<CredentialApps> => {
     questions: [
       ask('an API key in memory', '/key', { 'X-API-Key': key }, { target: 1.12 }),
       ask('a token that was verified before', '/jwt', { Authorization: `Bearer ${token}` }, { target: 1.08 }),
-      ask('Basic, remembered', '/remembered', pair('anna:supersecret'), { target: 1.12 }),
+      ask('Basic, cached', '/cached', pair('anna:supersecret'), { target: 1.12 }),
       ask('Basic, throttled by a limiter that answers at once', '/throttled', pair('anna:supersecret'), {
         target: 1.15,
       }),
@@ -285,7 +287,7 @@ export const credentialApps = async (): Promise<CredentialApps> => {
     ],
     refused: [
       ask('an unknown API key', '/key', { 'X-API-Key': wrongKey }, { status: 401 }),
-      ask('a wrong password, remembered', '/remembered', pair('anna:wrong'), { status: 401 }),
+      ask('a wrong password, cached', '/cached', pair('anna:wrong'), { status: 401 }),
       ask('a wrong password, throttled', '/throttled', pair('anna:wrong'), { status: 401 }),
       ask('an unsigned request', '/signed', {}, { status: 401 }),
       ask(
