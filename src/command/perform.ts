@@ -10,6 +10,7 @@ import { table, visible } from '../audit/Audit.js'
 import { differencesOf, directions, type Difference } from '../audit/Difference.js'
 import { linesOf, policyText, readPolicy } from '../audit/policy.js'
 import { findingsOf, findingsOfDifferences, sameWordsIn, type Finding } from '../audit/findings.js'
+import { asvsTable, rowsFor } from './asvs.js'
 import { documentDifferences } from './document.js'
 import { sarifOf } from './sarif.js'
 import type { Audited } from '../audit/application.js'
@@ -17,7 +18,10 @@ import type { Audited } from '../audit/application.js'
 /**
  * What to do with the audit: print it, write it as a policy file, or compare it with one or with an OpenAPI document.
  */
-type Task = { readonly _tag: 'Print' } | { readonly _tag: 'Write' | 'Check' | 'OpenApi'; readonly file: string }
+type Task =
+  | { readonly _tag: 'Print' }
+  | { readonly _tag: 'Asvs'; readonly level: number; readonly required: number }
+  | { readonly _tag: 'Write' | 'Check' | 'OpenApi'; readonly file: string }
 
 type Format = 'text' | 'json' | 'sarif'
 
@@ -49,6 +53,9 @@ Options:
   --write <file>     write the policy into a file, to be reviewed and kept with the sources
   --check <file>     compare with such a file; exit 1 and list the differences, openings first
   --openapi <file>   compare with an OpenAPI document (JSON); exit 1 and list the differences
+  --asvs             print OWASP ASVS 5.0.0, V6 to V10, as a table of Markdown: what was read off the guards, or how to show it
+  --level <1|2|3>    with --asvs, the requirements up to this level; by default all
+  --require <1|2|3>  with --asvs, exit 1 unless each requirement up to this level holds
   --json             print the result as JSON
   --sarif            print findings or differences as SARIF 2.1.0, for code scanning
   --help, --version
@@ -84,6 +91,8 @@ export const optionsFrom = (args: ReadonlyArray<string>): E.Either<string, Reque
     return file === undefined ? [] : { _tag, file }
   })
   if (tasks.length > 1) return E.left('--write, --check and --openapi cannot be combined')
+  const asvs = asvsTask(values, tasks.length > 0 || json || sarif)
+  if (E.isLeft(asvs)) return asvs
   if (json && sarif) return E.left('--json and --sarif cannot be combined')
   if (write !== undefined && (json || sarif)) return E.left('--write cannot be combined with --json or --sarif')
   const empty = Object.entries({ write, check, openapi, export: values.export }).find(([, value]) => value === '')
@@ -92,9 +101,23 @@ export const optionsFrom = (args: ReadonlyArray<string>): E.Either<string, Reque
     _tag: 'Audit',
     module,
     exportName: values.export,
-    task: tasks[0] ?? { _tag: 'Print' },
+    task: asvs.right ?? tasks[0] ?? { _tag: 'Print' },
     format: json ? 'json' : sarif ? 'sarif' : 'text',
   })
+}
+
+const asvsTask = (
+  { asvs = false, level, require }: { readonly asvs?: boolean; readonly level?: string; readonly require?: string },
+  isOther: boolean,
+): E.Either<string, Task | undefined> => {
+  if (!asvs)
+    return level === undefined && require === undefined
+      ? E.right(undefined)
+      : E.left('--level and --require need --asvs')
+  if (isOther) return E.left('--asvs cannot be combined with --write, --check, --openapi, --json or --sarif')
+  const wrong = [level, require].find((one) => one !== undefined && !/^[123]$/.test(one))
+  if (wrong !== undefined) return E.left(`a level is 1, 2 or 3, not "${wrong}"`)
+  return E.right({ _tag: 'Asvs', level: Number(level ?? 3), required: Number(require ?? 0) })
 }
 
 /** What `sql` prints. */
@@ -125,6 +148,9 @@ const flags = {
   write: { type: 'string' },
   check: { type: 'string' },
   openapi: { type: 'string' },
+  asvs: { type: 'boolean' },
+  level: { type: 'string' },
+  require: { type: 'string' },
   json: { type: 'boolean' },
   sarif: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
@@ -153,6 +179,10 @@ export const perform = (
         code: 0,
         text: inFormat(module, { text: table(audit), data: audit, findings: findingsOf(audit) }),
       })
+    case 'Asvs': {
+      const isMissing = rowsFor(audit, task.required).some(({ verdict }) => verdict !== 'holds')
+      return E.right({ code: isMissing ? 1 : 0, text: asvsTable(rowsFor(audit, task.level)) })
+    }
     case 'Write': {
       const lines = linesOf(audit)
       const [same] = sameWordsIn(deciders)

@@ -1,0 +1,254 @@
+/** ASVS 5.0: the guide and its data, and what `audit --asvs` says of an application: never more than it has read. */
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import Router from '@koa/router'
+import * as E from 'fp-ts/lib/Either.js'
+import Koa from 'koa'
+import { apiKeyCookie, authorize, httpBearer, optional, owned, requireScopes, unchecked, withAuth } from 'koa-with-auth'
+import { describe, expect, it } from 'vitest'
+import type { AnyRouter } from '../../src/koa/layer.js'
+import { readApplication, readRouter } from '../../src/audit/application.js'
+import { asvsTable, requirements, rowsFor } from '../../src/command/asvs.js'
+import { optionsFrom, perform } from '../../src/command/perform.js'
+import { repository } from '../support/projects/typecheck.js'
+
+const sources = readdirSync(`${repository}src`, { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.ts') && !file.endsWith('command/asvs.ts'))
+  .map((file) => readFileSync(`${repository}src/${file}`, 'utf8'))
+  .join('\n')
+
+const standings = {
+  default: 'by default',
+  option: 'by an option',
+  yours: 'yours',
+  not: 'not',
+  other: 'does not apply',
+}
+
+const guide = (): string => {
+  const count = (standing: string) => requirements.filter((one) => one.standing === standing).length
+  const rows = requirements.map(({ id, level, text, standing, where, spec }) => {
+    const shown =
+      spec === ''
+        ? ''
+        : `[${spec
+            .split('/')
+            .at(-1)
+            ?.replace(/\.spec\.ts$/, '')}](../../spec/${spec})`
+    return `| ${id} | ${level} | ${text} | ${standings[standing]} | ${where} | ${shown} |`
+  })
+  return `# ASVS 5.0
+
+How this library stands to the ${requirements.length} requirements of V6 to V10 of the OWASP Application Security Verification Standard 5.0.0:
+authentication, sessions, authorization, tokens, OAuth and OpenID Connect. It is read from the sources, and certified by no one. Requirements
+are in a few words of our own; the numbers are those of the standard.
+
+| How | Requirements |
+| --- | --- |
+${Object.entries(standings)
+  .map(([standing, words]) => `| ${words} | ${count(standing)} |`)
+  .join('\n')}
+
+"By default" holds for who follows the guides. "By an option" needs the part that is named. "Yours" are the application's pages, texts and
+documents. What does not apply are authorization servers, SAML, push messages, and devices with certificates.
+
+For one application, \`npx koa-with-auth audit app.js --asvs --level 2\` prints these rows as Markdown: \`holds\` only for what it has read off
+the guards, \`fails\`, or \`not known\`, and how to show it. With \`--require 1\` it exits with 1 unless each row up to that level holds.
+
+| ASVS 5.0.0 | Level | Requirement | How | Where | Shown by |
+| --- | --- | --- | --- | --- | --- |
+${rows.join('\n')}
+`
+}
+
+const squeezed = (text: string): string => text.replace(/ +/g, ' ').replace(/-{3,}/g, '---')
+
+describe('the guide ASVS 5.0', () => {
+  it('has the 122 requirements of V6 to V10, and 32, 64 and 26 of the three levels, each once', () => {
+    const ids = requirements.map(({ id }) => id)
+    expect([ids.length, new Set(ids).size]).toEqual([122, 122])
+    expect([1, 2, 3].map((level) => requirements.filter((one) => one.level === level).length)).toEqual([32, 64, 26])
+    const chapters = ['6', '7', '8', '9', '10'].map((one) => ids.filter((id) => id.startsWith(`${one}.`)).length)
+    expect(chapters).toEqual([47, 19, 13, 7, 36])
+    expect(requirements.filter(({ standing }) => standing === 'not')).toEqual([])
+  })
+
+  it.each(
+    requirements
+      .filter(({ standing }) => standing === 'default' || standing === 'option')
+      .map((one) => [one.id, one] as const),
+  )('%s names a spec and parts that exist', (_id, { spec, where }) => {
+    expect(existsSync(`${repository}spec/${spec}`) && spec !== '').toBe(true)
+    for (const [, name = ''] of where.matchAll(/`(\w+)`/g)) {
+      const isThere = new RegExp(
+        `export const ${name}\\b|export function ${name}\\b|readonly ${name}\\??:|^  ${name},$`,
+        'm',
+      ).test(sources)
+      expect([name, isThere]).toEqual([name, true])
+    }
+  })
+
+  it('is made of the data', () => {
+    const file = `${repository}examples/guides/asvs.md`
+    if (process.env['WRITE_GUIDE'] !== undefined) writeFileSync(file, guide())
+    expect(squeezed(readFileSync(file, 'utf8'))).toBe(squeezed(guide()))
+  })
+})
+
+// --- applications
+
+const handle = (): void => {}
+const bearer = httpBearer({ authenticate: () => ({ id: 'anna' }) })
+const staff = withAuth(bearer, requireScopes(['staff'], { granted: () => ['staff'] }))
+const note = owned('note', { param: 'id', find: (_id: string) => undefined, allow: () => true })
+const of = (router: AnyRouter) => readRouter('audit', router)
+const guarded = () => staff(new Router())
+const verdictOf = (audited: ReturnType<typeof of>, id: string) =>
+  rowsFor(audited.audit, 3).find((row) => row.id === id)?.verdict
+
+describe('audit --asvs', () => {
+  const good = () => of(guarded().get('/reports', handle))
+
+  it('says holds of an application whose guards were read', () => {
+    expect(['8.1.1', '8.2.1', '8.3.1'].map((id) => verdictOf(good(), id))).toEqual(['holds', 'holds', 'holds'])
+    const held = rowsFor(good().audit, 3).filter(({ verdict }) => verdict === 'holds')
+    expect(held.map(({ id }) => id)).toEqual(['8.1.1', '8.2.1', '8.3.1'])
+  })
+
+  const mounted = (build: (app: Koa) => void) => {
+    const app = new Koa({ keys: ['a key of at least 32 characters, for tests'] })
+    build(app)
+    // Safe: it mounts a router
+    return readApplication(app)!
+  }
+  // twenty planted faults, each with the requirement that it breaks
+  const faults: ReadonlyArray<readonly [what: string, id: string, () => ReturnType<typeof of>]> = [
+    ['an operation without a decision', '8.2.1', () => of(new Router().get('/reports', handle))],
+    ['one of several without a decision', '8.2.1', () => of(new Router().get('/a', staff, handle).get('/b', handle))],
+    ['an operation without a decision is no documented rule', '8.1.1', () => of(new Router().get('/reports', handle))],
+    ['an operation without a decision has no guard', '8.3.1', () => of(new Router().get('/reports', handle))],
+    [
+      'an open operation answers first',
+      '8.2.1',
+      () => of(new Router().get('/:any', withAuth(null), handle).get('/reports', staff, handle)),
+    ],
+    [
+      'an open operation answers first: it is no documented rule',
+      '8.1.1',
+      () => of(new Router().get('/:any', withAuth(null), handle).get('/reports', staff, handle)),
+    ],
+    [
+      'an open operation answers some requests first',
+      '8.3.1',
+      () => of(new Router().get('/reports/:id', withAuth(null), handle).get('/reports/staff', staff, handle)),
+    ],
+    ['an object that no condition reads', '8.2.2', () => of(guarded().get('/notes/:id', handle))],
+    ['an object that no condition reads is no documented rule', '8.1.1', () => of(guarded().get('/notes/:id', handle))],
+    [
+      'an object in only one of two ways in',
+      '8.2.2',
+      () =>
+        of(
+          new Router().get(
+            '/notes/:id',
+            withAuth([bearer, apiKeyCookie({ paramName: 'k', authenticate: () => ({ id: 'anna' }) })]),
+            handle,
+          ),
+        ),
+    ],
+    [
+      'a parameter that is said to need no check',
+      '8.2.2',
+      () => of(new Router().get('/notes/:id', withAuth(bearer, unchecked('id', 'all members read all notes')), handle)),
+    ],
+    [
+      'a second object that no condition reads',
+      '8.2.2',
+      () => of(new Router().get('/notes/:id/parts/:part', withAuth(bearer, note), handle)),
+    ],
+    ['a write without any scope', '8.2.1', () => of(withAuth(bearer)(new Router()).post('/reports', handle))],
+    ['anonymous callers get in', '8.2.1', () => of(new Router().get('/reports', withAuth(optional(bearer)), handle))],
+    ['a public write', '8.2.1', () => of(new Router().post('/reports', withAuth(null), handle))],
+    [
+      'a plain function as authenticator',
+      '8.3.1',
+      () =>
+        of(
+          new Router().get(
+            '/reports',
+            withAuth(() => ({ id: 'anna' })),
+            handle,
+          ),
+        ),
+    ],
+    [
+      'a plain function as authenticator is no documented rule',
+      '8.1.1',
+      () =>
+        of(
+          new Router().get(
+            '/reports',
+            withAuth(() => true),
+            handle,
+          ),
+        ),
+    ],
+    ['a RegExp as path', '8.1.1', () => of(guarded().get(/^\/reports/, handle))],
+    [
+      'middleware of the application that no guard covers',
+      '8.3.1',
+      () => mounted((app) => app.use(handle).use(guarded().get('/reports', handle).routes())),
+    ],
+    [
+      'a condition that is a function of one user, beside an open way',
+      '8.2.1',
+      () =>
+        of(
+          new Router()
+            .get(
+              '/a',
+              withAuth(
+                bearer,
+                authorize(() => true),
+              ),
+              handle,
+            )
+            .get('/b', withAuth(null), handle),
+        ),
+    ],
+  ]
+
+  it.each(faults)('does not say holds: %s (%s)', (_what, id, build) => {
+    expect(verdictOf(build(), id)).not.toBe('holds')
+  })
+
+  it('has a cell for each part, and no line that an application could end', () => {
+    const odd = new Router().get('/a|b', handle)
+    const table = asvsTable(rowsFor(of(odd).audit, 1))
+    expect(table.split('\n')).toHaveLength(2 + 32)
+    for (const line of table.split('\n')) expect(line.match(/(?<!\\)\|/g)).toHaveLength(5)
+  })
+
+  it.each([
+    ['audit a.js --asvs', { _tag: 'Asvs', level: 3, required: 0 }],
+    ['audit a.js --asvs --level 2 --require 1', { _tag: 'Asvs', level: 2, required: 1 }],
+  ])('%s', (line, task) => {
+    expect(optionsFrom(line.split(' '))).toMatchObject(E.right({ task }))
+  })
+
+  it.each([
+    ['audit a.js --level 2', '--level and --require need --asvs'],
+    ['audit a.js --asvs --level 4', 'a level is 1, 2 or 3, not "4"'],
+    ['audit a.js --asvs --json', '--asvs cannot be combined with --write, --check, --openapi, --json or --sarif'],
+  ])('%s is refused', (line, why) => {
+    expect(optionsFrom(line.split(' '))).toStrictEqual(E.left(why))
+  })
+
+  it('exits with 1 if a level is required of which something is not known', () => {
+    const options = { _tag: 'Audit', module: 'a.js', exportName: undefined, format: 'text' } as const
+    const codeOf = (required: number) => {
+      const result = perform({ ...options, task: { _tag: 'Asvs', level: 1, required } }, good(), '0')
+      return E.isRight(result) ? result.right.code : result.left
+    }
+    expect([codeOf(0), codeOf(1)]).toEqual([0, 1])
+  })
+})
