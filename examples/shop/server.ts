@@ -5,6 +5,7 @@ import { createServer } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
 import Database from 'libsql'
 import { redisStore, sqliteStore } from 'koa-with-auth/stores'
+import { shutDown } from 'koa-with-auth/upgrades'
 import { sqlitePasskeyStore } from 'koa-with-auth/sqlite'
 import { RateLimiterRedis, RateLimiterSQLite } from 'rate-limiter-flexible'
 import { createClient } from 'redis'
@@ -85,8 +86,7 @@ server.on('error', (error: NodeJS.ErrnoException) => {
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.once(signal, () => {
     own?.close()
-    server.closeAllConnections()
-    server.close(() => {
+    void shutDown(server, { timeout: 5000 }).then(() => {
       accounts.close()
       guesses.close()
       passkeyStore.close()

@@ -8,11 +8,11 @@ import type { Request } from './Request.js'
 import type { ErrorCode } from './data.js'
 
 /** Why a credential has ended. */
-export type EndCause = 'expired' | 'signed out' | 'revoked' | 'idle'
+export type EndCause = 'expired' | 'signed out' | 'revoked' | 'idle' | 'shutting down'
 
 /**
  * The `reason` of the signal that `authSignal` returns, when the credential of a request has ended. Its `cause` is `expired`,
- * `signed out`, `revoked` or `idle`.
+ * `signed out`, `revoked` or `idle`; or `shutting down`, because the process ends (`shutDown`).
  */
 export class AuthEndedError extends Error {
   override readonly name = 'AuthEndedError'

@@ -103,6 +103,8 @@ const TICK = 1000
 
 class Ends {
   readonly #named = new Map<string, NonNullable<End['list']>>()
+  readonly #unnamed: NonNullable<End['list']> = { name: '', first: undefined }
+  #over: EndCause | undefined
   readonly #deadlines = new Deadlines()
   // A class of ends asks one store
   readonly #lookUps = new Map<unknown, LookUps>()
@@ -124,23 +126,28 @@ class Ends {
   /** Waits for an end, and looks now whether it has come already. */
   open(end: End, target: Ending): void {
     end.target = target
-    const { before } = end
+    const before = this.#over ?? end.before
     if (before !== undefined) return this.#abort(end, before)
     const name = end.named()
-    if (name !== undefined) this.#enlist(end, name)
+    this.#enlist(end, name === undefined ? this.#unnamed : this.#listOf(name))
     this.#moved(end, end.at)
     if (end.ask !== undefined && end.target !== undefined) this.#ask(end, true)
   }
 
-  #enlist(end: End, name: string): void {
-    const isFirst = this.#named.size === 0
-    const list = this.#named.get(name) ?? { name, first: undefined }
-    if (list.first === undefined) this.#named.set(name, list)
-    else list.first.previous = end
+  #listOf(name: string): NonNullable<End['list']> {
+    const before = this.#named.get(name)
+    if (before !== undefined) return before
+    const made = { name, first: undefined }
+    this.#named.set(name, made)
+    if (this.#named.size === 1) for (const begin of this.#watchers) begin()
+    return made
+  }
+
+  #enlist(end: End, list: NonNullable<End['list']>): void {
+    if (list.first !== undefined) list.first.previous = end
     end.list = list
     end.next = list.first
     list.first = end
-    if (isFirst) for (const begin of this.#watchers) begin()
   }
 
   close(end: End): void {
@@ -153,14 +160,19 @@ class Ends {
     if (next !== undefined) next.previous = previous
     if (previous !== undefined) previous.next = next
     else list.first = next
-    if (list.first === undefined) this.#named.delete(list.name)
+    if (list.first === undefined && list !== this.#unnamed) this.#named.delete(list.name)
     end.list = end.next = end.previous = undefined
   }
 
   of(name: string): ReadonlyArray<End> {
-    const found: End[] = []
-    for (let end = this.#named.get(name)?.first; end !== undefined; end = end.next) found.push(end)
-    return found
+    return endsIn(this.#named.get(name))
+  }
+
+  /** All end now, and those that begin later end then. */
+  endAll(cause: EndCause): void {
+    this.#over = cause
+    const all = [this.#unnamed, ...this.#named.values()].flatMap(endsIn)
+    inTurns(eachOf(all), (end) => this.#abort(end, cause))
   }
 
   /** Those of a name end now, if `causeFor` says why. */
@@ -242,6 +254,12 @@ class Ends {
       },
     )
   }
+}
+
+const endsIn = (list: End['list']): ReadonlyArray<End> => {
+  const found: End[] = []
+  for (let end = list?.first; end !== undefined; end = end.next) found.push(end)
+  return found
 }
 
 const eachOf = <A>(all: ReadonlyArray<A>): (() => A | undefined) => {

@@ -7,7 +7,7 @@
 import type { OutgoingMessage } from 'node:http'
 import { Duplex, Readable } from 'node:stream'
 import type { Context, Request } from 'koa'
-import { PrincipalSource, type AuthEndedError, type End, type Ending, type EndSource } from '../core/ends.js'
+import { End, PrincipalSource, type AuthEndedError, type Ending, type EndSource } from '../core/ends.js'
 import { ends } from '../ends/ends.js'
 import { exchangeOfResponse, knownExchange } from '../core/Exchange.js'
 import { declareFactories } from '../core/options.js'
@@ -102,7 +102,7 @@ interface WithRequest {
  * Returns a signal that is aborted when what let this request in has ended: when a token or a key expires, when a key is revoked, when
  * the user signs out, here or in another process. Its `reason` is an `AuthEndedError`, whose `cause` says why. If it has ended already, the
  * signal is aborted. The same request gets the same signal. What goes on after the response can hold it. On a public operation, and for
- * a credential without an end, it is never aborted. Throws a TypeError for anything but the context of a request.
+ * a credential without an end, `shutDown` alone aborts it. Throws a TypeError for anything but the context of a request.
  *
  * With `allOf` the earliest end counts, and also with a guard of the application around that of the operation. With a list, the end of
  * the member that let in counts. It costs nothing until it is called. Then a session or an API key is looked up once.
@@ -155,6 +155,8 @@ const endsOf = (
   const own = request.auth === undefined ? undefined : new PrincipalSource(request.auth)
   const sources = [...(accepted ?? []), ...(own === undefined ? [] : [own])]
   const found = sources.flatMap((source) => source.endFor(request) ?? [])
+  // the process may end, whatever let the request in
+  if (found.length === 0) return [new End(Infinity)]
   // the same time again says nothing more, but perhaps not why
   if (found.length < 2) return found
   return found.filter((end, at) => end.named() !== undefined || found.findIndex((one) => one.at === end.at) === at)

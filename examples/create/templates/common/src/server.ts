@@ -1,4 +1,5 @@
 /** `npm start`: serves the application on PORT and HOST. */
+import { shutDown } from 'koa-with-auth/upgrades'
 import { service } from './app.js'
 
 const { PORT = '3000', HOST = '127.0.0.1' } = process.env
@@ -8,4 +9,4 @@ const url = `http://${HOST}:${PORT}/api`
 const server = app.listen(Number(PORT), HOST, () => {
   console.log([`The docs page is at ${url}/docs. Try:`, ...toTry(url)].join('\n  '))
 })
-for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => server.close(() => process.exit()))
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => void shutDown(server).then(() => process.exit()))

@@ -1,0 +1,88 @@
+/** `shutDown`: streams end with a reason of their own, other responses are completed, and nothing is taken after the time limit. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { PassThrough } from 'node:stream'
+import Router from '@koa/router'
+import Koa from 'koa'
+import { authSignal, httpBearer, untilEnd, withAuth } from 'koa-with-auth'
+import { mockRequest } from 'koa-with-auth/testing'
+import { guardRequest, shutDown } from 'koa-with-auth/upgrades'
+import { expect, it, onTestFinished } from 'vitest'
+import { ownEnds } from '../support/runs/ownEnds.js'
+
+const bearer = httpBearer({ authenticate: (_request, token) => token === 'good' && { user: 'anna' } })
+const headers = { authorization: 'Bearer good' }
+
+const resolvers = <A>() => {
+  let resolve: (value: A) => void = () => {}
+  const promise = new Promise<A>((settle) => (resolve = settle))
+  return { promise, resolve: (value: A) => resolve(value) }
+}
+
+const site = async () => {
+  ownEnds()
+  const begun = resolvers<AbortSignal>()
+  const answer = resolvers<string>()
+  const router = new Router()
+  router.get('/stream', withAuth(bearer), (ctx) => {
+    const source = new PassThrough()
+    source.write('open')
+    ctx.body = untilEnd(ctx, source)
+  })
+  router.get('/slow', withAuth(bearer), async (ctx) => {
+    begun.resolve(authSignal(ctx))
+    ctx.body = await answer.promise
+  })
+  const app = new Koa().use(router.routes())
+  app.silent = true
+  const serve = app.callback()
+  const server = createServer((request, response) => void serve(request, response))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => server.closeAllConnections())
+  const { port } = server.address() as AddressInfo
+  const get = (path: string) => fetch(`http://127.0.0.1:${port}${path}`, { headers })
+  return { server, begun: begun.promise, answer, get, app }
+}
+
+it('ends streams and signals at once, waits for other responses, and takes no new connections', async () => {
+  const { server, begun, answer, get } = await site()
+  const stream = await get('/stream')
+  const slow = get('/slow')
+  const signal = await begun
+  const over = shutDown(server)
+  expect(await stream.text()).toBe('open')
+  expect(signal.reason).toMatchObject({ code: 'ERR_AUTH_ENDED', cause: 'shutting down' })
+  await expect(get('/slow')).rejects.toThrow()
+  answer.resolve('complete')
+  expect(await (await slow).text()).toBe('complete')
+  await over
+  expect(server.listening).toBe(false)
+})
+
+it('closes what is left after the time limit', async () => {
+  const { server, begun, get } = await site()
+  const slow = get('/slow')
+  await begun
+  await Promise.all([expect(slow).rejects.toThrow(), shutDown(server, { timeout: 50 })])
+})
+
+it('a signal that is asked for later is aborted', async () => {
+  const { server, app } = await site()
+  await shutDown(server)
+  const { req } = mockRequest({
+    fields: [
+      ['Host', 'a'],
+      ['Authorization', 'Bearer good'],
+    ],
+  })
+  const { signal } = (await guardRequest(app, bearer)(req)) as { signal: AbortSignal }
+  expect(signal.reason).toMatchObject({ cause: 'shutting down' })
+})
+
+it('a time limit that is none is a TypeError', async () => {
+  const { server } = await site()
+  expect(() => shutDown(server, { timeout: 0 })).toThrow('shutDown(server, { timeout })')
+  server.close()
+})
