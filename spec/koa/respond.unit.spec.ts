@@ -2,7 +2,7 @@
 import { ClientRequest, IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import Koa, { type Response } from 'koa'
-import { describe, expect, it, test, afterAll, beforeAll } from 'vitest'
+import { describe, expect, it, test, afterAll, beforeAll, onTestFinished, vi } from 'vitest'
 import Router from '@koa/router'
 import { either as E } from 'fp-ts'
 import {
@@ -121,6 +121,20 @@ const mapping =
   }
 
 describe('the response of an error mapper', () => {
+  it('that is a promise leaves no timer behind', async () => {
+    const set = vi.spyOn(globalThis, 'setTimeout')
+    const cleared = vi.spyOn(globalThis, 'clearTimeout')
+    onTestFinished(() => void vi.restoreAllMocks())
+    const errorMapper = async () => Promise.resolve({ status: 418 })
+    const { ask } = await operation(refusing, (app) => void app.use(authSettings({ errorMapper, timeout: 54_321 })))
+    expect((await ask('/x', bearer('t'))).status).toBe(418)
+    const timers = set.mock.results
+      .filter((_one, at) => set.mock.calls[at]?.[1] === 54_321)
+      .map(({ value }) => value as unknown)
+    expect(timers.length).toBeGreaterThan(0)
+    for (const timer of timers) expect(cleared).toHaveBeenCalledWith(timer)
+  })
+
   it('with its own headers keeps the challenges, unless it sets them', async () => {
     const other = await operation(refusing, mapping({ status: 401, headers: { 'X-A': 'a' } }))
     expect((await other.ask('/x', bearer('t'))).challenges).toStrictEqual([invalid])

@@ -105,6 +105,16 @@ describe('the structure of the sources', () => {
     expect(named.toSorted()).toStrictEqual(Object.keys(forSpecs).toSorted())
   })
 
+  it('compares what a stranger guesses in constant time: where secrets are compared, and nowhere by equals', () => {
+    const comparing = sources.flatMap(({ file, text }) =>
+      /\btimingSafeEqual\(/.test(text) ? [file.slice(root.length + 1)] : [],
+    )
+    expect(comparing.toSorted()).toEqual(['crypto/secrets.ts', 'jwt/signature.ts', 'passwords/passwords.ts'])
+    const [signature = ''] = sources.flatMap(({ file, text }) => (file.endsWith('jwt/signature.ts') ? [text] : []))
+    expect(signature).toMatch(/const secretVerify[^]{0,300}timingSafeEqual\(createHmac\(/)
+    expect(signature).not.toMatch(/\.equals\(/)
+  })
+
   it('has no more marks: symbols with a name', () => {
     const marks = new Set(
       sources.flatMap(({ text }) =>

@@ -28,6 +28,22 @@ describe('a delivery', () => {
     expect(site.handled.map(String)).toStrictEqual(['a', 'b'])
   })
 
+  it('is free again before the answer of a failure has arrived, however slow its store is', async () => {
+    const ids = spent()
+    let isReleased = false
+    const slow = {
+      use: ids.use,
+      release: async (id: string, lifetime?: number) => {
+        await new Promise((resolve) => setTimeout(resolve, 50))
+        await ids.release(id, lifetime)
+        isReleased = true
+      },
+    }
+    const site = await webhookSite({ hook: { spent: slow }, handler: (ctx) => void (ctx.status = 503) })
+    expect((await site.send('a')).status).toBe(503)
+    expect(isReleased).toBe(true)
+  })
+
   it('is a 409 while its handler runs', async () => {
     const gate: { open?: () => void } = {}
     const entered = new Promise<void>((enter) => {
