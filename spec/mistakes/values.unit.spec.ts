@@ -247,3 +247,9 @@ describe('an optional alternative that is not last', () => {
     expect(() => anyOf([allOf([perhaps, bearer]), key])).not.toThrow()
   })
 })
+
+it.each([5, null, undefined, ['id'], {}])('unchecked(%j, reason) is a TypeError', (param) => {
+  expect(messageOf(() => unchecked(untyped(param), 'all members read it'))).toMatch(
+    /^unchecked\(param\) must be the name/,
+  )
+})

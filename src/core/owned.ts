@@ -219,7 +219,7 @@ export const unchecked = (
   reason: string,
 ): (<B, P = unknown>(self: Authenticator<B> & Finds<P>) => Finding<Authenticator<B>, P>) => {
   // a group of a RegExp has a number
-  if (!/^\d+$/.test(param)) parameterName('unchecked(param)', param)
+  if (typeof param !== 'string' || !/^\d+$/.test(param)) parameterName('unchecked(param)', param)
   sentence('unchecked(param, reason): the reason', reason)
   const condition = (self: Authenticator<unknown>): Authenticator<unknown> =>
     wrapping('unchecked(param, reason)(a)', self, (member) => ({
