@@ -7,7 +7,7 @@
  */
 import { digest } from '../crypto/secrets.js'
 import { that } from './checks.js'
-import { checkHook } from './options.js'
+import { checkHook, declareFactory } from './options.js'
 
 const MAX_LENGTH = 100
 
@@ -36,6 +36,8 @@ export const named = <F extends Function>(name: string, f: F): F => {
   // it cannot change again, so one function has one name
   return Object.defineProperty(f, 'name', { value: name, configurable: false })
 }
+
+declareFactory('named', named)
 
 const isNameable = (f: Function): boolean =>
   Object.isExtensible(f) && Object.getOwnPropertyDescriptor(f, 'name')?.configurable !== false
