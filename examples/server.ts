@@ -6,9 +6,7 @@
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { redisKeyStore } from 'koa-with-auth/redis'
 import { redisStore, sqliteStore } from 'koa-with-auth/stores'
-import { sqliteKeyStore } from 'koa-with-auth/sqlite'
 import { RateLimiterRedis } from 'rate-limiter-flexible'
 import { createClient } from 'redis'
 import { exampleApp } from './api/app.js'
@@ -72,9 +70,7 @@ const app = exampleApp({
   allowedAddresses,
   store: redisUrl === '' ? sqliteStore({ url: databaseUrl, engine: '@libsql/client' }) : redisStore({ command }),
   clients: await withDemoKey(
-    clientKeys(
-      redisUrl === '' ? sqliteKeyStore({ url: databaseUrl, engine: '@libsql/client' }) : redisKeyStore({ command }),
-    ),
+    clientKeys(redisUrl === '' ? sqliteStore({ url: databaseUrl, engine: '@libsql/client' }) : redisStore({ command })),
   ),
   tokens: redisUrl === '' ? databaseTokens(database) : redisTokens(command),
   ...(redisUrl !== '' && {

@@ -1,9 +1,10 @@
 // The clients and their API keys. A key is shown once, when it is issued. Only a digest is stored.
 import { createHash } from 'node:crypto'
-import { apiKeys, memoryKeyStore, type ApiKeys, type KeyStore } from 'koa-with-auth/keys'
+import { apiKeys, type ApiKeys } from 'koa-with-auth/keys'
+import { type Store, memoryStore } from 'koa-with-auth/stores'
 
 /** The API keys of clients: `clients.issue({ owner: 'Acme' })` issues another one. */
-export const clientKeys = (store: KeyStore): ApiKeys<string> =>
+export const clientKeys = (store: Store): ApiKeys<string> =>
   // The key of the demonstration is easy to remember; your own keys never look like this
   apiKeys({ prefix: 'pets', store, adopted: /^supersecret$/ })
 
@@ -21,7 +22,7 @@ export const withDemoKey = async (clients: ApiKeys<string>): Promise<ApiKeys<str
 
 /** Clients in this process only. */
 export const clientsInMemory = (): ApiKeys<string> => {
-  const clients = clientKeys(memoryKeyStore())
+  const clients = clientKeys(memoryStore())
   void withDemoKey(clients)
   return clients
 }

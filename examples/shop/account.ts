@@ -17,7 +17,7 @@ export const basketOf = (ctx: Context): ReadonlyArray<string> => {
 /** Adds the routes. */
 export const accountRoutes = (api: Routes, shop: Shop): void => {
   const { accounts, endSession, fresh, listSessions, logOut, logOutEverywhere, open, parser, proofsOf } = shop
-  const { sessionAuth, user } = shop
+  const { removeWay, sessionAuth, user } = shop
   const of = (summary: string) => operation({ summary, tags: ['Account'] })
 
   api.get('/me', of('Who is signed in'), user, (ctx) => {
@@ -45,7 +45,8 @@ export const accountRoutes = (api: Routes, shop: Shop): void => {
     done(ctx)
   })
   api.delete('/password', of('Remove the password'), fresh, async (ctx) => {
-    if (await accounts.removePassword(ctx.request.auth.username)) done(ctx)
+    const { username, password } = ctx.request.auth
+    if (await removeWay(username, password === undefined ? 0 : 1, () => accounts.removePassword(username))) done(ctx)
     else refuse(ctx, 409, 'lastWay')
   })
   api.get('/sessions', of('Your sessions'), user, async (ctx) => {

@@ -28,9 +28,9 @@ const tables = [
     primary key (issuer, subject))`,
 ]
 
-// A password, each identity of a provider and each passkey is a way to sign in; a mail is none
-const ways = `((select count(*) from users where username = :user and password is not null) +
-  (select count(*) from identities where username = :user) + (select count(*) from auth_passkeys where user = :user))`
+// A password and each identity of a provider is a way to sign in, as each passkey is; a mail is none
+const ways = `select (select count(*) from users where username = ? and password is not null) +
+  (select count(*) from identities where username = ?) as ways`
 
 const text = (row: Row | undefined, name: string): string | undefined => {
   const value = row?.[name]
@@ -91,15 +91,10 @@ export const openAccounts = async (url: string) => {
     /** Keeps a new hash of the same password. */
     renew: ({ username, password = '' }: Account, renewed: string): Promise<boolean> =>
       changed('update users set password = ? where username = ? and password = ?', [renewed, username, password]),
-    /** Removes the password, unless nothing else is left. */
+    /** How many ways to sign in a user has, without passkeys. */
+    waysOf: async (user: string): Promise<number> => Number((await one(ways, user, user))?.['ways']),
     removePassword: (user: string): Promise<boolean> =>
-      changed(
-        `update users set password = null where username = :user and ${ways} > (case when password is null then 0 else 1 end)`,
-        { user },
-      ),
-    /** Removes a passkey, unless nothing else is left. */
-    removePasskey: (user: string, id: string): Promise<boolean> =>
-      changed(`delete from auth_passkeys where id = :id and user = :user and ${ways} > 1`, { user, id }),
+      changed('update users set password = null where username = ?', [user]),
     /** Notes that the address is the user's, unless something was changed since the stamp. */
     verify: (stamp: string): Promise<boolean> => {
       const [username = '', address = ''] = JSON.parse(stamp) as string[]

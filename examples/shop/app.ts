@@ -5,7 +5,6 @@ import { apiApp, AuthError, authSettings, operation, optional, withAuth } from '
 import { seal } from 'koa-with-auth/audit'
 import { sessions, type Page } from 'koa-with-auth/sessions'
 import { localPath } from 'koa-with-auth/sign-in'
-import type { PasskeyStore } from 'koa-with-auth/sign-in/passkeys'
 import { accountRoutes, basketOf } from './account.js'
 import { errorMapper, failures, keptIn, page, pages, refuse } from './answers.js'
 import { factorRoutes } from './factors.js'
@@ -17,7 +16,6 @@ import { shopOf, type Parts, type Routes, type Shop } from './shop.js'
 import { signInRoutes } from './signIn.js'
 
 export interface ShopOptions extends Parts {
-  readonly passkeyStore: PasskeyStore
   readonly provider: ProviderSettings
 }
 
@@ -84,7 +82,7 @@ const fromHere = (origin: string): Middleware =>
   }
 
 /** Makes the application. */
-export const shopApp = ({ passkeyStore, provider, ...parts }: ShopOptions): Koa => {
+export const shopApp = ({ provider, ...parts }: ShopOptions): Koa => {
   const { settings, accounts, store } = parts
   const { origin } = settings
   const isHttps = origin.startsWith('https:')
@@ -115,7 +113,7 @@ export const shopApp = ({ passkeyStore, provider, ...parts }: ShopOptions): Koa 
   accountRoutes(api, shop)
   signInRoutes(api, shop)
   factorRoutes(api, shop)
-  passkeyRoutes(api, shop, passkeyStore)
+  passkeyRoutes(api, shop)
   providerRoutes(api, shop, provider)
   seal(api, { public: publicOperations(settings), objects: true })
   app.use(api.routes()).use(api.allowedMethods())

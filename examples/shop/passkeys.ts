@@ -2,7 +2,7 @@
 import * as t from 'io-ts'
 import { operation, owned, withAuth } from 'koa-with-auth'
 import { begin, finish } from 'koa-with-auth/sign-in'
-import { passkeyOperations, passkeys, type PasskeyStore } from 'koa-with-auth/sign-in/passkeys'
+import { passkeyOperations } from 'koa-with-auth/sign-in/passkeys'
 import type { Account } from './accounts.js'
 import { done, refuse } from './answers.js'
 import { keep, type Routes, type Shop } from './shop.js'
@@ -14,20 +14,10 @@ const Listed = t.array(
 )
 const Origins = t.type({ origins: t.array(t.string) })
 
-/** Adds the routes. The store must be in the file of the accounts. */
-export const passkeyRoutes = (api: Routes, shop: Shop, store: PasskeyStore): void => {
-  const { accounts, open, sessionAuth, settings, signedIn, times, fresh, user } = shop
-  const { origin, relatedOrigins, rpId } = settings
+/** Adds the routes. */
+export const passkeyRoutes = (api: Routes, shop: Shop): void => {
+  const { accounts, open, passkey, removeWay, sessionAuth, settings, signedIn, fresh, user } = shop
   const tags = ['Passkeys']
-  const isAddress = /^https?:\/\/(?:[\d.]+|\[.*\])(?::\d+)?$/.test(origin)
-  const passkey = passkeys<Account>({
-    ...times,
-    rp: { id: rpId, name: 'Shop' },
-    origins: [isAddress ? `http://localhost:${new URL(origin).port}` : origin, ...relatedOrigins],
-    store,
-    nameOf: ({ username, address }) => address ?? username,
-  })
-
   const options = operation({ summary: 'Options of a sign-in', tags, ...passkeyOperations.begin })
   api.post('/sign-in/passkey/options', options, open, begin(passkey))
   const used = operation({ summary: 'Sign in', tags, ...passkeyOperations.finish })
@@ -56,7 +46,7 @@ export const passkeyRoutes = (api: Routes, shop: Shop, store: PasskeyStore): voi
   )
   const list = operation({ summary: 'Your passkeys', tags, responses: { 200: Listed } })
   api.get('/passkeys', list, user, async (ctx) => {
-    const own = await store.ofUser(ctx.request.auth.username)
+    const own = await passkey.list(ctx.request.auth.username)
     ctx.body = own.map(({ id, createdAt, lastUsedAt, backedUp }) => ({ id, createdAt, lastUsedAt, backedUp }))
   })
   const removal = operation({
@@ -66,12 +56,12 @@ export const passkeyRoutes = (api: Routes, shop: Shop, store: PasskeyStore): voi
   })
   const own = owned('passkey', {
     param: 'id',
-    find: async (id, { username }: Account) => (await store.ofUser(username)).find((one) => one.id === id),
+    find: async (id, { username }: Account) => (await passkey.list(username)).find((one) => one.id === id),
   })
   const removing = withAuth(sessionAuth({ proof: { maxAge: settings.fresh } }), own)
   api.delete('/passkeys/:id', removal, removing, async (ctx) => {
-    const { id } = ctx.request.objects.passkey
-    if (await accounts.removePasskey(ctx.request.auth.username, id)) done(ctx)
+    const { id, user } = ctx.request.objects.passkey
+    if (await removeWay(user, 1, () => passkey.remove(id, user))) done(ctx)
     else refuse(ctx, 409, 'lastWay')
   })
 
@@ -90,6 +80,6 @@ export const passkeyRoutes = (api: Routes, shop: Shop, store: PasskeyStore): voi
   )
   const related = operation({ summary: 'Related origins', tags, responses: { 200: Origins } })
   api.get('/.well-known/webauthn', related, open, (ctx) => {
-    ctx.body = { origins: relatedOrigins }
+    ctx.body = { origins: settings.relatedOrigins }
   })
 }

@@ -5,7 +5,6 @@
  */
 import type Koa from 'koa'
 import { memoryStore } from 'koa-with-auth/stores'
-import { memoryPasskeyStore } from 'koa-with-auth/sign-in/passkeys'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { openAccounts } from './accounts.js'
 import { shopApp } from './app.js'
@@ -32,6 +31,5 @@ export default async (): Promise<Koa> =>
     store: memoryStore(),
     limiters: limitersOf((limit) => new RateLimiterMemory(limit)),
     send: async () => {},
-    passkeyStore: memoryPasskeyStore(),
     provider,
   })

@@ -6,7 +6,6 @@ import { setTimeout } from 'node:timers/promises'
 import Database from 'libsql'
 import { redisStore, sqliteStore } from 'koa-with-auth/stores'
 import { shutDown } from 'koa-with-auth/upgrades'
-import { sqlitePasskeyStore } from 'koa-with-auth/sqlite'
 import { RateLimiterRedis, RateLimiterSQLite } from 'rate-limiter-flexible'
 import { createClient } from 'redis'
 import { openAccounts } from './accounts.js'
@@ -32,9 +31,6 @@ const settingsOrExit = (): Settings => {
 const settings = settingsOrExit()
 const { databaseUrl, host, origin, port, redisUrl } = settings
 
-// the tables of the passkeys are in the file of the accounts, because the last way to sign in is found there
-const passkeyStore = sqlitePasskeyStore({ url: databaseUrl })
-await passkeyStore.ofUser('')
 const accounts = await openAccounts(databaseUrl).catch((error: Error) =>
   fail(`cannot open the database ${databaseUrl}: ${error.message}; set DATABASE_URL`),
 )
@@ -62,7 +58,7 @@ const limiters = limitersOf((limit) =>
 const own = settings.provider === undefined ? await startProvider(origin, port === 0 ? 0 : port + 1) : undefined
 const provider = settings.provider ?? own ?? fail('set ISSUER')
 const send = mailer(settings.mailFolder)
-const app = shopApp({ settings, accounts, store, limiters, send, passkeyStore, provider })
+const app = shopApp({ settings, accounts, store, limiters, send, provider })
 const answer = app.callback()
 const server = createServer((req, res) => void answer(req, res))
 
@@ -89,7 +85,6 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
     void shutDown(server, { timeout: 5000 }).then(() => {
       accounts.close()
       guesses.close()
-      passkeyStore.close()
       if (redis.isOpen) redis.destroy()
     })
   })

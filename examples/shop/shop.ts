@@ -3,8 +3,9 @@ import { bodyParser } from '@koa/bodyparser'
 import type Koa from 'koa'
 import { withAuth, type ApiApp, type Limiter, type Limiters } from 'koa-with-auth'
 import type { Sessions } from 'koa-with-auth/sessions'
-import type { Store } from 'koa-with-auth/stores'
 import { secondFactor, countFailures, recoveryCodes, totp, type FinishHook } from 'koa-with-auth/sign-in'
+import { passkeys } from 'koa-with-auth/sign-in/passkeys'
+import { oneTimeIds, type Store } from 'koa-with-auth/stores'
 import type { Account, Accounts } from './accounts.js'
 import { done } from './answers.js'
 import type { Mailer } from './mail.js'
@@ -23,6 +24,9 @@ export interface Parts {
 export type Routes = ApiApp<undefined>
 
 const MINUTES = 60
+
+// How long a removal may take, in milliseconds: if its process ends, the next one can begin then
+const REMOVAL = 10_000
 
 /** What counts wrong passwords and codes, and what asks for mails. Times are in seconds. */
 export const limitersOf = (
@@ -46,6 +50,27 @@ export const shopOf = (app: Koa, parts: Parts, signing: Sessions<Account>) => {
     limiter: limiters,
     path: '/sign-in/code',
   })
+  const { origin, relatedOrigins, rpId } = settings
+  const isAddress = /^https?:\/\/(?:[\d.]+|\[.*\])(?::\d+)?$/.test(origin)
+  const passkey = passkeys<Account>({
+    ...times,
+    rp: { id: rpId, name: 'Shop' },
+    origins: [isAddress ? `http://localhost:${new URL(origin).port}` : origin, ...relatedOrigins],
+    store,
+    nameOf: ({ username, address }) => address ?? username,
+  })
+  const once = oneTimeIds(store, 'shop')
+  // Of two removals at once, in any process, one happens: otherwise both could find the way that the other one removes
+  const removeWay = async (user: string, own: 0 | 1, remove: () => Promise<boolean>): Promise<boolean> => {
+    const id = `a removal by ${user}`
+    if (!(await once.use(id, REMOVAL))) return false
+    try {
+      const left = (await accounts.waysOf(user)) + (await passkey.list(user)).length - own
+      return left > 0 && (await remove())
+    } finally {
+      await once.release(id)
+    }
+  }
   const signedIn: FinishHook<{ method: string; subject: string }> = async (ctx, { proof, returnTo }) => {
     const account = await accounts.find(proof.subject)
     if (account !== undefined) done(ctx, returnTo)
@@ -59,6 +84,9 @@ export const shopOf = (app: Koa, parts: Parts, signing: Sessions<Account>) => {
     recovery,
     code,
     guess: countFailures(limiters),
+    passkey,
+    /** Removes a way to sign in, unless nothing else is left. `own` is 1 if it is there. */
+    removeWay,
     /** Signs in the user whom a proof names: the hook of `finish`. */
     signedIn,
     /** Reads the body, for handlers of the shop. The library reads what is its own. */

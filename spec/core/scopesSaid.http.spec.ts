@@ -16,7 +16,8 @@ import {
 } from 'koa-with-auth'
 import { describedAs, firstPresent, flatMap, map, recoverUnavailable, timeout } from 'koa-with-auth/fp'
 import { httpIntrospection, httpJwt, requireAuthentication } from 'koa-with-auth/jwt'
-import { apiKeys, memoryKeyStore } from 'koa-with-auth/keys'
+import { apiKeys } from 'koa-with-auth/keys'
+import { memoryStore } from 'koa-with-auth/stores'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -28,7 +29,7 @@ beforeEach(async () => {
   provider = await identityProvider()
 })
 
-const keys = apiKeys({ prefix: 'acme', store: memoryKeyStore() })
+const keys = apiKeys({ prefix: 'acme', store: memoryStore() })
 const key = apiKeyHeader({ paramName: 'X-Key', authenticate: keys.authenticate })
 const jwtWith = <O extends object>(options: O) =>
   httpJwt({ issuer: { issuer: provider.issuer, jwksUri: provider.jwksUri }, audience: API, ...options })

@@ -3,8 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { scryptSync } from 'node:crypto'
-import { sqliteKeyStore } from 'koa-with-auth/sqlite'
-import { memoryStore } from 'koa-with-auth/stores'
+import { memoryStore, sqliteStore } from 'koa-with-auth/stores'
 import { createClient } from 'redis'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { exampleApp } from '../../examples/api/app.js'
@@ -32,7 +31,7 @@ const bearer = (token: string) => ({ headers: { Authorization: `Bearer ${token}`
 const opened = async (tokens?: Tokens) => {
   const url = `file:${join(folder, 'own.db')}`
   const database = await openDatabase(url)
-  const keyStore = sqliteKeyStore({ url })
+  const keyStore = sqliteStore({ url })
   const clients = await withDemoKey(clientKeys(keyStore))
   const app = exampleApp({
     database,

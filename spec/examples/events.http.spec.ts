@@ -20,9 +20,9 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import Koa from 'koa'
 import { AuthError, authorize, authSettings, httpBearer, optional, withAuth } from 'koa-with-auth'
 import { on } from 'koa-with-auth/events'
-import { apiKeys, memoryKeyStore } from 'koa-with-auth/keys'
-import { sessions } from 'koa-with-auth/sessions'
+import { apiKeys } from 'koa-with-auth/keys'
 import { memoryStore } from 'koa-with-auth/stores'
+import { sessions } from 'koa-with-auth/sessions'
 import * as E from 'fp-ts/lib/Either.js'
 import { pino } from 'pino'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -190,7 +190,7 @@ describe('auditLog.ts', () => {
     const events: AuditEvent[] = []
     onTestFinished(auditLog('site', (event) => events.push(event)))
     await served()
-    const keys = apiKeys({ prefix: 'acme', store: memoryKeyStore() })
+    const keys = apiKeys({ prefix: 'acme', store: memoryStore() })
     const { key, id } = await keys.issue({ owner: 'u7' })
     const { key: second } = await keys.rotate(id, { overlap: 0 })
     await keys.revoke(id)

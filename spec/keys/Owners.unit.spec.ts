@@ -1,14 +1,15 @@
 /** K-07 `apiKeys({ owner })` takes a Standard Schema of strings, also an async one. */
 import { type } from 'arktype'
 import { either as E } from 'fp-ts'
-import { apiKeys, memoryKeyStore, type ApiKeysOptions } from 'koa-with-auth/keys'
+import { apiKeys, type ApiKeysOptions } from 'koa-with-auth/keys'
+import { memoryStore } from 'koa-with-auth/stores'
 import { mockRequest } from 'koa-with-auth/testing'
 import * as v from 'valibot'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 
 const request = mockRequest({})
-const made = (owner: unknown, store = memoryKeyStore()) =>
+const made = (owner: unknown, store = memoryStore()) =>
   // Safe: a program without types could write this
   apiKeys({ prefix: 'acme', store, owner } as unknown as ApiKeysOptions<string>)
 const team = /^team-\d+$/
@@ -32,7 +33,7 @@ describe.each<readonly [string, unknown]>([
   })
 
   it('that the schema refuses is an error without its value or the text of the issue', async () => {
-    const store = memoryKeyStore()
+    const store = memoryStore()
     const keys = made(owner, store)
     for (const wrong of ['user-of-mine', '', 7, null, undefined, ['team-1'], { toString: () => 'team-1' }]) {
       // Safe: a program without types could write this

@@ -6,7 +6,7 @@ import { either as E } from 'fp-ts'
 import { apiKeys, NoLiveKey, type ApiKey, type ApiKeys } from 'koa-with-auth/keys'
 import { mockRequest } from 'koa-with-auth/testing'
 import { afterEach, expect, it, vi } from 'vitest'
-import { describeEveryKeyStore, noted } from '../support/stores/keyStores.js'
+import { noting, overEveryStore } from '../support/stores/stores.js'
 
 interface Secret {
   readonly key: string
@@ -145,13 +145,13 @@ const steps = [
 let runs = 0
 afterEach(() => void vi.useRealTimers())
 
-describeEveryKeyStore((store, name) => {
+overEveryStore((store, name) => {
   it('K-08 keys behave like the model, after any steps', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: 1_800_000_000_000 })
     await fc.assert(
       fc.asyncProperty(fc.commands([...steps], { maxCommands: 40, size: 'max' }), async (commands) => {
         const model: Model = { keys: [] }
-        const { store: watched, calls } = noted(store())
+        const { store: watched, calls } = noting(store())
         const real: Real = {
           keys: apiKeys({ prefix: 'acme', store: watched, timeout: 20_000 }),
           calls,

@@ -2,14 +2,13 @@
  * API keys while fifty clients send requests and their store fails: no request passes wrongly, each response comes in
  * time, and the service recovers by itself.
  */
+import { redisStore, sqliteStore } from 'koa-with-auth/stores'
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createClient as createSqlite } from '@libsql/client'
-import { redisKeyStore } from 'koa-with-auth/redis'
-import { sqliteKeyStore } from 'koa-with-auth/sqlite'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { connecting, siteOf, slowProxy, TIMEOUT, type Connecting, type Site } from '../support/sites/keySite.js'
 import { describeWithRedis, redisServer } from '../support/servers/redisServer.js'
@@ -141,12 +140,12 @@ const UNHARMED = { good: 200, refused: 401 }
 describe('K-05 SQLite with fifty clients', () => {
   let folder: string
   let path: string
-  let store: ReturnType<typeof sqliteKeyStore>
+  let store: ReturnType<typeof sqliteStore>
   let site: Site
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-keys-'))
     path = join(folder, 'keys.db')
-    store = sqliteKeyStore({ url: `file:${path}` })
+    store = sqliteStore({ url: `file:${path}` })
     site = await siteOf(store, TOUCH)
   })
   afterEach(async () => {
@@ -200,7 +199,7 @@ describeWithRedis('K-05 Redis under fifty clients', () => {
     beforeAll(async () => {
       proxy = await slowProxy(server().port)
       client = await connectTo(proxy.port)
-      site = await siteOf(redisKeyStore({ command: client.command }), TOUCH)
+      site = await siteOf(redisStore({ command: client.command }), TOUCH)
     })
     afterAll(async () => {
       await site?.close()

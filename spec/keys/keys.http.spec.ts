@@ -16,18 +16,17 @@ import {
   UnavailableError,
   withAuth,
 } from 'koa-with-auth'
-import { apiKeys, memoryKeyStore, type ApiKey, type KeyStore } from 'koa-with-auth/keys'
-import { redisKeyStore } from 'koa-with-auth/redis'
-import { sqliteKeyStore } from 'koa-with-auth/sqlite'
+import { apiKeys, type ApiKey } from 'koa-with-auth/keys'
+import { type Store, memoryStore, redisStore, sqliteStore } from 'koa-with-auth/stores'
 import { pipe } from 'fp-ts/lib/function.js'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { noted } from '../support/stores/keyStores.js'
+import { noting } from '../support/stores/stores.js'
 import { redisDatabase } from '../support/servers/redisDatabase.js'
 import { describeWithRedis } from '../support/servers/redisServer.js'
 import { ask, listen, serve } from '../support/servers/server.js'
 import { clients, sqliteFile, type Connected } from '../support/stores/sessionStores.js'
 
-const { store, calls } = noted(memoryKeyStore())
+const { store, calls } = noting(memoryStore())
 const keys = apiKeys({ prefix: 'acme', store })
 let handled = 0
 
@@ -86,7 +85,7 @@ describe('API keys in each kind that reads one value', () => {
     expect((await sent('/header', second.key)).status).toBe(200)
     for (const key of [
       first.key,
-      (await apiKeys({ prefix: 'acme', store: memoryKeyStore() }).issue({ owner: 'x' })).key,
+      (await apiKeys({ prefix: 'acme', store: memoryStore() }).issue({ owner: 'x' })).key,
     ]) {
       expect((await sent('/header', key)).status).toBe(401)
     }
@@ -114,7 +113,7 @@ describe('API keys in each kind that reads one value', () => {
 })
 
 describe('K-07 no secret is in a response, a record, the database, an error or a log line', () => {
-  const trace = async (given: KeyStore, everythingKept: () => Promise<string>): Promise<void> => {
+  const trace = async (given: Store, everythingKept: () => Promise<string>): Promise<void> => {
     const own = apiKeys({ prefix: 'acme', store: given, adopted: /^old-/ })
     const errors: unknown[] = []
     const app = new Koa()
@@ -157,7 +156,7 @@ describe('K-07 no secret is in a response, a record, the database, an error or a
   describe('SQLite', () => {
     const url = sqliteFile()
     it('contains nothing of a key except its last four characters', async () => {
-      const sqlite = sqliteKeyStore({ url: url() })
+      const sqlite = sqliteStore({ url: url() })
       await trace(sqlite, async () => {
         const folder = dirname(fileURLToPath(url()))
         return readdirSync(folder)
@@ -181,14 +180,14 @@ describe('K-07 no secret is in a response, a record, the database, an error or a
         sentCommands.push(JSON.stringify(args))
         return connected.command(args, key)
       }
-      await trace(redisKeyStore({ command }), async () => sentCommands.join('\n'))
+      await trace(redisStore({ command }), async () => sentCommands.join('\n'))
     })
   })
 })
 
 it('K-05 a store that fails is a 503 without a challenge, from a guard and from a handler that manages keys', async () => {
   const down = (): Promise<never> => Promise.reject(new Error('ECONNREFUSED 10.0.0.5'))
-  const failing = { insert: down, find: down, list: down, rotate: down, revoke: down, touch: down }
+  const failing = { get: down, insert: down, update: down, end: down, add: down, members: down }
   const own = apiKeys({ prefix: 'acme', store: failing })
   const { key } = await keys.issue({ owner: 'anna' })
   const app = new Koa()

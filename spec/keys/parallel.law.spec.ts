@@ -4,9 +4,8 @@
  */
 import { setImmediate as turn } from 'node:timers/promises'
 import { either as E } from 'fp-ts'
-import { apiKeys, NoLiveKey, type KeyStore } from 'koa-with-auth/keys'
-import { redisKeyStore } from 'koa-with-auth/redis'
-import { sqliteKeyStore } from 'koa-with-auth/sqlite'
+import { apiKeys, NoLiveKey } from 'koa-with-auth/keys'
+import { type Store, redisStore, sqliteStore } from 'koa-with-auth/stores'
 import { mockRequest } from 'koa-with-auth/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { redisDatabase } from '../support/servers/redisDatabase.js'
@@ -17,7 +16,7 @@ const request = mockRequest({})
 const DAY = 86_400_000
 const PEPPERS = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)]
 
-const suite = (sides: () => readonly [KeyStore, KeyStore]): void => {
+const suite = (sides: () => readonly [Store, Store]): void => {
   it.each([
     ['one digest', undefined],
     ['several peppers', PEPPERS],
@@ -66,7 +65,7 @@ const suite = (sides: () => readonly [KeyStore, KeyStore]): void => {
 
 describe('two connections to one SQLite file', () => {
   const url = sqliteFile()
-  const stores = [sqliteKeyStore({ url: url() }), sqliteKeyStore({ url: url() })] as const
+  const stores = [sqliteStore({ url: url() }), sqliteStore({ url: url() })] as const
   afterAll(() => stores.forEach((store) => store.close()))
   suite(() => stores)
 })
@@ -80,6 +79,6 @@ describeWithRedis('two connections to one Redis', () => {
   afterAll(async () => {
     for (const one of connected) await one.disconnect()
   })
-  const storeOf = ({ command }: Connected) => redisKeyStore({ command })
+  const storeOf = ({ command }: Connected) => redisStore({ command })
   suite(() => [storeOf(connected[0]!), storeOf(connected[1]!)])
 })

@@ -17,7 +17,8 @@ import {
   type AuthenticatorLike,
 } from 'koa-with-auth'
 import { httpIntrospection, httpJwt } from 'koa-with-auth/jwt'
-import { apiKeys, memoryKeyStore } from 'koa-with-auth/keys'
+import { apiKeys } from 'koa-with-auth/keys'
+import { memoryStore } from 'koa-with-auth/stores'
 import { testIssuer } from 'koa-with-auth/testing'
 import { guardUpgrade } from 'koa-with-auth/upgrades'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -168,7 +169,7 @@ it('a client certificate ends at its notAfter, years away', async () => {
 
 describe('an API key that is revoked', () => {
   const keySite = async () => {
-    const keys = apiKeys({ prefix: 'acme', store: memoryKeyStore() })
+    const keys = apiKeys({ prefix: 'acme', store: memoryStore() })
     const { id, key } = await keys.issue({ owner: 'anna' })
     return { keys, id, key, auth: apiKeyHeader({ paramName: 'X-Key', authenticate: keys.authenticate }) }
   }

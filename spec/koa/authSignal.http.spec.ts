@@ -22,7 +22,8 @@ import {
   type AuthenticatorLike,
 } from 'koa-with-auth'
 import { map, recoverUnavailable } from 'koa-with-auth/fp'
-import { apiKeys, memoryKeyStore } from 'koa-with-auth/keys'
+import { apiKeys } from 'koa-with-auth/keys'
+import { memoryStore } from 'koa-with-auth/stores'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { collected } from '../support/runs/heap.js'
 import { ownEnds } from '../support/runs/ownEnds.js'
@@ -181,7 +182,7 @@ describe('combinators keep the end', () => {
 
 describe('an API key', () => {
   const keySite = async () => {
-    const keys = apiKeys({ prefix: 'acme', store: memoryKeyStore() })
+    const keys = apiKeys({ prefix: 'acme', store: memoryStore() })
     const made = await site(apiKeyHeader({ paramName: 'X-Key', authenticate: keys.authenticate }))
     return { ...made, keys }
   }
@@ -195,7 +196,7 @@ describe('an API key', () => {
     expect(await stream.read()).toBe('end')
   })
   it('ends at once, too, if another member of the list was recovered from an outage', async () => {
-    const keys = apiKeys({ prefix: 'acme', store: memoryKeyStore() })
+    const keys = apiKeys({ prefix: 'acme', store: memoryStore() })
     const down = httpBearer({ authenticate: (): unknown => AuthError.unavailable() })
     const partner = apiKeyHeader({ paramName: 'X-Key', authenticate: keys.authenticate })
     const { open } = await site(
@@ -347,7 +348,7 @@ describe('after the response', () => {
   const serve = async () => {
     const signals: AbortSignal[] = []
     const contexts: Context[] = []
-    const keys = apiKeys({ prefix: 'acme', store: memoryKeyStore() })
+    const keys = apiKeys({ prefix: 'acme', store: memoryStore() })
     const router = new Router()
     const guard = withAuth(apiKeyHeader({ paramName: 'X-Key', authenticate: keys.authenticate }))
     router.get('/now', guard, (ctx) => {

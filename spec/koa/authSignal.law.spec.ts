@@ -9,9 +9,9 @@ import Router from '@koa/router'
 import fc from 'fast-check'
 import Koa, { type Context } from 'koa'
 import { apiKeyHeader, AuthEndedError, authSignal, httpBearer, sessionAuth, untilEnd, withAuth } from 'koa-with-auth'
-import { apiKeys, memoryKeyStore } from 'koa-with-auth/keys'
-import { sessions } from 'koa-with-auth/sessions'
+import { apiKeys } from 'koa-with-auth/keys'
 import { memoryStore } from 'koa-with-auth/stores'
+import { sessions } from 'koa-with-auth/sessions'
 import { afterEach, expect, it, vi } from 'vitest'
 import type { EndCause } from '../../src/core/ends.js'
 import { ownEnds } from '../support/runs/ownEnds.js'
@@ -82,7 +82,7 @@ const site = () => {
     idle: LASTING,
     absolute: LASTING,
   })
-  const keys = apiKeys({ prefix: 'acme', store: memoryKeyStore() })
+  const keys = apiKeys({ prefix: 'acme', store: memoryStore() })
   const opened: Array<{ ctx: Context; source: PassThrough; signal: AbortSignal }> = []
   const router = new Router()
   const events = (ctx: Context): void => {

@@ -21,7 +21,8 @@ import {
 } from 'koa-with-auth'
 import { seal } from 'koa-with-auth/audit'
 import { httpIntrospection, httpJwt, protectedResource } from 'koa-with-auth/jwt'
-import { apiKeys, memoryKeyStore } from 'koa-with-auth/keys'
+import { apiKeys } from 'koa-with-auth/keys'
+import { memoryStore } from 'koa-with-auth/stores'
 import { sessions } from 'koa-with-auth/sessions'
 import { mockRequest, withBearer } from 'koa-with-auth/testing'
 import { guardUpgrade } from 'koa-with-auth/upgrades'
@@ -220,7 +221,7 @@ const cases: ReadonlyArray<Case> = [
   of(
     'apiKeys',
     { adopted: /./, pepper: secret, touch: false },
-    () => apiKeys({ prefix: 'acme', store: memoryKeyStore() }),
+    () => apiKeys({ prefix: 'acme', store: memoryStore() }),
     (keys) => keys.authenticate(mockRequest(), 'anything'),
   ),
   of(

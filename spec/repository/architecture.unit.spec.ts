@@ -45,8 +45,6 @@ describe('imports of the sources', () => {
     { folder: 'passwords', allowed: ['passwords', 'core'] },
     { folder: 'jwt', allowed: ['jwt', 'ends', 'core', 'kinds', 'mcp'] },
     { folder: 'mcp', allowed: ['mcp', 'core', 'koa', 'jwt'] },
-    { folder: 'redis', allowed: ['keys', 'sessions', 'sign-in', 'stores'] },
-    { folder: 'sqlite', allowed: ['keys', 'sessions', 'sign-in', 'stores'] },
     { folder: 'audit', allowed: ['audit', 'core', 'koa'] },
     { folder: 'command', allowed: ['command', 'audit', 'core', 'koa', 'openapi', 'stores'] },
     { folder: 'signatures', allowed: ['signatures', 'core', 'jwt', 'webhooks'] },

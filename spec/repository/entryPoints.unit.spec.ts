@@ -18,8 +18,6 @@ const entryPoints: Readonly<Record<string, () => Promise<object>>> = {
   'koa-with-auth/sign-in/oidc': () => import('koa-with-auth/sign-in/oidc'),
   'koa-with-auth/testing': () => import('koa-with-auth/testing'),
   'koa-with-auth/testing/laws': () => import('koa-with-auth/testing/laws'),
-  'koa-with-auth/redis': () => import('koa-with-auth/redis'),
-  'koa-with-auth/sqlite': () => import('koa-with-auth/sqlite'),
   'koa-with-auth/stores': () => import('koa-with-auth/stores'),
   'koa-with-auth/signatures': () => import('koa-with-auth/signatures'),
   'koa-with-auth/upgrades': () => import('koa-with-auth/upgrades'),

@@ -26,7 +26,7 @@ const traces: ReadonlyArray<[patch: string, atMost: number, specs: ReadonlyArray
   ],
   ['4-claim', 8, ['spec/jwt/httpJwt.unit.spec.ts', 'spec/jwt/attacks.http.spec.ts']],
   ['5-method', 9, ['spec/stores/oneTimeIds.unit.spec.ts', 'spec/sign-in/oidc.unit.spec.ts']],
-  ['6-field', 6, ['spec/keys/apiKeys.unit.spec.ts', 'spec/keys/KeyStore.unit.spec.ts']],
+  ['6-field', 6, ['spec/keys/apiKeys.unit.spec.ts', 'spec/keys/KeyRecord.unit.spec.ts']],
   ['7-upgrade', 6, ['spec/upgrades/upgrades.http.spec.ts']],
 ]
 

@@ -24,13 +24,13 @@ import {
   withAuth,
 } from 'koa-with-auth'
 import { httpJwt } from 'koa-with-auth/jwt'
-import { apiKeys, memoryKeyStore } from 'koa-with-auth/keys'
+import { apiKeys } from 'koa-with-auth/keys'
 import { sessions } from 'koa-with-auth/sessions'
 import { begin, secondFactor, finish, linkPage, emailSignIn, passwordReset } from 'koa-with-auth/sign-in'
 import { backChannelLogout, oidc, afterRpLogout } from 'koa-with-auth/sign-in/oidc'
-import { memoryPasskeyStore, passkeys } from 'koa-with-auth/sign-in/passkeys'
+import { passkeys } from 'koa-with-auth/sign-in/passkeys'
 import { httpSignature, webBotAuth } from 'koa-with-auth/signatures'
-import { memoryStore, memoryStore as inMemory, oneTimeIds } from 'koa-with-auth/stores'
+import { memoryStore, oneTimeIds } from 'koa-with-auth/stores'
 import { mockRequest } from 'koa-with-auth/testing'
 import { fromWebSocketProtocol } from 'koa-with-auth/upgrades'
 import { github, slack, standardWebhooks, stripe, webhook } from 'koa-with-auth/webhooks'
@@ -66,7 +66,7 @@ const site = async () => {
   const passkey = passkeys({
     rp: { id: 'shop.example', name: 'Shop' },
     origins: ['https://shop.example'],
-    store: memoryPasskeyStore(),
+    store: memoryStore(),
     nameOf: ({ username }) => username,
   })
   const mail = emailSignIn({ limiter, path: '/mail/link', send: nothing })
@@ -75,8 +75,8 @@ const site = async () => {
   const { jwk } = await signingKey('ES256', 'one')
   const issuer = { issuer: 'https://provider.example', jwks: { keys: [jwk] } }
   const issued = { issuer, audience: 'shop' }
-  const dpop = { dpop: { spent: oneTimeIds(inMemory()), origin: 'https://shop.example' } }
-  const keys = apiKeys({ prefix: 'shop', store: memoryKeyStore() })
+  const dpop = { dpop: { spent: oneTimeIds(memoryStore()), origin: 'https://shop.example' } }
+  const keys = apiKeys({ prefix: 'shop', store: memoryStore() })
   const parsed: Middleware = async (ctx, next) => {
     Object.assign(ctx.request, { body: Object.fromEntries(new URLSearchParams(ctx.querystring)) })
     await next()
@@ -91,7 +91,7 @@ const site = async () => {
     '/session': sessionAuth(),
     '/jwt': httpJwt(issued),
     '/dpop': httpJwt({ ...issued, bound: dpop }),
-    '/signed': httpSignature({ origin: 'https://shop.example', keyOf, spent: oneTimeIds(inMemory()) }),
+    '/signed': httpSignature({ origin: 'https://shop.example', keyOf, spent: oneTimeIds(memoryStore()) }),
     '/signed/covers': httpSignature({ origin: 'https://shop.example', keyOf, components: ['@method'] }),
     '/agent': webBotAuth({ origin: 'https://shop.example', agents: noUser }),
     '/link/signed': signedLinks({ secret: strongKey, maxAge: 60_000 }),

@@ -1,11 +1,12 @@
 /** The options of `passkeys`: what cannot work is a TypeError that names the place and the fix. */
-import { memoryPasskeyStore, passkeys, type PasskeysOptions } from 'koa-with-auth/sign-in/passkeys'
+import { passkeys, type PasskeysOptions } from 'koa-with-auth/sign-in/passkeys'
+import { memoryStore } from 'koa-with-auth/stores'
 import { describe, expect, it } from 'vitest'
 
 const options: PasskeysOptions<{ readonly username: string }> = {
   rp: { id: 'shop.example', name: 'Shop' },
   origins: ['https://shop.example'],
-  store: memoryPasskeyStore(),
+  store: memoryStore(),
   nameOf: ({ username }) => username,
 }
 const making = (more: object) => () => passkeys({ ...options, ...more })
@@ -32,7 +33,7 @@ describe('passkeys', () => {
     ],
     ['an origin that ends alike', { origins: ['https://myshop.example'] }, /has no origin of shop.example/],
     ['outer pages', { topOrigins: ['*'] }, /passkeys\(\{ topOrigins \}\) must be an array/],
-    ['no store', { store: {} }, /passkeys\(\{ store \}\) has no method add; see PasskeyStore/],
+    ['no store', { store: {} }, /passkeys\(\{ store \}\) has no method get; see Store/],
     ['no name of a user', { nameOf: 'email' }, /passkeys\(\{ nameOf \}\) must be a function/],
     ['a verification that is none', { userVerification: 'discouraged' }, /'required' or 'preferred'/],
     ['a lifetime of 0', { lifetime: 0 }, /passkeys\(\{ lifetime \}\) must be a number/],

@@ -5,7 +5,7 @@ import { withAuth } from 'koa-with-auth'
 import { sessions } from 'koa-with-auth/sessions'
 import { begin, finish, askSecondFactor } from 'koa-with-auth/sign-in'
 import { passkeys } from 'koa-with-auth/sign-in/passkeys'
-import { sqlitePasskeyStore } from 'koa-with-auth/sqlite'
+import { sqliteStore } from 'koa-with-auth/stores'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { optionsFrom, origin, person, register, use, type Person } from '../support/sites/passkeySite.js'
 import { listen } from '../support/servers/server.js'
@@ -18,11 +18,11 @@ const started = async () => {
   const app = new Koa({ keys: ['a secret of 32 characters or more'] })
   const { sessionAuth, logIn } = sessions(app, { loadUser: (id) => users.get(id), origin })
   const url = 'file::memory:'
-  const store = sqlitePasskeyStore({ url })
+  const file = sqliteStore({ url })
   const passkey = passkeys({
     rp: { id: 'localhost', name: 'Shop' },
     origins: [origin],
-    store,
+    store: file,
     nameOf: (user) => user.email,
   })
   const router = new Router()
@@ -67,14 +67,14 @@ const started = async () => {
   const { url: at, close } = await listen(app)
   onTestFinished(async () => {
     await close()
-    store.close()
+    file.close()
   })
   const signedIn = async (user: string): Promise<Person> => {
     const who = person(() => at)
     await who.browser.post(`/sign-in/password/${user}`)
     return who
   }
-  return { store, signedIn, stranger: () => person(() => at), kinds: passkey }
+  return { store: { ofUser: passkey.list }, signedIn, stranger: () => person(() => at), kinds: passkey }
 }
 
 describe('W-01 a registration without a hook', () => {

@@ -1,213 +1,131 @@
-/**
- * The suite of `koa-with-auth/testing/laws` for stores of passkeys passes on every store, and finds stores that break a
- * law.
- */
-import { memoryPasskeyStore, type PasskeyStore } from 'koa-with-auth/sign-in/passkeys'
-import { redisPasskeyStore } from 'koa-with-auth/redis'
-import { sqlitePasskeyStore } from 'koa-with-auth/sqlite'
-import { LawViolations } from 'koa-with-auth/testing'
-import { laws } from 'koa-with-auth/testing/laws'
+/** Passkeys over every engine: one is stored once, used in order, and removed for good; what interrupts a change; texts that nobody wrote. */
+import { UnavailableError } from 'koa-with-auth'
+import { passkeys, type PasskeyRecord } from 'koa-with-auth/sign-in/passkeys'
+import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { describe, expect, it } from 'vitest'
-import { describeEveryPasskeyStore } from '../support/stores/passkeyStores.js'
-import { sqliteFile } from '../support/stores/sessionStores.js'
+import { passkeysIn } from '../support/sites/passkeySite.js'
+import { dyingAt, noting, overEveryStore } from '../support/stores/stores.js'
 
-describeEveryPasskeyStore((store) => {
-  it.each(laws.passkeyStore(memoryPasskeyStore()).tests.map(({ name }, at) => ({ name, at })))(
-    '$name',
-    async ({ at }) => {
-      await laws.passkeyStore(store()).tests[at]?.check()
+const recordOf = (id: string, more: Partial<PasskeyRecord> = {}): PasskeyRecord => ({
+  id,
+  user: 'anna',
+  userHandle: 'BBBB',
+  rpId: 'localhost',
+  publicKey: 'CCCC',
+  aaguid: '00000000-0000-0000-0000-000000000000',
+  transports: ['internal'],
+  createdAt: 1,
+  counter: 0,
+  backupEligible: true,
+  backedUp: true,
+  ...more,
+})
+const use = (counter: number) => ({ counter, backupEligible: true, backedUp: false })
+const faceOf = (store: Store) =>
+  passkeys({ rp: { id: 'localhost', name: 'Shop' }, origins: ['http://localhost'], store, nameOf: () => 'anna' })
+
+overEveryStore((store, name) => {
+  let runs = 0
+  const newUser = () => `${name} ${runs++} ü`
+
+  it('W-13 a passkey is added once, found, and listed with all that it has; the face lists and removes the same', async () => {
+    const [user, kept] = [newUser(), passkeysIn(store())]
+    const [first, second] = [recordOf(`${user} 1`, { user, createdAt: 2 }), recordOf(`${user} 2`, { user })]
+    expect([await kept.add(first), await kept.add(second), await kept.add({ ...first, user: 'bert' })]).toEqual([
+      true,
+      true,
+      false,
+    ])
+    expect(await kept.byId(first.id)).toStrictEqual(first)
+    const face = faceOf(store())
+    expect(await face.list(user)).toStrictEqual([second, first])
+    expect(await face.list(`${user}x`)).toEqual([])
+    expect([
+      await face.remove(first.id, 'bert'),
+      await face.remove('none', user),
+      await face.remove(undefined as never, user),
+    ]).toEqual([false, false, false])
+    expect([await face.remove(first.id, user), await face.remove(first.id, user)]).toEqual([true, false])
+    expect([await kept.byId(first.id), await face.list(user)]).toStrictEqual([undefined, [second]])
+    expect(await kept.update(first.id, use(7), 5)).toBe(false)
+    expect(await kept.add(first)).toBe(false)
+  })
+
+  it('W-13 of many uses at once, each counter is stored once, and the last use never moves back', async () => {
+    const [user, kept] = [newUser(), passkeysIn(store())]
+    const { id } = recordOf(user)
+    await kept.add(recordOf(id, { user, counter: 5 }))
+    expect([await kept.update(id, use(5), 9), await kept.update(id, use(4), 9)]).toEqual([false, false])
+    const same = await Promise.all(Array.from({ length: 8 }, () => kept.update(id, use(6), 20)))
+    expect(same.filter(Boolean)).toHaveLength(1)
+    expect(await kept.update(id, use(8), 10)).toBe(true)
+    expect(await kept.byId(id)).toMatchObject({ counter: 8, backedUp: false, lastUsedAt: 20 })
+    const synced = recordOf(`${user} synced`, { user })
+    await kept.add(synced)
+    expect((await Promise.all([1, 2, 3].map((at) => kept.update(synced.id, use(0), at)))).filter(Boolean)).toHaveLength(
+      3,
+    )
+  })
+
+  it.each([
+    ['before', false],
+    ['after', true],
+  ])(
+    'W-13 the database dies %s each write: what works is listed, and a repetition does the rest',
+    async (_when, after) => {
+      for (let write = 1; write <= 2; write++) {
+        const [user, kept] = [newUser(), passkeysIn(store())]
+        const { store: dying, died } = dyingAt(store(), write, after)
+        const adding = passkeysIn(dying).add(recordOf(user, { user }))
+        await expect(adding).rejects.toThrow('ECONNRESET')
+        expect(died()).toBe(true)
+        const isThere = (await kept.byId(user)) !== undefined
+        expect([isThere, (await kept.ofUser(user)).length]).toEqual(after && write === 2 ? [true, 1] : [false, 0])
+        expect(await kept.add(recordOf(user, { user }))).toBe(!isThere)
+        await expect(faceOf(dyingAt(store(), 1, after).store).remove(user, user)).rejects.toBeInstanceOf(
+          UnavailableError,
+        )
+        expect(await faceOf(store()).remove(user, user)).toBe(!after)
+        expect(await kept.ofUser(user)).toEqual([])
+      }
     },
   )
 })
 
-const [keeps, refuses, lists, updates, isAtomic, removes] = laws
-  .passkeyStore(memoryPasskeyStore())
-  .tests.map(({ name }) => name)
-const pause = () => new Promise((resolve) => setTimeout(resolve, 1))
-
-// Each is a probable mistake
-const broken: ReadonlyArray<
-  readonly [description: string, law: string | undefined, make: (good: PasskeyStore) => Partial<PasskeyStore>]
-> = [
-  ['transports that are lost', keeps, (good) => ({ add: (record) => good.add({ ...record, transports: [] }) })],
-  ['ids that are cut off', keeps, (good) => ({ byId: (id) => good.byId(id.slice(0, 255)) })],
-  [
-    'null for a missing time',
-    keeps,
-    (good) => ({
-      byId: async (id) => {
-        const found = await good.byId(id)
-        return found && { lastUsedAt: null as never, ...found }
-      },
-    }),
-  ],
-  [
-    'insert or replace',
-    refuses,
-    (good) => ({
-      add: async (record) => {
-        const kept = await good.byId(record.id)
-        if (kept) await good.remove(kept.id, kept.user)
-        return good.add(record)
-      },
-    }),
-  ],
-  [
-    'ids compared in lower case',
-    refuses,
-    (good) => ({
-      add: (record) => good.add({ ...record, id: record.id.toLowerCase() }),
-      byId: (id) => good.byId(id.toLowerCase()),
-    }),
-  ],
-  [
-    'users compared in lower case',
-    lists,
-    (good) => ({
-      add: (record) => good.add({ ...record, user: record.user.toLowerCase() }),
-      ofUser: (user) => good.ofUser(user.toLowerCase()),
-    }),
-  ],
-  [
-    'a counter that moves back',
-    updates,
-    (good) => {
-      const counters = new Map<string, number>()
-      return {
-        update: async (id, use, at) => {
-          counters.set(id, use.counter)
-          return good.update(id, { ...use, counter: 0 }, at)
-        },
-        byId: async (id) => {
-          const found = await good.byId(id)
-          return found && { ...found, counter: counters.get(id) ?? found.counter }
-        },
-      }
-    },
-  ],
-  [
-    'update always returns true',
-    updates,
-    (good) => ({ update: async (id, use, at) => (await good.update(id, use, at)) || true }),
-  ],
-  [
-    'a last use that moves back',
-    updates,
-    (good) => {
-      const used = new Map<string, number>()
-      return {
-        update: async (id, use, at) => {
-          const done = await good.update(id, use, at)
-          if (done) used.set(id, at)
-          return done
-        },
-        byId: async (id) => {
-          const found = await good.byId(id)
-          const lastUsedAt = used.get(id)
-          return found && (lastUsedAt === undefined ? found : { ...found, lastUsedAt })
-        },
-      }
-    },
-  ],
-  [
-    'a counter that is read first and written later',
-    isAtomic,
-    (good) => ({
-      update: async (id, use, at) => {
-        const kept = await good.byId(id)
-        if (!kept || (use.counter <= kept.counter && use.counter + kept.counter > 0)) return false
-        await pause()
-        await good.update(id, use, at)
-        return true
-      },
-    }),
-  ],
-  [
-    'remove asks for no user',
-    removes,
-    (good) => ({
-      remove: async (id) => {
-        const kept = await good.byId(id)
-        return kept !== undefined && good.remove(id, kept.user)
-      },
-    }),
-  ],
-  ['remove does nothing', removes, () => ({ remove: () => Promise.resolve(true) })],
-  ['a store that is down', keeps, () => ({ add: () => Promise.reject(new Error('ECONNREFUSED')) })],
-]
-
-describe('a store of passkeys that breaks a law', () => {
-  it.each(broken)('%s: breaks the law "%s"', async (_description, law, make) => {
-    const good = memoryPasskeyStore()
-    const error: unknown = await laws
-      .passkeyStore({ ...good, ...make(good) })
-      .check()
-      .catch((thrown: unknown) => thrown)
-    expect(error).toBeInstanceOf(LawViolations)
-    const { violations } = error as LawViolations
-    expect(violations.map((breach) => breach.law)).toContain(law)
-    for (const { fix, counterexample } of violations) expect([fix, counterexample]).not.toContain('')
+describe('W-13 what is in a store', () => {
+  it('has a name that is a digest, and begins with its purpose; each RP id has passkeys of its own', async () => {
+    const kept = memoryStore()
+    const { store, given } = noting(kept)
+    await passkeysIn(store).add(recordOf('AAAA'))
+    await passkeysIn(store).byId('AAAA')
+    for (const one of given.map(([first]) => String([first].flat()[0]))) {
+      expect(one).toMatch(/^koa-with-auth\/(?:passkey|passkeys-of)\/[\w-]{43}$/)
+    }
+    const other = passkeys({
+      rp: { id: 'app.localhost', name: 'App' },
+      origins: ['http://app.localhost'],
+      store,
+      nameOf: () => 'x',
+    })
+    expect([await other.list('anna'), await other.remove('AAAA', 'anna')]).toEqual([[], false])
+    await expect(other.list(undefined as never)).rejects.toThrow(TypeError)
   })
 
-  it('fails the same laws if they are checked one by one', async () => {
-    const store = { ...memoryPasskeyStore(), remove: () => Promise.resolve(false) }
-    const failed: string[] = []
-    for (const { name, check } of laws.passkeyStore(store).tests) await check().catch(() => failed.push(name))
-    expect(failed).toEqual([removes])
-  })
-})
-
-describe('stores of passkeys', () => {
-  const file = sqliteFile()
-  const record = {
-    id: 'AAAA',
-    user: 'anna',
-    userHandle: 'BBBB',
-    rpId: 'shop.example',
-    publicKey: 'CCCC',
-    aaguid: '00000000-0000-0000-0000-000000000000',
-    transports: [],
-    createdAt: 1,
-    counter: 0,
-    backupEligible: true,
-    backedUp: true,
-  }
-
-  it('two processes share one file', async () => {
-    const url = file()
-    const [first, second] = [sqlitePasskeyStore({ url }), sqlitePasskeyStore({ url })]
-    expect(await first.add(record)).toBe(true)
-    expect(await second.byId('AAAA')).toStrictEqual(record)
-    expect(await second.add(record)).toBe(false)
-    first.close()
-    second.close()
-  })
-
-  it('a record in memory cannot be changed from outside', async () => {
-    const store = memoryPasskeyStore()
-    const transports = ['internal']
-    const given = { ...record, transports }
-    await store.add(given)
-    transports.push('usb')
-    given.user = 'bert'
-    const kept = await store.byId('AAAA')
-    expect([kept?.user, kept?.transports]).toEqual(['anna', ['internal']])
-    expect(Object.isFrozen(kept)).toBe(true)
-  })
-
-  it.each([
-    ['another record', ['{"id":"XXXX"}', '0', 'true', 'true', null]],
-    ['not an array', 'OK'],
-    ['fewer values', [null]],
-    ['a counter that is none', [JSON.stringify({ ...record, counter: undefined }), '-1', 'true', 'true', null]],
-    ['the record of another id', [JSON.stringify({ ...record, id: 'XXXX' }), '0', 'true', 'true', null]],
-  ])('Redis answers %s: it rejects', async (_name, answer) => {
-    const store = redisPasskeyStore({ command: () => Promise.resolve(answer) })
-    await expect(store.byId('AAAA')).rejects.toThrow(TypeError)
-  })
-
-  it('options that cannot work are refused', () => {
-    expect(() => sqlitePasskeyStore({ url: '/tmp/x.db' })).toThrow(/sqlitePasskeyStore\(\{ url \}\).*redisPasskeyStore/)
-    expect(() => redisPasskeyStore({ command: 'GET' as never })).toThrow(/redisPasskeyStore\(\{ command \}\)/)
+  it.each<readonly [string, unknown]>([
+    ['rubbish', undefined],
+    ['null', null],
+    ['an array', []],
+    ['another passkey', recordOf('XXXX')],
+    ['a counter as text', { ...recordOf('AAAA'), counter: '0' }],
+    ['a counter that is none', { ...recordOf('AAAA'), counter: -1 }],
+    ['no key', { ...recordOf('AAAA'), publicKey: undefined }],
+    ['a last use that is null', { ...recordOf('AAAA'), lastUsedAt: null }],
+    ['transports that are a string', { ...recordOf('AAAA'), transports: 'usb' }],
+  ])('that is %s lets nobody in, and is an outage', async (_what, text) => {
+    const kept = memoryStore()
+    const { store, given } = noting(kept)
+    await passkeysIn(store).add(recordOf('AAAA'))
+    await kept.update(String(given[1]?.[0]), text === undefined ? '{' : JSON.stringify(text), 60_000)
+    await expect(passkeysIn(store).byId('AAAA')).rejects.toBeInstanceOf(UnavailableError)
   })
 })

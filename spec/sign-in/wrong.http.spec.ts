@@ -2,7 +2,7 @@
 import Router from '@koa/router'
 import * as E from 'fp-ts/lib/Either.js'
 import { AuthError, sessionAuth, UnavailableError, withAuth } from 'koa-with-auth'
-import { memoryStore, memoryStore as inMemory, oneTimeIds } from 'koa-with-auth/stores'
+import { memoryStore, oneTimeIds } from 'koa-with-auth/stores'
 import { secondFactor, finish, askSecondFactor, type Ceremony, type Kind, type OneTimeIds } from 'koa-with-auth/sign-in'
 import { describe, expect, it } from 'vitest'
 import { ceremonies } from '../../src/sign-in/ceremony.js'
@@ -128,7 +128,7 @@ describe('C-15 wrong codes of a second factor', () => {
   const free = { points: 1e9, consume: () => Promise.resolve({}), reward: () => Promise.resolve({}) }
 
   it('are a hundred in all processes that share the store, and a right one takes none', async () => {
-    const ids = oneTimeIds(inMemory())
+    const ids = oneTimeIds(memoryStore())
     const checked: string[] = []
     // two processes: each has its own counts in memory
     const both = [1, 2].map(() => secondFactor({ factors: [factor(checked)], limiter: free }))

@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { sqliteKeyStore } from 'koa-with-auth/sqlite'
 import { sqliteStore } from 'koa-with-auth/stores'
 import { openSqlite } from '../../src/stores/sqlite.js'
 import { describeUnless } from '../support/projects/programs.js'
@@ -27,9 +26,9 @@ it('the engine is that of Node, where it has one', async () => {
 
 it('an engine that does not exist, or that this Node does not have, is a TypeError', () => {
   expect(() => sqliteStore({ url: 'file::memory:', engine: 'sqlite3' as never })).toThrow(TypeError)
-  const native = () => sqliteKeyStore({ url: 'file::memory:', engine: 'node:sqlite' })
+  const native = () => sqliteStore({ url: 'file::memory:', engine: 'node:sqlite' })
   if (hasNative) expect(native).not.toThrow()
-  else expect(native).toThrow(/sqliteKeyStore.*engine.*no node:sqlite/)
+  else expect(native).toThrow(/sqliteStore.*engine.*no node:sqlite/)
 })
 
 describe.each(engines)('%s', (engine) => {

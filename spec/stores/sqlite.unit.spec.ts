@@ -1,13 +1,12 @@
 /** SQLite stores: values in statements, a locked file, and a clock that is set back. */
+import { sqliteStore } from 'koa-with-auth/stores'
 import { createClient } from '@libsql/client'
 import fc from 'fast-check'
 import { afterAll, describe, expect, it, afterEach, beforeEach, vi } from 'vitest'
 import { setTimeout as pause } from 'node:timers/promises'
-import { sqliteKeyStore } from 'koa-with-auth/sqlite'
 import { mkdirSync, readFileSync, rmdirSync, truncateSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { withValues } from '../../src/stores/sqlite.js'
-import { digestOf, recordOf } from '../support/stores/keyStores.js'
 import { sqliteFile } from '../support/stores/sessionStores.js'
 
 // A value cannot change an SQL statement, whatever it contains.
@@ -52,9 +51,9 @@ describe('a file that is locked', () => {
   it('when it is opened is tried again, until the lock is released', async () => {
     const other = createClient({ url: first() })
     const lock = await other.transaction('write')
-    const store = sqliteKeyStore({ url: first() })
+    const store = sqliteStore({ url: first() })
     // The tables cannot be created yet
-    const asked = store.list('anna')
+    const asked = store.members('anna')
     await pause(100)
     await lock.rollback()
     expect(await asked).toEqual([])
@@ -64,11 +63,11 @@ describe('a file that is locked', () => {
 
   const second = sqliteFile()
   it('when it is written is tried again, until the lock is released', async () => {
-    const store = sqliteKeyStore({ url: second() })
-    await store.list('anna')
+    const store = sqliteStore({ url: second() })
+    await store.members('anna')
     const other = createClient({ url: second() })
     const lock = await other.transaction('write')
-    const changed = store.insert(digestOf('a'), recordOf('a'))
+    const changed = store.insert('a', 'text', 60_000)
     await pause(100)
     await lock.rollback()
     expect(await changed).toBe(true)
@@ -92,21 +91,21 @@ describe('the clock', () => {
     const first = sqliteFile()
     it('after the file could not be opened: it is opened when it exists', async () => {
       const path = fileURLToPath(first())
-      const store = sqliteKeyStore({ url: first() })
+      const store = sqliteStore({ url: first() })
       // A folder cannot be opened as a file
       mkdirSync(path)
-      await expect(store.list('anna')).rejects.toThrow()
+      await expect(store.members('anna')).rejects.toThrow()
       rmdirSync(path)
       setBack()
       await pause(PAUSE)
-      expect(await store.list('anna')).toEqual([])
+      expect(await store.members('anna')).toEqual([])
       store.close()
     })
 
     const second = sqliteFile()
     it('while the file is open: a request to an emptied file ends', async () => {
-      const [path, store] = [fileURLToPath(second()), sqliteKeyStore({ url: second(), engine: '@libsql/client' })]
-      await store.insert(digestOf('a'), recordOf('a'))
+      const [path, store] = [fileURLToPath(second()), sqliteStore({ url: second(), engine: '@libsql/client' })]
+      await store.insert('a', 'text', 60_000)
       setBack()
       await pause(PAUSE)
       const looking = createClient({ url: second() })
@@ -114,28 +113,28 @@ describe('the clock', () => {
       looking.close()
       const kept = readFileSync(path)
       truncateSync(path, 0)
-      await expect(store.list('anna')).rejects.toThrow()
+      await expect(store.members('anna')).rejects.toThrow()
       // The failure has closed the file; when it is opened again, it reports what is lost
-      await expect(store.list('anna')).rejects.toThrow(/no such table/)
+      await expect(store.members('anna')).rejects.toThrow(/no such table/)
       writeFileSync(path, kept)
       await pause(PAUSE)
-      expect((await store.list('anna')).map(({ id }) => id)).toEqual(['a'])
+      expect(await store.get(['a'])).toEqual(['text'])
       store.close()
     })
 
     const third = sqliteFile()
     it('while a change waits for a lock: it gives up after the usual time', async () => {
-      const store = sqliteKeyStore({ url: third(), engine: '@libsql/client' })
-      await store.list('anna')
+      const store = sqliteStore({ url: third(), engine: '@libsql/client' })
+      await store.members('anna')
       const other = createClient({ url: third() })
       const lock = await other.transaction('write')
-      const changing = store.insert(digestOf('a'), recordOf('a'))
+      const changing = store.insert('a', 'text', 60_000)
       setBack()
       // A limit ten times the expected time
       const given = await Promise.race([changing.catch((error: unknown) => error), pause(15_000, 'still waiting')])
       expect(String(given)).toMatch(/SQLITE_BUSY/)
       await lock.rollback()
-      expect(await store.insert(digestOf('a'), recordOf('a'))).toBe(true)
+      expect(await store.insert('a', 'text', 60_000)).toBe(true)
       other.close()
       store.close()
     })

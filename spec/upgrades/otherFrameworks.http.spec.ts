@@ -16,7 +16,8 @@ import {
 } from 'koa-with-auth'
 import { on, type Decision } from 'koa-with-auth/events'
 import { httpJwt } from 'koa-with-auth/jwt'
-import { apiKeys, memoryKeyStore } from 'koa-with-auth/keys'
+import { apiKeys } from 'koa-with-auth/keys'
+import { memoryStore } from 'koa-with-auth/stores'
 import { sessions } from 'koa-with-auth/sessions'
 import { testIssuer } from 'koa-with-auth/testing'
 import { guardRequest } from 'koa-with-auth/upgrades'
@@ -244,7 +245,7 @@ describe.each(frameworks)('$name, guarded by guardRequest', (framework) => {
   })
 
   it('ends what is open with its credential: a stream of a key that is revoked', async () => {
-    const keys = apiKeys({ prefix: 'acme', store: memoryKeyStore() })
+    const keys = apiKeys({ prefix: 'acme', store: memoryStore() })
     const { key, id } = await keys.issue({ owner: 'anna' })
     const stream: Operation = {
       method: 'GET',

@@ -32,12 +32,13 @@ export type {
  * listener that is no function.
  *
  * @example
- * import { apiKeys, memoryKeyStore } from 'koa-with-auth/keys'
+ * import { apiKeys } from 'koa-with-auth/keys'
+ * import { memoryStore } from 'koa-with-auth/stores'
  * import { on } from 'koa-with-auth/events'
  *
  * const log: string[] = []
  * const end = on('api-key', (record) => log.push(record.event))
- * const keys = apiKeys({ prefix: 'acme', store: memoryKeyStore() })
+ * const keys = apiKeys({ prefix: 'acme', store: memoryStore() })
  * const { id } = await keys.issue({ owner: 'anna' })
  * await keys.revoke(id)
  * assert.deepStrictEqual(log, ['issued', 'revoked'])

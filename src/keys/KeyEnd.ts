@@ -1,38 +1,36 @@
 /** The end of an API key, for what is still running: it expires, it is revoked, or a rotation ends its secret. */
 import { keyDigest } from '../core/events.js'
 import { End, type EndCause, type EndSource } from '../core/ends.js'
-import type { FoundKey } from './KeyStore.js'
-
-/** Finds the record that has one of these digests. */
-export type FindKey = (digests: ReadonlyArray<string>) => Promise<FoundKey | undefined> | FoundKey | undefined
+import type { FoundKey } from './KeyRecord.js'
+import type { KeysInStore, Sought } from './keysInStore.js'
 
 export class KeySource implements EndSource {
   readonly #found: FoundKey
-  readonly #digests: ReadonlyArray<string>
-  readonly #find: FindKey
+  readonly #sought: Sought
+  readonly #keys: KeysInStore
 
-  constructor(found: FoundKey, digests: ReadonlyArray<string>, find: FindKey) {
+  constructor(found: FoundKey, sought: Sought, keys: KeysInStore) {
     this.#found = found
-    this.#digests = digests
-    this.#find = find
+    this.#sought = sought
+    this.#keys = keys
   }
 
   endFor(): End {
-    return new KeyEnd(this.#found, this.#digests, this.#find)
+    return new KeyEnd(this.#found, this.#sought, this.#keys)
   }
 }
 
 class KeyEnd extends End {
   readonly #id: string
-  readonly #digests: ReadonlyArray<string>
-  readonly #find: FindKey
+  readonly #sought: Sought
+  readonly #keys: KeysInStore
   #isReplaced: boolean
 
-  constructor(found: FoundKey, digests: ReadonlyArray<string>, find: FindKey) {
+  constructor(found: FoundKey, sought: Sought, keys: KeysInStore) {
     super(timeOf(found))
     this.#id = found.record.id
-    this.#digests = digests
-    this.#find = find
+    this.#sought = sought
+    this.#keys = keys
     this.#isReplaced = isReplaced(found)
   }
 
@@ -45,7 +43,7 @@ class KeyEnd extends End {
   }
 
   override async ask(): Promise<EndCause | number> {
-    const found = await this.#find(this.#digests)
+    const found = await this.#keys.find(this.#sought)
     if (found === undefined || found.record.revokedAt !== undefined) return 'revoked'
     this.#isReplaced = isReplaced(found)
     const at = timeOf(found)

@@ -5,13 +5,13 @@
  * | sent                                                       | failure       |
  * |------------------------------------------------------------|---------------|
  * | another form, another prefix, a wrong checksum: no look-up | `malformed`   |
- * | an unknown digest, or a revoked key                        | `invalid`     |
+ * | an unknown id or secret, or a revoked key                  | `invalid`     |
  * | an expired key, or a secret after its overlap              | `expired`     |
  * | anything while the store fails or is silent                | `unavailable` |
  *
  * It counts no guesses: `throttled` of `koa-with-auth` does.
  */
-import { createSecretKey, randomUUID } from 'node:crypto'
+import { createSecretKey } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import type * as t from 'io-ts'
 import type { Request } from '../core/Request.js'
@@ -22,91 +22,19 @@ import type { ErrorCode } from '../core/data.js'
 import { keyDigest, report, type ApiKeyEvent } from '../core/events.js'
 import { sayingScopes } from '../core/granted.js'
 import * as is from '../core/checks.js'
-import { checkOptions, declareFactory, isScope, type Check, type Checks } from '../core/options.js'
+import { checkOptions, declareFactory, type Checks } from '../core/options.js'
 import { accept, evidence } from '../core/Evidence.js'
 import { attemptOf, tell as tellHook, type Attempt } from '../core/Exchange.js'
 import { ends } from '../ends/ends.js'
-import { connected, signalsLike, type Signals } from '../stores/signals.js'
-import { within } from '../stores/within.js'
-import { KeySource, type FindKey } from './KeyEnd.js'
-import {
-  apiKeyOf,
-  isKeyRecord,
-  touching,
-  type ApiKey,
-  type FoundKey,
-  type KeyRecord,
-  type KeyStore,
-} from './KeyStore.js'
-import { digestsWith, isPrefix, keyForm, sha256Of } from './form.js'
+import { connected, signalsLike, type Signals, type Tell } from '../stores/signals.js'
+import { storeLike, timedStore, type Store } from '../stores/Store.js'
+import { StoreUnavailable } from '../stores/within.js'
+import { KeySource } from './KeyEnd.js'
+import { apiKeyOf, keyName, type ApiKey, type FoundKey, type KeyRecord } from './KeyRecord.js'
+import { isPrefix, keyForm } from './form.js'
+import { keysIn, type KeysInStore, type Sought } from './keysInStore.js'
+import { newKeys, type AdoptedKey, type NewKey } from './NewKey.js'
 import { ownersOf, ownerSchema, type Owners } from './Owners.js'
-
-/** A new key. */
-export interface NewKey<O = string> {
-  /** Whose it is. */
-  readonly owner: O
-  /** What its owner calls it. Default none. */
-  readonly name?: string | undefined
-  /** What it may do (RFC 6749 §3.3): printable ASCII without blanks. Default none. */
-  readonly scopes?: ReadonlyArray<string> | undefined
-  /** When it expires. Default never. */
-  readonly expiresAt?: Date | undefined
-}
-
-/** A key that exists, of which only a digest is known. */
-export interface AdoptedKey<O = string> extends NewKey<O> {
-  /** When it was made. Default now. */
-  readonly createdAt?: Date | undefined
-  /** Its last four characters, if they are known. */
-  readonly last4?: string | undefined
-}
-
-// Databases cut a string at NUL, and replace a lone surrogate. Then two owners could become one
-const isKeepable = (u: unknown): u is string => typeof u === 'string' && !u.includes('\0') && u.isWellFormed()
-
-const keepable: Check = is.that(isKeepable, 'must be a string of well-formed Unicode without NUL')
-
-/** The string for an owner in a store. */
-const ownerText = async (where: string, owners: Owners, owner: unknown): Promise<string> => {
-  const text = await owners.encode(where, owner)
-  keepable(where, text)
-  if (text === '') throw new TypeError(`${where} must not be empty`)
-  return text
-}
-
-const date = is.that((value) => value instanceof Date && Number.isFinite(value.getTime()), 'must be a valid Date')
-
-const scopeList = is.listOf(isScope, 'must be an array of strings of printable ASCII without blanks, quotes and "\\"')
-
-const lastFour = is.that(
-  (value) => isKeepable(value) && value.length <= 4,
-  'must be a string of at most four characters',
-)
-
-const newKey: Checks<NewKey<unknown>> = {
-  // the codec checks it
-  owner: is.unchecked,
-  name: is.maybe(keepable),
-  scopes: is.maybe(scopeList),
-  expiresAt: is.maybe(date),
-}
-
-const adoptedKey: Checks<AdoptedKey<unknown>> = {
-  ...newKey,
-  createdAt: is.maybe(date),
-  last4: is.maybe(lastFour),
-}
-
-const recordOf = async (
-  where: string,
-  owners: Owners,
-  { owner, name = '', scopes = [], expiresAt }: NewKey<unknown>,
-): Promise<Pick<KeyRecord, 'owner' | 'name' | 'scopes' | 'expiresAt'>> => ({
-  owner: await ownerText(`${where}({ owner })`, owners, owner),
-  name,
-  scopes: Object.freeze([...scopes]),
-  ...(expiresAt !== undefined && { expiresAt: expiresAt.getTime() }),
-})
 
 const DAY = 86_400_000
 const MAX_DAYS = 400
@@ -124,12 +52,12 @@ const checkId = (where: string, id: unknown): void => {
 /** How an application keeps its API keys. All times are in milliseconds. */
 export interface ApiKeysOptions<O> {
   /**
-   * How its keys begin: 2 to 32 lower-case letters and digits in words joined by `_`, such as `acme` or `acme_live`. Keys of another
-   * kind, such as test keys, belong into a store of their own: `list`, `rotate` and `revoke` do not ask for the prefix.
+   * How its keys begin: 2 to 32 lower-case letters and digits in words joined by `_`, such as `acme` or `acme_live`. Each prefix has
+   * keys of its own in the store: `list`, `rotate` and `revoke` know those of no other prefix.
    */
   readonly prefix: string
-  /** Where they are kept. */
-  readonly store: KeyStore
+  /** Where they are kept, such as `postgresStore({ query })` of `koa-with-auth/stores`; it may keep other things, too. */
+  readonly store: Store
   /**
    * An io-ts codec for your type of owner, to and from strings; or a Standard Schema of strings, such as `z.uuid()`. A schema returns
    * the string that it gets, because it cannot write one back. Default: any string.
@@ -172,14 +100,9 @@ const pattern = is.that(
   'must be a regular expression without the flags g and y',
 )
 
-const keyStore = is.withMethods(
-  ['insert', 'find', 'list', 'rotate', 'revoke', 'touch'],
-  'see KeyStore, or take memoryKeyStore(), sqliteKeyStore of koa-with-auth/sqlite or redisKeyStore of koa-with-auth/redis',
-)
-
 const checks: Checks<ApiKeysOptions<unknown>> = {
   prefix,
-  store: keyStore,
+  store: storeLike,
   owner: is.maybe(ownerSchema),
   pepper: is.maybe(pepper),
   adopted: is.maybe(pattern),
@@ -206,20 +129,20 @@ export interface ApiKeys<O> {
   readonly issue: (key: NewKey<O>) => Promise<IssuedKey>
   /**
    * Gives a key a new secret. The record stays. Older secrets work for another `overlap` milliseconds; with 0 they stop
-   * immediately. The new one has the prefix of these options, whatever the older ones have. Rejects with `NoLiveKey` if there is no
-   * such key, and with a TypeError for an id that is no string.
+   * immediately. Rejects with `NoLiveKey` if there is no such key, and with a TypeError for an id that is no string. After an outage
+   * call it again: the key has a secret that nobody knows, or is as it was.
    */
   readonly rotate: (id: string, options: { readonly overlap: number }) => Promise<IssuedKey>
   /**
    * Revokes a key with all its secrets, for ever. It stays in the list. Resolves to `true` if none of its secrets works any more,
-   * and to `false` if there is no such key. Rejects if the store does not know, such as a Redis that has lost a part of the key.
+   * and to `false` if there is no such key. After an outage call it again.
    */
   readonly revoke: (id: string) => Promise<boolean>
   /** Resolves to the keys of an owner, including revoked and expired ones, the oldest first. */
   readonly list: (owner: O) => Promise<ReadonlyArray<ApiKey<O>>>
   /**
-   * Adds a key of which only the SHA-256 is known, in hex. Rejects with an Error if it exists already. Adopt a key only
-   * once: the store forgets a replaced secret after some time, and if it is adopted again, it works again.
+   * Adds a key of which only the SHA-256 is known, in hex. Rejects with an Error if it was adopted already, also if it was replaced or
+   * revoked since.
    */
   readonly adopt: (digest: string, key: AdoptedKey<O>) => Promise<{ readonly id: string }>
   /** The hook: who a key belongs to. */
@@ -232,7 +155,7 @@ const MAX_LENGTH = 8192
 
 const isThere = (): Error => new Error('apiKeys: a key with this digest exists already')
 
-const made = (event: 'issued' | 'adopted', { id, owner, scopes, expiresAt }: KeyRecord): ApiKeyEvent => ({
+const madeEvent = (event: 'issued' | 'adopted', { id, owner, scopes, expiresAt }: KeyRecord): ApiKeyEvent => ({
   event,
   id,
   owner,
@@ -245,9 +168,10 @@ const made = (event: 'issued' | 'adopted', { id, owner, scopes, expiresAt }: Key
  *
  * @example
  * import { apiKeyHeader } from 'koa-with-auth'
- * import { apiKeys, memoryKeyStore } from 'koa-with-auth/keys'
+ * import { apiKeys } from 'koa-with-auth/keys'
+ * import { memoryStore } from 'koa-with-auth/stores'
  *
- * const keys = apiKeys({ prefix: 'acme', store: memoryKeyStore() })
+ * const keys = apiKeys({ prefix: 'acme', store: memoryStore() })
  * const { key, id } = await keys.issue({ owner: 'anna', name: 'ci', scopes: ['read'] }) // the only time it is seen
  * assert.match(key, keys.pattern)
  *
@@ -260,139 +184,190 @@ const made = (event: 'issued' | 'adopted', { id, owner, scopes, expiresAt }: Key
  */
 export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
   const given = checkOptions('apiKeys', options, checks)
-  const { prefix, store, adopted, pepper: peppers = [], touch: interval = 60_000, timeout = 2000 } = given
-  // Safe: it decodes unknown values, and encodes only what `ApiKeys<O>` takes
-  const owners = ownersOf(given.owner as Parameters<typeof ownersOf>[0])
-  const form = keyForm(prefix)
-  // copies: the application may overwrite its bytes
-  const digestsOf = digestsWith(
-    (peppers instanceof Uint8Array ? [peppers] : peppers).map((one) => createSecretKey(one)),
-  )
-  const timed = within('api-keys', timeout)
-  const tell = connected(given.signals)
-  const touch = touching(interval, (id, at) => timed(() => store.touch(id, at)))
-
-  const seen = (record: KeyRecord, until?: number): ApiKey<O> | Promise<ApiKey<O>> => {
-    const owner = owners.decode(record.owner)
-    // Safe, twice: `options.owner` decodes to it; by default it is a string
-    if (owner instanceof Promise) return owner.then((late) => apiKeyOf(record, late as O, until))
-    return apiKeyOf(record, owner as O, until)
+  const { prefix, adopted, pepper: peppers = [], touch: interval = 60_000, timeout = 2000 } = given
+  const inStore = keysIn(prefix, timedStore('api-keys', given.store, timeout), interval)
+  const self: Self = {
+    prefix,
+    inStore,
+    // copies: the application may overwrite its bytes
+    form: keyForm(
+      prefix,
+      (peppers instanceof Uint8Array ? [peppers] : peppers).map((one) => createSecretKey(one)),
+    ),
+    adopted,
+    // Safe: it decodes unknown values, and encodes only what `ApiKeys<O>` takes
+    owners: ownersOf(given.owner as Parameters<typeof ownersOf>[0]),
+    tell: connected(given.signals),
   }
-  const ask: FindKey = (digests) => store.find(digests)
-  const find: FindKey = (sought) => timed.about(ask, sought)
-  const verdict = (
-    attempt: Asking,
-    asked: number | undefined,
-    found: FoundKey | undefined,
-    sought: ReadonlyArray<string>,
-  ): Evaluation<ApiKey<O>> => {
-    if (found === undefined) return unknownKey
-    const { record, until } = found
-    if (!isKeyRecord(record)) throw new TypeError('apiKeys({ store }): find must resolve to a KeyRecord')
-    if (record.revokedAt !== undefined) return revokedKey
-    const now = Date.now()
-    // not `<=`: of a time of another type, such as a string, it would be unknown, and the key would never expire
-    if (!(Math.min(record.expiresAt ?? Infinity, until ?? Infinity) > now)) return expiredKey
-    const key = seen(record, until)
-    touch(record.id, now, record.lastUsedAt)
-    const source = new KeySource(found, sought, find)
-    return key instanceof Promise ? letInLate(attempt, asked, source, key) : letIn(attempt, asked, source, key)
-  }
-  // These two apart: a function whose parameters a closure reads keeps them on the heap, also if it makes no closure
-  const letInLate = (attempt: Asking, asked: number | undefined, source: KeySource, key: Promise<ApiKey<O>>) =>
-    key.then((late) => letIn(attempt, asked, source, late))
-  const verdictLate = (attempt: Asking, found: Promise<FoundKey | undefined>, sought: ReadonlyArray<string>) => {
-    const asked = attempt?.asked
-    return found.then((late) => verdict(attempt, asked, late, sought))
-  }
-  const insert = async (digest: string, record: KeyRecord): Promise<void> => {
-    if (!(await timed(() => store.insert(digest, record)))) throw isThere()
-  }
-  const reachesStore = (key: string): boolean =>
-    form.isKey(key) || (adopted !== undefined && key.length <= MAX_LENGTH && adopted.test(key))
-  const authenticate = (request: Request, key: string): Evaluation<ApiKey<O>> => {
-    if (typeof key !== 'string' || !reachesStore(key)) return noKey
-    const attempt = attemptOf(request)
-    const sought = digestsOf(sha256Of(key))
-    try {
-      const found = find(sought)
-      return found instanceof Promise
-        ? verdictLate(attempt, found, sought)
-        : verdict(attempt, attempt?.asked, found, sought)
-    } catch (error) {
-      // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- as it was thrown
-      return Promise.reject(error)
-    }
-  }
-
   return {
-    issue: async (given) => {
-      const checked = await recordOf('keys.issue', owners, checkOptions('keys.issue', given, newKey))
-      const record = { ...checked, id: randomUUID(), createdAt: Date.now() }
-      if ((record.expiresAt ?? Infinity) <= record.createdAt)
-        throw new TypeError('keys.issue({ expiresAt }) must not be in the past')
-      const key = form.make()
-      await insert(digestsOf(sha256Of(key))[0], { ...record, prefix, last4: key.slice(-4) })
-      report('api-key')(() => made('issued', record))
-      return { key, id: record.id }
-    },
-    rotate: async (id, rotation) => {
-      checkId('keys.rotate(id, options)', id)
-      const overlap = Math.ceil(checkOptions('keys.rotate(id, options)', rotation, { overlap: shortEnough }).overlap)
-      const key = form.make()
-      const at = Date.now()
-      // for no overlap it is 1, because the time now may be in the future of another clock, or of this one if it is set
-      // back
-      const until = overlap === 0 ? 1 : at + overlap
-      const change = { digest: digestsOf(sha256Of(key))[0], prefix, last4: key.slice(-4), at, until }
-      if (!(await timed(() => store.rotate(id, change)))) {
-        throw new NoLiveKey('keys.rotate(id): there is no such key, or it is revoked or expired; issue another')
-      }
-      report('api-key')(() => ({ event: 'rotated', id, overlapMs: overlap }))
-      // the store says until when older secrets work
-      ends().askAbout(keyDigest(id))
-      tell(keyDigest(id))
-      return { key, id }
-    },
-    revoke: async (id) => {
-      checkId('keys.revoke(id)', id)
-      if (!(await timed(() => store.revoke(id, Date.now())))) return false
-      report('api-key')(() => ({ event: 'revoked', id }))
-      ends().end(keyDigest(id), () => 'revoked')
-      tell(keyDigest(id))
-      return true
-    },
-    list: async (owner) => {
-      const text = await ownerText('keys.list(owner)', owners, owner)
-      const records = await timed(() => store.list(text))
-      return Promise.all(records.toSorted((a, b) => a.createdAt - b.createdAt).map(async (record) => seen(record)))
-    },
-    adopt: async (digest, given) => {
-      if (typeof digest !== 'string' || !/^[0-9a-f]{64}$/i.test(digest)) {
-        throw new TypeError(
-          'keys.adopt(digest, key): digest must be the SHA-256 of the whole key, in 64 hexadecimal digits',
-        )
-      }
-      const key = checkOptions('keys.adopt(digest, options)', given, adoptedKey)
-      const record = {
-        ...(await recordOf('keys.adopt(digest, ...)', owners, key)),
-        createdAt: key.createdAt?.getTime() ?? Date.now(),
-        ...(key.last4 !== undefined && { last4: key.last4 }),
-        id: randomUUID(),
-      }
-      const [newest, ...older] = digestsOf(digest.toLowerCase())
-      if (older.length > 0 && (await find(older)) !== undefined) throw isThere()
-      await insert(newest, record)
-      report('api-key')(() => made('adopted', record))
-      return { id: record.id }
-    },
-    // Safe: it is called with what `verdict` lets in
-    authenticate: sayingScopes(returningResults(authenticate), (key) => (key as ApiKey).scopes),
-    pattern: form.pattern,
+    issue: (key) => issue(self, key),
+    rotate: (id, rotation) => rotate(self, id, rotation),
+    revoke: (id) => revoke(self, id),
+    // Safe: `options.owner` decodes to it; by default it is a string
+    list: (owner) => list(self, owner) as Promise<ReadonlyArray<ApiKey<O>>>,
+    adopt: (keyDigest, key) => adopt(self, keyDigest, key),
+    // Safe, twice: the same; and it is called with what `verdict` lets in
+    authenticate: sayingScopes(
+      returningResults((request: Request, key: string) => authenticate(self, request, key) as Evaluation<ApiKey<O>>),
+      (key) => (key as ApiKey).scopes,
+    ),
+    pattern: self.form.pattern,
   }
 }
 
 declareFactory('apiKeys', apiKeys)
+
+interface Self {
+  readonly prefix: string
+  readonly inStore: KeysInStore
+  readonly form: ReturnType<typeof keyForm>
+  readonly adopted: RegExp | undefined
+  readonly owners: Owners
+  readonly tell: Tell
+}
+
+// --- a request
+
+const isFormOfAdopted = ({ adopted }: Self, key: string): boolean =>
+  adopted !== undefined && key.length <= MAX_LENGTH && adopted.test(key)
+
+const authenticate = (self: Self, request: Request, key: string): Evaluation<ApiKey<unknown>> => {
+  const sought = typeof key === 'string' ? soughtFor(self, key) : undefined
+  if (sought === undefined) return noKey
+  const attempt = attemptOf(request)
+  try {
+    const found = self.inStore.find(sought)
+    return found instanceof Promise
+      ? verdictLate(self, attempt, found, sought)
+      : verdict(self, attempt, attempt?.asked, found, sought)
+  } catch (error) {
+    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- as it was thrown
+    return Promise.reject(error)
+  }
+}
+
+/** Where a key may be; `undefined` for a string that can be no key. */
+const soughtFor = (self: Self, key: string): Sought | undefined => {
+  const { form, prefix } = self
+  const isOwn = form.isKey(key)
+  const isAdopted = isFormOfAdopted(self, key)
+  if (!isOwn && !isAdopted) return undefined
+  const digests = form.digestsOf(form.sha256Of(key))
+  const own = isOwn ? [keyName(prefix, form.idIn(key))] : []
+  return { names: isAdopted ? [...own, ...adoptedNames(self, digests)] : own, digests }
+}
+
+const adoptedNames = ({ form, prefix }: Self, digests: ReadonlyArray<string>): ReadonlyArray<string> =>
+  digests.map((one) => keyName(prefix, form.adoptedId(one)))
+
+const verdict = (
+  self: Self,
+  attempt: Asking,
+  asked: number | undefined,
+  found: FoundKey | undefined,
+  sought: Sought,
+): Evaluation<ApiKey<unknown>> => {
+  if (found === undefined) return unknownKey
+  const { record, until } = found
+  if (record.revokedAt !== undefined) return revokedKey
+  const now = Date.now()
+  if (Math.min(record.expiresAt ?? Infinity, until ?? Infinity) <= now) return expiredKey
+  const key = seen(self, record, until)
+  self.inStore.touch(found, now)
+  const source = new KeySource(found, sought, self.inStore)
+  return key instanceof Promise ? letInLate(attempt, asked, source, key) : letIn(attempt, asked, source, key)
+}
+
+// These two apart: a function whose parameters a closure reads keeps them on the heap, also if it makes no closure
+const letInLate = (attempt: Asking, asked: number | undefined, source: KeySource, key: Promise<ApiKey<unknown>>) =>
+  key.then((late) => letIn(attempt, asked, source, late))
+
+const verdictLate = (self: Self, attempt: Asking, found: Promise<FoundKey | undefined>, sought: Sought) => {
+  const asked = attempt?.asked
+  return found.then((late) => verdict(self, attempt, asked, late, sought))
+}
+
+/** A key as the application sees it. */
+const seen = ({ owners }: Self, record: KeyRecord, until?: number): ApiKey<unknown> | Promise<ApiKey<unknown>> => {
+  const owner = owners.decode(record.owner)
+  return owner instanceof Promise
+    ? owner.then((late: unknown) => apiKeyOf(record, late, until))
+    : apiKeyOf(record, owner, until)
+}
+
+// --- changes
+
+// Of two ids in a row, none is taken: an id has 59 random bits
+const IDS = 5
+
+const issue = async (self: Self, given: NewKey<unknown>): Promise<IssuedKey> => {
+  const { inStore, prefix, form } = self
+  const made = await newKeys(self.owners).issued(given)
+  for (let tries = 0; tries < IDS; tries++) {
+    const id = form.newId()
+    const key = form.make(id)
+    const further = { prefix, last4: key.slice(-4), secrets: [{ digest: form.digestsOf(form.sha256Of(key))[0] }] }
+    const record = { ...made, id, ...further }
+    if (!(await inStore.insert(record))) continue
+    report('api-key')(() => madeEvent('issued', record))
+    return { key, id }
+  }
+  throw new StoreUnavailable('the store of API keys takes no new key')
+}
+
+const rotate = async (self: Self, id: string, given: { readonly overlap: number }): Promise<IssuedKey> => {
+  const { inStore, prefix, form } = self
+  checkId('keys.rotate(id, options)', id)
+  const overlap = Math.ceil(checkOptions('keys.rotate(id, options)', given, { overlap: shortEnough }).overlap)
+  const at = Date.now()
+  // for no overlap it is 1, because the time now may be in the future of another clock, or of this one if it is set
+  // back
+  const until = overlap === 0 ? 1 : at + overlap
+  let key = ''
+  const make = (of: string) => {
+    key = form.make(of)
+    return { digest: form.digestsOf(form.sha256Of(key))[0], prefix, last4: key.slice(-4), at, until }
+  }
+  if ((await inStore.rotate(id, make)) === undefined) {
+    throw new NoLiveKey('keys.rotate(id): there is no such key, or it is revoked or expired; issue another')
+  }
+  report('api-key')(() => ({ event: 'rotated', id, overlapMs: overlap }))
+  // the store says until when older secrets work
+  ends().askAbout(keyDigest(id))
+  self.tell(keyDigest(id))
+  return { key, id }
+}
+
+const revoke = async (self: Self, id: string): Promise<boolean> => {
+  checkId('keys.revoke(id)', id)
+  const revokedAt = Date.now()
+  const change = (record: KeyRecord) => (record.revokedAt === undefined ? { ...record, revokedAt } : record)
+  if ((await self.inStore.update(id, change)) === undefined) return false
+  report('api-key')(() => ({ event: 'revoked', id }))
+  ends().end(keyDigest(id), () => 'revoked')
+  self.tell(keyDigest(id))
+  return true
+}
+
+const list = async (self: Self, owner: unknown): Promise<ReadonlyArray<ApiKey<unknown>>> => {
+  const records = await self.inStore.listOf(await newKeys(self.owners).ownerText('keys.list(owner)', owner))
+  return Promise.all(records.toSorted((a, b) => a.createdAt - b.createdAt).map(async (record) => seen(self, record)))
+}
+
+const adopt = async (self: Self, keyDigest: string, given: AdoptedKey<unknown>): Promise<{ readonly id: string }> => {
+  if (typeof keyDigest !== 'string' || !/^[0-9a-f]{64}$/i.test(keyDigest)) {
+    throw new TypeError(
+      'keys.adopt(digest, key): digest must be the SHA-256 of the whole key, in 64 hexadecimal digits',
+    )
+  }
+  const made = await newKeys(self.owners).adopted(given)
+  const [newest, ...older] = self.form.digestsOf(keyDigest.toLowerCase())
+  if (older.length > 0 && (await self.inStore.exists(adoptedNames(self, older)))) throw isThere()
+  const record = { ...made, id: self.form.adoptedId(newest), secrets: [{ digest: newest }] }
+  if (!(await self.inStore.insert(record))) throw isThere()
+  report('api-key')(() => madeEvent('adopted', record))
+  return { id: record.id }
+}
 
 // The decision for which a key is looked up, if a guard asks
 // The key lets in, and the hook that has asked for it may make another principal of it

@@ -1,5 +1,6 @@
 /**
- * The form of an API key: a prefix that names the application, `_`, 32 random characters, and a checksum of 6.
+ * The form of an API key: a prefix that names the application, `_`, the id of the key (10 characters), a secret (22), and a checksum (6).
+ * All secrets of one key begin with its id, so one look-up finds the key. A secret has 130 random bits.
  *
  * The checksum refuses typing errors and random guesses without a look-up. With it, secret scanners recognize keys
  * among similar strings. It is no secret: anyone can compute it.
@@ -9,7 +10,8 @@ import { crc32 } from 'node:zlib'
 import { digest, mac } from '../crypto/secrets.js'
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
-const RANDOM = 32
+const ID = 10
+const SECRET = 22
 const CHECKSUM = 6
 
 /**
@@ -59,31 +61,45 @@ const endsWithChecksum = (text: string, from: number, crc: number): boolean => {
   return sent === ~rest >>> 0
 }
 
-export const keyForm = (prefix: string) => {
+const adoptedId = (keyDigest: string): string =>
+  Array.from(Buffer.from(digest(`koa-with-auth/adopted ${keyDigest}`), 'base64url').subarray(0, ID), (byte) =>
+    alphabet.charAt(byte % alphabet.length),
+  ).join('')
+
+/** The form of the keys of a prefix, and their digests. */
+export const keyForm = (prefix: string, peppers: ReadonlyArray<KeyObject>) => {
   const start = `${prefix}_`
-  const length = start.length + RANDOM + CHECKSUM
+  const length = start.length + ID + SECRET + CHECKSUM
   const crc = crc32(start)
   return {
     /** Matches a key of this form within a string. It does not check the checksum. */
-    pattern: new RegExp(`\\b${start}[0-9A-Za-z]{${RANDOM + CHECKSUM}}\\b`),
-    make: (): string => {
-      const text = start + random(RANDOM)
+    pattern: new RegExp(`\\b${start}[0-9A-Za-z]{${ID + SECRET + CHECKSUM}}\\b`),
+    /** Makes a key with a new secret. */
+    make: (id: string): string => {
+      const text = start + id + random(SECRET)
       return text + checksum(text)
     },
+    sha256Of,
+    digestsOf: digestsWith(peppers),
+    newId: (): string => random(ID),
+    /** The id of an adopted key, which its digest makes: the key itself has none. */
+    adoptedId,
+    /** The id in a key of this form. */
+    idIn: (key: string): string => key.slice(start.length, start.length + ID),
     /** Whether it is a key of this form with the right checksum. The length first, because the string may be megabytes long. */
     isKey: (text: string): boolean =>
       text.length === length && text.startsWith(start) && endsWithChecksum(text, start.length, crc),
   }
 }
 
-/** The SHA-256 of a key, in hex. A key has 190 random bits, so a slow hash would cost time and protect nothing. */
-export const sha256Of = (key: string): string => digest(key, 'hex')
+/** The SHA-256 of a key, in hex. A secret has 130 random bits, so a slow hash would cost time and protect nothing. */
+const sha256Of = (key: string): string => digest(key, 'hex')
 
 /**
  * The digests that a key may be stored under, by its SHA-256: one for each pepper, the newest first. Without a pepper a digest is the
  * SHA-256. With one it is the HMAC of that.
  */
-export const digestsWith = (peppers: ReadonlyArray<KeyObject>) => {
+const digestsWith = (peppers: ReadonlyArray<KeyObject>) => {
   const [newest, ...older] = peppers
   const seasoned = (sha256: string, pepper: KeyObject): string => mac(pepper, Buffer.from(sha256, 'hex'), 'hex')
   return (sha256: string): readonly [string, ...string[]] =>

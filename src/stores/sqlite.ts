@@ -380,16 +380,3 @@ export const sqliteFile = (
     close: (): void => connection.close(),
   }
 }
-
-/** A field of a record, in SQL. */
-export const field = (name: string): string => `json_extract(record, '$.${name}')`
-
-/** Reads the record of a row. Throws a TypeError for what the store never wrote. */
-export const recordIn =
-  <R>(where: string, isRecord: (u: unknown) => u is R) =>
-  (row: SqliteRow): R => {
-    const text = row['record']
-    const record: unknown = typeof text === 'string' ? JSON.parse(text) : undefined
-    if (isRecord(record)) return record
-    throw new TypeError(`${where} is not a record of this store`)
-  }

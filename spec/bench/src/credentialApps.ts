@@ -18,7 +18,8 @@ import {
   type Authenticator,
 } from '../../../dist/index.js'
 import { httpJwt } from '../../../dist/jwt.js'
-import { apiKeys, memoryKeyStore } from '../../../dist/keys.js'
+import { apiKeys } from '../../../dist/keys.js'
+import { memoryStore } from '../../../dist/stores.js'
 import { httpSignature } from '../../../dist/signatures.js'
 import { signedRequest } from '../../../dist/testing.js'
 import { github, webhook } from '../../../dist/webhooks.js'
@@ -222,7 +223,7 @@ const ask = (name: string, url: string, headers: Headers, more: Partial<Credenti
 
 /** The applications, and the requests to them. */
 export const credentialApps = async (): Promise<CredentialApps> => {
-  const keys = apiKeys({ prefix: 'acme', store: memoryKeyStore() })
+  const keys = apiKeys({ prefix: 'acme', store: memoryStore() })
   const { key } = await keys.issue({ owner: 'anna' })
   const signing = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const jwk = { ...signing.publicKey.export({ format: 'jwk' }), kid: 'k1', alg: 'ES256', use: 'sig' }

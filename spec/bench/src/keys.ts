@@ -15,9 +15,8 @@ import Router, { type RouterMiddleware } from '@koa/router'
 import { createClient as createSqlite } from '@libsql/client'
 import { createClient as createRedis } from 'redis'
 import { apiKeyHeader, withAuth } from '../../../dist/index.js'
-import { apiKeys, memoryKeyStore, type KeyStore } from '../../../dist/keys.js'
-import { redisKeyStore } from '../../../dist/redis.js'
-import { sqliteKeyStore } from '../../../dist/sqlite.js'
+import { apiKeys } from '../../../dist/keys.js'
+import { memoryStore, redisStore, sqliteStore, type Store } from '../../../dist/stores.js'
 import { keyByHand, lookUpInRedis, lookUpInSqlite, type LookUp } from './keyByHand.js'
 import { listenerOf } from './koaApps.js'
 import type { Row, Section } from './Section.js'
@@ -37,7 +36,7 @@ const byHand = (lookUp: LookUp): RequestListener => {
     }),
   )
 }
-const ours = (store: KeyStore): RequestListener => {
+const ours = (store: Store): RequestListener => {
   const { authenticate } = apiKeys({ prefix: 'acme', store })
   const guard = withAuth(apiKeyHeader({ paramName: 'X-API-Key', authenticate }))
   return listenerOf(new Router().get('/x', guard as unknown as RouterMiddleware, answer))
@@ -70,7 +69,7 @@ export const startRedis = async () => {
 type Redis = Awaited<ReturnType<typeof startRedis>>
 
 const expectAlike = async (key: string, ...listeners: RequestListener[]): Promise<void> => {
-  const unknown = await apiKeys({ prefix: 'acme', store: memoryKeyStore() }).issue({ owner: 'anna' })
+  const unknown = await apiKeys({ prefix: 'acme', store: memoryStore() }).issue({ owner: 'anna' })
   for (const [sent, status] of [
     [key, 200],
     [`${key}x`, 401],
@@ -85,8 +84,8 @@ const expectAlike = async (key: string, ...listeners: RequestListener[]): Promis
 
 const requests = async (folder: string, redis: Redis, pace: Pace): Promise<ReadonlyArray<Row>> => {
   const url = `file:${join(folder, 'keys.db')}`
-  const sqlite = sqliteKeyStore({ url })
-  const redisStore = redisKeyStore({ command: redis.command })
+  const sqlite = sqliteStore({ url })
+  const inRedis = redisStore({ command: redis.command })
   const keys = await Promise.all(
     [sqlite, redisStore].map(async (store) => apiKeys({ prefix: 'acme', store }).issue({ owner: 'anna' })),
   )
@@ -125,7 +124,7 @@ const requests = async (folder: string, redis: Redis, pace: Pace): Promise<Reado
 const SAMPLE = 1000
 
 interface Filled {
-  readonly store: KeyStore
+  readonly store: Store
   /** The look-up that the store needs at least, without reading a record. */
   readonly bare: (digest: string) => unknown
   readonly sample: ReadonlyArray<string>
@@ -135,8 +134,8 @@ interface Filled {
 const digestsOf = (count: number) => Array.from({ length: count }, () => randomBytes(32).toString('hex'))
 const recordOf = (id: string) => ({ id, owner: `owner ${id}`, name: '', scopes: [], createdAt: 1 })
 
-const inMemory = async (count: number): Promise<Filled> => {
-  const store = memoryKeyStore()
+const memoryStore = async (count: number): Promise<Filled> => {
+  const store = memoryStore()
   const digests = digestsOf(count)
   for (const [at, digest] of digests.entries()) await store.insert(digest, recordOf(String(at)))
   const bare = new Map(digests.map((digest) => [digest, digest]))
@@ -148,7 +147,7 @@ const sampleOf = (digests: ReadonlyArray<string>): ReadonlyArray<string> =>
 
 const inSqlite = async (folder: string, count: number): Promise<Filled> => {
   const url = `file:${join(folder, `${count}.db`)}`
-  const store = sqliteKeyStore({ url })
+  const store = sqliteStore({ url })
   const first = digestsOf(1)
   await store.insert(first[0] ?? '', recordOf('first'))
   const client = createSqlite({ url })
@@ -178,7 +177,7 @@ const inSqlite = async (folder: string, count: number): Promise<Filled> => {
 const CHUNK = 2000
 const inRedis = async ({ command }: Redis, count: number): Promise<Filled> => {
   const prefix = `{${count}}:`
-  const store = redisKeyStore({ command, prefix })
+  const store = redisStore({ command, prefix })
   const script = `for at, digest in ipairs(ARGV) do
     local id = KEYS[1] .. at
     redis.call('SET', '${prefix}digest:' .. digest, digest .. '  {"id":"' .. id .. '","owner":"anna","name":"","scopes":[],"createdAt":1}')
@@ -193,7 +192,7 @@ const inRedis = async ({ command }: Redis, count: number): Promise<Filled> => {
 
 const lookUps = async (folder: string, redis: Redis, pace: Pace, many: number): Promise<ReadonlyArray<Row>> => {
   const filled = {
-    memory: [await inMemory(SAMPLE), await inMemory(many)],
+    memory: [await memoryStore(SAMPLE), await memoryStore(many)],
     SQLite: [await inSqlite(folder, SAMPLE), await inSqlite(folder, many)],
     Redis: [await inRedis(redis, SAMPLE), await inRedis(redis, many)],
   } as const

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setImmediate as turn } from 'node:timers/promises'
 import { createClient } from '@libsql/client'
-import { sqliteStore } from '../../../dist/sqlite.js'
+import { sqliteStore } from '../../../dist/stores.js'
 import { median, quantile } from './statistics.js'
 
 const DAY = 86_400_000

@@ -10,8 +10,7 @@ import { Cluster, Redis } from 'ioredis'
 import Koa, { type Context } from 'koa'
 import { apiKeyHeader, sessionAuth, untilEnd, withAuth } from 'koa-with-auth'
 import { apiKeys } from 'koa-with-auth/keys'
-import { redisKeyStore, redisSignals } from 'koa-with-auth/redis'
-import { redisStore } from 'koa-with-auth/stores'
+import { redisSignals, redisStore } from 'koa-with-auth/stores'
 import { sessions, type Signals } from 'koa-with-auth/sessions'
 import { createClient, createCluster } from 'redis'
 
@@ -56,7 +55,7 @@ const { logIn, logOut, logOutEverywhere } = sessions(app, {
   store: redisStore({ command }),
   signals,
 })
-const keys = apiKeys({ prefix: 'acme', store: redisKeyStore({ command }), signals })
+const keys = apiKeys({ prefix: 'acme', store: redisStore({ command }), signals })
 
 const events = (ctx: Context): void => {
   const source = new PassThrough()

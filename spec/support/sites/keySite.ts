@@ -5,7 +5,8 @@ import Router from '@koa/router'
 import { Redis } from 'ioredis'
 import Koa from 'koa'
 import { apiKeyHeader, withAuth } from 'koa-with-auth'
-import { apiKeys, type ApiKeys, type KeyStore } from 'koa-with-auth/keys'
+import { apiKeys, type ApiKeys } from 'koa-with-auth/keys'
+import { type Store } from 'koa-with-auth/stores'
 import { createClient } from 'redis'
 import { listen } from '../servers/server.js'
 
@@ -19,7 +20,7 @@ export interface Site {
   readonly close: () => Promise<void>
 }
 
-export const siteOf = async (store: KeyStore, touch = 1): Promise<Site> => {
+export const siteOf = async (store: Store, touch = 1): Promise<Site> => {
   const keys = apiKeys({ prefix: 'acme', store, timeout: TIMEOUT, touch })
   let handled = 0
   const app = new Koa()

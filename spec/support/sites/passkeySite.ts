@@ -6,7 +6,7 @@ import { withAuth } from 'koa-with-auth'
 import { sessions } from 'koa-with-auth/sessions'
 import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { begin, finish } from 'koa-with-auth/sign-in'
-import { memoryPasskeyStore, passkeys, type PasskeysOptions, type PasskeyStore } from 'koa-with-auth/sign-in/passkeys'
+import { passkeys, type PasskeysOptions } from 'koa-with-auth/sign-in/passkeys'
 import {
   softwareAuthenticator,
   type CreationOptions,
@@ -15,6 +15,7 @@ import {
   type WrongAssertion,
   type WrongRegistration,
 } from 'koa-with-auth/testing'
+import { passkeysIn as recordsIn, type PasskeyUse } from '../../../src/sign-in/passkeys/PasskeyRecord.js'
 import { jsonClient, type JsonClient, type JsonReply } from '../servers/jsonClient.js'
 
 export interface SiteUser {
@@ -26,16 +27,33 @@ export interface SiteUser {
 export const origin = 'http://localhost:4000'
 export const rpId = 'localhost'
 
+/** What a store has of the passkeys of the site. */
+export const passkeysIn = (store: Store) => {
+  const { add, find, listOf, use, remove } = recordsIn(rpId, store)
+  return {
+    byId: async (id: string) => (await find(id))?.record,
+    ofUser: listOf,
+    add,
+    update: async (id: string, used: PasskeyUse, at: number) => {
+      const found = await find(id)
+      return found !== undefined && use(found, used, at)
+    },
+    remove,
+  }
+}
+
+type PasskeyView = ReturnType<typeof passkeysIn>
+
 export interface PasskeySite {
   readonly app: Koa
-  readonly store: PasskeyStore
+  readonly store: PasskeyView
   /** How often the hooks and handlers after a ceremony ran. */
   readonly calls: { signedIn: number; registered: number; steppedUp: number }
 }
 
 export interface PasskeySiteOptions {
   readonly passkeys?: Partial<PasskeysOptions<SiteUser>>
-  readonly store?: PasskeyStore
+  readonly store?: Store
   readonly sessionStore?: Store
   readonly keys?: string[]
   /** The origin of the site itself. */
@@ -51,7 +69,7 @@ const page = `<!doctype html><html lang="en"><title>A site</title><link rel="ico
 
 /** Makes the application. Users are all names but `gone`; signing in with a password takes any. */
 export const passkeySite = (options: PasskeySiteOptions = {}): PasskeySite => {
-  const store = options.store ?? memoryPasskeyStore()
+  const store = options.store ?? memoryStore()
   const site = options.origin ?? origin
   const app = new Koa({ keys: options.keys ?? [randomBytes(32).toString('hex')] })
   const calls = { signedIn: 0, registered: 0, steppedUp: 0 }
@@ -108,10 +126,10 @@ export const passkeySite = (options: PasskeySiteOptions = {}): PasskeySite => {
     ctx.body = await passkey.signals(ctx)
   })
   router.get('/passkeys', withAuth(sessionAuth()), async (ctx) => {
-    ctx.body = (await store.ofUser(ctx.request.auth.username)).map(({ id }) => ({ id }))
+    ctx.body = (await passkey.list(ctx.request.auth.username)).map(({ id }) => ({ id }))
   })
   router.delete('/passkeys/:id', withAuth(sessionAuth(fresh)), async (ctx) => {
-    ctx.status = (await store.remove(String(ctx.params['id']), ctx.request.auth.username)) ? 204 : 404
+    ctx.status = (await passkey.remove(String(ctx.params['id']), ctx.request.auth.username)) ? 204 : 404
   })
   router.post('/sign-in/passkey/options', withAuth(null), begin(passkey))
   router.post(
@@ -134,7 +152,7 @@ export const passkeySite = (options: PasskeySiteOptions = {}): PasskeySite => {
   )
   app.use(passkey.related)
   app.use(router.routes())
-  return { app, store, calls }
+  return { app, store: passkeysIn(store), calls }
 }
 
 /** A person with a browser and an authenticator. */

@@ -9,14 +9,15 @@ import Router from '@koa/router'
 import Koa from 'koa'
 import { anyOf, apiKeyHeader, httpBasicAuth, httpBearer, withAuth } from 'koa-with-auth'
 import { on } from 'koa-with-auth/events'
-import { apiKeys, memoryKeyStore } from 'koa-with-auth/keys'
+import { apiKeys } from 'koa-with-auth/keys'
+import { memoryStore } from 'koa-with-auth/stores'
 import { hash, verify } from 'koa-with-auth/passwords'
 
-const store = memoryKeyStore()
+const store = memoryStore()
 let isDown = false
 const failing: typeof store = {
   ...store,
-  find: (digests) => (isDown ? Promise.reject(new Error('down')) : store.find(digests)),
+  get: (names) => (isDown ? Promise.reject(new Error('down')) : store.get(names)),
 }
 const keys = apiKeys({ prefix: 'acme', store: failing })
 const users = new Map<string, { readonly name: string; readonly password: string }>()

@@ -6,7 +6,6 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { memoryStore, type Store } from 'koa-with-auth/stores'
-import { sqlitePasskeyStore } from 'koa-with-auth/sqlite'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { onTestFinished } from 'vitest'
 import { openAccounts, type Accounts } from '../../../examples/shop/accounts.js'
@@ -50,8 +49,6 @@ export const shopSite = async (options: ShopSiteOptions = {}): Promise<ShopSite>
   await once(server, 'listening')
   const origin = `http://localhost:${(server.address() as AddressInfo).port}`
   const url = options.url ?? `file:${join(folder, 'shop.db')}`
-  const passkeyStore = sqlitePasskeyStore({ url })
-  await passkeyStore.ofUser('')
   const accounts = await openAccounts(url)
   const mails: Mail[] = []
   const { issuer } = (await options.provider?.(origin)) ?? { issuer: 'http://127.0.0.1:9' }
@@ -61,7 +58,6 @@ export const shopSite = async (options: ShopSiteOptions = {}): Promise<ShopSite>
     store: options.store ?? memoryStore(),
     limiters: limitersOf((limit) => new RateLimiterMemory(limit)),
     send: async (mail) => void mails.push(mail),
-    passkeyStore,
     provider: { issuer, id: 'shop', secret: SECRET },
   })
   const exceptions: unknown[] = []
@@ -73,7 +69,6 @@ export const shopSite = async (options: ShopSiteOptions = {}): Promise<ShopSite>
     server.close()
     server.closeAllConnections()
     accounts.close()
-    passkeyStore.close()
     rmSync(folder, { recursive: true, force: true })
   })
   const client = () => jsonClient(() => origin)

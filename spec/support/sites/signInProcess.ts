@@ -5,9 +5,7 @@
 import type { AddressInfo } from 'node:net'
 import Router from '@koa/router'
 import { withAuth } from 'koa-with-auth'
-import { redisPasskeyStore } from 'koa-with-auth/redis'
-import { redisStore, sqliteStore } from 'koa-with-auth/stores'
-import { sqlitePasskeyStore } from 'koa-with-auth/sqlite'
+import { redisStore, sqliteStore, sqliteStore as inSqlite } from 'koa-with-auth/stores'
 import { begin, finish, emailSignIn } from 'koa-with-auth/sign-in'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { createClient } from 'redis'
@@ -21,13 +19,13 @@ process.stdin.on('end', () => process.exit()).resume()
 
 const storesOf = async () => {
   if (REDIS_PORT === '') {
-    return { sessionStore: sqliteStore({ url: SQLITE_URL }), store: sqlitePasskeyStore({ url: SQLITE_URL }) }
+    return { sessionStore: sqliteStore({ url: SQLITE_URL }), store: inSqlite({ url: SQLITE_URL }) }
   }
   const client = createClient({ socket: { host: '127.0.0.1', port: Number(REDIS_PORT) } })
   client.on('error', () => {})
   await client.connect()
   const command = (args: ReadonlyArray<string>) => client.sendCommand([...args])
-  return { sessionStore: redisStore({ command }), store: redisPasskeyStore({ command }) }
+  return { sessionStore: redisStore({ command }), store: redisStore({ command }) }
 }
 
 const stores = await storesOf()

@@ -38,7 +38,7 @@ const describeClient = <S>(
   })
 }
 
-/** Runs a suite on every store of a kind, such as `KeyStore`, and on Redis with several clients. */
+/** Runs a suite on every store of a kind, such as `Store`, and on Redis with several clients. */
 export const describeEveryStore = <S>(kind: string, { memory, sqlite, redis }: Makers<S>, suite: Suite<S>): void => {
   describe(`memory${kind}`, () => {
     const store = memory()

@@ -1,6 +1,6 @@
 /** The engines of SQLite that this Node has, and connections beside a store, as of another process. */
 import { createClient } from '@libsql/client'
-import type { SqliteOptions } from 'koa-with-auth/sqlite'
+import type { SqliteOptions } from 'koa-with-auth/stores'
 import { openSqlite } from '../../../src/stores/sqlite.js'
 
 export type SqliteEngine = NonNullable<SqliteOptions['engine']>

@@ -17,7 +17,7 @@ import { ownField } from '../../core/data.js'
 import { bare } from '../../core/options.js'
 import { isRecord } from '../../core/checks.js'
 import { jsonOf } from '../../jwt/claims.js'
-import { counts, type PasskeyRecord, type PasskeyUse } from './PasskeyStore.js'
+import { counts, type PasskeyRecord, type PasskeyUse } from './PasskeyRecord.js'
 
 // --- what a browser sends
 

@@ -1,10 +1,10 @@
 /**
  * koa-with-auth/sign-in/passkeys: signing in with passkeys (WebAuthn). It needs `@simplewebauthn/server`.
  *
- * Reading guide: `passkeys.ts` makes the kinds of ceremonies. `PasskeyStore.ts` is the interface of stores.
+ * Reading guide: `passkeys.ts` makes the kinds of ceremonies. `PasskeyRecord.ts` has what is stored.
  */
 
-export { memoryPasskeyStore, type PasskeyRecord, type PasskeyStore, type PasskeyUse } from './PasskeyStore.js'
+export type { PasskeyRecord, PasskeyUse } from './PasskeyRecord.js'
 export {
   passkeys,
   type PasskeyKind,

@@ -3,7 +3,8 @@ import type { OpenAPIV3_1 } from 'openapi-types'
 import { deepFreeze } from '../../core/data.js'
 import * as is from '../../core/checks.js'
 import { checkOptions, type Check, type Checks } from '../../core/options.js'
-import type { PasskeyStore } from './PasskeyStore.js'
+import { storeLike, timedStore, type Store } from '../../stores/Store.js'
+import { passkeysIn } from './PasskeyRecord.js'
 
 /** A user whose type is not given, as in `passkeys({ nameOf: (user) => user.email })`. `passkeys<User>` names another type. */
 export interface NamedUser {
@@ -24,8 +25,8 @@ export interface PasskeysOptions<U> {
    * allowed for `localhost` and its subdomains. An origin of another domain is a related origin (`related`).
    */
   readonly origins: ReadonlyArray<string>
-  /** Where passkeys are kept. */
-  readonly store: PasskeyStore
+  /** Where passkeys are kept, such as `postgresStore({ query })` of `koa-with-auth/stores`; it may keep other things, too. */
+  readonly store: Store
   /**
    * Returns the name of a user, by which authenticators list the passkey, such as the e-mail address. It is kept by the authenticator
    * only.
@@ -85,15 +86,10 @@ const originList = is.listOf(
   1,
 )
 
-const passkeyStore = is.withMethods(
-  ['add', 'byId', 'ofUser', 'update', 'remove'],
-  'see PasskeyStore, or take memoryPasskeyStore(), sqlitePasskeyStore of koa-with-auth/sqlite or redisPasskeyStore of koa-with-auth/redis',
-)
-
 const checks: Checks<PasskeysOptions<never>> = {
   rp: relyingParty,
   origins: originList,
-  store: passkeyStore,
+  store: storeLike,
   nameOf: is.hook(1),
   topOrigins: is.maybe(originList),
   userVerification: is.maybe(is.oneOf('required', 'preferred')),
@@ -119,10 +115,9 @@ export const resolveOptions = <U>(options: PasskeysOptions<U>) => {
   }
   return {
     party: Object.freeze({ id: rp.id, name: rp.name, origins, topOrigins, userVerification }),
-    store,
+    inStore: passkeysIn(rp.id, timedStore('passkeys', store, timeout)),
     nameOf,
     lifetime,
-    timeout,
     // those that are not of the domain of the RP id
     related: origins.filter((one) => one.startsWith('http') && !isDomainOf(rp.id, one)),
   }

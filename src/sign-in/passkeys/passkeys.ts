@@ -15,10 +15,9 @@ import { declareFactory } from '../../core/options.js'
 import { requestSessionOf } from '../../sessions/RequestSession.js'
 import { contextOf, SignInRefused, type WithRequest } from '../../sessions/SignIn.js'
 import { randomId } from '../../crypto/secrets.js'
-import { within } from '../../stores/within.js'
 import type { Intent, Kind } from '../Kind.js'
 import { resolveOptions, type NamedUser, type PasskeysOptions } from './options.js'
-import type { PasskeyRecord, PasskeyStore, PasskeyUse } from './PasskeyStore.js'
+import type { PasskeyRecord, PasskeyUse } from './PasskeyRecord.js'
 import {
   algorithms,
   assertionIn,
@@ -86,6 +85,15 @@ export interface Passkeys extends PasskeyKind {
    * caller (401), and with an `UnavailableError` in an outage of the store.
    */
   readonly signals: (ctx: WithRequest) => Promise<PasskeySignals>
+  /** The value itself, for `const { register, signIn } = passkeys({ ... })`. */
+  readonly signIn: Passkeys
+  /** Resolves to the passkeys of a user for this RP id, the oldest first. Rejects with an `UnavailableError`, a 503, in an outage. */
+  readonly list: (user: string) => Promise<ReadonlyArray<PasskeyRecord>>
+  /**
+   * Removes a passkey by the id of its credential if it is the user's, and resolves to whether it was. It signs in no more. After an outage
+   * call it again.
+   */
+  readonly remove: (id: string, user: string) => Promise<boolean>
   /** Middleware that lists the related origins at `/.well-known/webauthn`. Use it before the routers. */
   readonly related: Middleware
 }
@@ -93,19 +101,6 @@ export interface Passkeys extends PasskeyKind {
 const refused: E.Either<AuthError, never> = E.left(unfinished('unknown'))
 
 type ResolvedOptions = ReturnType<typeof resolveOptions<never>>
-
-// Each question has the time limit, and a failure is an outage
-const timedStore = ({ store, timeout }: ResolvedOptions): PasskeyStore => {
-  const ask = within('passkeys', timeout)
-  return {
-    add: (record) => ask(() => store.add(record)),
-    // null is how many drivers say that there is no row
-    byId: async (id) => (await ask(() => store.byId(id))) ?? undefined,
-    ofUser: (user) => ask(() => store.ofUser(user)),
-    update: (id, use, at) => ask(() => store.update(id, use, at)),
-    remove: (id, user) => ask(() => store.remove(id, user)),
-  }
-}
 
 const proofOf = (
   subject: string,
@@ -116,8 +111,8 @@ const proofOf = (
 // How long after the password a passkey may be made without asking, in milliseconds
 const AFTER_PASSWORD = 300_000
 
-const registering = (setting: ResolvedOptions, store: PasskeyStore): PasskeyRegistration => {
-  const { party, lifetime } = setting
+const registering = (setting: ResolvedOptions): PasskeyRegistration => {
+  const { party, lifetime, inStore } = setting
   return {
     name: `passkey.register:${party.id}`,
     lifetime,
@@ -127,7 +122,7 @@ const registering = (setting: ResolvedOptions, store: PasskeyStore): PasskeyRegi
     begin: async ({ principal }, { subject, conditional = false }) => {
       if (subject === undefined) return E.left(unfinished('anotherUser'))
       const name = nameFrom(setting, principal)
-      const registered = (await store.ofUser(subject)).filter(({ rpId }) => rpId === party.id)
+      const registered = await inStore.listOf(subject)
       // WebAuthn §14.6.1: random, so that it says nothing about the user
       const userHandle = registered[0]?.userHandle ?? randomId()
       return E.right({
@@ -151,23 +146,19 @@ const registering = (setting: ResolvedOptions, store: PasskeyStore): PasskeyRegi
       const { userVerified, ...kept } = made
       const { id, transports } = answer
       const entry = { id, user: subject, userHandle, rpId: party.id, transports, createdAt: Date.now() }
-      if (!(await store.add({ ...entry, ...kept }))) return refused
+      if (!(await inStore.add({ ...entry, ...kept }))) return refused
       report('passkey')(() => ({ event: 'registered', id, rpId: party.id }))
       return E.right(proofOf(subject, id, { ...kept, userVerified }))
     },
   }
 }
 
-const signalsFor = async (
-  setting: ResolvedOptions,
-  store: PasskeyStore,
-  given: WithRequest,
-): Promise<PasskeySignals> => {
+const signalsFor = async (setting: ResolvedOptions, given: WithRequest): Promise<PasskeySignals> => {
   const ctx = contextOf('signals(ctx)', given)
   const { id: rpId } = setting.party
   const subject = requestSessionOf(ctx).present(ctx)?.id
   if (subject === undefined) throw new SignInRefused(absent)
-  const own = (await store.ofUser(subject)).filter((one) => one.rpId === rpId)
+  const own = await setting.inStore.listOf(subject)
   const [first] = own
   if (first === undefined) return {}
   const about = { rpId, userId: first.userHandle }
@@ -186,13 +177,8 @@ const nameFrom = ({ nameOf }: ResolvedOptions, principal: unknown): string => {
   throw new TypeError('passkeys({ nameOf }) must return a string that is not empty, such as the e-mail address')
 }
 
-const using = (
-  setting: ResolvedOptions,
-  store: PasskeyStore,
-  kind: string,
-  ...intents: ReadonlyArray<Intent>
-): PasskeyKind => {
-  const { party, lifetime } = setting
+const using = (setting: ResolvedOptions, kind: string, ...intents: ReadonlyArray<Intent>): PasskeyKind => {
+  const { party, lifetime, inStore } = setting
   return {
     name: `${kind}:${party.id}`,
     lifetime,
@@ -201,17 +187,18 @@ const using = (
     read: ({ body }) => answered(assertionIn(body)),
     check: async (_kept, answer, { subject }) => {
       const { id } = answer
-      const record = await store.byId(id)
+      const found = await inStore.find(id)
+      const record = found?.record
       const checked = await checkAssertion(party, answer.client.challenge, answer, record)
-      if (record === undefined || checked._tag === 'Refused') return refused
+      if (found === undefined || record === undefined || checked._tag === 'Refused') return refused
       if (checked._tag === 'Counter') return copied(record, checked.received)
       // of a step-up, and of a sign-in after a first factor
       if (subject !== undefined && subject !== record.user) return E.left(unfinished('anotherUser'))
       const { userVerified, ...use } = checked.used
       // of two answers with one counter at the same time, the second finds the counter of the first
-      if (await store.update(id, use, Date.now())) return E.right(proofOf(record.user, id, { ...use, userVerified }))
-      const now = await store.byId(id)
-      return now === undefined ? refused : copied(now, use.counter)
+      if (await inStore.use(found, use, Date.now())) return E.right(proofOf(record.user, id, { ...use, userVerified }))
+      const now = await inStore.find(id)
+      return now === undefined ? refused : copied(now.record, use.counter)
     },
   }
 }
@@ -233,13 +220,14 @@ const answered = <A extends Assertion | Registration>(read: O.Option<A>) =>
  *
  * @example
  * import { begin, finish } from 'koa-with-auth/sign-in'
- * import { memoryPasskeyStore, passkeys } from 'koa-with-auth/sign-in/passkeys'
+ * import { passkeys } from 'koa-with-auth/sign-in/passkeys'
+ * import { memoryStore } from 'koa-with-auth/stores'
  *
  * const users = new Map([['anna', { username: 'anna' }]])
  * const passkey = passkeys({
  *   rp: { id: 'shop.example', name: 'Shop' },
  *   origins: ['https://shop.example'],
- *   store: memoryPasskeyStore(),
+ *   store: memoryStore(),
  *   nameOf: (user: { username: string }) => user.username,
  * })
  * const options = begin(passkey) // POST /sign-in/passkey/options, behind withAuth(null)
@@ -247,17 +235,27 @@ const answered = <A extends Assertion | Registration>(read: O.Option<A>) =>
  */
 export const passkeys = <U = NamedUser>(options: PasskeysOptions<U>): Passkeys => {
   const setting = resolveOptions(options)
-  const store = timedStore(setting)
-  return {
-    ...using(setting, store, 'passkey', 'signIn', 'stepUp'),
-    stepUp: using(setting, store, 'passkey.stepUp', 'stepUp'),
-    register: registering(setting, store),
-    signals: (ctx) => signalsFor(setting, store, ctx),
+  const { inStore } = setting
+  const made = {
+    ...using(setting, 'passkey', 'signIn', 'stepUp'),
+    stepUp: using(setting, 'passkey.stepUp', 'stepUp'),
+    register: registering(setting),
+    signals: (ctx: WithRequest) => signalsFor(setting, ctx),
     related: relatedOrigins(setting.party.id, setting.related),
+    list: (user: string) => listOf(setting, user),
+    remove: async (id: string, user: string) => typeof id === 'string' && inStore.remove(id, user),
   }
+  // Safe: what is missing is added. It is the same value, because two kinds of one name would be refused
+  const passkey = made as unknown as Passkeys
+  return Object.assign(passkey, { signIn: passkey })
 }
 
 declareFactory('passkeys', passkeys)
+
+const listOf = async ({ inStore }: ResolvedOptions, user: string): Promise<ReadonlyArray<PasskeyRecord>> => {
+  if (typeof user === 'string') return inStore.listOf(user)
+  throw new TypeError('passkeys(...).list(user): user must be a string, the identifier of a user')
+}
 
 /** The path of the document, at the root of the RP id's host. */
 const path = '/.well-known/webauthn'

@@ -3,10 +3,10 @@ import Koa from 'koa'
 import { apiApp, apiKeyHeader, operation, owned, requireScopes, unchecked, withAuth } from 'koa-with-auth'
 import { seal } from 'koa-with-auth/audit'
 import { apiKeys, type ApiKey } from 'koa-with-auth/keys'
-import { sqliteKeyStore } from 'koa-with-auth/sqlite'
+import { sqliteStore } from 'koa-with-auth/stores'
 
 export const service = async (databaseUrl = process.env['DATABASE_URL'] ?? 'file:app.db') => {
-  const keys = apiKeys({ prefix: 'app', store: sqliteKeyStore({ url: databaseUrl }) })
+  const keys = apiKeys({ prefix: 'app', store: sqliteStore({ url: databaseUrl }) })
   const client = apiKeyHeader({ paramName: 'X-API-Key', authenticate: keys.authenticate })
 
   const api = apiApp({ title: 'Reports', version: '1.0.0', prefix: '/api', auth: client })

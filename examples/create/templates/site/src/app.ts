@@ -23,7 +23,6 @@ import {
   totp,
 } from 'koa-with-auth/sign-in'
 import { passkeys } from 'koa-with-auth/sign-in/passkeys'
-import { sqlitePasskeyStore } from 'koa-with-auth/sqlite'
 import { createClient } from 'redis'
 import { openAccounts, type Account } from './accounts.js'
 import { accountPage, enrolPage, errorPage, homePage, listPage, pageOf, script, style } from './pages.js'
@@ -94,7 +93,7 @@ export const site = async (databaseUrl = DATABASE_URL, send = print, origin = OR
   const passkey = passkeys<Account>({
     rp: { id: new URL(origin).hostname, name: new URL(origin).host },
     origins: [origin],
-    store: sqlitePasskeyStore({ url: databaseUrl }),
+    store,
     nameOf: ({ email }) => email,
   })
 

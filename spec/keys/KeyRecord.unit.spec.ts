@@ -1,0 +1,405 @@
+/** Keys over every engine: what interrupts a change, texts that nobody wrote, no shared objects, and exact limits of time. */
+import { createHash, randomBytes } from 'node:crypto'
+import { either as E } from 'fp-ts'
+import { UnavailableError } from 'koa-with-auth'
+import { on } from 'koa-with-auth/events'
+import { apiKeys, NoLiveKey, type ApiKey, type ApiKeys } from 'koa-with-auth/keys'
+import { memoryStore, type Store } from 'koa-with-auth/stores'
+import { mockRequest } from 'koa-with-auth/testing'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { dyingAt, noting, overEveryStore } from '../support/stores/stores.js'
+
+const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex')
+const asked = async (keys: ApiKeys<string>, key: string): Promise<string> => {
+  const result = await keys.authenticate(mockRequest({}), key)
+  return E.isRight(result) ? 'in' : result.left._tag
+}
+
+describe('K-08 a request is one question', () => {
+  const pepper = [randomBytes(32), randomBytes(32)]
+
+  it.each<readonly [string, object]>([
+    ['plain', {}],
+    ['with peppers', { pepper }],
+    ['with adopted keys of any form', { pepper, adopted: /./ }],
+  ])('for a key that is good, unknown, replaced, expired or revoked: %s', async (_how, options) => {
+    const { store, calls, given } = noting(memoryStore())
+    const keys = apiKeys({ prefix: 'acme', store, touch: false, ...options })
+    const [good, replaced, revoked] = [
+      await keys.issue({ owner: 'anna' }),
+      await keys.issue({ owner: 'anna' }),
+      await keys.issue({ owner: 'anna' }),
+    ]
+    const expired = await keys.issue({ owner: 'anna', expiresAt: new Date(Date.now() + 1) })
+    const unknown = await apiKeys({ prefix: 'acme', store: memoryStore() }).issue({ owner: 'anna' })
+    await keys.rotate(replaced.id, { overlap: 0 })
+    await keys.revoke(revoked.id)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    calls.length = 0
+    const tags = []
+    for (const { key } of [good, unknown, replaced, expired, revoked]) tags.push(await asked(keys, key))
+    expect(tags).toEqual(['in', 'invalid', 'expired', 'expired', 'invalid'])
+    expect(calls).toEqual(Array(5).fill('get'))
+    expect(
+      new Set(
+        given
+          .flat(3)
+          .filter((one) => String(one).includes('/'))
+          .map((one) => String(one).split('/', 2).join('/')),
+      ),
+    ).toEqual(new Set(['koa-with-auth/api-key', 'koa-with-auth/api-keys-of']))
+  })
+
+  it('a change is one question and one write of one key; a new key has its name in the set of its owner first', async () => {
+    const { store, calls, given } = noting(memoryStore())
+    const keys = apiKeys({ prefix: 'acme', store })
+    const { id } = await keys.issue({ owner: 'anna' })
+    expect(calls.splice(0)).toEqual(['add', 'insert'])
+    await keys.rotate(id, { overlap: 1000 })
+    await keys.revoke(id)
+    expect(calls.splice(0)).toEqual(['get', 'update', 'get', 'update'])
+    expect(given.filter((args) => args.length === 4)).toHaveLength(2)
+    expect(await keys.revoke(id)).toBe(true)
+    expect(calls).toEqual(['get'])
+  })
+
+  it('an id that was given before is given to no other key, and shows no key of another owner', async () => {
+    const store = memoryStore()
+    let taken = 3
+    const crowded: Store = {
+      ...store,
+      insert: (...args) => (taken-- > 0 ? Promise.resolve(false) : store.insert(...args)),
+    }
+    const keys = apiKeys({ prefix: 'acme', store: crowded })
+    const { key, id } = await keys.issue({ owner: 'anna' })
+    expect([await asked(keys, key), (await keys.list('anna')).map((one) => one.id)]).toEqual(['in', [id]])
+    const { given, store: noted } = noting(store)
+    const others = apiKeys({ prefix: 'acme', store: noted })
+    await others.issue({ owner: 'bert' })
+    const set = String(given[0]?.[0])
+    for (const member of await store.members(String(given[0]?.[0]))) expect(member).toMatch(/^koa-with-auth\/api-key\//)
+    // as if an id of anna's had been drawn again
+    const [annas] = await store.members(set)
+    expect(annas).toBeDefined()
+    await store.add(set, 'koa-with-auth/api-key/none', Infinity)
+    expect(await others.list('bert')).toHaveLength(1)
+  })
+})
+
+describe('K-12 a prefix has keys of its own in a store', () => {
+  it('no other prefix lists, rotates, revokes or accepts them', async () => {
+    const store = memoryStore()
+    const [live, test] = ['acme_live', 'acme_test'].map((prefix) => apiKeys({ prefix, store })) as [
+      ApiKeys<string>,
+      ApiKeys<string>,
+    ]
+    const { key, id } = await live.issue({ owner: 'anna' })
+    expect([await test.list('anna'), await test.revoke(id), await asked(test, key)]).toEqual([[], false, 'malformed'])
+    await expect(test.rotate(id, { overlap: 0 })).rejects.toBeInstanceOf(NoLiveKey)
+    expect([await asked(live, key), (await live.list('anna')).length]).toEqual(['in', 1])
+  })
+})
+
+// What is read was written by somebody else, or by another version
+describe('K-12 a text that is no record lets nobody in, and is an outage', () => {
+  const good = { id: 'x', owner: 'anna', name: '', scopes: [], createdAt: 1, secrets: [] as unknown[] }
+  const texts: ReadonlyArray<readonly [string, (secret: string) => unknown]> = [
+    ['no JSON', () => 'rubbish'],
+    ['nothing', () => ''],
+    ['null', () => null],
+    ['a number', () => 5],
+    ['an array', (digest) => [{ digest }]],
+    ['no secrets', () => ({ ...good, secrets: undefined })],
+    ['secrets that are strings', (digest) => ({ ...good, secrets: [digest] })],
+    ['a time as text', (digest) => ({ ...good, expiresAt: '2030', secrets: [{ digest }] })],
+    ['the end of a secret as text', (digest) => ({ ...good, secrets: [{ digest, until: '9e12' }] })],
+    ['a revocation that is null', (digest) => ({ ...good, revokedAt: null, secrets: [{ digest }] })],
+    ['scopes that are a string', (digest) => ({ ...good, scopes: 'admin', secrets: [{ digest }] })],
+    ['no owner', (digest) => ({ ...good, owner: undefined, secrets: [{ digest }] })],
+    ['a prototype', (digest) => JSON.parse(`{"__proto__":${JSON.stringify({ ...good, secrets: [{ digest }] })}}`)],
+  ]
+
+  it.each(texts)('%s', async (_what, textOf) => {
+    const kept = memoryStore()
+    const { store, given } = noting(kept)
+    const keys = apiKeys({ prefix: 'acme', store, touch: false })
+    const { key, id } = await keys.issue({ owner: 'anna' })
+    const name = String(given[0]?.[1])
+    const made = textOf(digestOf(key))
+    await kept.update(name, typeof made === 'string' ? made : JSON.stringify(made), 60_000)
+    for (const ask of [
+      async () => keys.authenticate(mockRequest({}), key),
+      () => keys.list('anna'),
+      () => keys.revoke(id),
+      () => keys.rotate(id, { overlap: 0 }),
+    ]) {
+      await expect(ask()).rejects.toBeInstanceOf(UnavailableError)
+    }
+  })
+
+  it('the record of another key is an outage for a change, and no key for a request', async () => {
+    const kept = memoryStore()
+    const keys = apiKeys({ prefix: 'acme', store: kept })
+    const [one, other] = [await keys.issue({ owner: 'anna' }), await keys.issue({ owner: 'bert' })]
+    const { given, store } = noting(kept)
+    const nameOf = async ({ key }: { key: string }) => (
+      await asked(apiKeys({ prefix: 'acme', store }), key),
+      String([given.pop()].flat(3)[0])
+    )
+    const [first, second] = [await nameOf(one), await nameOf(other)]
+    // a client whose connection is out of step
+    const crossed = apiKeys({
+      prefix: 'acme',
+      store: { ...kept, get: (names) => kept.get(names.map((name) => (name === first ? second : first))) },
+    })
+    expect(await asked(crossed, one.key)).toBe('invalid')
+    await expect(crossed.revoke(one.id)).rejects.toBeInstanceOf(UnavailableError)
+    await expect(crossed.rotate(one.id, { overlap: 0 })).rejects.toBeInstanceOf(UnavailableError)
+    expect([await asked(keys, one.key), await asked(keys, other.key)]).toEqual(['in', 'in'])
+  })
+})
+
+overEveryStore((store, name) => {
+  let runs = 0
+
+  describe.each([
+    ['before', false],
+    ['after', true],
+  ])('K-10 the database dies %s a write of', (_when, after) => {
+    /** Makes a change over a store that dies at each of its writes in turn, and what is checked after each death. */
+    const atEachWrite = async (
+      change: (keys: ApiKeys<string>, id: string, owner: string) => Promise<unknown>,
+      check: (world: {
+        keys: ApiKeys<string>
+        key: string
+        id: string
+        owner: string
+        repeat: () => Promise<unknown>
+      }) => Promise<void>,
+    ) => {
+      let deaths = 0
+      for (let write = 1; ; write++) {
+        const keys = apiKeys({ prefix: 'acme', store: store(), touch: false, adopted: /^old-/ })
+        const owner = `${name} ${after} ${runs++}`
+        const { key, id } = await keys.issue({ owner })
+        const { store: dying, died } = dyingAt(store(), write, after)
+        const interrupted = apiKeys({ prefix: 'acme', store: dying, touch: false, adopted: /^old-/ })
+        const failure = await change(interrupted, id, owner).then(
+          () => undefined,
+          (error: unknown) => error,
+        )
+        if (!died()) break
+        deaths++
+        expect(failure).toBeInstanceOf(UnavailableError)
+        await check({ keys, key, id, owner, repeat: () => change(keys, id, owner) })
+      }
+      return deaths
+    }
+
+    it('issue: all that works is listed, and can be revoked', async () => {
+      const deaths = await atEachWrite(
+        (keys, _id, owner) => keys.issue({ owner }),
+        async ({ keys, key, id, owner, repeat }) => {
+          const listed = await keys.list(owner)
+          expect(listed.map((one) => one.id)).toContain(id)
+          expect(listed.length).toBeLessThanOrEqual(2)
+          await repeat()
+          expect(await keys.list(owner)).toHaveLength(listed.length + 1)
+          for (const one of await keys.list(owner)) expect(await keys.revoke(one.id)).toBe(true)
+          expect(await asked(keys, key)).toBe('invalid')
+        },
+      )
+      expect(deaths).toBe(2)
+    })
+
+    it('adopt: the key works only if it is listed', async () => {
+      let adopted = 0
+      await atEachWrite(
+        (keys, _id, owner) => keys.adopt(digestOf(`old-${owner}`), { owner }),
+        async ({ keys, owner }) => {
+          const listed = (await keys.list(owner)).length
+          expect(await asked(keys, `old-${owner}`)).toBe(listed === 2 ? 'in' : 'invalid')
+          adopted++
+        },
+      )
+      expect(adopted).toBe(2)
+    })
+
+    it('rotate: the key is as it was, or has a secret that nobody knows; a repetition gives one that works', async () => {
+      const deaths = await atEachWrite(
+        (keys, id) => keys.rotate(id, { overlap: 0 }),
+        async ({ keys, key, id, owner }) => {
+          expect(await asked(keys, key)).toBe(after ? 'expired' : 'in')
+          const { key: next } = await keys.rotate(id, { overlap: 0 })
+          expect([await asked(keys, key), await asked(keys, next)]).toEqual([after ? 'invalid' : 'expired', 'in'])
+          expect(await keys.list(owner)).toHaveLength(1)
+        },
+      )
+      expect(deaths).toBe(1)
+    })
+
+    it('revoke: the key is as it was, or revoked; a repetition revokes it', async () => {
+      const deaths = await atEachWrite(
+        (keys, id) => keys.revoke(id),
+        async ({ keys, key, id }) => {
+          expect(await asked(keys, key)).toBe(after ? 'invalid' : 'in')
+          expect([await keys.revoke(id), await asked(keys, key)]).toEqual([true, 'invalid'])
+        },
+      )
+      expect(deaths).toBe(1)
+    })
+  })
+})
+
+// A store shares no object with the application: changing an object changes no key, and no principal of another request.
+describe('no object is shared', () => {
+  const request = mockRequest({})
+  const principalOf = (result: E.Either<unknown, ApiKey>): ApiKey => {
+    if (E.isLeft(result)) throw new Error('refused')
+    return result.right
+  }
+  // What a handler without TypeScript could do
+  const changed = (scopes: ReadonlyArray<string>): void => {
+    // Safe: a frozen array throws, and nothing else is read
+    expect(() => (scopes as string[]).push('admin')).toThrow(TypeError)
+  }
+
+  overEveryStore((store, name) => {
+    it('scopes that were given to issue or adopt can change later: the key keeps its scopes', async () => {
+      const keys = apiKeys({ prefix: 'acme', store: store(), adopted: /^old-/ })
+      const given = ['read']
+      const old = `old-${name}`
+      const { key, id } = await keys.issue({ owner: `${name} shared`, scopes: given })
+      await keys.adopt(createHash('sha256').update(old).digest('hex'), { owner: `${name} shared`, scopes: given })
+      given.push('admin')
+      for (const one of [key, old]) {
+        expect(principalOf(await keys.authenticate(request, one)).scopes).toEqual(['read'])
+      }
+      const { key: second } = await keys.rotate(id, { overlap: 0 })
+      expect(principalOf(await keys.authenticate(request, second)).scopes).toEqual(['read'])
+      for (const { scopes } of await keys.list(`${name} shared`)) expect(scopes).toEqual(['read'])
+    })
+
+    it('scopes of a principal, of a list and of an event are frozen, and each has its own Dates', async () => {
+      const keys = apiKeys({ prefix: 'acme', store: store() })
+      const events: ReadonlyArray<string>[] = []
+      const end = on('api-key', (event) => 'scopes' in event && events.push(event.scopes))
+      const expiresAt = new Date(Date.now() + 3_600_000)
+      const { key } = await keys.issue({ owner: `${name} frozen`, scopes: ['read'], expiresAt })
+      end()
+      const until = expiresAt.getTime()
+      expiresAt.setTime(0)
+      const first = principalOf(await keys.authenticate(request, key))
+      const [listed] = await keys.list(`${name} frozen`)
+      for (const scopes of [first.scopes, listed?.scopes ?? [], events[0] ?? []]) changed(scopes)
+      first.expiresAt?.setTime(9e12)
+      first.createdAt.setTime(0)
+      listed?.expiresAt?.setTime(0)
+      Object.assign(first, { owner: 'root', name: 'root' })
+      const second = principalOf(await keys.authenticate(request, key))
+      expect([second.owner, second.name, second.scopes, second.expiresAt?.getTime()]).toEqual([
+        `${name} frozen`,
+        '',
+        ['read'],
+        until,
+      ])
+      expect(second.createdAt.getTime()).toBeGreaterThan(0)
+    })
+  })
+
+  it('a pepper and its array can be overwritten later: digests stay the same', async () => {
+    const store = memoryStore()
+    const [newest, oldest] = [new Uint8Array(randomBytes(32)), new Uint8Array(randomBytes(32))]
+    const { key: first } = await apiKeys({ prefix: 'acme', store, pepper: Uint8Array.from(oldest) }).issue({
+      owner: 'anna',
+    })
+    const given = [newest, oldest]
+    const keys = apiKeys({ prefix: 'acme', store, pepper: given })
+    const { key: second } = await keys.issue({ owner: 'anna' })
+    for (const one of given) one.fill(0)
+    given.length = 0
+    for (const key of [first, second]) expect(E.isRight(await keys.authenticate(request, key))).toBe(true)
+  })
+})
+
+// Keys at their limits of time, on every store: the exact millisecond, and a clock that is set back.
+describe('limits of time', () => {
+  const NOW = 1_800_000_000_000
+  const HOUR = 3_600_000
+
+  const request = mockRequest({})
+  let runs = 0
+
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: NOW }))
+  afterEach(() => void vi.useRealTimers())
+
+  overEveryStore((store, name) => {
+    const made = () => {
+      const keys = apiKeys({ prefix: 'acme', store: store(), adopted: /^old-/ })
+      const verdictOf = async (key: string) => {
+        const result = await keys.authenticate(request, key)
+        return E.isRight(result) ? 'in' : result.left._tag
+      }
+      return { keys, verdictOf, owner: `${name} ${runs++}` }
+    }
+
+    it('K-04 a key is over from the exact millisecond of its end, and cannot be rotated from then on', async () => {
+      const { keys, verdictOf, owner } = made()
+      const expiresAt = new Date(NOW + 1000)
+      const { key, id } = await keys.issue({ owner, expiresAt })
+      vi.setSystemTime(NOW + 999)
+      expect(await verdictOf(key)).toBe('in')
+      vi.setSystemTime(NOW + 1000)
+      expect(await verdictOf(key)).toBe('expired')
+      await expect(keys.rotate(id, { overlap: HOUR })).rejects.toThrow('expired')
+      await expect(keys.issue({ owner, expiresAt })).rejects.toThrow('must not be in the past')
+      // A revoked key is invalid, whether it is over or not
+      await keys.revoke(id)
+      expect(await verdictOf(key)).toBe('invalid')
+    })
+
+    it('K-09 an overlap is over from the exact millisecond of its end, and never lasts longer than the key', async () => {
+      const { keys, verdictOf, owner } = made()
+      const { key, id } = await keys.issue({ owner, expiresAt: new Date(NOW + 500) })
+      const { key: second } = await keys.rotate(id, { overlap: 100 })
+      const { key: third } = await keys.rotate(id, { overlap: HOUR })
+      const all = () => Promise.all([key, second, third].map(verdictOf))
+      vi.setSystemTime(NOW + 99)
+      expect(await all()).toEqual(['in', 'in', 'in'])
+      vi.setSystemTime(NOW + 100)
+      expect(await all()).toEqual(['expired', 'in', 'in'])
+      vi.setSystemTime(NOW + 500)
+      expect(await all()).toEqual(['expired', 'expired', 'expired'])
+    })
+
+    it('K-09 a secret that was replaced without an overlap stays over when the clock is set back', async () => {
+      const { keys, verdictOf, owner } = made()
+      const { key, id } = await keys.issue({ owner })
+      const digest = digestOf(`old-${owner}`)
+      const { id: adopted } = await keys.adopt(digest, { owner })
+      const [next] = [await keys.rotate(id, { overlap: 0 }), await keys.rotate(adopted, { overlap: 0 })]
+      for (const ms of [0, -1, -HOUR, HOUR]) {
+        vi.setSystemTime(NOW + ms)
+        expect([await verdictOf(key), await verdictOf(`old-${owner}`)]).toEqual(['expired', 'expired'])
+        expect(await verdictOf(next.key)).toBe('in')
+      }
+      // The next rotation does not give it another end either, if the clock is behind
+      vi.setSystemTime(NOW - HOUR)
+      await keys.rotate(id, { overlap: 2 * HOUR })
+      expect(await verdictOf(key)).not.toBe('in')
+      expect(await verdictOf(next.key)).toBe('in')
+    })
+
+    it('K-10 a revoked key stays invalid, whatever the clock says', async () => {
+      const { keys, verdictOf, owner } = made()
+      const { key, id } = await keys.issue({ owner })
+      const { key: second } = await keys.rotate(id, { overlap: HOUR })
+      await keys.revoke(id)
+      for (const ms of [-HOUR, 0, HOUR]) {
+        vi.setSystemTime(NOW + ms)
+        expect([await verdictOf(key), await verdictOf(second)]).toEqual(['invalid', 'invalid'])
+        await expect(keys.rotate(id, { overlap: HOUR })).rejects.toThrow('revoked')
+      }
+    })
+  })
+})

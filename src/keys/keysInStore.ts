@@ -1,0 +1,174 @@
+/**
+ * API keys in a store: each method of `apiKeys` is one question, or one change of one text.
+ *
+ * A set of the owner names a key before the key exists, so every key that works is listed. A change replaces the text that it has read; if
+ * another one came in between, it reads again. So a failed or interrupted change has happened or not, and can be repeated.
+ */
+import { fromNow, memory } from '../core/memory.js'
+import { constantTimeEqual, digest } from '../crypto/secrets.js'
+import type { Store } from '../stores/Store.js'
+import { StoreUnavailable } from '../stores/within.js'
+import { keyName, recordIn, type FoundKey, type KeyRecord } from './KeyRecord.js'
+
+interface Self {
+  readonly prefix: string
+  readonly store: Store
+}
+
+/** Where a key may be: under these names, with one of these digests. */
+export interface Sought {
+  readonly names: ReadonlyArray<string>
+  readonly digests: ReadonlyArray<string>
+}
+
+/** The keys of one prefix. */
+export interface KeysInStore {
+  /** Finds a key, expired or not, in one question. A store in memory answers without a promise. */
+  readonly find: (sought: Sought) => FoundKey | undefined | Promise<FoundKey | undefined>
+  /** Whether there is a key under one of these names. */
+  readonly exists: (names: ReadonlyArray<string>) => Promise<boolean>
+  /** Adds a key; `false` if its id exists. */
+  readonly insert: (record: KeyRecord) => Promise<boolean>
+  /** Changes a key. Resolves to its new record; to `undefined` if there is none, or if `change` returns none. */
+  readonly update: (id: string, change: (record: KeyRecord) => KeyRecord | undefined) => Promise<KeyRecord | undefined>
+  /**
+   * Gives a key a new secret. Resolves to its new record; to `undefined` if there is none, or if it is revoked or expired. Older secrets that
+   * have stopped are dropped.
+   */
+  readonly rotate: (id: string, make: (id: string) => Rotation) => Promise<KeyRecord | undefined>
+  /** Notes when a key was last used, at most once in an interval. Nothing waits for it. */
+  readonly touch: (found: FoundKey, at: number) => void
+  /** The records of an owner, in any order. */
+  readonly listOf: (owner: string) => Promise<ReadonlyArray<KeyRecord>>
+}
+
+// So many others would have to change one key at once
+const TRIES = 100
+
+// A key outlives its end in the list of its owner
+const FOREVER = Infinity
+
+/** The keys of one prefix in a store that has its time limit. */
+export const keysIn = (prefix: string, store: Store, interval: number | false): KeysInStore => {
+  const self: Self = { prefix, store }
+  return {
+    find: (sought) => find(self, sought),
+    exists: (names) => exists(self, names),
+    insert: (record) => insert(self, record),
+    update: (id, change) => update(self, id, change),
+    rotate: (id, make) => update(self, id, (record) => rotated(record, make(record.id))),
+    touch: touching(interval, (found, at) => touch(self, found, at)),
+    listOf: (owner) => listOf(self, owner),
+  }
+}
+
+/** The name of the set of an owner's keys. */
+const ownerName = (prefix: string, owner: string): string =>
+  `koa-with-auth/api-keys-of/${digest(JSON.stringify([prefix, owner]))}`
+
+const textOf = (record: KeyRecord): string => JSON.stringify(record)
+
+const secretWith = (record: KeyRecord, digests: ReadonlyArray<string>) =>
+  record.secrets.find((secret) => digests.some((one) => constantTimeEqual(one, secret.digest)))
+
+const find = ({ store }: Self, sought: Sought): FoundKey | undefined | Promise<FoundKey | undefined> => {
+  const texts = store.get(sought.names)
+  return texts instanceof Promise ? texts.then((late) => foundIn(sought, late)) : foundIn(sought, texts)
+}
+
+const foundIn = ({ names, digests }: Sought, texts: ReadonlyArray<string | undefined>): FoundKey | undefined => {
+  for (const [at, text] of texts.entries()) {
+    if (text === undefined) continue
+    const record = recordIn(text)
+    const secret = secretWith(record, digests)
+    if (secret === undefined) continue
+    const found = { record, text, name: names[at] ?? '' }
+    return secret.until === undefined ? found : { ...found, until: secret.until }
+  }
+  return undefined
+}
+
+const exists = async ({ store }: Self, names: ReadonlyArray<string>): Promise<boolean> =>
+  (await store.get(names)).some((text) => text !== undefined)
+
+const insert = async ({ prefix, store }: Self, record: KeyRecord): Promise<boolean> => {
+  const name = keyName(prefix, record.id)
+  await store.add(ownerName(prefix, record.owner), name, FOREVER)
+  return store.insert(name, textOf(record), FOREVER)
+}
+
+const update = async (
+  { prefix, store }: Self,
+  id: string,
+  change: (record: KeyRecord) => KeyRecord | undefined,
+): Promise<KeyRecord | undefined> => {
+  const name = keyName(prefix, id)
+  for (let tries = 0; tries < TRIES; tries++) {
+    const [text] = await store.get([name])
+    if (text === undefined) return undefined
+    const record = recordIn(text)
+    if (record.id !== id) throw new StoreUnavailable('the store of API keys answered with another key')
+    const next = change(record)
+    if (next === undefined || next === record) return next
+    if (await store.update(name, textOf(next), FOREVER, text)) return next
+  }
+  throw new StoreUnavailable('the store of API keys was changed by others again and again')
+}
+
+const touch = ({ store }: Self, { name, record, text }: FoundKey, at: number): Promise<boolean> =>
+  store.update(name, textOf({ ...record, lastUsedAt: at }), FOREVER, text)
+
+const listOf = async ({ prefix, store }: Self, owner: string): Promise<ReadonlyArray<KeyRecord>> => {
+  const names = await store.members(ownerName(prefix, owner))
+  if (names.length === 0) return []
+  // a name without a text is of a key that was never made
+  return (await store.get(names))
+    .flatMap((text) => (text === undefined ? [] : [recordIn(text)]))
+    .filter((record) => record.owner === owner)
+}
+
+// --- changes
+
+/** Whether a key is neither revoked nor expired. */
+const isLive = ({ revokedAt, expiresAt = Infinity }: KeyRecord, at: number): boolean =>
+  revokedAt === undefined && expiresAt > at
+
+/** A new secret of a key. */
+interface Rotation {
+  readonly digest: string
+  readonly prefix: string
+  readonly last4: string
+  readonly at: number
+  /** When the older secrets stop working; 1 if they do immediately. A secret that stops earlier keeps its own time. */
+  readonly until: number
+}
+
+/** The record with a new secret; `undefined` if the key is revoked or expired. Older secrets that have stopped are dropped. */
+const rotated = (record: KeyRecord, { digest: added, prefix, last4, at, until }: Rotation) => {
+  if (!isLive(record, at)) return undefined
+  const older = record.secrets.flatMap((secret) => {
+    const own = secret.until ?? Infinity
+    return own <= at ? [] : [{ digest: secret.digest, until: Math.min(own, until) }]
+  })
+  return { ...record, prefix, last4, rotatedAt: at, secrets: [...older, { digest: added }] }
+}
+
+// --- the last use
+
+// A process that sees more keys than these in an interval may write a use twice
+const REMEMBERED = 10_000
+
+/**
+ * Notes uses at a time. It calls `write` at most once in an interval for each key, and ignores its failure: the next interval tries again.
+ * No request waits for it.
+ */
+const touching = (interval: number | false, write: (found: FoundKey, at: number) => Promise<unknown>) => {
+  // needed because requests at the same time all find the same record
+  const written = memory<number>({ size: REMEMBERED, maxAge: Infinity, dropsFirst: 'oldest' })
+  return (found: FoundKey, at: number): void => {
+    const { id, lastUsedAt = -Infinity } = found.record
+    if (interval === false || at - lastUsedAt < interval || at - (written.get(id) ?? -Infinity) < interval) return
+    written.set(id, fromNow(at))
+    write(found, at).catch(() => {})
+  }
+}
