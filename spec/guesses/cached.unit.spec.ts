@@ -13,7 +13,8 @@ import {
   UnavailableError,
 } from 'koa-with-auth'
 import { recoverUnavailable } from 'koa-with-auth/fp'
-import { apiKeys, memoryKeyStore } from 'koa-with-auth/keys'
+import { apiKeys } from 'koa-with-auth/keys'
+import { memoryStore } from 'koa-with-auth/stores'
 import { mockRequest } from 'koa-with-auth/testing'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
@@ -189,7 +190,7 @@ describe('what was kept', () => {
   })
 
   it('says so, and still ends as the key that the hook has asked', async () => {
-    const keys = apiKeys({ prefix: 'acme', store: memoryKeyStore() })
+    const keys = apiKeys({ prefix: 'acme', store: memoryStore() })
     const { key } = await keys.issue({ owner: 'anna' })
     const authenticate = cached(
       async (request, sent: string) => {
