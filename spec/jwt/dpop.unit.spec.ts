@@ -46,7 +46,7 @@ const checked = async (
   stoppedClock()
   vi.setSystemTime(now * 1000)
   const { origin, pathname } = new URL(uri)
-  const check = dpopOf({ spent: spent(), origin }, 5).checking({})
+  const check = dpopOf({ spent: spent(), origin }, 5).checking({}).ofToken
   const result = await check(mockRequest({ method, url: pathname, fields: [['DPoP', proof]] }), token, thumbprint)
   return E.isRight(result) ? 'good' : result.left.challenge?.parameters['error_description']
 }
@@ -82,7 +82,7 @@ describe('the URI of a request', () => {
   const matches = async (url: string, htu: string) => {
     const client = await dpopClient()
     const proof = await client.proof('token', { claims: { htu } })
-    const check = dpopOf({ spent: spent(), origin: ORIGIN }, 5).checking({})
+    const check = dpopOf({ spent: spent(), origin: ORIGIN }, 5).checking({}).ofToken
     return E.isRight(await check(mockRequest({ url, fields: [['DPoP', proof]] }), 'token', client.thumbprint))
   }
 
@@ -127,7 +127,7 @@ describe('the URI behind a proxy that cuts off a prefix', () => {
   ])('%s is the URI of /me: %s', async (htu, expected) => {
     const client = await dpopClient()
     const proof = await client.proof('token', { claims: { htu } })
-    const check = dpopOf({ spent: spent(), origin: 'https://api.example/svc1' }, 5).checking({})
+    const check = dpopOf({ spent: spent(), origin: 'https://api.example/svc1' }, 5).checking({}).ofToken
     const request = mockRequest({ url: '/me', fields: [['DPoP', proof]] })
     expect(E.isRight(await check(request, 'token', client.thumbprint))).toBe(expected)
   })

@@ -36,7 +36,7 @@ describe('imports of the sources', () => {
     { folder: 'fp', allowed: ['core'] },
     { folder: 'koa', allowed: ['koa', 'ends', 'core', 'kinds'] },
     { folder: 'openapi', allowed: ['openapi', 'core', 'koa'] },
-    { folder: 'sessions', allowed: ['sessions', 'stores', 'ends', 'core', 'kinds', 'koa'] },
+    { folder: 'sessions', allowed: ['sessions', 'stores', 'ends', 'core', 'kinds', 'koa', 'jwt'] },
     {
       folder: 'sign-in',
       allowed: ['sign-in', 'sessions', 'stores', 'guesses', 'core', 'kinds', 'koa', 'jwt', 'passwords'],

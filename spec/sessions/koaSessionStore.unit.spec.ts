@@ -13,7 +13,15 @@ import { stoppedClock } from '../support/runs/clock.js'
 
 const LONG = 60_000
 const DAY = 86_400_000
-const limits = { name: 'shop', idle: DAY, absolute: LONG, longest: LONG, maxLength: 100, list: undefined }
+const limits = {
+  name: 'shop',
+  idle: DAY,
+  absolute: LONG,
+  longest: LONG,
+  maxLength: 100,
+  list: undefined,
+  bearer: undefined,
+}
 
 const make = (maxLength = 100) => {
   const kept = memoryStore()

@@ -19,6 +19,7 @@ const good: CreateSessionOptions = {
     longest: 60_000,
     maxLength: 1000,
     list: undefined,
+    bearer: undefined,
   }).store,
   sameSite: 'lax',
 }

@@ -86,7 +86,7 @@ const schemeInWords = (scheme: SecurityScheme, leaf: Leaf): string => {
       return `${what} in ${scheme.in === 'query' ? 'query parameter' : scheme.in} ${scheme.name}`
     }
     case 'http':
-      return scheme.scheme.toLowerCase()
+      return `${scheme.scheme.toLowerCase()}${scheme.bearerFormat === 'session' ? ' session' : ''}`
     default:
       return schemeNames[scheme.type]
   }

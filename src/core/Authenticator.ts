@@ -21,6 +21,7 @@ import {
   attemptOf,
   charged,
   evidenceFor,
+  knownExchange,
   settingsOf,
   showObjects,
   shownObjects,
@@ -68,7 +69,8 @@ export const finishingHookResult = (
   const forged = Descriptions.constantFailure(description, forgedError)
   return (result, request) => {
     if (E.isLeft(result)) return failure(result)
-    return !isAnonymous(result) && isForged(request, settingsOf(request)) ? forged : result
+    if (isAnonymous(result) || knownExchange(request.ctx)?.isByToken === true) return result
+    return isForged(request, settingsOf(request)) ? forged : result
   }
 }
 

@@ -121,6 +121,8 @@ export class Exchange {
   declare decision: unknown
   /** The applications that the request is in, see `apiApp.ts`. */
   declare visits: unknown
+  /** Whether a token in the field `Authorization` carries the session, which browsers send by no form or link. */
+  declare isByToken: boolean | undefined
   /** Who is signed in, see `kinds/sessionUser.ts`. */
   declare source: unknown
   /** The session and its changes, see `sessions/RequestSession.ts`. */

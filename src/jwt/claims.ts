@@ -184,17 +184,20 @@ export const refusalOfIntrospection = (issuer: string | undefined, access: Acces
 export const isProof = ({ typ, alg }: Json, { jti }: Json, algorithms: ReadonlyArray<string>): boolean =>
   typ === 'dpop+jwt' && typeof alg === 'string' && algorithms.includes(alg) && isFilled(jti)
 
-/** Why a proof is refused that is of the right key. `isHere`: whether `htm` and `htu` are those of the request. */
+/**
+ * Why a proof is refused that is of the right key. `isHere`: whether `htm` and `htu` are those of the request. Without a
+ * token, it must name none.
+ */
 export const refusalOfProof = (
   claims: Json,
   isHere: boolean,
-  token: string,
+  token: string | undefined,
   times: Times,
   now: number,
 ): 'request' | 'time' | 'token' | undefined => {
   if (!isHere) return 'request'
   if (refusalByTime(claims, times, now, false) !== undefined) return 'time'
-  return claims['ath'] === digest(token) ? undefined : 'token'
+  return claims['ath'] === (token === undefined ? undefined : digest(token)) ? undefined : 'token'
 }
 
 // --- tokens of a provider's sign-in

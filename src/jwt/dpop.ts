@@ -27,7 +27,7 @@ import * as is from '../core/checks.js'
 import { checkOptions, type Check, type Checks } from '../core/options.js'
 import { isProof, objectOf, readCompact, refusalOfProof, type ParsedToken } from './claims.js'
 import { checkUrl } from './fetching.js'
-import { algorithmsFor, checkSignature, keyOfProof, type AsymmetricAlgorithm } from './signature.js'
+import { algorithmsFor, checkSignature, keyOfProof, thumbprintOf, type AsymmetricAlgorithm } from './signature.js'
 
 /** Nonces that need no store: a server makes and recognizes them with a key (RFC 9449 §9). */
 export interface DpopNonceOptions {
@@ -79,12 +79,17 @@ const MAX_LENGTH = 8192
 
 type Parameters = Readonly<Record<string, string>>
 
-/** Checks that a request has a proof for its token, and for the key of this thumbprint. It never throws or rejects. */
-type CheckProof = (request: Request, token: string, thumbprint: string | undefined) => Evaluation<true>
+/** The checks of proofs. They never throw or reject, and give the thumbprint of the key. */
+export interface ProofChecks {
+  /** Checks that a request has a proof for its token, and for the key of this thumbprint. */
+  readonly ofToken: (request: Request, token: string, thumbprint: string | undefined) => Evaluation<string>
+  /** Checks that a request has a proof for no token yet, as for one that is to be issued (§5). */
+  readonly ofIssuing: (request: Request) => Evaluation<string>
+}
 
 /** Makes the check of proofs. Throws a TypeError for options that cannot work. `clockTolerance` is in seconds, as claims are. */
-export const dpopOf = (given: DpopOptions, clockTolerance: number) => {
-  const options = checkOptions('httpJwt({ bound: { dpop: { ... } } })', given, checks)
+export const dpopOf = (given: DpopOptions, clockTolerance: number, where = 'httpJwt({ bound: { dpop: { ... } } })') => {
+  const options = checkOptions(where, given, checks)
   const { spent, maxAge = MAX_AGE } = options
   const algorithms = algorithmsFor('httpJwt: dpop', options.algorithms, false)
   const nonces = options.nonce === undefined ? undefined : noncesOf(options.nonce)
@@ -95,35 +100,46 @@ export const dpopOf = (given: DpopOptions, clockTolerance: number) => {
   const parameters = { algs: algorithms.join(' ') }
 
   // RFC 9449 §4.3: everything that needs no signature. The keys that may have signed it, or what is wrong
-  const unsigned = (request: Request, token: string, thumbprint: string, { header, claims }: ParsedToken) => {
+  const unsigned = (request: Request, token: string | undefined, bound: string | undefined, proof: ParsedToken) => {
+    const { header, claims } = proof
     const jwk = objectOf(header['jwk'])
     if (!isProof(header, claims, algorithms) || jwk === undefined) return 'form'
-    const keys = keyOfProof(jwk, thumbprint)
-    if (keys === undefined || keys === 'another') return keys === undefined ? 'form' : 'binding'
+    const thumbprint = bound ?? thumbprintOf(jwk)
+    const keys = thumbprint === undefined ? undefined : keyOfProof(jwk, thumbprint)
+    if (thumbprint === undefined || keys === undefined) return 'form'
+    if (keys === 'another') return 'binding'
     const isHere = claims['htm'] === request.method && isSameUri(claims['htu'], uriOf(request))
-    return refusalOfProof(claims, isHere, token, times, Date.now() / 1000) ?? keys
+    return refusalOfProof(claims, isHere, token, times, Date.now() / 1000) ?? { keys, thumbprint }
   }
 
   /** Makes the check. `own`: what every challenge has, beside the parameters of the scheme. */
-  const checking = (own: Parameters): CheckProof => {
+  const checking = (own: Parameters): ProofChecks => {
     const refusals = refusalsWith({ ...own, ...parameters })
-    return (request, token, thumbprint) => {
-      if (thumbprint === undefined) return refusals.unbound
+    const check = (request: Request, token: string | undefined, bound: string | undefined): Evaluation<string> => {
       const sent = proofField(request)
       if (O.isNone(sent) || typeof sent.value !== 'string') return refusals.field
       const compact = sent.value.length > MAX_LENGTH ? undefined : readCompact(sent.value)
       if (compact === undefined) return refusals.form
-      const keys = unsigned(request, token, thumbprint, compact)
-      if (typeof keys === 'string') return refusals[keys]
+      const known = unsigned(request, token, bound, compact)
+      if (typeof known === 'string') return refusals[known]
+      const { keys, thumbprint } = known
       const signature = checkSignature(compact, keys)
-      const signed = (result: typeof signature): Evaluation<true> => {
+      const signed = (result: typeof signature): Evaluation<string> => {
         if (result !== 'good') return refusals.signature
         const { nonce, jti } = compact.claims
         if (nonces?.isGood(nonce) === false) return refusals.nonce
         const id = `koa-with-auth/dpop ${digest(`${thumbprint} ${String(jti)}`)}`
-        return usedFor(request.req, spent, id, lifetime).then((isFirst) => isFirst ?? refusals.replay)
+        return usedFor(request.req, spent, id, lifetime).then((isFirst) => {
+          if (isFirst === undefined) return refusals.replay
+          return E.isLeft(isFirst) ? isFirst : E.right(thumbprint)
+        })
       }
       return signature instanceof Promise ? signature.then(signed) : signed(signature)
+    }
+    return {
+      ofToken: (request, token, thumbprint) =>
+        thumbprint === undefined ? refusals.unbound : check(request, token, thumbprint),
+      ofIssuing: (request) => check(request, undefined, undefined),
     }
   }
 

@@ -325,7 +325,7 @@ const boundOf = (given: BoundOptions, bearer: TokenScheme, clockTolerance: numbe
     confirming: (own) => {
       const check = checking(own)
       return (request, token, claims) =>
-        isHolder(reader, request, claims) ? check(request, token, memberOf(claims, JKT)) : refused
+        isHolder(reader, request, claims) ? check.ofToken(request, token, memberOf(claims, JKT)) : refused
     },
   }
   const isOnlyDpop = isRequired && reader === undefined

@@ -14,6 +14,7 @@
  * the user is active, and has the right that the kind demands.
  */
 import * as E from 'fp-ts/lib/Either.js'
+import * as O from 'fp-ts/lib/Option.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as t from 'io-ts'
 import type { Context, Request } from '../core/Request.js'
@@ -33,8 +34,7 @@ import { failureOf, type PrincipalFromAnswer } from '../core/Result.js'
 import { authorize } from '../core/authorize.js'
 import { ageInWords, isProven, neededBy, type ProofDemand } from '../core/Proof.js'
 import { ownOrGetter } from '../core/data.js'
-import type { EndSource } from '../core/ends.js'
-import { evidence } from '../core/Evidence.js'
+import { alt } from '../core/lists.js'
 import { onSuccess } from '../core/map.js'
 import * as is from '../core/checks.js'
 import {
@@ -48,6 +48,7 @@ import {
 } from '../core/options.js'
 import { cookieNameOf, sessionData, sessionField, sessionOf } from './plainSession.js'
 import { declaredSessionCookie, DEFAULT_COOKIE, rightsByFlags, sourceOf, type Rights } from './sessionUser.js'
+import { ofSession, sessionTokenKind, type Carrier } from './sessionToken.js'
 
 export interface SessionKindOptions extends KindOptions {
   /**
@@ -113,6 +114,8 @@ interface Users {
   readonly owner?: object
   /** Whether a user must have a `username`. */
   readonly needsUsername: boolean
+  /** How its tokens are sent; left out: the cookie alone carries sessions. */
+  readonly bearer?: Carrier | undefined
 }
 
 const cookieScheme: Omit<ApiKeyScheme, 'name'> = {
@@ -121,17 +124,38 @@ const cookieScheme: Omit<ApiKeyScheme, 'name'> = {
   description: 'The session of the user who is signed in. Browsers send its cookie by themselves.',
 }
 
-const sessionKind = (
-  { name: factory, demands: right, holds }: SessionRight,
+type Given = SessionKindOptions & RefuseOptions
+
+// Where the user of a session comes from, by the cookie, and by a token as well
+const sessionKind = (right: SessionRight, users: Users, options: Given): Authenticator<unknown> => {
+  const byCookie = permittedKind(right, users, options, cookieKind(right, users, options))
+  const { bearer } = users
+  if (bearer === undefined) return byCookie
+  const byToken = sessionTokenKind(bearer, options, {
+    demands: demandsOf(right.demands, options.proof),
+    by: users.loadUser ?? applications,
+    checkOwner: (ctx) => checkOwner(right.name, ctx, users.owner),
+  })
+  return alt(() => permittedKind(right, users, options, byToken))(byCookie)
+}
+
+// The kinds of `koa-with-auth`, which know of no application, take its tokens, too. A wrong one is no absent one
+const isTokenRefused = (ctx: Context): boolean => {
+  const source = sourceOf(ctx)
+  return source?.isTokenWrong === true || (source?.token ?? '') !== ''
+}
+
+const cookieKind = (
+  { name: factory, demands: right }: SessionRight,
   users: Users,
-  options: SessionKindOptions & RefuseOptions,
+  options: Given,
 ): Authenticator<unknown> => {
-  const { realm, refuse, proof } = options
+  const { realm, proof } = options
   const demands = demandsOf(right, proof)
-  const { cookieName, needsUsername } = users
+  const { cookieName } = users
   const { scheme, ...named } = documented({ ...cookieScheme, name: cookieName ?? DEFAULT_COOKIE }, options)
   const { loadUser = applications } = users
-  const session = kindOf({
+  return kindOf({
     scheme,
     ...named,
     demands,
@@ -146,7 +170,10 @@ const sessionKind = (
     ambient: true,
     extract: ({ ctx }: Request) => {
       checkOwner(factory, ctx, users.owner)
-      return sessionOf(factory, ctx, users.loadUser === undefined)
+      // with a field `Authorization`, the cookie does not count
+      if (users.bearer !== undefined && sourceOf(ctx)?.token !== undefined) return O.none
+      const found = sessionOf(factory, ctx, users.loadUser === undefined)
+      return O.isNone(found) && isTokenRefused(ctx) ? O.some({}) : found
     },
     credentials: t.UnknownRecord,
     authenticate: ({ ctx }, data): unknown => userOf(ctx, data, users),
@@ -154,6 +181,16 @@ const sessionKind = (
     notes: { by: loadUser },
     evidence: ofSession,
   })
+}
+
+// Of those whom a session signs in, the users who are active, and have the right and the proof that the kind demands
+const permittedKind = (
+  { name: factory, demands: right, holds }: SessionRight,
+  users: Users,
+  { refuse, proof }: Given,
+  session: Authenticator<unknown>,
+): Authenticator<unknown> => {
+  const { needsUsername } = users
   const { description } = session
   const gone = constantFailure(description, AuthErrors.because(AuthErrors.invalid, 'user'))
   const invalid = constantFailure(description, AuthErrors.because(AuthErrors.invalid, 'right'))
@@ -186,9 +223,6 @@ const sessionKind = (
 
 const isBare = ({ _tag, why, detail, code }: AuthError): boolean =>
   _tag === 'invalid' && (why ?? detail ?? code) === undefined
-
-const source: EndSource = { endFor: ({ ctx }) => sourceOf(ctx)?.endFor?.() }
-const ofSession = evidence({ accepted: [source] })
 
 // The users of the application: kinds without a `loadUser` let in the same ones
 const applications = Symbol('users of the application')
@@ -293,15 +327,19 @@ export interface SessionAuthOptions<R> extends SessionKindOptions {
 /** The user that a session authenticator lets in. */
 export type UserOf<R> = unknown extends R ? SessionUser : PrincipalFromAnswer<R> & SessionUser
 
-type Given = SessionAuthOptions<unknown> & RefuseOptions
+type KindGiven = SessionAuthOptions<unknown> & RefuseOptions
 
 const own = { cookieName: is.maybe(is.nameLike(token)), loadUser: is.maybe(is.hook(1)) }
 
-const kindWith = (demanded: SessionRight, given: Given = {}) => {
-  const { cookieName, loadUser, ...options }: Given = checkOptions<SessionAuthOptions<unknown>>(demanded.name, given, {
-    ...own,
-    ...demanded.checks,
-  })
+const kindWith = (demanded: SessionRight, given: KindGiven = {}) => {
+  const { cookieName, loadUser, ...options }: KindGiven = checkOptions<SessionAuthOptions<unknown>>(
+    demanded.name,
+    given,
+    {
+      ...own,
+      ...demanded.checks,
+    },
+  )
   return sessionKind(demanded, { cookieName, loadUser, needsUsername: true }, bare(options))
 }
 

@@ -5,8 +5,10 @@
  * Only `true` grants a right. A function that returns another truthy value is a mistake: a promise is truthy, whatever it resolves
  * to.
  */
+import type * as E from 'fp-ts/lib/Either.js'
 import type * as O from 'fp-ts/lib/Option.js'
 import type { Context } from '../core/Request.js'
+import type { AuthError } from '../core/AuthError.js'
 import type { Proof } from '../core/Proof.js'
 import { knownExchange } from '../core/Exchange.js'
 import { ownOrGetter } from '../core/data.js'
@@ -97,6 +99,12 @@ export interface SessionSource {
   /** Whether the store failed, or did not answer in time. */
   readonly isUnavailable: () => boolean
   readonly isSignedIn: (session: object) => boolean
+  /** The token that carries the session; `''` for a field `Authorization` that carries none, which counts all the same. */
+  readonly token?: string | undefined
+  /** Whether a token was sent that is none of this application. */
+  readonly isTokenWrong?: boolean
+  /** Why the token was refused, if its session is good. */
+  readonly refusal?: E.Left<AuthError> | undefined
   /** Loads the user who is signed in: a value, a promise, an Option, an Either or a TaskEither. */
   readonly load: (session: object) => unknown
   readonly proofs?: (session: object) => ReadonlyArray<Proof>

@@ -4,18 +4,21 @@
  * It is on the context under a symbol, where the session authenticators read it.
  */
 import type { SetOption } from 'cookies'
+import type * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Context } from 'koa'
 import { exchangeOf } from '../core/Exchange.js'
 import type { End } from '../core/ends.js'
 import type { Names, SignedOutReason, SessionDigest } from '../core/events.js'
+import type { AuthError } from '../core/AuthError.js'
 import type { Proof } from '../core/Proof.js'
 import type { Sent } from '../core/RequestFields.js'
 import { randomId } from '../crypto/secrets.js'
 import { rightsByFlags, type Rights, type SessionSource } from '../kinds/sessionUser.js'
+import { ANOTHER_SCHEME, tokenIn, type Bearer } from './Bearer.js'
 import { endFor, endForwarded, forward, sessionOver, type SessionEnds } from './SessionEnds.js'
-import { lockAge, type CookieRead, type Hint, type SealedCookie } from './SessionCookie.js'
-import { sessionKey } from './SessionRecords.js'
+import { lockAge, type CookieRead, type SealedCookie } from './SessionCookie.js'
+import { sessionKey, type Hint } from './SessionRecords.js'
 import { endListed, type SessionHost } from './SignInList.js'
 import { sessionOf, StoredSession, type KoaSession } from './StoredSession.js'
 import {
@@ -36,6 +39,7 @@ import {
 /** The call of `sessions`, as a request sees it. */
 export interface SessionOwner {
   readonly cookie: SealedCookie
+  readonly bearer: Bearer | undefined
   /** What koa-session has at `ctx.session` and `ctx.sessionOptions`, without noting that somebody reads it. */
   readonly koaSessionOf: (ctx: object) => KoaSession | null
   readonly optionsOf: (ctx: object) => SetOption
@@ -87,6 +91,14 @@ export class RequestSession implements SessionSource {
   #expired: Came | undefined
   #nextId: string | undefined
   #reports: ReturnType<SignInReports['ofRequest']>
+  /** The token of the request, if its field `Authorization` is there and counts; `''` for any other value of the field. */
+  token: string | undefined
+  /** Whether it has the scheme of tokens, and no token of this application. */
+  isTokenWrong = false
+  /** Why its token was refused, if that is not because there is no such session. */
+  refusal: E.Left<AuthError> | undefined
+  /** Whether this request sends a cookie of its own, or must send none: a request with a token has nothing to do with the cookie. */
+  sendsCookie = true
 
   /** It now belongs to a call of `sessions`. */
   attach(owner: SessionOwner): void {
@@ -94,14 +106,24 @@ export class RequestSession implements SessionSource {
     this.#reports = owner.reports.ofRequest()
   }
 
-  /** The id in the cookie of the request; `''` without one that the application gave out. */
-  readCookie(ctx: Context): string {
+  /** The id in the cookie or the token of the request; `''` without one that the application gave out. */
+  readId(ctx: Context): string {
+    const bearer = this.#owner?.bearer
+    const sent = bearer && tokenIn(bearer, ctx.request)
+    this.isTokenWrong = sent === ''
+    this.token = sent === ANOTHER_SCHEME ? '' : sent
+    if (this.token) exchangeOf(ctx).isByToken = true
+    this.sendsCookie = this.token === undefined
+    if (this.token !== undefined) return this.token
     this.#cookie = this.#owner?.cookie.read(ctx)
     return this.#cookie?.id ?? ''
   }
 
   /** Sends the id under which the session is kept. */
   giveCookie(ctx: Context, id: string): void {
+    // that of a token is sent once, by the application
+    if (this.isOfToken(id)) return
+    this.sendsCookie = true
     const signIn = this.#id === id ? this.signedIn : undefined
     const signer = signIn && { user: signIn.id, listed: detailsOf(signIn).listed }
     this.#owner?.cookie.give(ctx, id, signer, this.#owner.optionsOf(ctx))
@@ -154,7 +176,8 @@ export class RequestSession implements SessionSource {
     const next = this.#signingIn
     const goesOn = isOpen && this.stored.text !== null && !this.stored.isLost
     const signIn = next ?? (goesOn ? this.#changedOf(this.present(ctx)) : undefined)
-    const id = (next === undefined ? this.#nextId : undefined) ?? randomId()
+    const rotated = this.token !== undefined && goesOn ? this.#came?.id : this.#nextId
+    const id = (next === undefined ? rotated : undefined) ?? randomId()
     this.#nextId = undefined
     this.#id = id
     this.signedIn = undefined
@@ -188,7 +211,7 @@ export class RequestSession implements SessionSource {
   /** An id was ended in the store. */
   ended(id: string, ctx: object): void {
     this.stored.ended(id)
-    this.#reports?.over(id, this.#isDropped(ctx) ? 'logOut' : 'renewed')
+    this.#reports?.over(id, this.isDropped(ctx) ? 'logOut' : 'renewed')
     this.#over(id)
   }
 
@@ -255,7 +278,7 @@ export class RequestSession implements SessionSource {
   }
 
   /** Whether the operation ended the session. */
-  #isDropped(ctx: object): boolean {
+  isDropped(ctx: object): boolean {
     return this.sessionOf(ctx) === null
   }
 
@@ -273,7 +296,7 @@ export class RequestSession implements SessionSource {
 
   /** Whether a session that is being ended continues under another id. */
   goesOn(ctx: object): boolean {
-    return this.#signingIn === undefined && !this.#isDropped(ctx)
+    return this.#signingIn === undefined && !this.isDropped(ctx)
   }
 
   /** Whether an older key bound the record of the user who is signed in, or sealed the cookie of a session that was found. */
@@ -281,8 +304,35 @@ export class RequestSession implements SessionSource {
     return this.#isSignedByOlderKey || (this.#cookie?.isOld === true && this.stored.ids.has(this.#cookie.id))
   }
 
-  /** Who was signed in when the cookie was given out. */
-  hint(): Hint | undefined {
+  /** Whether an id is that of a session which a token carries. */
+  isOfToken(id: string): boolean {
+    return id !== '' && id === this.token
+  }
+
+  /** Another user signs in, by a session of its own. */
+  made(id: string, { id: user, names, entry }: { id: string; names: Names; entry: string | undefined }): void {
+    this.stored.wrote(id)
+    this.#reports?.made(id, user, names)
+    this.sendsCookie = false
+    if (entry !== undefined) this.listed = { id: user, entry }
+  }
+
+  /** Makes the record of a sign-in by a session of its own. */
+  bound(id: string, signIn: SignIn): SignedIn | undefined {
+    return this.#owner && bind(signIn, bindingOf(this.#owner, id))
+  }
+
+  /** A token is not accepted, although its session is good: its request has no proof of its key. */
+  refuse(refusal: E.Left<AuthError>): undefined {
+    this.refusal = refusal
+    this.signedIn = undefined
+    this.#came = undefined
+    return undefined
+  }
+
+  /** Who was signed in when the cookie was given out, or when this process saw the token before. */
+  hint(key: string): Hint | undefined {
+    if (this.token !== undefined) return this.#owner?.bearer?.hints.get(key)
     return this.#cookie && this.#owner?.cookie.hintOf(this.#cookie)
   }
 

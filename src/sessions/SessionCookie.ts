@@ -16,7 +16,7 @@ import { defaults } from '../core/Settings.js'
 import { derivedOnce, isSigner, keysFix, signedBy } from '../crypto/appKeys.js'
 import { constantTimeEqual, derive, hiding, mac } from '../crypto/secrets.js'
 import { additionOf } from '../koa/settings.js'
-import { entryKey, stampKey } from './SessionRecords.js'
+import { hintFor, type Hint, type Signer } from './SessionRecords.js'
 
 export interface SessionCookie {
   readonly name: string
@@ -63,16 +63,6 @@ export const sessionCookieOf = (
   return { name, domain }
 }
 
-/** Whom the cookie says was signed in when it was given out, with what to look up. The record in the session decides who is. */
-export interface Hint {
-  readonly user: string
-  /** The id of its entry in the list; `''` without one. */
-  readonly listed: string
-  readonly stampKey: string
-  /** The key of the entry in the list; left out if the sign-in has none. */
-  readonly entryKey: string | undefined
-}
-
 /** What a request has as the cookie. */
 export interface CookieRead {
   /** What the client sent, genuine or not. */
@@ -85,12 +75,6 @@ export interface CookieRead {
   readonly sealing: Sealing | undefined
   /** Whether it is to be given out anew, because an older key sealed it. */
   readonly isOld: boolean
-}
-
-/** A user, and the id of the entry of the sign-in in the list. */
-interface Signer {
-  readonly user: string
-  readonly listed: string | undefined
 }
 
 /** Puts ids into the cookie, and reads them. */
@@ -144,14 +128,6 @@ const hintIn = (sealing: Sealing, hidden: string): Hint => {
   sealing.hints.set(Buffer.from(hidden, 'latin1').toString('latin1'), fromNow(hint))
   return hint
 }
-
-/** What to look up for a sign-in of an application. */
-export const hintFor = (application: string, { user, listed = '' }: Signer): Hint => ({
-  user,
-  listed,
-  stampKey: stampKey(application, user),
-  entryKey: listed === '' ? undefined : entryKey(application, user, listed),
-})
 
 const PURPOSE = 'koa-with-auth/sessions/cookie'
 

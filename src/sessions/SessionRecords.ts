@@ -47,6 +47,30 @@ export const forwardKey = (key: string): string => `koa-with-auth/forward/${dige
 export const entryKey = (name: string, user: string, id: string): string =>
   `koa-with-auth/sign-in/${digest(JSON.stringify([name, user, id]))}`
 
+/** Whom a cookie or a token says was signed in, with what to look up. The record in the session decides who is. */
+export interface Hint {
+  readonly user: string
+  /** The id of its entry in the list; `''` without one. */
+  readonly listed: string
+  readonly stampKey: string
+  /** The key of the entry in the list; left out if the sign-in has none. */
+  readonly entryKey: string | undefined
+}
+
+/** A user, and the id of the entry of the sign-in in the list. */
+export interface Signer {
+  readonly user: string
+  readonly listed: string | undefined
+}
+
+/** What to look up for a sign-in of an application. */
+export const hintFor = (application: string, { user, listed = '' }: Signer): Hint => ({
+  user,
+  listed,
+  stampKey: stampKey(application, user),
+  entryKey: listed === '' ? undefined : entryKey(application, user, listed),
+})
+
 /** The text of one key. */
 export const textAt = async ({ store }: Pick<SessionRecords, 'store'>, key: string): Promise<string | undefined> =>
   (await store.get([key]))[0]

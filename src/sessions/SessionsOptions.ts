@@ -11,6 +11,7 @@ import { rightsChecks, rightsFrom, type RightsOptions } from '../kinds/sessionUs
 import { signalsLike, type Signals } from '../stores/signals.js'
 import { memoryStore } from '../stores/memoryStore.js'
 import { storeLike, type Store } from '../stores/Store.js'
+import { bearerLike, bearerOf, type BearerOptions } from './Bearer.js'
 import { textsByLanguage, type Pages, type PageTexts } from './Page.js'
 import { checkSameSite, domainName, publicOrigin, sessionCookieOf, warnOfHttp } from './SessionCookie.js'
 import { programName } from './programName.js'
@@ -77,6 +78,12 @@ export interface SessionsOptions<R> extends RightsOptions<PrincipalFromAnswer<R>
    * label, because user agent and address are personal data. Default `false`.
    */
   readonly list?: boolean | { readonly label: (request: Request) => string | undefined } | undefined
+  /**
+   * Whether a sign-in may be carried by a token, for mobile apps, command lines and front ends of another origin: `logIn(ctx, user, {
+   * as: 'bearer' })`. Then the session kinds take the cookie or the field `Authorization`; with the field, the cookie does not count.
+   * Default `false`: the field is not looked at.
+   */
+  readonly bearer?: boolean | BearerOptions | undefined
   /** Sends sign-outs to other processes, so that what a session has open ends there at once, too (`authSignal`). Default: only here. */
   readonly signals?: Signals | undefined
   /**
@@ -115,6 +122,7 @@ const checks: Checks<SessionsOptions<unknown>> = {
   maxLength: is.maybe(is.positive),
   origin: is.maybe(publicOrigin),
   list: is.maybe(listed),
+  bearer: is.maybe(bearerLike),
   signals: is.maybe(signalsLike),
   pages: is.maybe(is.hook(2)),
   texts: is.maybe(textsByLanguage),
@@ -159,13 +167,14 @@ export const resolveOptions = <R>(app: Koa, options: SessionsOptions<R>) => {
   const store = given.store ?? defaultStore(isProduction)
   if (https === false) warnOfHttp()
   if (isProduction) warnOfIdle('sessions(app, { idle })', idle)
+  const named = name ?? programName(isProduction)
   return {
     loadUser,
     identify,
     // users without `identify` are known by their `username`
     needsUsername: given.identify === undefined,
     rights: rightsFrom('sessions(app, { ... })', given),
-    name: name ?? programName(isProduction),
+    name: named,
     store,
     idle,
     absolute,
@@ -178,6 +187,7 @@ export const resolveOptions = <R>(app: Koa, options: SessionsOptions<R>) => {
     origin: given.origin,
     isProduction,
     list: given.list !== undefined && given.list !== false,
+    bearer: bearerOf(named, given.bearer),
     signals: given.signals,
     label: typeof given.list === 'object' ? given.list.label : undefined,
     pages: given.pages,

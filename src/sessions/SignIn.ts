@@ -52,6 +52,8 @@ export interface Details {
   readonly label?: string | undefined
   /** What the session calls the grants of providers, if it is in no list. */
   readonly grant?: string | undefined
+  /** The thumbprint of the key that its token is bound to (RFC 7638). */
+  readonly jkt?: string | undefined
 }
 
 const noDetails: Details = Object.freeze(ownFields({}))
@@ -267,8 +269,27 @@ export interface LogInOptions {
   readonly absolute?: number | undefined
 }
 
+/** How a sign-in is carried by a token. */
+export interface BearerLogInOptions extends Omit<LogInOptions, 'keep'> {
+  /** The sign-in gets a token instead of the cookie, which stays as it is. Needs `sessions(app, { bearer })`. */
+  readonly as: 'bearer'
+}
+
+/** The token of a sign-in. The application sends it to the client, once; the store has a digest of it. */
+export interface BearerSignIn {
+  readonly token: string
+  /** The scheme of later requests: `DPoP` with `sessions(app, { bearer: { dpop } })`. */
+  readonly tokenType: 'Bearer' | 'DPoP'
+  /** How long it lasts at most, in seconds. */
+  readonly expiresIn: number
+}
+
+/** The fix where `as: 'bearer'` is written, and the sessions carry no tokens. */
+export const bearerFix = 'write sessions(app, { bearer: true })'
+
 /** What `koa-with-auth/sign-in` passes on top. */
 export interface OwnLogInOptions extends LogInOptions {
+  readonly as?: 'bearer' | undefined
   /** The stamp that the user must have. Another one is a 400 `unknown`: the sessions were ended after the first factor. */
   readonly stamp?: string | undefined
 }
@@ -284,8 +305,16 @@ export interface ListedSession {
   readonly lastSeenAt: number
   /** The methods of its proofs. */
   readonly methods: ReadonlyArray<string>
+  /** Whether the cookie carries it, or a token (`as: 'bearer'`). */
+  readonly kind: 'cookie' | 'bearer'
   /** What the option `label` said at the sign-in. */
   readonly label?: string
+}
+
+/** Signs a user in, by the cookie or by a token. */
+interface LogIn<U> {
+  (ctx: WithRequest, user: U, options: BearerLogInOptions): Promise<BearerSignIn>
+  (ctx: WithRequest, user: U, options?: LogInOptions & { readonly as?: undefined }): Promise<void>
 }
 
 /** How an application signs its users in and out. */
@@ -300,8 +329,11 @@ export interface Signing<U> {
    * It works only inside of an operation with a guard, such as `withAuth(null)`, until that ends, because only there an exception
    * takes a sign-in back. Elsewhere it rejects, and the answer is a 500 even if the application swallows the rejection. The same holds
    * for `logOut` and `addProof`.
+   *
+   * With `as: 'bearer'` it makes a session with a token, which it resolves to, and sets no cookie. Rejects with a TypeError without
+   * `sessions(app, { bearer })`.
    */
-  readonly logIn: (ctx: WithRequest, user: U, options?: LogInOptions) => Promise<void>
+  readonly logIn: LogIn<U>
   /** Ends the session, also for copies of its cookie and for requests that are under way. Rejects as `logIn` does. */
   readonly logOut: (ctx: WithRequest) => Promise<void>
   /** Ends all sessions of a user, who is named by the identifier. Rejects with `SignInRefused` in an outage. */

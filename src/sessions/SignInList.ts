@@ -26,6 +26,8 @@ interface Entry {
   readonly methods: ReadonlyArray<string>
   readonly stamp: string
   readonly label?: string | undefined
+  /** Left out: the cookie carries it. */
+  readonly kind?: 'bearer' | undefined
   /** The digest of the session in records. */
   readonly session?: string | undefined
   /** Digests of the sessions at providers. */
@@ -57,7 +59,7 @@ const restOf = (self: SignInList, signIn: SignIn): number => Math.min(HOUR, idle
 // A session that is used is prolonged before its entry, so the entry lasts longer
 const lifetimeOf = (self: SignInList, signIn: SignIn): number => idleOf(self, signIn) + restOf(self, signIn)
 
-const textOf = (signIn: SignIn, id: string, session: string | undefined): string => {
+const textOf = (signIn: SignIn, id: string, { session, kind }: Pick<Entry, 'session' | 'kind'>): string => {
   const sids = sidsOf(signIn)
   const entry: Entry = {
     user: signIn.id,
@@ -67,6 +69,7 @@ const textOf = (signIn: SignIn, id: string, session: string | undefined): string
     methods: methodsOf(signIn),
     stamp: signIn.stamp,
     label: detailsOf(signIn).label,
+    kind,
     session,
     sids: sids.length > 0 ? sids : undefined,
   }
@@ -74,10 +77,16 @@ const textOf = (signIn: SignIn, id: string, session: string | undefined): string
 }
 
 const entryIn = (text: string | undefined): Entry | undefined => {
-  const { user, id, at, seen, methods, stamp, label, session, sids } = fieldsIn(text)
+  const { user, id, at, seen, methods, stamp, label, kind, session, sids } = fieldsIn(text)
   if (typeof user !== 'string' || typeof id !== 'string' || typeof stamp !== 'string') return undefined
   if (typeof at !== 'number' || typeof seen !== 'number' || !areTexts(methods)) return undefined
-  const further = { label: textIn(label), session: textIn(session), sids: areTexts(sids) ? sids : undefined }
+  const carrier: Entry['kind'] = kind === 'bearer' ? 'bearer' : undefined
+  const further = {
+    kind: carrier,
+    label: textIn(label),
+    session: textIn(session),
+    sids: areTexts(sids) ? sids : undefined,
+  }
   return { user, id, at, seen, methods, stamp, ...further }
 }
 
@@ -93,11 +102,16 @@ const enlistAt = async (self: SignInList, signIn: SignIn, key: string, listed: R
 }
 
 /** Writes the entry of a sign-in that has one. `session` is the digest of its session in records. Rejects in an outage. */
-export const enlist = async (self: SignInList, signIn: SignIn, session: string | undefined): Promise<void> => {
+export const enlist = async (
+  self: SignInList,
+  signIn: SignIn,
+  session: string | undefined,
+  kind?: 'bearer',
+): Promise<void> => {
   const { listed: id } = detailsOf(signIn)
   if (id === undefined) return
   const key = entryKey(self.name, signIn.id, id)
-  await self.store.insert(key, textOf(signIn, id, session), lifetimeOf(self, signIn))
+  await self.store.insert(key, textOf(signIn, id, { session, kind }), lifetimeOf(self, signIn))
   await self.store.add(setOf(self, signIn.id), key, self.longest)
   await enlistAt(self, signIn, key)
 }
@@ -122,17 +136,13 @@ export const isListed = (
     session === entry.session &&
     methodsOf(signIn).join() === entry.methods.join() &&
     sidsOf(signIn).join() === (entry.sids ?? []).join()
-  return (isCurrent && isSame) || renewed(self, signIn, { id, session, sids: entry.sids })
+  return (isCurrent && isSame) || renewed(self, signIn, { ...entry, session })
 }
 
-const renewed = async (
-  self: SignInList,
-  signIn: SignIn,
-  { id, session, sids }: Pick<Entry, 'id' | 'session' | 'sids'>,
-) => {
+const renewed = async (self: SignInList, signIn: SignIn, { id, sids, ...entry }: Entry) => {
   const key = entryKey(self.name, signIn.id, id)
   await enlistAt(self, signIn, key, sids)
-  return self.store.update(key, textOf(signIn, id, session), lifetimeOf(self, signIn))
+  return self.store.update(key, textOf(signIn, id, entry), lifetimeOf(self, signIn))
 }
 
 /** Writes the entry of a sign-in again whose proofs have changed; `false` if it was ended. Rejects in an outage. */
@@ -183,8 +193,8 @@ export const listOf = async (
   const sessions = texts.flatMap((text): ReadonlyArray<ListedSession> => {
     const entry = entryIn(text)
     if (entry === undefined || entry.stamp !== stamp) return []
-    const { id, at, seen, methods, label } = entry
-    const session = { id, current: id === current, signedInAt: at, lastSeenAt: seen, methods }
+    const { id, at, seen, methods, label, kind = 'cookie' } = entry
+    const session: ListedSession = { id, current: id === current, signedInAt: at, lastSeenAt: seen, methods, kind }
     return [label === undefined ? session : { ...session, label }]
   })
   return sessions.sort((one, other) => other.signedInAt - one.signedInAt)
@@ -206,6 +216,8 @@ export interface SessionHost extends SessionRecords {
    * answer that came at the same time leads to the same place. Signing out removes them.
    */
   readonly finished: Map<string, { readonly until: number; readonly user: string | undefined }>
+  /** Whether tokens carry sessions, too. */
+  readonly hasTokens: boolean
   /** The list of sessions, if the application keeps one. */
   readonly list: SignInList | undefined
   /** The label of a session in that list. */

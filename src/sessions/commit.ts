@@ -118,7 +118,8 @@ const keep = async (ctx: Context, session: RequestSession, { isSecure, idle }: S
       return stored.text === null ? koaSession.regenerate() : saved(ctx, session, koaSession)
     })
   }
-  if (now === null || ctx.status >= 400) return
+  if (now === null || ctx.status >= 400 || !(session.sendsCookie || session.isOfToken(koaSession.externalKey ?? '')))
+    return
   if (!isAgingIn(ctx, session, idle) && !session.isOfOlderKey) return
   checkSecure(ctx, isSecure)
   session.bindAnew(ctx)
@@ -181,6 +182,8 @@ export const headWatcher = ({ name, domain }: SessionCookie, options: Saving) =>
     const writeOwnHead: WriteHead = function (status, message, headers) {
       const left = message === undefined && headers === undefined ? [] : setGiven(this, [message, headers])
       if (!session.isSettled) giveAtHead(ctx, session, status, options)
+      // a token has nothing to do with the cookie of the browser
+      if (!session.sendsCookie) dropCookies(ctx, name)
       const cookies = this.getHeader('set-cookie')
       const lines = cookies === undefined ? [] : [cookies].flat()
       if (lines.some(isOurs)) {

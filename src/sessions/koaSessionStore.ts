@@ -11,12 +11,16 @@
  * only updated, any other only inserted. Then a slow request that read a session before it was ended can neither bring
  * it back (D-S4), nor continue it under another id.
  */
+import * as E from 'fp-ts/lib/Either.js'
 import type { Context } from 'koa'
+import * as AuthErrors from '../core/AuthError.js'
+import type { AuthError } from '../core/AuthError.js'
 import { digestOfSession } from '../core/events.js'
+import { fromNow } from '../core/memory.js'
 import { sessionField } from '../kinds/plainSession.js'
+import type { Bearer } from './Bearer.js'
 import { requestSessionOf, type RequestSession } from './RequestSession.js'
-import { hintFor, type Hint } from './SessionCookie.js'
-import { sessionKey, textAt, type SessionRecords } from './SessionRecords.js'
+import { hintFor, sessionKey, textAt, type Hint, type SessionRecords } from './SessionRecords.js'
 import { detailsOf, unavailable, type SignedIn } from './SignIn.js'
 import { isListed, type SignInList } from './SignInList.js'
 import { inTime, parsed, type SessionData } from './StoredSession.js'
@@ -43,6 +47,7 @@ interface KoaSessionStore extends SessionRecords {
   /** The longest session, in characters of its JSON. */
   readonly maxLength: number
   readonly list: SignInList | undefined
+  readonly bearer: Bearer | undefined
 }
 
 /**
@@ -53,13 +58,13 @@ interface KoaSessionStore extends SessionRecords {
  */
 export const koaSessionStore = (self: KoaSessionStore): KoaSessionCalls => ({
   externalKey: {
-    get: (ctx) => requestSessionOf(ctx).readCookie(ctx),
+    get: (ctx) => requestSessionOf(ctx).readId(ctx),
     set: (ctx, id) => requestSessionOf(ctx).giveCookie(ctx, id),
   },
   genid: (ctx) => requestSessionOf(ctx).assignId(ctx),
   store: {
     // Safe: koa-session awaits what it gets, whatever its types say
-    get: (id, _maxAge, { ctx = {} }) => find(self, id, requestSessionOf(ctx)) as Promise<unknown>,
+    get: (id, _maxAge, { ctx = {} }) => find(self, id, ctx) as Promise<unknown>,
     set: (id, data, maxAge, { ctx = {} }) => write(self, id, data, maxAge, changeable(ctx)),
     destroy: (id, { ctx = {} }) => end(self, id, ctx, changeable(ctx)),
   },
@@ -67,16 +72,18 @@ export const koaSessionStore = (self: KoaSessionStore): KoaSessionCalls => ({
 
 type Texts = ReadonlyArray<string | undefined>
 
-const find = (self: KoaSessionStore, id: string, session: RequestSession): unknown => {
-  const hint = session.hint()
+// It is bound to a key, and this application asks for no proof any more (RFC 9449 §7.2)
+const ofAnotherScheme = E.left(AuthErrors.because(AuthErrors.invalid, 'binding')) as E.Left<AuthError>
+
+const find = (self: KoaSessionStore, id: string, ctx: object): unknown => {
+  const session = requestSessionOf(ctx)
   const key = sessionKey(id)
+  const hint = session.hint(key)
   try {
     const texts = self.store.get(hint === undefined ? [key] : [key, ...keysOf(hint)])
     return texts instanceof Promise
-      ? texts
-          .then((late) => recognized(self, late, id, session, hint))
-          .catch((error: unknown) => failed(session, error))
-      : recognized(self, texts, id, session, hint)
+      ? texts.then((late) => found(self, late, id, ctx, hint)).catch((error: unknown) => failed(session, error))
+      : found(self, texts, id, ctx, hint)
   } catch (error) {
     return failed(session, error)
   }
@@ -88,6 +95,34 @@ const keysOf = ({ stampKey, entryKey }: Hint): ReadonlyArray<string> =>
 const failed = (session: RequestSession, error: unknown): undefined => {
   session.stored.error = { error }
   return undefined
+}
+
+const found = (self: KoaSessionStore, texts: Texts, id: string, ctx: object, hint: Hint | undefined): unknown => {
+  const session = requestSessionOf(ctx)
+  const data = recognized(self, texts, id, session, hint)
+  if (!session.isOfToken(id)) return data
+  // Safe: a token is read from a context of Koa
+  const proved = (known: unknown) => known && withProof(self, id, ctx as Context, session, known)
+  return data instanceof Promise ? data.then(proved) : proved(data)
+}
+
+// The data under a token, if the request has the proof that the token needs
+const withProof = (
+  { bearer, name }: KoaSessionStore,
+  id: string,
+  ctx: Context,
+  session: RequestSession,
+  data: unknown,
+): unknown => {
+  const { signedIn } = session
+  // a token that signs no user in carries nothing
+  if (bearer === undefined || signedIn === undefined) return undefined
+  const { listed, jkt } = detailsOf(signedIn)
+  bearer.hints.set(sessionKey(id), fromNow(hintFor(name, { user: signedIn.id, listed })))
+  if (bearer.proofs === undefined) return jkt === undefined ? data : session.refuse(ofAnotherScheme)
+  const judged = (result: E.Either<AuthError, string>) => (E.isLeft(result) ? session.refuse(result) : data)
+  const proof = bearer.proofs.ofToken(ctx.request, id, jkt)
+  return proof instanceof Promise ? proof.then(judged) : judged(proof)
 }
 
 const recognized = (
@@ -170,6 +205,8 @@ const write = async (
 }
 
 const end = async (self: KoaSessionStore, id: string, ctx: object, session: RequestSession): Promise<void> => {
+  // a token stays the same, so its session ends only where it is to end
+  if (session.isOfToken(id) && !session.isDropped(ctx)) return
   const entry = session.stored.ids.get(id)
   // this one was made in this request, and never saved; the one that came may have expired
   if (entry === undefined) return session.endExpired()

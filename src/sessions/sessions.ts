@@ -108,7 +108,12 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
   const { needsUsername } = settled
   return {
     ...(owner.signing() as Signing<PrincipalFromAnswer<R>>),
-    ...typedKinds<PrincipalFromAnswer<R>>({ owner, cookieName: cookie.name, needsUsername }),
+    ...typedKinds<PrincipalFromAnswer<R>>({
+      owner,
+      cookieName: cookie.name,
+      needsUsername,
+      bearer: settled.bearer,
+    }),
   }
 }
 
@@ -127,6 +132,7 @@ const ownerOf = <R>(app: Koa, settled: Settled<R>, records: SessionRecords): Own
   const host: SessionHost = {
     ...settled,
     ...records,
+    hasTokens: settled.bearer !== undefined,
     list,
     keys,
     finished: new Map(),
@@ -135,6 +141,7 @@ const ownerOf = <R>(app: Koa, settled: Settled<R>, records: SessionRecords): Own
   }
   const owner: Owner = {
     cookie: sealedCookie(settled.cookie.name, name, keys),
+    bearer: settled.bearer,
     koaSessionOf: () => null,
     optionsOf: () => ({}),
     loadUser,
@@ -177,7 +184,7 @@ const mountedKoaSession = <R>(app: Koa, settled: Settled<R>, owner: Owner): Retu
       httpOnly: true,
       sameSite,
       autoCommit: false,
-      ...koaSessionStore({ ...owner.host, maxLength }),
+      ...koaSessionStore({ ...owner.host, maxLength, bearer: owner.bearer }),
       // left out: as secure as the request
       ...(https !== undefined && { secure: https }),
       ...(partitioned && { partitioned: true }),

@@ -2,6 +2,7 @@
  * Signs in and out. Each sign-in gets a new id, and keeps only the data of the old session that are named. An ended
  * session stays ended.
  */
+import * as E from 'fp-ts/lib/Either.js'
 import type { Context } from 'koa'
 import { isForgedChange } from '../core/CrossOrigin.js'
 import * as AuthErrors from '../core/AuthError.js'
@@ -15,20 +16,25 @@ import { randomId } from '../crypto/secrets.js'
 import { hasData, sessionData } from '../kinds/plainSession.js'
 import { sourceOf } from '../kinds/sessionUser.js'
 import { namesOf } from '../koa/watching.js'
+import { fromNow } from '../core/memory.js'
+import { newToken } from './Bearer.js'
 import { lockAge } from './SessionCookie.js'
 import { endGrants } from './grants.js'
 import { requestSessionOf, type SessionOwner } from './RequestSession.js'
 import { sessionOf } from './StoredSession.js'
-import { replaceStamp, stampFor, STAMP_LIFETIMES, type SessionRecords } from './SessionRecords.js'
+import { hintFor, replaceStamp, sessionKey, stampFor, STAMP_LIFETIMES, type SessionRecords } from './SessionRecords.js'
 import { endForwarded, everywhereOver } from './SessionEnds.js'
 import { endElsewhere, endListed, enlist, forgetFinished, listOf, relist, type SignInList } from './SignInList.js'
 import {
+  bearerFix,
   contextOf,
   proofsIn,
   textOfDetails,
   type Details,
   unavailable,
   SignInRefused,
+  type BearerLogInOptions,
+  type BearerSignIn,
   type LogInOptions,
   type OwnLogInOptions,
   type Signing,
@@ -51,10 +57,12 @@ const refuse = (error: unknown): never => {
 /** No user is signed in, or the session was ended meanwhile. */
 const notSignedIn = (): SignInRefused => new SignInRefused(AuthErrors.absent)
 
-const begin = (given: WithRequest, owner: SessionOwner) => {
+const begin = (given: WithRequest, owner: SessionOwner, isByToken = false) => {
   const ctx = contextOf('logIn, logOut', given)
-  if (isForgedChange(ctx.request, settingsOf(ctx.request))) throw new SignInRefused(AuthErrors.forged)
   const session = requestSessionOf(ctx)
+  // browsers send no token by themselves
+  const isAmbient = !isByToken
+  if (isAmbient && isForgedChange(ctx.request, settingsOf(ctx.request))) throw new SignInRefused(AuthErrors.forged)
   if (!session.belongsTo(owner)) {
     throw new Error(
       'logIn, logOut: the request did not come through this sessions(app, ...); call it before the routers are mounted, and use the functions that it returned for the same application',
@@ -63,16 +71,22 @@ const begin = (given: WithRequest, owner: SessionOwner) => {
   return { ctx, session }
 }
 
+// Whether the session of a request is carried by a token
+const isByToken = (given: WithRequest): boolean => {
+  const ctx = contextOf('logOut, addProof', given)
+  return requestSessionOf(ctx).token !== undefined
+}
+
 // Outside of a guarded operation nothing notes that a later function threw. If middleware answered that exception, the
 // user would be signed in all the same. So it is an error there. `sessions` throws it once more, so that the answer is
 // a 500 even if the application swallows it, or does not await the call.
 const outside =
   'logIn, logOut, addProof: they work only inside of a guarded operation, until it ends; if anyone may call it, write withAuth(null) right after its path: router.post(path, withAuth(null), handler)'
 
-type Change<A extends ReadonlyArray<unknown>> = (ctx: WithRequest, ...rest: A) => Promise<void>
+type Change<A extends ReadonlyArray<unknown>, B> = (ctx: WithRequest, ...rest: A) => Promise<B>
 
 const inOperation =
-  <A extends ReadonlyArray<unknown>>({ owner }: SigningOf, change: Change<A>): Change<A> =>
+  <A extends ReadonlyArray<unknown>, B>({ owner }: SigningOf, change: Change<A, B>): Change<A, B> =>
   (given, ...rest) => {
     const ctx = given?.request?.ctx
     if (ctx === undefined || !requestSessionOf(ctx).belongsTo(owner)) return change(given, ...rest)
@@ -82,7 +96,7 @@ const inOperation =
       return change(given, ...rest)
     }
     exchange.misplaced ??= new Error(outside)
-    const refused = Promise.reject<void>(exchange.misplaced)
+    const refused = Promise.reject<B>(exchange.misplaced)
     // it is answered, so a call that is not awaited need not end the process
     refused.catch(() => undefined)
     return refused
@@ -95,6 +109,7 @@ const logInChecks: Checks<OwnLogInOptions> = {
   idle: is.maybe(is.duration),
   absolute: is.maybe(is.duration),
   stamp: is.maybe(is.string),
+  as: is.maybe(is.oneOf('bearer')),
 }
 
 const detailsFrom = (options: LogInOptions): Details => {
@@ -114,7 +129,12 @@ const listIn = ({ host }: SessionOwner): SignInList => {
 
 /** Makes the functions of an application that sign in and out. */
 export const signing = <U>(self: SigningOf): Signing<U> => ({
-  logIn: inOperation(self, (context, user: U, options?: OwnLogInOptions) => signIn(self, context, user, options)),
+  // Safe: the option `as` says which of the two it is
+  logIn: inOperation(self, (context, user: U, options?: OwnLogInOptions): Promise<unknown> =>
+    options !== undefined && ownField(options, 'as') === 'bearer'
+      ? signInByToken(self, context, user, options)
+      : signIn(self, context, user, options),
+  ) as Signing<U>['logIn'],
   logOut: inOperation(self, (context) => signOut(self, context)),
   addProof: inOperation(self, (context, given: ProofGiven) => prove(self, context, given)),
   proofsOf: (context) => {
@@ -186,10 +206,11 @@ const signIn = async (
     const stamp = await stampFor(self, id)
     // compared with that of the session, so that no reset comes in between
     if ((ownField(options, 'stamp') ?? stamp) !== stamp) throw new SignInRefused(AuthErrors.unfinished('unknown'))
-    const detailsBefore = session.details(ctx)
+    // a session that a token carries stays as it is
+    const detailsBefore = session.token === undefined ? session.details(ctx) : {}
     const { finished, listed: before, idle: idleBefore } = detailsBefore
     const userBefore = session.present(ctx)?.id
-    if (userBefore !== undefined) await endGrants(owner.host, userBefore, detailsBefore)
+    if (userBefore !== undefined && session.token === undefined) await endGrants(owner.host, userBefore, detailsBefore)
     ctx['session'] = keptOf(ctx, keep)
     if (details.idle !== undefined || idleBefore !== undefined) lockAge(ctx, details.idle ?? self.idle)
     session.signingIn({ id, at: Date.now(), stamp, names, details: textOfDetails({ ...named, finished }) })
@@ -208,6 +229,51 @@ const signIn = async (
   ctx.set('Cache-Control', 'no-store')
 }
 
+// A session of its own, whatever the request has
+const signInByToken = async (
+  self: SigningOf,
+  context: WithRequest,
+  user: unknown,
+  options: OwnLogInOptions,
+): Promise<BearerSignIn> => {
+  const { owner } = self
+  checkOptions('logIn(ctx, user, options)', options, logInChecks)
+  const { bearer } = owner
+  if (bearer === undefined) throw new TypeError(`logIn(ctx, user, { as: 'bearer' }): ${bearerFix}`)
+  const details = detailsFrom(options)
+  const { ctx, session } = begin(context, owner, true)
+  const id = owner.host.identify(user)
+  checkSecure(ctx, self.isSecure)
+  checkLifetimes(self, details)
+  const { list, label } = owner.host
+  const proof = await bearer.proofs?.ofIssuing(ctx.request)
+  if (proof !== undefined && E.isLeft(proof)) throw new SignInRefused(proof.left)
+  const entry = list === undefined ? undefined : randomId(16)
+  const text = textOfDetails({
+    ...details,
+    listed: entry,
+    label: list === undefined ? undefined : label?.(ctx.request),
+    jkt: proof?.right,
+  })
+  const names = signedIn.hasSubscribers ? namesOf(ctx.request, user) : {}
+  const token = newToken(bearer)
+  await changeInStore(session, async () => {
+    const stamp = await stampFor(self, id)
+    if ((ownField(options, 'stamp') ?? stamp) !== stamp) throw new SignInRefused(AuthErrors.unfinished('unknown'))
+    const auth = session.bound(token, { id, at: Date.now(), stamp, details: text })
+    if (auth === undefined) return
+    const { idle = self.idle } = details
+    const data = JSON.stringify({ auth, _expire: Date.now() + idle, _maxAge: idle })
+    session.made(token, { id, names, entry })
+    if (list !== undefined) await enlist(list, auth, owner.reports.digestsOf(token, id).session, 'bearer')
+    await self.store.insert(sessionKey(token), data, idle)
+    bearer.hints.set(sessionKey(token), fromNow(hintFor(self.name, { user: id, listed: entry })))
+  })
+  ctx.set('Cache-Control', 'no-store')
+  const lasting = Math.min(details.absolute ?? self.absolute, self.longest)
+  return { token, tokenType: bearer.scheme, expiresIn: Math.floor(lasting / 1000) }
+}
+
 // The data of the session before that the new one keeps
 const keptOf = (ctx: Context, keep: ReadonlyArray<unknown>): object => {
   const old = sessionOf(ctx)
@@ -217,7 +283,7 @@ const keptOf = (ctx: Context, keep: ReadonlyArray<unknown>): object => {
 }
 
 const signOut = async ({ owner, isSecure }: SigningOf, context: WithRequest): Promise<void> => {
-  const { ctx, session } = begin(context, owner)
+  const { ctx, session } = begin(context, owner, isByToken(context))
   const { list } = owner.host
   await changeInStore(session, async () => {
     const { missedId } = session.stored
@@ -243,7 +309,7 @@ const signOut = async ({ owner, isSecure }: SigningOf, context: WithRequest): Pr
 
 const prove = async ({ owner, isSecure }: SigningOf, context: WithRequest, given: ProofGiven): Promise<void> => {
   const proof = proofFrom('addProof(ctx, proof): proof', given, Date.now())
-  const { ctx, session } = begin(context, owner)
+  const { ctx, session } = begin(context, owner, isByToken(context))
   await changeInStore(session, async () => {
     const before = session.present(ctx)
     if (before === undefined) throw notSignedIn()
@@ -282,9 +348,16 @@ const prove = async ({ owner, isSecure }: SigningOf, context: WithRequest, given
  *   ctx.status = 204
  * })
  */
-export const logIn = <U extends object>(ctx: WithRequest, user: U, options?: LogInOptions): Promise<void> =>
-  // Safe: `identify` of the application refuses what it cannot identify
-  calling('logIn(ctx, user)', ctx, (signing) => signing.logIn(ctx, user as never, options))
+export function logIn<U extends object>(ctx: WithRequest, user: U, options: BearerLogInOptions): Promise<BearerSignIn>
+export function logIn<U extends object>(
+  ctx: WithRequest,
+  user: U,
+  options?: LogInOptions & { readonly as?: undefined },
+): Promise<void>
+export function logIn(ctx: WithRequest, user: object, options?: object): Promise<unknown> {
+  // Safe: `identify` of the application refuses what it cannot identify, and `logIn` checks the options
+  return calling('logIn(ctx, user)', ctx, (signing) => signing.logIn(ctx, user as never, options as never))
+}
 
 /** Calls the `addProof` of the same application. */
 export const addProof = (ctx: WithRequest, proof: ProofGiven): Promise<void> =>
@@ -297,7 +370,7 @@ export const proofsOf = (ctx: WithRequest): ReadonlyArray<Proof> => signingOf('p
 export const logOut = (ctx: WithRequest): Promise<void> => calling('logOut(ctx)', ctx, (signing) => signing.logOut(ctx))
 
 // The promise of the call itself, because another one would be unhandled where nothing is awaited
-const calling = (caller: string, ctx: WithRequest, call: (signing: Signing<never>) => Promise<void>): Promise<void> => {
+const calling = <A>(caller: string, ctx: WithRequest, call: (signing: Signing<never>) => Promise<A>): Promise<A> => {
   try {
     return call(signingOf(caller, ctx))
   } catch (error) {

@@ -15,6 +15,9 @@ import type { Lifetimes } from './Lifetimes.js'
 /** What a ceremony is for. `reset` and `verify` never sign in; `link` and `stepUp` are for a user who is signed in. */
 export type Intent = 'signIn' | 'link' | 'stepUp' | 'reset' | 'verify'
 
+/** What carries the sign-in of a route: a token, or, left out, the cookie. */
+export type Carried = 'bearer' | undefined
+
 /** Where a ceremony is shown: in the whole tab, or in a window that the page of its opener opened. */
 export type Display = 'page' | 'popup'
 

@@ -11,9 +11,11 @@ import { httpStatusOf } from '../core/Settings.js'
 import type { Page } from '../sessions/Page.js'
 import { stampNow } from '../sessions/SessionRecords.js'
 import { contextOf, proofsIn, SignInRefused, unavailable, type WithRequest } from '../sessions/SignIn.js'
-import type { Starting } from './ceremony.js'
+import { BY_TOKEN, type Starting } from './ceremony.js'
+import { carried, checkCarried, presentBy } from './byToken.js'
 import { lifetimesFor, type Lifetimes } from './Lifetimes.js'
 import {
+  type Carried,
   type KindForm,
   intentsOf,
   isForSubject,
@@ -60,9 +62,12 @@ export interface BeginOptions<Ask> {
    * otherwise a 403. Default `false`.
    */
   readonly conditional?: boolean | undefined
+  /** A token carries the sign-in: `finish` must say so, too. The answer sets no cookie. Default: the cookie. */
+  readonly as?: 'bearer' | undefined
 }
 
 const beginChecks = {
+  as: carried,
   intent: is.maybe(is.oneOf('signIn', 'link', 'stepUp', 'reset', 'verify')),
   ask: is.unchecked,
   display: is.maybe(is.oneOf('page', 'popup')),
@@ -75,10 +80,12 @@ const start = async <Ask, Kept>(
   given: Beginner<Ask, Kept>,
   incoming: Incoming,
   starting: Starting<Ask>,
+  as: Carried,
 ): Promise<E.Either<AuthError, Sent>> => {
   const { ceremonies, host } = application
   const kind = usedIn(application, given)
-  const browser = kind.bound === false ? '' : browserFor(ctx, host, kind.lifetime)
+  const secret = () => (as === 'bearer' ? BY_TOKEN : browserFor(ctx, host, kind.lifetime))
+  const browser = kind.bound === false ? '' : secret()
   // Default: that of the request
   const path = starting.returnTo ?? returnToIn(incoming.body, incoming.query)
   const returnTo = typeof path === 'string' && path.length > (kind.longestPath ?? Infinity) ? '/' : path
@@ -105,7 +112,7 @@ export const begin = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOption
   checkKind('begin(kind, options)', kind)
   const given = checkOptions<BeginOptions<Ask>>('begin(kind, options)', options, beginChecks)
   const [usual = 'signIn'] = intentsOf(kind)
-  const { intent = usual, ask, display, conditional = false } = given
+  const { intent = usual, ask, display, conditional = false, as } = given
   const demand = conditional && isGiven(kind, 'conditional') ? kind.conditional : undefined
   if (conditional && demand === undefined)
     throw new TypeError(`begin(kind, { conditional }): it is for passkeys({ ... }).register, not for ${kind.name}`)
@@ -117,17 +124,18 @@ export const begin = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOption
   const fields = (ask === undefined && kindForm(kind)?.begin) || []
   return async (ctx) => {
     const application = applicationOf('begin(kind)', ctx)
+    checkCarried('begin(kind', as, application.session)
     let typed: Incoming['body'] = {}
     const formNow = (): pages.Form => pages.beginForm(ctx, pages.familyOf(kind), fields, typed)
     const refuse = (failure: AuthError): Promise<void> => {
       application.ceremonies.refused(kind.name, 'begin', failure)
-      return pages.respondUnfinished(ctx, failure, formNow())
+      return pages.respondUnfinished(ctx, failure, as === 'bearer' ? undefined : formNow())
     }
-    if (isRefused(ctx, 'begin')) return refuse(AuthErrors.forged)
-    const shown = answerShown(ctx, application)
+    if (isRefused(ctx, 'begin', as)) return refuse(AuthErrors.forged)
+    const shown = as === 'bearer' ? undefined : answerShown(ctx, application)
     if (shown !== undefined) return pages.respondPage(ctx, shown)
     const { session } = application
-    const subject = session.present(ctx)?.id
+    const subject = presentBy(as, session, ctx)
     if (isForSubject(intent)) {
       if (session.isUnavailable()) return refuse(AuthErrors.unavailable())
       if (subject === undefined) return refuse(AuthErrors.absent)
@@ -135,25 +143,32 @@ export const begin = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOption
       const proofs = present === undefined ? [] : proofsIn(present)
       if (demand !== undefined && !isProven(proofs, demand, Date.now())) return refuse(unproven(demand))
     }
-    const isAsking = fields.length > 0 && ctx.method === 'GET' && pages.isNavigation(ctx)
+    const isAsking = as === undefined && fields.length > 0 && ctx.method === 'GET' && pages.isNavigation(ctx)
     if (isAsking) return pages.respondPage(ctx, { ...formNow(), step: 'begin' })
     // Safe: a function is called, anything else is what is asked
     const askGiven = typeof ask === 'function' ? (ask as (ctx: Context) => Ask)(ctx) : (ask as Ask | undefined)
     const incoming = await readable(ctx, formNow)
     if (incoming === undefined) return
     typed = incoming.body
-    const sent = await start(ctx, application, kind, incoming, {
-      intent,
-      ask: askGiven,
-      display,
-      conditional,
-      subject: isForSubject(intent) || intent === 'verify' ? subject : undefined,
-    })
-    if (E.isLeft(sent)) return pages.respondUnfinished(ctx, sent.left, formNow())
+    const sent = await start(
+      ctx,
+      application,
+      kind,
+      incoming,
+      {
+        intent,
+        ask: askGiven,
+        display,
+        conditional,
+        subject: isForSubject(intent) || intent === 'verify' ? subject : undefined,
+      },
+      as,
+    )
+    if (E.isLeft(sent)) return pages.respondUnfinished(ctx, sent.left, as === 'bearer' ? undefined : formNow())
     if (leads(sent.right)) return pages.leadTo(ctx, sent.right.redirect)
     const { body } = sent.right
     const form = kindForm(kind)
-    if (form !== undefined && pages.isNavigation(ctx))
+    if (as === undefined && form !== undefined && pages.isNavigation(ctx))
       return showAnswer(ctx, application, answerPage(ctx, pages.familyOf(kind), form, body), typed)
     if (body === null) ctx.status = 204
     else ctx.body = body
@@ -230,6 +245,8 @@ export interface FirstFactor<U> {
   readonly idle?: number | undefined
   /** How long it lasts after signing in, used or not, in milliseconds. Default: as `finish`, whose hook calls `askSecondFactor`, says. */
   readonly absolute?: number | undefined
+  /** A token carries the sign-in: `finish` of the second kind must say so, too. Default: the cookie. */
+  readonly as?: 'bearer' | undefined
 }
 
 /**
@@ -281,25 +298,34 @@ export const sealFirst = async <Ask, Kept, U extends object>(
   first: FirstFactor<U>,
   known?: { readonly stamp: string; readonly incoming: Incoming; readonly form?: SecondFactor['form'] },
 ): Promise<object> => {
-  if (isRefused(ctx)) throw new SignInRefused(AuthErrors.forged)
-  const { user, proof, returnTo } = first
+  const { user, proof, returnTo, as } = first
+  checkCarried('askSecondFactor(ctx, kind, first', as, application.session)
+  if (isRefused(ctx, undefined, as)) throw new SignInRefused(AuthErrors.forged)
   const subject = application.host.identify(user)
   const stamp = known?.stamp ?? (await stampOfUser(application, subject))
   const before = [proofFrom('askSecondFactor(ctx, kind, { proof })', proof, Date.now())]
   const incoming = known?.incoming ?? (await incomingOf(ctx, 'begin'))
-  const sent = await start(ctx, application, kind, incoming, {
-    intent: 'signIn',
-    ask: undefined,
-    subject,
-    before,
-    stamp,
-    returnTo,
-    lasting: { ...lastingIn.get(ctx), ...lifetimesFor('askSecondFactor', first, first) },
-  })
+  const sent = await start(
+    ctx,
+    application,
+    kind,
+    incoming,
+    {
+      intent: 'signIn',
+      ask: undefined,
+      subject,
+      before,
+      stamp,
+      returnTo,
+      lasting: { ...lastingIn.get(ctx), ...lifetimesFor('askSecondFactor', first, first) },
+    },
+    as,
+  )
   if (E.isLeft(sent)) throw thrownFor(sent.left)
   const made = leads(sent.right) ? sent.right : (sent.right.body ?? {})
   const own = kindForm(kind)
-  const form = own?.path === undefined ? known?.form : own
+  const ofPage = own?.path === undefined ? known?.form : own
+  const form = as === 'bearer' ? undefined : ofPage
   seconds.set(ctx, { subject, kind: pages.familyOf(kind), made, form })
   return made
 }

@@ -95,6 +95,9 @@ interface CeremonyHost {
   readonly now?: () => number
 }
 
+/** Stands for the secret of the browser where a token will carry the sign-in: such a handle opens in no browser's ceremony. */
+export const BY_TOKEN = 'token'
+
 // --- handles
 
 interface Content {
@@ -331,7 +334,8 @@ const answerIn = async <Kept, Answer, P extends ProofGiven>(
   const answering = kind.bound === false ? { ...given, id: digest(JSON.stringify([id, incoming.body])) } : given
   const check = () => attempt(self, kind, finishing, answering, id)
   if ((kind.tries ?? 1) > 1) return check()
-  const run = () => self.limited(browser || undefined, incoming.address, check, isWrongAnswer)
+  const run = () =>
+    self.limited(browser === BY_TOKEN ? undefined : browser || undefined, incoming.address, check, isWrongAnswer)
   return kind.leadsAgain === true ? once(self, finishing, answering, run) : run()
 }
 

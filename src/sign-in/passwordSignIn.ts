@@ -19,6 +19,7 @@ import { SignInRefused, type OwnLogInOptions } from '../sessions/SignIn.js'
 import { answerShown, checkKind, stampOfUser, respondSecond, readable, sealFirst } from './beginning.js'
 import type { SecondFactor } from './secondFactor.js'
 import { caught, thrownFor, usualLimiters } from './countFailures.js'
+import { carried, checkCarried, respondToken, signInBy } from './byToken.js'
 import { localPath, type Incoming } from './Kind.js'
 import { lifetimeChecks, lifetimesFor, type LifetimeOptions } from './Lifetimes.js'
 import {
@@ -77,6 +78,11 @@ export interface PasswordSignInOptions<U extends object> extends LifetimeOptions
   readonly signedIn?: ((ctx: Context, done: PasswordDone<U>) => unknown) | undefined
   /** Keys of the session before that the new one keeps, such as a basket. Default none. */
   readonly keep?: ReadonlyArray<string> | undefined
+  /**
+   * A token carries the sign-in: JSON, `{ access_token, token_type, expires_in }` (200), and no cookie. Needs `sessions(app, { bearer })`.
+   * There is no page: a GET is a 405. Default: the cookie.
+   */
+  readonly as?: 'bearer' | undefined
   /** Other names of the fields, such as `{ username: 'email' }`. */
   readonly fields?: { readonly [Name in FieldName]?: string | undefined } | undefined
 }
@@ -106,6 +112,7 @@ const checks: Checks<PasswordSignInOptions<never>> = {
   save: is.maybe(is.hook(2)),
   signedIn: is.maybe(is.hook(2)),
   keep: is.maybe(is.list),
+  as: carried,
   fields: is.maybe(names),
   ...lifetimeChecks,
 }
@@ -155,14 +162,17 @@ export const passwordSignIn = <U extends object>(options: PasswordSignInOptions<
   return async (ctx) => {
     const application = applicationOf('passwordSignIn', ctx, false)
     ctx.set('Cache-Control', 'no-store')
+    const { as } = self
+    checkCarried('passwordSignIn({ accountOf', as, application.session)
+    if (as === 'bearer' && isSafe(ctx.method)) return ctx.throw(405, { headers: { Allow: 'POST' } })
     if (isSafe(ctx.method)) {
       return respondPage(ctx, answerShown(ctx, application) ?? { ...formNow(self, ctx), step: 'begin' })
     }
     const refuse = (failure: AuthError, body?: Incoming['body']): Promise<void> => {
       application.ceremonies.refused('password', 'finish', failure)
-      return respondUnfinished(ctx, failure, formNow(self, ctx, body))
+      return respondUnfinished(ctx, failure, as === 'bearer' ? undefined : formNow(self, ctx, body))
     }
-    if (isRefused(ctx)) return refuse(AuthErrors.forged)
+    if (isRefused(ctx, undefined, as)) return refuse(AuthErrors.forged)
     const incoming = await readable(ctx, () => formNow(self, ctx))
     if (incoming === undefined) return
     const { body, address } = incoming
@@ -184,7 +194,7 @@ export const passwordSignIn = <U extends object>(options: PasswordSignInOptions<
 
 interface Self<U extends object> extends Pick<
   PasswordSignInOptions<U>,
-  'accountOf' | 'factors' | 'save' | 'keep' | 'signedIn'
+  'accountOf' | 'factors' | 'save' | 'keep' | 'as' | 'signedIn'
 > {
   readonly lifetimes: LifetimeOptions<PasswordDone<U>>
   readonly count: ReturnType<typeof counting>
@@ -275,7 +285,7 @@ const goOn = async <U extends object>(
   incoming: Incoming,
   { user, stamp }: Known<U>,
 ): Promise<void> => {
-  const { named, lifetimes, keep = [] } = self
+  const { named, lifetimes, keep = [], as } = self
   const { body } = incoming
   const done = { user, remember: isChosen(body[named.remember]), body }
   const lasting = lifetimesFor('passwordSignIn', lifetimes, done)
@@ -284,13 +294,13 @@ const goOn = async <U extends object>(
   const kind = await factorOf(self, application, user)
   if (kind !== undefined) {
     const form = { answer: codeForm(self, kind, String(body[named.username])).fields }
-    await sealFirst(ctx, application, kind, { user, proof, returnTo, ...lasting }, { stamp, incoming, form })
+    await sealFirst(ctx, application, kind, { user, proof, returnTo, as, ...lasting }, { stamp, incoming, form })
     return respondSecond(ctx, application, body)
   }
   const further: OwnLogInOptions = { keep, proof, stamp, ...lasting }
-  // Safe: `identify` of the application refuses what it cannot identify
-  await application.session.signing?.logIn(ctx, user as never, further)
+  const made = await signInBy(as, application.session, ctx, user, further)
   await self.signedIn?.(ctx, done)
+  if (as === 'bearer') return respondToken(ctx, made)
   if (!isUnanswered(ctx)) return
   if (isNavigation(ctx)) leadTo(ctx, returnTo)
   else ctx.status = 204
@@ -330,7 +340,7 @@ const second = async <U extends object>(
   incoming: Incoming,
   name: string | undefined,
 ): Promise<void> => {
-  const { factors, keep, signedIn } = self
+  const { factors, keep, as, signedIn } = self
   // A stranger has no good handle. So nothing is looked up before it is opened, whose time would show which names exist
   let user = typeof factors === 'function' && name !== undefined ? await userOf(self, name) : undefined
   const kind = typeof factors === 'function' ? user && (await factorOf(self, application, user)) : factors
@@ -344,10 +354,12 @@ const second = async <U extends object>(
             return user !== undefined && application.host.identify(user) === subject
           },
           keep,
+          as,
           lifetimes: {},
           signedIn: () => user && signedIn?.(ctx, { user, remember: false, body: incoming.body }),
         })
   if (failure === undefined) return
+  if (as === 'bearer') return respondUnfinished(ctx, failure)
   const isAgain = kind !== undefined && (failure.reason === 'wrong' || failure._tag === 'throttled')
   const { handle } = incoming.body
   const again =

@@ -17,7 +17,7 @@ import { requestSessionOf, type RequestSession } from '../sessions/RequestSessio
 import { idsIn } from '../stores/oneTimeIds.js'
 import type { SessionHost } from '../sessions/SignInList.js'
 import { ceremonies, type Ceremonies } from './ceremony.js'
-import { localPath, type Incoming } from './Kind.js'
+import { localPath, type Carried, type Incoming } from './Kind.js'
 
 // --- the application
 
@@ -140,8 +140,11 @@ const isNoVisit = (ctx: Context): boolean => isSafe(ctx.method) && (ctx.method !
  * Whether another site caused a request, or no user visits a page by it. What begins must be of a page whatever its method:
  * the user does not see where a form in a frame leads.
  */
-export const isRefused = (ctx: Context, role?: 'begin'): boolean =>
-  (role === 'begin' && !isOfPage(ctx)) || isNoVisit(ctx) || isForgedChange(ctx.request, settingsOf(ctx.request))
+export const isRefused = (ctx: Context, role?: 'begin', as?: Carried): boolean =>
+  (role === 'begin' && !isOfPage(ctx)) ||
+  isNoVisit(ctx) ||
+  // a token is for nobody who cannot read the response
+  (as === undefined && isForgedChange(ctx.request, settingsOf(ctx.request)))
 
 const REMEMBERED = 30
 

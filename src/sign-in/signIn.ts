@@ -11,11 +11,13 @@ import { fromAnswer } from '../core/Result.js'
 import * as is from '../core/checks.js'
 import { checkHook, checkOptions, declareFactory, isGiven, type Checks } from '../core/options.js'
 import { grantHolder, grantIn } from '../sessions/grants.js'
-import { proofsIn, type SignIn, type OwnLogInOptions } from '../sessions/SignIn.js'
+import { proofsIn, type BearerSignIn, type SignIn, type OwnLogInOptions } from '../sessions/SignIn.js'
 import { checkKind, lastingIn, stampOfUser, respondSecond, seconds } from './beginning.js'
 import { randomId } from '../crypto/secrets.js'
 import { lifetimeChecks, lifetimesFor, type LifetimeOptions } from './Lifetimes.js'
-import { intentsOf, type Finished, type Incoming, type Intent, type Kind } from './Kind.js'
+import { carried, checkCarried, presentBy, respondToken, signInBy } from './byToken.js'
+import { BY_TOKEN } from './ceremony.js'
+import { intentsOf, type Carried, type Finished, type Incoming, type Intent, type Kind } from './Kind.js'
 import * as pages from './pages.js'
 import {
   applicationOf,
@@ -49,6 +51,11 @@ export type FinishHooks<P extends ProofGiven> = { readonly [I in Intent]?: Finis
 export interface FinishOptions<P extends ProofGiven = ProofGiven> extends LifetimeOptions<Done<P>> {
   /** Keys of the session before that the new one keeps, such as a basket. Default none. */
   readonly keep?: ReadonlyArray<string> | undefined
+  /**
+   * A token carries the sign-in, and the answer is `{ access_token, token_type, expires_in }` (200). Needs `sessions(app, { bearer })`, and
+   * `as: 'bearer'` where the ceremony begins. The answer sets no cookie. Default: the cookie.
+   */
+  readonly as?: 'bearer' | undefined
 }
 
 /**
@@ -92,22 +99,25 @@ export function finish<Kept, Answer, P extends ProofGiven>(
 ): Middleware {
   checkKind('finish(kind, hook)', given)
   const hookOf = hooksOf(given, hook)
-  const { keep, ...lifetimes } = checkOptions<FinishOptions<P>>('finish(kind, hook, options)', options, {
+  const { keep, as, ...lifetimes } = checkOptions<FinishOptions<P>>('finish(kind, hook, options)', options, {
     keep: is.maybe(is.list),
+    as: carried,
     ...lifetimeChecks,
   })
   return async (ctx) => {
     const application = applicationOf('finish(kind)', ctx)
+    checkCarried('finish(kind, hook', as, application.session)
     const kind = usedIn(application, given)
     if (kind.posted !== undefined && ctx.method === 'POST') return bounce(ctx, kind)
-    if (isRefused(ctx)) {
+    const formNow = (body: Incoming['body'], failure: AuthError) =>
+      as === 'bearer' ? undefined : formAgain(ctx, kind, body, failure)
+    if (isRefused(ctx, undefined, as)) {
       application.ceremonies.refused(kind.name, 'finish', AuthErrors.forged)
-      return pages.respondUnfinished(ctx, AuthErrors.forged, formAgain(ctx, kind, {}, AuthErrors.forged))
+      return pages.respondUnfinished(ctx, AuthErrors.forged, formNow({}, AuthErrors.forged))
     }
     const incoming = await incomingOf(ctx, 'finish')
-    const failure = await finishing(ctx, application, kind, incoming, { hookOf, keep, lifetimes })
-    if (failure !== undefined)
-      return pages.respondUnfinished(ctx, failure, formAgain(ctx, kind, incoming.body, failure))
+    const failure = await finishing(ctx, application, kind, incoming, { hookOf, keep, as, lifetimes })
+    if (failure !== undefined) return pages.respondUnfinished(ctx, failure, formNow(incoming.body, failure))
   }
 }
 
@@ -116,6 +126,7 @@ interface Ending<P extends ProofGiven> {
   /** Whether it is about the user who is meant. Otherwise it is a 400 `unknown`, and uses no answer up. */
   readonly isMeant?: (subject: string | undefined) => Promise<boolean>
   readonly keep: ReadonlyArray<string> | undefined
+  readonly as: Carried
   readonly lifetimes: LifetimeOptions<Done<P>>
   /** Called when a user was signed in. */
   readonly signedIn?: () => unknown
@@ -127,11 +138,12 @@ export const finishing = async <Kept, Answer, P extends ProofGiven>(
   application: Application,
   kind: Kind<never, Kept, Answer, P>,
   incoming: Incoming,
-  { hookOf, isMeant, keep = [], lifetimes, signedIn }: Ending<P>,
+  { hookOf, isMeant, keep = [], as, lifetimes, signedIn }: Ending<P>,
 ): Promise<AuthError | undefined> => {
   const { ceremonies, session, host } = application
   ctx.set('Cache-Control', 'no-store')
-  const subject = session.present(ctx)?.id
+  const subject = presentBy(as, session, ctx)
+  let made: BearerSignIn | undefined
   if (subject === undefined && session.isUnavailable()) {
     ceremonies.refused(kind.name, 'finish', AuthErrors.unavailable())
     return AuthErrors.unavailable()
@@ -139,13 +151,13 @@ export const finishing = async <Kept, Answer, P extends ProofGiven>(
   const here = finishedHere(ctx, application, kind)
   const ended = await ceremonies.finish(kind, {
     incoming,
-    browser: browserOf(host, ctx.request),
+    browser: as === 'bearer' ? BY_TOKEN : browserOf(host, ctx.request),
     subject,
     isGoingOn: async ({ subject: about, stamp }) =>
       (stamp === undefined || about === undefined || (await stampOfUser(application, about)) === stamp) &&
       (isMeant === undefined || isMeant(about)),
     isAwaited: (intent) => hookOf(intent) !== undefined,
-    isFinishedHere: here.has,
+    isFinishedHere: async (id) => as === undefined && here.has(id),
     complete: async (finished) => {
       const { intent, subject: about, id, proof, before, stamp } = finished
       const done = { ...finished, body: incoming.body }
@@ -166,17 +178,21 @@ export const finishing = async <Kept, Answer, P extends ProofGiven>(
       const isAnother = isSaid ? !isOfUser(session.present(ctx), finished) : who !== undefined && who !== (about ?? who)
       if (isAnother) return E.left(AuthErrors.unfinished('anotherUser'))
       const further: OwnLogInOptions = { keep, ...lasting, proof, before, stamp }
-      // Safe: `identify` of the application refuses what it cannot identify
-      if (intent === 'signIn') await session.signing?.logIn(ctx, user as never, further)
+      if (intent === 'signIn') made = await signInBy(as, session, ctx, user, further)
       else if (intent === 'stepUp') await session.signing?.addProof(ctx, proof)
-      await keepGrants(ctx, application, [proof, ...before])
+      // of a token, the session of the request is another one
+      if (as === undefined) await keepGrants(ctx, application, [proof, ...before])
       if (intent === 'signIn') await signedIn?.()
-      if (kind.leadsAgain === true) await here.add(id, who ?? about)
+      if (kind.leadsAgain === true && as === undefined) await here.add(id, who ?? about)
       return E.right({ user: who, isAccepted: true })
     },
   })
   if (E.isLeft(ended)) return ended.left
-  await (respondSecond(ctx, application) ?? pages.respondFinished(ctx, kind, ended.right))
+  const second = respondSecond(ctx, application)
+  if (second !== undefined || as === undefined) await (second ?? pages.respondFinished(ctx, kind, ended.right))
+  // the same answer at the same time made a token for another response
+  else if (ended.right.completed === undefined) return AuthErrors.unfinished('unknown')
+  else respondToken(ctx, made)
   return undefined
 }
 

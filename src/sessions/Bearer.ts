@@ -1,0 +1,109 @@
+/**
+ * Sessions that are carried by a token instead of the cookie: `sessions(app, { bearer })`. A token is the id of its session: a prefix, 256
+ * random bits, and a checksum for this application. So a typing error, and a token of another application, are refused without a look-up.
+ */
+import * as O from 'fp-ts/lib/Option.js'
+import * as is from '../core/checks.js'
+import { checkOptions, type Check, type Checks } from '../core/options.js'
+import { memory, type Memory } from '../core/memory.js'
+import type { Request } from '../core/Request.js'
+import { fromHeader } from '../core/RequestFields.js'
+import { constantTimeEqual, digest, randomId } from '../crypto/secrets.js'
+import { dpopOf, type DpopOptions, type ProofChecks } from '../jwt/dpop.js'
+import type { Hint } from './SessionRecords.js'
+
+/** How sessions are carried by tokens. */
+export interface BearerOptions {
+  /** What tokens begin with, before `_`: words of lower-case letters and digits, joined by `_`. Default `kwa`. */
+  readonly prefix?: string | undefined
+  /**
+   * Binds each token to the key of the proof that came with its sign-in (DPoP, RFC 9449). Then a sign-in without a proof is a 401, and
+   * each request needs one: `Authorization: DPoP`. `spent` is `oneTimeIds(store)` of `koa-with-auth/stores`.
+   */
+  readonly dpop?: DpopOptions | undefined
+}
+
+/** The tokens of an application. */
+export interface Bearer {
+  readonly scheme: 'Bearer' | 'DPoP'
+  /** The parameters of each challenge. */
+  readonly parameters: Readonly<Record<string, string>>
+  readonly responseFields: (() => Readonly<Record<string, string>>) | undefined
+  /** The proofs that its requests need; `undefined` without `dpop`. */
+  readonly proofs: ProofChecks | undefined
+  readonly application: string
+  /** What each token begins with. */
+  readonly start: string
+  /** Whom sessions are of, by their keys: a token says nothing of a user. */
+  readonly hints: Memory<Hint>
+}
+
+const checks: Checks<BearerOptions> = {
+  prefix: is.maybe(is.like(/^(?=.{2,32}$)[a-z][a-z\d]*(?:_[a-z\d]+)*$/, 'must be words such as "acme" or "acme_live"')),
+  // `dpopOf` checks it
+  dpop: is.unchecked,
+}
+
+/** The check of the option `bearer`. */
+export const bearerLike: Check = (where, value) => {
+  // Safe: anything but an object is refused
+  if (typeof value !== 'boolean') checkOptions(where, value as BearerOptions, checks)
+}
+
+const HINTS = 10_000
+
+// In seconds: the clocks of phones differ
+const TOLERANCE = 5
+
+/** Makes the tokens of an application; `undefined` if it has none. Throws a TypeError for options of `dpop` that cannot work. */
+export const bearerOf = (application: string, given: boolean | BearerOptions | undefined): Bearer | undefined => {
+  if (given === undefined || given === false) return undefined
+  const { prefix = 'kwa', dpop }: BearerOptions = given === true ? {} : given
+  const made = dpop && dpopOf(dpop, TOLERANCE, 'sessions(app, { bearer: { dpop: { ... } } })')
+  return {
+    scheme: made === undefined ? 'Bearer' : 'DPoP',
+    parameters: made?.parameters ?? {},
+    responseFields: made?.responseFields,
+    proofs: made?.checking({}),
+    application,
+    start: `${prefix}_`,
+    hints: memory({ size: HINTS, maxAge: Infinity, dropsFirst: 'oldest' }),
+  }
+}
+
+const RANDOM = 43
+const CHECKSUM = 6
+
+const checksumOf = ({ application }: Bearer, text: string): string =>
+  digest(`koa-with-auth/bearer\n${application}\n${text}`).slice(0, CHECKSUM)
+
+/** A new token. */
+export const newToken = (self: Bearer): string => {
+  const text = self.start + randomId()
+  return text + checksumOf(self, text)
+}
+
+// The length first, because the string may be thousands of characters long
+const isToken = (self: Bearer, text: string): boolean => {
+  if (text.length !== self.start.length + RANDOM + CHECKSUM || !text.startsWith(self.start)) return false
+  const end = text.length - CHECKSUM
+  return constantTimeEqual(text.slice(end), checksumOf(self, text.slice(0, end)))
+}
+
+const field = fromHeader('Authorization')
+
+/** Another scheme than that of tokens. */
+export const ANOTHER_SCHEME = 'another scheme'
+
+/** The token of a request: `''` for a wrong one; `undefined` without the field `Authorization`. */
+export const tokenIn = (self: Bearer, request: Request): string | undefined => {
+  const sent = field(request)
+  if (O.isNone(sent)) return undefined
+  const start = `${self.scheme} `
+  if (typeof sent.value !== 'string') return ''
+  if (sent.value.slice(0, start.length).toLowerCase() !== start.toLowerCase()) {
+    return sent.value.toLowerCase() === self.scheme.toLowerCase() ? '' : ANOTHER_SCHEME
+  }
+  const token = sent.value.slice(start.length).replace(/^ +/, '')
+  return isToken(self, token) ? token : ''
+}
