@@ -4,7 +4,7 @@ import addFormats from 'ajv-formats'
 import { AuthError, defaultErrorMapper, httpBearer, withAuth } from 'koa-with-auth'
 import Router from '@koa/router'
 import { describe, expect, it } from 'vitest'
-import { insufficientAuthentication, unfinished, unproven } from '../../src/core/AuthError.js'
+import { because, insufficientAuthentication, unfinished, unproven } from '../../src/core/AuthError.js'
 import { unfinishedReasons, type UnfinishedReason } from '../../src/core/UnfinishedReason.js'
 import { openApi } from 'koa-with-auth/openapi'
 import { mockRequest } from 'koa-with-auth/testing'
@@ -27,6 +27,7 @@ const failures: ReadonlyArray<[name: string, failure: AuthError]> = [
   ['insufficient', AuthError.insufficient({ scope: ['read'], detail: 'No', code: 'no' })],
   ['a proof is needed', unproven({ methods: ['totp'], maxAge: 300 })],
   ['another authentication is needed', insufficientAuthentication({ acr: ['gold'], maxAge: 60 })],
+  ['a grant at a provider has ended', because(AuthError.expired, 'upstream')],
   ['notFound', AuthError.notFound],
   ['throttled', AuthError.throttled(3)],
   ['unavailable', AuthError.unavailable(3)],

@@ -119,7 +119,7 @@ const built = async (changes: ReadonlyArray<Mutant>): Promise<Make> => {
   }
   const texts = Object.fromEntries(text.split('\0').map((one, at) => [files[at]!, one]))
   const module: { ceremonies?: Make } = {}
-  // eslint-disable-next-line @typescript-eslint/no-implied-eval -- it is our own module
+  // eslint-disable-next-line @typescript-eslint/no-implied-eval, @typescript-eslint/no-unsafe-call -- it is our own module
   new Function('require', 'exports', await commonJsOf('sign-in/ceremony.ts', texts))(required, module)
   return module.ceremonies!
 }

@@ -1,7 +1,7 @@
 /** Signals have a heartbeat while something is open: a hub that says nothing is an outage, subscribed again, and asked about. */
 import { on, type StoreOutageEvent } from 'koa-with-auth/events'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { End, NamedEnd } from '../../src/core/ends.js'
+import { type End, NamedEnd } from '../../src/core/ends.js'
 import { ends } from '../../src/ends/ends.js'
 import { connected, type Signals } from '../../src/stores/signals.js'
 import { ownEnds } from '../support/runs/ownEnds.js'

@@ -136,7 +136,7 @@ describe('the options of every entry point', () => {
   it('are found', () => {
     const ways = all.map(({ way }) => way)
     const some = ['apiApp', 'seal', 'httpJwt', 'sessions', 'apiKeys', 'docs', 'expectGuarded']
-    const others = ['redisStore', 'redisKeys', 'guardRequest', 'perFailure']
+    const others = ['postgresStore', 'guardRequest', 'perFailure']
     const unseen = [...some, ...others].filter((name) => !ways.some((way) => way.startsWith(`${name}(`)))
     expect(unseen).toStrictEqual([])
     expect(all.length).toBeGreaterThan(150)

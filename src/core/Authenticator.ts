@@ -336,7 +336,7 @@ export const kindOf = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
   const finishResult = (answer: Result<unknown>, attempt: Attempt): Result<unknown> => {
     const result = finishHookResult(answer, attempt.request)
     if (E.isLeft(result)) return result
-    const own = evidenceFor(attempt, result, isFunction)
+    const own = evidenceFor(attempt, result, isFunction ? 'same' : 'all')
     return own === plain && known === plain ? result : accept(result.right, merge(known, own))
   }
   const absent = Descriptions.constantFailure(leaf, AuthErrors.absent)

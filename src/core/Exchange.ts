@@ -218,16 +218,21 @@ export const tell = <R extends Result<unknown>>(
 }
 
 /**
- * @internal The evidence of what a hook answered: its own, and what it was told. `isFunction`: it may have called several authenticators,
- * so only those count that let in the same principal.
+ * @internal The evidence of what a hook answered: its own, and what it was told. A function may have called several authenticators, so of
+ * those only the ones count that let in the `same` principal. A bare RTE may have changed the principal, so the `last` one counts.
  */
-export const evidenceFor = ({ whole: { told } }: Attempt, result: E.Right<unknown>, isFunction: boolean): Evidence => {
+export const evidenceFor = (
+  { whole: { told } }: Attempt,
+  result: E.Right<unknown>,
+  counts: 'all' | 'same' | 'last',
+): Evidence => {
   const own = evidenceOf(result)
   const ended = typeof result.right === 'object' && result.right !== null && 'expiresAt' in result.right
   const all = ended ? merge(own, evidence({ accepted: [new PrincipalSource(result.right)] })) : own
   if (told === undefined) return all
-  return told
-    .filter((one) => evidenceOf(one) !== own && (!isFunction || one.right === result.right))
+  const counted = counts === 'last' ? told.slice(-1) : told
+  return counted
+    .filter((one) => evidenceOf(one) !== own && (counts !== 'same' || one.right === result.right))
     .reduce((before, one) => merge(before, evidenceOf(one)), all)
 }
 

@@ -172,7 +172,7 @@ export const describedAs = <O>(original: Authenticator<O>) => {
       askHook(attempt)
       return andThen(ask(attempt.request), (answer) => {
         const result = finishResult(answer, attempt.request)
-        return E.isLeft(result) ? result : accept(result.right, evidenceFor(attempt, result, false))
+        return E.isLeft(result) ? result : accept(result.right, evidenceFor(attempt, result, 'last'))
       })
     }
     // Safe: `fromAnswer` lets through exactly what `PrincipalFromAnswer` computes, and anonymous callers where `original` does

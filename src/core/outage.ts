@@ -122,7 +122,7 @@ export const recoverUnavailable = <R>(f: (request: Request, error: Unavailable) 
       if (E.isLeft(recovered) && leavesAnonymous(recovered.left)) return result
       const finished = finishResult(recovered, attempt.request)
       if (E.isLeft(finished)) return finished
-      return accept(finished.right, merge(byRecovery, evidenceFor(attempt, finished, true)))
+      return accept(finished.right, merge(byRecovery, evidenceFor(attempt, finished, 'same')))
     }
     const decideAgain: Decide = (attempt) =>
       andThen(decide(attempt), (result) => {

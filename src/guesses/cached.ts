@@ -153,7 +153,7 @@ const keep = (
 ): E.Either<AuthError, unknown> => {
   if (E.isLeft(result) || isAnonymous(result)) return result
   // what the hook was told by keys that it asked can end, also when it is not asked again
-  const own = evidenceFor(attempt, result, false)
+  const own = evidenceFor(attempt, result, 'all')
   const right = accept(result.right, own)
   if (!own.isRecovered) passed.set(key, { value: right, since, expiresAt: endOf(result.right) })
   return right

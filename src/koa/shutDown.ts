@@ -16,8 +16,8 @@ const TIMEOUT = 10_000
 const OFTEN = 100
 
 interface HttpServer {
-  readonly closeIdleConnections?: () => void
-  readonly closeAllConnections?: () => void
+  readonly closeIdleConnections?: (() => void) | undefined
+  readonly closeAllConnections?: (() => void) | undefined
 }
 
 /**

@@ -45,7 +45,7 @@ interface Self {
 }
 
 /** The passkeys of one RP id. */
-interface PasskeysInStore {
+export interface PasskeysInStore {
   /** Adds a passkey; `false` if its id exists. */
   readonly add: (record: PasskeyRecord) => Promise<boolean>
   /** Finds a passkey by the id of its credential. */
