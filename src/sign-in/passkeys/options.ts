@@ -4,7 +4,7 @@ import { deepFreeze } from '../../core/data.js'
 import * as is from '../../core/checks.js'
 import { checkOptions, type Check, type Checks } from '../../core/options.js'
 import { storeLike, timedStore, type Store } from '../../stores/Store.js'
-import { passkeysIn } from './PasskeyRecord.js'
+import { passkeysIn, type PasskeysInStore } from './PasskeyRecord.js'
 
 /** A user whose type is not given, as in `passkeys({ nameOf: (user) => user.email })`. `passkeys<User>` names another type. */
 export interface NamedUser {
@@ -113,9 +113,10 @@ export const resolveOptions = <U>(options: PasskeysOptions<U>) => {
       `passkeys({ origins }) has no origin of ${rp.id}; add https://${rp.id}, because related origins are asked for there`,
     )
   }
+  const inStore: PasskeysInStore = passkeysIn(rp.id, timedStore('passkeys', store, timeout))
   return {
     party: Object.freeze({ id: rp.id, name: rp.name, origins, topOrigins, userVerification }),
-    inStore: passkeysIn(rp.id, timedStore('passkeys', store, timeout)),
+    inStore,
     nameOf,
     lifetime,
     // those that are not of the domain of the RP id
