@@ -155,9 +155,12 @@ export const ceremonyPage = ({ kind, handle = '', fields, action }: Page, failed
   const name = fields.some((one) => one.name === 'key') ? `${kind} link` : kind
   const { title, text = '', label = '', button } = texts[name] ?? { title: 'Sign in', button: 'Continue' }
   const inputs = [hidden('handle', handle)]
-  for (const { name: sent, type, autocomplete, value = '' } of fields) {
+  for (const { name: sent, type, autocomplete, value = '', readonly } of fields) {
     const input = `name="${sent}" type="${type}" autocomplete="${autocomplete}" autocapitalize="none" spellcheck="false"`
-    inputs.push(type === 'hidden' ? hidden(sent, value) : field(label, `${input} autofocus`))
+    if (type === 'hidden') inputs.push(hidden(sent, value))
+    // the account that a password manager saves the new password for
+    else if (readonly) inputs.push(field('E-mail address', `${input} value="${escaped(value)}" readonly`))
+    else inputs.push(field(label, `${input} autofocus`))
   }
   return layout(
     title,

@@ -70,9 +70,9 @@ const layout = (ctx: Context, name: string, main: string): string => {
 const button = (ctx: Context, action: string, name: string): string =>
   `<form method="post" action="${escaped(action)}"><button class="second">${say(ctx, name)}</button></form>`
 
-const input = (ctx: Context, { name, type, autocomplete, value }: PageField, more = ''): string => {
+const input = (ctx: Context, { name, type, autocomplete, value, readonly }: PageField, more = ''): string => {
   const given = value === undefined ? '' : type === 'checkbox' ? 'checked' : `value="${escaped(value)}"`
-  const field = `<input name="${name}" type="${type}" autocomplete="${autocomplete}" ${given} ${type === 'checkbox' ? '' : `required ${more}`}>`
+  const field = `<input name="${name}" type="${type}" autocomplete="${autocomplete}" ${given} ${readonly ? 'readonly' : type === 'checkbox' ? '' : `required ${more}`}>`
   if (type === 'hidden') return field
   const label = say(ctx, autocomplete, name)
   return type === 'checkbox' ? `<label class="choice">${field} ${label}</label>` : `<label>${label}${field}</label>`
