@@ -83,7 +83,9 @@ const describeTwo = (env: () => Readonly<Record<string, string>>): void => {
     const replies = await many(8, (turn) =>
       turn < 4 ? at(turn, asking).post('/sign-in/mail/code', { handle, code }) : at(turn, asking).post(pathOf(link)),
     )
-    expect(statusesOf(replies)).toEqual([204, ...Array<number>(7).fill(400)])
+    // the others are too late, or lead on in the browser that is signed in by it
+    expect(statusesOf(replies).filter((status) => status === 204)).toHaveLength(1)
+    for (const status of statusesOf(replies)) expect([200, 204, 400]).toContain(status)
 
     const visitors = [await signedIn(one, 'bert'), await signedIn(other, 'bert')]
     const links: string[] = []
