@@ -106,7 +106,7 @@ const describeMany = (start: () => Promise<Site>, costOf?: CostOf): void => {
 
   if (costOf !== undefined) {
     it('a request costs the store as much as with 1,000 sessions', () => {
-      expect(costs).toEqual([{ get: 2 }, { get: 2 }])
+      expect(costs).toEqual([{ mget: 1 }, { mget: 1 }])
     })
   }
 }

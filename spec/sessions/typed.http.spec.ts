@@ -368,9 +368,9 @@ describe("refuse: 'insufficient'", () => {
       ['/super', 'session in cookie session of a superuser'],
       [
         '/staff403',
-        'session in cookie session of a superuser or staff member authorized by a superuser or staff member 044eab98addf',
+        'session in cookie session of a superuser or staff member authorized by a superuser or staff member',
       ],
-      ['/super403', 'session in cookie session of a superuser authorized by a superuser 044eab98addf'],
+      ['/super403', 'session in cookie session of a superuser authorized by a superuser'],
     ])
   })
 

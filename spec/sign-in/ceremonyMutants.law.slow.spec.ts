@@ -15,8 +15,8 @@ interface Mutant {
 const mutants: Readonly<Record<string, ReadonlyArray<Mutant>>> = {
   'an id that was spent is spent again': [
     {
-      from: 'if (!(await useTry(id, tries, remembered))) {',
-      to: 'if (!(await useTry(id, tries, remembered)) && now() < 0) {',
+      from: 'if (!(await useTry(self, of, tries, remembered))) {',
+      to: 'if (!(await useTry(self, of, tries, remembered)) && self.now() < 0) {',
     },
   ],
   'an outage counts as spent': [
@@ -29,24 +29,27 @@ const mutants: Readonly<Record<string, ReadonlyArray<Mutant>>> = {
   'a second right answer is in, too': [{ from: 'if (tries > 1 && !(await', to: 'if (tries > 9 && !(await' }],
   'what was finished checks another answer': [{ from: '{ length: tries }', to: '{ length: 0 }' }],
   'an id is forgotten before the handle ends': [
-    { from: 'const remembered = until - now() + MARGIN', to: 'const remembered = 1000' },
+    { from: 'const remembered = until - self.now() + MARGIN', to: 'const remembered = 1000' },
   ],
   'any browser opens a handle': [
     { from: "derive(root, 'handle', name, kind, browser)", to: "derive(root, 'handle', name, kind)" },
-    { from: "derive(root, 'handle', name, kind.name, browser)", to: "derive(root, 'handle', name, kind.name)" },
+    {
+      from: "derive(root, 'handle', self.name, kind.name, browser)",
+      to: "derive(root, 'handle', self.name, kind.name)",
+    },
   ],
   'any kind opens a handle': [
     { from: "derive(root, 'handle', name, kind, browser)", to: "derive(root, 'handle', name, browser)" },
-    { from: "derive(root, 'handle', name, kind.name, browser)", to: "derive(root, 'handle', name, browser)" },
+    { from: "derive(root, 'handle', self.name, kind.name, browser)", to: "derive(root, 'handle', self.name, browser)" },
   ],
   'another browser uses it up': [
     {
       from: 'if (opened === undefined) return unfinished(elsewhere)',
-      to: "if (opened === undefined) {\n await ids.use('x', 1)\n return unfinished(elsewhere)\n }",
+      to: "if (opened === undefined) {\n await self.ids.use('x', 1)\n return unfinished(elsewhere)\n }",
     },
   ],
-  'no handle ends': [{ from: 'if (content.until <= now())', to: 'if (content.until <= 0)' }],
-  'a handle is good at its end': [{ from: 'if (content.until <= now())', to: 'if (content.until < now())' }],
+  'no handle ends': [{ from: 'if (until <= self.now() &&', to: 'if (until <= 0 &&' }],
+  'a handle is good at its end': [{ from: 'if (until <= self.now() &&', to: 'if (until < self.now() &&' }],
   'any user finishes': [{ from: 'content.subject !== subject)', to: 'content.subject === null)' }],
   'a user who is signed out finishes': [
     {
@@ -62,14 +65,14 @@ const mutants: Readonly<Record<string, ReadonlyArray<Mutant>>> = {
   'a removed key still opens': [
     { from: 'for (const root of roots()) {', to: 'for (const root of (seen.push(...roots()), seen)) {' },
     {
-      from: 'const reports = ceremonyReports(name)',
-      to: 'const reports = ceremonyReports(name)\n const seen: Buffer[] = []',
+      from: 'const bytesOf = (handle: unknown)',
+      to: 'const seen: Buffer[] = []\nconst bytesOf = (handle: unknown)',
     },
   ],
   'a beginning writes': [
     {
       from: 'const salt = randomId(16)',
-      to: 'const salt = randomId(16)\n await ids.use(salt, 1)',
+      to: 'const salt = randomId(16)\n await self.ids.use(salt, 1)',
     },
   ],
   'a handle has several spellings': [
@@ -85,18 +88,18 @@ const mutants: Readonly<Record<string, ReadonlyArray<Mutant>>> = {
   ],
   'an unbound kind signs in': [{ from: "bound === false ? ['reset', 'verify'] : ", to: '' }],
   'the intent of the handle does not count': [
-    { from: 'if (!intentsOf(kind).includes(content.intent))', to: 'if (intentsOf(kind).length === 0)' },
+    { from: 'if (!intentsOf(kind).includes(intent) ||', to: 'if (intentsOf(kind).length === 0 ||' },
   ],
   'used before differs from unknown': [
     {
-      from: 'E.right({ returnTo, display }) : E.left(usedBefore)\n    }',
-      to: "E.right({ returnTo, display }) : unfinished('late')\n    }",
+      from: 'E.right(placeOf(content)) : again\n  }',
+      to: "E.right(placeOf(content)) : unfinished('late')\n  }",
     },
   ],
   'completes before the check': [
     {
       from: 'if (E.isLeft(checked)) return checked',
-      to: 'if (E.isLeft(checked)) {\n await complete({ proof: { method: "x", at: 0 } as never, before, intent, subject, mark, returnTo, id })\n return checked\n }',
+      to: 'if (E.isLeft(checked)) {\n await finishing.complete({ proof: { method: "x", at: 0 } as never, before, intent, subject, stamp, returnTo, id })\n return checked\n }',
     },
   ],
 }

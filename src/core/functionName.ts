@@ -42,6 +42,14 @@ declareFactory('named', named)
 const isNameable = (f: Function): boolean =>
   Object.isExtensible(f) && Object.getOwnPropertyDescriptor(f, 'name')?.configurable !== false
 
+const ownFunctions = new WeakSet<Function>()
+
+/** A function of this package, which its name tells apart: its text changes with each release. */
+export const ofThisPackage = <F extends Function>(f: F): F => {
+  ownFunctions.add(f)
+  return f
+}
+
 /** Whether the text of a function says nothing about it: a bound function, or a proxy of one. */
 const isBound = (f: Function): boolean => /^function\s*\(\)\s*\{\s*\[native code\]\s*\}$/.test(textOf(f))
 
@@ -49,6 +57,7 @@ const textOf = (f: Function): string => Function.prototype.toString.call(f)
 
 /** What a policy file calls a function: the name that was given to it, or its own, and a digest of its text. */
 export const functionName = (f: Function, name = ownName(f)): string => {
+  if (ownFunctions.has(f)) return name
   if (isBound(f)) return /^(?:bound(?: |$)|$)/.test(name) ? `${name} ${NOT_COMPARED}` : `${name} (bound, not compared)`
   return `${name === '' ? 'function' : name} ${digestOf(f)}`
 }

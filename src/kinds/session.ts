@@ -32,6 +32,7 @@ import {
 } from '../core/Description.js'
 import { failureOf, type PrincipalFromAnswer } from '../core/Result.js'
 import { authorize } from '../core/authorize.js'
+import { ofThisPackage } from '../core/functionName.js'
 import { ageInWords, isProven, neededBy, type ProofDemand } from '../core/Proof.js'
 import { ownOrGetter } from '../core/data.js'
 import { alt } from '../core/lists.js'
@@ -218,7 +219,7 @@ const permittedKind = (
   const user = onSuccess(session, check, (failed) => (isBare(failed.left) ? gone : failed))
   if (refuse !== 'insufficient') return user
   const hasRight = (one: unknown, { ctx }: Request): boolean => isAllowed(one, rightsFor(ctx, users))
-  return pipe(user, authorize(hasRight, { name: right ?? factory }))
+  return pipe(user, authorize(ofThisPackage(hasRight), { name: right ?? factory }))
 }
 
 const isBare = ({ _tag, why, detail, code }: AuthError): boolean =>

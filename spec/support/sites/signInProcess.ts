@@ -5,11 +5,10 @@
 import type { AddressInfo } from 'node:net'
 import Router from '@koa/router'
 import { withAuth } from 'koa-with-auth'
-import { redisStore, sqliteStore, sqliteStore as inSqlite } from 'koa-with-auth/stores'
+import { oneTimeIds, redisStore, sqliteStore } from 'koa-with-auth/stores'
 import { begin, finish, emailSignIn } from 'koa-with-auth/sign-in'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { createClient } from 'redis'
-import { idsIn } from '../../../src/stores/oneTimeIds.js'
 import { passkeySite } from './passkeySite.js'
 
 const { KEYS = '', SQLITE_URL = '', REDIS_PORT = '' } = process.env
@@ -19,7 +18,7 @@ process.stdin.on('end', () => process.exit()).resume()
 
 const storesOf = async () => {
   if (REDIS_PORT === '') {
-    return { sessionStore: sqliteStore({ url: SQLITE_URL }), store: inSqlite({ url: SQLITE_URL }) }
+    return { sessionStore: sqliteStore({ url: SQLITE_URL }), store: sqliteStore({ url: SQLITE_URL }) }
   }
   const client = createClient({ socket: { host: '127.0.0.1', port: Number(REDIS_PORT) } })
   client.on('error', () => {})
@@ -32,7 +31,7 @@ const stores = await storesOf()
 const { app, calls } = passkeySite({ ...stores, keys: KEYS.split(' ') })
 app.silent = true
 
-const { use } = idsIn(stores.sessionStore, 'site')
+const { use } = oneTimeIds(stores.sessionStore, 'site')
 const mails = new Map<string, string>()
 const mail = emailSignIn({
   path: '/sign-in/mail/link',
