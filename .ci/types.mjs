@@ -33,7 +33,12 @@ try {
     for (const folder of ['dist', 'dist/cjs']) {
       const file = join(root, folder, fileName)
       mkdirSync(join(file, '..'), { recursive: true })
-      writeFileSync(file, code)
+      // openid-client has ES modules alone, whose types a CommonJS module names in this way
+      const own = code.replace(
+        /import (?:type )?\{([^}]*)\} from 'openid-client';/g,
+        "import type {$1} from 'openid-client' with { 'resolution-mode': 'import' };",
+      )
+      writeFileSync(file, folder === 'dist' ? code : own)
     }
   }
 } finally {

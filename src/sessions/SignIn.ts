@@ -312,7 +312,7 @@ export interface ListedSession {
 }
 
 /** Signs a user in, by the cookie or by a token. */
-interface LogIn<U> {
+export interface LogIn<U> {
   (ctx: WithRequest, user: U, options: BearerLogInOptions): Promise<BearerSignIn>
   (ctx: WithRequest, user: U, options?: LogInOptions & { readonly as?: undefined }): Promise<void>
 }

@@ -8,5 +8,13 @@ export { sessionDigest } from './SignIn.js'
 export { SessionUser, type SessionKinds } from '../kinds/session.js'
 export type { Proof, ProofDemand, ProofGiven } from '../core/Proof.js'
 export type { BearerOptions } from './Bearer.js'
-export type { BearerLogInOptions, BearerSignIn, ListedSession, LogInOptions, Signing, WithRequest } from './SignIn.js'
+export type {
+  BearerLogInOptions,
+  BearerSignIn,
+  ListedSession,
+  LogIn,
+  LogInOptions,
+  Signing,
+  WithRequest,
+} from './SignIn.js'
 export { SignInRefused } from './SignIn.js'

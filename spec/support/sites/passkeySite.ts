@@ -15,7 +15,7 @@ import {
   type WrongAssertion,
   type WrongRegistration,
 } from 'koa-with-auth/testing'
-import { passkeysIn as recordsIn, type PasskeyUse } from '../../../src/sign-in/passkeys/PasskeyRecord.js'
+import type { PasskeyRecord, PasskeyUse } from '../../../src/sign-in/passkeys/PasskeyRecord.js'
 import { jsonClient, type JsonClient, type JsonReply } from '../servers/jsonClient.js'
 
 export interface SiteUser {
@@ -27,20 +27,23 @@ export interface SiteUser {
 export const origin = 'http://localhost:4000'
 export const rpId = 'localhost'
 
+// the site also runs as a program of its own, beside the built package, where nothing looks into the store
+const recordsIn = async (store: Store) =>
+  (await import('../../../src/sign-in/passkeys/PasskeyRecord.js')).passkeysIn(rpId, store)
+
 /** What a store has of the passkeys of the site. */
-export const passkeysIn = (store: Store) => {
-  const { add, find, listOf, use, remove } = recordsIn(rpId, store)
-  return {
-    byId: async (id: string) => (await find(id))?.record,
-    ofUser: listOf,
-    add,
-    update: async (id: string, used: PasskeyUse, at: number) => {
-      const found = await find(id)
-      return found !== undefined && use(found, used, at)
-    },
-    remove,
-  }
-}
+export const passkeysIn = (store: Store) => ({
+  byId: async (id: string) => (await (await recordsIn(store)).find(id))?.record,
+  ofUser: async (user: string) => (await recordsIn(store)).listOf(user),
+  add: async (record: PasskeyRecord) => (await recordsIn(store)).add(record),
+  update: async (id: string, used: PasskeyUse, at: number) => {
+    const { find, use } = await recordsIn(store)
+    const found = await find(id)
+    return found !== undefined && use(found, used, at)
+  },
+  remove: async (...args: Parameters<Awaited<ReturnType<typeof recordsIn>>['remove']>) =>
+    (await recordsIn(store)).remove(...args),
+})
 
 type PasskeyView = ReturnType<typeof passkeysIn>
 
