@@ -1,14 +1,11 @@
 /**
- * `npm run bench:scale -- sqlite 1000000`, `npm run bench:scale -- processes`: the costs of many sessions and of many
- * processes.
+ * `npm run bench:scale -- processes`: the costs of many processes.
  */
 import { cpus } from 'node:os'
 import { processes } from './processes.js'
-import { sqliteScale } from './sqliteScale.js'
 
 const [what, ...rest] = process.argv.slice(2)
 console.log(`${cpus().length} x ${cpus()[0]?.model ?? 'unknown'}, Node ${process.versions.node}\n`)
-if (what === 'sqlite') await sqliteScale(Number(rest[0] ?? 1_000_000), rest[1])
-else if (what === 'processes') await processes(rest.length > 0 ? rest.map(Number) : [1, 2, 4, 8])
-else throw new Error('npm run bench:scale -- sqlite [sessions] [folder], or processes [count...]')
+if (what === 'processes') await processes(rest.length > 0 ? rest.map(Number) : [1, 2, 4, 8])
+else throw new Error('npm run bench:scale -- processes [count...]')
 process.exit(0)
