@@ -121,7 +121,7 @@ const answer = (self: Cache, request: Request, credential: ReadonlyArray<unknown
   const known = self.passed.get(key)
   if (known !== undefined) return again(known)
   const flight = self.flights.get(key)
-  // one that takes longer than a decision may take is joined by nobody
+  // no request joins a verification that takes longer than a decision may take
   if (flight !== undefined && ageOf(flight.since) < Math.min(settingsOf(request).timeout, self.maxAge)) {
     return flight.evaluation.then((late) => (E.isRight(late) ? again(late) : late))
   }

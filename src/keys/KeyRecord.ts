@@ -46,7 +46,7 @@ export const keyName = (prefix: string, id: string): string =>
 
 // --- texts
 
-/** The record in a text. Throws `StoreUnavailable` for any other text: what was written there is unknown, so nobody is let in. */
+/** The record in a string. Throws `StoreUnavailable` for any other string: its meaning is unknown, so it lets no caller in. */
 export const recordIn = (text: string): KeyRecord => {
   const read = parsed(text)
   if (typeof read === 'object' && read !== null) {

@@ -130,7 +130,7 @@ export interface ApiKeys<O> {
   /**
    * Gives a key a new secret. The record stays. Older secrets work for another `overlap` milliseconds; with 0 they stop
    * immediately. Rejects with `NoLiveKey` if there is no such key, and with a TypeError for an id that is no string. After an outage
-   * call it again: the key has a secret that nobody knows, or is as it was.
+   * call it again: the key has a secret that is unknown to all, or is as it was.
    */
   readonly rotate: (id: string, options: { readonly overlap: number }) => Promise<IssuedKey>
   /**

@@ -121,7 +121,7 @@ const touch = ({ store }: Self, { name, record, text }: FoundKey, at: number): P
 const listOf = async ({ prefix, store }: Self, owner: string): Promise<ReadonlyArray<KeyRecord>> => {
   const names = await store.members(ownerName(prefix, owner))
   if (names.length === 0) return []
-  // a name without a text is of a key that was never made
+  // a name without a record is of a key that was never made
   return (await store.get(names))
     .flatMap((text) => (text === undefined ? [] : [recordIn(text)]))
     .filter((record) => record.owner === owner)

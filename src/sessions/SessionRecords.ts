@@ -10,7 +10,7 @@
  * | `koa-with-auth/forward/` and a digest of the old key | the next key of a session whose id was rotated | never; it expires |
  *
  * A session is valid only while its user has the stamp that the session carries. So a store that loses a stamp signs the user out, and
- * never in. A store gets digests of ids, never an id, so nobody who reads the database can take a session over.
+ * never in. A store gets digests of ids, never an id, so a reader of the database can take no session over.
  */
 import { ownFields } from '../core/data.js'
 import { digest, randomId } from '../crypto/secrets.js'
@@ -130,7 +130,7 @@ interface Forward {
   readonly listed: string | undefined
 }
 
-/** The forwarding entry in a text; `undefined` for anything else. */
+/** The forwarding entry in a string; `undefined` for anything else. */
 export const forwardIn = (text: string | undefined): Forward | undefined => {
   const { next, since, user, listed } = fieldsIn(text)
   if (typeof next !== 'string' || typeof since !== 'number' || typeof user !== 'string') return undefined

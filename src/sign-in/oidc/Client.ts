@@ -328,7 +328,7 @@ const answerTo: (...asked: Parameters<CustomFetch>) => Promise<Received> = async
 }
 
 /**
- * An answer with tokens whose lifetime can be believed. Some providers answer `null`, a text or a negative number: the tokens are good all
+ * An answer with tokens whose lifetime can be believed. Some providers answer `null`, a word or a negative number: the tokens are good all
  * the same, and end when the resource refuses them.
  */
 const withLifetime = (json: Json): Json => {

@@ -115,7 +115,7 @@ const parsed = (text: string): unknown => {
   }
 }
 
-// What was written there by somebody else is unknown, so it lets nobody in
+// Another program wrote it, and its meaning is unknown, so it signs no user in
 const recordIn = (text: string): PasskeyRecord => {
   const read = parsed(text)
   if (typeof read === 'object' && read !== null) {
@@ -142,7 +142,7 @@ const find = async (self: Self, id: string): Promise<FoundPasskey | undefined> =
 const listOf = async (self: Self, user: string): Promise<ReadonlyArray<PasskeyRecord>> => {
   const names = await self.store.members(userName(self, user))
   const texts = names.length === 0 ? [] : await self.store.get(names)
-  // a name without a text is of a passkey that was removed, or was never made
+  // a name without a record is of a passkey that was removed, or was never made
   return texts
     .flatMap((text) => (text === undefined ? [] : [recordIn(text)]))
     .filter((record) => record.user === user)
