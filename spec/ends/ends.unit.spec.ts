@@ -59,3 +59,29 @@ it('a timer that a test took away is replaced', () => {
   vi.advanceTimersByTime(60_000)
   expect(next.reasons).toStrictEqual([new AuthEndedError('expired')])
 })
+
+it('an end comes in time after the clock was set back while nothing waited, and is set right again', () => {
+  vi.useFakeTimers({ toFake: ['Date', 'performance', 'setTimeout', 'clearTimeout'], now: 10_000_000 })
+  // the clocks are compared while something waits
+  const before = opened(new End(Date.now() + 3_600_000))
+  vi.advanceTimersByTime(2000)
+  ends().close(before.end)
+  vi.advanceTimersByTime(2000)
+  vi.setSystemTime(Date.now() - 5_000_000)
+  const { reasons } = opened(new End(Date.now() + 3600))
+  vi.setSystemTime(Date.now() + 60)
+  vi.advanceTimersByTime(3540)
+  expect(reasons).toStrictEqual([new AuthEndedError('expired')])
+})
+
+it('a clock that was set forward and back ends nothing before its time', () => {
+  vi.useFakeTimers({ toFake: ['Date', 'performance', 'setTimeout', 'clearTimeout'], now: 10_000_000 })
+  const { reasons } = opened(new End(Date.now() + 7_200_000))
+  vi.setSystemTime(Date.now() + 1_800_000)
+  vi.advanceTimersByTime(1000)
+  vi.setSystemTime(Date.now() - 1_800_000)
+  vi.advanceTimersByTime(7_198_000)
+  expect(reasons).toStrictEqual([])
+  vi.advanceTimersByTime(1000)
+  expect(reasons).toStrictEqual([new AuthEndedError('expired')])
+})

@@ -71,8 +71,9 @@ export class End {
   /** When it comes, in milliseconds since 1970; `Infinity`: not by itself. */
   at: number
   target: Ending | undefined
-  /** @internal The same by the other clock, and its place in the heap, see `ends/ends.ts`. */
+  /** @internal The same by the other clock, as the clocks are now and at the latest, and its place in the heap, see `ends/ends.ts`. */
   due = Infinity
+  latest = Infinity
   index = -1
   /** @internal Its list, see `ends/ends.ts`. */
   list: EndsOfName | undefined

@@ -17,7 +17,10 @@ const offsetNow = (): number => Date.now() - performance.now()
  */
 class Deadlines {
   #ends: End[] = []
+  /** By which the times were computed last. */
   #offset = offsetNow()
+  /** The lowest one since. */
+  #lowest = this.#offset
 
   get isEmpty(): boolean {
     return this.#ends.length === 0
@@ -38,7 +41,10 @@ class Deadlines {
   }
 
   push(end: End): void {
-    end.due = end.at - offsetNow()
+    // nothing compares the clocks while no end waits
+    this.compare()
+    end.latest = end.at - offsetNow()
+    end.due = end.latest
     this.#rise(end, this.#ends.length)
   }
 
@@ -52,13 +58,14 @@ class Deadlines {
     this.#rise(last, last.index)
   }
 
-  /** Notices that the system's clock was set forward, or that the machine has slept. */
+  /** Notices that the system's clock was set, or that the machine has slept. */
   compare(): void {
     const offset = offsetNow()
-    const isAhead = offset - this.#offset > DRIFT
-    if (isAhead || offset < this.#offset) this.#offset = offset
-    if (!isAhead) return
-    for (const end of this.#ends) end.due = Math.min(end.due, end.at - offset)
+    this.#lowest = Math.min(this.#lowest, offset)
+    if (offset - this.#lowest <= DRIFT && this.#offset - offset <= DRIFT) return
+    this.#offset = this.#lowest = offset
+    // a clock that is right again gives back what it had taken away
+    for (const end of this.#ends) end.due = Math.min(end.latest, end.at - offset)
     for (let index = (this.#ends.length >> 1) - 1; index >= 0; index--) {
       const end = this.#ends[index]
       if (end !== undefined) this.#sink(end, index)
