@@ -20,7 +20,7 @@ import {
   type PrincipalOf,
 } from './Authenticator.js'
 import { isSent, objectsIn, type AllOf } from './Description.js'
-import { accept, evidenceOf, merge, nothingSent, objectsOf, type Evidence } from './Evidence.js'
+import { accept, evidenceOf, merge, plain, objectsOf, type Evidence } from './Evidence.js'
 import type { Attempt } from './Exchange.js'
 import { checkGroup, isList, skipped } from './groups.js'
 import { declareFactory } from './options.js'
@@ -96,7 +96,8 @@ const allPassing = (
       const evaluation = decide(attempt.knowing(objectsOf(attempt.objects, before.objects)))
       return evaluation instanceof Promise ? evaluation.then(goOn) : goOn(evaluation)
     }
-    return (attempt) => from(0, [], nothingSent, attempt)
+    // what it makes of anonymous callers is a principal: a list of them
+    return (attempt) => from(0, [], plain, attempt)
   }
   if (!members.slice(0, -1).some(looksUp)) return { description, decide: passing(members) }
   const steps = members.map(inSteps)
