@@ -78,6 +78,8 @@ const siteOf = async (issuer: TestIssuer, resource: string, options: SiteOptions
     origin,
     list: list ?? false,
   })
+  const another = oidc({ issuer: issuer.issuer, client: { id: 'other' }, callback: '/other/callback' })
+  const others = upstream(app, { provider: another, resource })
   let ran = 0
   const api = upstream(app, {
     provider,
@@ -113,6 +115,9 @@ const siteOf = async (issuer: TestIssuer, resource: string, options: SiteOptions
       if (handle === undefined || !(error instanceof UpstreamGone)) throw error
       handle(error, ctx)
     }
+  })
+  router.get('/other', withAuth(sessionAuth()), async (ctx) => {
+    ctx.body = await others.token(ctx)
   })
   router.all('/call/{*rest}', withAuth(sessionAuth()), async (ctx) => {
     const body = ctx.method === 'POST' ? await text(ctx.req) : undefined
@@ -165,6 +170,12 @@ describe('the token of the user of a request', () => {
     expect(resource.asked.map(({ url }) => url)).toEqual(['/orders?page=2'])
     expect(refreshes()).toEqual([])
     expect(issuer.tokenRequests).toHaveLength(2)
+  })
+
+  it('is kept for the client that it was given to, and for no other client at the same issuer', async () => {
+    const { site } = await start()
+    const anna = await site.signIn()
+    expect([(await site.get(anna, '/token')).status, (await site.get(anna, '/other')).status]).toEqual([200, 401])
   })
 
   it('is refreshed once for all requests that need it', async () => {

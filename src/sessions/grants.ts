@@ -21,9 +21,11 @@ export interface GrantHolder {
 
 /** Keeps what one provider granted. Each function rejects in an outage. */
 export interface GrantKeeper {
-  /** Keeps what came with a proof, if it is one of this provider. `isPending`: a second factor must come first. */
+  /** The name of the kind whose grants it keeps. */
+  readonly kind: string
+  /** Keeps what came with a proof of this kind. `isPending`: a second factor must come first. */
   readonly keep: (holder: GrantHolder, proof: object, isPending: boolean) => Promise<void>
-  /** Keeps what is pending for a proof of this provider, because the second factor has come. */
+  /** Keeps what is pending for a proof, because the second factor has come. */
   readonly adopt: (holder: GrantHolder, proof: object) => Promise<void>
   /** Ends the grants of a session, or all grants of its user. */
   readonly end: (holder: GrantHolder, isEverywhere: boolean) => Promise<void>
@@ -35,9 +37,12 @@ export type GrantKeepers = Map<object, GrantKeeper>
 const keepers: unique symbol = Symbol.for('koa-with-auth/grants')
 
 /** The keepers of an application; both copies of the package in a process see the same. */
-export const grantKeepersOf = (app: object & { [keepers]?: GrantKeepers }): GrantKeepers =>
+export const grantKeepersOf = (app: object & { [keepers]?: GrantKeepers }): GrantKeepers => {
+  const made: GrantKeepers = app[keepers] ?? new Map()
   // not enumerable, because applications are printed
-  app[keepers] ?? Object.defineProperty(app, keepers, { value: new Map() })[keepers] ?? new Map()
+  Object.defineProperty(app, keepers, { value: made })
+  return made
+}
 
 /** An application, as its grants need it. */
 interface GrantsHost extends SessionRecords {
@@ -52,7 +57,7 @@ interface Details {
   readonly absolute?: number | undefined
 }
 
-/** What a session calls its grants: with a list, the id of its entry, so that who ends the entry ends them. */
+/** What a session calls its grants: with a list, the id of its entry, so ending the entry ends them. */
 export const grantIn = ({ grant, listed }: Details): string | undefined => grant ?? listed
 
 /** The holder of the grants of a user's session. */

@@ -167,7 +167,7 @@ export const finishing = async <Kept, Answer, P extends ProofGiven>(
       if (E.isLeft(answer)) {
         const isOwn = answer.left._tag === 'invalid' && answer.left.reason === undefined
         const second = seconds.get(ctx)
-        if (second !== undefined) await keepPending(application, second.subject, proof)
+        if (second !== undefined) await keepPending(application, kind.name, second.subject, proof)
         return isOwn && (second !== undefined || !pages.isUnanswered(ctx))
           ? E.right({ user: second?.subject, isAccepted: second !== undefined })
           : E.left(isOwn ? AuthErrors.unfinished('noAccount') : answer.left)
@@ -181,7 +181,7 @@ export const finishing = async <Kept, Answer, P extends ProofGiven>(
       if (intent === 'signIn') made = await signInBy(as, session, ctx, user, further)
       else if (intent === 'stepUp') await session.signing?.addProof(ctx, proof)
       // of a token, the session of the request is another one
-      if (as === undefined) await keepGrants(ctx, application, [proof, ...before])
+      if (as === undefined) await keepGrants(ctx, application, kind.name, proof, before)
       if (intent === 'signIn') await signedIn?.()
       if (kind.leadsAgain === true && as === undefined) await here.add(id, who ?? about)
       return E.right({ user: who, isAccepted: true })
@@ -203,7 +203,9 @@ const retried: ReadonlySet<string> = new Set(['wrong', 'weak', 'short', 'long', 
 const keepGrants = async (
   ctx: Context,
   { session, host }: Application,
-  proofs: ReadonlyArray<object>,
+  kind: string,
+  proof: object,
+  before: ReadonlyArray<object>,
 ): Promise<void> => {
   const present = host.grants.size === 0 ? undefined : session.present(ctx)
   if (present === undefined) return
@@ -213,16 +215,17 @@ const keepGrants = async (
     session.bindAnew(ctx, details)
   }
   const holder = grantHolder(host, present.id, details)
-  const [proof = {}, ...before] = proofs
   for (const keeper of host.grants.values()) {
     for (const one of before) await keeper.adopt(holder, one)
-    await keeper.keep(holder, proof, false)
+    if (keeper.kind === kind) await keeper.keep(holder, proof, false)
   }
 }
 
 // A second factor comes first
-const keepPending = async ({ host }: Application, user: string, proof: object): Promise<void> => {
-  for (const keeper of host.grants.values()) await keeper.keep(grantHolder(host, user, {}), proof, true)
+const keepPending = async ({ host }: Application, kind: string, user: string, proof: object): Promise<void> => {
+  for (const keeper of host.grants.values()) {
+    if (keeper.kind === kind) await keeper.keep(grantHolder(host, user, {}), proof, true)
+  }
 }
 
 // After a failure: the same form, if the same handle may be answered again

@@ -94,6 +94,7 @@ const placeOf = ({ per }: Pick<ProviderGrants, 'per'>, kind: string, holder: Gra
 }
 
 const pendingOf = (kind: string, holder: GrantHolder, proof: object): GrantPlace => {
+  // Safe: each may be missing, and is a part of the key alone
   const { issuer, subject, at } = proof as { issuer?: unknown; subject?: unknown; at?: unknown }
   return { key: keyOf(holder, kind, 'pending', issuer, subject, at), lifetime: PENDING, user: holder.user }
 }
@@ -129,7 +130,6 @@ const providerGrants = (
     made.set(store, own)
     return own
   }
-  const isOf = (proof: object): boolean => 'issuer' in proof && proof.issuer === client.issuer
   const kept = async (holder: GrantHolder, tokens: Tokens): Promise<void> => {
     const place = placeOf({ per }, kind.name, holder)
     if (place === undefined) return
@@ -137,18 +137,19 @@ const providerGrants = (
     if (per === 'session') await holder.store.add(setOf(holder, kind.name), place.key, place.lifetime)
   }
   return {
+    kind: kind.name,
     client,
     per,
     grants,
     keep: async (holder, proof, isPending) => {
-      const answer = isOf(proof) ? providerAnswer(proof) : undefined
+      const answer = providerAnswer(proof)
       if (answer === undefined) return
       const tokens = tokensOf(answer.tokens)
       if (isPending) await keepGrant(grants(holder), pendingOf(kind.name, holder, proof), tokens)
       else await kept(holder, tokens)
     },
     adopt: async (holder, proof) => {
-      if (!isOf(proof)) return
+      if (!('issuer' in proof)) return
       const tokens = await takeGrant(grants(holder), pendingOf(kind.name, holder, proof))
       if (tokens !== undefined) await kept(holder, tokens)
     },
@@ -162,15 +163,15 @@ const providerGrants = (
   }
 }
 
-const wherePer = 'upstream(app, { per })'
-
 // A provider gives one refresh token, so upstreams of one provider keep one grant
 const grantsFor = (app: Koa, kind: UpstreamOptions['provider'], per: 'session' | 'user'): ProviderGrants => {
   const keepers = grantKeepersOf(app)
   // Safe: only this function adds keepers
   const known = keepers.get(kind) as ProviderGrants | undefined
   if (known !== undefined && known.per !== per) {
-    throw new TypeError(`${wherePer}: another upstream of this provider has '${known.per}'; write the same in both`)
+    throw new TypeError(
+      `upstream(app, { per }): another upstream of this provider has '${known.per}'; write the same in both`,
+    )
   }
   const made = known ?? providerGrants(kind, tokenClientOf('upstream(app, { provider })', kind), per)
   keepers.set(kind, made)
@@ -178,7 +179,6 @@ const grantsFor = (app: Koa, kind: UpstreamOptions['provider'], per: 'session' |
 }
 
 interface Calls {
-  readonly app: Koa
   readonly provider: UpstreamOptions['provider']
   readonly resource: string
   readonly onGone: Middleware | undefined
@@ -242,7 +242,7 @@ export const upstream = (app: Koa, options: UpstreamOptions): Upstream => {
   const made = grantsFor(app, provider, per)
   expectGone()
   if (scope !== undefined) made.client.askFor(scope)
-  const self: Calls = { app, provider, resource, onGone, made }
+  const self: Calls = { provider, resource, onGone, made }
   return {
     token: (ctx) => asked(self, 'token(ctx)', ctx, goodTokens),
     fetch: (ctx, address, init) =>
