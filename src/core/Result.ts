@@ -19,7 +19,7 @@ import { types } from 'node:util'
 import * as E from 'fp-ts/lib/Either.js'
 import type * as O from 'fp-ts/lib/Option.js'
 import { hasExactKeys, invalid, is as isAuthError, raised, unavailable, type AuthError } from './AuthError.js'
-import { deepFreeze, type ErrorCode } from './data.js'
+import { deepFreeze, isInstance, type ErrorCode } from './data.js'
 import { accept, givenWith, nothingSent, withEvidence } from './Evidence.js'
 import * as is from './checks.js'
 
@@ -148,6 +148,10 @@ export class UnavailableError extends Error {
   readonly status = 503
   readonly retryAfter?: number | undefined
   readonly [mark] = true
+  /** @internal Also an error of another copy of this package, such as that of `require` beside that of `import`. */
+  static override [Symbol.hasInstance](u: unknown): boolean {
+    return isInstance(this, UnavailableError, u, 'ERR_AUTH_UNAVAILABLE')
+  }
   constructor(message: string, options: { readonly cause?: unknown; readonly retryAfter?: number | undefined } = {}) {
     super(message, options)
     if (options.retryAfter === undefined) return

@@ -66,6 +66,15 @@ export type ErrorCode =
 
 export const withCode = <E extends Error>(error: E, code: ErrorCode): E => Object.assign(error, { code })
 
+/**
+ * `instanceof` for a class of errors with a code of its own, whichever copy of this package made the error. A subclass is asked as
+ * usual.
+ */
+export const isInstance = (asked: Function, own: Function, u: unknown, code: ErrorCode): boolean =>
+  asked === own
+    ? typeof u === 'object' && u !== null && 'code' in u && u.code === code
+    : Reflect.apply(Function.prototype[Symbol.hasInstance], asked, [u])
+
 /** The code of an error of Node; an empty string for anything else. */
 export const codeOf = (error: unknown): string =>
   typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : ''

@@ -5,7 +5,7 @@
  * (`koa/authSignal.ts`). Then an `End` waits in `ends/ends.ts`, by time and under a name.
  */
 import type { Request } from './Request.js'
-import type { ErrorCode } from './data.js'
+import { isInstance, type ErrorCode } from './data.js'
 
 /** Why a credential has ended. */
 export type EndCause = 'expired' | 'signed out' | 'revoked' | 'idle' | 'shutting down'
@@ -18,6 +18,10 @@ export class AuthEndedError extends Error {
   override readonly name = 'AuthEndedError'
   readonly code = 'ERR_AUTH_ENDED' satisfies ErrorCode
   override readonly cause: EndCause
+  /** @internal Also an error of another copy of this package, such as that of `require` beside that of `import`. */
+  static override [Symbol.hasInstance](u: unknown): boolean {
+    return isInstance(this, AuthEndedError, u, 'ERR_AUTH_ENDED')
+  }
   constructor(cause: EndCause) {
     super(`the credential of the request has ended: ${cause}`)
     this.cause = cause
