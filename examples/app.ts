@@ -11,6 +11,7 @@ import * as levels from './levels.js'
 import * as multiple from './multiple.js'
 import * as ownKind from './ownKind.js'
 import * as session from './session.js'
+import * as stream from './stream.js'
 
 /** An application that signs its session cookies with these keys. */
 export const application = (keys: string[]): Koa => {
@@ -27,5 +28,6 @@ export const application = (keys: string[]): Koa => {
   examples.use(asynchronous.router.routes())
   examples.use(composing.router.routes())
   examples.use(ownKind.router.routes())
+  examples.use(stream.router.routes())
   return app.use(session.sessions(app)).use(examples.routes()).use(examples.allowedMethods())
 }

@@ -7,6 +7,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { redisStore, sqliteStore } from 'koa-with-auth/stores'
+import { shutDown } from 'koa-with-auth/upgrades'
 import { RateLimiterRedis } from 'rate-limiter-flexible'
 import { createClient } from 'redis'
 import { exampleApp } from './api/app.js'
@@ -32,9 +33,10 @@ const settingsOrExit = (): Settings => {
 const { port, host, keys, databaseUrl, allowedAddresses, redisUrl } = settingsOrExit()
 
 const toTry = (url: string) => `\
-The docs page is at ${url}/api/docs: choose Authorize, enter a credential, and try each operation.
+Open ${url} in a browser, and sign in as sam (password sam-secret).
+The docs page is at ${url}/api/docs: choose Authorize, enter the token supersecret, and try each operation.
 
-The example API answers at ${url}/api, the small examples at ${url}/examples; try:
+In another terminal, with the answers beside them:
 
   curl -i -H 'Authorization: Bearer supersecret' ${url}/api/bearer                          # 200
   curl -i -H 'Authorization: Bearer wrong' ${url}/api/bearer                                # 401
@@ -52,8 +54,14 @@ The example API answers at ${url}/api, the small examples at ${url}/examples; tr
   curl -i -b cookies.txt -X POST ${url}/api/pets                                            # 201
   curl -i -b cookies.txt -X POST -H 'Origin: https://evil.example' ${url}/api/pets          # 403
   curl -i -H 'X-API-Key: partnerkey' ${url}/examples/levels/outside/reports                 # 200
+  curl -i -H 'Authorization: Bearer supersecret' '${url}/examples/stream?lines=3'           # 200
 
-More of them are in examples/README.md. Stop with Ctrl-C.`
+What protects each route, and whether that is what its policy file says:
+
+  npx koa-with-auth audit dist/examples/api/policy.js
+  npx koa-with-auth audit dist/examples/api/policy.js --check examples/api/auth.lock
+
+examples/README.md has more. "npm run shop" serves a shop that shows every way to sign in. Stop with Ctrl-C.`
 
 const database = await openDatabase(databaseUrl).catch((error: Error) =>
   fail(`cannot open the database ${databaseUrl}: ${error.message}; set DATABASE_URL`),
@@ -99,10 +107,11 @@ server.on('error', (error: NodeJS.ErrnoException) => {
   fail(error.code === 'EADDRINUSE' ? `port ${port} of ${host} is taken; set PORT` : `cannot listen: ${error.message}`)
 })
 
+// Streams end at once; other responses are completed, for at most 5 seconds
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
-  process.once(signal, () =>
-    server.close(() => {
+  process.once(signal, () => {
+    void shutDown(server, { timeout: 5000 }).then(() => {
       database.close()
       if (redis.isOpen) redis.destroy()
-    }),
-  )
+    })
+  })

@@ -47,6 +47,7 @@ const examples = [
   ['/asynchronous/promise', 'a hook that waits: admin, secret'],
   ['/composing/name', 'authenticators made of others'],
   ['/signed', 'a kind of its own'],
+  ['/stream', 'a response that ends with its credential'],
 ]
 
 const items = (lines: ReadonlyArray<string>): string => lines.map((line) => `<li>${line}</li>`).join('\n      ')

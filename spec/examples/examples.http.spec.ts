@@ -13,6 +13,7 @@ import * as levels from '../../examples/levels.js'
 import * as multiple from '../../examples/multiple.js'
 import * as ownKind from '../../examples/ownKind.js'
 import * as session from '../../examples/session.js'
+import * as stream from '../../examples/stream.js'
 import { countHandlers, exampleFiles, exampleText, pathsOf, readmeRows } from '../support/papers/examples.js'
 import { cases, type Sent } from '../support/papers/examplesCases.js'
 import { asRequests, hasCurl, withCurl } from '../support/papers/examplesCurl.js'
@@ -29,6 +30,7 @@ const examples = {
   'multiple.ts': multiple,
   'ownKind.ts': ownKind,
   'session.ts': session,
+  'stream.ts': stream,
 }
 const routers = Object.values(examples).map(({ router }) => router)
 

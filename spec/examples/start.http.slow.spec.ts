@@ -78,6 +78,15 @@ describe('npm start', () => {
     expect(new Set(reported.map(({ status }) => status))).toEqual(new Set([200, 201, 204, 401, 403]))
   })
 
+  it('prints commands of the audit, which find the policy file true', async () => {
+    const lines = [...started.output.stdout.matchAll(/^ {2}npx koa-with-auth (.*)$/gm)].map(([, args = '']) => args)
+    expect(lines).toHaveLength(2)
+    for (const args of lines) {
+      const running = run(process.execPath, ['dist/command/main.js', ...args.split(' ')], {})
+      expect([args, await running.exited, running.output.stderr]).toEqual([args, 0, ''])
+    }
+  })
+
   it('serves a page at / that names every user and links the docs and the small examples, which all work', async () => {
     const page = (await ask(`http://127.0.0.1:${port}/`)).text
     const users = [...page.matchAll(/<b>(\w+)<\/b>[^<]*<code>(\S+)<\/code>/g)].map(([, name, password]) => [
@@ -115,6 +124,17 @@ describe('npm start', () => {
 })
 
 describe('the server without npm', () => {
+  it('at SIGTERM ends a stream that is open, and completes it', async () => {
+    const running = server({ PORT: '0' })
+    await running.printed(END)
+    const stream = await fetch(`${urlOf(running)}/examples/stream`, {
+      headers: { Authorization: 'Bearer supersecret' },
+    })
+    running.signal('SIGTERM')
+    expect(await stream.text()).toMatch(/^Hello anna(?:\nline \d+)*$/)
+    expect(await running.exited).toBe(0)
+  })
+
   it.each(['SIGINT', 'SIGTERM'] as const)('stops at %s, even with an open connection', async (signal) => {
     const running = server({ PORT: '0' })
     await running.printed(END)

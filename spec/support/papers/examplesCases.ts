@@ -126,4 +126,8 @@ export const cases: ReadonlyArray<Case> = [
     body: 'Signed by shop',
     challenge: 'Signature realm="api", name="X-Signature", algorithm="hmac-sha256"',
   },
+  {
+    ...withBearer('stream.ts', '/examples/stream', 'Hello anna'),
+    right: { ...bearer('supersecret'), query: '?lines=1' },
+  },
 ]
