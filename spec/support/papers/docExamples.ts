@@ -36,7 +36,7 @@ export const examplesOf = (path: string): DocExample[] => {
   }))
 }
 
-const fence = /^```ts([^\n]*)\n([\s\S]*?)^```$/gm
+const fence = /^```(\w+)([^\n]*)\n([\s\S]*?)^```$/gm
 
 /** The Markdown files whose `ts` blocks are typechecked and run: README, front page of the website, and guides. */
 export const documents = (): string[] => [
@@ -48,16 +48,17 @@ export const documents = (): string[] => [
     .sort(),
 ]
 
-/** The fenced `ts` blocks of a Markdown file, or none if the file does not exist. `ts no-run` is only typechecked. */
-export const blocksOf = (path: string): DocExample[] => {
+/** The fenced blocks of one language in a Markdown file, or none if the file does not exist. `no-run` is only typechecked. */
+export const fencesOf = (path: string, language: string): DocExample[] => {
   if (!existsSync(repository + path)) return []
   const text = readFileSync(repository + path, 'utf8')
-  return [...text.matchAll(fence)].map(({ index, 1: info = '', 2: code = '' }) => ({
-    place: `${path}:${lineOf(text, index)}`,
-    code,
-    runs: info.trim() !== 'no-run',
-  }))
+  return [...text.matchAll(fence)].flatMap(({ index, 1: of, 2: info = '', 3: code = '' }) =>
+    of === language ? [{ place: `${path}:${lineOf(text, index)}`, code, runs: info.trim() !== 'no-run' }] : [],
+  )
 }
+
+/** The fenced `ts` blocks of a Markdown file. */
+export const blocksOf = (path: string): DocExample[] => fencesOf(path, 'ts')
 
 /** All of them. */
 export const allExamples = (): DocExample[] => [...sources().flatMap(examplesOf), ...documents().flatMap(blocksOf)]

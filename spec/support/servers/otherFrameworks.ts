@@ -2,14 +2,15 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { createServer as createHttp2Server, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2'
+import { connect, createServer as createHttp2Server, type Http2Server } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { pathToFileURL } from 'node:url'
-import express, { type RequestHandler, type Response } from 'express'
+import { Readable } from 'node:stream'
+import express, { type RequestHandler, type Response as ExpressResponse } from 'express'
 import fastify, { type preHandlerAsyncHookHandler, type FastifyReply, type FastifyRequest } from 'fastify'
 import type Koa from 'koa'
 import type { AuthenticatorLike } from 'koa-with-auth'
-import { guardRequest, type AdmittedRequest } from 'koa-with-auth/upgrades'
+import type { AdmittedRequest } from 'koa-with-auth/upgrades'
 import { blocksOf } from '../papers/docExamples.js'
 import { repository } from '../projects/typecheck.js'
 
@@ -29,7 +30,10 @@ export interface Operation {
 export interface Framework {
   readonly name: string
   /** Makes a server. `before` runs before the guards, on the response of Node or of the framework. */
-  readonly make: (app: Koa, operations: ReadonlyArray<Operation>, before?: Fields) => Promise<Server>
+  readonly make: (app: Koa, operations: ReadonlyArray<Operation>, before?: Fields) => Promise<Server | Http2Server>
+  readonly hasNoParameters?: boolean
+  /** Sends a request; left out, as `fetch` does. */
+  readonly fetch?: (url: string, init: { method?: string; headers?: Record<string, string> }) => Promise<Response>
 }
 
 type Fields = Readonly<Record<string, string>>
@@ -55,7 +59,8 @@ const loaded = async <K extends keyof Helpers>(name: K): Promise<Helpers[K]> => 
   return block[name]
 }
 
-const principalOf: Answer = ({ principal, objects }, response) => {
+/** Answers with the principal and the objects. */
+export const principalOf: Answer = ({ principal, objects }, response) => {
   response.setHeader('content-type', 'application/json')
   response.end(JSON.stringify({ auth: principal, objects }))
 }
@@ -67,7 +72,8 @@ const ofExpress: Framework = {
     const site = express()
     if (before !== undefined) site.use((_req, res, next) => void next(res.set(before) && undefined))
     for (const { method, path, guards, answer = principalOf } of operations) {
-      const operation = (_req: unknown, res: Response) => answer(res.locals['auth'] as AdmittedRequest<unknown>, res)
+      const operation = (_req: unknown, res: ExpressResponse) =>
+        answer(res.locals['auth'] as AdmittedRequest<unknown>, res)
       const [mount, rest] = mountOf(path)
       // below a mount, where Express changes the URL
       const router = express.Router({ mergeParams: true })
@@ -108,59 +114,66 @@ const ofFastify: Framework = {
   },
 }
 
+const listenerOf = async (
+  app: Koa,
+  operations: ReadonlyArray<Operation>,
+  before: Fields = {},
+): Promise<(request: IncomingMessage, response: ServerResponse) => void> => {
+  const guard = await loaded('forNode')
+  const routes = operations.map(({ method, path, guards, answer = principalOf }) => {
+    const [first, ...others] = guards.toReversed()
+    const inner = guard(app, first!, (_request, response, admitted) => answer(admitted, response))
+    const listener = others.reduce<typeof inner>(
+      (within, a) => guard(app, a, (request, response) => void within(request, response)),
+      inner,
+    )
+    return { method, path, listener }
+  })
+  return (request, response) => {
+    for (const [name, value] of Object.entries(before)) response.setHeader(name, value)
+    const path = (request.url ?? '').split('?')[0]
+    const method = request.method === 'HEAD' ? 'GET' : request.method
+    const route = routes.find((one) => one.path === path && one.method === method)
+    if (route !== undefined) return void route.listener(request, response)
+    response.writeHead(404).end()
+  }
+}
+
 const ofNode: Framework = {
   name: 'node:http',
-  make: async (app, operations, before = {}) => {
-    const guard = await loaded('forNode')
-    const routes = operations.map(({ method, path, guards, answer = principalOf }) => {
-      const [first, ...others] = guards.toReversed()
-      const inner = guard(app, first!, (_request, response, admitted) => answer(admitted, response))
-      const listener = others.reduce<typeof inner>(
-        (within, a) => guard(app, a, (request, response) => void within(request, response)),
-        inner,
-      )
-      return { method, path, listener }
-    })
-    return createServer((request, response) => {
-      for (const [name, value] of Object.entries(before)) response.setHeader(name, value)
-      const path = (request.url ?? '').split('?')[0]
-      const method = request.method === 'HEAD' ? 'GET' : request.method
-      const route = routes.find((one) => one.path === path && one.method === method)
-      if (route !== undefined) return void route.listener(request, response)
-      response.writeHead(404).end()
-    })
+  hasNoParameters: true,
+  make: async (...args) => createServer(await listenerOf(...args)),
+}
+
+/** HTTP/2 without TLS, by the helper for node:http. */
+export const ofHttp2: Framework = {
+  name: 'node:http2',
+  hasNoParameters: true,
+  // Safe: the guide says that the types are those of HTTP/2, and everything else is the same
+  make: async (...args) => createHttp2Server((await listenerOf(...args)) as never),
+  fetch: async (url, { method = 'GET', headers = {} }) => {
+    const client = connect(new URL(url).origin)
+    const stream = client.request({ ':method': method, ':path': new URL(url).pathname, ...headers })
+    const [fields] = (await once(stream, 'response')) as [Record<string, string | string[]>]
+    const pairs = Object.entries(fields).flatMap(([name, value]) =>
+      name.startsWith(':') ? [] : [value].flat().map((one): [string, string] => [name, one]),
+    )
+    const body = Readable.toWeb(stream.once('close', () => client.close())) as ReadableStream
+    return new Response(body, { status: Number(fields[':status']), headers: pairs })
   },
 }
 
 export const frameworks: ReadonlyArray<Framework> = [ofExpress, ofFastify, ofNode]
 
 /** Starts a server on a free port of the loopback address. */
-export const started = async (server: Server) => {
-  server.keepAliveTimeout = 0
+export const started = async (server: Server | Http2Server) => {
+  if ('keepAliveTimeout' in server) server.keepAliveTimeout = 0
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   const close = async () => {
-    server.closeAllConnections()
+    if ('closeAllConnections' in server) server.closeAllConnections()
     await new Promise((resolve) => void server.close(resolve))
   }
   return { port, url: `http://127.0.0.1:${port}`, close }
-}
-
-/** A server of HTTP/2 without TLS; `Vary: x` is set before the guard runs. */
-export const makeHttp2 = async (app: Koa, a: Auth) => {
-  const guard = guardRequest(app, a, { methods: 'all' })
-  const serve = async (request: Http2ServerRequest, response: Http2ServerResponse): Promise<void> => {
-    response.setHeader('Vary', 'x')
-    const result = await guard(request)
-    if (result.refused) return result.refused.send(response)
-    response.setHeader('Vary', `x, ${String(result.headers['vary'])}`)
-    response.end(JSON.stringify(result.principal))
-  }
-  const server = createHttp2Server((request, response) => void serve(request, response))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  // Safe: it listens on a port
-  const { port } = server.address() as AddressInfo
-  return { url: `http://127.0.0.1:${port}`, close: () => new Promise((resolve) => void server.close(resolve)) }
 }
