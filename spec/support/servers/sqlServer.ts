@@ -150,8 +150,7 @@ export const startSql = async (kind: Sql): Promise<SqlServer> => {
   const start = async (): Promise<void> => {
     for (const until = Date.now() + HANGS; Date.now() < until; await pause(50)) {
       if (child === undefined || child.exitCode !== null || child.signalCode !== null)
-        child = spawn(path, args, { stdio: 'ignore', cwd: folder, ...user })
-      child.on('error', () => {})
+        child = spawn(path, args, { stdio: 'ignore', cwd: folder, ...user }).on('error', () => {})
       if (await answers(kind, port)) return
     }
     throw new Error(`${kind} did not start`)
