@@ -2,6 +2,7 @@
 import { afterEach, expect, it, vi } from 'vitest'
 import { AuthEndedError, End, NamedEnd } from '../../src/core/ends.js'
 import { ends } from '../../src/ends/ends.js'
+import { ownEnds } from '../support/runs/ownEnds.js'
 
 afterEach(() => void vi.useRealTimers())
 
@@ -46,6 +47,25 @@ it('ending one name looks at its own ends alone, however many others there are',
   expect(over.flatMap(({ reasons }) => reasons)).toStrictEqual(over.map(() => new AuthEndedError('revoked')))
   for (const { end } of all) ends().close(end)
   expect(Counted.asked).toBe(0)
+})
+
+it('a name is forgotten with its last end, whichever closes last', () => {
+  ownEnds()
+  const begun = vi.fn<() => void>()
+  ends().watch(begun)
+  for (const order of [
+    [0, 1, 2],
+    [2, 1, 0],
+    [1, 0, 2],
+  ]) {
+    begun.mockClear()
+    const all = order.map(() => opened(new NamedEnd(Infinity, 'anna')).end)
+    for (const at of order) {
+      expect([ends().isWaiting, ends().of('anna').length > 0]).toStrictEqual([true, true])
+      ends().close(all[at]!)
+    }
+    expect([ends().isWaiting, ends().of('anna'), begun.mock.calls.length]).toStrictEqual([false, [], 1])
+  }
 })
 
 it('a timer that a test took away is replaced', () => {

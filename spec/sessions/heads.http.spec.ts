@@ -10,21 +10,21 @@ import { expectSignedIn, sessionsApp, setCookies } from '../support/sites/sessio
 
 const anna = { username: 'anna', isActive: true }
 
-const ways: ReadonlyArray<readonly [string, (ctx: Context, write: () => void) => void]> = [
+const ways: ReadonlyArray<readonly [string, (ctx: Context, write: () => void, status?: number) => void]> = [
   [
     'a raw head, and ctx.respond = false',
-    (ctx, write) => {
+    (ctx, write, status = 200) => {
       write()
       ctx.respond = false
-      ctx.res.writeHead(200, { 'Content-Type': 'text/event-stream' })
+      ctx.res.writeHead(status, { 'Content-Type': 'text/event-stream' })
       ctx.res.end('data: 1\n\n')
     },
   ],
   [
     'flushHeaders, and a body',
-    (ctx, write) => {
+    (ctx, write, status = 200) => {
       write()
-      ctx.status = 200
+      ctx.status = status
       ctx.flushHeaders()
       ctx.body = 'data: 1\n\n'
     },
@@ -44,7 +44,7 @@ describe.each(ways)('%s', (_way, send) => {
         app.use(
           new Router()
             .post('/stream', withAuth(null), (ctx) => {
-              send(ctx, () => write(ctx))
+              send(ctx, () => write(ctx), Number(ctx.query['is'] ?? 200))
               late(ctx)
             })
             .routes(),
@@ -97,6 +97,7 @@ describe.each(ways)('%s', (_way, send) => {
       await one.post('/login')
       for (let n = 0; n < 5; n++) {
         vi.setSystemTime(Date.now() + 6_000)
+        expect(setCookies(await one.post('/stream?is=400'))).toEqual([])
         const answer = await one.post('/stream')
         expect(setCookies(answer).join()).toContain('session=')
       }

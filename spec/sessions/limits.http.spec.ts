@@ -1,7 +1,8 @@
 /** How long a session lasts, when it is prolonged, and what counts at the next request. The tests set the clock. */
+import type Koa from 'koa'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { expectDenied, challenge } from '../support/models/behavior.js'
-import { expectAnonymous, expectSignedIn, sessionsApp, setCookies } from '../support/sites/sessionsApp.js'
+import { at, expectAnonymous, expectSignedIn, sessionsApp, setCookies } from '../support/sites/sessionsApp.js'
 import { describeLastingStores } from '../support/stores/sessionStores.js'
 
 const anna = { username: 'anna', isActive: true }
@@ -11,6 +12,8 @@ const HOUR = 60 * MINUTE
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: Date.now() }))
 afterEach(() => void vi.useRealTimers())
 const pass = (ms: number) => vi.setSystemTime(Date.now() + ms)
+
+const statuses = (app: Koa) => app.use(at('/status', (ctx) => (ctx.status = Number(ctx.query['is']))))
 
 describeLastingStores((store) => {
   const limits = { idle: HOUR, absolute: 4 * HOUR }
@@ -81,12 +84,13 @@ describeLastingStores((store) => {
     })
 
     it.each([
+      ['400', 'GET', '/status?is=400', {}],
       ['401', 'GET', '/super', {}],
       ['403', 'POST', '/me', { 'Sec-Fetch-Site': 'cross-site' }],
       ['404', 'GET', '/nowhere', {}],
       ['500', 'POST', '/throw', {}],
     ])('is not prolonged by a response %s', async (status, method, path, headers) => {
-      const { visitor, store: watched } = await sessionsApp(store, limits)
+      const { visitor, store: watched } = await sessionsApp(store, { ...limits, below: statuses })
       const one = visitor()
       await one.post('/login')
       pass(31 * MINUTE)
@@ -97,11 +101,15 @@ describeLastingStores((store) => {
       await expectAnonymous(one)
     })
 
-    it('is prolonged by a public operation and by a change', async () => {
-      const { visitor } = await sessionsApp(store, limits)
+    it('is prolonged by a public operation, by a change, and by a redirect', async () => {
+      const { visitor } = await sessionsApp(store, { ...limits, below: statuses })
       const one = visitor()
       await one.post('/login')
-      for (const act of [() => one.ask('/open'), () => one.post('/set?basket=pear')]) {
+      for (const act of [
+        () => one.ask('/open'),
+        () => one.post('/set?basket=pear'),
+        () => one.post('/status?is=303'),
+      ]) {
         pass(40 * MINUTE)
         expect(setCookies(await act())).toHaveLength(1)
       }
