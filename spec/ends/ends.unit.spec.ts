@@ -66,6 +66,10 @@ it('a name is forgotten with its last end, whichever closes last', () => {
     }
     expect([ends().isWaiting, ends().of('anna'), begun.mock.calls.length]).toStrictEqual([false, [], 1])
   }
+  ends().open(new NamedEnd(Infinity, 'anna'), { abort: () => {} })
+  begun.mockClear()
+  ends().watch(begun)
+  expect(begun).toHaveBeenCalledOnce()
 })
 
 it('a timer that a test took away is replaced', () => {

@@ -71,10 +71,6 @@ class Queue {
     this.#count--
   }
 
-  get isEmpty(): boolean {
-    return this.#count === 0
-  }
-
   #compact(): void {
     this.#ends = this.#ends.slice(this.#first).filter(({ asking }) => asking === this.#asking)
     this.#first = 0

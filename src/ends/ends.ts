@@ -138,7 +138,7 @@ class Ends {
     const name = end.named()
     this.#enlist(end, name === undefined ? this.#unnamed : this.#listOf(name))
     this.#moved(end, end.at)
-    if (end.ask !== undefined && end.target !== undefined) this.#ask(end, true)
+    this.#ask(end, true)
   }
 
   #listOf(name: string): NonNullable<End['list']> {
