@@ -32,7 +32,10 @@ const sourcesOf = (part) => [`src/${part}.ts`, `src/${part}`].find((path) => exi
 
 const parts = process.argv.slice(2)
 const stryker = (config, env) => {
-  const { status } = spawnSync('npx', ['stryker', 'run', ...config], { stdio: 'inherit', env })
+  const { status } = spawnSync(process.execPath, ['.ci/mutants/node_modules/.bin/stryker', 'run', ...config], {
+    stdio: 'inherit',
+    env,
+  })
   process.exit(status ?? 1)
 }
 if (parts.length === 0) stryker(['.ci/stryker.json'], process.env)

@@ -11,7 +11,7 @@ console.log('Compiling koa-with-auth and its examples; after the first time, onl
 const isOlder = (to, from) => !existsSync(to) || statSync(to).mtimeMs < statSync(from).mtimeMs
 const filesOf = (folder) =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((one) => one.isFile())
+    .filter((one) => one.isFile() && !one.parentPath.includes('node_modules'))
     .map(({ parentPath, name }) => join(parentPath, name))
 
 let isBundled = false

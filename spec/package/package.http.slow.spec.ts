@@ -151,7 +151,7 @@ describe('the packed package', () => {
     { tool: 'publint', options: ['run', '--strict'] },
     { tool: 'attw', options: ['--format', 'ascii', '--no-emoji', '--no-definitely-typed'] },
   ])('has no problem that $tool finds, in all resolution modes', async ({ tool, options }) => {
-    const command = join(repository, 'node_modules/.bin', tool)
+    const command = join(repository, '.ci/node_modules/.bin', tool)
     await promisify(execFile)(command, [...options, project.tarball]).catch(({ stdout }: { readonly stdout: string }) =>
       expect.fail(`${tool}\n${stdout}`),
     )
@@ -274,7 +274,7 @@ describe('the packed package', () => {
           expect((await decided()).right.sub).toBe('anna')
         })`
       writeFileSync(join(folder, 'es.test.js'), code)
-      const args = ['--experimental-vm-modules', join(repository, 'node_modules/jest/bin/jest.js')]
+      const args = ['--experimental-vm-modules', join(repository, 'spec/apps/node_modules/jest/bin/jest.js')]
       const options = ['--config', '{ "transform": {} }', '--rootDir', folder]
       const { stderr } = await promisify(execFile)(process.execPath, [...args, ...options], { cwd: folder })
       expect(stderr).toContain('1 passed, 1 total')

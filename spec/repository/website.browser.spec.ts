@@ -23,7 +23,7 @@ describeUnless(missingBrowser(), 'the website', () => {
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-website-'))
-    execFileSync('npx', ['typedoc', '--options', '.ci/typedoc.js', '--out', folder], { cwd: repository, stdio: 'pipe' })
+    execFileSync('npm', ['--prefix', '.ci', 'run', 'docs', '--', '--out', folder], { cwd: repository, stdio: 'pipe' })
     // In a folder of its host, to see that links are relative
     server = createServer((req, res) => {
       const path = join(

@@ -1,4 +1,7 @@
-/** The workflows of GitHub: they are YAML, run pinned actions with the least permissions, and see the whole history. */
+/**
+ * The workflows of GitHub: they are YAML, run pinned actions with the least permissions, and see the whole history. What a
+ * contributor installs.
+ */
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
@@ -75,5 +78,36 @@ describe('the workflows', () => {
       expect(commands).toContain(one)
     }
     expect(commands).not.toMatch(/NODE_AUTH_TOKEN|NPM_TOKEN/)
+  })
+})
+
+interface Locked {
+  readonly packages: Readonly<Record<string, Readonly<Partial<Record<'os' | 'cpu' | 'libc', ReadonlyArray<string>>>>>>
+}
+
+describe('npm ci', () => {
+  const read = (path: string): unknown => JSON.parse(readFileSync(repository + path, 'utf8'))
+  // what a folder needs, and nothing else
+  const folders = ['.ci', '.ci/mutants', 'spec/apps', 'spec/bench', 'spec/peers']
+  // Safe: npm wrote it
+  const { packages } = read('package-lock.json') as Locked
+  const fits = (allowed: ReadonlyArray<string> | undefined, own: string) =>
+    allowed === undefined || allowed.includes(own) || allowed.every((one) => one.startsWith('!') && one !== `!${own}`)
+
+  it('installs at most 750 packages on Linux', () => {
+    const installed = Object.entries(packages).filter(
+      ([path, { os, cpu, libc }]) => path !== '' && fits(os, 'linux') && fits(cpu, 'x64') && fits(libc, 'glibc'),
+    )
+    expect(installed.length).toBeLessThanOrEqual(750)
+  })
+
+  it.each(folders)('%s has its own packages, which npm start, npm test and npm run lint do without', (folder) => {
+    // Safe: it is a manifest of this repository
+    const manifest = read(`${folder}/package.json`) as Readonly<Record<string, Readonly<Record<string, string>>>>
+    const tools =
+      /^(?:typedoc|publint|@arethetypeswrong|@stryker-mutator|@babel\/|(?:babel-|ts-)?jest$|autocannon|better-auth)/
+    const its = Object.keys({ ...manifest['dependencies'], ...manifest['devDependencies'] })
+    expect(its.filter((name) => tools.test(name))).not.toEqual([])
+    expect(its.filter((name) => tools.test(name) && `node_modules/${name}` in packages)).toEqual([])
   })
 })

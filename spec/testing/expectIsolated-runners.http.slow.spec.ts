@@ -40,7 +40,10 @@ describe('expectIsolated', () => {
     write('node.test.js', suite("import { test } from 'node:test'"))
     write('vitest.config.js', "export default { cacheDir: '.vite', test: { include: ['vitest.test.js'] } }")
     mkdirSync(join(project.folder, 'node_modules/@jest'), { recursive: true })
-    symlinkSync(join(repository, 'node_modules/@jest/globals'), join(project.folder, 'node_modules/@jest/globals'))
+    symlinkSync(
+      join(repository, 'spec/apps/node_modules/@jest/globals'),
+      join(project.folder, 'node_modules/@jest/globals'),
+    )
   })
   afterAll(() => project?.remove())
 
@@ -50,7 +53,7 @@ describe('expectIsolated', () => {
       'Jest',
       [
         '--experimental-vm-modules',
-        join(repository, 'node_modules/jest/bin/jest.js'),
+        join(repository, 'spec/apps/node_modules/jest/bin/jest.js'),
         '--config',
         '{ "transform": {}, "testMatch": ["**/jest.test.js"] }',
       ],

@@ -2,10 +2,11 @@
  * Copies an application of spec/apps to a folder outside of the repository, with the packed package and the peers that
  * it names.
  *
- * Other packages come from the repository's own node_modules, one folder up, so nothing is fetched.
+ * Other packages come from the node_modules of spec/apps and of the repository, as those of the folders above, so nothing
+ * is fetched.
  */
 import { execFile } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -31,8 +32,9 @@ export interface AppProject {
 
 /** Makes the project. `packages` maps the names that it imports to the names under which the repository has them. */
 export const appProject = async (app: string, packages: Readonly<Record<string, string>>): Promise<AppProject> => {
+  if (!existsSync(`${repository}spec/apps/node_modules`)) throw new Error('first: npm --prefix spec/apps ci')
   const above = realpathSync(mkdtempSync(join(tmpdir(), 'koa-with-auth-app-')))
-  const folder = join(above, 'app')
+  const folder = join(above, 'apps/app')
   const modules = join(folder, 'node_modules')
   const options = { cwd: repository, maxBuffer: 1 << 26 }
   const { stdout } = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', above], options)
@@ -50,6 +52,7 @@ export const appProject = async (app: string, packages: Readonly<Record<string, 
     cpSync(`${repository}node_modules/${installed}`, join(modules, name), { recursive: true, dereference: true })
   }
   symlinkSync(`${repository}node_modules`, join(above, 'node_modules'))
+  symlinkSync(`${repository}spec/apps/node_modules`, join(above, 'apps/node_modules'))
   const node: AppProject['node'] = (args, env = {}) =>
     run(process.execPath, args, {
       cwd: folder,
@@ -66,7 +69,7 @@ export const appProject = async (app: string, packages: Readonly<Record<string, 
   return {
     folder,
     node,
-    run: (program, args, env) => node([join(above, 'node_modules/.bin', program), ...args], env),
+    run: (program, args, env) => node([join(above, 'apps/node_modules/.bin', program), ...args], env),
     remove: () => rmSync(above, { recursive: true, force: true }),
   }
 }

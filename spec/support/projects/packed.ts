@@ -38,7 +38,8 @@ const built = ['package.json', 'tsconfig.json', '.ci', 'src']
 const changedAt = (path: string): number => {
   const { mtimeMs } = statSync(repository + path)
   if (!statSync(repository + path).isDirectory()) return mtimeMs
-  return Math.max(mtimeMs, ...readdirSync(repository + path).map((name) => changedAt(join(path, name))))
+  const names = readdirSync(repository + path).filter((name) => name !== 'node_modules')
+  return Math.max(mtimeMs, ...names.map((name) => changedAt(join(path, name))))
 }
 
 // `npm test` begins with a build
