@@ -61,7 +61,12 @@ const run = (routers: ReadonlyArray<RouterInstance>, ...args: ReadonlyArray<stri
   }
   return perform(
     options.right,
-    { audit: all, routers, deciders: routers.flatMap((router) => operationsOf(router)) },
+    {
+      audit: all,
+      reading: { routes: [], middleware: [] },
+      routers,
+      deciders: routers.flatMap((router) => operationsOf(router)),
+    },
     '1',
   )
 }

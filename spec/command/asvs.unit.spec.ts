@@ -1,13 +1,35 @@
 /** ASVS 5.0: the guide and its data, and what `audit --asvs` says of an application: never more than it has read. */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import Router from '@koa/router'
+import Router, { type RouterInstance } from '@koa/router'
 import * as E from 'fp-ts/lib/Either.js'
 import Koa from 'koa'
-import { apiKeyCookie, authorize, httpBearer, optional, owned, requireScopes, unchecked, withAuth } from 'koa-with-auth'
+import {
+  anyOf,
+  apiKeyCookie,
+  apiKeyHeader,
+  authorize,
+  httpBasicAuth,
+  httpBearer,
+  optional,
+  owned,
+  requireScopes,
+  sessionAuth,
+  throttled,
+  unchecked,
+  withAuth,
+  type Authenticator,
+} from 'koa-with-auth'
+import { httpJwt } from 'koa-with-auth/jwt'
+import { sessions } from 'koa-with-auth/sessions'
+import { begin, emailSignIn, finish, passwordSignIn } from 'koa-with-auth/sign-in'
+import { backChannelLogout, oidc } from 'koa-with-auth/sign-in/oidc'
+import { memoryStore } from 'koa-with-auth/stores'
+import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { describe, expect, it } from 'vitest'
 import type { AnyRouter } from '../../src/koa/layer.js'
 import { readApplication, readRouter } from '../../src/audit/application.js'
 import { asvsTable, requirements, rowsFor } from '../../src/command/asvs.js'
+import { verdictsOf } from '../../src/command/asvsVerdicts.js'
 import { optionsFrom, perform } from '../../src/command/perform.js'
 import { repository } from '../support/projects/typecheck.js'
 
@@ -51,8 +73,10 @@ ${Object.entries(standings)
 "By default" holds for who follows the guides. "By an option" needs the part that is named. "Yours" are the application's pages, texts and
 documents. What does not apply are authorization servers, SAML, push messages, and devices with certificates.
 
-For one application, \`npx koa-with-auth audit app.js --asvs --level 2\` prints these rows as Markdown: \`holds\` only for what it has read off
-the guards, \`fails\`, or \`not known\`, and how to show it. With \`--require 1\` it exits with 1 unless each row up to that level holds.
+For one application, \`npx koa-with-auth audit app.js --asvs --level 2\` prints these rows as Markdown: \`holds\`, \`fails\`, or \`not known\`, and
+how to show it. It reads the guards, and the settings of \`sessions\`, \`passwordSignIn\`, \`begin\`, \`finish\`, \`backChannelLogout\`, \`throttled\` and
+\`httpJwt\`. \`holds\` is said only of what it has read: where anyone reaches a function of the application that could do the same in its own
+way, the row is \`not known\` and names it. With \`--require 1\` the command exits with 1 unless each row up to that level holds.
 
 | ASVS 5.0.0 | Level | Requirement | How | Where | Shown by |
 | --- | --- | --- | --- | --- | --- |
@@ -103,14 +127,14 @@ const note = owned('note', { param: 'id', find: (_id: string) => undefined, allo
 const of = (router: AnyRouter) => readRouter('audit', router)
 const guarded = () => staff(new Router())
 const verdictOf = (audited: ReturnType<typeof of>, id: string) =>
-  rowsFor(audited.audit, 3).find((row) => row.id === id)?.verdict
+  rowsFor(verdictsOf(audited), 3).find((row) => row.id === id)?.verdict
 
 describe('audit --asvs', () => {
   const good = () => of(guarded().get('/reports', handle))
 
   it('says holds of an application whose guards were read', () => {
     expect(['8.1.1', '8.2.1', '8.3.1'].map((id) => verdictOf(good(), id))).toEqual(['holds', 'holds', 'holds'])
-    const held = rowsFor(good().audit, 3).filter(({ verdict }) => verdict === 'holds')
+    const held = rowsFor(verdictsOf(good()), 3).filter(({ verdict }) => verdict === 'holds')
     expect(held.map(({ id }) => id)).toEqual(['8.1.1', '8.2.1', '8.3.1'])
   })
 
@@ -221,9 +245,163 @@ describe('audit --asvs', () => {
     expect(verdictOf(build(), id)).not.toBe('holds')
   })
 
+  // what the parts of this package have settled
+  const signing = (options: object, build: (app: Koa, router: RouterInstance) => unknown) =>
+    mounted((app) => {
+      sessions(app, { loadUser: (id) => ({ username: id }), store: memoryStore(), ...options })
+      const router = new Router()
+      build(app, router)
+      app.use(router.routes())
+    })
+  const accountOf = () => undefined
+  const password = (options = {}) => passwordSignIn({ accountOf, ...options })
+  const me = (router: RouterInstance) => router.get('/me', withAuth(sessionAuth()), handle)
+  const jwt = (options = {}) =>
+    httpJwt({ issuer: { issuer: 'https://a.example', secret: 's'.repeat(32) }, audience: 'api', ...options })
+  const token = (auth: Authenticator<unknown>) => of(new Router().get('/a', withAuth(auth), handle))
+  const mail = { send: () => undefined, path: '/sign-in/mail/link' }
+  const provider = () =>
+    oidc({ issuer: 'https://login.example', client: { id: 'shop', secret: 's'.repeat(32) }, callback: '/callback' })
+  const DAY = 86_400_000
+  const free: Authenticator<unknown> = httpBasicAuth({ authenticate: () => ({ id: 'anna' }) })
+  const inTree = { limiter: new RateLimiterMemory({ points: 5, duration: 900 }) }
+
+  it.each<readonly [string, string, string, RegExp, () => ReturnType<typeof of>]>([
+    ['sessions of sessions', '7.2.1', 'holds', /makes and reads/, () => signing({}, (_, r) => me(r))],
+    [
+      'a cookie that is no session',
+      '7.2.1',
+      'not known',
+      /GET \/k/,
+      () => signing({}, (_, r) => me(r).get('/k', withAuth(apiKeyCookie({ authenticate: () => ({}) })), handle)),
+    ],
+    [
+      'a fixed key',
+      '7.2.2',
+      'not known',
+      /a key is no session/,
+      () => signing({}, (_, r) => me(r).get('/k', withAuth(apiKeyHeader({ authenticate: () => ({}) })), handle)),
+    ],
+    ['no key', '7.2.2', 'holds', /sessions/, () => signing({}, (_, r) => me(r))],
+    ['lifetimes', '7.3.1', 'holds', /after 24 h/, () => signing({}, (_, r) => me(r))],
+    ['lifetimes', '7.3.2', 'holds', /after 7 days/, () => signing({}, (_, r) => me(r))],
+    ['a year', '7.3.2', 'not known', /365 days; say why/, () => signing({ absolute: 365 * DAY }, (_, r) => me(r))],
+    [
+      'a sign-in that lasts longer',
+      '7.3.2',
+      'not known',
+      /POST \/s last/,
+      () => signing({}, (_, r) => me(r).post('/s', withAuth(null), password({ absolute: () => 365 * DAY }))),
+    ],
+    [
+      'a handler that may sign in',
+      '7.3.2',
+      'not known',
+      /POST \/s/,
+      () => signing({}, (_, r) => me(r).post('/s', withAuth(null), handle)),
+    ],
+    [
+      'passwordSignIn',
+      '6.3.1',
+      'holds',
+      /at POST \/s/,
+      () => signing({}, (_, r) => me(r).post('/s', withAuth(null), password())),
+    ],
+    [
+      'passwordSignIn beside a handler',
+      '6.3.1',
+      'not known',
+      /check no password: POST \/t/,
+      () => signing({}, (_, r) => me(r).post('/s', withAuth(null), password()).post('/t', withAuth(null), handle)),
+    ],
+    ['Basic without a limit', '6.3.1', 'fails', /GET \/a/, () => token(free)],
+    ['Basic with a limit', '6.3.1', 'holds', /GET \/a/, () => token(throttled(inTree)(free))],
+    [
+      'Basic with a limit, behind a function',
+      '6.3.1',
+      'not known',
+      /USE/,
+      () =>
+        mounted((app) =>
+          app.use(handle).use(withAuth(throttled(inTree)(free))(new Router()).get('/a', handle).routes()),
+        ),
+    ],
+    [
+      'mail as a factor',
+      '6.3.6',
+      'fails',
+      /POST \/m/,
+      () => signing({}, (_, r) => me(r).post('/m', withAuth(null), begin(emailSignIn(mail)))),
+    ],
+    [
+      'a link that lives an hour',
+      '6.5.5',
+      'fails',
+      /1 h/,
+      () =>
+        signing({}, (_, r) => me(r).post('/m', withAuth(null), begin(emailSignIn({ ...mail, lifetime: 3_600_000 })))),
+    ],
+    [
+      'a provider',
+      '10.5.1',
+      'holds',
+      /GET \/callback/,
+      () => signing({}, (_, r) => r.get('/callback', withAuth(null), finish(provider(), accountOf))),
+    ],
+    [
+      'a provider by hand beside it',
+      '10.5.1',
+      'not known',
+      /GET \/other/,
+      () =>
+        signing({}, (_, r) =>
+          r.get('/callback', withAuth(null), finish(provider(), accountOf)).get('/other', withAuth(null), handle),
+        ),
+    ],
+    [
+      'a sign-out at the provider',
+      '10.5.5',
+      'holds',
+      /POST \/out/,
+      () =>
+        signing({ list: true }, (_, r) =>
+          r.post('/out', withAuth(null), backChannelLogout(provider(), { user: () => undefined })),
+        ),
+    ],
+    ['a JWT', '9.1.2', 'holds', /httpJwt/, () => token(jwt())],
+    ['a JWT in a list', '9.1.1', 'not known', /GET \/a/, () => token(anyOf([jwt(), bearer]))],
+    [
+      'a JWT that a hook decodes',
+      '9.1.1',
+      'not known',
+      /function of the application/,
+      () => token(httpBearer({ authenticate: () => ({}), bearerFormat: 'JWT' })),
+    ],
+    [
+      'a JWT beside an open handler',
+      '9.1.1',
+      'not known',
+      /GET \/b/,
+      () => of(new Router().get('/a', withAuth(jwt()), handle).get('/b', withAuth(null), handle)),
+    ],
+    [
+      'a JWT for anyone',
+      '9.2.3',
+      'fails',
+      /any audience/,
+      () => token(jwt({ audience: false, authorizedParties: ['shop'] })),
+    ],
+    ['a JWT of any type', '9.2.2', 'not known', /profile/, () => token(jwt())],
+    ['an access token', '9.2.2', 'holds', /httpJwt/, () => token(jwt({ profile: 'rfc9068' }))],
+    ['no JWT', '9.1.1', 'not known', /show that/, () => token(apiKeyHeader({ authenticate: () => ({}) }))],
+  ])('of %s it says of %s: %s', (_what, id, verdict, why, build) => {
+    const row = rowsFor(verdictsOf(build()), 3).find((one) => one.id === id)
+    expect(row).toMatchObject({ verdict, why: expect.stringMatching(why) as unknown })
+  })
+
   it('has a cell for each part, and no line that an application could end', () => {
     const odd = new Router().get('/a|b', handle)
-    const table = asvsTable(rowsFor(of(odd).audit, 1))
+    const table = asvsTable(rowsFor(verdictsOf(of(odd)), 1))
     expect(table.split('\n')).toHaveLength(2 + 32)
     for (const line of table.split('\n')) expect(line.match(/(?<!\\)\|/g)).toHaveLength(5)
   })

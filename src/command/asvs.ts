@@ -2,8 +2,7 @@
  * OWASP ASVS 5.0.0, V6 to V10, read for this library: a line for each requirement, with its level, how the library stands to it, the
  * requirement in a few words, the parts that matter, and the spec that shows it. The guide "ASVS 5.0" is made of it.
  */
-import { visible, type Audit } from '../audit/Audit.js'
-import { findingsOf } from '../audit/findings.js'
+import { visible } from '../audit/Audit.js'
 
 /** Whether a requirement holds by default, by an option, is the application's, does not hold, or does not concern the library. */
 type Standing = 'default' | 'option' | 'yours' | 'not' | 'other'
@@ -160,63 +159,29 @@ const howTo: Readonly<Record<Standing, string>> = {
   other: 'only for an application that does this itself',
 }
 
-interface Row {
-  readonly id: string
-  readonly level: number
-  readonly text: string
+/** What is said of one requirement. */
+export interface Verdict {
   readonly verdict: 'holds' | 'fails' | 'not known'
   readonly why: string
 }
 
-// What an audit shows of some requirements; of all others it has read nothing
-const judged = (audit: Audit): Readonly<Record<string, Pick<Row, 'verdict' | 'why'>>> => {
-  const findings = findingsOf(audit)
-  const { operations } = audit
-  const ofRule = (...rules: ReadonlyArray<string>) => findings.find(({ rule }) => rules.includes(rule))
-  const decided = ofRule('undecided-operation', 'answered-first')
-  const open = ofRule('undecided-operation', 'answered-first', 'open-operation', 'unguarded-middleware')
-  const unread = ofRule('unchecked-parameter')
-  const vague = operations.find(({ undescribed }) => undescribed.length > 0)
-  const fails = (finding: { readonly message: string }) => ({ verdict: 'fails', why: finding.message }) as const
-  const unknown = (why: string) => ({ verdict: 'not known', why }) as const
-  const holds = (why: string) => ({ verdict: 'holds', why }) as const
-  const asVague = vague && unknown(`${vague.operation}: a plain function or a RegExp cannot be described`)
-  const isPermitted = operations.every(({ ways }) =>
-    ways.every(
-      ({ demands, takesAnything }) =>
-        !takesAnything && demands.some(({ scopes, authorizations }) => scopes.length + authorizations.length > 0),
-    ),
-  )
-  return {
-    '8.1.1': decided
-      ? fails(decided)
-      : (asVague ?? (unread ? fails(unread) : holds('`koa-with-auth audit --write` writes the rules'))),
-    '8.2.1': decided
-      ? fails(decided)
-      : (asVague ??
-        (open
-          ? unknown(`say why anyone may call it: ${open.message}`)
-          : isPermitted
-            ? holds('each operation demands a scope or an authorization')
-            : unknown('say why each user may call the operations without a scope or an authorization'))),
-    '8.2.2': unread ? fails(unread) : unknown('say who may reach the objects that queries and bodies name'),
-    '8.3.1': decided
-      ? fails(decided)
-      : (asVague ??
-        (open ? unknown(`say why no guard is needed: ${open.message}`) : holds('a guard decides before each handler'))),
-  }
+/** Verdicts by the number of the requirement. */
+export type Verdicts = Readonly<Record<string, Verdict>>
+
+interface Row extends Verdict {
+  readonly id: string
+  readonly level: number
+  readonly text: string
 }
 
-/** The rows up to a level, for an application. `holds` is said only of what its audit shows. */
-export const rowsFor = (audit: Audit, level: number): ReadonlyArray<Row> => {
-  const seen = judged(audit)
-  return requirements
+/** The rows up to a level, for an application. `holds` is said only of what was read off it. */
+export const rowsFor = (seen: Verdicts, level: number): ReadonlyArray<Row> =>
+  requirements
     .filter((one) => one.level <= level)
     .map(({ id, level, text, standing, where }) => {
       const how = [howTo[standing], where].filter((part) => part !== '').join(': ')
       return { id, level, text, ...(seen[id] ?? { verdict: 'not known', why: how }) }
     })
-}
 
 /** The rows as a table of Markdown. */
 export const asvsTable = (rows: ReadonlyArray<Row>): string => {

@@ -11,6 +11,7 @@ import { differencesOf, directions, type Difference } from '../audit/Difference.
 import { linesOf, policyText, readPolicy } from '../audit/policy.js'
 import { findingsOf, findingsOfDifferences, sameWordsIn, type Finding } from '../audit/findings.js'
 import { asvsTable, rowsFor } from './asvs.js'
+import { verdictsOf } from './asvsVerdicts.js'
 import { documentDifferences } from './document.js'
 import { sarifOf } from './sarif.js'
 import type { Audited } from '../audit/application.js'
@@ -53,7 +54,7 @@ Options:
   --write <file>     write the policy into a file, to be reviewed and kept with the sources
   --check <file>     compare with such a file; exit 1 and list the differences, openings first
   --openapi <file>   compare with an OpenAPI document (JSON); exit 1 and list the differences
-  --asvs             print OWASP ASVS 5.0.0, V6 to V10, as a table of Markdown: what was read off the guards, or how to show it
+  --asvs             print OWASP ASVS 5.0.0, V6 to V10, as a table of Markdown: what was read off it, or how to show it
   --level <1|2|3>    with --asvs, the requirements up to this level; by default all
   --require <1|2|3>  with --asvs, exit 1 unless each requirement up to this level holds
   --json             print the result as JSON
@@ -166,12 +167,9 @@ interface Result {
   readonly code: 0 | 1
 }
 
-export const perform = (
-  options: Options,
-  { audit, routers, deciders }: Omit<Audited, 'reading'>,
-  version: string,
-): E.Either<string, Result> => {
+export const perform = (options: Options, audited: Audited, version: string): E.Either<string, Result> => {
   const { module, task, format } = options
+  const { audit, routers, deciders } = audited
   const inFormat = (file: string, report: Report) => formatted(format, version, file, report)
   switch (task._tag) {
     case 'Print':
@@ -180,8 +178,8 @@ export const perform = (
         text: inFormat(module, { text: table(audit), data: audit, findings: findingsOf(audit) }),
       })
     case 'Asvs': {
-      const isMissing = rowsFor(audit, task.required).some(({ verdict }) => verdict !== 'holds')
-      return E.right({ code: isMissing ? 1 : 0, text: asvsTable(rowsFor(audit, task.level)) })
+      const isMissing = rowsFor(verdictsOf(audited), task.required).some(({ verdict }) => verdict !== 'holds')
+      return E.right({ code: isMissing ? 1 : 0, text: asvsTable(rowsFor(verdictsOf(audited), task.level)) })
     }
     case 'Write': {
       const lines = linesOf(audit)

@@ -7,7 +7,7 @@ import type * as E from 'fp-ts/lib/Either.js'
 import type { Request } from './Request.js'
 import { absent, branchesOf, raised, type AuthError, type NeededAuthentication, type NeededProof } from './AuthError.js'
 import { frozen, type Challenge } from './Challenge.js'
-import { deepFreeze } from './data.js'
+import { deepFreeze, type Fact } from './data.js'
 import * as is from './checks.js'
 import { type Checks } from './options.js'
 
@@ -92,6 +92,8 @@ export interface LeafNotes {
   readonly functions?: ReadonlyArray<readonly [words: string, f: Function]>
   /** Whether accepted requests are counted (`rateLimit`), so that the answer can be 429. */
   readonly isQuota?: boolean | undefined
+  /** What it has settled, for `audit --asvs`. */
+  readonly fact?: Fact | undefined
   /** What no word is about: two with the same words are the same if this is. A leaf without it is like no other. */
   readonly by?: unknown
 }
@@ -208,9 +210,9 @@ export const wrappedBy = <D extends Description>(
   others: Partial<D> = {},
   f?: Function,
 ): D => {
-  const { wrappers = [], functions = [], decidedBy, isQuota, by } = description
+  const { wrappers = [], functions = [], decidedBy, isQuota, fact, by } = description
   const added = f === undefined ? functions : [...functions, [words, f] as const]
-  const notes = { wrappers: [...wrappers, words], functions: added, decidedBy, isQuota, by }
+  const notes = { wrappers: [...wrappers, words], functions: added, decidedBy, isQuota, fact, by }
   return noted({ ...description, ...others }, notes)
 }
 

@@ -159,6 +159,22 @@ export const operationMark = Symbol.for('koa-with-auth/operation')
 /** On middleware: the function that an upgrade runs instead, see `upgrades/guardUpgrade.ts`. */
 export const upgradeMark = Symbol.for('koa-with-auth/upgrade')
 
+/** What a part of this package has settled, for `audit --asvs`: which part it is, and its settings, as plain data. */
+export interface Fact {
+  readonly part: string
+  readonly [setting: string]: string | number | boolean | undefined
+}
+
+const factMark: unique symbol = Symbol.for('koa-with-auth/fact')
+
+/** Says what a function or a kind has settled. */
+export const stating = <A extends object>(made: A, fact: Fact | undefined): A =>
+  fact === undefined ? made : Object.defineProperty(made, factMark, { value: fact })
+
+/** What a function or a kind says that it has settled. */
+// Safe: only `stating` writes it
+export const factOf = (made: object): Fact | undefined => Reflect.get(made, factMark) as Fact | undefined
+
 /** On a router and its layers: they are sealed, see `audit/seal.ts`. */
 export const sealedMark = Symbol.for('koa-with-auth/sealed')
 

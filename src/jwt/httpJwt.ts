@@ -164,7 +164,8 @@ export const httpJwt = <C = JwtClaims, R = C>(given: HttpJwtOptions<C, R>): Http
     ...optionWords({ algorithms, clockTolerance: options.clockTolerance, maxTokenAge: options.maxTokenAge }),
     ...optionWords({ keys: options.keys, verified: options.verified }),
   ]
-  const bearer: TokenScheme = { scheme: bearerJwt, discovery: discoveryOf(known), notes }
+  const fact = { part: 'httpJwt', isForHere: audience !== false, isTyped: options.profile === 'rfc9068' }
+  const bearer: TokenScheme = { scheme: bearerJwt, discovery: discoveryOf(known), notes, fact }
   if (options.from !== undefined && options.bound?.dpop !== undefined) {
     throw new TypeError(
       'httpJwt({ from, bound: { dpop } }): a token that is bound to a key comes in the Authorization field (RFC 9449 §7.1)',

@@ -29,7 +29,7 @@ import {
 import { decoderOf, schemaLike, schemaName, type Schema } from '../core/Schema.js'
 import { evidence, withEvidence } from '../core/Evidence.js'
 import { knownExchange } from '../core/Exchange.js'
-import { ownField, ownOrGetter } from '../core/data.js'
+import { ownField, ownOrGetter, type Fact } from '../core/data.js'
 import { End, NamedEnd, type EndSource } from '../core/ends.js'
 import { sayingScopes } from '../core/granted.js'
 import { functionName } from '../core/functionName.js'
@@ -175,6 +175,7 @@ export interface TokenScheme {
   readonly discovery?: OpenIdConnectScheme | undefined
   /** What tokens it accepts, in words for the audit: `audience api`. */
   readonly notes: ReadonlyArray<string>
+  readonly fact?: Fact | undefined
   /** Further parameters of every challenge. */
   readonly parameters?: Readonly<Record<string, string>> | undefined
   /** Makes the check of a binding. `own`: what every challenge has. Left out: a token that is bound is refused before. */
@@ -188,7 +189,7 @@ export interface TokenScheme {
 const expiredParameters = { error_description: 'The access token expired' }
 
 export const tokenKind = <C, R>(
-  { scheme, name = 'Bearer', discovery, notes, parameters, confirming, reads, responseFields }: TokenScheme,
+  { scheme, name = 'Bearer', discovery, notes, fact, parameters, confirming, reads, responseFields }: TokenScheme,
   {
     claims: schema,
     authenticate,
@@ -269,7 +270,7 @@ export const tokenKind = <C, R>(
     maxLength,
     authenticate: returningResults(decide),
     leaf,
-    notes: { wrappers },
+    notes: { wrappers, fact },
     around: (inner, description) => {
       const fromElsewhere = constantFailure(description, forged)
       return (attempt) => (isAllowed?.(attempt.request) === false ? fromElsewhere : inner(attempt))

@@ -179,7 +179,7 @@ const cookieKind = (
     credentials: t.UnknownRecord,
     authenticate: ({ ctx }, data): unknown => userOf(ctx, data, users),
     leaf: proof === undefined ? {} : { proof: neededBy(proof) },
-    notes: { by: loadUser },
+    notes: { by: loadUser, fact: { part: 'session' } },
     evidence: ofSession,
   })
 }

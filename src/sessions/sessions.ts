@@ -10,7 +10,7 @@ import type { Context, Next } from 'koa'
 import koaSession from 'koa-session'
 import type { PrincipalFromAnswer } from '../core/Result.js'
 import { exchangeOf, settingsOf } from '../core/Exchange.js'
-import { notWrapped, upgradeMark } from '../core/data.js'
+import { notWrapped, stating, upgradeMark } from '../core/data.js'
 import { declareFactory } from '../core/options.js'
 import { typedKinds, type SessionKinds } from '../kinds/session.js'
 import { declareSessions, type SessionSource } from '../kinds/sessionUser.js'
@@ -104,6 +104,7 @@ export const sessions = <R>(app: Koa, options: SessionsOptions<R> & NeedsOf<R>):
   }
   // the name that the audit of an application shows
   Object.defineProperty(atRequest, 'name', { value: 'sessions' })
+  stating(atRequest, { part: 'sessions', idle, absolute })
   app.use(notWrapped(Object.assign(atRequest, { [upgradeMark]: atUpgrade })))
   const { needsUsername } = settled
   return {

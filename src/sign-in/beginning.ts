@@ -4,7 +4,7 @@ import type { Context, Middleware } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
 import { isProven, neededBy, proofFrom, type ProofDemand, type ProofGiven } from '../core/Proof.js'
-import { ownField } from '../core/data.js'
+import { ownField, stating } from '../core/data.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory, isGiven } from '../core/options.js'
 import { httpStatusOf } from '../core/Settings.js'
@@ -110,6 +110,10 @@ const start = async <Ask, Kept>(
  */
 export const begin = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOptions<Ask> = {}): Middleware => {
   checkKind('begin(kind, options)', kind)
+  return stating(beginHandler(kind, options), { part: 'begin', of: kind.part, lifetime: kind.lifetime })
+}
+
+const beginHandler = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOptions<Ask>): Middleware => {
   const given = checkOptions<BeginOptions<Ask>>('begin(kind, options)', options, beginChecks)
   const [usual = 'signIn'] = intentsOf(kind)
   const { intent = usual, ask, display, conditional = false, as } = given

@@ -180,6 +180,7 @@ export const emailSignIn = (
   const linked = (handle: string) => JSON.stringify([handle, path])
   return {
     name: named('mail', name),
+    part: 'emailSignIn',
     lifetime,
     tries: TRIES,
     longestPath: LONGEST_PATH,
@@ -313,6 +314,7 @@ const linkKind = (intent: 'reset' | 'verify', options: PasswordResetOptions): Li
   const linked = (handle: string, stamp: string) => JSON.stringify([handle, stamp, path])
   return {
     name: named(intent, name),
+    part: where,
     lifetime,
     longestPath: LONGEST_PATH,
     bound: false,

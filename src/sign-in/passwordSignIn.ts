@@ -7,7 +7,7 @@ import type { Context, Middleware } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
 import { isSafe } from '../core/CrossOrigin.js'
-import { errorInWords } from '../core/data.js'
+import { errorInWords, stating } from '../core/data.js'
 import { fromAnswer } from '../core/Result.js'
 import * as is from '../core/checks.js'
 import { bare, checkOptions, declareFactory, withoutUndefined, type Check, type Checks } from '../core/options.js'
@@ -159,7 +159,13 @@ interface Known<U> {
  */
 export const passwordSignIn = <U extends object>(options: PasswordSignInOptions<U>): Middleware => {
   const self = settingOf(checkOptions<PasswordSignInOptions<U>>('passwordSignIn', options, checks))
-  return async (ctx) => {
+  const lifetimes = options.idle !== undefined || options.absolute !== undefined
+  return stating(passwordHandler(self), { part: 'passwordSignIn', lifetimes })
+}
+
+const passwordHandler =
+  <U extends object>(self: Self<U>): Middleware =>
+  async (ctx) => {
     const application = applicationOf('passwordSignIn', ctx, false)
     ctx.set('Cache-Control', 'no-store')
     const { as } = self
@@ -190,7 +196,6 @@ export const passwordSignIn = <U extends object>(options: PasswordSignInOptions<
       throw error
     }
   }
-}
 
 interface Self<U extends object> extends Pick<
   PasswordSignInOptions<U>,

@@ -9,6 +9,7 @@ import type { AuthError } from '../core/AuthError.js'
 import { isSameWay, type Proof, type ProofGiven } from '../core/Proof.js'
 import { fromAnswer } from '../core/Result.js'
 import * as is from '../core/checks.js'
+import { stating } from '../core/data.js'
 import { checkHook, checkOptions, declareFactory, isGiven, type Checks } from '../core/options.js'
 import { grantHolder, grantIn } from '../sessions/grants.js'
 import { proofsIn, type BearerSignIn, type SignIn, type OwnLogInOptions } from '../sessions/SignIn.js'
@@ -98,6 +99,16 @@ export function finish<Kept, Answer, P extends ProofGiven>(
   options: FinishOptions<P> = {},
 ): Middleware {
   checkKind('finish(kind, hook)', given)
+  const handler = finishHandler(given, hook, options)
+  const lifetimes = options.idle !== undefined || options.absolute !== undefined
+  return stating(handler, { part: 'finish', of: given.part, lifetime: given.lifetime, lifetimes })
+}
+
+const finishHandler = <Kept, Answer, P extends ProofGiven>(
+  given: Kind<never, Kept, Answer, P>,
+  hook: FinishHook<P> | FinishHooks<P> | undefined,
+  options: FinishOptions<P>,
+): Middleware => {
   const hookOf = hooksOf(given, hook)
   const { keep, as, ...lifetimes } = checkOptions<FinishOptions<P>>('finish(kind, hook, options)', options, {
     keep: is.maybe(is.list),

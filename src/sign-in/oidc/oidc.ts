@@ -141,6 +141,7 @@ export const oidc = (options: OidcOptions): OidcKind => {
 
   const kind: OidcKind = {
     name: `oidc:${issuer} ${callback}`,
+    part: 'oidc',
     issuer,
     lifetime,
     leadsAgain: true,

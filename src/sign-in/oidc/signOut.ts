@@ -11,6 +11,7 @@ import * as AuthErrors from '../../core/AuthError.js'
 import type { AuthError } from '../../core/AuthError.js'
 import { isSafe } from '../../core/CrossOrigin.js'
 import * as is from '../../core/checks.js'
+import { stating } from '../../core/data.js'
 import { checkOptions, declareFactories, type Checks } from '../../core/options.js'
 import { isGoodLogout, isLogout, readCompact } from '../../jwt/claims.js'
 import { checkSignature, parseJwks } from '../../jwt/signature.js'
@@ -168,7 +169,7 @@ export const backChannelLogout = (kind: OidcKind, options: BackChannelLogoutOpti
     if (isNamed && (found !== undefined || subject === undefined)) await endAtProvider(host.list, found, issuer, sid)
     else if (!isNamed && found !== undefined) await signing.logOutEverywhere(found)
   }
-  return async (ctx) => {
+  const handler: Middleware = async (ctx) => {
     ctx.set('Cache-Control', 'no-store')
     const { host, signing } = requestSessionOf(ctx)
     if (host === undefined || signing === undefined)
@@ -199,6 +200,7 @@ export const backChannelLogout = (kind: OidcKind, options: BackChannelLogoutOpti
     ctx.status = 200
     ctx.body = ''
   }
+  return stating(handler, { part: 'backChannelLogout' })
 }
 
 /** What a good token says (§2.4, §2.6): a session of the provider is over. There is a `subject`, a `sid`, or both. */

@@ -1,0 +1,217 @@
+/**
+ * Which requirements of ASVS an application holds, as far as that can be read off it: off its guards, and off what the parts of this
+ * package say that they have settled. What may be done elsewhere, in a function of the application, is not known.
+ */
+import { findingsOf } from '../audit/findings.js'
+import type { Audited } from '../audit/application.js'
+import { enforcedIn } from '../audit/router.js'
+import { factOf, type Fact } from '../core/data.js'
+import { fieldOf, leaves, schemeOf, type Leaf } from '../core/Description.js'
+import { additionOf } from '../koa/settings.js'
+import type { Verdict, Verdicts } from './asvs.js'
+
+/** What is read: the audit of an application, and its routes and middleware. */
+type AsvsReading = Pick<Audited, 'audit' | 'reading'>
+
+const fails = (why: string): Verdict => ({ verdict: 'fails', why })
+const unknown = (why: string): Verdict => ({ verdict: 'not known', why })
+const holds = (why: string): Verdict => ({ verdict: 'holds', why })
+
+/** The verdicts by the number of the requirement. What is left out was not read. */
+export const verdictsOf = (audited: AsvsReading): Verdicts => {
+  const parts = partsOf(audited)
+  return {
+    ...ofAccess(audited),
+    ...(parts.sessions === undefined ? {} : ofSessions(parts, parts.sessions)),
+    ...ofSignIn(parts),
+    ...ofProviders(parts),
+    ...ofTokens(parts),
+  }
+}
+
+// --- what was read
+
+/** Something that was read, and the operation where it is. */
+interface Placed<A> {
+  readonly at: string
+  readonly it: A
+}
+
+interface Parts {
+  /** What `sessions(app, ...)` has settled, if the application has it. */
+  readonly sessions: Fact | undefined
+  /** The credentials that guards ask for. */
+  readonly credentials: ReadonlyArray<Placed<Leaf>>
+  /** What the functions of operations have settled. */
+  readonly facts: ReadonlyArray<Placed<Fact>>
+  /** Where anyone reaches a function of the application, which may do anything: `POST /login`. */
+  readonly open: ReadonlyArray<string>
+  /** Why the guards cannot be read, if they cannot. */
+  readonly vague: Verdict | undefined
+  readonly proven: ReadonlyArray<string>
+}
+
+const partsOf = ({ audit, reading }: AsvsReading): Parts => {
+  const { routes, middleware } = reading
+  const around = middleware.flatMap(({ path, functions }) => functions.map((it) => ({ at: `USE ${path}`, it })))
+  const own = routes.map((route) => ({ at: route.name, it: route.functions.at(-1) }))
+  const credentials = routes.flatMap((route) => {
+    const description = enforcedIn(route)?.description
+    return description === undefined ? [] : leaves(description).map((it) => ({ at: route.name, it }))
+  })
+  const isOpen = (index: number): boolean => {
+    const operation = audit.operations[index]
+    return operation !== undefined && operation.access !== 'guarded' && operation.docs !== 'page'
+  }
+  return {
+    sessions: around.flatMap(({ it }) => factOf(it) ?? []).find(({ part }) => part === 'sessions'),
+    credentials,
+    facts: routes.flatMap(({ name, functions }) =>
+      functions.flatMap((f) => factOf(f) ?? []).map((it) => ({ at: name, it })),
+    ),
+    open: [
+      ...own.filter(({ it }, index) => isOpen(index) && (it === undefined || factOf(it) === undefined)),
+      ...around.filter(({ it }) => factOf(it) === undefined && additionOf(it) === undefined),
+    ].map(({ at }) => at),
+    vague: vagueOf(audit),
+    proven: credentials.filter(({ it }) => it.proof !== undefined).map(({ at }) => at),
+  }
+}
+
+const vagueOf = ({ operations }: AsvsReading['audit']): Verdict | undefined => {
+  const vague = operations.find(({ undescribed }) => undescribed.length > 0)
+  return vague && unknown(`${vague.operation}: a plain function or a RegExp cannot be described`)
+}
+
+const places = (all: ReadonlyArray<string>): string => {
+  const each = [...new Set(all)]
+  return each.length > 5 ? `${each.slice(0, 5).join(', ')} and ${each.length - 5} more` : each.join(', ')
+}
+
+// What holds unless a function of the application does it, too
+const unlessElsewhere = ({ open, vague }: Parts, why: string, what: string): Verdict =>
+  vague ?? (open.length === 0 ? holds(why) : unknown(`${why}; say that these ${what}: ${places(open)}`))
+
+const each = (ids: string, verdict: Verdict): Verdicts => Object.fromEntries(ids.split(' ').map((id) => [id, verdict]))
+
+// --- access
+
+const ofAccess = ({ audit }: AsvsReading): Verdicts => {
+  const findings = findingsOf(audit)
+  const ofRule = (...rules: ReadonlyArray<string>) => findings.find(({ rule }) => rules.includes(rule))
+  const undecided = ofRule('undecided-operation', 'answered-first')
+  const open = ofRule('undecided-operation', 'answered-first', 'open-operation', 'unguarded-middleware')
+  const unread = ofRule('unchecked-parameter')
+  const unclear = undecided ? fails(undecided.message) : vagueOf(audit)
+  const isPermitted = audit.operations.every(({ ways }) =>
+    ways.every(
+      ({ demands, takesAnything }) =>
+        !takesAnything && demands.some(({ scopes, authorizations }) => scopes.length + authorizations.length > 0),
+    ),
+  )
+  const permitted = isPermitted
+    ? holds('each operation demands a scope or an authorization')
+    : unknown('say why each user may call the operations without a scope or an authorization')
+  return {
+    '8.1.1': unclear ?? (unread ? fails(unread.message) : holds('`koa-with-auth audit --write` writes the rules')),
+    '8.2.1': unclear ?? (open ? unknown(`say why anyone may call it: ${open.message}`) : permitted),
+    '8.2.2': unread ? fails(unread.message) : unknown('say who may reach the objects that queries and bodies name'),
+    '8.3.1':
+      unclear ??
+      (open ? unknown(`say why no guard is needed: ${open.message}`) : holds('a guard decides before each handler')),
+  }
+}
+
+// --- sessions
+
+const ofSessions = (parts: Parts, { idle, absolute }: Fact): Verdicts => {
+  const { credentials, vague, proven, facts } = parts
+  const other = credentials.find(({ it }) => it.ambient && it.fact?.part !== 'session')
+  const key = credentials.find(({ it }) => schemeOf(it)?.type === 'apiKey' && it.fact === undefined)
+  const foreign = other && unknown(`${other.at}: a credential that browsers send is no session of \`sessions\``)
+  const own = vague ?? foreign ?? holds('`sessions` makes and reads them')
+  const longer = facts.filter(({ it }) => it['lifetimes'] === true).map(({ at }) => at)
+  const ending = (ms: Fact[string], when: string): Verdict => {
+    const why = `\`sessions\` ends them ${when} ${inTime(Number(ms))}`
+    if (vague ?? foreign) return unknown(why)
+    if (longer.length > 0) return unknown(`${why}; say how long those of ${places(longer)} last`)
+    if (Number(ms) > LONGEST) return unknown(`${why}; say why that is short enough`)
+    return unlessElsewhere(parts, why, 'ask for no other')
+  }
+  const asked = proven.length === 0 ? 'no operation asks for a proof' : `asked for by ${places(proven)}`
+  return {
+    ...each('7.2.1 7.2.3 7.2.4 7.4.1', own),
+    '7.2.2': own.verdict === 'holds' && key ? unknown(`${key.at}: say why a key is no session`) : own,
+    '7.3.1': ending(idle, 'without a request after'),
+    '7.3.2': ending(absolute, 'at last after'),
+    ...each('7.5.1 7.5.3', unknown(`a fresh proof is ${asked}; say why the others need none`)),
+  }
+}
+
+// NIST SP 800-63B-4 §2.1.3: at the lowest level, users sign in again after 30 days
+const LONGEST = 30 * 24 * 3_600_000
+
+const inTime = (ms: number): string =>
+  ms >= 48 * 3_600_000 ? `${ms / 86_400_000} days` : ms >= 3_600_000 ? `${ms / 3_600_000} h` : `${ms / 60_000} min`
+
+// --- signing in
+
+const ofSignIn = (parts: Parts): Verdicts => {
+  const { credentials, facts } = parts
+  const passwords = credentials.filter(({ it }) => {
+    const scheme = schemeOf(it)
+    return it.fields !== undefined || (scheme?.type === 'http' && scheme.scheme.toLowerCase() === 'basic')
+  })
+  const unlimited = passwords.find(({ it }) => it.throttled !== true)
+  const limited = [...passwords, ...facts.filter(({ it }) => it.part === 'passwordSignIn')].map(({ at }) => at)
+  const mails = facts.filter(({ it }) => it['of'] === 'emailSignIn')
+  const long = [...mails, ...facts.filter(({ it }) => it['of'] === 'passwordReset')].find(
+    ({ it }) => Number(it['lifetime']) > 10 * 60_000,
+  )
+  return {
+    ...(unlimited && { '6.3.1': fails(`${unlimited.at}: a password is asked for without \`throttled\``) }),
+    ...(!unlimited &&
+      limited.length > 0 && {
+        '6.3.1': unlessElsewhere(parts, `guesses are limited at ${places(limited)}`, 'check no password'),
+      }),
+    ...(mails[0] && { '6.3.6': fails(`${mails[0].at}: \`emailSignIn\``) }),
+    ...(long && { '6.5.5': fails(`${long.at}: it lives ${inTime(Number(long.it['lifetime']))}`) }),
+  }
+}
+
+const ofProviders = (parts: Parts): Verdicts => {
+  const at = (is: (fact: Fact) => boolean) => parts.facts.filter(({ it }) => is(it)).map((one) => one.at)
+  const finished = at(({ part, of }) => part === 'finish' && of === 'oidc')
+  const ended = at(({ part }) => part === 'backChannelLogout')
+  const unlessOther = (all: ReadonlyArray<string>, name: string) =>
+    unlessElsewhere(parts, `\`${name}\` at ${places(all)}`, 'speak to no provider')
+  return {
+    ...(finished.length > 0 &&
+      each('6.8.1 6.8.2 10.1.2 10.2.1 10.2.2 10.5.1 10.5.3 10.5.4', unlessOther(finished, 'finish(oidc)'))),
+    ...(ended.length > 0 && { '10.5.5': unlessOther(ended, 'backChannelLogout') }),
+  }
+}
+
+// --- tokens
+
+const ofTokens = (parts: Parts): Verdicts => {
+  const isToken = (leaf: Leaf): boolean => {
+    const scheme = schemeOf(leaf)
+    const isBasic = scheme?.type === 'http' && scheme.scheme.toLowerCase() === 'basic'
+    return fieldOf(scheme) === 'Authorization' && !isBasic && leaf.fact?.part !== 'session'
+  }
+  const tokens = parts.credentials.filter(({ it }) => isToken(it) || it.fact?.part === 'httpJwt')
+  if (tokens.length === 0) return {}
+  const unread = tokens.find(({ it }) => it.fact?.part !== 'httpJwt')
+  if (unread) return each(TOKENS, unknown(`${unread.at}: tokens are read by a function of the application`))
+  const verified = unlessElsewhere(parts, '`httpJwt` reads all tokens', 'read no token')
+  const forAny = tokens.find(({ it }) => it.fact?.['isForHere'] !== true)
+  const untyped = tokens.find(({ it }) => it.fact?.['isTyped'] !== true)
+  return {
+    ...each(TOKENS, verified),
+    ...(forAny && each('9.2.3 10.3.1', fails(`${forAny.at}: \`audience: false\` accepts tokens for any audience`))),
+    ...(untyped && { '9.2.2': unknown(`${untyped.at}: say of which type its tokens are, or write \`profile\``) }),
+  }
+}
+
+const TOKENS = '9.1.1 9.1.2 9.1.3 9.2.1 9.2.2 9.2.3 10.3.1'
