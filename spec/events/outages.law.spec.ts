@@ -5,7 +5,7 @@
 import fc from 'fast-check'
 import { on } from 'koa-with-auth/events'
 import { describe, expect, it } from 'vitest'
-import { watchOutages } from '../../src/core/events.js'
+import { watchOutages } from '../../src/core/memory.js'
 import { within } from '../../src/stores/within.js'
 
 // Questions are asked in order; their answers come in any order

@@ -62,7 +62,7 @@ describe('rateLimit', () => {
   it.each<[string, object, string, string | null]>([
     ['a second and a half', { msBeforeNext: 1500 }, '2', '"default";r=0;t=2'],
     ['a part of a second', { msBeforeNext: 200 }, '1', '"default";r=0;t=1'],
-    ['nothing, because the window has just ended', { msBeforeNext: 0 }, '1', '"default";r=0;t=0'],
+    ['nothing, because the window has just ended', { msBeforeNext: 0 }, '0', '"default";r=0;t=0'],
     ['a time that is over', { msBeforeNext: -1 }, '5', '"default";r=0;t=0'],
     ['no time', { msBeforeNext: undefined }, '5', null],
   ])('Retry-After is in whole seconds, for a limiter that says %s', async (_what, said, retryAfter, limit) => {

@@ -6,6 +6,7 @@ import { memoryStore, oneTimeIds } from 'koa-with-auth/stores'
 import { secondFactor, finish, askSecondFactor, type Ceremony, type Kind, type OneTimeIds } from 'koa-with-auth/sign-in'
 import { describe, expect, it } from 'vitest'
 import { ceremonies } from '../../src/sign-in/ceremony.js'
+import { recordsOf } from '../support/runs/eventRecords.js'
 import { newBrowser, siteOf } from '../support/sites/providerSite.js'
 import { sessionsApp } from '../support/sites/sessionsApp.js'
 import { sendJson } from '../support/sites/signInSite.js'
@@ -16,6 +17,7 @@ it('C-18 rubbish codes of one browser reach the provider fifty times, and keep n
   const provider = await wrongProvider()
   const site = await siteOf(provider.issuer)
   const browser = newBrowser()
+  const limits = recordsOf('guess-limit')
   const answers: unknown[] = []
   for (let at = 0; at < 70; at++) {
     const url = new URL(await site.toCallback(browser))
@@ -25,6 +27,8 @@ it('C-18 rubbish codes of one browser reach the provider fifty times, and keep n
   }
   expect(provider.asked('/token')).toBe(50)
   expect(answers.filter((answer) => JSON.stringify(answer) === '[429,true]')).toHaveLength(20)
+  expect(limits).toHaveLength(20)
+  expect(limits[0]).toMatchObject({ event: 'reached', counter: 'finish', under: 'account and address' })
   // nor is a right one sent, and it is not used up
   expect((await browser.send(await site.toCallback(browser), { headers: navigation })).status).toBe(429)
   expect(provider.asked('/token')).toBe(50)

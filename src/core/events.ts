@@ -1,8 +1,14 @@
-/** The records of events, and the channels that they are published on. None contains a credential. */
+/**
+ * The records of events, and the names of their channels. None contains a credential. The JSON Schema of the package is made of these
+ * types and comments.
+ */
 import { channel, type Channel } from 'node:diagnostics_channel'
 import { digest } from '../crypto/secrets.js'
 import type { AuthError, Why } from './AuthError.js'
 import type { UnfinishedReason } from './UnfinishedReason.js'
+
+/** A digest in base64url. It is the same in all records. */
+type Digest = string
 
 interface Changed {
   /** The id of the key, as `issue` returned it. */
@@ -59,7 +65,7 @@ export interface DecisionBranch {
 }
 
 /**
- * One decision; frozen. It is for logs, metrics and alarms, and has no place for a credential. Its strings are names
+ * One decision about a request, when the response has ended; frozen. It is for logs, metrics and alarms, and has no place for a credential. Its strings are names
  * that the application's author wrote, methods, and patterns of routes.
  */
 export interface Decision {
@@ -106,9 +112,6 @@ export interface Decision {
   readonly actor?: string
 }
 
-/** Whom a record names. */
-export type Names = Pick<Decision, 'subject' | 'actor'>
-
 interface Fetched {
   /** The issuer whose keys they are. */
   readonly issuer: string
@@ -138,12 +141,12 @@ export type ProviderKeysEvent =
  */
 export interface SessionDigest {
   /** Of the application's name and the user's identifier. It is a pseudonym: names can be guessed. */
-  readonly user: string
+  readonly user: Digest
   /** Of the session's id. */
-  readonly session: string
+  readonly session: Digest
 }
 
-/** A user signed in; frozen. */
+/** A sign-in by `logIn`, when the request is over and the store has saved it; frozen. */
 export interface SignedInEvent extends SessionDigest {
   /** The name of the application. */
   readonly application: string
@@ -169,44 +172,18 @@ export interface SignedInEvent extends SessionDigest {
  */
 export type SignedOutReason = 'logOut' | 'logOutEverywhere' | 'renewed' | 'idle' | 'absolute' | 'ended'
 
-/** A session is over, or all sessions of a user; frozen. */
+/**
+ * The end of a session that the store knows, or of all sessions of a user; frozen. `endsSession` compares it with the sign-in of a socket
+ * or a stream. It is published only in the process that ended the session; send it to others as JSON.
+ */
 export interface SignedOutEvent {
   readonly application: string
   readonly reason: SignedOutReason
   /** The digest of the user's id. */
-  readonly user: string
+  readonly user: Digest
   /** Which session; left out if all sessions of the user are over. */
-  readonly session?: string
+  readonly session?: Digest
 }
-
-export const userDigest = (application: string, user: string): string => digestOf('user', application, user)
-
-/** The digest of a session. It is not the one under which stores keep it. */
-export const digestOfSession = (id: string): string => digestOf('session', id)
-
-export const keyDigest = (id: string): string => digestOf('api-key', id)
-
-/** The digest of a ceremony. It is not the one under which stores keep that it was used. */
-export const ceremonyDigest = (id: string): string => digestOf('ceremony', id)
-
-// A JSON array, so that different parts never make the same string
-const digestOf = (...parts: ReadonlyArray<string>): string => digest(JSON.stringify(['koa-with-auth/events', ...parts]))
-
-/**
- * Whether a record says that a sign-in is over. What the sign-in opened must end then, such as a socket or a stream.
- * The record may come from another process, as JSON.
- *
- * @example
- * import { endsSession, on, type SessionDigest } from 'koa-with-auth/events'
- *
- * const sockets = new Map<{ close: () => void }, SessionDigest>()
- * const end = on('signed-out', (record) => {
- *   for (const [socket, signIn] of sockets) if (endsSession(record, signIn)) socket.close()
- * })
- * end()
- */
-export const endsSession = (record: SignedOutEvent, signIn: SessionDigest): boolean =>
-  record.session === undefined ? record.user === signIn.user : record.session === signIn.session
 
 /** What a store keeps. */
 export type StoreContent = 'api-keys' | 'one-time-ids' | 'passkeys' | 'sessions' | 'signals'
@@ -251,47 +228,6 @@ export type IntrospectionOutageEvent = Outage<
   }
 >
 
-/**
- * The questions to one server, and the result of each. A question that failed must not be reported as answered later.
- */
-export interface Outages<Problem> {
-  /** Counts a question; returns its number. */
-  readonly ask: () => number
-  readonly answered: (question: number) => void
-  readonly failed: (question: number, problem: Problem) => void
-}
-
-/**
- * Finds outages from answers: calls `begun` when one begins, and `over` when it has ended.
- *
- * Questions overlap. A question that was asked before the last change proves nothing about the time after it, so its
- * answer changes nothing.
- */
-export const watchOutages = <Problem>(
-  begun: (problem: Problem) => void,
-  over: (durationMs: number) => void,
-): Outages<Problem> => {
-  let questions = 0
-  let atChange = 0
-  let begunAt: number | undefined
-  return {
-    ask: () => ++questions,
-    answered: (question) => {
-      if (begunAt === undefined || question <= atChange) return
-      const durationMs = performance.now() - begunAt
-      begunAt = undefined
-      atChange = questions
-      over(durationMs)
-    },
-    failed: (question, problem) => {
-      if (begunAt !== undefined || question <= atChange) return
-      begunAt = performance.now()
-      atChange = questions
-      begun(problem)
-    },
-  }
-}
-
 /** What happened to a passkey; frozen. `id` is that of its credential, by which the store finds its user. */
 export type PasskeyEvent =
   | { readonly event: 'registered'; readonly id: string; readonly rpId: string }
@@ -335,7 +271,28 @@ export interface UpstreamEvent {
   /** The issuer; the name of the kind, if it is a provider without one. */
   readonly issuer: string
   /** A digest of the application's name and the user's identifier. */
-  readonly user: string
+  readonly user: Digest
+}
+
+/** A limiter refused a guess, a mail or a request, or could not count it; frozen. It names neither an account nor an address. */
+export interface GuessLimitEvent {
+  /** `reached`: it was one too many. `failed`: the limiter could not be asked. */
+  readonly event: 'reached' | 'failed'
+  /** The function that counts; `finish` counts wrong answers of a browser. */
+  readonly counter:
+    | 'throttled'
+    | 'rateLimit'
+    | 'passwordSignIn'
+    | 'emailSignIn'
+    | 'passwordReset'
+    | 'emailVerification'
+    | 'secondFactor'
+    | 'countFailures'
+    | 'finish'
+  /** What it was counted under; `share` is what one address or network may use of the limit of an account. */
+  readonly under: 'account and address' | 'account' | 'address' | 'share' | 'caller'
+  /** When the next one is counted anew, in seconds; left out if the limiter does not say so. */
+  readonly retryAfter?: number
 }
 
 interface AboutCeremony {
@@ -348,9 +305,9 @@ interface AboutCeremony {
 interface OneCeremony extends AboutCeremony {
   readonly intent: 'signIn' | 'link' | 'stepUp' | 'reset' | 'verify'
   /** A digest, the same in all records of one ceremony. */
-  readonly ceremony: string
+  readonly ceremony: Digest
   /** The user whom it is about, if that is known; see `SessionDigest`. */
-  readonly user?: string
+  readonly user?: Digest
 }
 
 /** A ceremony was begun, finished or refused; frozen. It contains no handle, code, address or identifier of a user. */
@@ -373,6 +330,74 @@ export type CeremonyEvent =
         readonly reason?: UnfinishedReason | 'used'
       })
 
+/** The record of each channel. The channel of `node:diagnostics_channel` has `koa-with-auth:` before its name. */
+export interface Events {
+  readonly decision: Decision
+  readonly 'signed-in': SignedInEvent
+  readonly 'signed-out': SignedOutEvent
+  readonly ceremony: CeremonyEvent
+  readonly 'api-key': ApiKeyEvent
+  readonly passkey: PasskeyEvent
+  readonly 'password-check': PasswordCheckEvent
+  readonly 'guess-limit': GuessLimitEvent
+  readonly 'provider-keys': ProviderKeysEvent
+  readonly 'provider-answer': ProviderAnswerEvent
+  readonly upstream: UpstreamEvent
+  readonly 'introspection-outage': IntrospectionOutageEvent
+  readonly 'store-outage': StoreOutageEvent
+}
+
+/** @internal The channels; the compiler compares them with `Events`. */
+export const eventNames: { readonly [C in keyof Events]: true } = {
+  decision: true,
+  'signed-in': true,
+  'signed-out': true,
+  ceremony: true,
+  'api-key': true,
+  passkey: true,
+  'password-check': true,
+  'guess-limit': true,
+  'provider-keys': true,
+  'provider-answer': true,
+  upstream: true,
+  'introspection-outage': true,
+  'store-outage': true,
+}
+
+/** @internal Whom a record names. */
+export type Names = Pick<Decision, 'subject' | 'actor'>
+
+/** @internal */
+export const userDigest = (application: string, user: string): string => digestOf('user', application, user)
+
+/** @internal The digest of a session. It is not the one under which stores keep it. */
+export const digestOfSession = (id: string): string => digestOf('session', id)
+
+/** @internal */
+export const keyDigest = (id: string): string => digestOf('api-key', id)
+
+/** @internal The digest of a ceremony. It is not the one under which stores keep that it was used. */
+export const ceremonyDigest = (id: string): string => digestOf('ceremony', id)
+
+// A JSON array, so that different parts never make the same string
+const digestOf = (...parts: ReadonlyArray<string>): string => digest(JSON.stringify(['koa-with-auth/events', ...parts]))
+
+/**
+ * Whether a record says that a sign-in is over. What the sign-in opened must end then, such as a socket or a stream.
+ * The record may come from another process, as JSON.
+ *
+ * @example
+ * import { endsSession, on, type SessionDigest } from 'koa-with-auth/events'
+ *
+ * const sockets = new Map<{ close: () => void }, SessionDigest>()
+ * const end = on('signed-out', (record) => {
+ *   for (const [socket, signIn] of sockets) if (endsSession(record, signIn)) socket.close()
+ * })
+ * end()
+ */
+export const endsSession = (record: SignedOutEvent, signIn: SessionDigest): boolean =>
+  record.session === undefined ? record.user === signIn.user : record.session === signIn.session
+
 /**
  * A channel of `node:diagnostics_channel` whose messages are all of one type. Without a subscriber nothing is built.
  */
@@ -380,59 +405,16 @@ interface EventChannel<R> extends Channel {
   publish(record: Readonly<R>): void
 }
 
-// Safe: only this package publishes on it, and only this type
-const eventChannel = <C extends keyof Events>(name: C): EventChannel<Events[C]> => channel(`koa-with-auth:${name}`)
+/** @internal */
+// Safe: each has the channel of its own name
+export const channels = Object.fromEntries(
+  Object.keys(eventNames).map((name) => [name, channel(`koa-with-auth:${name}`)]),
+) as unknown as { readonly [C in keyof Events]: EventChannel<Events[C]> }
 
-/** The record of each channel. The channel of `node:diagnostics_channel` has `koa-with-auth:` before its name. */
-export interface Events {
-  /** A decision about a request, when the response has ended: once for each request that a guard decided about. */
-  readonly decision: Decision
-  /** A sign-in by `logIn`, when the request is over and the store has saved it. */
-  readonly 'signed-in': SignedInEvent
-  /**
-   * The end of a session that the store knows: by `logOut`, by `logOutEverywhere`, by a new sign-in, or by expiry, when a request
-   * shows it. `endsSession` compares it with the sign-in of a socket or a stream. It is published only in the process that ended
-   * the session. If there are several processes, send it to the others as JSON.
-   */
-  readonly 'signed-out': SignedOutEvent
-  /** A ceremony that was begun, finished or refused, by `begin`, `askSecondFactor` and `finish`. Users and ceremonies are digests. */
-  readonly ceremony: CeremonyEvent
-  /** An API key that was `issued`, `adopted`, `rotated` or `revoked`, after the store has saved it. */
-  readonly 'api-key': ApiKeyEvent
-  /** A passkey that was `registered`, or an answer whose signature was right and whose counter did not grow (`copied`). */
-  readonly passkey: PasskeyEvent
-  /** A list of leaked passwords was `unanswered`, and `newPassword` let a password pass. */
-  readonly 'password-check': PasswordCheckEvent
-  /** A fetch of a provider's keys: `refreshed`, or `failed` with the problem. */
-  readonly 'provider-keys': ProviderKeysEvent
-  /** An answer of a provider that was refused: what was wrong, in words of this package. */
-  readonly 'provider-answer': ProviderAnswerEvent
-  /** A grant of a user at a provider was refreshed, has ended, or could not be asked for. */
-  readonly upstream: UpstreamEvent
-  /** An outage of introspection that begins, or that is over, as requests to the server show it. */
-  readonly 'introspection-outage': IntrospectionOutageEvent
-  /** An outage of a store that begins, or that is over, as requests to the store show it. */
-  readonly 'store-outage': StoreOutageEvent
-}
-
-export const channels: { readonly [C in keyof Events]: EventChannel<Events[C]> } = {
-  decision: eventChannel('decision'),
-  'signed-in': eventChannel('signed-in'),
-  'signed-out': eventChannel('signed-out'),
-  ceremony: eventChannel('ceremony'),
-  'api-key': eventChannel('api-key'),
-  passkey: eventChannel('passkey'),
-  'password-check': eventChannel('password-check'),
-  'provider-keys': eventChannel('provider-keys'),
-  'provider-answer': eventChannel('provider-answer'),
-  upstream: eventChannel('upstream'),
-  'introspection-outage': eventChannel('introspection-outage'),
-  'store-outage': eventChannel('store-outage'),
-}
-
+/** @internal */
 export const { decision: decisions, 'signed-in': signedIn, 'signed-out': signedOut } = channels
 
-/** Publishes a frozen record. It is made only if there is a subscriber. */
+/** @internal Publishes a frozen record. It is made only if there is a subscriber. */
 export const report =
   <C extends keyof Events>(channel: C) =>
   (record: () => Events[C]): void => {

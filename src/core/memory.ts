@@ -1,5 +1,6 @@
 /**
- * Keeps values by key: so many at most, and each for so long at most (`ageOf`). And lets callers share work that is under way.
+ * Keeps values by key: so many at most, and each for so long at most (`ageOf`). Lets callers share work that is under way. Sees when a
+ * server does not answer, and when it answers again.
  */
 import { ageOf, thisMoment, type Moment } from './data.js'
 
@@ -87,4 +88,45 @@ export const singleFlight = <A>(call: () => Promise<A>): (() => Promise<A>) => {
     (underWay ??= call().finally(() => {
       underWay = undefined
     }))
+}
+
+/**
+ * The questions to one server, and the result of each. A question that failed must not be reported as answered later.
+ */
+export interface Outages<Problem> {
+  /** Counts a question; returns its number. */
+  readonly ask: () => number
+  readonly answered: (question: number) => void
+  readonly failed: (question: number, problem: Problem) => void
+}
+
+/**
+ * Finds outages from answers: calls `begun` when one begins, and `over` when it has ended.
+ *
+ * Questions overlap. A question that was asked before the last change proves nothing about the time after it, so its
+ * answer changes nothing.
+ */
+export const watchOutages = <Problem>(
+  begun: (problem: Problem) => void,
+  over: (durationMs: number) => void,
+): Outages<Problem> => {
+  let questions = 0
+  let atChange = 0
+  let begunAt: number | undefined
+  return {
+    ask: () => ++questions,
+    answered: (question) => {
+      if (begunAt === undefined || question <= atChange) return
+      const durationMs = performance.now() - begunAt
+      begunAt = undefined
+      atChange = questions
+      over(durationMs)
+    },
+    failed: (question, problem) => {
+      if (begunAt !== undefined || question <= atChange) return
+      begunAt = performance.now()
+      atChange = questions
+      begun(problem)
+    },
+  }
 }

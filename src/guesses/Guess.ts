@@ -6,14 +6,23 @@
 import { digest } from '../crypto/secrets.js'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from '../core/Request.js'
-import * as AuthErrors from '../core/AuthError.js'
 import { isThenable, type Decoded, type Evaluation, type Result } from '../core/Result.js'
 import { ownOrGetter } from '../core/data.js'
 import * as is from '../core/checks.js'
 import { checkOptions } from '../core/options.js'
 import { accountNames } from './accountNames.js'
 import { clientAddress, networkOf, widerNetwork } from './addresses.js'
-import { checkLimiters, countOne, sharesOf, takeBack, type Counted, type Limiter, type Limiters } from './Limiter.js'
+import type { GuessLimitEvent } from '../core/events.js'
+import {
+  checkLimiters,
+  countThenRun,
+  sharesOf,
+  takeBack,
+  type Count,
+  type Counted,
+  type Limiter,
+  type Limiters,
+} from './Limiter.js'
 
 /** The account that a credential is a guess at, and where it comes from. */
 export interface Guess {
@@ -36,13 +45,6 @@ interface GuessOrigin {
   readonly isCrossSite: boolean
 }
 
-export interface Count {
-  readonly limiter: Limiter
-  readonly key: string
-  /** A limit below that of the limiter. */
-  readonly atMost?: number | undefined
-}
-
 /**
  * @internal The counts of a guess, the narrow ones first. A guess that a narrow one refuses must not count under the
  * others.
@@ -52,10 +54,15 @@ export const countsIn = (limiters: Limiters) => {
   const { ofAddress, ofNetwork } = sharesOf(limiters)
   return (account: string | undefined, { address, isCrossSite }: GuessOrigin): readonly [Count, ...Count[]] => {
     const keyed = (...parts: ReadonlyArray<string>): string => keyOf(isCrossSite, parts)
-    const from = (): Count => ({ limiter: anyAccount ?? accountAndAddress, key: keyed('address', address) })
+    const from = (): Count => ({
+      limiter: anyAccount ?? accountAndAddress,
+      key: keyed('address', address),
+      under: 'address',
+    })
     const pair = (name: string): Count => ({
       limiter: accountAndAddress,
       key: keyed('account and address', name, address),
+      under: 'account and address',
     })
     if (account === undefined) return [from()]
     const names = accountNames(account)
@@ -68,9 +75,12 @@ export const countsIn = (limiters: Limiters) => {
     const [part, atMost] = network === undefined ? [address, ofAddress] : [network, ofNetwork]
     // every share is asked before any account, so that what one share refuses counts under no account
     if (atMost !== undefined) {
-      for (const name of names) counts.push({ limiter: everywhere, key: keyed('share', name, part), atMost })
+      for (const name of names) {
+        counts.push({ limiter: everywhere, key: keyed('share', name, part), under: 'share', atMost })
+      }
     }
-    return [...counts, ...names.map((name) => ({ limiter: everywhere, key: keyed('account', name) }))]
+    for (const name of names) counts.push({ limiter: everywhere, key: keyed('account', name), under: 'account' })
+    return counts
   }
 }
 
@@ -144,30 +154,33 @@ const isWrong = (result: Result<unknown>): boolean => E.isLeft(result) && result
  * It counts one, and runs `f` if that is not too many. Otherwise it is throttled. What was counted is taken back unless `stays`
  * says of the result that it counts. Default: a failure with the reason `wrong`.
  */
-export const counting = (limiter: Limiter | Limiters, factory?: string) => {
-  const countsOf = countsIn(checkLimiters(limiter, factory))
+export const counting = (limiter: Limiter | Limiters, counter: GuessLimitEvent['counter']) => {
+  const countsOf = countsIn(checkLimiters(limiter, counter))
   return async <A>(
     account: string | undefined,
     address: string,
     f: () => Evaluation<A>,
     stays: (result: Result<A>) => boolean = isWrong,
-  ): Promise<Result<A>> => {
-    const counted: Counted[] = []
-    for (const count of countsOf(account, { address, isCrossSite: false })) {
-      const one = await countOne(count.limiter, count.key, (result) => result)
-      counted.push(one)
-      const left = one._tag === 'Counted' ? Math.min(one.left, (count.atMost ?? Infinity) - one.total) : -1
-      if (left >= 0) continue
-      counted.forEach(takeBack)
-      return E.left(one._tag === 'Failed' ? AuthErrors.unavailable() : AuthErrors.throttled(one.retryAfter))
-    }
-    let isCounted = false
-    try {
-      const result = await f()
-      isCounted = stays(result)
-      return result
-    } finally {
-      if (!isCounted) counted.forEach(takeBack)
-    }
+  ): Promise<Result<A>> =>
+    countThenRun<Result<A>>({
+      counter,
+      counts: countsOf(account, { address, isCrossSite: false }),
+      run: (counted) => runCounted(counted, f, stays),
+      refuse: E.left,
+    })
+}
+
+const runCounted = async <A>(
+  counted: ReadonlyArray<Counted>,
+  f: () => Evaluation<A>,
+  stays: (result: Result<A>) => boolean,
+): Promise<Result<A>> => {
+  let isCounted = false
+  try {
+    const result = await f()
+    isCounted = stays(result)
+    return result
+  } finally {
+    if (!isCounted) counted.forEach(takeBack)
   }
 }

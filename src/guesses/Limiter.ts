@@ -5,7 +5,10 @@
  * `consume` adds one and reports whether that was too much, in one step of the store. So of any number of parallel guesses, no more
  * pass than the limit. An object that looks first and counts later is not a limiter.
  */
+import * as AuthErrors from '../core/AuthError.js'
+import type { AuthError } from '../core/AuthError.js'
 import * as is from '../core/checks.js'
+import { report, type GuessLimitEvent } from '../core/events.js'
 import { checkOptions } from '../core/options.js'
 
 /** A limiter, as rate-limiter-flexible has them. */
@@ -19,6 +22,16 @@ export interface Limiter {
   readonly reward: (key: string) => PromiseLike<unknown>
 }
 
+/** A limiter of rate-limiter-flexible, in memory, on Redis or another store. Its `points` in `duration` seconds are the limit. */
+export interface PointLimiter {
+  /** Counts `points`. It rejects with an Error if the store fails, and with anything else if that is too much. */
+  readonly consume: (key: string, points?: number) => PromiseLike<unknown>
+  /** Takes points back, if another limit refuses the request. */
+  readonly reward?: ((key: string, points?: number) => PromiseLike<unknown>) | undefined
+  readonly points?: number | undefined
+  readonly duration?: number | undefined
+}
+
 /** A limiter for each way to count. */
 export interface Limiters {
   /** Guesses at one account from one address: the narrowest count. */
@@ -29,71 +42,117 @@ export interface Limiters {
   readonly address?: Limiter | undefined
 }
 
-/** The result of counting: counted, too many (for `retryAfter` seconds), or the limiter failed. */
+/** @internal What is counted under a key of a limiter. */
+export interface Count {
+  readonly limiter: PointLimiter
+  readonly key: string
+  readonly under: GuessLimitEvent['under']
+  /** A limit below that of the limiter. */
+  readonly atMost?: number | undefined
+  /** The price of a request. Left out for a guess, which is one. */
+  readonly points?: number | undefined
+}
+
+/** @internal The result of counting: counted, too many, or the limiter failed. */
 export type Counted =
   | {
       readonly _tag: 'Counted'
-      readonly limiter: Limiter
-      readonly key: string
-      readonly total: number
-      /** How many more are allowed, if the limiter says so. */
-      readonly left: number
-      readonly retryAfter: number | undefined
+      readonly count: Count
+      /** What the limiter answered. */
+      readonly answer: unknown
       /** When its window ends, as `performance.now()`. If it were taken back in the next window, that would be one guess for free. */
       readonly until: number
     }
-  | { readonly _tag: 'TooMany'; readonly retryAfter: number | undefined }
-  | { readonly _tag: 'Failed'; readonly retryAfter?: undefined }
+  | { readonly _tag: 'TooMany'; readonly count: Count; readonly answer: unknown }
+  | { readonly _tag: 'Failed'; readonly count: Count }
 
-/** @internal Counts one guess, and calls `next` with the result. `next` must not throw. */
-export const countOne = <A>(
-  limiter: Limiter,
-  key: string,
-  next: (counted: Counted) => A | PromiseLike<A>,
-): Promise<A> => {
+/** Something that is counted before it runs. */
+interface Counting<A> {
+  /** What counts, as records say. */
+  readonly counter: GuessLimitEvent['counter']
+  /** The narrow counts first. What a narrow one refuses does not count under the others. */
+  readonly counts: ReadonlyArray<Count>
+  /** Whether it runs if a limiter fails. */
+  readonly isOpen?: boolean
+  /** Runs if nothing was too many. It must not throw. */
+  readonly run: (counted: ReadonlyArray<Counted>) => A | Promise<A>
+  readonly refuse: (failure: AuthError, counted: Counted) => A
+}
+
+/** @internal Counts under each limiter, then runs. If one refuses, what was counted is taken back, and there is a record. */
+export const countThenRun = <A>(self: Counting<A>, counted: Counted[] = []): A | Promise<A> => {
+  const count = self.counts[counted.length]
+  return count === undefined ? self.run(counted) : consume(count, (one) => goOn(self, counted, one))
+}
+
+const goOn = <A>(self: Counting<A>, counted: Counted[], one: Counted): A | Promise<A> => {
+  const { counter, isOpen = false, refuse } = self
+  counted.push(one)
+  if (isLetPass(one)) return countThenRun(self, counted)
+  const hasFailed = one._tag === 'Failed'
+  const ms = hasFailed ? undefined : timeLeft(one.answer)
+  const retryAfter = ms === undefined ? undefined : ms / 1000
+  reportLimit(() => ({
+    event: hasFailed ? 'failed' : 'reached',
+    counter,
+    under: one.count.under,
+    ...(retryAfter !== undefined && { retryAfter }),
+  }))
+  if (hasFailed && isOpen) return countThenRun(self, counted)
+  counted.forEach(takeBack)
+  return refuse(hasFailed ? AuthErrors.unavailable() : AuthErrors.throttled(retryAfter), one)
+}
+
+const reportLimit = report('guess-limit')
+
+const isLetPass = (one: Counted): boolean => {
+  if (one._tag !== 'Counted') return false
+  const left = numberIn(one.answer, 'remainingPoints') ?? Infinity
+  const total = numberIn(one.answer, 'consumedPoints') ?? 0
+  return Math.min(left, (one.count.atMost ?? Infinity) - total) >= 0
+}
+
+const consume = <A>(count: Count, next: (counted: Counted) => A | Promise<A>): Promise<A> => {
+  const { limiter, key, points } = count
   const start = performance.now()
   try {
-    return Promise.resolve(limiter.consume(key)).then(
-      (answer) => next(countedBy(limiter, key, start, answer)),
-      (reason: unknown) => next(refusedBy(limiter, key, start, reason)),
+    const asked = points === undefined ? limiter.consume(key) : limiter.consume(key, points)
+    return Promise.resolve(asked).then(
+      (answer) => next({ _tag: 'Counted', count, answer, until: start + (timeLeft(answer) ?? Infinity) }),
+      (reason: unknown) => next(refusedBy(count, start, reason)),
     )
   } catch (error) {
-    return Promise.resolve(next(refusedBy(limiter, key, start, error)))
+    return Promise.resolve(next(refusedBy(count, start, error)))
   }
 }
 
-const countedBy = (limiter: Limiter, key: string, start: number, answer: unknown): Counted => {
-  const ms = timeLeft(answer)
-  const left = numberIn(answer, 'remainingPoints') ?? Infinity
-  const total = numberIn(answer, 'consumedPoints') ?? 0
-  return { _tag: 'Counted', limiter, key, total, left, retryAfter: inSeconds(ms), until: start + (ms ?? Infinity) }
-}
-
-const refusedBy = (limiter: Limiter, key: string, start: number, reason: unknown): Counted => {
-  if (!isTooMany(reason)) return { _tag: 'Failed' }
-  const left = timeLeft(reason)
+const refusedBy = (count: Count, start: number, reason: unknown): Counted => {
+  if (!isTooMany(reason)) return { _tag: 'Failed', count }
+  const { limiter, points } = count
   // A refused guess that was counted is taken back. Otherwise good requests in parallel would use the limit up. A
-  // limiter that blocks for a while does not keep the count.
+  // limiter that blocks for a while does not keep the count. The price of a refused request stays.
   const wasCounted = (numberIn(reason, 'consumedPoints') ?? 0) > 0
   const isBlocked = (numberIn(limiter, 'blockDuration') ?? 0) > 0
-  if (wasCounted && !isBlocked) reward(limiter, key, start + (left ?? Infinity))
-  return { _tag: 'TooMany', retryAfter: inSeconds(left) }
+  if (points === undefined && wasCounted && !isBlocked) reward(count, start + (timeLeft(reason) ?? Infinity))
+  return { _tag: 'TooMany', count, answer: reason }
 }
 
-/** @internal Whether a limiter rejected because of the count. An Error says that it failed. */
-export const isTooMany = (reason: unknown): boolean =>
-  !isError(reason) || numberIn(reason, 'msBeforeNext') !== undefined
+// Whether a limiter rejected because of the count. An Error says that it failed
+const isTooMany = (reason: unknown): boolean => !isError(reason) || numberIn(reason, 'msBeforeNext') !== undefined
 
 /** @internal Takes back what was counted, while its window lasts. */
 export const takeBack = (counted: Counted): void => {
-  if (counted._tag === 'Counted') reward(counted.limiter, counted.key, counted.until)
+  if (counted._tag === 'Counted') reward(counted.count, counted.until)
 }
 
 // Not awaited: if the store fails now, the guess stays counted until its window ends
-const reward = (limiter: Limiter, key: string, until: number): void => {
+const reward = ({ limiter, key, points }: Count, until: number): void => {
   if (performance.now() >= until) return
   try {
-    Promise.resolve(limiter.reward(key)).then(undefined, ignore)
+    Promise.resolve(points === undefined ? limiter.reward?.(key) : limiter.reward?.(key, points)).then(
+      undefined,
+      ignore,
+    )
   } catch {
     // the same as a rejection
   }
@@ -106,8 +165,6 @@ const timeLeft = (counted: unknown): number | undefined => {
   const left = numberIn(counted, 'msBeforeNext')
   return left === undefined || left < 0 ? undefined : left
 }
-
-const inSeconds = (ms: number | undefined): number | undefined => (ms === undefined ? undefined : ms / 1000)
 
 /** What rate-limiter-flexible says of a count, and the settings that its limiters have as properties. */
 type NumberName = 'msBeforeNext' | 'consumedPoints' | 'remainingPoints' | 'points' | 'duration' | 'blockDuration'
@@ -123,7 +180,7 @@ export const numberIn = (u: unknown, name: NumberName): number | undefined => {
 const isError = (u: unknown): boolean => u instanceof Error || Object.prototype.toString.call(u) === '[object Error]'
 
 /** @internal Makes Limiters from one limiter or from an object of limiters. Throws a TypeError for anything else. */
-export const checkLimiters = (limiter: unknown, factory = 'throttled'): Limiters => {
+export const checkLimiters = (limiter: unknown, factory: string): Limiters => {
   const where = `${factory}({ limiter })`
   if (isLimiter(limiter)) return { accountAndAddress: limiter }
   if (typeof limiter !== 'object' || limiter === null || Reflect.get(limiter, 'accountAndAddress') === undefined) {

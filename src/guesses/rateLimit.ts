@@ -4,7 +4,7 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from '../core/Request.js'
-import * as AuthErrors from '../core/AuthError.js'
+import type * as AuthErrors from '../core/AuthError.js'
 import { decideOf, wrapping, type Authenticator, type Halves } from '../core/Authenticator.js'
 import { noted, withChallenges, type Scoped } from '../core/Description.js'
 import { evidence, withEvidence, type Charged } from '../core/Evidence.js'
@@ -14,17 +14,7 @@ import { andThen, failureOf } from '../core/Result.js'
 import { checkDemanding } from '../core/authorize.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareCondition, declareFactory, type Check, type Checks } from '../core/options.js'
-import { isTooMany, limitOf, numberIn } from './Limiter.js'
-
-/** A limiter of rate-limiter-flexible, in memory, on Redis or another store. Its `points` in `duration` seconds are the limit. */
-export interface PointLimiter {
-  /** Counts `points`. It rejects with an Error if the store fails, and with anything else if that is too much. */
-  readonly consume: (key: string, points?: number) => PromiseLike<unknown>
-  /** Takes points back, if another limit refuses the request. */
-  readonly reward?: ((key: string, points?: number) => PromiseLike<unknown>) | undefined
-  readonly points?: number | undefined
-  readonly duration?: number | undefined
-}
+import { countThenRun, limitOf, numberIn, takeBack, type Counted, type PointLimiter } from './Limiter.js'
 
 export interface RateLimitOptions<P> {
   /** What counts, or a function of the principal that returns it, such as one limiter for each plan. */
@@ -76,7 +66,7 @@ export const rateLimit = <P>(
   // Safe: the checks do not call them
   const given = checkOptions('rateLimit', options as RateLimitOptions<never>, checks)
   const condition = (self: Authenticator<unknown>): Authenticator<unknown> =>
-    wrapping('rateLimit(...)(a)', self, (member) => counting(given, member))
+    wrapping('rateLimit(...)(a)', self, (member) => charging(given, member))
   // Safe: it lets in the same principals, and finds the same objects
   return declareCondition('rateLimit', condition) as unknown as ReturnType<typeof rateLimit<P>>
 }
@@ -90,7 +80,7 @@ const wordsOf = ({ limiter, by, points, onStoreError }: RateLimitOptions<never>)
     ...(onStoreError === 'unthrottled' ? ['or unthrottled'] : []),
   ].join(' ')
 
-const counting = (options: RateLimitOptions<never>, member: Authenticator<unknown>): Halves => {
+const charging = (options: RateLimitOptions<never>, member: Authenticator<unknown>): Halves => {
   checkDemanding('rateLimit(...)(a)', member.description)
   const { by } = options
   const words = wordsOf(options)
@@ -99,7 +89,7 @@ const counting = (options: RateLimitOptions<never>, member: Authenticator<unknow
     { wrappers: [words], functions: [[words, by]], isQuota: true },
   )
   const authenticate = decideOf(member)
-  const self: Counting = { ...options, failed: (error) => withChallenges(member.description, error) }
+  const self: Charging = { ...options, failed: (error) => withChallenges(member.description, error) }
   return {
     description,
     decide: (attempt) =>
@@ -110,12 +100,12 @@ const counting = (options: RateLimitOptions<never>, member: Authenticator<unknow
   }
 }
 
-interface Counting extends RateLimitOptions<never> {
+interface Charging extends RateLimitOptions<never> {
   readonly failed: (error: AuthErrors.AuthError) => AuthErrors.AuthError
 }
 
 // Once all conditions have let the request in, so refused requests cost nothing
-const charge = async (self: Counting, caller: unknown, request: Request): Promise<Charged> => {
+const charge = async (self: Charging, caller: unknown, request: Request): Promise<Charged> => {
   const { limiter, by, points = 1, failed } = self
   try {
     // Safe: the authenticator puts on the right what these take
@@ -136,27 +126,31 @@ const charge = async (self: Counting, caller: unknown, request: Request): Promis
 }
 
 const consume = async (
-  { onStoreError, failed }: Counting,
-  counter: PointLimiter,
+  { onStoreError, failed }: Charging,
+  limiter: PointLimiter,
   key: string,
-  price: number,
+  points: number,
   request: Request,
-): Promise<Charged> => {
-  try {
-    say(request, counter, await counter.consume(key, price))
-    return { takeBack: () => void Promise.resolve(counter.reward?.(key, price)).catch(() => undefined) }
-  } catch (reason) {
-    if (!isTooMany(reason)) return onStoreError === 'unthrottled' ? {} : { refusal: failed(AuthErrors.unavailable()) }
-    say(request, counter, reason, 0)
-    const ms = numberIn(reason, 'msBeforeNext')
-    const retryAfter = ms === undefined || ms < 0 ? undefined : Math.max(1, Math.ceil(ms / 1000))
-    return { refusal: failed(AuthErrors.throttled(retryAfter)) }
-  }
-}
+): Promise<Charged> =>
+  countThenRun<Charged>({
+    counter: 'rateLimit',
+    counts: [{ limiter, key, points, under: 'caller' }],
+    isOpen: onStoreError === 'unthrottled',
+    run: (counted) => {
+      for (const one of counted) say(request, limiter, one)
+      return { takeBack: () => counted.forEach(takeBack) }
+    },
+    refuse: (failure, one) => {
+      say(request, limiter, one)
+      return { refusal: failed(failure) }
+    },
+  })
 
 // The fields of the response; of two rate limits, the one of which less is left
-const say = ({ ctx }: Request, counter: PointLimiter, answer: unknown, none?: number): void => {
-  const left = none ?? numberIn(answer, 'remainingPoints')
+const say = ({ ctx }: Request, counter: PointLimiter, counted: Counted): void => {
+  if (counted._tag === 'Failed') return
+  const { _tag, answer } = counted
+  const left = _tag === 'TooMany' ? 0 : numberIn(answer, 'remainingPoints')
   const ms = numberIn(answer, 'msBeforeNext')
   const [most, window] = [numberIn(counter, 'points'), numberIn(counter, 'duration')]
   if (left === undefined || ms === undefined) return

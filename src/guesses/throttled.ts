@@ -36,20 +36,27 @@ import {
 } from '../core/Authenticator.js'
 import { isForged, isFromElsewhere } from '../core/CrossOrigin.js'
 import { withChallenges, wrappedBy, type Leaf } from '../core/Description.js'
-import { andThen, failureOf, type Evaluation, type Decoded } from '../core/Result.js'
+import { andThen, failureOf, type Decoded, type Evaluation, type Result } from '../core/Result.js'
 import { functionName } from '../core/functionName.js'
 import { keepingScopes } from '../core/granted.js'
 import * as is from '../core/checks.js'
 import { checkMember, checkOptions, declareCondition, declareFactory, type Checks } from '../core/options.js'
-import { countingBy, countsIn, type Count, type Guess } from './Guess.js'
-import { checkLimiters, countOne, limitsOf, takeBack, type Counted, type Limiter, type Limiters } from './Limiter.js'
+import { countingBy, countsIn, type Guess } from './Guess.js'
+import {
+  checkLimiters,
+  countThenRun,
+  limitsOf,
+  takeBack,
+  type Count,
+  type Counted,
+  type Limiter,
+  type Limiters,
+} from './Limiter.js'
 
 /** A guess that is counted, unless a kind later knows its credential. */
 interface PendingGuess {
   readonly sent: unknown
-  readonly limiter: object
-  readonly key: string
-  readonly takeBack: () => void
+  readonly counted: Counted
 }
 
 /**
@@ -59,16 +66,8 @@ interface PendingGuess {
  */
 const guesses = new WeakMap<Attempt, ReadonlyArray<PendingGuess>>()
 
-const keepCounted = (
-  { whole }: Attempt,
-  sent: unknown,
-  counts: ReadonlyArray<Count>,
-  all: ReadonlyArray<Counted>,
-): void => {
-  const held = counts.flatMap(({ limiter, key }, at): PendingGuess[] => {
-    const counted = all[at]
-    return counted?._tag === 'Counted' ? [{ sent, limiter, key, takeBack: () => takeBack(counted) }] : []
-  })
+const keepCounted = ({ whole }: Attempt, sent: unknown, all: ReadonlyArray<Counted>): void => {
+  const held = all.flatMap((counted) => (counted._tag === 'Counted' ? [{ sent, counted }] : []))
   guesses.set(whole, [...(guesses.get(whole) ?? []), ...held])
 }
 
@@ -77,7 +76,10 @@ const uncounted = ({ whole }: Attempt, sent: unknown, counts: ReadonlyArray<Coun
   const before = guesses.get(whole)
   if (before === undefined) return counts
   return counts.filter(
-    ({ limiter, key }) => !before.some((one) => isSame(one.sent, sent) && one.limiter === limiter && one.key === key),
+    ({ limiter, key }) =>
+      !before.some(
+        ({ sent: known, counted: { count } }) => isSame(known, sent) && count.limiter === limiter && count.key === key,
+      ),
   )
 }
 
@@ -89,7 +91,7 @@ const giveBack = ({ whole }: Attempt, sent: unknown): void => {
     whole,
     before.filter((one) => !isSame(one.sent, sent)),
   )
-  for (const one of before) if (isSame(one.sent, sent)) one.takeBack()
+  for (const one of before) if (isSame(one.sent, sent)) takeBack(one.counted)
 }
 
 // Each kind reads the request itself, so one credential can be two objects
@@ -169,85 +171,18 @@ export const throttled = <C = unknown>(
   options: ThrottledOptions<C>,
 ): (<A>(self: Authenticator<A>) => Authenticator<A>) => {
   const { limiter, keys, onStoreError } = checkOptions('throttled', options, checks)
-  const limiters = checkLimiters(limiter)
-  const countsOf = countsIn(limiters)
+  const limiters = checkLimiters(limiter, 'throttled')
+  const isOpen = onStoreError === 'unthrottled'
   const words = [
     `throttled${limitsOf(limiters)}`,
-    ...(onStoreError === 'unthrottled' ? ['or unthrottled'] : []),
+    ...(isOpen ? ['or unthrottled'] : []),
     ...(keys === undefined ? [] : [`keys ${functionName(keys)}`]),
   ].join(' ')
-  const countingOf = countingBy(keys)
-
-  const around = (self: Authenticator<unknown>, leaf: Leaf, reading: CredentialReader): Authenticator<unknown> => {
-    const { extract, decode } = reading
-    const authenticate = decideOf(self)
+  const shared = { isOpen, countsOf: countsIn(limiters), countingOf: countingBy(keys) }
+  const around = (authenticator: Authenticator<unknown>, leaf: Leaf, reading: CredentialReader) => {
     const failed = (error: AuthError) => E.left(withChallenges(leaf, error))
-    const unavailable = failed(AuthErrors.unavailable())
-    const forged = failed(AuthErrors.forged)
-    const throttledNow = failed(AuthErrors.throttled())
-
-    // the kind itself, which is asked after the limiter, decodes nothing again
-    const decodedAhead = (attempt: Attempt, sent: unknown): Decoded | Promise<Decoded> => {
-      const { decoded: ahead } = attempt.whole
-      if (ahead !== undefined && ahead.decode === decode && ahead.sent === sent) return ahead.credentials
-      return andThen(decode(sent), (credentials) => {
-        attempt.whole.decoded = { decode, sent, credentials }
-        return credentials
-      })
-    }
-    const guessAt = (attempt: Attempt, sent: unknown, decoded: Decoded): Guessed | undefined => {
-      const { request } = attempt
-      const { account, address } = countingOf(request, decoded)
-      if (isGone(request, address)) return undefined
-      const isCrossSite = isFromElsewhere(request, settingsOf(request).trustedOrigins)
-      const counts = countsOf(account, { address, isCrossSite })
-      return { attempt, sent, counts: uncounted(attempt, sent, counts), counted: [] }
-    }
-    const ask = (guess: Guessed): Evaluation<unknown> => {
-      const { counts, counted } = guess
-      const count = counts[counted.length]
-      if (count === undefined) return settle(guess, authenticate(guess.attempt))
-      return countOne(count.limiter, count.key, (one) => {
-        counted.push(one)
-        if (one._tag === 'Failed' && onStoreError === 'unthrottled') return ask(guess)
-        const left = one._tag === 'Counted' ? Math.min(one.left, (count.atMost ?? Infinity) - one.total) : -1
-        if (left >= 0) return ask(guess)
-        counted.forEach(takeBack)
-        return one._tag === 'Failed' ? unavailable : failed(AuthErrors.throttled(one.retryAfter))
-      })
-    }
-    const settle = (guess: Guessed, evaluation: Evaluation<unknown>): Evaluation<unknown> =>
-      andThen(evaluation, (result) => {
-        const { attempt, sent, counts, counted } = guess
-        if (isGuess(result)) {
-          keepCounted(attempt, sent, counts, counted)
-          return result
-        }
-        counted.forEach(takeBack)
-        if (isKnown(result)) giveBack(attempt, sent)
-        return result
-      })
-    const askFor = (attempt: Attempt, sent: unknown, decoded: Decoded): Evaluation<unknown> => {
-      const guess = guessAt(attempt, sent, decoded)
-      return guess === undefined ? throttledNow : ask(guess)
-    }
-    const askLate = (attempt: Attempt, sent: unknown, decoded: Promise<Decoded>): Evaluation<unknown> =>
-      decoded.then((late) => askFor(attempt, sent, late)).catch((error: unknown) => failed(failureOf(error)))
-    const decide: Decide = (attempt) => {
-      if (attempt.whole.isUncounted) return authenticate(attempt)
-      const { request } = attempt
-      try {
-        const sent = extract(request)
-        if (O.isNone(sent)) return authenticate(attempt)
-        // it will not be let in, so it need not be counted
-        if (leaf.ambient && isForged(request, settingsOf(request))) return forged
-        const decoded = decodedAhead(attempt, sent.value)
-        return decoded instanceof Promise ? askLate(attempt, sent.value, decoded) : askFor(attempt, sent.value, decoded)
-      } catch (error) {
-        return failed(failureOf(error))
-      }
-    }
-    return make(wrappedBy(leaf, words, { throttled: true }, keys), decide, reading)
+    const self: Throttle = { ...shared, leaf, reading, authenticate: decideOf(authenticator), failed }
+    return make(wrappedBy(leaf, words, { throttled: true }, keys), (attempt) => decide(self, attempt), reading)
   }
   // Safe: the principal is the one that the authenticator itself let in
   const combinator = ((self: Authenticator<unknown>) => aroundEachKind(self, around)) as <A>(
@@ -256,13 +191,69 @@ export const throttled = <C = unknown>(
   return declareCondition('throttled', combinator)
 }
 
-interface Guessed {
-  readonly attempt: Attempt
-  readonly sent: unknown
-  /** Those that do not contain the credential yet. */
-  readonly counts: ReadonlyArray<Count>
-  /** What was counted so far, in the same order. */
-  readonly counted: Counted[]
+/** The limits around one kind. */
+interface Throttle {
+  readonly leaf: Leaf
+  readonly reading: CredentialReader
+  readonly authenticate: Decide
+  readonly failed: (error: AuthError) => E.Either<AuthError, never>
+  readonly countsOf: ReturnType<typeof countsIn>
+  readonly countingOf: ReturnType<typeof countingBy>
+  readonly isOpen: boolean
+}
+
+const decide = (self: Throttle, attempt: Attempt): Evaluation<unknown> => {
+  const { leaf, reading, authenticate, failed } = self
+  if (attempt.whole.isUncounted) return authenticate(attempt)
+  const { request } = attempt
+  try {
+    const sent = reading.extract(request)
+    if (O.isNone(sent)) return authenticate(attempt)
+    // it will not be let in, so it need not be counted
+    if (leaf.ambient && isForged(request, settingsOf(request))) return failed(AuthErrors.forged)
+    const decoded = decodedAhead(self, attempt, sent.value)
+    if (!(decoded instanceof Promise)) return askFor(self, attempt, sent.value, decoded)
+    return decoded
+      .then((late) => askFor(self, attempt, sent.value, late))
+      .catch((error: unknown) => failed(failureOf(error)))
+  } catch (error) {
+    return failed(failureOf(error))
+  }
+}
+
+// the kind itself, which is asked after the limiter, decodes nothing again
+const decodedAhead = ({ reading: { decode } }: Throttle, { whole }: Attempt, sent: unknown) => {
+  const { decoded: ahead } = whole
+  if (ahead !== undefined && ahead.decode === decode && ahead.sent === sent) return ahead.credentials
+  return andThen(decode(sent), (credentials): Decoded => {
+    whole.decoded = { decode, sent, credentials }
+    return credentials
+  })
+}
+
+const askFor = (self: Throttle, attempt: Attempt, sent: unknown, decoded: Decoded): Evaluation<unknown> => {
+  const { countingOf, countsOf, authenticate, failed, isOpen } = self
+  const { request } = attempt
+  const { account, address } = countingOf(request, decoded)
+  if (isGone(request, address)) return failed(AuthErrors.throttled())
+  const isCrossSite = isFromElsewhere(request, settingsOf(request).trustedOrigins)
+  const counts = uncounted(attempt, sent, countsOf(account, { address, isCrossSite }))
+  return countThenRun<Result<unknown>>({
+    counter: 'throttled',
+    counts,
+    isOpen,
+    run: (counted) => andThen(authenticate(attempt), (result) => settle(attempt, sent, counted, result)),
+    refuse: failed,
+  })
+}
+
+const settle = (attempt: Attempt, sent: unknown, counted: ReadonlyArray<Counted>, result: Result<unknown>) => {
+  if (isGuess(result)) keepCounted(attempt, sent, counted)
+  else {
+    counted.forEach(takeBack)
+    if (isKnown(result)) giveBack(attempt, sent)
+  }
+  return result
 }
 
 // A client that has hung up reads no answer. Its address may be unknown by now, so its guesses could not be counted

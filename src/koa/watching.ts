@@ -23,7 +23,7 @@ import { decideOf, make, mapLeaves, type Authenticator } from '../core/Authentic
 import { andThen, isAnonymous, type Evaluation } from '../core/Result.js'
 import { ownFields, ownOrGetter } from '../core/data.js'
 import type { EndSource } from '../core/ends.js'
-import { decisions, type Decision, type DecisionBranch, type Names } from '../core/events.js'
+import { decisions, type Names, type Decision, type DecisionBranch } from '../core/events.js'
 import { type Leaf, type Description, leaves, schemeNameOf } from '../core/Description.js'
 import { alternativesOf } from '../core/Alternative.js'
 

@@ -184,10 +184,13 @@ export const ceremonies = (host: CeremonyHost): Ceremonies => {
     roots: () => derivedFrom(host.keys(), 'koa-with-auth/sign-in'),
     reports: ceremonyReports(host.name),
     running: new Map(),
-    limited: counting({
-      accountAndAddress: memoryLimiter(WRONG_OF_BROWSER, QUARTER),
-      address: memoryLimiter(WRONG_OF_ADDRESS, QUARTER),
-    }),
+    limited: counting(
+      {
+        accountAndAddress: memoryLimiter(WRONG_OF_BROWSER, QUARTER),
+        address: memoryLimiter(WRONG_OF_ADDRESS, QUARTER),
+      },
+      'finish',
+    ),
   }
   return {
     begin: (kind, beginning) => beginIn(self, kind, beginning),

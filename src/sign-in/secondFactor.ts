@@ -356,7 +356,7 @@ export const secondFactor = (options: SecondFactorOptions): SecondFactor => {
   const own = factors.filter((factor) => ownOrGetter(factor, 'isSpare') !== true)
   const count = counting(limiter, 'secondFactor')
   // whoever knows the password has as many addresses as they like
-  const ofAccount = counting(memoryLimiter(WRONG, DAY))
+  const ofAccount = counting(memoryLimiter(WRONG, DAY), 'secondFactor')
   const check = (user: string, code: unknown, from: string, ids: OneTimeIds | undefined) =>
     ofAccount(user, '', () =>
       count(user, from, () =>

@@ -1,7 +1,8 @@
 /** Adds a time limit to the questions of a store. A failure is an outage, and so is silence. */
 import { isThenable, UnavailableError } from '../core/Result.js'
 import { errorInWords } from '../core/data.js'
-import { report, watchOutages, type Outages, type StoreContent } from '../core/events.js'
+import { report, type StoreContent } from '../core/events.js'
+import { watchOutages, type Outages } from '../core/memory.js'
 import { causeOf } from './failures.js'
 
 /** Watches the outages of one store. It publishes one record when an outage begins, and one when it has ended. */

@@ -1,12 +1,17 @@
 /** The records of one channel, each checked with its schema when it comes. */
+import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { on, type Events } from 'koa-with-auth/events'
 import { expect, onTestFinished } from 'vitest'
 import { repository } from '../projects/typecheck.js'
+import { madeOnce } from './madeOnce.js'
 
-// Safe: it is the schema of this repository
-export const eventsSchema = JSON.parse(readFileSync(`${repository}src/events/events.schema.json`, 'utf8')) as {
+const built = madeOnce('events-schema', (folder) => {
+  execFileSync(process.execPath, [`${repository}.ci/eventsSchema.mjs`, folder])
+})
+// Safe: it is the schema that the package has
+export const eventsSchema = JSON.parse(readFileSync(`${built}/events.schema.json`, 'utf8')) as {
   readonly $id: string
   readonly $defs: Readonly<Record<string, object>>
 }
