@@ -2,9 +2,12 @@
 import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { CDPSession, Page } from 'playwright-core'
+import { createServer as createTlsServer } from 'node:https'
+import { chromium, type CDPSession, type Page } from 'playwright-core'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { browsing, missingBrowser } from '../support/servers/browser.js'
+import { browserOptions, browsing, missingBrowser } from '../support/servers/browser.js'
+import { listening } from '../support/servers/server.js'
+import { missingTls, ownCertificate } from '../support/servers/tlsProxy.js'
 import {
   passkeySite,
   use as signIn,
@@ -272,6 +275,33 @@ describeUnless(missing, 'passkeys in Chromium', () => {
     expect(await known()).toMatchObject([{ userName: 'Anna' }])
     await signal('signals.signalAllAcceptedCredentials.allAcceptedCredentialIds = []')
     await expect.poll(known).toHaveLength(0)
+  })
+
+  it.runIf(missingTls() === undefined)('a passkey is good at a related origin, and at no other', async () => {
+    const [shop, related, stranger] = ['https://shop.example', 'https://shop.test', 'https://shop.invalid']
+    const site = passkeySite({
+      origin: shop,
+      passkeys: { rp: { id: 'shop.example', name: 'Shop' }, origins: [shop, related] },
+    })
+    const answer = site.app.callback()
+    const port = await listening(createTlsServer(ownCertificate(), (req, res) => void answer(req, res)))
+    const { args = [], ...options } = browserOptions(process.env) ?? {}
+    const mapped = [shop, related, stranger].map((one) => `MAP ${one.slice(8)}:443 127.0.0.1:${port}`).join(',')
+    const own = [...args, `--host-resolver-rules=${mapped}`, '--ignore-certificate-errors']
+    const browser = await chromium.launch({ ...options, args: own })
+    onTestFinished(() => browser.close())
+    const page = await (await browser.newContext({ ignoreHTTPSErrors: true })).newPage()
+    await page.goto(shop)
+    await authenticator(page)
+    await post(page, '/sign-in/password/anna')
+    expect(await register(page)).toHaveProperty('status', 201)
+    await page.goto(related)
+    expect(await userOf(page)).toBe(401)
+    expect(await use(page)).toHaveProperty('status', 200)
+    expect(await userOf(page)).toStrictEqual({ user: 'anna' })
+    await page.goto(stranger)
+    const asked = await post(page, '/sign-in/passkey/options')
+    expect(await credential(page, 'get', asked.body)).toBe('SecurityError')
   })
 
   it('W-10 steps up', async () => {
