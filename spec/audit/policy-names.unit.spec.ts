@@ -368,7 +368,7 @@ describe('what the text of a function cannot tell apart', () => {
     ['recovery', (f, name) => routed(recoverUnavailable(name === undefined ? f : named(name, f))(admin))],
   ]
 
-  it.each(kinds)('%s: the file says so, and seal wants a name', (_kind, of) => {
+  it.each(kinds)('R24 %s: the file says so, and seal wants a name', (_kind, of) => {
     const bound = () => rules.isFor.bind(rules)
     expect(written(of(bound()))).toContain('(no name, bound, not compared)')
     expect(() => seal(of(bound()), { lock })).toThrow(/cannot tell a bound function from another one; give it a name/)
@@ -401,7 +401,7 @@ describe('what the text of a function cannot tell apart', () => {
     expect(written(both(named('roots', only('root')), named('guests', only('guest'))))).toContain('guests ')
   })
 
-  it('the origins that a function trusts are in the file with a digest of it', () => {
+  it('R24 the origins that a function trusts are in the file with a digest of it', () => {
     const trusting = (trustedOrigins: (origin: string) => boolean) => {
       const router = new Router().use(authSettings({ trustedOrigins }))
       router.post('/', withAuth(sessionAuth({ loadUser: () => ({ username: 'anna' }) })), handle)

@@ -17,7 +17,7 @@ const find = (): { text: string } => {
 const note = owned('note', { param: 'id', find })
 const guest = () => ({ name: 'guest' })
 
-describe('around owned', () => {
+describe('R27 around owned', () => {
   it.each([
     [
       'recoverUnavailable',

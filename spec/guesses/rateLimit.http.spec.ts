@@ -81,7 +81,7 @@ describe('rateLimit', () => {
     expect((await get('a')).status).toBe(200)
   })
 
-  it('counts once all conditions of all levels have let in: what a condition after it or below it refuses costs nothing', async () => {
+  it('R25 counts once all conditions of all levels have let in: what a condition after it or below it refuses costs nothing', async () => {
     const limiter = new RateLimiterMemory({ points: 2, duration: 30 })
     let isAllowed = false
     const may = authorize(() => isAllowed)

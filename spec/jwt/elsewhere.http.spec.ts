@@ -213,7 +213,7 @@ describe('issuers', () => {
     expect((await site.get(await token(late))).status).toBe(200)
   })
 
-  it('one that takes the request is asked for each: an issuer that was found for one tenant is none of another', async () => {
+  it('R26 one that takes the request is asked for each: an issuer that was found for one tenant is none of another', async () => {
     const { jwksUri, token, known, fetched } = await tenants()
     const [red = '', blue = ''] = known
     const issuers = new Map(Object.entries({ red, blue }))

@@ -124,7 +124,7 @@ const outages: ReadonlyArray<unknown> = [
 ]
 
 describe.each(Object.entries(fetches))('%s', (name, ask) => {
-  it.each(Object.entries(sides))('is an outage if the other side %s', async (_side, side) => {
+  it.each(Object.entries(sides))('R29 is an outage if the other side %s', async (_side, side) => {
     expect(outages).toContainEqual(await ask(await serving(side)))
   })
 
@@ -140,7 +140,7 @@ describe.each(Object.entries(fetches))('%s', (name, ask) => {
 describe('the directory of an agent', () => {
   const policy = { timeout: 100, maxAge: 60_000, maxLength: 1000 }
 
-  it.each(Object.entries(sides))('is an outage if the other side %s', async (_side, side) => {
+  it.each(Object.entries(sides))('R29 is an outage if the other side %s', async (_side, side) => {
     vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
     onTestFinished(() => void vi.unstubAllEnvs())
     const url = new URL(await serving(side, true))

@@ -116,7 +116,7 @@ const others: Readonly<Record<string, unknown>> = {
 }
 
 describe.each(Object.entries(calls))('%s', (_name, call) => {
-  it.each(Object.entries(others))('is a TypeError for %s', (_kind, options) => {
+  it.each(Object.entries(others))('R28 is a TypeError for %s', (_kind, options) => {
     expect(messageOf(() => call(untyped(options)))).toMatch(/object|options/)
   })
 })

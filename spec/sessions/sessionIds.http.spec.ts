@@ -165,7 +165,7 @@ describe('a request of a signed-in user', () => {
     expect(store.asked).toEqual(['get', 'get'])
   })
 
-  it('is refused if the store has lost the stamp of its user, because a lost stamp may have ended the session', async () => {
+  it('R30 is refused if the store has lost the stamp of its user, because a lost stamp may have ended the session', async () => {
     const kept = memoryStore()
     const { visitor, signing } = await sessionsApp(() => kept, { name: 'shop' })
     const [before, after] = [visitor(), visitor()]

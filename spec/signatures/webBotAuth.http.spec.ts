@@ -120,7 +120,7 @@ describe('an agent', () => {
     [AGENT, `${WELL_KNOWN}?tenant=mallory`],
     [`${AGENT}/?tenant=acme`, AGENT],
     [`${AGENT}/?tenant=acme`, WELL_KNOWN],
-  ])('is the address that is fetched, with its query: of %s, %s is refused', async (listed, agent) => {
+  ])('R23 is the address that is fetched, with its query: of %s, %s is refused', async (listed, agent) => {
     expect(await send(kind({ agents: [listed] }), { agent })).toBe('invalid party')
     expect(network.fetched).toStrictEqual([])
     expect(await send(kind({ agents: [listed] }), { agent: listed })).toMatchObject({ agent: listed })
@@ -130,12 +130,12 @@ describe('an agent', () => {
     expect(seen).toStrictEqual([agent === WELL_KNOWN ? AGENT : agent])
   })
 
-  it('is the same one with an empty query', async () => {
+  it('R23 is the same one with an empty query', async () => {
     expect(await send(kind(), { agent: `${AGENT}?` })).toMatchObject({ agent: AGENT })
     expect(await send(kind({ agents: [at('')] }), { agent: at('?') })).toMatchObject({ agent: at('') })
   })
 
-  it('of a function costs its origin a few fetches in a minute, whatever strangers name; a known one stays', async () => {
+  it('R23 of a function costs its origin a few fetches in a minute, whatever strangers name; a known one stays', async () => {
     const clock = stoppedClock()
     const agents = kind({ agents: () => true })
     expect(await send(agents)).toMatchObject({ agent: AGENT })

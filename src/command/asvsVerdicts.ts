@@ -92,7 +92,8 @@ const places = (all: ReadonlyArray<string>): string => {
 const unlessElsewhere = ({ open, vague }: Parts, why: string, what: string): Verdict =>
   vague ?? (open.length === 0 ? holds(why) : unknown(`${why}; say that these ${what}: ${places(open)}`))
 
-const each = (ids: string, verdict: Verdict): Verdicts => Object.fromEntries(ids.split(' ').map((id) => [id, verdict]))
+const each = (ids: ReadonlyArray<string>, verdict: Verdict): Verdicts =>
+  Object.fromEntries(ids.map((id) => [id, verdict]))
 
 // --- access
 
@@ -140,11 +141,11 @@ const ofSessions = (parts: Parts, { idle, absolute }: Fact): Verdicts => {
   }
   const asked = proven.length === 0 ? 'no operation asks for a proof' : `asked for by ${places(proven)}`
   return {
-    ...each('7.2.1 7.2.3 7.2.4 7.4.1', own),
+    ...each(['7.2.1', '7.2.3', '7.2.4', '7.4.1'], own),
     '7.2.2': own.verdict === 'holds' && key ? unknown(`${key.at}: say why a key is no session`) : own,
     '7.3.1': ending(idle, 'without a request after'),
     '7.3.2': ending(absolute, 'at last after'),
-    ...each('7.5.1 7.5.3', unknown(`a fresh proof is ${asked}; say why the others need none`)),
+    ...each(['7.5.1', '7.5.3'], unknown(`a fresh proof is ${asked}; say why the others need none`)),
   }
 }
 
@@ -187,7 +188,10 @@ const ofProviders = (parts: Parts): Verdicts => {
     unlessElsewhere(parts, `\`${name}\` at ${places(all)}`, 'speak to no provider')
   return {
     ...(finished.length > 0 &&
-      each('6.8.1 6.8.2 10.1.2 10.2.1 10.2.2 10.5.1 10.5.3 10.5.4', unlessOther(finished, 'finish(oidc)'))),
+      each(
+        ['6.8.1', '6.8.2', '10.1.2', '10.2.1', '10.2.2', '10.5.1', '10.5.3', '10.5.4'],
+        unlessOther(finished, 'finish(oidc)'),
+      )),
     ...(ended.length > 0 && { '10.5.5': unlessOther(ended, 'backChannelLogout') }),
   }
 }
@@ -209,9 +213,10 @@ const ofTokens = (parts: Parts): Verdicts => {
   const untyped = tokens.find(({ it }) => it.fact?.['isTyped'] !== true)
   return {
     ...each(TOKENS, verified),
-    ...(forAny && each('9.2.3 10.3.1', fails(`${forAny.at}: \`audience: false\` accepts tokens for any audience`))),
+    ...(forAny &&
+      each(['9.2.3', '10.3.1'], fails(`${forAny.at}: \`audience: false\` accepts tokens for any audience`))),
     ...(untyped && { '9.2.2': unknown(`${untyped.at}: say of which type its tokens are, or write \`profile\``) }),
   }
 }
 
-const TOKENS = '9.1.1 9.1.2 9.1.3 9.2.1 9.2.2 9.2.3 10.3.1'
+const TOKENS = ['9.1.1', '9.1.2', '9.1.3', '9.2.1', '9.2.2', '9.2.3', '10.3.1']

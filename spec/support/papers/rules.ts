@@ -37,7 +37,7 @@ export const programs = (folder: string): string[] =>
     })
     .sort()
 
-const rowId = /\b(?:[ABCKMOPTW]-\d{2}|D-[SRK]\d{1,2}|R(?:0[1-9]|1\d|2[01]))\b/g
+const rowId = /\b(?:[ABCKMOPTW]-\d{2}|D-[SRK]\d{1,2}|R(?:0[1-9]|[12]\d|30))\b/g
 // `spec 5.6`, and a title that begins with a rule of three numbers or with a section of section 5
 const behaviorId = /(?:\bspec |(?<=['"`]))(\d(?:\.\d)?(?:\.\d)?)(?![\d.]*\d)(?=[ ,:)])/g
 // `5.6.2 to 5.6.5`, `5.1.5, 7.1`, `5.4, 5.5`
