@@ -108,7 +108,6 @@ describe('a provider without OpenID Connect', () => {
   })
 
   it.each([
-    ['no token_type', { access_token: 'a' }, 400, 'provider'],
     ['another token_type', { access_token: 'a', token_type: 'mac' }, 400, 'provider'],
     ['no access token', { token_type: 'bearer' }, 503, undefined],
     ['an array', [], 503, undefined],

@@ -17,6 +17,12 @@ const good: OidcOptions = {
   callback: '/sign-in/callback',
 }
 
+const endpoints = {
+  authorization_endpoint: 'https://provider.example/authorize',
+  token_endpoint: 'http://keycloak:8080/token',
+  jwks_uri: 'http://10.0.0.7/jwks',
+}
+
 const plain: OAuth2Options = {
   name: 'plain',
   authorize: 'https://plain.example/authorize',
@@ -57,11 +63,31 @@ describe('oidc', () => {
     ['responseMode', { responseMode: 'fragment' }],
     ['timeout', { keys: { timeout: 0 } }],
     ['email', { email: true }],
+    ['32', { idTokenAlgorithm: 'HS256' }],
+    ['secret', { idTokenAlgorithm: 'HS256', client: { id: 'shop', secret: () => 'a'.repeat(32) } }],
+    ['idTokenAlgorithm', { idTokenAlgorithm: 'none' }],
+    ['nonce', { nonce: 'no' }],
+    ['pkce', { nonce: false, pkce: false }],
+    ['discovery', { discovery: 'http://login.example/openid-configuration' }],
+    ['discovery', { discovery: 'http://172.32.0.1/openid-configuration' }],
+    ['write one of them', { discovery: 'https://inner.example/', metadata: endpoints }],
+    ['token_endpoint', { metadata: { ...endpoints, token_endpoint: undefined } }],
+    ['jwks_uri', { metadata: { ...endpoints, jwks_uri: undefined } }],
+    ['userinfo_endpoint', { metadata: { ...endpoints, userinfo_endpoint: 'http://login.example/me' } }],
   ]
   it.each(wrong)('names what is wrong: %s', (name, change) => {
     const options = { ...good, ...change }
     expect(() => oidc(options)).toThrow(TypeError)
     expect(() => oidc(options)).toThrow(name)
+  })
+
+  it.each(['http://keycloak:8080/realms/a', 'http://auth.internal/a?p=b', 'http://10.0.0.7/a', 'http://[::1]:8080/a'])(
+    'takes %s as the address of discovery',
+    (discovery) => expect(oidc({ ...good, discovery }).issuer).toBe(good.issuer),
+  )
+
+  it('takes metadata whose inner addresses are in a private network', () => {
+    expect(oidc({ ...good, metadata: endpoints }).issuer).toBe(good.issuer)
   })
 
   it('names no secret in a message', () => {
@@ -86,6 +112,8 @@ describe('oauth2', () => {
     ['subject', { subject: undefined }],
     ['scope', { scope: [''] }],
     ['issuer', { issuer: 'plain' }],
+    ['pkce', { pkce: 0 }],
+    ['secret', { pkce: false, client: { id: 'shop' } }],
   ])('names what is wrong: %s', (name, change) => {
     expect(() => oauth2({ ...plain, ...change } as OAuth2Options)).toThrow(TypeError)
     expect(() => oauth2({ ...plain, ...change } as OAuth2Options)).toThrow(name)

@@ -258,7 +258,7 @@ export interface ProviderAnswerEvent {
   readonly failure: AuthError['_tag']
   /** The reason in the response; left out for an outage and for what is wrong with our own registration. */
   readonly reason?: UnfinishedReason
-  /** What was wrong, such as `iss`, `answered 502`, or `clock: iat` if the clocks differ too much. */
+  /** What was wrong: a claim or a member, such as `nonce` or `scope`, `algorithm: HS256`, `answered 502`, or `clock: iat` if the clocks differ too much. */
   readonly problem: string
 }
 

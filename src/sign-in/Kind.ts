@@ -110,6 +110,8 @@ export interface Kind<Ask, Kept, Answer, P extends ProofGiven = ProofGiven, B ex
   readonly intents?: ReadonlyArray<Intent> | undefined
   /** The fields of an answer that another site posts. Such a POST is answered with 303 to a GET of the same path. */
   readonly posted?: ReadonlyArray<string> | undefined
+  /** Further fields of it, of at most 2,000 characters. They are encrypted in the address of that GET, because logs keep addresses. */
+  readonly concealed?: ReadonlyArray<string> | undefined
   /** The longest path that follows, in characters; a longer one is `/`. Default 2000. For a link in a mail, which carries it. */
   readonly longestPath?: number | undefined
   /** Whether an answer that comes again, in the session that it made, leads where it led. Default `false`: `unknown`. */

@@ -17,7 +17,7 @@ import { requestSessionOf, type RequestSession } from '../sessions/RequestSessio
 import { idsIn } from '../stores/oneTimeIds.js'
 import type { SessionHost } from '../sessions/SignInList.js'
 import { ceremonies, type Ceremonies } from './ceremony.js'
-import { localPath, type Carried, type Incoming } from './Kind.js'
+import { localPath, type Carried, type Incoming, type Kind } from './Kind.js'
 
 // --- the application
 
@@ -286,6 +286,12 @@ const textOf = (request: IncomingMessage): Promise<string | undefined> =>
     )
   })
 
+// The longest concealed field
+const MAX_CONCEALED = 2000
+
+// Stands for the browser, because a POST of another site comes without its cookies
+const POSTED = 'posted'
+
 // The longest query that a posted answer becomes: servers and proxies refuse a longer request line
 const MAX_POSTED = 8192
 
@@ -300,19 +306,38 @@ const mountOf = (ctx: Context): string => {
   return sent.endsWith(ctx.path) ? sent.slice(0, -ctx.path.length) : ''
 }
 
+type Posted = Pick<Kind<never, never, never>, 'posted' | 'concealed'>
+
 /**
- * The address of the GET that follows what another site posted: the same path, with these fields as its query. `undefined`
+ * The address of the GET that follows what another site posted: the same path, with the fields of the kind as its query. `undefined`
  * if they cannot be one.
  */
-export const postedAddress = async (ctx: Context, names: ReadonlyArray<string>): Promise<string | undefined> => {
+export const postedAddress = async (
+  ctx: Context,
+  { ceremonies }: Application,
+  { posted = [], concealed = [] }: Posted,
+): Promise<string | undefined> => {
   const body = await bodyOf(ctx)
   const query = new URLSearchParams()
-  for (const name of names) {
+  for (const name of posted) {
     const value = body[name]
     if (value === undefined) continue
     if (typeof value !== 'string') return undefined
     query.set(name, value)
   }
+  for (const name of concealed) {
+    const value = body[name]
+    if (typeof value === 'string' && value.length <= MAX_CONCEALED) query.set(name, ceremonies.conceal(POSTED, value))
+  }
   const sent = query.toString()
   return sent.length > MAX_POSTED ? undefined : `${sentPath(ctx)}?${sent}`
+}
+
+/** Decrypts the concealed fields of a query. What was not encrypted here is removed. */
+export const revealPosted = ({ query }: Incoming, { ceremonies }: Application, { concealed = [] }: Posted): void => {
+  for (const name of concealed) {
+    const value = ceremonies.reveal(POSTED, query.get(name) ?? '')
+    query.delete(name)
+    if (value !== undefined) query.set(name, value)
+  }
 }

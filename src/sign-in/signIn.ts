@@ -27,6 +27,7 @@ import {
   incomingOf,
   isRefused,
   postedAddress,
+  revealPosted,
   sentPath,
   usedIn,
   type Application,
@@ -119,7 +120,7 @@ const finishHandler = <Kept, Answer, P extends ProofGiven>(
     const application = applicationOf('finish(kind)', ctx)
     checkCarried('finish(kind, hook', as, application.session)
     const kind = usedIn(application, given)
-    if (kind.posted !== undefined && ctx.method === 'POST') return bounce(ctx, kind)
+    if (kind.posted !== undefined && ctx.method === 'POST') return bounce(ctx, application, kind)
     const formNow = (body: Incoming['body'], failure: AuthError) =>
       as === 'bearer' ? undefined : formAgain(ctx, kind, body, failure)
     if (isRefused(ctx, undefined, as)) {
@@ -127,6 +128,7 @@ const finishHandler = <Kept, Answer, P extends ProofGiven>(
       return pages.respondUnfinished(ctx, AuthErrors.forged, formNow({}, AuthErrors.forged))
     }
     const incoming = await incomingOf(ctx, 'finish')
+    revealPosted(incoming, application, kind)
     const failure = await finishing(ctx, application, kind, incoming, { hookOf, keep, as, lifetimes })
     if (failure !== undefined) return pages.respondUnfinished(ctx, failure, formNow(incoming.body, failure))
   }
@@ -285,11 +287,12 @@ const isOfUser = (signIn: SignIn | undefined, { proof, subject }: Finished): boo
 // The cookie is not sent with what another site posts. It is sent with the GET that follows
 const bounce = async (
   ctx: Context,
-  { name, posted = [] }: Pick<Kind<never, never, never>, 'name' | 'posted'>,
+  application: Application,
+  kind: Pick<Kind<never, never, never>, 'name' | 'posted' | 'concealed'>,
 ): Promise<void> => {
-  const address = await postedAddress(ctx, posted)
+  const address = await postedAddress(ctx, application, kind)
   const failure = AuthErrors.unfinished('unknown')
-  if (address === undefined) return pages.respondUnfinished(ctx, failure, formAgain(ctx, { name }, {}, failure))
+  if (address === undefined) return pages.respondUnfinished(ctx, failure, formAgain(ctx, kind, {}, failure))
   ctx.set('Cache-Control', 'no-store')
   pages.leadTo(ctx, address)
 }

@@ -123,8 +123,8 @@ export const wrongProvider = async (): Promise<WrongProvider> => {
   const token: Respond = async (res, _req, body) => {
     const granted = codes.get(body.get('code') ?? '')
     codes.delete(body.get('code') ?? '')
-    const verifier = body.get('code_verifier') ?? ''
-    const challenge = createHash('sha256').update(verifier).digest('base64url')
+    const verifier = body.get('code_verifier')
+    const challenge = verifier === null ? undefined : createHash('sha256').update(verifier).digest('base64url')
     if (granted === undefined || granted.challenge !== challenge || granted.redirect !== body.get('redirect_uri')) {
       return json(400, { error: 'invalid_grant' })(res, _req, body)
     }
@@ -179,7 +179,7 @@ export const wrongProvider = async (): Promise<WrongProvider> => {
   }
   const handle = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
     const path = (req.url ?? '').split('?')[0] ?? ''
-    const name = path === '/.well-known/openid-configuration' ? '/discovery' : path
+    const name = path.endsWith('/.well-known/openid-configuration') ? '/discovery' : path
     counts.set(name, (counts.get(name) ?? 0) + 1)
     if (!Object.hasOwn(own, name)) return void res.writeHead(404).end()
     const endpoint = name as Endpoint

@@ -1,6 +1,6 @@
 /**
  * The client that an application is at its provider, as `oidc` and `oauth2` share it: how it authenticates, what a browser
- * takes to the provider and brings back, and how it asks the provider itself.
+ * takes to the provider, and what it brings back.
  */
 import type {
   ClientAuth,
@@ -10,11 +10,8 @@ import type {
   PrivateKey,
   ServerMetadata,
 } from 'openid-client' with { 'resolution-mode': 'import' }
-import { ownFields } from '../../core/data.js'
 import * as is from '../../core/checks.js'
 import { checkOptions, typeName, withoutUndefined, type Check, type Checks } from '../../core/options.js'
-import { jsonOf, type Json } from '../../jwt/claims.js'
-import { isSecure, Outage, problemOf, textOf, until } from '../../jwt/fetching.js'
 import { routePath, type Answered, type Incoming } from '../Kind.js'
 import { openidClient } from './openidClient.js'
 
@@ -62,7 +59,7 @@ const clientChecks: Checks<Client> = {
 }
 
 /** Checks a client, and says how it authenticates. Throws a TypeError for one that cannot. */
-export const clientOf = (where: string, given: unknown): { readonly id: string; readonly auth: () => ClientAuth } => {
+export const clientOf = (where: string, given: unknown) => {
   // Safe: `checkOptions` refuses anything but an object with these members
   const { id, secret, key, authentication } = checkOptions(where, given as Client, clientChecks)
   if (secret !== undefined && key !== undefined) {
@@ -79,7 +76,7 @@ export const clientOf = (where: string, given: unknown): { readonly id: string; 
   if ((method === 'private_key_jwt') !== (key !== undefined)) {
     throw new TypeError(`${where}: ${method} ${key === undefined ? 'needs a key' : 'uses no key'}`)
   }
-  return { id, auth: () => authOf(method, secret, key) }
+  return { id, secret, isPublic: method === 'none', auth: () => authOf(method, secret, key) }
 }
 
 export type Registered = ReturnType<typeof clientOf>
@@ -106,15 +103,33 @@ const authOf = (method: ClientAuthentication, secret: Client['secret'], key: Cli
   return authenticate
 }
 
-/** Sets openid-client up for a provider. The tolerance is in seconds; insecure is http on a loopback address. */
+/** How openid-client asks, and what it accepts. */
+export interface ClientSettings {
+  readonly timeout: number
+  /** In seconds. */
+  readonly clockTolerance: number
+  /** Whether http is not refused: the addresses are checked where they are asked. */
+  readonly isInsecure: boolean
+  /** The only algorithm of ID tokens. */
+  readonly algorithm?: string | undefined
+}
+
+export const clientMetadataOf = ({ clockTolerance, algorithm }: ClientSettings) => ({
+  [openidClient().clockTolerance]: clockTolerance,
+  ...(algorithm !== undefined && { id_token_signed_response_alg: algorithm }),
+})
+
+/** Sets openid-client up for a provider. */
 export const configurationOf = (
   server: ServerMetadata,
   { id, auth }: Registered,
-  { timeout, clockTolerance, isInsecure }: { timeout: number; clockTolerance: number; isInsecure: boolean },
+  settings: ClientSettings,
   fetch: CustomFetch,
+  known?: Configuration,
 ): Configuration => {
   const openid = openidClient()
-  const made = new openid.Configuration(server, id, { [openid.clockTolerance]: clockTolerance }, auth())
+  const made = known ?? new openid.Configuration(server, id, clientMetadataOf(settings), auth())
+  const { timeout, isInsecure } = settings
   made.timeout = timeout / 1000
   made[openid.customFetch] = fetch
   if (isInsecure) openid.allowInsecureRequests(made)
@@ -244,6 +259,8 @@ export interface AuthorizationResponse {
   /** As a query. */
   readonly parameters: string
   readonly state: string
+  /** What a posted answer says of the user, as JSON. */
+  readonly user: string | undefined
 }
 
 /** The longest response, in characters. */
@@ -260,130 +277,5 @@ export const readResponse = ({ query }: Incoming): Answered<AuthorizationRespons
   const { code, state, error } = Object.fromEntries(read)
   const parameters = read.toString()
   if (!state || (code ? error !== undefined : !error) || parameters.length > MAX_RESPONSE) return undefined
-  return { handle: state, answer: { parameters, state } }
-}
-
-// --- asking
-
-// Bodies have at most 1 MB, no redirect is followed, and addresses can be trusted with a code or a token. Whatever cannot be
-// an answer is an `Outage`, so what openid-client throws afterwards is about an answer
-
-/** The answer of a provider, whose body has been read. */
-interface Received {
-  readonly status: number
-  readonly headers: Headers
-  readonly text: string
-}
-
-/** An answer as openid-client reads it. */
-const responseOf = ({ status, headers, text }: Received): Response => {
-  const kept = new Headers()
-  for (const name of ['content-type', 'www-authenticate']) {
-    const value = headers.get(name)
-    if (value !== null) kept.set(name, value)
-  }
-  const isEmpty = status === 204 || status === 205 || status === 304
-  return new Response(isEmpty ? null : text, { status, headers: kept })
-}
-
-/** A JSON object as an answer of the provider. */
-export const jsonResponse = (json: object, status = 200): Response =>
-  new Response(JSON.stringify(json), { status, headers: { 'Content-Type': 'application/json' } })
-
-/** Whether an answer reports an error, whatever else is in it, and whatever its status. */
-const hasError = (error: unknown): boolean => error !== undefined && error !== null && error !== false && error !== ''
-
-/** An error of the token endpoint as RFC 6749 §5.2 demands. One that is no string has no code that is known. */
-const errorResponse = (error: unknown, status: number): Response =>
-  jsonResponse({ error: typeof error === 'string' ? error : 'unknown_error' }, status)
-
-/** The type of a body, without parameters. */
-const typeOf = (headers: Headers): string =>
-  (headers.get('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
-
-const isTokenRequest = (body: unknown): boolean => body instanceof URLSearchParams && body.has('grant_type')
-
-// The `kid` of a token's header, if it has one
-const kidOf = (token: string): string | undefined => {
-  const header = jsonOf(Buffer.from(token.split('.', 1)[0] ?? '', 'base64url').toString('utf8'))
-  const kid = header?.['kid']
-  return typeof kid === 'string' ? kid : undefined
-}
-
-// An answer to openid-client that is whole, and no failure of the server
-const answerTo: (...asked: Parameters<CustomFetch>) => Promise<Received> = async (url, asked) => {
-  if (!isSecure(url)) throw new Outage('named an address that is neither https nor on a loopback address', true)
-  const { body, headers: given, method, signal } = asked
-  // Safe: openid-client's own types of a request are narrower
-  const init = { body, headers: given, method, ...(signal && { signal }), redirect: 'manual' } as RequestInit
-  const receive = async () => {
-    const response = await fetch(url, init).catch((error: unknown) => {
-      throw new Outage(problemOf(error), false)
-    })
-    return { status: response.status, headers: response.headers, text: await textOf(response) }
-  }
-  const { status, headers, text } = await (signal ? until(signal, receive()) : receive())
-  if (status >= 500 || status === 429) throw new Outage(`answered ${status}`, true)
-  return { status, headers, text }
-}
-
-/**
- * An answer with tokens whose lifetime can be believed. Some providers answer `null`, a word or a negative number: the tokens are good all
- * the same, and end when the resource refuses them.
- */
-const withLifetime = (json: Json): Json => {
-  const seconds = Number(json['expires_in'])
-  const isGood = typeof json['expires_in'] !== 'object' && seconds >= 0 && Number.isFinite(seconds)
-  if (json['expires_in'] === undefined || isGood) return json
-  return ownFields(Object.fromEntries(Object.entries(json).filter(([name]) => name !== 'expires_in')))
-}
-
-/**
- * Asks a provider for openid-client. An answer of success must hold a JSON object, or a signed one; a failure of the
- * server, and too many requests, are an `Outage`. `seen` is called with the `kid` of each JSON Web Token that must be verified.
- */
-export const askedFor =
-  (seen: (kid: string | undefined) => void = () => {}): CustomFetch =>
-  async (url, request) => {
-    const answered = await answerTo(url, request)
-    const { status, headers: sent, text } = answered
-    if (status >= 200 && status < 300) {
-      if (typeOf(sent) === 'application/jwt') seen(kidOf(text))
-      else {
-        const json = jsonOf(text)
-        if (json === undefined) throw new Outage('answered no JSON object', true)
-        const { access_token, id_token: token, error } = json
-        if (isTokenRequest(request.body) && hasError(error)) return errorResponse(error, 400)
-        if (isTokenRequest(request.body) && access_token === undefined)
-          throw new Outage('answered no access token', true)
-        if (typeof token === 'string') seen(kidOf(token))
-        if (isTokenRequest(request.body)) return jsonResponse(withLifetime(json), status)
-      }
-    }
-    return responseOf(answered)
-  }
-
-/** Asks a provider without OpenID Connect for openid-client, and turns what such providers answer into what RFC 6749 §5 demands. */
-export const plainly: CustomFetch = async (url, request) => {
-  const answered = await answerTo(url, request)
-  const { status } = answered
-  const json = fieldsOf(answered)
-  // GitHub reports errors with status 200
-  if (json !== undefined && hasError(json['error'])) {
-    // its own words for a code that was used, or is too old
-    const error = json['error'] === 'bad_verification_code' ? 'invalid_grant' : json['error']
-    return errorResponse(error, status === 200 ? 400 : status)
-  }
-  if (status !== 200) return responseOf(answered)
-  if (json === undefined) throw new Outage('answered neither JSON nor a form', true)
-  const { access_token } = json
-  if (typeof access_token !== 'string') throw new Outage('answered no access token', true)
-  // there is no issuer that could have signed it
-  const { id_token: _idToken, ...rest } = json
-  return jsonResponse(Object.fromEntries(Object.entries(withLifetime(rest)).filter(([, value]) => value !== null)))
-}
-
-const fieldsOf = ({ headers, text }: Received): Json | undefined => {
-  if (typeOf(headers) !== 'application/x-www-form-urlencoded') return jsonOf(text)
-  return ownFields(Object.fromEntries(new URLSearchParams(text)))
+  return { handle: state, answer: { parameters, state, user: query.get('user') ?? undefined } }
 }

@@ -13,10 +13,11 @@ import { constantTimeEqual } from '../../crypto/secrets.js'
 import { report } from '../../core/events.js'
 import { bare } from '../../core/options.js'
 import { failureOf as raisedFailureOf, UnavailableError } from '../../core/Result.js'
-import { isText, readCompact, refusalOfIdToken } from '../../jwt/claims.js'
+import { isText, jsonOf, objectOf, readCompact, refusalOfIdToken } from '../../jwt/claims.js'
 import { Outage } from '../../jwt/fetching.js'
 import { HookRaised, Refused, type Expected } from './Client.js'
 import { openidClient } from './openidClient.js'
+import { issuerFor } from './RemoteProvider.js'
 
 // --- the proof
 
@@ -43,7 +44,7 @@ const MAX_METHODS = 16
 
 // The hash of the signature's algorithm
 const hashFor = (alg: unknown): string => {
-  const size = typeof alg === 'string' ? /^(?:RS|PS|ES)(256|384|512)$/.exec(alg)?.[1] : undefined
+  const size = typeof alg === 'string' ? /^(?:RS|PS|ES|HS)(256|384|512)$/.exec(alg)?.[1] : undefined
   return `sha${size ?? '512'}`
 }
 
@@ -63,16 +64,17 @@ const isHashOf = (hash: unknown, { access_token: token, id_token: idToken = '' }
 export const proofIn = (
   claims: IDToken,
   tokens: TokenEndpointResponse,
-  expected: Expected,
-  clientId: string,
+  expected: Expected & { readonly issuer: string; readonly clientId: string },
   clockTolerance: number,
 ): OidcProof => {
   const own = bare(claims)
   const now = Date.now()
   const isHash = (hash: unknown): boolean => isHashOf(hash, tokens)
-  const wrong = refusalOfIdToken(own, { clientId, acr: expected.acr, isHash }, clockTolerance, now / 1000)
+  const { clientId, acr: classes } = expected
+  const wrong = refusalOfIdToken(own, { clientId, acr: classes, isHash }, clockTolerance, now / 1000)
   if (wrong !== undefined) throw new Refused(wrong)
-  const { iss, sub, auth_time: authTime, acr, amr, sid } = own
+  const { iss, sub, auth_time: authTime, acr, amr, sid, tid } = own
+  if (iss !== issuerFor(expected.issuer, tid)) throw new Refused('iss')
   return {
     method: 'oidc',
     at: now,
@@ -98,6 +100,17 @@ export interface ProviderAnswer {
   readonly userinfo: UserInfoResponse | undefined
   /** The tokens, such as `access_token`. The library keeps none of them. */
   readonly tokens: TokenEndpointResponse
+  /**
+   * What a posted answer says beside, which is not signed: anybody may have written it, so it identifies no user. `user` is what Apple
+   * sends at the first sign-in of a user, and never again; at most 2,000 characters.
+   */
+  readonly unsigned?: { readonly user: Readonly<Record<string, unknown>> } | undefined
+}
+
+/** What a posted answer says of the user, if it is a JSON object. */
+export const unsignedIn = (user: string | undefined): ProviderAnswer['unsigned'] => {
+  const read = user === undefined ? undefined : jsonOf(user)
+  return read === undefined ? undefined : { user: read }
 }
 
 // The proof is copied before the hook gets it, and a symbol is copied with it
@@ -240,12 +253,35 @@ const failureOf = (thrown: unknown, step: 'begin' | 'code' | 'userinfo'): Provid
     return step === 'userinfo' ? wrongAnswer('userinfo refused the access token') : misconfigured(`${thrown.status}`)
   }
   const code = codeOf(thrown)
-  if (code === 'OAUTH_JWT_TIMESTAMP_CHECK_FAILED') return wrongAnswer(`clock: ${code}`)
+  const name = nameIn(cause)
+  if (code === 'OAUTH_JWT_TIMESTAMP_CHECK_FAILED') return wrongAnswer(`clock: ${name ?? 'exp'}`)
   if (outages.has(code)) return outage(String(code))
   if (configuration.has(code)) return failure(AuthErrors.raised(unexposed(thrown)), String(code))
   // before a code was sent, nothing but our own configuration can be wrong
   if (step === 'begin') return failure(AuthErrors.raised(unexposed(thrown)), 'raised')
-  return wrongAnswer(typeof code === 'string' ? code : 'an answer that cannot be read')
+  const problem = typeof code === 'string' ? code : 'an answer that cannot be read'
+  return wrongAnswer(name ?? problem)
+}
+
+// The names of claims and members that openid-client may find wrong, which its errors have only in their words
+const named =
+  /"(iss|aud|azp|sub|exp|iat|nbf|nonce|auth_time|acr|alg|scope|token_type|access_token|refresh_token|id_token|expires_in)"/
+
+// What was wrong, of an error of oauth4webapi: no value that was sent
+const nameIn = (cause: unknown): string | undefined => {
+  if (!(cause instanceof Error)) return undefined
+  if (/JWS algorithm/.test(cause.message)) return 'algorithm'
+  if (/`token_type`/.test(cause.message)) return 'token_type'
+  const name = named.exec(cause.message)?.[1]
+  return name === 'alg' ? `algorithm${algorithmIn(cause.cause)}` : name
+}
+
+// Its name, if it is one that is registered
+const algorithmIn = (cause: unknown): string => {
+  const alg = objectOf(objectOf(cause)?.['header'])?.['alg']
+  return typeof alg === 'string' && /^(?:(?:HS|RS|PS|ES)(?:256|384|512)|EdDSA|Ed25519|none)$/.test(alg)
+    ? `: ${alg}`
+    : ''
 }
 
 const codeOf = (thrown: unknown): unknown => (thrown instanceof Error && 'code' in thrown ? thrown.code : undefined)

@@ -14,6 +14,7 @@ export {
   type SignedOutIdentity,
 } from './signOut.js'
 export { providerAnswer, type OidcProof, type ProviderAnswer } from './ProviderAnswer.js'
+export type { IdTokenAlgorithm, ProviderMetadata, ProviderPlace } from './RemoteProvider.js'
 export type { Asking, Client, ClientAuthentication } from './Client.js'
 export { exchange, type ExchangeOptions, type TokenExchange } from './exchange.js'
 export { upstream, type Upstream, type UpstreamOptions } from './upstream.js'

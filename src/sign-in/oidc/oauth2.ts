@@ -13,7 +13,6 @@ import {
   configurationOf,
   HookRaised,
   LIFETIME,
-  plainly,
   providerChecks,
   readResponse,
   Refused,
@@ -22,6 +21,7 @@ import {
 } from './Client.js'
 import { openidClientLoaded } from './openidClient.js'
 import { carrying, refused } from './ProviderAnswer.js'
+import { plainly } from './ProviderRequest.js'
 import { addingTo, declareTokenClient } from './TokenClient.js'
 
 /** What a sign-in with a provider without OpenID Connect has shown. */
@@ -51,6 +51,11 @@ export interface OAuth2Options extends ProviderOptions {
    * problem of `fetch` is a 503.
    */
   readonly subject: (tokens: TokenEndpointResponse, signal: AbortSignal) => SubjectAnswer | Promise<SubjectAnswer>
+  /**
+   * `false` for a provider that refuses PKCE (RFC 7636). It needs a client with a secret or a key: without PKCE, that alone stops others
+   * who have read a code. Default `true`.
+   */
+  readonly pkce?: boolean | undefined
   /** The time limit of each request to the provider, in milliseconds. Default 5000. */
   readonly timeout?: number | undefined
 }
@@ -68,6 +73,7 @@ const checks: Checks<OAuth2Options> = {
   issuer: is.maybe((where, value) => checkUrl(where, value)),
   ...providerChecks,
   subject: is.hook(2),
+  pkce: is.maybe(is.flag),
   timeout: is.maybe(is.positive),
 }
 
@@ -100,8 +106,13 @@ const MAX_SUBJECT = 255
 export const oauth2 = (options: OAuth2Options): OAuth2Kind => {
   const given = checkOptions('oauth2', options, checks)
   const { name, authorize, token, issuer, callback, scope = [], subject, parameters = {} } = given
-  const { lifetime = LIFETIME, timeout = TIMEOUT } = given
+  const { lifetime = LIFETIME, timeout = TIMEOUT, pkce = true } = given
   const client = clientOf('oauth2({ client })', given.client)
+  if (!pkce && client.isPublic) {
+    throw new TypeError(
+      'oauth2({ pkce: false }) needs a client with a secret or a key; without PKCE, that alone protects a code',
+    )
+  }
   const { origin: authority } = new URL(authorize)
   // openid-client takes no server without an issuer
   const as = issuer ?? authority
@@ -130,8 +141,10 @@ export const oauth2 = (options: OAuth2Options): OAuth2Kind => {
         ...parameters,
         redirect_uri: origin + callback,
         ...(scopes.size > 0 && { scope: [...scopes].join(' ') }),
-        code_challenge: await openid.calculatePKCECodeChallenge(secret('pkce')),
-        code_challenge_method: 'S256',
+        ...(pkce && {
+          code_challenge: await openid.calculatePKCECodeChallenge(secret('pkce')),
+          code_challenge_method: 'S256',
+        }),
       }
       return E.right({
         kept: null,
@@ -145,7 +158,7 @@ export const oauth2 = (options: OAuth2Options): OAuth2Kind => {
         if (issuer === undefined) checkIssuer(url, authority)
         const openid = await openidClientLoaded()
         const tokens = await openid.authorizationCodeGrant(configuration(), url, {
-          pkceCodeVerifier: secret('pkce'),
+          ...(pkce && { pkceCodeVerifier: secret('pkce') }),
           expectedState: state,
         })
         const found = await subjectOf(subject, tokens, timeout)

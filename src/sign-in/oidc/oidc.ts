@@ -1,30 +1,19 @@
-/**
- * `oidc`: signing in with an OpenID provider, as a kind of ceremony. openid-client checks what the protocol demands. The
- * provider is found by discovery at first use: its metadata, its keys, and openid-client set up for it.
- */
+/** `oidc`: signing in with an OpenID provider, as a kind of ceremony. openid-client checks what the protocol demands. */
 import * as E from 'fp-ts/lib/Either.js'
-import { identity } from 'fp-ts/lib/function.js'
-import type { Configuration, CustomFetch, ServerMetadata, UserInfoResponse } from 'openid-client' with {
-  'resolution-mode': 'import',
-}
-import type { AuthError } from '../../core/AuthError.js'
-import { isYounger, thisMoment, type Moment } from '../../core/data.js'
+import type { Configuration, UserInfoResponse } from 'openid-client' with { 'resolution-mode': 'import' }
 import * as is from '../../core/checks.js'
 import { bare, checkOptions, declareFactory, type Checks } from '../../core/options.js'
-import { checkUrl, isSecure, Outage } from '../../jwt/fetching.js'
-import { fetched, fetchJwks, keyPolicyOf, type KeyOptions, type KeyPolicy } from '../../jwt/keySet.js'
-import type { SigningKeySet } from '../../jwt/signature.js'
+import { keyPolicyOf, type KeyOptions } from '../../jwt/keySet.js'
+import { checkSecret } from '../../jwt/signature.js'
 import type { Kind } from '../Kind.js'
 import {
-  askedFor,
   askingChecks,
   clientOf,
-  configurationOf,
-  jsonResponse,
   LIFETIME,
   providerChecks,
   questionsOf,
   readResponse,
+  Refused,
   responseFields,
   type Asking,
   type AuthorizationResponse,
@@ -32,13 +21,24 @@ import {
   type ProviderOptions,
   type Registered,
 } from './Client.js'
-import { openidClient, openidClientLoaded } from './openidClient.js'
-import { carrying, proofIn, refused, thrownFor, type OidcProof } from './ProviderAnswer.js'
+import { openidClient } from './openidClient.js'
+import { carrying, proofIn, refused, thrownFor, unsignedIn, type OidcProof } from './ProviderAnswer.js'
+import {
+  idTokenAlgorithms,
+  isOfTenants,
+  placeChecks,
+  remoteProvider,
+  type IdTokenAlgorithm,
+  type ProviderPlace,
+} from './RemoteProvider.js'
 import { addingTo, declareTokenClient } from './TokenClient.js'
 
 /** How users sign in with an OpenID provider. */
-export interface OidcOptions extends Asking, ProviderOptions {
-  /** The URL of the issuer. Discovery finds everything else, at first use. */
+export interface OidcOptions extends Asking, ProviderOptions, ProviderPlace {
+  /**
+   * The URL of the issuer, exactly as its tokens name it. Discovery finds everything else, at first use. For the tenants of Entra ID:
+   * `https://login.microsoftonline.com/organizations/v2.0`, or `common`; `proof.issuer` is then that of the tenant.
+   */
   readonly issuer: string
   /** How the provider answers. `form_post` is a POST of another site; it is answered with a redirect. Default `query`. */
   readonly responseMode?: 'query' | 'form_post' | undefined
@@ -46,6 +46,13 @@ export interface OidcOptions extends Asking, ProviderOptions {
   readonly userinfo?: boolean | undefined
   /** Whether authorization requests are pushed (RFC 9126). Default: as the provider's metadata demand. */
   readonly pushed?: boolean | undefined
+  /**
+   * The only algorithm of ID tokens. Default: what the provider's metadata name, but none by a secret. `HS256` is by the client's secret,
+   * of at least 32 bytes (OpenID Connect Core §10.1).
+   */
+  readonly idTokenAlgorithm?: IdTokenAlgorithm | undefined
+  /** `false` for a provider that puts no nonce into its ID tokens; PKCE binds the code to the browser. Default `true`. */
+  readonly nonce?: boolean | undefined
   /** How far the clocks may differ, in milliseconds. Default 30,000. */
   readonly clockTolerance?: number | undefined
   /** How metadata and keys are kept, and the time limit of each request to the provider (`timeout`, 5 seconds). */
@@ -66,6 +73,9 @@ const checks: Checks<OidcOptions> = {
   responseMode: is.maybe(is.oneOf('query', 'form_post')),
   userinfo: is.maybe(is.flag),
   pushed: is.maybe(is.flag),
+  idTokenAlgorithm: is.maybe(is.oneOf(...idTokenAlgorithms)),
+  nonce: is.maybe(is.flag),
+  ...placeChecks,
   clockTolerance: is.maybe(is.millisecondsOrNone),
   keys: is.unchecked,
 }
@@ -76,7 +86,7 @@ const parties = new WeakMap<object, RelyingParty>()
 
 /** What `rpLogout` and `backChannelLogout` need of a provider. */
 export interface RelyingParty {
-  readonly provider: ReturnType<typeof providerOf>
+  readonly provider: ReturnType<typeof remoteProvider>
   readonly issuer: string
   readonly clientId: string
   readonly clockTolerance: number
@@ -116,6 +126,7 @@ export const oidc = (options: OidcOptions): OidcKind => {
     responseMode = 'query',
     userinfo = false,
     pushed,
+    nonce = true,
     parameters = {},
   } = given
   const { lifetime = LIFETIME } = given
@@ -125,8 +136,10 @@ export const oidc = (options: OidcOptions): OidcKind => {
     throw new TypeError("oidc({ scope }) must include 'openid'; without it there is no ID token, see oauth2")
   }
   const client = clientOf('oidc({ client })', given.client)
+  checkSources(given, client)
+  const { discovery, metadata, idTokenAlgorithm: algorithm } = given
   const policy = keyPolicyOf('oidc({ keys })', given.keys)
-  const provider = providerOf(issuer, client, policy, clockTolerance)
+  const provider = remoteProvider({ issuer, client, policy, clockTolerance, discovery, metadata, algorithm })
   const scopes = new Set(scope)
 
   const authorizationUrl = async (configuration: Configuration, sent: Record<string, string>): Promise<string> => {
@@ -145,7 +158,7 @@ export const oidc = (options: OidcOptions): OidcKind => {
     issuer,
     lifetime,
     leadsAgain: true,
-    ...(responseMode === 'form_post' && { posted: responseFields }),
+    ...(responseMode === 'form_post' && { posted: responseFields, concealed: ['user'] }),
     ready: provider.ready,
     begin: async (_incoming, { origin, secret, intent, display }, ask = {}) => {
       // a step-up is worth something only if the user does something
@@ -160,7 +173,7 @@ export const oidc = (options: OidcOptions): OidcKind => {
         ...questions.parameters,
         redirect_uri: origin + callback,
         scope: [...scopes].join(' '),
-        nonce: secret('nonce'),
+        ...(nonce && { nonce: secret('nonce') }),
         code_challenge: await openidClient().calculatePKCECodeChallenge(secret('pkce')),
         code_challenge_method: 'S256',
         ...(responseMode === 'form_post' && { response_mode: 'form_post' }),
@@ -172,31 +185,32 @@ export const oidc = (options: OidcOptions): OidcKind => {
       })
     },
     read: readResponse,
-    check: async (expected, { parameters: answered, state }, { origin, secret }) => {
+    check: async (expected, { parameters: answered, state, user }, { origin, secret }) => {
       const configured = await provider.verifying()
       if (E.isLeft(configured)) return configured
       const openid = openidClient()
+      const named = configured.right.serverMetadata().issuer
+      const url = new URL(`${origin}${callback}?${answered}`)
+      const iss = isOfTenants(named) ? url.searchParams.get('iss') : null
+      if (iss !== null) url.searchParams.delete('iss')
       let step: 'code' | 'userinfo' = 'code'
       try {
-        const tokens = await openid.authorizationCodeGrant(
-          configured.right,
-          new URL(`${origin}${callback}?${answered}`),
-          {
-            pkceCodeVerifier: secret('pkce'),
-            expectedNonce: secret('nonce'),
-            expectedState: state,
-            idTokenExpected: true,
-            ...(expected.maxAge !== undefined && { maxAge: expected.maxAge }),
-          },
-        )
+        const tokens = await openid.authorizationCodeGrant(configured.right, url, {
+          pkceCodeVerifier: secret('pkce'),
+          ...(nonce && { expectedNonce: secret('nonce') }),
+          expectedState: state,
+          idTokenExpected: true,
+          ...(expected.maxAge !== undefined && { maxAge: expected.maxAge }),
+        })
         const claims = tokens.claims()
         // Safe: `idTokenExpected` refuses an answer without one
-        const proof = proofIn(claims!, tokens, expected, client.id, clockTolerance)
+        const proof = proofIn(claims!, tokens, { ...expected, issuer: named, clientId: client.id }, clockTolerance)
+        if (iss !== null && iss !== proof.issuer) throw new Refused('iss')
         step = 'userinfo'
         const fetched: UserInfoResponse | undefined = userinfo
           ? await openid.fetchUserInfo(configured.right, tokens.access_token, proof.subject)
           : undefined
-        return E.right(carrying(proof, { claims, userinfo: fetched, tokens }))
+        return E.right(carrying(proof, { claims, userinfo: fetched, tokens, unsigned: unsignedIn(user) }))
       } catch (error) {
         return refused(issuer, error, step)
       }
@@ -209,114 +223,19 @@ export const oidc = (options: OidcOptions): OidcKind => {
 
 declareFactory('oidc', oidc)
 
-// --- the provider
-
-// Nothing is asked before it is used. Throws a TypeError for an issuer that is not an https URL. The tolerance is in seconds
-const providerOf = (issuer: string, client: Registered, policy: KeyPolicy, clockTolerance: number) => {
-  checkUrl('oidc({ issuer })', issuer)
-  const server = new URL(issuer)
-  const isInsecure = server.protocol === 'http:'
-
-  const setUp = (metadata: ServerMetadata, fetch: CustomFetch): Configuration => {
-    const made = configurationOf(metadata, client, { timeout: policy.timeout, clockTolerance, isInsecure }, fetch)
-    // RFC 9700 does not demand it of a token from the token endpoint; a proxy that ends TLS is a reason to
-    openidClient().enableNonRepudiationChecks(made)
-    return made
-  }
-
-  const fetchMetadata = async (): Promise<ServerMetadata> => {
-    const openid = await openidClientLoaded()
-    const options = {
-      [openid.customFetch]: askedFor(),
-      timeout: policy.timeout / 1000,
-      execute: isInsecure ? [openid.allowInsecureRequests] : [],
-    }
-    const found = await openid
-      .discovery(server, client.id, undefined, openid.None(), options)
-      .catch((error: unknown) => {
-        throw outageOf(error)
-      })
-    const metadata = bare(found.serverMetadata())
-    // found at the beginning, not when the user comes back
-    for (const name of ['authorization_endpoint', 'token_endpoint']) {
-      if (typeof metadata[name] !== 'string') throw new Outage(`answered a discovery document without ${name}`, true)
-    }
-    // OpenID Connect Discovery 1.0 §4.3. openid-client compares them as URLs, which have a slash at the end of an origin
-    if (metadata.issuer !== issuer) {
-      throw new Outage('names another issuer in its discovery document; compare them, also a slash at the end', true)
-    }
-    return metadata
-  }
-  const kept = <J, A>(fetch: (signal: AbortSignal) => Promise<J>, read: (json: J) => A) =>
-    fetched(
-      { fetch, read, unreadable: 'answered what openid-client does not take' },
-      { ...policy, refreshAhead: false },
-      { issuer, failed: (problem) => warn(issuer, problem) },
+// Throws a TypeError for a secret that cannot sign, and for keys that cannot be found
+const checkSources = (
+  { discovery, metadata, idTokenAlgorithm: algorithm }: Pick<OidcOptions, 'idTokenAlgorithm' | keyof ProviderPlace>,
+  { secret }: Registered,
+): void => {
+  if (discovery !== undefined && metadata !== undefined)
+    throw new TypeError('oidc({ discovery, metadata }): write one of them; with metadata nothing is discovered')
+  if (metadata !== undefined && metadata.jwks_uri === undefined && algorithm !== 'HS256')
+    throw new TypeError('oidc({ metadata }) needs jwks_uri, the address of the keys')
+  if (algorithm !== 'HS256') return
+  if (typeof secret !== 'string')
+    throw new TypeError(
+      "oidc({ idTokenAlgorithm: 'HS256' }) needs client: { secret }, a string, which signs the ID tokens",
     )
-  // the metadata do not change a request of a browser, so one set-up serves all until they do
-  const setUps = kept(fetchMetadata, (metadata) => setUp(metadata, askedFor()))
-
-  const fetchKeys = async (signal: AbortSignal): Promise<SigningKeySet> => {
-    const found = await setUps.current()
-    const url = E.isRight(found) ? found.right.serverMetadata().jwks_uri : undefined
-    if (!isSecure(url)) throw new Outage('answered a discovery document without a jwks_uri that can be used', true)
-    return fetchJwks(url, signal)
-  }
-  const keySets = kept(fetchKeys, identity)
-
-  // Newer keys than these, which lacked one; the same ones if the provider has no newer
-  let missedAt: Moment | undefined
-  const newer = async (than: SigningKeySet): Promise<E.Either<AuthError, SigningKeySet>> => {
-    const known = keySets.latest()
-    if (known !== undefined && known.value !== than) return known.right
-    if (keySets.isPaused()) return keySets.outage()
-    if (!keySets.isDown() && isYounger(missedAt, policy.cooldown)) return E.right(than)
-    if (!(await keySets.refresh())) return keySets.outage()
-    missedAt = thisMoment()
-    return keySets.latest()?.right ?? keySets.outage()
-  }
-
-  const keysFor = async (kid: string | undefined): Promise<E.Either<AuthError, SigningKeySet>> => {
-    const latest = await keySets.current()
-    if (E.isLeft(latest) || kid === undefined || latest.right.keys.some((key) => key['kid'] === kid)) return latest
-    return newer(latest.right)
-  }
-
-  /*
-   * openid-client keeps the keys of a set-up for five minutes, and does not ask again for one. So each answer has its own
-   * set-up, whose keys are those kept here: a rotated key is found at once, and an outage of the provider's keys is one
-   * only after `staleIfError`.
-   */
-  const verifying = async (): Promise<E.Either<AuthError, Configuration>> => {
-    const found = await setUps.current()
-    if (E.isLeft(found)) return found
-    const metadata = found.right.serverMetadata()
-    let kid: string | undefined
-    const ask = askedFor((seen) => {
-      kid = seen
-    })
-    const answer: CustomFetch = async (url, init) => {
-      if (typeof metadata.jwks_uri !== 'string' || url !== new URL(metadata.jwks_uri).href) return ask(url, init)
-      const keys = await keysFor(kid)
-      if (E.isLeft(keys)) throw new Outage('answers no keys', false)
-      return jsonResponse(keys.right)
-    }
-    return E.right(setUp(metadata, answer))
-  }
-
-  // it fetches metadata and keys that are missing, and never rejects
-  const ready = async (): Promise<void> => void (await keySets.current())
-  return { configuration: setUps.current, verifying, keysFor, ready }
+  checkSecret('oidc({ client })', Buffer.from(secret), [algorithm])
 }
-
-const outageOf = (error: unknown): Outage => {
-  if (error instanceof Outage) return error
-  if (error instanceof Error && error.cause instanceof Outage) return error.cause
-  return new Outage('answered a discovery document that cannot be used, or one of another issuer', true)
-}
-
-const warn = (issuer: string, problem: string): void =>
-  process.emitWarning(
-    `oidc: ${issuer} cannot be used: it ${problem}. Sign-ins that need it are answered with 503`,
-    'ProviderWarning',
-  )

@@ -243,7 +243,7 @@ const logoutTokenIn = async (
   const isRead = isGoodLogout(claims, { issuer, clientId }, times, Date.now() / 1000)
   // what a provider sent may be of any type
   if (!isRead || !Array.isArray(supported) || !supported.some((one) => one === alg)) return refused
-  const keys = await provider.keysFor(typeof kid === 'string' ? kid : undefined)
+  const keys = await provider.keysWith(typeof kid === 'string' ? kid : undefined)
   if (E.isLeft(keys)) return keys
   const isGood = (await checkSignature(compact, parseJwks(keys.right))) === 'good'
   const { sub: subject, sid, jti } = claims

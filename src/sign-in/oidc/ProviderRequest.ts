@@ -1,0 +1,130 @@
+/** A request to a provider, and its answer as openid-client reads it. */
+import type { CustomFetch } from 'openid-client' with { 'resolution-mode': 'import' }
+import { ownFields } from '../../core/data.js'
+import { jsonOf, type Json } from '../../jwt/claims.js'
+import { isSecure, Outage, problemOf, textOf, until } from '../../jwt/fetching.js'
+
+// Bodies have at most 1 MB, no redirect is followed, and addresses can be trusted with a code or a token. Whatever cannot be
+// an answer is an `Outage`, so what openid-client throws afterwards is about an answer
+
+/** The answer of a provider, whose body has been read. */
+interface Received {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+}
+
+/** An answer as openid-client reads it. */
+const responseOf = ({ status, headers, text }: Received): Response => {
+  const kept = new Headers()
+  for (const name of ['content-type', 'www-authenticate']) {
+    const value = headers.get(name)
+    if (value !== null) kept.set(name, value)
+  }
+  const isEmpty = status === 204 || status === 205 || status === 304
+  return new Response(isEmpty ? null : text, { status, headers: kept })
+}
+
+/** A JSON object as an answer of the provider. */
+export const jsonResponse = (json: object, status = 200): Response =>
+  new Response(JSON.stringify(json), { status, headers: { 'Content-Type': 'application/json' } })
+
+/** Whether an answer has a member: of an error, whatever else is in it, and whatever its status. */
+const isThere = (member: unknown): boolean => ![undefined, null, false, ''].some((none) => none === member)
+
+/** An error of the token endpoint as RFC 6749 §5.2 demands. One that is no string has no code that is known. */
+const errorResponse = (error: unknown, status: number): Response =>
+  jsonResponse({ error: typeof error === 'string' ? error : 'unknown_error' }, status)
+
+/** The type of a body, without parameters. */
+const typeOf = (headers: Headers): string =>
+  (headers.get('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+
+const isTokenRequest = (body: unknown): boolean => body instanceof URLSearchParams && body.has('grant_type')
+
+// An answer to openid-client that is whole, and no failure of the server
+const answerTo = async ([url, asked]: Parameters<CustomFetch>, trusts: Trusts): Promise<Received> => {
+  if (!trusts(url)) throw new Outage('named an address that is neither https nor on a loopback address', true)
+  const { body, headers: given, method, signal } = asked
+  // Safe: openid-client's own types of a request are narrower
+  const init = { body, headers: given, method, ...(signal && { signal }), redirect: 'manual' } as RequestInit
+  const receive = async () => {
+    const response = await fetch(url, init).catch((error: unknown) => {
+      throw new Outage(problemOf(error), false)
+    })
+    return { status: response.status, headers: response.headers, text: await textOf(response) }
+  }
+  const { status, headers, text } = await (signal ? until(signal, receive()) : receive())
+  if (status >= 500 || status === 429) throw new Outage(`answered ${status}`, true)
+  return { status, headers, text }
+}
+
+/** Whether an address may get a code or a token. */
+type Trusts = (url: string) => boolean
+
+// Scopes as an array, or `null` for what there is not
+const textIn = (value: unknown): unknown => (Array.isArray(value) ? value.join(' ') : value)
+
+/**
+ * An answer with tokens as RFC 6749 §5.1 demands it, of what providers answer: no `token_type`, a list of scopes, `null`, and a
+ * lifetime that cannot be believed. Then the tokens are good all the same, and end when the resource refuses them.
+ */
+const withTokens = ({ expires_in: lasts, token_type: type, scope, ...rest }: Json): Response => {
+  const isGood = typeof lasts !== 'object' && Number(lasts) >= 0 && Number.isFinite(Number(lasts))
+  const answer = {
+    ...rest,
+    token_type: isThere(type) ? type : 'bearer',
+    scope: textIn(scope),
+    ...(isGood && { expires_in: lasts }),
+  }
+  return jsonResponse(Object.fromEntries(Object.entries(answer).filter(([, value]) => value !== null)))
+}
+
+const isSuccess = ({ status }: Received): boolean => status >= 200 && status < 300
+
+/**
+ * Asks a provider for openid-client. An answer of success must hold a JSON object, or a signed one; a failure of the
+ * server, and too many requests, are an `Outage`. `seen` is called with each JSON Web Token that must be verified.
+ */
+export const askedFor =
+  (seen: (token: string, isIdToken: boolean) => unknown = () => {}, trusts: Trusts = isSecure): CustomFetch =>
+  async (...asked) => {
+    const answered = await answerTo(asked, trusts)
+    if (!isSuccess(answered)) return responseOf(answered)
+    if (typeOf(answered.headers) === 'application/jwt') {
+      await seen(answered.text, false)
+      return responseOf(answered)
+    }
+    const json = fieldsOf(answered)
+    if (json === undefined) throw new Outage('answered no JSON object', true)
+    const { access_token: access, id_token: token, error } = json
+    if (!isTokenRequest(asked[1].body)) return responseOf(answered)
+    if (isThere(error)) return errorResponse(error, 400)
+    if (access === undefined) throw new Outage('answered no access token', true)
+    if (typeof token === 'string') await seen(token, true)
+    return withTokens(json)
+  }
+
+/** Asks a provider without OpenID Connect for openid-client, and turns what such providers answer into what RFC 6749 §5 demands. */
+export const plainly: CustomFetch = async (...asked) => {
+  const answered = await answerTo(asked, isSecure)
+  const { status } = answered
+  const json = fieldsOf(answered)
+  // GitHub reports errors with status 200
+  if (json !== undefined && isThere(json['error'])) {
+    // its own words for a code that was used, or is too old
+    const error = json['error'] === 'bad_verification_code' ? 'invalid_grant' : json['error']
+    return errorResponse(error, isSuccess(answered) ? 400 : status)
+  }
+  if (!isSuccess(answered)) return responseOf(answered)
+  if (json === undefined) throw new Outage('answered neither JSON nor a form', true)
+  if (typeof json['access_token'] !== 'string') throw new Outage('answered no access token', true)
+  // there is no issuer that could have signed it
+  const { id_token: _idToken, ...rest } = json
+  return withTokens(rest)
+}
+
+const fieldsOf = ({ headers, text }: Received): Json | undefined => {
+  if (typeOf(headers) !== 'application/x-www-form-urlencoded') return jsonOf(text)
+  return ownFields(Object.fromEntries(new URLSearchParams(text)))
+}
