@@ -100,8 +100,25 @@ describe('derivedOnce', () => {
     expect(all()).toStrictEqual(all())
     expect(made).toHaveLength(1)
     keys[0] = 'b'.repeat(32)
-    keys.push(undefined)
-    expect(all()).toStrictEqual([made[1], undefined])
+    expect(all()).toStrictEqual([made[1]])
     expect(made[1]).not.toBe(made[0])
+    keys.push(undefined)
+    expect(all()).toStrictEqual([made[2], undefined])
+    expect(made[2]).toBe(made[1])
+  })
+
+  it('asks a Keygrip at each call, because it may change inside', () => {
+    const inside = ['a'.repeat(32)]
+    const keygrip = new Keygrip(inside)
+    const all = derivedOnce(
+      () => keygrip,
+      'cookie',
+      (key) => key.toString('hex'),
+    )
+    const [before] = all()
+    expect(before).toHaveLength(64)
+    inside.unshift('b'.repeat(32))
+    expect(all()).not.toStrictEqual([before])
+    expect(derivedOnce(() => ({}), 'cookie', String)()).toStrictEqual([])
   })
 })

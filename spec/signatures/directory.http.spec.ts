@@ -2,6 +2,7 @@
 import dns from 'node:dns'
 import type { ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
+import type { Duplex } from 'node:stream'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { directories, fetchDirectory, isPublicAddress } from '../../src/signatures/directory.js'
 import { certificates } from '../support/servers/certificates.js'
@@ -77,16 +78,17 @@ describe('a host whose address is not public', () => {
 
 describe('a fetch', () => {
   const serve = async (respond: (res: ServerResponse) => void) => {
+    const sockets: Duplex[] = []
     const { key, cert } = certificates().server
     let requests = 0
     const server = createServer({ key, cert }, (_req, res) => {
       requests++
       respond(res)
-    })
+    }).on('connection', (socket) => void sockets.push(socket))
     const port = await listening(server)
     vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
     onTestFinished(() => void vi.unstubAllEnvs())
-    return { url: new URL(`https://127.0.0.1:${port}/keys`), count: () => requests }
+    return { url: new URL(`https://127.0.0.1:${port}/keys`), count: () => requests, sockets }
   }
 
   it('resolves to the bytes', async () => {
@@ -94,10 +96,21 @@ describe('a fetch', () => {
     expect((await fetchDirectory(url, policy, anyAddress)).toString()).toBe('{"keys":[]}')
   })
 
-  it('follows no redirect', async () => {
-    const { url, count } = await serve((res) => void res.writeHead(302, { location: '/other' }).end())
-    await expect(fetchDirectory(url, policy, anyAddress)).rejects.toThrow('answered 302')
+  it.each<[what: string, says: string, respond: (res: ServerResponse) => void]>([
+    ['a redirect', 'answered 302', (res) => void res.writeHead(302, { location: '/other' }).write('a')],
+    ['a failure that goes on', 'answered 500', (res) => void res.writeHead(500).write('a')],
+    [
+      'another protocol',
+      'answered no HTTP response',
+      ({ socket }) =>
+        void socket?.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n'),
+    ],
+    ['no answer', 'socket hang up', ({ socket }) => void socket?.destroy()],
+  ])('rejects for %s at once, follows nothing, and closes the connection', async (_what, says, respond) => {
+    const { url, count, sockets } = await serve(respond)
+    await expect(fetchDirectory(url, { ...policy, timeout: 60_000 }, anyAddress)).rejects.toThrow(says)
     expect(count()).toBe(1)
+    await vi.waitUntil(() => sockets.every(({ destroyed }) => destroyed))
   })
 
   it('ends at the limit of the size, however long the answer is', async () => {

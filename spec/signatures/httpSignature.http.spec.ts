@@ -124,6 +124,35 @@ describe('a good signature', () => {
     expect(await sendSpec(theirs)).toBe('401 invalid type')
   })
 
+  it('may cover 30 components, and not one more', async () => {
+    const { send } = await site()
+    const fields = Array.from({ length: 29 }, (_, n) => [`X-${n}`, 'a'] as const)
+    const covering = (count: number) =>
+      ['@method', '@target-uri', ...fields.map(([name]) => name.toLowerCase())].slice(0, count)
+    expect(await send({ components: covering(30) }, { fields })).toBe('204')
+    expect(await send({ components: covering(31) }, { fields })).toBe('401 invalid components')
+  })
+
+  it('may be of a target with an address in its query', async () => {
+    const { send } = await site()
+    expect(await send({}, { url: '/x?next=https://other.example/y' })).toBe('204')
+  })
+
+  it('is checked with a key that is read once, while keyOf returns the same object', async () => {
+    let reads = 0
+    const { kty, crv, x } = publicKey.export({ format: 'jwk' })
+    const key = {
+      ...{ kty, crv },
+      get x() {
+        reads++
+        return x
+      },
+    }
+    const { send } = await site({}, () => key)
+    for (let n = 0; n < 3; n++) expect(await send()).toBe('204')
+    expect(reads).toBe(1)
+  })
+
   it('is about the public origin, whatever Host says', async () => {
     const { send } = await site({ components: ['@authority', '@method'] })
     const components = ['@authority', '@method']
@@ -322,6 +351,17 @@ describe('with spent', () => {
     })
     expect(await sendNext()).toMatch(/^503/)
   })
+})
+
+it.each([
+  ['a field in upper case', ['@method', 'Digest']],
+  ['a derived component that is none', ['@method', '@user']],
+  ['a name of a derived component', ['@method', 'path']],
+  ['no name', ['@method', 1]],
+  ['nothing', []],
+])('the components of the option: %s is a TypeError', (_name, components) => {
+  const options = { origin: ORIGIN, keyOf: () => undefined, components: components as never }
+  expect(() => httpSignature(options)).toThrow('httpSignature({ components })')
 })
 
 it('combines with a token: who runs the client, and for whom it acts', async () => {

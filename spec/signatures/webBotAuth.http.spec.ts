@@ -12,11 +12,13 @@ import { stoppedClock } from '../support/runs/clock.js'
 // directory.http.spec.ts
 const network = {
   fetched: [] as string[],
+  policy: {},
   answer: (_url: string): Promise<Buffer> => Promise.reject(new Error('down')),
 }
 const webBotAuth = (options: WebBotAuthOptions) =>
-  webBotAuthOver(options, (url) => {
+  webBotAuthOver(options, (url, policy) => {
     network.fetched.push(url.href)
+    network.policy = policy
     return network.answer(url.href)
   })
 
@@ -60,6 +62,14 @@ describe('an agent', () => {
     expect(await send(agents, { created })).toStrictEqual(principal)
     expect(await send(agents, { created })).toStrictEqual(principal)
     expect(network.fetched).toStrictEqual([WELL_KNOWN])
+    expect(network.policy).toStrictEqual({ timeout: 5000, maxAge: 600_000, maxLength: 65_536 })
+  })
+
+  it('has an address of at most 2000 characters', async () => {
+    const agents = kind({ agents: () => true })
+    const long = `${AGENT}/`.padEnd(2000, 'a')
+    expect(await send(agents, { agent: long })).toMatchObject({ agent: long })
+    expect(await send(agents, { agent: `${long}a` })).toBe('invalid components')
   })
 
   it('is refused before anything is fetched: by a list, by a function, by an address', async () => {
@@ -182,6 +192,10 @@ describe('a signature of an agent', () => {
       ([name, value]) => [name, name === 'Signature-Agent' ? `${value};type=x` : value] as const,
     )
     expect(await ask(kind(), { url: '/x', fields: flagged })).toBe('invalid components')
+    for (const named of ['other="https://agent.example"', 'sig=("https://agent.example")', 'sig=1', '']) {
+      const others = fields.map(([name, value]) => [name, name === 'Signature-Agent' ? named : value] as const)
+      expect(await ask(kind(), { url: '/x', fields: others })).toBe('invalid components')
+    }
   })
 
   it('is never by a shared secret', async () => {

@@ -158,7 +158,6 @@ export const directories = (
     if (known !== undefined) return known
     if (!mayFetch(new URL(url).origin)) return undefined
     const load = async (): Promise<SigningKeySet> => {
-      agent.isPrivate = false
       try {
         return keySetIn(await fetch(new URL(url), policy))
       } catch (error) {

@@ -144,10 +144,10 @@ export const httpSignature = <O>(options: HttpSignatureOptions<O>): Authenticato
   const known = new WeakMap<object, Keys>()
   const prepared = (key: unknown): Keys => {
     const where = `${caller}({ keyOf }): its key`
-    const before = typeof key === 'object' && key !== null ? known.get(key) : undefined
+    // Safe, both: what is no object is not found, and `keysOf` takes objects only
+    const before = known.get(key as object)
     if (before !== undefined) return before
     const keys = keysOf(where, key)
-    // Safe: `keysOf` takes objects only
     known.set(key as object, keys)
     return keys
   }

@@ -185,13 +185,11 @@ const bytesIn = (member: Item | InnerList | undefined): Buffer | undefined => {
   return value instanceof ArrayBuffer && parameters.size === 0 ? Buffer.from(value) : undefined
 }
 
-const integer = (u: unknown): boolean => typeof u === 'number' && Number.isInteger(u) && u >= 0
-
 const string = (u: unknown): boolean => typeof u === 'string'
 
 const types: ReadonlyMap<string, (u: unknown) => boolean> = new Map([
-  ['created', integer],
-  ['expires', integer],
+  ['created', Number.isInteger],
+  ['expires', Number.isInteger],
   ['keyid', string],
   ['nonce', string],
   ['alg', string],
@@ -242,7 +240,6 @@ const secretKeys = (where: string, secret: Buffer): Keys => {
 /** A JWK whose `alg` is one of the registry of RFC 9421, with the name that JSON Web Algorithms give it. */
 export const withJoseName = (jwk: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => {
   const { alg, ...others } = jwk
-  if (alg === undefined) return jwk
   // Safe: what is not in the table is undefined
   const named = joseNames[alg as SignatureAlgorithm] as string | undefined
   return { ...others, alg: named ?? (alg === 'Ed25519' ? 'EdDSA' : alg) }
