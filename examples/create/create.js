@@ -10,8 +10,10 @@ import { parseArgs } from 'node:util'
 const needed = {
   all: '@koa/router@15 fp-ts@2 io-ts@2 koa@3',
   tokens: 'jose@6 swagger-ui-dist@5',
-  keys: '@libsql/client@0.18 swagger-ui-dist@5',
-  site: '@koa/bodyparser@6 @libsql/client@0.18 @node-rs/argon2@2 koa-session@7 redis@5 uqr@0.1 @simplewebauthn/server@14',
+  keys: 'swagger-ui-dist@5',
+  // store.ts
+  kept: '@libsql/client@0.18 mysql2@3 postgres@3 redis@5',
+  site: '@koa/bodyparser@6 @node-rs/argon2@2 koa-session@7 nodemailer@10 uqr@0.1 @simplewebauthn/server@14',
   browser: 'playwright-core@1',
   sessions:
     'swagger-ui-dist@5 @koa/bodyparser@6 @libsql/client@0.18 @node-rs/argon2@2 koa-session@7 rate-limiter-flexible@11',
@@ -51,6 +53,8 @@ const lockOf = (template) => {
   return [version, comment, ...lines.sort((a, b) => (pathOf(a) < pathOf(b) ? -1 : 1)), ''].join('\n')
 }
 
+const hasStore = (template) => template === 'keys' || template === 'site'
+
 const manifestOf = (name, template, library) => ({
   name,
   private: true,
@@ -62,7 +66,10 @@ const manifestOf = (name, template, library) => ({
     test: 'tsc && node --test dist/test/*.test.js && koa-with-auth audit dist/src/app.js --check auth.lock',
     policy: 'tsc && koa-with-auth audit dist/src/app.js --write auth.lock',
   },
-  dependencies: { ...versionsOf(needed.all, needed[template]), 'koa-with-auth': library },
+  dependencies: {
+    ...versionsOf(needed.all, needed[template], ...(hasStore(template) ? [needed.kept] : [])),
+    'koa-with-auth': library,
+  },
   devDependencies: versionsOf(needed.development, ...(template === 'site' ? [needed.browser] : [])),
 })
 
@@ -83,15 +90,20 @@ const create = async () => {
   const isPacked = /^[^:]*\.tgz$/.test(library)
   if (isPacked && !existsSync(library)) throw new Error(`there is no file ${library}`)
   for (const part of ['common', template]) cpSync(join(here, 'templates', part), folder, { recursive: true })
+  const kept = join('src', 'store.ts')
+  if (hasStore(template)) cpSync(join(here, 'templates/site', kept), join(folder, kept))
   // the container's image is built from the folder alone
   if (isPacked) cpSync(library, join(folder, basename(library)))
   const installed = isPacked ? `file:${basename(library)}` : existsSync(library) ? `file:${resolve(library)}` : library
   const manifest = manifestOf(name, template, installed)
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`)
   writeFileSync(join(folder, 'auth.lock'), lockOf(template))
-  // it keeps nothing
-  const image = read('templates/common/Dockerfile').replace(/ && mkdir .*| DATABASE_URL=.*|VOLUME .*\n/g, '')
-  if (template === 'tokens') writeFileSync(join(folder, 'Dockerfile'), image)
+  const image = read('templates/common/Dockerfile')
+  const changed = {
+    tokens: image.replace(/ && mkdir .*| DATABASE_URL=.*|VOLUME .*\n/g, ''),
+    site: image.replace('/api/health', '/health'),
+  }
+  writeFileSync(join(folder, 'Dockerfile'), changed[template] ?? image)
   // here, because npm publishes no .gitignore
   for (const file of ['.gitignore', '.dockerignore']) writeFileSync(join(folder, file), 'node_modules/\ndist/\n*.db*\n')
   console.log(`${name} is written. Now:\n\n  cd ${name}\n  npm install\n  npm test\n  npm start`)

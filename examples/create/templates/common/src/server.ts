@@ -1,4 +1,4 @@
-/** `npm start`: serves the application on PORT and HOST. */
+/** `npm start`: serves the application on PORT and HOST until SIGTERM or SIGINT; then it completes what it has begun. */
 import { shutDown } from 'koa-with-auth/upgrades'
 import { service } from './app.js'
 

@@ -50,6 +50,9 @@ export const service = async (databaseUrl = DATABASE_URL) => {
   const guesses = throttled({ limiter: new RateLimiterMemory({ points: 5, duration: 15 * 60 }) })
 
   const api = apiApp({ title: 'Accounts', version: '1.0.0', prefix: '/api', auth: sessionAuth() })
+  api.get('/health', operation({ summary: 'Whether it serves' }), withAuth(null), (ctx) => {
+    ctx.body = 'ok'
+  })
   const readBody: Koa.Middleware = bodyParser()
   api.post('/sign-in', operation({ summary: 'Signs in' }), readBody, withAuth(guesses(signIn)), async (ctx) => {
     await logIn(ctx, ctx.request.auth)
@@ -66,7 +69,7 @@ export const service = async (databaseUrl = DATABASE_URL) => {
   api.get('/users', operation({ summary: 'All users; for admins' }), withAuth(admin), (ctx) => {
     ctx.body = [...users.keys()]
   })
-  const sealed = seal(api, { public: ['docs'], middleware: [readBody], objects: true })
+  const sealed = seal(api, { public: ['GET /api/health', 'docs'], middleware: [readBody], objects: true })
   app.use(sealed.routes()).use(sealed.allowedMethods())
   const form = `-c jar -d 'email=anna@example.com&password=anna-secret'`
   return { app, toTry: (url: string) => [`curl -i ${form} ${url}/sign-in`, `curl -i -b jar ${url}/me`] }

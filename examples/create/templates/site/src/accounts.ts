@@ -1,7 +1,9 @@
-/** The accounts, in the SQLite file DATABASE_URL. Replace this with your database. */
-import { createClient } from '@libsql/client'
+/** The accounts, in tables of the database. An account keeps its id when its address changes. */
+import { randomUUID } from 'node:crypto'
+import type { Row, Run } from './store.js'
 
 export interface Account {
+  readonly id: string
   readonly email: string
   readonly hash: string
   readonly role: 'admin' | 'member'
@@ -10,34 +12,63 @@ export interface Account {
   readonly pending: string | null
 }
 
-export const openAccounts = async (url: string) => {
-  const database = createClient({ url })
-  const run = (sql: string, ...args: Array<string | null>) => database.execute({ sql, args })
-  await run('create table if not exists accounts (email text primary key, hash, role, totp, pending)')
-  await run('create table if not exists recovery (email text, digest text, primary key (email, digest))')
+const tables = [
+  `create table if not exists accounts (id varchar(36) primary key, email varchar(254) not null unique, hash varchar(255) not null,
+    role varchar(10) not null, totp varchar(255), pending varchar(255))`,
+  'create table if not exists recovery (account varchar(36), digest varchar(64), primary key (account, digest))',
+]
+
+// Safe: the columns of the table
+const accountIn = (rows: ReadonlyArray<Row>) => rows[0] as unknown as Account | undefined
+
+export const openAccounts = async (run: Run) => {
+  // of several processes that start at once, one is told that the table was made meanwhile
+  for (const sql of tables) await run(sql).catch(() => run(sql))
+  const byId = async (id: string) => accountIn((await run('select * from accounts where id = ?', id)).rows)
+  const byEmail = async (email: string) => accountIn((await run('select * from accounts where email = ?', email)).rows)
+  const set = async (sql: string, ...values: string[]) =>
+    (await run(`update accounts set ${sql}`, ...values)).changed > 0
+  /** Whether a change was made: not if another account has the address. */
+  const isFree = async (email: string, change: Promise<boolean>) =>
+    change.catch(async (error) => {
+      if (await byEmail(email)) return false
+      throw error
+    })
+  const setRecovery = async (id: string, digests: ReadonlyArray<string>) => {
+    await run('delete from recovery where account = ?', id)
+    for (const digest of digests) await run('insert into recovery values (?, ?)', id, digest)
+  }
   return {
-    find: async (email: string) => {
-      const { rows } = await run('select * from accounts where email = ?', email)
-      return rows[0] as unknown as Account | undefined
-    },
+    byId,
+    byEmail,
     all: async () => (await run('select email from accounts order by email')).rows.map(({ email }) => String(email)),
-    /** Sets a password, if the account is still as the link found it; a new address gets an account. */
-    setPassword: async (email: string, before: string, hash: string, role: Account['role']) => {
-      const sql = `insert into accounts (email, hash, role) select ?1, ?3, ?4 where ?2 = '' or exists (select 1 from accounts where email = ?1)
-        on conflict (email) do update set hash = excluded.hash where hash = ?2`
-      return (await run(sql, email, before, hash, role)).rowsAffected > 0
+    add: (email: string, hash: string, role: Account['role']) => {
+      const sql = 'insert into accounts (id, email, hash, role) values (?, ?, ?, ?)'
+      return isFree(email, run(sql, randomUUID(), email, hash, role).then(() => true)) // prettier-ignore
     },
-    renew: ({ email, hash }: Account, made: string) =>
-      run('update accounts set hash = ? where email = ? and hash = ?', made, email, hash),
-    setPending: (email: string, text: string) => run('update accounts set pending = ? where email = ?', text, email),
-    setTotp: async (email: string, sealed: string | null, digests: ReadonlyArray<string>) => {
-      await run('update accounts set totp = ?, pending = null where email = ?', sealed, email)
-      await run('delete from recovery where email = ?', email)
-      for (const digest of digests) await run('insert into recovery values (?, ?)', email, digest)
+    /** Sets a password, if the one before is still the same. */
+    setHash: (id: string, before: string, hash: string) => set('hash = ? where id = ? and hash = ?', hash, id, before),
+    setEmail: (id: string, before: string, email: string) =>
+      isFree(email, set('email = ? where id = ? and email = ?', email, id, before)),
+    setPending: (id: string, sealed: string) => set('pending = ? where id = ?', sealed, id),
+    /** Makes the pending secret active. Of two at once, one does. */
+    confirm: (id: string, sealed: string) =>
+      set('totp = pending, pending = null where id = ? and pending = ?', id, sealed),
+    removeApp: async (id: string) => {
+      await set('totp = null, pending = null where id = ?', id)
+      await setRecovery(id, [])
     },
-    useRecovery: async (email: string, digests: ReadonlyArray<string>) => {
-      const sql = `delete from recovery where email = ? and digest in (${digests.map(() => '?').join()})`
-      return (await run(sql, email, ...digests)).rowsAffected > 0
+    setRecovery,
+    useRecovery: async (id: string, digests: ReadonlyArray<string>) => {
+      const sql = `delete from recovery where account = ? and digest in (${digests.map(() => '?').join()})`
+      return (await run(sql, id, ...digests)).changed > 0
+    },
+    spareCodes: async (id: string) => (await run('select digest from recovery where account = ?', id)).rows.length,
+    remove: async (id: string) => {
+      await run('delete from accounts where id = ?', id)
+      await setRecovery(id, [])
     },
   }
 }
+
+export type Accounts = Awaited<ReturnType<typeof openAccounts>>
