@@ -3,7 +3,7 @@ import { createPublicKey, generateKeyPairSync, hash } from 'node:crypto'
 import { httpSignature } from 'koa-with-auth/signatures'
 import { signedRequest, mockRequest } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
-import { refusalByTime, refusalOfIdToken } from '../../src/jwt/claims.js'
+import { isText, refusalByTime, refusalOfIdToken } from '../../src/jwt/claims.js'
 import { keyPolicyOf, remoteKeys } from '../../src/jwt/keySet.js'
 import { checkSignature, oneKey, parseJwks } from '../../src/jwt/signature.js'
 import { stoppedClock } from '../support/runs/clock.js'
@@ -50,8 +50,19 @@ describe('times of tokens', () => {
   })
 })
 
+it('a text of a claim has 1 to 255 characters', () => {
+  expect(['', 'a', 'a'.repeat(255), 'a'.repeat(256), 1, undefined].map(isText)).toEqual([
+    false,
+    true,
+    true,
+    false,
+    false,
+    false,
+  ])
+})
+
 it('at most a thousand names of missing keys are kept, because anybody can send new ones', async () => {
-  stoppedClock()
+  const clock = stoppedClock()
   const { privateKey: _, publicKey } = generateKeyPairSync('ed25519')
   const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'one' }
   const source = remoteKeys(() => Promise.resolve({ keys: [jwk] }), keyPolicyOf('keys'), {
@@ -66,6 +77,10 @@ it('at most a thousand names of missing keys are kept, because anybody can send 
   const missed = async (name: string) => (await source.afterMiss(current.right, source.begun(), name))._tag
   // a name that is kept is a 401, and any other one a 503 until the next fetch
   expect([await missed('kid-0'), await missed('kid-999'), await missed('kid-1000')]).toEqual(['Right', 'Right', 'Left'])
+  // which makes room for new ones
+  clock.move(30_000)
+  expect(await missed('kid-1000')).toBe('Right')
+  expect([await missed('kid-1000'), await missed('kid-0')]).toEqual(['Right', 'Left'])
 })
 
 it('an id of a signed request is kept as long as the request could come again: its age, and both clocks', async () => {

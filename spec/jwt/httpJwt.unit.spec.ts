@@ -108,6 +108,22 @@ describe('httpJwt refuses these options with a TypeError', () => {
       /jwks }\) must be { keys/,
     ],
     [
+      'a set whose keys are no array',
+      { issuer: { issuer: 'x', jwks: { keys: 'k' } }, audience: API },
+      /jwks }\) must be { keys/,
+    ],
+    [
+      'a set with a private key beside a public one',
+      {
+        issuer: {
+          issuer: 'x',
+          jwks: { keys: [good.publicKey.export({ format: 'jwk' }), { ...good.privateKey.export({ format: 'jwk' }) }] },
+        },
+        audience: API,
+      },
+      /holds a private key/,
+    ],
+    [
       'a set with a private key',
       { issuer: { issuer: 'x', jwks: { keys: [{ ...good.privateKey.export({ format: 'jwk' }) }] } }, audience: API },
       /holds a private key/,

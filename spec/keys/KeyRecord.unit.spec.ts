@@ -115,6 +115,9 @@ describe('K-12 a text that is no record lets nobody in, and is an outage', () =>
     ['the end of a secret as text', (digest) => ({ ...good, secrets: [{ digest, until: '9e12' }] })],
     ['a revocation that is null', (digest) => ({ ...good, revokedAt: null, secrets: [{ digest }] })],
     ['scopes that are a string', (digest) => ({ ...good, scopes: 'admin', secrets: [{ digest }] })],
+    ['a scope that is a number', (digest) => ({ ...good, scopes: [1], secrets: [{ digest }] })],
+    ['the time when it was made as text', (digest) => ({ ...good, createdAt: '1', secrets: [{ digest }] })],
+    ['a prefix that is a number', (digest) => ({ ...good, prefix: 1, secrets: [{ digest }] })],
     ['no owner', (digest) => ({ ...good, owner: undefined, secrets: [{ digest }] })],
     ['a prototype', (digest) => JSON.parse(`{"__proto__":${JSON.stringify({ ...good, secrets: [{ digest }] })}}`)],
   ]

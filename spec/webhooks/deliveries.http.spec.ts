@@ -12,6 +12,8 @@ import { stoppedClock } from '../support/runs/clock.js'
 import { listen } from '../support/servers/server.js'
 import { githubSignature, SECRET, webhookSite } from '../support/sites/webhookSite.js'
 
+let hangUp = (): Promise<void> => Promise.resolve()
+
 const spent = (store: Store = memoryStore()) => oneTimeIds(store)
 
 describe('a delivery', () => {
@@ -99,6 +101,53 @@ describe('a delivery', () => {
     isDown = false
     await expect.poll(async () => (await site.send('a')).status).toBe(204)
     expect((await site.send('a')).status).toBe(409)
+  })
+
+  it('counts if middleware above answers a failure with a 2xx after all', async () => {
+    const site = await webhookSite({
+      hook: { spent: spent() },
+      handler: (ctx) => void (ctx.status = 503),
+      above: [
+        async (ctx, next) => {
+          await next()
+          if (ctx.status === 503) ctx.status = 204
+        },
+      ],
+    })
+    expect((await site.send('a')).status).toBe(204)
+    await expect.poll(async () => (await site.send('a')).status).toBe(409)
+    const before = site.handled.length
+    expect((await site.send('a')).status).toBe(409)
+    expect(site.handled).toHaveLength(before)
+  })
+
+  it('may come again if its sender hung up while it was being taken', async () => {
+    const ids = spent()
+    const released: string[] = []
+    const site = await webhookSite({
+      above: [
+        async (ctx, next) => {
+          hangUp = async () => {
+            const closed = once(ctx.res, 'close')
+            ctx.res.destroy()
+            await closed
+          }
+          await next()
+        },
+      ],
+      hook: {
+        spent: {
+          use: async (id, lifetime) => {
+            const isFirst = await ids.use(id, lifetime)
+            await hangUp()
+            return isFirst
+          },
+          release: (id, lifetime) => (released.push(id), ids.release(id, lifetime)),
+        },
+      },
+    })
+    await expect(site.send('a')).rejects.toThrow()
+    await expect.poll(() => released.length).toBe(1)
   })
 
   it('may come again if its answer broke off', async () => {

@@ -131,6 +131,8 @@ describe('wrong options', () => {
     [{ scheme: stripe, secrets: [] }, 'none of them empty'],
     [{ scheme: stripe, secrets: ['s', ''] }, 'none of them empty'],
     [{ scheme: standardWebhooks, secrets: 'whsec_?' }, 'must be base64'],
+    [{ scheme: standardWebhooks, secrets: 'whsec_' }, 'must be base64'],
+    [{ scheme: standardWebhooks, secrets: 'MfKQ9r8GwhsecKYqrTwj_whsec_' }, 'must be base64'],
     [{ scheme: standardWebhooks, secrets: 'whpk_AAAA' }, 'must have 32 bytes'],
     [{ scheme: github, secrets: 's', tolerance: 1000 }, 'github signs no time, so leave tolerance out'],
     [{ scheme: stripe, secrets: 's', tolerance: 0 }, 'webhook({ tolerance }) must be a number'],

@@ -185,6 +185,22 @@ describe('a body that is no good', () => {
     expect(first.toString()).toMatch(/^HTTP\/1\.1 413/)
   })
 
+  it('that has come is there however long a handler waits before it reads', async () => {
+    const seen: string[] = []
+    const router = new Router()
+    router.post('/hook', withAuth(webhook({ scheme: github, secrets: SECRET })), async (ctx) => {
+      // longer than the guard had waited for the body
+      await new Promise((resolve) => setTimeout(resolve, 200))
+      seen.push(await parse.text(ctx.req))
+      ctx.status = 204
+    })
+    const served = await listen(new Koa().use(authSettings({ timeout: 150 })).use(router.routes()))
+    onTestFinished(() => served.close())
+    const headers = { 'X-Hub-Signature-256': githubSignature('body') }
+    expect((await fetch(`${served.url}/hook`, { method: 'POST', body: 'body', headers })).status).toBe(204)
+    expect(seen).toEqual(['body'])
+  })
+
   it('does not come: 408', async () => {
     const app = new Koa().use(authSettings({ timeout: 50 }))
     const router = new Router()

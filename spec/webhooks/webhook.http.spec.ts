@@ -222,6 +222,9 @@ describe('Standard Webhooks', () => {
     expect(await send('a', { ...headers, 'Webhook-Signature': `v1,${hmac(`m.${time}.a`, 'base64')} v1a,AAAA` })).toBe(
       '204',
     )
+    const behind = (count: number) => [...Array<string>(count).fill('v1,AAAA'), good].join(' ')
+    expect(await send('a', { ...headers, 'Webhook-Signature': behind(19) })).toBe('204')
+    expect(await send('a', { ...headers, 'Webhook-Signature': behind(20) })).toBe('401 malformed syntax')
     expect(await send('b', { ...headers, 'Webhook-Signature': good })).toBe('401 invalid signature')
     // a signature of one version is none of the other
     expect(await send('a', { ...headers, 'Webhook-Signature': good.replace('v1a', 'v1') })).toBe(
@@ -246,6 +249,10 @@ describe('Stripe', () => {
     expect(await send('a', { 'Stripe-Signature': `t=${time},v0=${good}` })).toBe('401 malformed syntax')
     expect(await send('a', { 'Stripe-Signature': `t=${time},t=${time},v1=${good}` })).toBe('401 malformed syntax')
     expect(await send('a', { 'Stripe-Signature': `v1=${good}` })).toBe('401 malformed syntax')
+    const behind = (count: number) => `t=${time},${`v1=${'0'.repeat(64)},`.repeat(count)}v1=${good}`
+    expect(await send('a', { 'Stripe-Signature': behind(19) })).toBe('204')
+    expect(await send('a', { 'Stripe-Signature': behind(20) })).toBe('401 malformed syntax')
+    expect(await send('a', { 'Stripe-Signature': `t=${time},v1=${good},rubbish` })).toBe('401 malformed syntax')
   })
 })
 
