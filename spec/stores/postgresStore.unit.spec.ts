@@ -1,18 +1,12 @@
-/** `postgresStore` on a real PostgreSQL: its tables, rights, questions, failures and expired rows. */
+/** `postgresStore` on a real PostgreSQL, beside what every SQL server has (`sqlServer.unit.spec.ts`). */
 import { postgresStore, type PostgresQuery, type PostgresStoreOptions } from 'koa-with-auth/stores'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { optionsFrom } from '../../src/command/perform.js'
 import { sqlPort } from '../support/runs/sqlOfRun.js'
 import { describeWithSql, USER } from '../support/servers/sqlServer.js'
 import { asOwner, newName } from '../support/stores/databases.js'
 
 const LIFETIME = 60_000
-
-const printed = (line: string): string => {
-  const result = optionsFrom(line.split(' '))
-  return '_tag' in result && result._tag === 'Right' && 'text' in result.right ? result.right.text : ''
-}
 
 describeWithSql('postgres', 'postgresStore', () => {
   let port = 0
@@ -36,37 +30,15 @@ describeWithSql('postgres', 'postgresStore', () => {
     }
     return { asked, noting }
   }
-  const restricted = async (schema: string, ...grants: string[]): Promise<PostgresQuery> => {
+  const restricted = async (): Promise<PostgresQuery> => {
     const role = newName()
     await asOwner('postgres', `create role ${role} login`)
-    for (const grant of grants) await asOwner('postgres', `${grant.replaceAll('SCHEMA', schema)} to ${role}`)
     const own = connect(role)
     onTestFinished(() => own.end())
     return (sql, values) => own.query(sql, values)
   }
 
   describe('tables', () => {
-    it('are created when they are first needed, by twenty connections and stores at once', async () => {
-      const schema = newName()
-      const pools = Array.from({ length: 20 }, () => connect())
-      onTestFinished(() => Promise.all(pools.map((one) => one.end())).then(() => {}))
-      const stores = pools.map((one) => postgresStore({ query: (sql, values) => one.query(sql, values), schema }))
-      const texts = await Promise.all(
-        stores.map(async (store, at) => {
-          await store.insert(`key ${at}`, `text ${at}`, LIFETIME)
-          return store.get([`key ${at}`])
-        }),
-      )
-      expect(texts).toStrictEqual(stores.map((_, at) => [`text ${at}`]))
-      const { rows } = await pool.query('select indexname from pg_indexes where schemaname = $1', [schema])
-      expect(rows.map((row) => String(Object.values(row as object)[0])).sort()).toStrictEqual([
-        'auth_members_pkey',
-        'auth_members_until',
-        'auth_texts_pkey',
-        'auth_texts_until',
-      ])
-    })
-
     it('are in the first schema of the search path, without a schema', async () => {
       const schema = newName()
       await asOwner('postgres', `create schema ${schema}`)
@@ -83,43 +55,12 @@ describeWithSql('postgres', 'postgresStore', () => {
       expect(await postgresStore({ query, schema }).get(['a'])).toStrictEqual(['b'])
     })
 
-    it.each([true, false])('by the statements that `sql` prints, twice, are used (create: %s)', async (create) => {
+    it('without the right to create their schema are an outage that names the command', async () => {
       const schema = newName()
-      const statements = printed(`sql postgres --schema ${schema}`)
-      await asOwner('postgres', statements)
-      await asOwner('postgres', statements)
-      // no right to create anything
-      const own = await restricted(
-        schema,
-        'grant usage on schema SCHEMA',
-        'grant select, insert, update, delete on all tables in schema SCHEMA',
-      )
-      const store = postgresStore({ query: own, schema, create })
-      expect(await store.insert('a', 'b', LIFETIME)).toBe(true)
-      await store.add('s', 'm', LIFETIME)
-      expect([await store.get(['a']), await store.members('s')]).toStrictEqual([['b'], ['m']])
-    })
-
-    it.each([
-      ['with create: false', { create: false }, '42P01', 'a table is missing', []],
-      ['without the right to create a schema', {}, '42501', 'a right is missing', []],
-      ['without the right to create a table', {}, '42501', 'a right is missing', ['grant usage on schema SCHEMA']],
-    ])('that are missing are an outage that names the command: %s', async (_name, options, code, words, grants) => {
-      const schema = newName()
-      if (grants.length > 0) await asOwner('postgres', `create schema ${schema}`)
-      const store = postgresStore({ query: await restricted(schema, ...grants), schema, ...options })
-      for (const ask of [() => store.get(['a']), () => store.insert('a', 'b', LIFETIME)])
-        await expect(ask()).rejects.toMatchObject({
-          code,
-          message: `${words}; run the statements that \`npx koa-with-auth sql postgres --schema ${schema}\` prints, with the rights of the owner`,
-        })
-    })
-
-    it('without the right to read them are an outage that names the command', async () => {
-      const schema = newName()
-      await asOwner('postgres', printed(`sql postgres --schema ${schema}`))
-      const store = postgresStore({ query: await restricted(schema, 'grant usage on schema SCHEMA'), schema })
-      await expect(store.get(['a'])).rejects.toThrow('a right is missing; run the statements that')
+      await expect(postgresStore({ query: await restricted(), schema }).get(['a'])).rejects.toMatchObject({
+        code: '42501',
+        message: `a right is missing; run the statements that \`npx koa-with-auth sql postgres --schema ${schema}\` prints, with the rights of the owner`,
+      })
     })
 
     it('of another shape are an outage that names the column', async () => {
@@ -130,27 +71,6 @@ describeWithSql('postgres', 'postgresStore', () => {
   })
 
   describe('questions', () => {
-    it('get and members are one statement, and so is each change, beside pruning', async () => {
-      const { asked, noting } = noted()
-      const store = postgresStore({ query: noting, schema: newName() })
-      await store.insert('a', 'b', LIFETIME)
-      const statements = async (ask: () => unknown) => {
-        asked.length = 0
-        await ask()
-        return asked.filter((sql) => !sql.includes('skip locked')).length
-      }
-      const changes = [
-        () => store.insert('c', 'd', LIFETIME),
-        () => store.update('a', 'c', LIFETIME),
-        () => store.update('a', 'd', LIFETIME, 'c'),
-        () => store.end('a', LIFETIME),
-        () => store.add('s', 'm', LIFETIME),
-      ]
-      for (const ask of [() => store.get(['a', 'b', 'c']), () => store.members('s'), ...changes])
-        expect(await statements(ask)).toBe(1)
-      expect(await statements(() => store.get([]))).toBe(0)
-    })
-
     it('a NUL is refused, whatever a driver makes of it', async () => {
       const { asked, noting } = noted()
       const store = postgresStore({ query: noting })
@@ -162,78 +82,6 @@ describeWithSql('postgres', 'postgresStore', () => {
     it('half of a surrogate pair is refused, because it would come back as another one', async () => {
       await expect(postgresStore({ query }).insert('a', '\ud800', LIFETIME)).rejects.toThrow(RangeError)
     })
-  })
-
-  describe('failures', () => {
-    const failing = (...errors: ReadonlyArray<unknown>) => {
-      const left = [...errors]
-      let asked = 0
-      const broken: PostgresQuery = (sql, values) => {
-        asked += 1
-        // Safe: as it was given
-        return left.length > 0 ? Promise.reject(left.shift()) : query(sql, values)
-      }
-      return { broken, asked: () => asked }
-    }
-    const lost = (code: string) => Object.assign(new Error('lost'), { code })
-    const wrapped = new Error('Failed query', { cause: lost('ECONNRESET') })
-    const inWords = new Error('Connection terminated unexpectedly')
-
-    it.each([lost('ECONNRESET'), lost('57P01'), lost('CONNECTION_CLOSED'), wrapped, inWords])(
-      'a read that fails because the connection was lost is asked once more, a write never: %s',
-      async (error) => {
-        const schema = newName()
-        await postgresStore({ query, schema }).insert('a', 'b', LIFETIME)
-        const once = failing(error)
-        expect(await postgresStore({ query: once.broken, schema }).get(['a'])).toStrictEqual(['b'])
-        const twice = failing(error, error)
-        await expect(postgresStore({ query: twice.broken, schema }).members('a')).rejects.toBe(error)
-        expect(twice.asked()).toBe(2)
-        const write = failing(error)
-        await expect(postgresStore({ query: write.broken, schema }).update('a', 'c', LIFETIME)).rejects.toBe(error)
-        expect(write.asked()).toBe(1)
-      },
-    )
-
-    it('no other failure is asked again', async () => {
-      const one = failing(lost('53300'))
-      await expect(postgresStore({ query: one.broken }).get(['a'])).rejects.toMatchObject({ code: '53300' })
-      expect(one.asked()).toBe(1)
-    })
-
-    it.each(['40P01', '40001'])('a statement that was undone is tried again: %s', async (code) => {
-      const schema = newName()
-      const { broken } = failing(lost(code), lost(code), lost(code))
-      expect(await postgresStore({ query: broken, schema }).insert('a', 'b', LIFETIME)).toBe(true)
-    })
-
-    it.each<[string, unknown]>([
-      ['undefined', undefined],
-      ['a string', 'ok'],
-      ['an object without rows', {}],
-      ['rows that are no array', { rows: 'a' }],
-      ['rows as arrays', [['a', 'b']]],
-      ['rows as arrays in an object', { rows: [['a', 'b']] }],
-      ['a pair of rows and a count', [[{ id: 'a', text: 'b' }], 1]],
-      ['a row of another table', [{ id: 'a', sess: {} }]],
-      ['a column that was parsed', [{ id: 'a', text: { user: 'anna' } }]],
-      ['an Error', new Error('no')],
-    ])('a query that resolves to %s is an outage', async (_name, answer) => {
-      // Safe: that it is wrong is what is tested
-      const store = postgresStore({ query: async () => answer as never })
-      await expect(store.get(['a'])).rejects.toThrow(Error)
-      await expect(store.insert('a', 'b', LIFETIME)).rejects.toThrow(Error)
-      await expect(store.update('a', 'b', LIFETIME)).rejects.toThrow(Error)
-    })
-
-    it.each([[], {}, { rows: [] }, { rows: [{}] }, [{ done: 'yes' }], [{ done: 1 }, { done: 1 }]])(
-      'a change whose rows are %j is an outage, and no success',
-      async (answer) => {
-        // Safe: that it is wrong is what is tested
-        const store = postgresStore({ query: async () => answer as never })
-        await expect(store.insert('a', 'b', LIFETIME)).rejects.toThrow('postgresStore({ query }): it must resolve to')
-      },
-    )
   })
 
   it.each<[string, unknown]>([
@@ -252,42 +100,6 @@ describeWithSql('postgres', 'postgresStore', () => {
   })
 
   describe('expired rows', () => {
-    it('go a few at a time beside writes, without waiting for locks of others', async () => {
-      const schema = newName()
-      let pruned = 0
-      const counting: PostgresQuery = async (sql, values) => {
-        const answer = await query(sql, values)
-        if (sql.includes('skip locked')) pruned += 1
-        return answer
-      }
-      const store = postgresStore({ query: counting, schema })
-      await store.insert('a', 'b', LIFETIME)
-      // beside the first write
-      await expect.poll(() => pruned).toBe(1)
-      const over = `insert into ${schema}.auth_texts select 'old ' || n, 'x', 1 from generate_series(1, 120) n;
-        insert into ${schema}.auth_members select 's', 'old ' || n, 1 from generate_series(1, 120) n`
-      await asOwner('postgres', over)
-      const rows = async () => {
-        const { rows: counted } = await pool.query<{ texts: string; members: string }>(
-          `select (select count(*) from ${schema}.auth_texts) texts, (select count(*) from ${schema}.auth_members) members`,
-        )
-        return [Number(counted[0]?.texts), Number(counted[0]?.members)]
-      }
-      // another one changes two of them, for long
-      const locker = await pool.connect()
-      await locker.query('begin')
-      await locker.query(`select 1 from ${schema}.auth_texts where id in ('old 1', 'old 2') for update`)
-      const write = async () => {
-        await store.update('a', 'b', LIFETIME)
-        return rows()
-      }
-      await expect.poll(write).toStrictEqual([3, 0])
-      await locker.query('rollback')
-      locker.release()
-      await expect.poll(write).toStrictEqual([1, 0])
-      expect(await store.get(['a'])).toStrictEqual(['b'])
-    })
-
     it('are found by an index', async () => {
       const { asked, noting } = noted()
       const schema = newName()

@@ -1,9 +1,8 @@
 /** A store in MySQL or MariaDB: entry point `koa-with-auth/stores`. */
 import * as is from '../core/checks.js'
-import { singleFlight } from '../core/memory.js'
 import { checkOptions, declareFactory } from '../core/options.js'
-import { hasCode, readAgain, unlessUndone } from './failures.js'
-import { besideWrites, PRUNED_AT_ONCE, rowsIn, sqlStore, withTables, type SqlStatements, type SqlValue } from './sql.js'
+import type { SqlStatements, SqlValue } from './sql.js'
+import { creating, PRUNED_AT_ONCE, serverStore } from './sqlServer.js'
 import type { Store } from './Store.js'
 
 /**
@@ -88,13 +87,6 @@ const wrong = (): never => {
   throw new TypeError(`${CALLER}({ query }): it must resolve to what mysql2 or mariadb resolve to`)
 }
 
-const asked = async (query: MysqlQuery, sql: string, values: ReadonlyArray<SqlValue>): Promise<unknown> => {
-  const answer: unknown = await query(sql, [...values])
-  // some clients resolve to an Error instead of rejecting
-  if (answer instanceof Error) throw answer
-  return answer
-}
-
 // [rows, fields] or rows. Rows are objects, so an array of them is no pair
 const rowsOf = (answer: unknown): unknown =>
   Array.isArray(answer) && Array.isArray(answer[0]) && answer.length === 2 ? answer[0] : answer
@@ -111,14 +103,6 @@ const hex = (text: string): string => Buffer.from(text).toString('hex')
 const textOf = (column: unknown): string =>
   typeof column === 'string' && /^(?:[\dA-Fa-f]{2})*$/.test(column) ? Buffer.from(column, 'hex').toString() : wrong()
 
-const making = (query: MysqlQuery) => async (): Promise<void> => {
-  for (const sql of mysqlTables) {
-    await asked(query, sql, []).catch((error: unknown) => {
-      if (!hasCode(error, THERE)) throw error
-    })
-  }
-}
-
 /**
  * A store in MySQL 8 or MariaDB 10.6, or later, by any client: all it needs is a function that runs one statement. No transaction spans
  * two statements. Strings are compared byte by byte, whatever the collation. The times are those of the database. Rejects if `query`
@@ -134,26 +118,20 @@ const making = (query: MysqlQuery) => async (): Promise<void> => {
  */
 export const mysqlStore = (options: MysqlStoreOptions): Store => {
   const { query, create = true } = checkOptions(CALLER, options, { query: is.hook(2), create: is.maybe(is.flag) })
-  const tables = {
-    isMissing: (error: unknown) => hasCode(error, MISSING),
-    isForbidden: (error: unknown) => hasCode(error, FORBIDDEN),
-    make: create ? singleFlight(making(query)) : undefined,
-    command: 'npx koa-with-auth sql mysql',
-  }
-  const ask = (sql: string, values: ReadonlyArray<SqlValue>) =>
-    withTables(tables, () => unlessUndone(() => asked(query, sql, values)))
-  const beside = besideWrites(async () => {
-    let most = 0
-    for (const sql of prunings) most = Math.max(most, numberIn('affectedRows', await asked(query, sql, [])))
-    return most >= PRUNED_AT_ONCE
-  })
-  return sqlStore({
+  return serverStore({
+    caller: CALLER,
+    query,
     statements,
-    read: async (sql, values) => rowsIn(CALLER, rowsOf(await readAgain(() => ask(sql, values)))),
-    change: async (sql, values) => numberIn('insertId', await ask(sql, values)) === 1,
+    prunings,
+    rowsOf,
+    changed: (answer) => (numberIn('insertId', answer) === 1 ? 1 : 0),
+    pruned: (answer) => numberIn('affectedRows', answer),
     written: hex,
     readText: textOf,
-    prune: () => void beside(),
+    missing: MISSING,
+    forbidden: FORBIDDEN,
+    make: create ? () => creating(query, THERE)(mysqlTables) : undefined,
+    command: 'npx koa-with-auth sql mysql',
   })
 }
 

@@ -1,18 +1,9 @@
 /** A store in PostgreSQL, and in databases that speak as it does: entry point `koa-with-auth/stores`. */
 import * as is from '../core/checks.js'
-import { singleFlight } from '../core/memory.js'
 import { checkOptions, declareFactory } from '../core/options.js'
-import { hasCode, readAgain, unlessUndone } from './failures.js'
-import {
-  besideWrites,
-  onConflict,
-  PRUNED_AT_ONCE,
-  rowsIn,
-  sqlStore,
-  withTables,
-  type SqlRow,
-  type SqlValue,
-} from './sql.js'
+import { hasCode } from './failures.js'
+import { onConflict, type SqlValue } from './sql.js'
+import { creating, PRUNED_AT_ONCE, rowsIn, serverStore } from './sqlServer.js'
 import type { Store } from './Store.js'
 
 /**
@@ -80,29 +71,18 @@ const numbered = (sql: string): string => {
 
 // As a query, because some builders answer a change in another form than a query
 const counted = (change: string): string =>
-  `with changed as (${change} returning 1) select count(*) as done from changed`
+  numbered(`with changed as (${change} returning 1) select count(*) as done from changed`)
 
 const expired = (table: string, key: string): string =>
   `delete from ${table} where (${key}) in (select ${key} from ${table} where until <= ${atStart} order by until limit ${PRUNED_AT_ONCE} for update skip locked)`
 
-const pruning = (texts: string, sets: string): string => `with texts as (${expired(texts, 'id')} returning 1),
-members as (${expired(sets, 'set_id, member')} returning 1)
-select greatest((select count(*) from texts), (select count(*) from members)) as done`
-
 const CALLER = 'postgresStore'
 
-const asked = async (
-  query: PostgresQuery,
-  sql: string,
-  values: ReadonlyArray<SqlValue>,
-): Promise<ReadonlyArray<SqlRow>> => {
-  const answer = await query(sql, [...values])
-  // some clients resolve to an Error instead of rejecting
-  if (answer instanceof Error) throw answer
-  return rowsIn(CALLER, typeof answer === 'object' && 'rows' in answer ? answer.rows : answer)
-}
+const rowsOf = (answer: unknown): unknown =>
+  typeof answer === 'object' && answer !== null && 'rows' in answer ? answer.rows : answer
 
-const doneIn = ([row, ...more]: ReadonlyArray<SqlRow>): number => {
+const doneIn = (answer: unknown): number => {
+  const [row, ...more] = rowsIn(CALLER, rowsOf(answer))
   const done = more.length === 0 ? String(row?.['done']) : ''
   if (/^\d+$/.test(done)) return Number(done)
   throw new TypeError(`${CALLER}({ query }): it must resolve to the rows of its statement`)
@@ -111,30 +91,21 @@ const doneIn = ([row, ...more]: ReadonlyArray<SqlRow>): number => {
 // Of a database without blocks of statements
 const NO_BLOCKS = new Set(['42601', '0A000', '42704'])
 
+const otherwiseIf = (codes: ReadonlySet<string>, make: () => Promise<void>) => async (error: unknown) => {
+  if (!hasCode(error, codes)) throw error
+  await make()
+}
+
 // In one block, because a process could end between a table and its index
-const making = (query: PostgresQuery, schema: string | undefined) => async (): Promise<void> => {
+const making = (query: PostgresQuery, schema: string | undefined) => (): Promise<void> => {
   const statements = postgresTables(schema, CALLER)
-  const run = async (sql: string): Promise<void> => {
-    try {
-      await query(sql, [])
-    } catch (error) {
-      if (!hasCode(error, THERE)) throw error
-    }
-  }
-  const runAll = async (all: ReadonlyArray<string>): Promise<void> => {
-    for (const sql of all) await run(sql)
-  }
-  const make = (): Promise<void> =>
-    run(`do $$ begin ${statements.tables.join(';')}; end $$`).catch((error: unknown) => {
-      if (!hasCode(error, NO_BLOCKS)) throw error
-      return runAll(statements.tables)
-    })
-  await make().catch(async (error: unknown) => {
-    // only then, because it needs a right of its own
-    if (!hasCode(error, NO_SCHEMA)) throw error
-    await runAll(statements.schema)
-    await make()
-  })
+  const create = creating(query, THERE)
+  const make = () =>
+    create([`do $$ begin ${statements.tables.join(';')}; end $$`]).catch(
+      otherwiseIf(NO_BLOCKS, () => create(statements.tables)),
+    )
+  // the schema only then, because it needs a right of its own
+  return make().catch(otherwiseIf(NO_SCHEMA, () => create(statements.schema).then(make)))
 }
 
 /**
@@ -162,22 +133,21 @@ export const postgresStore = (options: PostgresStoreOptions): Store => {
   })
   const table = inSchema(schema)
   const [texts, sets] = [table('auth_texts'), table('auth_members')]
-  const tables = {
-    isMissing: (error: unknown) => hasCode(error, MISSING),
-    isForbidden: (error: unknown) => hasCode(error, FORBIDDEN),
-    make: create ? singleFlight(making(query, schema)) : undefined,
-    command: `npx koa-with-auth sql postgres${schema === undefined ? '' : ` --schema ${schema}`}`,
-  }
-  const ask = (sql: string, values: ReadonlyArray<SqlValue>) =>
-    withTables(tables, () => unlessUndone(() => asked(query, sql, values)))
-  const prune = numbered(pruning(texts, sets))
-  const beside = besideWrites(async () => doneIn(await asked(query, prune, [])) >= PRUNED_AT_ONCE)
-  return sqlStore({
+  return serverStore({
+    caller: CALLER,
+    query,
     statements: onConflict({ texts, sets, now, greatest: 'greatest' }),
-    read: (sql, values) => readAgain(() => ask(numbered(sql), values)),
-    change: async (sql, values) => doneIn(await ask(numbered(counted(sql)), values)) > 0,
+    reading: numbered,
+    changing: counted,
+    prunings: [expired(texts, 'id'), expired(sets, 'set_id, member')],
+    rowsOf,
+    changed: doneIn,
+    pruned: doneIn,
     written: withoutNul,
-    prune: () => void beside(),
+    missing: MISSING,
+    forbidden: FORBIDDEN,
+    make: create ? making(query, schema) : undefined,
+    command: `npx koa-with-auth sql postgres${schema === undefined ? '' : ` --schema ${schema}`}`,
   })
 }
 

@@ -1,14 +1,11 @@
 /**
- * What the engines in SQL share: the statements, the form of the answers, what is asked again, and how expired rows go. An engine runs
- * statements; it does not know what they do.
+ * What the engines in SQL share: the statements, and how expired rows go. An engine runs statements; it does not know what they do.
  *
  * There are two tables. `auth_texts` has a row for each key, whose text is null after it was ended. `auth_members` has a row for each
  * member of a set. Both have `until`, in milliseconds since 1970. Each statement finds its rows by a key or an index, so it takes as long
  * with a thousand rows as with a hundred million.
  */
-import * as is from '../core/checks.js'
 import { digest } from '../crypto/secrets.js'
-import { causeOf } from './failures.js'
 import { wholeLifetime, type Store } from './Store.js'
 
 /** The value of a placeholder. */
@@ -135,65 +132,26 @@ export const sqlStore = (engine: SqlEngine): Store => {
   }
 }
 
-/** How many expired rows of a table go at once, in a server. */
-export const PRUNED_AT_ONCE = 50
-
 const PRUNE_EVERY = 1000
 
 /**
- * Prunes beside writes, at most once a second, and again at the next write where there may be more. `once` returns whether there may be
- * more. A failure of it is ignored: the rows stay, and the write before it is good.
+ * Prunes beside writes, at most once a second, and again at the next write where there may be more. `run` resolves to how many rows went.
+ * A failure of it is ignored: the rows stay, and the write before it is good.
  */
-export const besideWrites = (once: () => Promise<boolean>): (() => Promise<void> | undefined) => {
+export const besideWrites = <A>(
+  prunings: ReadonlyArray<A>,
+  run: (pruning: A) => Promise<number>,
+  atOnce: number,
+): (() => Promise<void> | undefined) => {
   let dueAt = 0
+  const all = async (): Promise<boolean> => {
+    let mayBeMore = false
+    for (const pruning of prunings) if ((await run(pruning)) >= atOnce) mayBeMore = true
+    return mayBeMore
+  }
   const prune = async (): Promise<void> => {
     dueAt = Infinity
-    const mayBeMore = await once().catch(() => false)
-    dueAt = mayBeMore ? 0 : performance.now() + PRUNE_EVERY
+    dueAt = (await all().catch(() => false)) ? 0 : performance.now() + PRUNE_EVERY
   }
   return () => (performance.now() >= dueAt ? prune() : undefined)
-}
-
-// --- tables
-
-/** How the tables of a database come to be there. */
-interface Tables {
-  /** Whether an error says that one of them is missing. */
-  readonly isMissing: (error: unknown) => boolean
-  /** Whether an error says that the user of the database may not do it. */
-  readonly isForbidden: (error: unknown) => boolean
-  /** Makes them. `undefined`: a migration does. */
-  readonly make: (() => Promise<void>) | undefined
-  /** The command that prints their statements. */
-  readonly command: string
-}
-
-/** Asks, and makes the tables if they are missing. An error about them names the command that prints their statements. */
-export const withTables = async <A>(
-  { isMissing, isForbidden, make, command }: Tables,
-  ask: () => Promise<A>,
-): Promise<A> => {
-  const explained = (error: unknown): unknown => {
-    const problem = isMissing(error) ? 'a table is missing' : isForbidden(error) ? 'a right is missing' : undefined
-    if (problem === undefined) return error
-    const words = `${problem}; run the statements that \`${command}\` prints, with the rights of the owner`
-    return Object.assign(new Error(words, { cause: error }), { code: causeOf(error) })
-  }
-  try {
-    return await ask().catch(async (error: unknown) => {
-      if (make === undefined || !isMissing(error)) throw error
-      await make()
-      return ask()
-    })
-  } catch (error) {
-    throw explained(error)
-  }
-}
-
-const isRow = (value: unknown): value is SqlRow => is.isRecord(value)
-
-/** The rows that a `query` resolved to. */
-export const rowsIn = (caller: string, rows: unknown): ReadonlyArray<SqlRow> => {
-  if (Array.isArray(rows) && rows.every(isRow)) return rows
-  throw new TypeError(`${caller}({ query }): it must resolve to rows, as objects with a property for each column`)
 }

@@ -74,22 +74,16 @@ export const openSqlite = async (url: string, engine?: SqliteEngine): Promise<Sq
 const pathOf = (url: string): string =>
   decodeURIComponent(url.replace(/^file:(?:\/\/(?:localhost)?(?=\/))?/, '').replace(/[?#].*$/s, ''))
 
-const codes: ReadonlyMap<unknown, string> = new Map([
-  [1, 'SQLITE_ERROR'],
-  [5, 'SQLITE_BUSY'],
-  [6, 'SQLITE_LOCKED'],
-  [8, 'SQLITE_READONLY'],
-  [10, 'SQLITE_IOERR'],
-  [11, 'SQLITE_CORRUPT'],
-  [13, 'SQLITE_FULL'],
-  [14, 'SQLITE_CANTOPEN'],
-  [26, 'SQLITE_NOTADB'],
-])
+// The primary codes of SQLite, from 1 on
+const codes =
+  'ERROR INTERNAL PERM ABORT BUSY LOCKED NOMEM READONLY INTERRUPT IOERR CORRUPT NOTFOUND FULL CANTOPEN PROTOCOL EMPTY SCHEMA TOOBIG CONSTRAINT MISMATCH MISUSE NOLFS AUTH FORMAT RANGE NOTADB'.split(
+    ' ',
+  )
 
 // An extended code has the primary one in its last eight bits
 const named = (error: unknown): unknown => {
   if (!(error instanceof Error) || !('errcode' in error)) return error
-  const code = codes.get(Number(error.errcode) & 0xff) ?? 'SQLITE_ERROR'
+  const code = `SQLITE_${codes[(Number(error.errcode) & 0xff) - 1] ?? 'ERROR'}`
   return Object.assign(new Error(`${code}: ${error.message}`, { cause: error }), { code })
 }
 

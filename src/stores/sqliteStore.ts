@@ -55,11 +55,7 @@ export const sqliteStore = (options: SqliteOptions): SqliteStore => {
     statements,
     read: async (sql, values) => (await file.read(sql.replaceAll(NOW, '?'), [...values, Date.now()])).rows,
     change: async (sql, values) => (await file.write(sql.replaceAll(NOW, String(Date.now())), values)) > 0,
-    prune: besideWrites(async () => {
-      let most = 0
-      for (const sql of prunings) most = Math.max(most, await file.tryWrite(sql, [overBy()]))
-      return most >= PRUNED_AT_ONCE
-    }),
+    prune: besideWrites(prunings, (sql) => file.tryWrite(sql, [overBy()]), PRUNED_AT_ONCE),
   })
   return { ...store, close: () => file.close() }
 }

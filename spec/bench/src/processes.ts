@@ -1,51 +1,61 @@
 /**
- * `npm run bench:scale -- processes`: requests per second of one, two, four and eight processes, for bare Koa and for a
- * guarded operation whose sessions are in a Redis Cluster; and the memory of a session in Redis.
+ * Requests per second of one, two, four and eight processes. `npm run bench:scale -- processes`: for bare Koa and for a guarded operation
+ * whose sessions are in a Redis Cluster; and the memory of a session in Redis. `npm run bench:scale -- postgres`: for bare Koa, for
+ * koa-session with the statements of connect-pg-simple by hand, and for a guarded operation, both on one PostgreSQL.
  */
 import cluster from 'node:cluster'
+import { createServer, type RequestListener } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import Router from '@koa/router'
 import autocannon from 'autocannon'
 import Koa from 'koa'
+import pg from 'pg'
 import { createCluster } from 'redis'
-import { sessionAuth, withAuth } from '../../../dist/index.js'
+import { withAuth } from '../../../dist/index.js'
 import { sessions } from '../../../dist/sessions.js'
-import { redisStore } from '../../../dist/stores.js'
+import { postgresStore, redisStore, type Store } from '../../../dist/stores.js'
+import { startPostgres } from './postgres.js'
 import { redisNodes, type RedisNodes } from './redisNodes.js'
+import { byHand, inPostgres } from './sessionApps.js'
 
 const PEOPLE = 1000
 const PORT = 34_567
 const key = 'a signing key of at least 32 characters'
 const body = { username: 'user-1' }
 
-const bare = (): Koa => {
-  const app = new Koa()
-  app.use((ctx) => void (ctx.body = body))
-  return app
-}
+const bare = (): Koa => new Koa().use((ctx) => void (ctx.body = body))
 
-const guarded = async (ports: ReadonlyArray<string>): Promise<Koa> => {
+const inCluster = async (ports: ReadonlyArray<string>): Promise<Store> => {
   const client = createCluster({ rootNodes: ports.map((port) => ({ url: `redis://127.0.0.1:${port}` })) })
   client.on('error', () => {})
   await client.connect()
+  return redisStore({ command: (args, of) => client.sendCommand(of, false, args) })
+}
+
+const guarded = (store: Store): Koa => {
   const app = new Koa({ keys: [key] })
-  const { logIn } = sessions(app, {
-    name: 'bench',
-    loadUser: (username) => ({ username }),
-    store: redisStore({ command: (args, of) => client.sendCommand(of, false, args) }),
-  })
+  const { logIn, sessionAuth } = sessions(app, { name: 'bench', loadUser: (username) => ({ username }), store })
   const router = new Router()
-  router.post('/login/:user', withAuth(null), async (ctx) => {
-    await logIn(ctx, { username: String(ctx.params['user']) })
+  router.get('/in', withAuth(null), async (ctx) => {
+    await logIn(ctx, { username: String(ctx.query['user']) })
     ctx.status = 204
   })
-  router.get('/x', withAuth(sessionAuth()), (ctx) => void (ctx.body = body))
+  router.get('/me', withAuth(sessionAuth()), (ctx) => void (ctx.body = body))
   app.use(router.routes())
   return app
 }
 
+const listenerOf = async (name: string): Promise<RequestListener> => {
+  const { PORTS = '', DATABASE_URL } = process.env
+  if (name === 'bare') return bare().callback()
+  if (DATABASE_URL === undefined) return guarded(await inCluster(PORTS.split(' '))).callback()
+  const pool = new pg.Pool({ connectionString: DATABASE_URL, max: 8 }).on('error', () => {})
+  if (name === 'by hand') return byHand(await inPostgres(pool))
+  return guarded(postgresStore({ query: (sql, values) => pool.query(sql, values) })).callback()
+}
+
 const cookiesOf = async (user: number): Promise<string> => {
-  const { headers } = await fetch(`http://127.0.0.1:${PORT}/login/user-${user}`, { method: 'POST' })
+  const { headers } = await fetch(`http://127.0.0.1:${PORT}/in?user=user-${user}`)
   return headers
     .getSetCookie()
     .map((line) => line.split(';')[0])
@@ -59,7 +69,7 @@ const signedIn = async (): Promise<string[]> => {
 }
 
 const perSecond = async (cookies: ReadonlyArray<string>): Promise<string> => {
-  const requests = cookies.map((cookie) => ({ path: '/x', headers: { cookie } }))
+  const requests = cookies.map((cookie) => ({ path: '/me', headers: { cookie } }))
   const of = (duration: number) =>
     autocannon({ url: `http://127.0.0.1:${PORT}`, connections: 64, duration, requests, workers: 1 })
   await of(1)
@@ -69,10 +79,15 @@ const perSecond = async (cookies: ReadonlyArray<string>): Promise<string> => {
 }
 
 // Forks this many processes that share the port, and ends them
-const under = async (name: string, count: number, nodes: RedisNodes, use: () => Promise<void>): Promise<void> => {
-  const workers = Array.from({ length: count }, () => cluster.fork({ APP: name, PORTS: nodes.ports.join(' ') }))
+const under = async <A>(
+  name: string,
+  count: number,
+  where: Readonly<Record<string, string>>,
+  use: () => Promise<A>,
+): Promise<A> => {
+  const workers = Array.from({ length: count }, () => cluster.fork({ APP: name, ...where }))
   await Promise.all(workers.map((worker) => new Promise((resolve) => worker.once('listening', resolve))))
-  await use()
+  const result = await use()
   await Promise.all(
     workers.map((worker) => {
       const ended = new Promise((resolve) => worker.once('exit', resolve))
@@ -80,6 +95,24 @@ const under = async (name: string, count: number, nodes: RedisNodes, use: () => 
       return ended
     }),
   )
+  return result
+}
+
+// In turn, and each with sessions of its own
+const table = async (
+  names: ReadonlyArray<string>,
+  counts: ReadonlyArray<number>,
+  where: Readonly<Record<string, string>>,
+): Promise<void> => {
+  cluster.setupPrimary({ exec: fileURLToPath(import.meta.url) })
+  const cookies = new Map<string, ReadonlyArray<string>>()
+  for (const name of names) cookies.set(name, name === 'bare' ? [''] : await under(name, 1, where, signedIn))
+  for (const count of counts) {
+    for (const name of names) {
+      const figure = await under(name, count, where, () => perSecond(cookies.get(name) ?? []))
+      console.log(`  ${String(count).padStart(2)} ${name.padEnd(8)} ${figure}`)
+    }
+  }
 }
 
 const memory = async ({ ask, ports }: RedisNodes): Promise<void> => {
@@ -89,30 +122,25 @@ const memory = async ({ ask, ports }: RedisNodes): Promise<void> => {
   console.log(`\n  a session: ${Math.max(...sizes)} bytes (MEMORY USAGE)`)
 }
 
-/** Prints the table. */
+/** Prints the table of the cluster. */
 export const processes = async (counts: ReadonlyArray<number>): Promise<void> => {
-  cluster.setupPrimary({ exec: fileURLToPath(import.meta.url) })
   const nodes = await redisNodes()
   try {
-    let cookies: string[] = []
-    await under('guarded', 1, nodes, async () => {
-      cookies = await signedIn()
-    })
-    for (const count of counts) {
-      for (const name of ['bare', 'guarded']) {
-        await under(name, count, nodes, async () => {
-          console.log(`  ${String(count).padStart(2)} ${name.padEnd(8)} ${await perSecond(cookies)}`)
-        })
-      }
-    }
+    await table(['bare', 'guarded'], counts, { PORTS: nodes.ports.join(' ') })
     await memory(nodes)
   } finally {
     nodes.close()
   }
 }
 
-if (cluster.isWorker) {
-  const { APP, PORTS = '' } = process.env
-  const app = APP === 'guarded' ? await guarded(PORTS.split(' ')) : bare()
-  app.listen(PORT, '127.0.0.1')
+/** Prints the table of PostgreSQL. */
+export const postgresProcesses = async (counts: ReadonlyArray<number>): Promise<void> => {
+  const server = await startPostgres({ max_connections: '200' })
+  try {
+    await table(['bare', 'by hand', 'guarded'], counts, { DATABASE_URL: server.url })
+  } finally {
+    await server.close()
+  }
 }
+
+if (cluster.isWorker) createServer(await listenerOf(process.env['APP'] ?? '')).listen(PORT, '127.0.0.1')

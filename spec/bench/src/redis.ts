@@ -3,14 +3,18 @@ import { spawn } from 'node:child_process'
 import { createServer, type AddressInfo } from 'node:net'
 import { createClient as createRedis } from 'redis'
 
-/** A server on a free port, and a client of it. */
-export const startRedis = async () => {
-  const port = await new Promise<number>((resolve) => {
+/** A port of the loopback address that nothing listens on. */
+export const freePort = (): Promise<number> =>
+  new Promise((resolve) => {
     const probe = createServer().listen(0, '127.0.0.1', () => {
       const { port } = probe.address() as AddressInfo
       probe.close(() => resolve(port))
     })
   })
+
+/** A server on a free port, and a client of it. */
+export const startRedis = async () => {
+  const port = await freePort()
   const child = spawn('redis-server', ['--port', String(port), '--save', '', '--appendonly', 'no'], { stdio: 'ignore' })
   const failed = new Promise<never>((_, reject) => {
     child.once('error', (error) => reject(new Error(`the benchmark needs redis-server on the PATH: ${error.message}`)))

@@ -3,6 +3,7 @@ import { allocations } from './allocations.js'
 import { credentials } from './credentials.js'
 import { events } from './events.js'
 import { footprint } from './footprint.js'
+import { keys } from './keys.js'
 import { koa } from './koa.js'
 import { growth, others, peers } from './measurements.js'
 import { objects } from './objects.js'
@@ -33,6 +34,7 @@ export const sections: Readonly<Record<string, Measure>> = {
   objects: async (quick) => [await objects(pace(quick, 150, 100))],
   growth: (quick) => growth(pace(quick, 100, 100), quick ? [10, 100] : [10, 100, 1000, 10_000]),
   sessions: async (quick) => [await sessions(pace(quick, 200, 50), quick ? 3 : 5)],
+  keys: async (quick) => [await keys({ ...pace(quick, 200, 50), clock: 'processor' })],
   routes: async (quick) => [footprint(quick ? 2 : 6)],
   allocations: async (quick) => [quick ? allocations(3, 8) : allocations(5, 30)],
   streams: async (quick) => [streams(quick ? 10_000 : 100_000, 3)],

@@ -13,6 +13,7 @@ import fastify from 'fastify'
 import Koa, { type Context, type Middleware, type Next } from 'koa'
 import passport from 'koa-passport'
 import session from 'koa-session'
+import type { Pool } from 'pg'
 import * as built from '../../../dist/index.js'
 import * as builtSessions from '../../../dist/sessions.js'
 import { memoryStore, type Store } from '../../../dist/stores.js'
@@ -128,6 +129,27 @@ export const inRedis = (command: (args: string[]) => Promise<unknown>): KoaStore
     void (await command(['SET', `by-hand:${id}`, JSON.stringify(data), 'PX', String(maxAge)])),
   destroy: async (id) => void (await command(['DEL', `by-hand:${id}`])),
 })
+
+/** In PostgreSQL, by the statements of connect-pg-simple. */
+export const inPostgres = async (pool: Pool): Promise<KoaStore> => {
+  await pool.query(
+    'create table if not exists by_hand (sid varchar primary key, sess json not null, expire timestamp(6) not null)',
+  )
+  const run = async (sql: string, ...values: unknown[]) => (await pool.query<{ sess: unknown }>(sql, values)).rows[0]
+  return {
+    get: async (id) =>
+      (await run('SELECT sess FROM by_hand WHERE sid = $1 AND expire >= to_timestamp($2)', id, Date.now() / 1000))
+        ?.sess,
+    set: async (id, data, maxAge) =>
+      void (await run(
+        'INSERT INTO by_hand (sess, expire, sid) SELECT $1, to_timestamp($2), $3 ON CONFLICT (sid) DO UPDATE SET sess=$1, expire=to_timestamp($2)',
+        JSON.stringify(data),
+        (Date.now() + maxAge) / 1000,
+        id,
+      )),
+    destroy: async (id) => void (await run('DELETE FROM by_hand WHERE sid = $1', id)),
+  }
+}
 
 const checkByHand = (ctx: Context, next: Next): unknown => {
   const id: unknown = ctx['session']?.user

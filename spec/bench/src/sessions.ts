@@ -1,17 +1,11 @@
 /** What the session of a signed-in user costs: beside koa-session by hand, on each store, and beside other libraries. */
 import { execFileSync } from 'node:child_process'
 import type { RequestListener } from 'node:http'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { createClient as createSqlite } from '@libsql/client'
-import { redisStore } from '../../../dist/stores.js'
-import { sqliteStore } from '../../../dist/stores.js'
-import { startRedis } from './redis.js'
+import { withEngines } from './engines.js'
 import { microseconds, race, ratio, type Contestant, type Pace } from './paired.js'
 import type { Row, Section } from './Section.js'
-import { byHand, inRedis, inSqlite, ours, sessionApps, visitorOf } from './sessionApps.js'
+import { byHand, ours, sessionApps, visitorOf } from './sessionApps.js'
 import { estimate, median } from './statistics.js'
 import { answerOf, ask, headersOf, type Headers } from './stub.js'
 
@@ -78,34 +72,22 @@ const inMemory = (pace: Pace): Promise<ReadonlyArray<Row>> => {
   )
 }
 
+const targets = { SQLite: 1, Redis: 1, PostgreSQL: 1.15 }
+
 // A store waits for its driver, so the processor time of all threads counts
-const lasting = async (pace: Pace): Promise<ReadonlyArray<Row>> => {
-  const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-bench-'))
-  const redis = await startRedis()
-  const url = `file:${join(folder, 'sessions.db')}`
-  const client = createSqlite({ url, concurrency: 1 })
-  const sqlite = sqliteStore({ url })
-  try {
-    const inFile = byHand(await inSqlite(client))
-    return await pairRows(
-      [
-        { name: 'on SQLite', hand: inFile, mine: ours(sqlite), ...signedIn },
-        {
-          name: 'on Redis',
-          hand: byHand(inRedis(redis.command)),
-          mine: ours(redisStore({ command: redis.command })),
-          ...signedIn,
-        },
-      ],
+const lasting = (pace: Pace): Promise<ReadonlyArray<Row>> =>
+  withEngines((engines) =>
+    pairRows(
+      engines.map(({ name, mine, hand }) => ({
+        ...signedIn,
+        name: `on ${name}`,
+        hand: byHand(hand),
+        mine: ours(mine),
+        target: targets[name],
+      })),
       pace,
-    )
-  } finally {
-    sqlite.close()
-    client.close()
-    redis.close()
-    rmSync(folder, { recursive: true, force: true })
-  }
-}
+    ),
+  )
 
 type Name = keyof typeof sessionApps
 // Safe: these are its keys
