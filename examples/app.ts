@@ -17,6 +17,10 @@ import * as stream from './stream.js'
 export const application = (keys: string[]): Koa => {
   const app = new Koa()
   app.keys = keys
+  // a client that leaves a stream is no error
+  app.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ERR_STREAM_PREMATURE_CLOSE') app.onerror(error)
+  })
   const examples = new Router({ prefix: '/examples' })
   examples.use(bearer.router.routes())
   examples.use(basic.router.routes())

@@ -1,8 +1,7 @@
-// Who is signed in, the basket, the list of sessions, and signing out.
+// Who is signed in, the basket, and removing the password.
 import type { Context } from 'koa'
-import { operation, optional, unchecked, withAuth } from 'koa-with-auth'
-import { done, fieldsOf, isNavigation, keptIn, page, refuse } from './answers.js'
-import { sessionsPage } from './pages.js'
+import { operation, optional, withAuth } from 'koa-with-auth'
+import { done, fieldsOf, keptIn, refuse } from './answers.js'
 import type { Routes, Shop } from './shop.js'
 
 const MAX_ITEM = 200
@@ -16,8 +15,7 @@ export const basketOf = (ctx: Context): ReadonlyArray<string> => {
 
 /** Adds the routes. */
 export const accountRoutes = (api: Routes, shop: Shop): void => {
-  const { accounts, endSession, fresh, listSessions, logOut, logOutEverywhere, open, parser, proofsOf } = shop
-  const { removeWay, sessionAuth, user } = shop
+  const { accounts, fresh, open, parser, proofsOf, removeWay, sessionAuth, user } = shop
   const of = (summary: string) => operation({ summary, tags: ['Account'] })
 
   api.get('/me', of('Who is signed in'), user, (ctx) => {
@@ -48,26 +46,5 @@ export const accountRoutes = (api: Routes, shop: Shop): void => {
     const { username, password } = ctx.request.auth
     if (await removeWay(username, password === undefined ? 0 : 1, () => accounts.removePassword(username))) done(ctx)
     else refuse(ctx, 409, 'lastWay')
-  })
-  api.get('/sessions', of('Your sessions'), user, async (ctx) => {
-    const list = await listSessions(ctx)
-    if (isNavigation(ctx.request)) page(ctx, sessionsPage(list))
-    else ctx.body = list
-  })
-  const own = withAuth(sessionAuth(), unchecked('id', 'endSession finds it among the sessions of the user'))
-  // a form has no DELETE
-  for (const method of ['delete', 'post'] as const) {
-    api[method]('/sessions/:id', of('End one of them'), own, async (ctx) => {
-      if (await endSession(ctx.request.auth.username, String(ctx.params['id']))) done(ctx, '/sessions')
-      else refuse(ctx, 404, 'notFound')
-    })
-  }
-  api.post('/sign-out', of('Sign out'), open, async (ctx) => {
-    await logOut(ctx)
-    done(ctx)
-  })
-  api.post('/sign-out/everywhere', of('Sign out everywhere'), user, async (ctx) => {
-    await logOutEverywhere(ctx.request.auth.username)
-    done(ctx)
   })
 }

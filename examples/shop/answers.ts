@@ -1,12 +1,12 @@
 // What the shop answers: JSON, and pages for browsers. A failure is a problem with a reason. A browser is led to the sign-in
 // page, which says what happened.
-import { LibsqlError } from '@libsql/client'
 import { STATUS_CODES } from 'node:http'
 import Koa, { type Context, type Middleware, type Request } from 'koa'
 import { defaultErrorMapper, UnavailableError, type AuthError, type AuthResponse } from 'koa-with-auth'
 import type { Page } from 'koa-with-auth/sessions'
 import { localPath } from 'koa-with-auth/sign-in'
-import { ceremonyPage, messagePage, pageFields } from './pages.js'
+import { messagePage, pageFields, type Notice } from './pages.js'
+import { ceremonyPage } from './signInPages.js'
 
 /** Whether a browser asks for a page. */
 export const isNavigation = (request: Request): boolean =>
@@ -49,11 +49,28 @@ export const refuse = (ctx: Context, status: number, reason: string): void => {
   for (const [name, value] of Object.entries(headers)) ctx.set(name, [value].flat())
 }
 
-/** Answers a success: 204; a browser is led to a path. */
-export const done = (ctx: Context, path: unknown = '/'): void => {
+// A cookie of a minute: the path that a browser is led to stays as it was asked for
+const noticeCookie = ({ secure }: Context): string => (secure ? '__Host-shop-notice' : 'shop-notice')
+
+/** What the next page of a browser says: a name of `pages.ts`. */
+export const say = (ctx: Context, notice: Notice): void => {
+  if (!isNavigation(ctx.request)) return
+  ctx.cookies.set(noticeCookie(ctx), notice, { maxAge: 60_000, sameSite: 'lax', signed: false })
+}
+
+/** What this page says, once. */
+export const noticeIn = (ctx: Context): string => {
+  const notice = ctx.cookies.get(noticeCookie(ctx), { signed: false }) ?? ''
+  if (notice !== '') ctx.cookies.set(noticeCookie(ctx), null, { sameSite: 'lax', signed: false })
+  return notice
+}
+
+/** Answers a success: 204; a browser is led to a path, whose page says this. */
+export const done = (ctx: Context, path: unknown = '/', notice?: Notice): void => {
   ctx.body = null
   ctx.status = isNavigation(ctx.request) ? 303 : 204
   if (ctx.status === 303) ctx.set('Location', localPath(path))
+  if (notice !== undefined) say(ctx, notice)
 }
 
 export const page = (ctx: Context, html: string): void => {
@@ -63,9 +80,18 @@ export const page = (ctx: Context, html: string): void => {
   ctx.body = html
 }
 
+// Where a way through a mail or a provider ends, and what the page there says
+const ways: Readonly<Record<string, readonly [path: string, notice: Notice]>> = {
+  'reset.answer': ['/sign-in', 'reset'],
+  'reset.done': ['/sign-in', 'password'],
+  'verify.answer': ['/', 'verify'],
+  'verify.done': ['/', 'verified'],
+  'endSession.done': ['/', 'signedOutThere'],
+}
+
 /** The pages of signing in: `sessions(app, { pages })`. A form that may be tried again is kept for the sign-in page. */
 export const pages = (given: Page, ctx: Context): void => {
-  const { failure, fields, handle, kind } = given
+  const { action, failure, fields, handle, kind, step } = given
   if (failure !== undefined) {
     const isAddress = failure.reason === 'malformed' && fields.some(({ name }) => name === 'address')
     if (keptIn(ctx, 'again') !== undefined || handle !== undefined) {
@@ -73,7 +99,7 @@ export const pages = (given: Page, ctx: Context): void => {
     }
     refuse(ctx, failure.reason === 'unavailable' ? 503 : 403, isAddress ? 'address' : failure.reason)
   } else if (handle !== undefined) page(ctx, ceremonyPage(given))
-  else done(ctx, kind === 'verify' ? '/?done=verify' : '/sign-in?done=reset')
+  else done(ctx, ...(ways[`${kind}.${step}`] ?? ([action] as const)))
 }
 
 /** What the session keeps under a name. */
@@ -89,7 +115,7 @@ export const fieldsOf = ({ request }: Context): Readonly<Record<string, unknown>
 }
 
 const statusOf = (error: unknown): number => {
-  if (error instanceof UnavailableError || error instanceof LibsqlError) return 503
+  if (error instanceof UnavailableError) return 503
   return error instanceof Koa.HttpError && error.expose ? error.status : 500
 }
 

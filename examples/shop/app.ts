@@ -1,19 +1,21 @@
 // The shop as a Koa application: settings, sessions, routes. server.ts starts it.
-import * as E from 'fp-ts/lib/Either.js'
 import Koa, { type Middleware } from 'koa'
-import { apiApp, AuthError, authSettings, operation, optional, withAuth } from 'koa-with-auth'
+import { apiApp, authSettings, operation, optional, withAuth } from 'koa-with-auth'
 import { seal } from 'koa-with-auth/audit'
 import { sessions, type Page } from 'koa-with-auth/sessions'
 import { localPath } from 'koa-with-auth/sign-in'
 import { accountRoutes, basketOf } from './account.js'
-import { errorMapper, failures, keptIn, page, pages, refuse } from './answers.js'
+import { homePage } from './accountPages.js'
+import { errorMapper, failures, keptIn, noticeIn, page, pages, refuse } from './answers.js'
+import { deviceOf, deviceRoutes } from './devices.js'
 import { factorRoutes } from './factors.js'
-import { assetOf, ceremonyPage, homePage, signInPage } from './pages.js'
+import { assetOf } from './pages.js'
 import { passkeyRoutes } from './passkeys.js'
 import { providerRoutes } from './providers.js'
 import type { ProviderSettings, Settings } from './settings.js'
 import { shopOf, type Parts, type Routes, type Shop } from './shop.js'
 import { signInRoutes } from './signIn.js'
+import { ceremonyPage, isAskedAgain, signInPage } from './signInPages.js'
 
 export interface ShopOptions extends Parts {
   readonly provider: ProviderSettings
@@ -22,17 +24,18 @@ export interface ShopOptions extends Parts {
 const pageRoutes = (api: Routes, { open, settings, sessionAuth }: Shop): void => {
   const undocumented = operation({ undocumented: true })
   api.get('/', undocumented, withAuth(optional(sessionAuth())), (ctx) => {
-    page(ctx, homePage(ctx.request.auth, basketOf(ctx), new URLSearchParams(ctx.querystring).get('done') ?? ''))
+    page(ctx, homePage(ctx.request.auth, basketOf(ctx), noticeIn(ctx), settings.mailFolder))
   })
   api.get('/sign-in', undocumented, open, (ctx) => {
     const query = new URLSearchParams(ctx.querystring)
-    const [failed, done] = ['failed', 'done'].map((name) => query.get(name) ?? '') as [string, string]
+    const failed = query.get('failed') ?? ''
     // a form that `pages` has kept
     const again = keptIn(ctx, 'again') as Page | undefined
-    if (failed === 'wrong' && again !== undefined) return page(ctx, ceremonyPage(again, failed))
+    if (isAskedAgain(failed) && again !== undefined) return page(ctx, ceremonyPage(again, failed))
     const returnTo = localPath(query.get('returnTo'))
     const [hasSecond, hasPlain] = [settings.second !== undefined, settings.plain !== undefined]
-    page(ctx, signInPage({ failed, done, returnTo, hasSecond, hasPlain }))
+    const mails = settings.mailFolder
+    page(ctx, signInPage({ failed, done: noticeIn(ctx), returnTo, hasSecond, hasPlain, mails }))
   })
   // browsers ask for it beside what is no page
   api.get('/favicon.ico', undocumented, open, (ctx) => {
@@ -41,6 +44,7 @@ const pageRoutes = (api: Routes, { open, settings, sessionAuth }: Shop): void =>
   for (const [name, type] of [
     ['shop.css', 'css'],
     ['passkeys.js', 'js'],
+    ['live.js', 'js'],
   ] as const) {
     const content = assetOf(name)
     api.get(`/${name}`, undocumented, open, (ctx) => {
@@ -53,9 +57,10 @@ const pageRoutes = (api: Routes, { open, settings, sessionAuth }: Shop): void =>
 
 // What anonymous callers reach. Nothing else is open by mistake
 const publicOperations = ({ second, plain }: Settings): string[] => {
-  const get = '/ /sign-in /shop.css /passkeys.js /favicon.ico /basket /.well-known/webauthn /signed-out'
+  const get = '/ /sign-in /shop.css /passkeys.js /live.js /favicon.ico /basket /.well-known/webauthn /signed-out'
   const post = '/basket /reset /sign-out /sign-out/backchannel'
   const signIn = '/password /code /recovery /mail /mail/code /passkey/options /passkey'
+  const devices = ['/device/sign-in', '/device/code']
   const links = '/sign-in/mail/link /reset/link /verify/link'
   const providers = ['provider', 'posted', ...(second ? ['b'] : []), ...(plain ? ['plain'] : [])]
   const callbacks = providers.map((name) => `/sign-in/${name}/callback`)
@@ -63,7 +68,7 @@ const publicOperations = ({ second, plain }: Settings): string[] => {
   return [
     'docs',
     ...[...get.split(' '), ...providers.map((name) => `/sign-in/${name}`), ...both].map((path) => `GET ${path}`),
-    ...[...post.split(' '), ...signIn.split(' ').map((path) => `/sign-in${path}`), ...both].map(
+    ...[...post.split(' '), ...devices, ...signIn.split(' ').map((path) => `/sign-in${path}`), ...both].map(
       (path) => `POST ${path}`,
     ),
   ]
@@ -81,28 +86,30 @@ const fromHere = (origin: string): Middleware =>
     refuse(ctx, 403, 'forged')
   }
 
+// A client that leaves a stream is no error
+const hasLeft = (error: Error): boolean => 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE'
+
 /** Makes the application. */
 export const shopApp = ({ provider, ...parts }: ShopOptions): Koa => {
-  const { settings, accounts, store } = parts
+  const { settings, accounts, signals, store } = parts
   const { origin } = settings
   const isHttps = origin.startsWith('https:')
   const app = new Koa({ keys: settings.keys, proxy: isHttps })
+  app.on('error', (error: Error) => {
+    if (!hasLeft(error)) app.onerror(error)
+  })
   app.use(failures)
   app.use(authSettings({ errorMapper, trustedOrigins: [origin] }))
   app.use(fromHere(origin))
   const signing = sessions(app, {
     name: 'shop',
-    loadUser: async (username) => {
-      try {
-        return await accounts.find(username)
-      } catch {
-        // the file cannot be asked: an outage, which refuses no user
-        return E.left(AuthError.unavailable())
-      }
-    },
+    loadUser: (username) => accounts.find(username),
     store,
+    signals,
     origin,
-    list: true,
+    list: { label: deviceOf },
+    // devices without cookies: the same sessions, by a token
+    bearer: { prefix: 'shop' },
     pages,
     ...(isHttps && { https: true }),
   })
@@ -111,6 +118,7 @@ export const shopApp = ({ provider, ...parts }: ShopOptions): Koa => {
   const api = apiApp({ title: 'Shop', version: '1.0.0', docs: { description } })
   pageRoutes(api, shop)
   accountRoutes(api, shop)
+  deviceRoutes(api, shop)
   signInRoutes(api, shop)
   factorRoutes(api, shop)
   passkeyRoutes(api, shop)

@@ -4,7 +4,7 @@ import { operation, withAuth } from 'koa-with-auth'
 import { verify } from 'koa-with-auth/passwords'
 import { SignInRefused } from 'koa-with-auth/sessions'
 import { done, fieldsOf, isNavigation, page, refuse } from './answers.js'
-import { enrolPage, recoveryPage } from './pages.js'
+import { enrolPage, recoveryPage } from './accountPages.js'
 import type { Routes, Shop } from './shop.js'
 
 // Recovery codes are shown once, whether as a page or as JSON
@@ -71,7 +71,7 @@ export const factorRoutes = (api: Routes, shop: Shop): void => {
   ] as const) {
     api[method](path, of('Remove the second factor'), fresh, async (ctx) => {
       await accounts.removeFactor(ctx.request.auth.username)
-      done(ctx)
+      done(ctx, '/', 'removed')
     })
   }
 
@@ -81,13 +81,13 @@ export const factorRoutes = (api: Routes, shop: Shop): void => {
     if (typeof password !== 'string') return refuse(ctx, 400, 'malformed')
     await guess(ctx, username, () => verify(stored, password))
     await addProof(ctx, { method: 'password' })
-    done(ctx, '/?done=proved')
+    done(ctx, '/', 'proved')
   })
   api.post('/prove/code', of('A fresh proof by a code'), user, parser, async (ctx) => {
     const { code } = fieldsOf(ctx)
     if (typeof code !== 'string') return refuse(ctx, 400, 'malformed')
     await addProof(ctx, await codeKind.prove(ctx, ctx.request.auth.username, code))
-    done(ctx, '/?done=proved')
+    done(ctx, '/', 'proved')
   })
   api.post('/transfer', of('Asks for a fresh proof'), fresh, (ctx) => {
     ctx.body = { done: true }

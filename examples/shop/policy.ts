@@ -8,10 +8,12 @@ import { memoryStore } from 'koa-with-auth/stores'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { openAccounts } from './accounts.js'
 import { shopApp } from './app.js'
+import { openDatabase } from './database.js'
 import { settingsIn } from './settings.js'
 import { limitersOf } from './shop.js'
 
 const provider = { issuer: 'https://provider.example', id: 'shop', secret: 'a secret that no provider knows' }
+const api = { resource: 'https://api.example', scope: ['orders'] }
 
 /** Makes the application. */
 export default async (): Promise<Koa> =>
@@ -27,9 +29,10 @@ export default async (): Promise<Koa> =>
         clientSecret: 'a secret that no provider knows',
       },
     },
-    accounts: await openAccounts(':memory:'),
+    accounts: await openAccounts(await openDatabase(':memory:')),
     store: memoryStore(),
+    lasting: memoryStore(),
     limiters: limitersOf((limit) => new RateLimiterMemory(limit)),
     send: async () => {},
-    provider,
+    provider: { ...provider, api },
   })

@@ -3,8 +3,11 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { randomBytes } from 'node:crypto'
 import { exportJWK, generateKeyPair } from 'jose'
-import { Provider } from 'oidc-provider'
+import { Provider, type Context } from 'oidc-provider'
 import type { ProviderSettings } from './settings.js'
+
+// In seconds: so short that the shop has to refresh soon
+const MINUTE = 60
 
 interface GrantContext {
   readonly oidc: {
@@ -19,12 +22,13 @@ interface GrantContext {
   }
 }
 
-// One grant for each session and client. A code that comes twice revokes it
+// One grant for each session and client. A code that comes twice revokes it, and so does its user
 const loadExistingGrant = async ({ oidc: { session, client, provider } }: GrantContext): Promise<unknown> => {
   const known = session.grantIdFor(client.clientId)
-  if (known !== undefined) return provider.Grant.find(known)
+  const found = known === undefined ? undefined : await provider.Grant.find(known)
+  if (found !== undefined) return found
   const grant = new provider.Grant({ clientId: client.clientId, accountId: session.accountId })
-  grant.addOIDCScope('openid')
+  grant.addOIDCScope('openid orders')
   await grant.save()
   return grant
 }
@@ -40,6 +44,31 @@ const question = html(
 const logoutSource = (ctx: { body: unknown }, form: string): void => {
   const button = '<button form="op.logoutForm" name="logout" value="yes">Sign out here, too</button>'
   ctx.body = html('A provider for trying', form + button)
+}
+
+// The API: who has a token of the scope sees the orders of its user
+const orders = async (provider: Provider, ctx: Context): Promise<void> => {
+  const [, value = ''] = /^Bearer ([\w.~+/-]+)$/.exec(ctx.get('Authorization')) ?? []
+  const token = await provider.AccessToken.find(value)
+  ctx.status = token?.scopes.has('orders') === true ? 200 : 401
+  if (token === undefined || ctx.status === 401) return ctx.set('WWW-Authenticate', 'Bearer error="invalid_token"')
+  const list = ['tea', 'bread', 'honey'].map((item, day) => ({
+    item: `${item} for ${token.accountId}`,
+    date: `2026-11-0${day + 1}`,
+  }))
+  ctx.body = { orders: list, token: { issuedAt: token.iat * 1000, expiresAt: token.exp * 1000 } }
+}
+
+// The page where a user takes the permission back: the next refresh of the shop is an `invalid_grant`
+const permissions = async (provider: Provider, ctx: Context): Promise<void> => {
+  const grant = (await provider.Session.get(ctx)).grantIdFor('shop')
+  if (ctx.method === 'POST' && grant !== undefined) {
+    await (await provider.Grant.find(grant))?.destroy()
+    for (const kind of [provider.AccessToken, provider.RefreshToken]) await kind.revokeByGrantId(grant)
+  }
+  const form = '<p>The shop may see your orders.</p><form method="post"><button>Take it back</button></form>'
+  ctx.set('Cache-Control', 'no-store')
+  ctx.body = html('A provider for trying', ctx.method === 'POST' ? '<p>The shop sees nothing any more.</p>' : form)
 }
 
 const listening = (server: Server, port: number): Promise<number> =>
@@ -75,7 +104,7 @@ export const startProvider = async (
         post_logout_redirect_uris: [`${origin}/signed-out`],
         backchannel_logout_uri: `${origin}/sign-out/backchannel`,
         backchannel_logout_session_required: true,
-        grant_types: ['authorization_code'],
+        grant_types: ['authorization_code', 'refresh_token'],
         response_types: ['code'],
       },
     ],
@@ -84,17 +113,31 @@ export const startProvider = async (
     interactions: { url: (_ctx: unknown, { uid }: { readonly uid: string }) => `/who/${uid}` },
     loadExistingGrant,
     responseTypes: ['code'],
+    scopes: ['openid', 'orders'],
+    // each refresh token is good once: the shop keeps the next one before it uses the access token
+    issueRefreshToken: () => true,
+    rotateRefreshToken: true,
     pkce: { required: () => true },
     features: {
       devInteractions: { enabled: false },
       rpInitiatedLogout: { enabled: true, logoutSource },
       backchannelLogout: { enabled: true },
     },
-    ttl: { AccessToken: 600, AuthorizationCode: 60, IdToken: 600, Interaction: 3600, Session: 86_400, Grant: 86_400 },
+    ttl: {
+      AccessToken: MINUTE,
+      RefreshToken: 86_400,
+      AuthorizationCode: 60,
+      IdToken: 600,
+      Interaction: 3600,
+      Session: 86_400,
+      Grant: 86_400,
+    },
     // the shop is on this machine
     fetch: (url: string, { dispatcher: _, ...init }: Record<string, unknown>) => fetch(url, init),
   })
   provider.use(async (ctx, next) => {
+    if (ctx.path === '/orders') return orders(provider, ctx)
+    if (ctx.path === '/permissions') return permissions(provider, ctx)
     if (!ctx.path.startsWith('/who/')) return next()
     ctx.respond = false
     const { req, res } = ctx
@@ -112,5 +155,6 @@ export const startProvider = async (
     server.close()
     server.closeAllConnections()
   }
-  return { issuer, id, secret, close }
+  const api = { resource: issuer, scope: ['orders'] }
+  return { issuer, id, secret, api, permissions: `${issuer}/permissions`, close }
 }

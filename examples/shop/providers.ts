@@ -2,7 +2,8 @@
 import { operation, UnavailableError } from 'koa-with-auth'
 import { begin, finish, type Kind } from 'koa-with-auth/sign-in'
 import { backChannelLogout, rpLogout, oauth2, oidc, afterRpLogout } from 'koa-with-auth/sign-in/oidc'
-import { refuse } from './answers.js'
+import { refuse, say } from './answers.js'
+import { orderRoutes } from './orders.js'
 import type { PlainSettings, ProviderSettings } from './settings.js'
 import { keep, type Routes, type Shop } from './shop.js'
 
@@ -63,7 +64,10 @@ export const providerRoutes = (api: Routes, shop: Shop, provider: ProviderSettin
           accounts.withIdentity({ issuer, subject }, `${prefix}-${subject}`),
         ...(isFreshProof && { stepUp: userOf }),
         link: async (ctx, { proof: { issuer, subject }, subject: user }) => {
-          if (user !== undefined && (await accounts.link(user, { issuer, subject }))) return true
+          if (user !== undefined && (await accounts.link(user, { issuer, subject }))) {
+            say(ctx, 'linked')
+            return true
+          }
           refuse(ctx, 409, 'anotherUser')
           return false
         },
@@ -75,6 +79,7 @@ export const providerRoutes = (api: Routes, shop: Shop, provider: ProviderSettin
     api.post(`${path}/callback`, of('The answer of the provider, posted'), open, callback)
   }
   const main = openId(provider, '/sign-in/provider')
+  orderRoutes(api, shop, provider, main)
   add('/sign-in/provider', main, 'provider', true)
   add('/sign-in/posted', openId(provider, '/sign-in/posted', true), 'provider')
   if (settings.second !== undefined) add('/sign-in/b', openId(settings.second, '/sign-in/b'), 'b')

@@ -8,6 +8,10 @@ export interface ProviderSettings {
   readonly issuer: string
   readonly id: string
   readonly secret: string
+  /** An API that takes the provider's tokens, and the scopes that it asks for. */
+  readonly api?: { readonly resource: string; readonly scope: ReadonlyArray<string> }
+  /** The page of the provider where users take their permission back. */
+  readonly permissions?: string
 }
 
 /** A provider that speaks OAuth 2.0 without OpenID Connect. `user` answers `{ id }` to the access token. */
@@ -32,11 +36,14 @@ export interface Settings {
    * factors in the file cannot be opened.
    */
   readonly keys: string[]
-  /** DATABASE_URL (`file:shop.db`). */
+  /** DATABASE_URL (`file:shop.db`): an SQLite file, `postgres://...` or `mysql://...`. */
   readonly databaseUrl: string
-  /** REDIS_URL. Then sessions, one-time ids and limiters are in Redis. */
+  /** REDIS_URL. Then sessions, one-time ids and limiters are in Redis; accounts and passkeys stay in DATABASE_URL. */
   readonly redisUrl: string
-  /** ISSUER, CLIENT_ID, CLIENT_SECRET. Without them, the shop starts a provider of its own. */
+  /**
+   * ISSUER, CLIENT_ID, CLIENT_SECRET; API and API_SCOPE (scopes with blanks between them) are an API of the provider that has `/orders`.
+   * Without ISSUER, the shop starts a provider of its own, with such an API.
+   */
   readonly provider: ProviderSettings | undefined
   /** ISSUER_B, CLIENT_ID_B, CLIENT_SECRET_B. */
   readonly second: ProviderSettings | undefined
@@ -46,6 +53,8 @@ export interface Settings {
   readonly mailFolder: string
   /** LIFETIME_MS: the lifetime of every ceremony. Default: that of its kind. */
   readonly lifetime: number | undefined
+  /** BREACHED: the address of a list of leaked passwords, such as `https://api.pwnedpasswords.com/range/`. Default: none is asked. */
+  readonly breached: string
   /** FRESH_MS (300000): how old a proof may be where a fresh one is asked. */
   readonly fresh: number
   /** RP_ID: the domain of the passkeys. Default: the host name of ORIGIN. */
@@ -69,7 +78,15 @@ const providerIn = (env: Environment, suffix: string): ProviderSettings | undefi
   )
   if (issuer === '') return undefined
   if (id === '' || secret === '') throw new Error(`ISSUER${suffix} needs CLIENT_ID${suffix} and CLIENT_SECRET${suffix}`)
-  return { issuer, id, secret }
+  const api = suffix === '' ? apiIn(env) : undefined
+  return { issuer, id, secret, ...(api !== undefined && { api }) }
+}
+
+const apiIn = ({ API = '', API_SCOPE = '' }: Environment): ProviderSettings['api'] => {
+  const resource = API.trim()
+  if (resource === '') return undefined
+  if (!URL.canParse(resource)) throw new Error(`API must be a URL, not ${JSON.stringify(resource)}`)
+  return { resource, scope: API_SCOPE.split(' ').filter((one) => one !== '') }
 }
 
 const plainIn = (json: string): PlainSettings | undefined => {
@@ -121,6 +138,7 @@ export const settingsIn = (env: Environment): Settings => {
     plain: plainIn(setting('PLAIN', '')),
     mailFolder: setting('MAIL_DIR', ''),
     lifetime: positive(env, 'LIFETIME_MS'),
+    breached: setting('BREACHED', ''),
     fresh: positive(env, 'FRESH_MS') ?? 300_000,
     rpId: setting('RP_ID', isAddress ? 'localhost' : hostname),
     relatedOrigins: list(setting('RELATED_ORIGINS', '')),

@@ -2,12 +2,13 @@
 import { bodyParser } from '@koa/bodyparser'
 import type Koa from 'koa'
 import { withAuth, type ApiApp, type Limiter, type Limiters } from 'koa-with-auth'
-import type { Sessions } from 'koa-with-auth/sessions'
+import type { Sessions, Signals } from 'koa-with-auth/sessions'
 import { secondFactor, countFailures, recoveryCodes, totp, type FinishHook } from 'koa-with-auth/sign-in'
 import { passkeys } from 'koa-with-auth/sign-in/passkeys'
 import { oneTimeIds, type Store } from 'koa-with-auth/stores'
 import type { Account, Accounts } from './accounts.js'
 import { done } from './answers.js'
+import type { Limit } from './database.js'
 import type { Mailer } from './mail.js'
 import type { Settings } from './settings.js'
 
@@ -15,7 +16,12 @@ import type { Settings } from './settings.js'
 export interface Parts {
   readonly settings: Settings
   readonly accounts: Accounts
+  /** For sessions and what else is over some day. */
   readonly store: Store
+  /** For passkeys, which outlast sessions. */
+  readonly lasting: Store
+  /** Tells other processes that a session has ended. */
+  readonly signals?: Signals | undefined
   readonly limiters: Limiters
   readonly send: Mailer
 }
@@ -29,16 +35,20 @@ const MINUTES = 60
 const REMOVAL = 10_000
 
 /** What counts wrong passwords and codes, and what asks for mails. Times are in seconds. */
-export const limitersOf = (
-  limiterOf: (limit: { readonly keyPrefix: string; readonly points: number; readonly duration: number }) => Limiter,
-): Limiters => ({
+export const limitersOf = (limiterOf: (limit: Limit) => Limiter): Limiters => ({
   accountAndAddress: limiterOf({ keyPrefix: 'account-address', points: 10, duration: 15 * MINUTES }),
   account: limiterOf({ keyPrefix: 'account', points: 3000, duration: 24 * 60 * MINUTES }),
 })
 
+// Only the first five digits of a digest leave the shop
+const breachedAt = (address: string) =>
+  address === ''
+    ? undefined
+    : async (prefix: string): Promise<string> => (await fetch(new URL(prefix, address), { redirect: 'error' })).text()
+
 /** Makes what the routes share. */
 export const shopOf = (app: Koa, parts: Parts, signing: Sessions<Account>) => {
-  const { settings, accounts, limiters, store } = parts
+  const { settings, accounts, lasting, limiters, store } = parts
   const times = settings.lifetime === undefined ? {} : { lifetime: settings.lifetime }
   const keys = () => app.keys
   const authenticatorApp = totp({ issuer: 'Shop', keys, secretOf: accounts.secretOf, store })
@@ -56,7 +66,7 @@ export const shopOf = (app: Koa, parts: Parts, signing: Sessions<Account>) => {
     ...times,
     rp: { id: rpId, name: 'Shop' },
     origins: [isAddress ? `http://localhost:${new URL(origin).port}` : origin, ...relatedOrigins],
-    store,
+    store: lasting,
     nameOf: ({ username, address }) => address ?? username,
   })
   const once = oneTimeIds(store, 'shop')
@@ -79,11 +89,23 @@ export const shopOf = (app: Koa, parts: Parts, signing: Sessions<Account>) => {
   return {
     ...parts,
     ...signing,
+    app,
     times,
     authenticatorApp,
     recovery,
     code,
+    /** How a password signs in, in a browser and on a device. */
+    byPassword: {
+      accountOf: async (username: string) => {
+        const account = await accounts.find(username)
+        return account && { user: account, hash: account.password }
+      },
+      factors: code,
+      limiter: limiters,
+      save: accounts.renew,
+    },
     guess: countFailures(limiters),
+    breached: breachedAt(settings.breached),
     passkey,
     /** Removes a way to sign in, unless nothing else is left. `own` is 1 if it is there. */
     removeWay,

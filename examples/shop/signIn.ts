@@ -1,5 +1,6 @@
 // Signing in with a password, a second factor, or a mail; setting a new password, and verifying an address.
 import { operation } from 'koa-with-auth'
+import { newPassword } from 'koa-with-auth/passwords'
 import {
   begin,
   finish,
@@ -17,20 +18,15 @@ import { keep, type Routes, type Shop } from './shop.js'
 
 /** Adds the routes. */
 export const signInRoutes = (api: Routes, shop: Shop): void => {
-  const { accounts, code, logOutEverywhere, open, parser, signedIn, user, send, limiters, times } = shop
+  const { accounts, code, logOutEverywhere, open, parser, signedIn, user, send, limiters, times, breached } = shop
   const of = (summary: string) => operation({ summary, tags: ['Sign in'] })
 
-  const signIn = passwordSignIn<Account>({
-    accountOf: async (username) => {
-      const account = await accounts.find(username)
-      return account && { user: account, hash: account.password }
-    },
-    factors: code,
-    limiter: limiters,
-    save: accounts.renew,
-    keep,
-  })
-  api.post('/sign-in/password', of('Sign in with a password'), open, signIn)
+  api.post(
+    '/sign-in/password',
+    of('Sign in with a password'),
+    open,
+    passwordSignIn<Account>({ ...shop.byPassword, keep }),
+  )
   const second = finish(code, signedIn, { keep })
   for (const path of ['/sign-in/code', '/sign-in/recovery']) {
     api.post(path, of('The second factor'), open, second)
@@ -65,11 +61,14 @@ export const signInRoutes = (api: Routes, shop: Shop): void => {
     const account = await accounts.byAddress(address)
     return account && { id: account.username, stamp: accounts.stampOf(account) }
   }
+  // the page of the link says why one will not do
+  const goodFor = (chosen: string, { id, address }: { readonly id: string; readonly address: string }) =>
+    newPassword(chosen, { user: { username: id, email: address }, words: ['shop'], breached })
   const reset = passwordReset({
     ...times,
     path: '/reset/link',
     limiter: limiters,
-    isGood: () => true,
+    isGood: goodFor,
     accountOf,
     send: ({ address, link }) =>
       send({ to: address, subject: 'A new password', text: `Set a new password: ${link}`, link }),
@@ -78,7 +77,7 @@ export const signInRoutes = (api: Routes, shop: Shop): void => {
   api.post('/reset', of('Ask for a mail that sets a new password'), open, parser, (ctx, next) => {
     const { address } = fieldsOf(ctx)
     // the same answer for what is no address
-    if (typeof address === 'string' && normalizeEmail(address) === undefined) return done(ctx, '/sign-in?done=reset')
+    if (typeof address === 'string' && normalizeEmail(address) === undefined) return done(ctx, '/sign-in', 'reset')
     return beginReset(ctx, next)
   })
   api.get('/reset/link', of('The page of the link'), open, linkPage(reset))
@@ -86,7 +85,7 @@ export const signInRoutes = (api: Routes, shop: Shop): void => {
     // another link was pressed at the same time
     if (!(await accounts.setPassword(proof.stamp, String(password)))) return refuse(ctx, 400, 'unknown')
     await logOutEverywhere(proof.subject)
-    done(ctx, '/sign-in?done=password')
+    done(ctx, '/sign-in', 'password')
     return true
   })
   api.post('/reset/link', of('Set a new password'), open, setPassword)
@@ -106,7 +105,7 @@ export const signInRoutes = (api: Routes, shop: Shop): void => {
   api.get('/verify/link', of('The page of the link'), open, linkPage(verify))
   const verifyAddress = finish(verify, async (ctx, { proof }) => {
     const isVerified = await accounts.verify(proof.stamp)
-    if (isVerified) done(ctx, '/?done=verified')
+    if (isVerified) done(ctx, '/', 'verified')
     return isVerified
   })
   api.post('/verify/link', of('Verify the address'), open, verifyAddress)

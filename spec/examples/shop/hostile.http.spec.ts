@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { anna, enrolled, html, member, outcome } from '../../support/sites/shopClient.js'
 import { codeOf } from '../../support/servers/authenticatorApp.js'
 import { jsonClient } from '../../support/servers/jsonClient.js'
-import { pathOf, shopSite } from '../../support/sites/shopSite.js'
+import { ANOTHER, pathOf, shopSite } from '../../support/sites/shopSite.js'
 
 const form = { 'content-type': 'application/x-www-form-urlencoded' }
 const json = { 'content-type': 'application/json' }
@@ -138,7 +138,7 @@ describe('answers at once', () => {
       await site.client().post('/reset', { address: 'bert@shop.example' })
       links.push(pathOf((await site.mail()).link))
     }
-    const pressed = await Promise.all(links.map((link) => site.client().post(link, { password: 'another' })))
+    const pressed = await Promise.all(links.map((link) => site.client().post(link, { password: ANOTHER })))
     expect(pressed.map(outcome).sort()).toEqual([
       [204, undefined],
       [400, 'unknown'],

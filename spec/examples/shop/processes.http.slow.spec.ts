@@ -4,8 +4,11 @@ import type { JsonClient, JsonReply } from '../../support/servers/jsonClient.js'
 import { describeWithRedis, redisServer } from '../../support/servers/redisServer.js'
 import { anna, enrolled, html, member, outcome, userOf } from '../../support/sites/shopClient.js'
 import { codeOf } from '../../support/servers/authenticatorApp.js'
+import { sqlPort } from '../../support/runs/sqlOfRun.js'
+import { describeWithSql, USER } from '../../support/servers/sqlServer.js'
+import { asOwner, newName } from '../../support/stores/databases.js'
 import { KEY, shopMachines, type ShopProcess } from '../../support/sites/shopProcess.js'
-import { pathOf } from '../../support/sites/shopSite.js'
+import { ANOTHER, pathOf } from '../../support/sites/shopSite.js'
 
 const machines = shopMachines()
 
@@ -20,7 +23,7 @@ const signedIn = async (shop: ShopProcess, user = 'anna'): Promise<JsonClient> =
   return visitor
 }
 
-const describeTwo = (env: () => Readonly<Record<string, string>>): void => {
+const describeTwo = (env: () => Readonly<Record<string, string>>, hasSignals = false): void => {
   const two = async () => {
     const machine = machines()
     const [one, other] = [await machine.start(env()), await machine.start(env())]
@@ -93,7 +96,7 @@ const describeTwo = (env: () => Readonly<Record<string, string>>): void => {
       await shop.client().post('/reset', { address: 'bert@shop.example' })
       links.push(pathOf((await machine.mail()).link))
     }
-    const pressed = await many(4, (turn) => at(turn).post(links[turn % 2]!, { password: `another ${turn}` }))
+    const pressed = await many(4, (turn) => at(turn).post(links[turn % 2]!, { password: `${ANOTHER} ${turn}` }))
     expect(statusesOf(pressed)).toEqual([204, 400, 400, 400])
     for (const visitor of visitors) expect((await at(0, visitor).get('/me')).status).toBe(401)
   })
@@ -115,6 +118,43 @@ const describeTwo = (env: () => Readonly<Record<string, string>>): void => {
     }
   })
 
+  it('give an identity one account, and take a recovery code once', async () => {
+    const { one, at } = await two()
+    const { recovery } = await enrolled({ signedIn: () => signedIn(one) })
+    const halves = await many(4, async (turn) => {
+      const half = at(turn)
+      return { half, handle: member(await half.post('/sign-in/password', anna), 'handle') }
+    })
+    const used = halves.map(({ half, handle }) => half.post('/sign-in/recovery', { handle, code: recovery[0] }))
+    expect(statusesOf(await Promise.all(used))).toEqual([204, 403, 403, 403])
+  })
+
+  it('refuse names that a database may take for another one', async () => {
+    const { one } = await two()
+    for (const username of ['anna ', 'Anna', 'ann\u00e1', 'anna\0', 'anna\ud800', '\u{1f99c}', 'a'.repeat(300)]) {
+      const reply = await one.client().post('/sign-in/password', { ...anna, username })
+      expect([username, ...outcome(reply)]).toEqual([username, 403, 'wrong'])
+    }
+  })
+
+  it('end a stream with its session, and at SIGTERM', async () => {
+    const { one, other } = await two()
+    const [away, here] = [await signedIn(one), await signedIn(other)]
+    const streamOf = (shop: ShopProcess, visitor: JsonClient) =>
+      fetch(`${shop.url}/live`, { headers: { cookie: [...visitor.cookies].map((pair) => pair.join('=')).join('; ') } })
+    const stream = await streamOf(other, here)
+    if (hasSignals) {
+      await away.post('/sign-out/everywhere')
+      expect(await stream.text()).toBe(': open\n\n')
+      expect((await here.get('/me')).status).toBe(401)
+    }
+    const last = hasSignals ? await streamOf(other, await signedIn(other)) : stream
+    const stopped = other.stop()
+    expect(await last.text()).toBe(': open\n\n')
+    expect(await stopped).toBe(0)
+    expect(other.log()).not.toContain('Error')
+  })
+
   it('take no proof that lies ahead of the clock, and none that is too old', async () => {
     const machine = machines()
     const shop = await machine.start(env())
@@ -132,10 +172,25 @@ const describeTwo = (env: () => Readonly<Record<string, string>>): void => {
 
 describe('two processes on one file', () => describeTwo(() => ({})))
 
+for (const [kind, scheme] of [
+  ['postgres', 'postgres'],
+  ['mariadb', 'mysql'],
+] as const) {
+  describeWithSql(kind, `two processes on one database, ${kind}`, () => {
+    let DATABASE_URL = ''
+    beforeEach(async () => {
+      const name = newName()
+      await asOwner(kind, `create database ${name}`)
+      DATABASE_URL = `${scheme}://${USER}@127.0.0.1:${await sqlPort(kind)}/${name}`
+    })
+    describeTwo(() => ({ DATABASE_URL }), kind === 'postgres')
+  })
+}
+
 describeWithRedis('two processes on one Redis', () => {
   const redis = redisServer()
   beforeEach(() => redis().send('FLUSHALL'))
-  describeTwo(() => ({ REDIS_URL: redis().url }))
+  describeTwo(() => ({ REDIS_URL: redis().url }), true)
 })
 
 describeWithRedis('without Redis', () => {

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { anna, enrolled, html, member, outcome, userOf } from '../../support/sites/shopClient.js'
 import { codeOf } from '../../support/servers/authenticatorApp.js'
-import { pathOf, shopSite } from '../../support/sites/shopSite.js'
+import { ANOTHER, pathOf, shopSite } from '../../support/sites/shopSite.js'
 import { stoppedClock } from '../../support/runs/clock.js'
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
@@ -65,7 +65,7 @@ describe('passwords', () => {
         if (resets-- > 0) {
           await site.client().post('/reset', { address: 'anna@shop.example' })
           const link = pathOf((await site.mail()).link)
-          expect((await site.client().post(link, { password: 'another' })).status).toBe(204)
+          expect((await site.client().post(link, { password: ANOTHER })).status).toBe(204)
         }
         return known
       }
@@ -73,7 +73,7 @@ describe('passwords', () => {
       expect(outcome(await thief.post('/sign-in/password', anna))).toEqual([403, 'wrong'])
       expect((await thief.get('/me')).status).toBe(401)
       const owner = site.client()
-      const answer = await owner.post('/sign-in/password', { username: 'anna', password: 'another' })
+      const answer = await owner.post('/sign-in/password', { username: 'anna', password: ANOTHER })
       expect([answer.status, (await owner.get('/me')).status]).toEqual(two ? [200, 401] : [204, 200])
       if (secret === undefined) return
       const handle = member(answer, 'handle')
@@ -134,11 +134,11 @@ describe('mail', () => {
       links.push(pathOf((await site.mail()).link))
     }
     const pressing = site.client()
-    const pressed = await Promise.all(links.map((link, at) => pressing.post(link, { password: `another ${at}` })))
+    const pressed = await Promise.all(links.map((link, at) => pressing.post(link, { password: `${ANOTHER} ${at}` })))
     expect(pressed.map(({ status }) => status).sort()).toEqual([204, expect.any(Number)])
     expect(pressed.filter(({ status }) => status === 204)).toHaveLength(1)
     expect([(await old.get('/me')).status, (await pressing.get('/me')).status]).toEqual([401, 401])
-    const passwords = ['anna-secret', 'another 0', 'another 1']
+    const passwords = ['anna-secret', `${ANOTHER} 0`, `${ANOTHER} 1`]
     const tried = passwords.map((password) => site.client().post('/sign-in/password', { username: 'anna', password }))
     expect((await Promise.all(tried)).filter(({ status }) => status === 204)).toHaveLength(1)
   })
@@ -301,7 +301,7 @@ describe('ceremonies', () => {
     clock.move(1600)
     expect(outcome(await visitor.post('/sign-in/mail/code', { handle, code }))).toEqual([400, 'late'])
     expect(outcome(await visitor.post(pathOf(link)))).toEqual([400, 'late'])
-    expect(outcome(await visitor.post(reset, { password: 'another' }))).toEqual([400, 'late'])
+    expect(outcome(await visitor.post(reset, { password: ANOTHER }))).toEqual([400, 'late'])
   })
 
   it('of the second factor end with a reset of the password, which leaves the factor', async () => {
@@ -310,9 +310,9 @@ describe('ceremonies', () => {
     const visitor = site.client()
     const handle = member(await visitor.post('/sign-in/password', anna), 'handle')
     await visitor.post('/reset', { address: 'anna@shop.example' })
-    expect((await visitor.post(pathOf((await site.mail()).link), { password: 'another' })).status).toBe(204)
+    expect((await visitor.post(pathOf((await site.mail()).link), { password: ANOTHER })).status).toBe(204)
     expect(outcome(await visitor.post('/sign-in/code', { handle, code: codeOf(secret) }))).toEqual([400, 'unknown'])
-    const again = await visitor.post('/sign-in/password', { username: 'anna', password: 'another' })
+    const again = await visitor.post('/sign-in/password', { username: 'anna', password: ANOTHER })
     expect(again.body).toMatchObject({ next: 'code' })
   })
 

@@ -10,8 +10,9 @@ import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { onTestFinished } from 'vitest'
 import { openAccounts, type Accounts } from '../../../examples/shop/accounts.js'
 import { shopApp } from '../../../examples/shop/app.js'
+import { openDatabase } from '../../../examples/shop/database.js'
 import type { Mail } from '../../../examples/shop/mail.js'
-import { settingsIn } from '../../../examples/shop/settings.js'
+import { settingsIn, type ProviderSettings } from '../../../examples/shop/settings.js'
 import { limitersOf } from '../../../examples/shop/shop.js'
 import { jsonClient, type JsonClient } from '../servers/jsonClient.js'
 import { openIdProvider, SECRET, type OpenIdProvider } from '../servers/openIdProvider.js'
@@ -30,7 +31,7 @@ export interface ShopSite {
 
 export interface ShopSiteOptions {
   readonly env?: Readonly<Record<string, string>>
-  readonly provider?: (origin: string) => Promise<Pick<OpenIdProvider, 'issuer'>>
+  readonly provider?: (origin: string) => Promise<Pick<OpenIdProvider, 'issuer'> & Partial<ProviderSettings>>
   readonly store?: Store
   readonly url?: string
 }
@@ -49,16 +50,18 @@ export const shopSite = async (options: ShopSiteOptions = {}): Promise<ShopSite>
   await once(server, 'listening')
   const origin = `http://localhost:${(server.address() as AddressInfo).port}`
   const url = options.url ?? `file:${join(folder, 'shop.db')}`
-  const accounts = await openAccounts(url)
+  const database = await openDatabase(url)
+  const accounts = await openAccounts(database)
   const mails: Mail[] = []
-  const { issuer } = (await options.provider?.(origin)) ?? { issuer: 'http://127.0.0.1:9' }
+  const provider = (await options.provider?.(origin)) ?? { issuer: 'http://127.0.0.1:9' }
   const app = shopApp({
     settings: settingsIn({ ORIGIN: origin, KEYS: 'a key of the shop that is long enough', ...options.env }),
     accounts,
     store: options.store ?? memoryStore(),
+    lasting: options.store ?? memoryStore(),
     limiters: limitersOf((limit) => new RateLimiterMemory(limit)),
     send: async (mail) => void mails.push(mail),
-    provider: { issuer, id: 'shop', secret: SECRET },
+    provider: { id: 'shop', secret: SECRET, ...provider },
   })
   const exceptions: unknown[] = []
   app.silent = true
@@ -68,7 +71,7 @@ export const shopSite = async (options: ShopSiteOptions = {}): Promise<ShopSite>
   onTestFinished(async () => {
     server.close()
     server.closeAllConnections()
-    accounts.close()
+    await database.close()
     rmSync(folder, { recursive: true, force: true })
   })
   const client = () => jsonClient(() => origin)
@@ -94,6 +97,9 @@ export const shopSite = async (options: ShopSiteOptions = {}): Promise<ShopSite>
     },
   }
 }
+
+/** A password that will do. */
+export const ANOTHER = 'four words for the next year'
 
 /** The path and the query of a link. */
 export const pathOf = (link = ''): string => {
