@@ -46,12 +46,14 @@ const server = createServer((req, res) => void answer(req, res))
 const toTry = `\
 The shop is at ${origin}. Sign in as anna (password anna-secret) or bert (bert-secret).
 Mails are ${settings.mailFolder === '' ? 'printed here' : `in ${settings.mailFolder}`}. The provider is ${provider.issuer}.
+Its page of devices is ${origin}/devices, and ${origin}/orders calls an API of the provider.
 Every operation is described at ${origin}/docs; try:
 
   curl -i -c jar -H 'Content-Type: application/json' -d '{"username":"anna","password":"anna-secret"}' ${origin}/sign-in/password
   curl -i -b jar ${origin}/me
   curl -i -b jar -X POST ${origin}/transfer
   curl -i -b jar ${origin}/vault
+  curl -i -d username=bert -d password=bert-secret ${origin}/device/sign-in   # a token, and no cookie
 
 Stop with Ctrl-C.`
 

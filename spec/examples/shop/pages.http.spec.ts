@@ -1,0 +1,141 @@
+/** The pages of the shop say what became of each way, and why a password will not do; without a word for whoever sends JSON. */
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createHash } from 'node:crypto'
+import type { JsonClient } from '../../support/servers/jsonClient.js'
+import { html, outcome } from '../../support/sites/shopClient.js'
+import { ANOTHER, pathOf, registeredAt, shopSite, type ShopSite } from '../../support/sites/shopSite.js'
+
+const said = (body: unknown) => /<p role="(?:status|alert)">([^<]+)<\/p>/.exec(String(body))?.[1]
+
+/** Posts a form as a browser does, and resolves to where it leads, and to what the page there says. */
+const pressed = async (visitor: JsonClient, path: string, body: object = {}) => {
+  const { status, headers } = await visitor.send('POST', path, body, html)
+  const location = headers.get('location') ?? ''
+  const page = await visitor.send('GET', location, undefined, html)
+  const again = await visitor.send('GET', location, undefined, html)
+  return { status, location, says: said(page.body), saysAgain: said(again.body) }
+}
+const linkOf = async (site: ShopSite) => pathOf((await site.mail()).link)
+
+describe('each way back has its own words, once', () => {
+  const address = 'anna@shop.example'
+  it.each<[string, string, string, (site: ShopSite) => Promise<Parameters<typeof pressed>>]>([
+    ['signing out', '/', 'You are signed out.', async (site) => [await site.signedIn(), '/sign-out']],
+    [
+      'signing out everywhere',
+      '/',
+      'You are signed out on all devices.',
+      async (site) => [await site.signedIn(), '/sign-out/everywhere'],
+    ],
+    [
+      'asking for a reset',
+      '/sign-in',
+      'If the address has an account, a mail with a link is on its way.',
+      async (site) => [site.client(), '/reset', { address }],
+    ],
+    [
+      'a new password',
+      '/sign-in',
+      'The new password is set. Sign in with it.',
+      async (site) => {
+        await site.client().post('/reset', { address })
+        return [site.client(), await linkOf(site), { password: ANOTHER }]
+      },
+    ],
+    [
+      'asking for a verification',
+      '/',
+      'A mail with a link is on its way.',
+      async (site) => [await site.signedIn(), '/verify'],
+    ],
+    [
+      'a verification',
+      '/',
+      'The address is verified.',
+      async (site) => {
+        const visitor = await site.signedIn()
+        await visitor.post('/verify')
+        return [visitor, await linkOf(site)]
+      },
+    ],
+    [
+      'removing the authenticator app',
+      '/',
+      'The authenticator app is removed. Signing in asks for no code.',
+      async (site) => [await site.signedIn(), '/factors/totp/remove'],
+    ],
+    [
+      'a fresh proof',
+      '/',
+      'Thank you. For a few minutes you are not asked again.',
+      async (site) => [await site.signedIn(), '/prove/password', { password: 'anna-secret' }],
+    ],
+  ])('%s', async (_, location, says, given) => {
+    const site = await shopSite()
+    const way = await pressed(...(await given(site)))
+    expect(way).toEqual({ status: 303, location, says, saysAgain: undefined })
+  })
+
+  it('signing out at the provider', async () => {
+    const site = await shopSite({ provider: registeredAt })
+    const visitor = await site.signedIn()
+    const out = await visitor.send('POST', '/sign-out/provider', {}, html)
+    const state = new URL(out.headers.get('location') ?? '').searchParams.get('state')
+    const back = await visitor.send('GET', `/signed-out?state=${state}`, undefined, html)
+    expect([back.status, back.headers.get('location')]).toEqual([303, '/'])
+    const page = await visitor.send('GET', '/', undefined, html)
+    expect(said(page.body)).toBe('You are signed out, here and at the provider.')
+  })
+
+  it('no word for a wrong name in the cookie, and no cookie for JSON', async () => {
+    const visitor = (await shopSite()).client()
+    visitor.cookies.set('shop-notice', 'constructor')
+    expect(said((await visitor.send('GET', '/', undefined, html)).body)).toBeUndefined()
+    const reply = await visitor.post('/reset', { address: 'anna@shop.example' })
+    expect([reply.status, reply.headers.getSetCookie()]).toEqual([204, []])
+  })
+})
+
+// A list of leaked passwords that has one
+const leaks = async (leaked: string): Promise<string> => {
+  const digest = createHash('sha1').update(leaked).digest('hex').toUpperCase()
+  const server = createServer((request, response) => {
+    response.end(request.url === `/range/${digest.slice(0, 5)}` ? `${digest.slice(5)}:7\r\n` : '')
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/range/`
+}
+
+// What the form of a page sends, and where
+const formIn = (page: unknown) => {
+  const [, action = '', inner = ''] = /<form method="post" action="([^"]+)">(.*?)<\/form>/s.exec(String(page)) ?? []
+  const hidden = [...inner.matchAll(/type="hidden" name="(\w+)" value="([^"]*)"/g)]
+  return { action, members: Object.fromEntries(hidden.map(([, name, value]) => [name, value] as const)) }
+}
+
+it.each([
+  ['short', 'fourteen chars', 'too short'],
+  ['long', 'x'.repeat(129), 'too long'],
+  ['common', 'passwordpassword', 'Many people'],
+  ['context', 'the long secret of Anna', 'your name'],
+  ['context', 'nobody goes to the shop', 'your name'],
+  ['breached', 'a secret that has leaked', 'has leaked'],
+])('a password that will not do (%s, %j) is refused with the reason, and the link stays good', async (...given) => {
+  const [reason, bad, says] = given
+  const site = await shopSite({ env: { BREACHED: await leaks('a secret that has leaked') } })
+  await site.client().post('/reset', { address: 'anna@shop.example' })
+  const link = await linkOf(site)
+  expect(outcome(await site.client().post(link, { password: bad }))).toEqual([400, reason])
+  const visitor = site.client()
+  const { action, members } = formIn((await visitor.send('GET', link, undefined, html)).body)
+  const refused = await visitor.send('POST', action, { ...members, password: bad }, html)
+  expect([refused.status, refused.headers.get('location')]).toEqual([303, `/sign-in?failed=${reason}`])
+  const { body } = await visitor.send('GET', `/sign-in?failed=${reason}`, undefined, html)
+  expect(said(body)).toContain(says)
+  const again = formIn(body)
+  expect((await visitor.post(again.action, { ...again.members, password: ANOTHER })).status).toBe(204)
+  expect((await site.client().post('/sign-in/password', { username: 'anna', password: ANOTHER })).status).toBe(204)
+})
