@@ -264,25 +264,25 @@ export const rules = [
     },
   },
   refused('audience', 'A token for another server is refused', AUTH, ({ token }) => token({ aud: 'https://other.example/mcp' })),
-  refused('audience-origin', 'One for the origin of the server alone, too', AUTH, ({ token, url }) =>
+  refused('audience-origin', 'A token for the origin of the server alone is refused', AUTH, ({ token, url }) =>
     token({ aud: new URL(url).origin }),
   ),
-  refused('audience-longer', 'One for a longer address, too', AUTH, ({ token, url }) => token({ aud: `${url}.evil.example` })),
-  refused('audience-missing', 'One for no server, too', AUTH, ({ token }) => token({ aud: undefined })),
+  refused('audience-longer', 'A token for a longer address is refused', AUTH, ({ token, url }) => token({ aud: `${url}.evil.example` })),
+  refused('audience-missing', 'A token for no server is refused', AUTH, ({ token }) => token({ aud: undefined })),
   refused('expired', 'A token that has expired is refused', 'RFC 6750 §3.1', ({ token }) => token({ exp: now() - 120 })),
-  refused('not-yet', 'One that is not valid yet, too', 'RFC 7519 §4.1.5', ({ token }) => token({ nbf: now() + 120 })),
-  refused('issuer', 'One that names another issuer, too', 'RFC 9068 §4', ({ token }) => token({ iss: 'https://other.example' })),
-  refused('signature', 'One of another key, too', 'RFC 7515 §5.2', ({ token, foreignKey }) => token({}, { by: foreignKey })),
-  refused('none', 'One without a signature, too', 'RFC 8725 §3.2', ({ token }) => token({}, { header: { alg: 'none' } })),
-  refused('confusion', 'One whose HMAC key is the public key, too', 'RFC 8725 §3.1', ({ token }) =>
+  refused('not-yet', 'A token that is not valid yet is refused', 'RFC 7519 §4.1.5', ({ token }) => token({ nbf: now() + 120 })),
+  refused('issuer', 'A token that names another issuer is refused', 'RFC 9068 §4', ({ token }) => token({ iss: 'https://other.example' })),
+  refused('signature', 'A token of another key is refused', 'RFC 7515 §5.2', ({ token, foreignKey }) => token({}, { by: foreignKey })),
+  refused('none', 'A token without a signature is refused', 'RFC 8725 §3.2', ({ token }) => token({}, { header: { alg: 'none' } })),
+  refused('confusion', 'A token whose HMAC key is the public key is refused', 'RFC 8725 §3.1', ({ token }) =>
     token({}, { header: { alg: 'HS256' } }),
   ),
-  refused('bound', 'One that is bound to a key is no bearer token', 'RFC 9449 §7.2', ({ token }) =>
+  refused('bound', 'A token that is bound to a key is no bearer token', 'RFC 9449 §7.2', ({ token }) =>
     token({ cnf: { jkt: 'x'.repeat(43) } }),
   ),
   {
     id: 'query',
-    rule: 'A token in the query counts nothing',
+    rule: 'A token in the query is ignored',
     source: AUTH,
     needs: 'issuer',
     run: async ({ ask, token }) => {
@@ -292,7 +292,7 @@ export const rules = [
   },
   {
     id: 'scheme',
-    rule: 'A token of another scheme counts nothing',
+    rule: 'A token of another scheme is ignored',
     source: 'RFC 6750 §2.1',
     needs: 'issuer',
     run: async ({ ask, token }) => {

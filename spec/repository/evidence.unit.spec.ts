@@ -1,10 +1,14 @@
 /** What the guides "Advisories" and "What it was tested with" say of specs is in these specs. */
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { rules } from '../data/mcp.mjs'
 import { countsUpTo } from '../support/models/levelModel.js'
 import { repository } from '../support/projects/typecheck.js'
 
 const read = (path: string) => readFileSync(repository + path, 'utf8')
+const lawFiles = readdirSync(`${repository}spec`, { recursive: true, encoding: 'utf8' }).filter((file) =>
+  file.endsWith('.law.spec.ts'),
+)
 const shownBy = /\[`([^`]+)`\]\(\.\.\/\.\.\/(spec\/[\w./-]+)\)/g
 const shown = (text: string) => [...text.matchAll(shownBy)].map(([, title = '', path = '']) => ({ title, path }))
 
@@ -25,6 +29,7 @@ describe('the guide "Advisories"', () => {
     expect(of.entry.replaceAll('\n', ' ')).toMatch(/ There: .+\. Here: .+\. Spec: .+\./)
     const specs = shown(of.entry)
     expect(specs.length).toBeGreaterThan(0)
+    // advisories.http.slow.spec.ts runs them
     expect(specs.filter(({ title, path }) => !read(path).includes(title))).toStrictEqual([])
   })
 })
@@ -38,6 +43,22 @@ describe('the guide "What it was tested with"', () => {
     expect(guide).toContain(`${counted[0]} programs`)
     expect(guide).toContain(`${counted[1]} applications`)
     expect(guide).toContain(`${counted[2]} requests`)
+  })
+
+  const { cases } = JSON.parse(read('spec/data/bad-inputs.json')) as {
+    readonly cases: ReadonlyArray<{ app?: unknown }>
+  }
+  it.each([
+    ['[Hostile requests](hostile-requests.md), as bytes', cases.length],
+    ['The same as upgrades', cases.length],
+    ['What a protected MCP server must do', rules.length],
+    ['The same, against the adapters of the MCP SDK', rules.length],
+    ['The model of levels, up to two routers', `${countsUpTo(2).applications.toLocaleString('en')} applications`],
+    ['All laws, with random cases', `${lawFiles.length} files`],
+  ])('says how many cases there are: %s', (what, count) => {
+    const [, cell = ''] =
+      new RegExp(`^\\| ${what.replace(/[[\]().]/g, '\\$&')} +\\| ([^|]+) \\|`, 'm').exec(guide) ?? []
+    expect(cell.trim()).toBe(String(count))
   })
 })
 

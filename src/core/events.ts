@@ -364,7 +364,7 @@ export const eventNames: { readonly [C in keyof Events]: true } = {
   'store-outage': true,
 }
 
-/** @internal Whom a record names. */
+/** Whom a record names. */
 export type Names = Pick<Decision, 'subject' | 'actor'>
 
 /** @internal */

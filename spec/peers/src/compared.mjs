@@ -19,14 +19,14 @@ for (const name of ['error', 'warn', 'info', 'debug']) console[name] = () => {}
 const frameworks = ['koa', '@koa/router', 'express', 'fastify']
 
 /** The packages that are installed with these, as npm finds them. */
-const closureOf = (names, found = new Map(), from = modules) => {
+const closureOf = (names, all = modules, found = new Map(), from = all) => {
   for (const name of names) {
     const nested = join(from, 'node_modules', name)
-    const folder = statSync(nested, { throwIfNoEntry: false }) ? nested : join(modules, name)
+    const folder = statSync(nested, { throwIfNoEntry: false }) ? nested : join(all, name)
     if (frameworks.includes(name) || found.has(folder) || !statSync(folder, { throwIfNoEntry: false })) continue
     found.set(folder, true)
     const { dependencies = {} } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
-    closureOf(Object.keys(dependencies), found, folder)
+    closureOf(Object.keys(dependencies), all, found, folder)
   }
   return [...found.keys()]
 }
@@ -39,18 +39,18 @@ const sizeOf = (folder) =>
 const kB = (bytes) => `${Math.round(bytes / 1000).toLocaleString('en')} kB`
 
 const weightOf = ({ packages }) => {
-  if (packages.length === 0) {
-    const root = here('../../..')
-    const packed = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
-      cwd: root,
-      encoding: 'utf8',
-    })
-    const peers = ['fp-ts', 'io-ts'].map((name) => join(root, 'node_modules', name))
-    const bytes = peers.reduce((sum, folder) => sum + sizeOf(folder), JSON.parse(packed)[0].unpackedSize)
-    return `${1 + peers.length}, ${kB(bytes)}`
-  }
-  const closure = closureOf(packages)
-  return `${closure.length}, ${kB(closure.reduce((sum, folder) => sum + sizeOf(folder), 0))}`
+  const root = here('../../..')
+  const isOurs = packages.length === 0
+  // by the same rule: what it depends on, and the peers that are no framework
+  const own = () => Object.keys(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).dependencies)
+  const closure = isOurs ? closureOf(['fp-ts', 'io-ts', ...own()], join(root, 'node_modules')) : closureOf(packages)
+  const bytes = closure.reduce((sum, folder) => sum + sizeOf(folder), 0)
+  if (!isOurs) return `${closure.length}, ${kB(bytes)}`
+  const packed = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
+    cwd: root,
+    encoding: 'utf8',
+  })
+  return `${closure.length + 1}, ${kB(bytes + JSON.parse(packed)[0].unpackedSize)}`
 }
 
 // -------------------------------------------------------------------------------------
@@ -73,11 +73,11 @@ const form = {
 const rows = [
   ['no credential', async ({ ask }) => ask('me').then((it) => `${it.status}, ${challengesOf(it)}`)],
   [
-    'one of two kinds: the second one',
+    'two kinds accepted: the second',
     async ({ ask, right }) => right.either && `${(await ask('either', right.either)).status}`,
   ],
   [
-    'one of two kinds: the 401 without any',
+    'two kinds accepted: challenges of the 401',
     async ({ ask, right }) => right.either && ask('either').then((it) => `${it.status}, ${challengesOf(it)}`),
   ],
   [
@@ -92,7 +92,7 @@ const rows = [
     },
   ],
   [
-    'a form of another site, with what the browser sends by itself',
+    'a cross-site form post with the cookie',
     async ({ ask, right }) => right.write && `${(await ask('write', { ...right.write, ...form }, 'POST')).status}`,
   ],
   [
