@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /** `npm create koa-with-auth my-app -- --template tokens`: writes a service into a new folder. */
-import { cpSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { basename, join, resolve } from 'node:path'
 import { createInterface } from 'node:readline/promises'
@@ -22,7 +22,7 @@ const needed = {
 const versionsOf = (...lists) =>
   Object.fromEntries(lists.flatMap((list) => list.split(' ')).map((one) => one.split(/(?!^)@/)))
 const templates = ['tokens', 'keys', 'sessions', 'site']
-const usage = `usage: npm create koa-with-auth my-app -- --template ${templates.join('|')} [--library <spec>]`
+const usage = `usage: npm create koa-with-auth my-app -- --template ${templates.join('|')} [--with devices] [--library <spec>]`
 const here = import.meta.dirname
 const read = (path) => readFileSync(join(here, path), 'utf8')
 
@@ -44,9 +44,9 @@ const checkName = (name) => {
 }
 
 // Lines of `koa-with-auth audit --write`, which sorts them by path
-const lockOf = (template) => {
+const lockOf = (template, hasDevices) => {
   // it has no docs page
-  if (template === 'site') return read('templates/site/auth.lock')
+  if (template === 'site') return read(`templates/site/auth${hasDevices ? '.devices' : ''}.lock`)
   const [version, comment, ...docs] = read('templates/auth.lock').trim().split('\n')
   const pathOf = (line) => line.split(/[ ;]/)[1]
   const lines = [...docs, ...read(`templates/${template}/auth.lock`).trim().split('\n')]
@@ -73,8 +73,26 @@ const manifestOf = (name, template, library) => ({
   devDependencies: versionsOf(needed.development, ...(template === 'site' ? [needed.browser] : [])),
 })
 
+// Lines of the template that end so are those of `--with devices`
+const chooseDevices = (folder, hasDevices) => {
+  rmSync(join(folder, 'auth.devices.lock'), { force: true })
+  for (const part of hasDevices ? [] : ['src', 'test']) {
+    for (const name of readdirSync(join(folder, part))) if (/^devices\./.test(name)) rmSync(join(folder, part, name))
+  }
+  for (const name of readdirSync(join(folder, 'src'))) {
+    const path = join(folder, 'src', name)
+    const text = readFileSync(path, 'utf8')
+    writeFileSync(path, text.replace(/^(.*?) \/\/ devices\n/gm, hasDevices ? '$1\n' : ''))
+  }
+}
+
 const create = async () => {
-  const options = { template: { type: 'string' }, library: { type: 'string' }, help: { type: 'boolean' } }
+  const options = {
+    template: { type: 'string' },
+    with: { type: 'string' },
+    library: { type: 'string' },
+    help: { type: 'boolean' },
+  }
   const { values, positionals } = parseArgs({ options, allowPositionals: true })
   if (values.help) return console.log(usage)
   if (positionals.length > 1) throw new Error(`one name is needed, not ${positionals.join(', ')}`)
@@ -86,10 +104,15 @@ const create = async () => {
   }
   const template = values.template ?? (await ask(`Template (${templates.join(', ')}): `, '--template is missing'))
   if (!templates.includes(template)) throw new Error(`no template ${JSON.stringify(template)}`)
+  const hasDevices = values.with === 'devices'
+  if (values.with !== undefined && !(hasDevices && template === 'site')) {
+    throw new Error(`--with ${values.with}: there is --with devices, for the template site`)
+  }
   const { library = `^${JSON.parse(read('package.json')).version}` } = values
   const isPacked = /^[^:]*\.tgz$/.test(library)
   if (isPacked && !existsSync(library)) throw new Error(`there is no file ${library}`)
   for (const part of ['common', template]) cpSync(join(here, 'templates', part), folder, { recursive: true })
+  chooseDevices(folder, hasDevices)
   const kept = join('src', 'store.ts')
   if (hasStore(template)) cpSync(join(here, 'templates/site', kept), join(folder, kept))
   // the container's image is built from the folder alone
@@ -97,7 +120,7 @@ const create = async () => {
   const installed = isPacked ? `file:${basename(library)}` : existsSync(library) ? `file:${resolve(library)}` : library
   const manifest = manifestOf(name, template, installed)
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`)
-  writeFileSync(join(folder, 'auth.lock'), lockOf(template))
+  writeFileSync(join(folder, 'auth.lock'), lockOf(template, hasDevices))
   const image = read('templates/common/Dockerfile')
   const changed = {
     tokens: image.replace(/ && mkdir .*| DATABASE_URL=.*|VOLUME .*\n/g, ''),

@@ -112,6 +112,12 @@ describe('what it refuses', () => {
   it('an unknown template', () =>
     refused(['app', '--template', 'oauth'], /no template "oauth"[\s\S]*tokens\|keys\|ses/))
   it('an unknown option', () => refused(['app', '--templates', 'keys'], /--templates/))
+  it.each([
+    ['site', 'passkeys'],
+    ['keys', 'devices'],
+  ])('the template %s with %s', (template, more) =>
+    refused(['app', '--template', template, '--with', more], /there is --with devices, for the template site/),
+  )
   it('a packed library that is not there', () =>
     refused(['app', '--template', 'keys', '--library', '../none.tgz'], /there is no file \.\.\/none\.tgz/))
   it('two names', () => refused(['app', 'tokens'], /one name/))
@@ -145,21 +151,27 @@ describe('what it writes', () => {
   })
 })
 
-describe.each(templates)('the template %s', (template) => {
-  const folder = () => join(around, `${template}-app`)
+describe.each([...templates, 'site --with devices'])('the template %s', (variant) => {
+  const [template = '', ...more] = variant.split(' ')
+  const name = more.length > 0 ? 'devices-app' : `${template}-app`
+  const folder = () => join(around, name)
   let packed: PackedProject
   beforeAll(() => {
     packed = packedProject([])
     writeFileSync(join(around, 'library.tgz'), readFileSync(packed.tarball))
-    expect(create(`${template}-app`, '--template', template, '--library', './library.tgz').status).toBe(0)
+    expect(create(name, '--template', template, ...more, '--library', './library.tgz').status).toBe(0)
     execFileSync('npm', ['install', '--prefer-offline', '--no-audit'], { cwd: folder(), stdio: 'pipe' })
   })
   afterAll(() => packed?.remove())
 
   it('has what the study had: sources, tests, a policy file and a container file', () => {
     const manifest = manifestIn(folder())
-    expect(manifest.name).toBe(`${template}-app`)
+    expect(manifest.name).toBe(name)
     expect(Object.keys(manifest.scripts)).toEqual(['start', 'test', 'policy'])
+    expect(existsSync(join(folder(), 'src/devices.ts'))).toBe(more.length > 0)
+    const sources = filesBelow(join(folder(), 'src')).map((path) => readFileSync(path, 'utf8'))
+    expect(sources.filter((text) => /\/\/ devices$/m.test(text))).toEqual([])
+    expect(sources.some((text) => text.includes('bearer: true'))).toBe(more.length > 0)
     for (const file of ['tsconfig.json', 'auth.lock', 'Dockerfile', '.gitignore', 'src/app.ts', 'test/app.test.ts']) {
       expect(existsSync(join(folder(), file)), file).toBe(true)
     }

@@ -11,15 +11,15 @@ import { accountPage, deletePage, enrolPage, passwordPage, recoveryPage } from '
 import { mails } from './texts.js'
 import type { Parts } from './parts.js'
 
-const toAccount = (ctx: Context, flash: string) => {
+export const toAccount = (ctx: Context, flash: string) => {
   ctx.session = { ...ctx.session, flash }
   ctx.redirect('/account')
 }
 
-const fieldsOf = (ctx: Context) => ctx.request.body as Readonly<Record<string, unknown>>
+export const fieldsOf = (ctx: Context) => ctx.request.body as Readonly<Record<string, unknown>>
 
 /** Why a guess was refused, such as `wrong` or `throttled`. */
-const reasonOf = (error: unknown): string => {
+export const reasonOf = (error: unknown): string => {
   if (!(error instanceof SignInRefused)) throw error
   return error.failure.reason ?? error.failure._tag
 }
@@ -103,8 +103,7 @@ export const accountRoutes = (router: Router, parts: Parts) => {
   router.post('/account/app/confirm', fresh, bodyParser(), async (ctx) => {
     const { id, pending } = ctx.request.auth
     if (pending === null) return toAccount(ctx, 'wrong')
-    const { code } = fieldsOf(ctx)
-    const confirm = () => authenticatorApp.confirm(id, pending, code)
+    const confirm = () => authenticatorApp.confirm(id, pending, fieldsOf(ctx)['appCode'])
     const refused = await guess(ctx, id, confirm).then(() => undefined, reasonOf)
     if (refused || !(await accounts.confirm(id, pending))) return toAccount(ctx, refused ?? 'wrong')
     await showCodes(ctx, id)

@@ -5,6 +5,7 @@ import { seal } from 'koa-with-auth/audit'
 import { accountRoutes } from './account.js'
 import type { Account } from './accounts.js'
 import { script, style } from './assets.js'
+import { deviceRoutes } from './devices.js' // devices
 import { errorPage, homePage, listPage } from './pages.js'
 import { partsOf, type Send } from './parts.js'
 import { settingsIn, type Settings } from './settings.js'
@@ -42,11 +43,13 @@ export const site = async (settings: Settings, database: Database, send: Send) =
   })
   signInRoutes(router, parts)
   accountRoutes(router, parts)
+  deviceRoutes(router, parts) // devices
   const admin = withAuth(authorize((one: Account) => one.role === 'admin')(auth.sessionAuth()))
   router.get('/admin', admin, async (ctx) => (ctx.body = listPage(ctx, 'admin', await accounts.all())))
 
   const pages = ['/', '/style.css', '/script.js', '/health', '/sign-in', '/sign-up', '/password', '/address']
   const forms = ['/sign-in', '/sign-up', '/password', '/address', '/sign-out', '/passkey/options', '/passkey']
+  forms.push('/device/sign-in', '/device/code', '/device/token') // devices
   seal(router, {
     public: [...pages.map((path) => `GET ${path}`), ...forms.map((path) => `POST ${path}`)],
     objects: true,

@@ -45,9 +45,9 @@ const input = (ctx: Context, field: PageField, more = ''): string => {
   return type === 'checkbox' ? `<label class="choice">${tag} ${label}</label>` : `<label>${label}${tag}</label>`
 }
 
-const form = (ctx: Context, action: string, fields: ReadonlyArray<PageField>, failure?: string, name = 'send') =>
+const form = (ctx: Context, action: string, fields: ReadonlyArray<PageField>, failure?: string) =>
   `<form method="post" action="${escaped(action)}">${fields.map((one) => input(ctx, one, described(failure))).join('')}
-<button>${say(ctx, name)}</button></form>`
+<button>${say(ctx, 'send')}</button></form>`
 
 export const pageOf = (page: Page, ctx: Context): string => {
   const { kind, step, handle, failure, action } = page
@@ -55,12 +55,10 @@ export const pageOf = (page: Page, ctx: Context): string => {
   const isLink = page.fields.some(({ name }) => name === 'key')
   const hidden =
     handle === undefined ? [] : [{ name: 'handle', type: 'hidden', autocomplete: 'off', value: handle } as const]
-  // of the codes of a second factor, some are recovery codes
-  const fields = page.fields.map((one) => (kind === 'code' && one.name === 'code' ? { ...one, name: 'code' } : one))
   const variant = `${kind}.${isLink ? 'link' : step === 'failed' ? 'begin' : step}`
   const title = say(ctx, hasForm || step !== 'failed' ? variant : 'failed', 'signIn')
   const rest = hasForm
-    ? form(ctx, action, [...hidden, ...fields], failure?.reason)
+    ? form(ctx, action, [...hidden, ...page.fields], failure?.reason)
     : `${step === 'answer' ? text(ctx, 'sent') : ''}<p>${link(ctx, kind === 'verify' ? '/account' : '/sign-in', kind === 'verify' ? 'account' : 'signIn', '')}</p>`
   const other =
     kind === 'password'
@@ -99,16 +97,20 @@ const username = ({ email }: Account): PageField => ({
   readonly: true,
 })
 
+/** A page with one form. */
+export const formPage = (
+  ctx: Context,
+  name: string,
+  action: string,
+  fields: ReadonlyArray<PageField>,
+  failure?: string,
+): string =>
+  layout(ctx, say(ctx, name), text(ctx, `${name}Text`) + alert(ctx, failure) + form(ctx, action, fields, failure))
+
 export const passwordPage = (ctx: Context, user: Account, failure?: string): string => {
   const current = { name: 'current', type: 'password', autocomplete: 'current-password' } as const
   const password = { name: 'password', type: 'password', autocomplete: 'new-password' } as const
-  const fields = [username(user), current, password]
-  return layout(
-    ctx,
-    say(ctx, 'changePassword'),
-    `<p class="text">${say(ctx, 'reset.linkText')} ${say(ctx, 'changePasswordText')}</p>${alert(ctx, failure)}
-${form(ctx, '/account/password', fields, failure)}`,
-  )
+  return formPage(ctx, 'changePassword', '/account/password', [username(user), current, password], failure)
 }
 
 export const deletePage = (ctx: Context, { email }: Account): string =>
@@ -120,7 +122,7 @@ ${button(ctx, '/account/delete', 'deleteForGood', 'danger')}<p class="foot"><a h
   )
 
 export const enrolPage = (ctx: Context, { uri, secret }: { readonly uri: string; readonly secret: string }): string => {
-  const code = { name: 'code', type: 'text', autocomplete: 'one-time-code', inputmode: 'numeric' } as const
+  const code = { name: 'appCode', type: 'text', autocomplete: 'one-time-code', inputmode: 'numeric' } as const
   const image = `data:image/svg+xml,${encodeURIComponent(renderSVG(uri))}`
   return layout(
     ctx,

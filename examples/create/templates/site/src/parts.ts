@@ -30,6 +30,7 @@ export const partsOf = async (settings: Settings, database: Database, send: Send
     origin,
     pages: pageOf,
     list: { label: (request) => labelOf(request.get('User-Agent')) },
+    bearer: true, // devices
   })
   const site = new URL(origin)
   const authenticatorApp = totp({

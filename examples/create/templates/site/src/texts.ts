@@ -22,13 +22,15 @@ const texts: Record<string, readonly [en: string, de: string]> = {
   account: ['Your account', 'Ihr Konto'],
   admin: ['All accounts', 'Alle Konten'],
   changePassword: ['Change your password', 'Passwort ändern'],
-  changePasswordText: ['Everywhere else you are signed out.', 'Überall sonst werden Sie abgemeldet.'],
+  changePasswordText: ['At least 15 characters, such as four words. Everywhere else you are signed out.', 'Mindestens 15 Zeichen, zum Beispiel vier Wörter. Überall sonst werden Sie abgemeldet.'],
   deleteAccount: ['Delete your account', 'Konto löschen'],
   deleteText: ['It is deleted for good, with its passkeys and devices.', 'Es wird endgültig gelöscht, mit Passkeys und Geräten.'],
   addApp: ['Set up an authenticator app', 'Authenticator-App einrichten'],
   scan: ['Scan this with your app, then type the code that it shows.', 'Scannen Sie dies mit Ihrer App und geben Sie deren Code ein.'],
   recovery: ['Recovery codes', 'Wiederherstellungscodes'],
   recoveryText: ['Keep them in a safe place. Each signs you in once, without the app.', 'Bewahren Sie sie sicher auf. Jeder meldet Sie einmal an, ohne die App.'],
+  device: ['Connect an app or a program', 'App oder Programm verbinden'], // devices
+  deviceText: ['Type the code that it shows. It then may do what you may.', 'Geben Sie den Code ein, den es zeigt. Es darf dann, was Sie dürfen.'], // devices
   // fields
   email: ['E-mail address', 'E-Mail-Adresse'],
   address: ['E-mail address', 'E-Mail-Adresse'],
@@ -36,7 +38,7 @@ const texts: Record<string, readonly [en: string, de: string]> = {
   current: ['Present password', 'Bisheriges Passwort'],
   'new-password': ['New password', 'Neues Passwort'],
   'one-time-code': ['Code of your app, or a recovery code', 'Code Ihrer App oder ein Wiederherstellungscode'],
-  code: ['Code of your app', 'Code Ihrer App'],
+  appCode: ['Code of your app', 'Code Ihrer App'],
   remember: ['Stay signed in for 30 days', '30 Tage angemeldet bleiben'],
   // buttons and links
   send: ['Continue', 'Weiter'],
@@ -79,6 +81,7 @@ const texts: Record<string, readonly [en: string, de: string]> = {
   passkeyAdded: ['The passkey is added.', 'Der Passkey ist hinzugefügt.'],
   passkeyRemoved: ['The passkey is removed.', 'Der Passkey ist entfernt.'],
   deleted: ['Your account is deleted.', 'Ihr Konto ist gelöscht.'],
+  deviceAllowed: ['The program is signed in.', 'Das Programm ist angemeldet.'], // devices
   // what was refused
   failed: ['That did not work', 'Das ging nicht'],
   other: ['Begin again.', 'Beginnen Sie von vorn.'],
