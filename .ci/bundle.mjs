@@ -6,7 +6,8 @@ import { createRequire } from 'node:module'
 import { dirname, join, posix, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
-import { minifySync, parseSync, Visitor } from 'rolldown/utils'
+import { minifySync, Visitor } from 'rolldown/utils'
+import { applied, parsed, withSharedNames } from './names.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const require = createRequire(join(root, 'package.json'))
@@ -93,17 +94,6 @@ const peers = (needed) => ({
 // what a bundler may leave out
 // -------------------------------------------------------------------------------------
 
-const applied = (code, changes) =>
-  changes
-    .sort((a, b) => b.start - a.start || b.end - a.end)
-    .reduce((before, { start, end, text }) => before.slice(0, start) + text + before.slice(end), code)
-
-const parsed = (name, code) => {
-  const { program, errors } = parseSync(name, code)
-  if (errors.length > 0) throw new Error(`${name}: ${errors[0].message}`)
-  return program
-}
-
 const isPlain = (node) =>
   node === null ||
   /^(?:ArrowFunctionExpression|FunctionExpression|ClassExpression|Literal|Identifier)$/.test(node.type) ||
@@ -138,6 +128,9 @@ const markedBy = ({ type, expression }, code) => {
   return first.properties.map(({ key, value }) => [value.name, JSON.stringify(key.name)])
 }
 
+// Bundlers keep a class that has a computed name
+const isComputed = (node) => /^Class/.test(node?.type) && node.body.body.some(({ computed }) => computed)
+
 // A factory is marked where it is made, not by a statement of its own
 const shakeable = (name, code) => {
   const program = parsed(name, code)
@@ -147,10 +140,14 @@ const shakeable = (name, code) => {
   )
   const mark = locals.find((one) => /^declareFactory\b/.test(one.name))?.name
   const marks = new Map(body.flatMap((one) => markedBy(one, code) ?? []))
+  if (marks.size > 0 && mark === undefined)
+    throw new Error(`${name}: a chunk of its own calls declareFactory once for each`)
   const changes = []
   // what is done to the prototype of a class belongs to it
-  const ofClass = (one) => /^(?:Object\.setPrototypeOf\()?(\w+)\.prototype\b/.exec(code.slice(one.start, one.end))?.[1]
-  const after = (name) => body.filter((one) => one.type === 'ExpressionStatement' && ofClass(one) === name)
+  const ofClass = (one) =>
+    /^(?:Object\.(?:setPrototypeOf|defineProperty)\()?([\w$]+)\.prototype\b/.exec(code.slice(one.start, one.end))?.[1]
+  const after = (name) =>
+    body.filter((one) => one.type === 'ExpressionStatement' && name !== undefined && ofClass(one) === name)
   const around = ({ start, end }, before, behind) =>
     changes.push({ start, end: start, text: before }, { start: end, end, text: behind })
   for (const one of body) {
@@ -158,18 +155,19 @@ const shakeable = (name, code) => {
     if (one.type === 'ImportDeclaration' && one.source.value.startsWith('node:')) {
       changes.push({ start: one.start, end: one.end, text: builtin(one) })
     }
+    // what is done to it, as text behind it
+    const moved = (name) =>
+      after(name)
+        .map(({ start, end }) => {
+          changes.push({ start, end, text: '' })
+          return `;${code.slice(start, end)}`
+        })
+        .join('')
     if (one.type === 'ClassDeclaration') {
-      const more = after(one.id.name)
-      const texts = more.map(({ start, end }) => `;${code.slice(start, end)}`)
-      for (const { start, end } of more) changes.push({ start, end, text: '' })
-      const isComputed = one.body.body.some(({ computed }) => computed)
-      if (isComputed || more.length > 0) {
-        around(
-          one,
-          `const ${one.id.name} = /* @__PURE__ */ $made(() => { `,
-          `${texts.join('')};return ${one.id.name} });`,
-        )
-      }
+      const name = one.id.name
+      const more = moved(name)
+      if (more !== '' || isComputed(one))
+        around(one, `const ${name} = /* @__PURE__ */ $made(() => { `, `${more};return ${name} });`)
     }
     const declarations = one.type === 'FunctionDeclaration' ? [{ id: one.id, init: one }] : (one.declarations ?? [])
     for (const { id, init } of declarations) {
@@ -177,6 +175,8 @@ const shakeable = (name, code) => {
       marks.delete(id.name)
       const declared = init === one ? `const ${id.name} = ` : ''
       if (label !== undefined) around(init, `${declared}/* @__PURE__ */ ${mark}(${label}, `, init === one ? ');' : ')')
+      else if (init !== one && (after(id.name).length > 0 || isComputed(init)))
+        around(init, `/* @__PURE__ */ $made(() => { const ${id.name} = `, `${moved(id.name)};return ${id.name} })`)
       else if (init !== one && !isPlain(init)) around(init, MAKE, END)
     }
   }
@@ -209,7 +209,7 @@ const laterOf = (source) => `(()=>{try{return Promise.resolve(require(${source})
 
 const HERE = `(typeof __filename=="string"?require("node:url").pathToFileURL(__filename).href:"file:///bundle.js")`
 
-const asCommonJs = (name, code) => {
+const asCommonJs = (name, code, isKept) => {
   const program = parsed(name, code)
   const changes = []
   const replace = ({ start, end }, text) => changes.push({ start, end, text })
@@ -218,7 +218,7 @@ const asCommonJs = (name, code) => {
     if (one.type === 'ImportDeclaration') replace(one, `${requireOf(one)};`)
     else if (one.type === 'ExportNamedDeclaration' && one.declaration === null) {
       const from = one.source === null ? '' : `require(${one.source.raw}).`
-      exported.push(...one.specifiers.map((each) => `exports.${each.exported.name}=${from}${each.local.name}`))
+      exported.push(...one.specifiers.map((each) => [each.exported.name, from + each.local.name]))
       replace(one, '')
     } else if (/^Export/.test(one.type)) throw new Error(`${name}: an export of a kind that is not known`)
   }
@@ -229,7 +229,11 @@ const asCommonJs = (name, code) => {
     MetaProperty: (one) => replace(one, '{url:' + HERE + '}'),
   }).visit(program)
   const text = applied(code, changes)
-  return `"use strict";Object.defineProperty(exports,"__esModule",{value:true});${text.trimEnd()}${exported.join(';')};\n`
+  // what reads CommonJS for the names that it exports knows the first of these forms
+  const given = isKept
+    ? exported.map(([name, value]) => `exports.${name}=${value};`).join('')
+    : `Object.assign(exports,{${exported.map(([name, value]) => (name === value ? name : `${name}:${value}`)).join(',')}});`
+  return `"use strict";Object.defineProperty(exports,"__esModule",{value:true});${text}${given}\n`
 }
 
 // -------------------------------------------------------------------------------------
@@ -332,7 +336,8 @@ export const bundle = async (folder) => {
       propertyReadSideEffects: false,
     },
     onwarn: (warning) => {
-      throw new Error(warning.message)
+      // how long plugins take, which is long on a busy machine
+      if (warning.code !== 'PLUGIN_TIMINGS') throw new Error(warning.message)
     },
   })
   const { output } = await build.generate({
@@ -351,15 +356,24 @@ export const bundle = async (folder) => {
     mkdirSync(dirname(join(folder, 'dist', file)), { recursive: true })
     writeFileSync(join(folder, 'dist', file), text)
   }
-  for (const { fileName, code: bundled } of output) {
-    const minified = minifySync(fileName, shakeable(fileName, bundled), minifying)
+  const chunks = output.map(({ fileName, code }) => {
+    const minified = minifySync(fileName, shakeable(fileName, code), minifying)
     if (minified.errors.length > 0) throw new Error(minified.errors[0].message)
-    const code = annotated(fileName, minified.code).replaceAll(
+    return { fileName, code: minified.code }
+  })
+  const isKept = (file) =>
+    output.some((one) => (one.fileName === file && one.isEntry) || one.dynamicImports.includes(file))
+  for (const [fileName, named] of withSharedNames(chunks, isKept)) {
+    // a text of other characters takes V8 twice as long
+    const ascii = named.replace(/[^\0-\x7f]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    const code = annotated(fileName, ascii).replaceAll(
       '"peers/',
       `"${posix.relative(posix.dirname(fileName), '').replace(/^$/, '.')}/peers/`,
     )
     write(fileName, code)
-    if (!Object.values(bin).includes(`dist/${fileName}`)) write(`cjs/${fileName}`, asCommonJs(fileName, code))
+    if (!Object.values(bin).includes(`dist/${fileName}`)) {
+      write(`cjs/${fileName}`, asCommonJs(fileName, code, isKept(fileName)))
+    }
   }
   for (const specifier of needed) for (const at of ['', 'cjs/']) write(at + fileOf(specifier), attempt(specifier))
   write('cjs/package.json', '{ "type": "commonjs" }\n')

@@ -28,8 +28,8 @@ import type { Application } from './koa/plan.js'
 import { answerException, settings, settingsFrom, type AuthSettings } from './koa/settings.js'
 import { middlewareList, stepsOf, type GuardOptions, requirementOf } from './koa/withAuth.js'
 import { addDocs, type DocsPageOptions } from './openapi/docs.js'
-import { findSwaggerUi, requireSwaggerUi } from './openapi/docsPage.js'
-import type { OpenApiOptions } from './openapi/document.js'
+import type { OpenApiOptions } from './openapi/documentOptions.js'
+import { findSwaggerUi, requireSwaggerUi } from './openapi/swaggerUi.js'
 
 /** The application's docs page: options of the page, and of the document but for `title` and `version`. */
 export type ApiDocsOptions = DocsPageOptions & Omit<OpenApiOptions, 'title' | 'version'>

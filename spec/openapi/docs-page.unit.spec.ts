@@ -6,7 +6,8 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { pageOf, assetsIn, findSwaggerUi, requireSwaggerUi } from '../../src/openapi/docsPage.js'
+import { assetsIn, pageOf } from '../../src/openapi/docsPage.js'
+import { findSwaggerUi, requireSwaggerUi } from '../../src/openapi/swaggerUi.js'
 import { pageScript } from '../../src/openapi/pageFiles.js'
 
 // The HTML and the header fields of the docs page: A-27, ASVS 3.4.

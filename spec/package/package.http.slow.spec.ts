@@ -123,7 +123,7 @@ describe('the packed package', () => {
     expect(run(load('require'), 'commonjs')).toEqual([message, message])
   })
 
-  it('has each declaration that an entry point needs, and no other, once for each module system', () => {
+  it('has each declaration that an entry point needs, and no other, and both module systems have the same', () => {
     const root = join(project.folder, 'node_modules/koa-with-auth')
     const read = (file: string) => readFileSync(join(root, file), 'utf8')
     const known = project.files.filter((file) => file.endsWith('.d.ts'))
@@ -139,12 +139,16 @@ describe('the packed package', () => {
     const required = reached(entries.map((one) => one.built.require.types))
     expect(required.filter((file) => !file.startsWith('dist/cjs/'))).toStrictEqual([])
     const imported = reached(entries.map((one) => one.built.import.types))
-    expect(imported).toStrictEqual(required.map((file) => file.replace('dist/cjs/', 'dist/')))
-    expect([...required, ...imported].sort()).toStrictEqual(known.toSorted())
+    const own = imported.filter((file) => !file.startsWith('dist/cjs/'))
+    // an ES module has its own copy of what the types of the router are in, and passes on the rest
+    const copies = own.filter((file) => !/^export \* from '[./]+cjs\/[\w/-]+\.js';\n$/.test(read(file)))
+    expect(copies.map((file) => file.replace('dist/', 'dist/cjs/')).filter((file) => !known.includes(file))).toEqual([])
+    expect(copies.length).toBeLessThan(own.length / 2)
+    expect([...new Set([...required, ...imported])].sort()).toStrictEqual(known.toSorted())
   })
 
-  it('is smaller than 412 kB', () => {
-    expect(project.packedBytes).toBeLessThan(412_000)
+  it('is smaller than 367 kB', () => {
+    expect(project.packedBytes).toBeLessThan(367_000)
   })
 
   it.each([
@@ -237,6 +241,68 @@ describe('the packed package', () => {
       const code = `const { default: Router, apiApp } = ${load}
         console.log(JSON.stringify([apiApp() instanceof Router, apiApp().get('/', () => {}) instanceof Router]))`
       expect(run(code)).toStrictEqual([true, true])
+    })
+
+    it('an error of `import` is an instance of the class of `require`, and the other way round', () => {
+      const found = run(`
+        const made = { AuthEndedError: 'expired', SignInRefused: { _tag: 'absent' }, LawViolations: ['a', []] }
+        const found = {}
+        for (const entry of ${JSON.stringify(entries.map(({ name }) => name))}) {
+          const [imported, required] = [await import(entry), require(entry)]
+          for (const [name, one] of Object.entries(imported)) {
+            if (!(one?.prototype instanceof Error)) continue
+            const other = required[name]
+            const make = (type) => Reflect.construct(type, [made[name] ?? 'a message'].flat(1))
+            found[name] = [one !== other, make(one) instanceof other, make(other) instanceof one, new Error() instanceof one]
+          }
+        }
+        console.log(JSON.stringify(found))`)
+      const shared = [true, true, true, false]
+      const [AuthEndedError, UnavailableError, NoLiveKey, SignInRefused, UpstreamGone] = Array(5).fill(shared)
+      expect(found).toEqual({
+        AuthEndedError,
+        UnavailableError,
+        NoLiveKey,
+        SignInRefused,
+        UpstreamGone,
+        LawViolations: shared,
+      })
+    })
+
+    it('`sessions` of `import` and sign-in of `require` share a store, a session and its end', () => {
+      const answers = run(`
+        import Koa from 'koa'
+        import Router from '@koa/router'
+        import { withAuth } from 'koa-with-auth'
+        import { sessions } from 'koa-with-auth/sessions'
+        const esm = { memoryStore: (await import('koa-with-auth/stores')).memoryStore }
+        const cjs = { ...require('koa-with-auth'), ...require('koa-with-auth/stores'), ...require('koa-with-auth/sessions') }
+        const server = async (sessionsOf, store, guardOf) => {
+          const app = new Koa()
+          app.keys = ['0123456789abcdef0123456789abcdef']
+          const { logIn, logOut, sessionAuth } = sessionsOf(app, { name: 'shop', store, identify: ({ name }) => name, loadUser: async (name) => ({ name }) })
+          const router = new Router()
+          router.post('/in', guardOf.withAuth(null), async (ctx) => { await logIn(ctx, { name: 'anna' }); ctx.status = 204 })
+          router.get('/me', guardOf.withAuth(sessionAuth()), (ctx) => { ctx.body = ctx.request.auth.name })
+          router.post('/out', guardOf.withAuth(sessionAuth()), async (ctx) => { await logOut(ctx); ctx.status = 204 })
+          app.use(router.routes())
+          const listening = app.listen(0, '127.0.0.1')
+          await new Promise((resolve) => listening.on('listening', resolve))
+          return { listening, url: 'http://127.0.0.1:' + listening.address().port }
+        }
+        const answers = []
+        for (const [first, second, store] of [[sessions, cjs.sessions, cjs.memoryStore()], [cjs.sessions, sessions, esm.memoryStore()]]) {
+          const one = await server(first, store, cjs)
+          const other = await server(second, store, { withAuth })
+          const made = await fetch(one.url + '/in', { method: 'POST' })
+          const cookie = made.headers.getSetCookie().map((each) => each.split(';')[0]).join('; ')
+          const status = async ({ url }, path, method = 'GET') => (await fetch(url + path, { method, headers: { cookie } })).status
+          answers.push([made.status, await status(one, '/me'), await status(other, '/me'), await status(other, '/out', 'POST'), await status(one, '/me')])
+          for (const { listening } of [one, other]) listening.close()
+        }
+        console.log(JSON.stringify(answers))`)
+      const expected = [204, 200, 200, 204, 401]
+      expect(answers).toEqual([expected, expected])
     })
 
     it('ES modules do not load the router twice', () => {

@@ -63,6 +63,7 @@ export type ErrorCode =
   | 'ERR_NOT_SEALED'
   | 'ERR_NO_LIVE_KEY'
   | 'ERR_SIGN_IN_REFUSED'
+  | 'ERR_UPSTREAM_GONE'
 
 export const withCode = <E extends Error>(error: E, code: ErrorCode): E => Object.assign(error, { code })
 

@@ -18,7 +18,7 @@ import type { Request } from '../core/Request.js'
 import { because, expired, invalid, malformed } from '../core/AuthError.js'
 import { returningResults, type Evaluation } from '../core/Result.js'
 import type { StandardSchema } from '../core/Schema.js'
-import type { ErrorCode } from '../core/data.js'
+import { isInstance, type ErrorCode } from '../core/data.js'
 import { keyDigest, report, type ApiKeyEvent } from '../core/events.js'
 import { sayingScopes } from '../core/granted.js'
 import * as is from '../core/checks.js'
@@ -121,6 +121,11 @@ export interface IssuedKey {
 export class NoLiveKey extends Error {
   override readonly name = 'NoLiveKey'
   readonly code = 'ERR_NO_LIVE_KEY' satisfies ErrorCode
+
+  /** @internal Also an error of another copy of this package, such as that of `require` beside that of `import`. */
+  static override [Symbol.hasInstance](u: unknown): boolean {
+    return isInstance(this, NoLiveKey, u, 'ERR_NO_LIVE_KEY')
+  }
 }
 
 /** The API keys of an application. In an outage, methods that ask the store reject with an `UnavailableError`, a 503. */

@@ -5,16 +5,18 @@
  * It consists of operations, so `withAuth` guards it. None of them is in the document. The document describes the
  * router as it is mounted (`view.ts`); if koa-mount mounts it, which the router cannot see, set `servers`.
  */
-import type { Context, Next } from 'koa'
+import type { Context, DefaultContext, DefaultState, Next } from 'koa'
 import type { AuthenticatorLike } from '../core/Authenticator.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory, type Checks } from '../core/options.js'
 import type { OperationNote, Part } from '../koa/layer.js'
 import { checkRouter, newRouter, type RouterInstance } from '../koa/router.js'
 import { withAuth } from '../koa/withAuth.js'
-import { cachedOpenApi, documentChecks, type OpenApiOptions } from './document.js'
-import { assetOf, assetsIn, pageOf, requireSwaggerUi, type Asset } from './docsPage.js'
+import type * as Page from './docsPage.js'
+import { documentChecks, type OpenApiOptions } from './documentOptions.js'
 import { docsOperation, withoutExtensions } from './operation.js'
+import { once, pageFiles, requireSwaggerUi } from './swaggerUi.js'
+import type { Routed } from './routes.js'
 import { describing, isTaken } from './view.js'
 
 export interface DocsPageOptions {
@@ -48,7 +50,7 @@ const pageChecks: Checks<DocsPageOptions> = {
  */
 const serveAsset = (
   ctx: Context,
-  { type, content, etag }: Asset,
+  { type, content, etag }: Page.Asset,
   { fields = {}, keepCaching = false }: { fields?: Readonly<Record<string, string>>; keepCaching?: boolean } = {},
 ): void => {
   ctx.set({ ...fields, 'X-Content-Type-Options': 'nosniff', ETag: etag })
@@ -105,31 +107,45 @@ export const addDocs = <S, C, T, D>(
   // Safe: it is only read
   const seen = described as unknown as Parameters<typeof isTaken>[0]
   const documentPart: Part = { path: documentPath, ...(folder === undefined && { missingPage: path }) }
-  const documentAt = describing(seen, documentPart, (routed) => asAsset(cachedOpenApi(routed, document)))
-  const serveDocument: Handler = (ctx, next) =>
-    isTaken(seen, documentPart, ctx) ? next() : serveAsset(ctx, documentAt(ctx)(ctx), { keepCaching: true })
+  const documentAt = describing(seen, documentPart, (routed) => documentAsset(routed, document))
+  const serveDocument: Handler = async (ctx, next) =>
+    isTaken(seen, documentPart, ctx) ? next() : serveAsset(ctx, await documentAt(ctx)(ctx), { keepCaching: true })
   get(documentPath, serveDocument, documentPart)
   if (folder === undefined) return
 
   const { title, description, servers = [] } = document
-  const { html, fields } = pageOf({ path, documentPath, title, description, servers })
+  const page = once(async () => {
+    const { pageOf, assetsIn } = await import('./docsPage.js')
+    return { ...pageOf({ path, documentPath, title, description, servers }), assets: assetsIn(folder) }
+  })
   const pagePart: Part = { path }
-  const servePage: Handler = (ctx, next) => {
+  const servePage: Handler = async (ctx, next) => {
     if (isTaken(seen, pagePart, ctx)) return next()
-    return ctx.path.endsWith('/') ? withoutSlash(ctx) : serveAsset(ctx, html, { fields, keepCaching: true })
+    if (ctx.path.endsWith('/')) return withoutSlash(ctx)
+    const { html, fields } = await page()
+    return serveAsset(ctx, html, { fields, keepCaching: true })
   }
   get(path, servePage, pagePart)
-  for (const { name, load } of assetsIn(folder)) {
-    get(`${path}/${name}`, async (ctx: Context) => serveAsset(ctx, await load()), 'file')
+  for (const [at, name] of pageFiles.entries()) {
+    const serveFile: Handler = async (ctx) => serveAsset(ctx, await (await page()).assets[at]!.load())
+    get(`${path}/${name}`, serveFile, 'file')
   }
 }
 
 type Handler = (ctx: Context, next: Next) => unknown
 
-// The document for a request, as an asset
-const asAsset = (edition: ReturnType<typeof cachedOpenApi>): ((ctx: Context) => Asset) => {
-  let last: { readonly json: string; readonly asset: Asset } | undefined
-  return ({ request }) => {
+// The document for a request, as an asset. Most applications never serve it, so what makes it is loaded for the first request
+const documentAsset = (
+  routed: Routed<DefaultState, DefaultContext>,
+  options: OpenApiOptions,
+): ((ctx: Context) => Promise<Page.Asset>) => {
+  const loaded = once(async () => {
+    const [{ cachedOpenApi }, { assetOf }] = await Promise.all([import('./document.js'), import('./docsPage.js')])
+    return { edition: cachedOpenApi(routed, options), assetOf }
+  })
+  let last: { readonly json: string; readonly asset: Page.Asset } | undefined
+  return async ({ request }) => {
+    const { edition, assetOf } = await loaded()
     const { json } = edition(request)
     if (last?.json !== json) last = { json, asset: assetOf('application/json; charset=utf-8', json) }
     return last.asset

@@ -4,11 +4,11 @@
  * relative, so the page works after any prefix.
  */
 import { readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { escapeHtml } from '../core/data.js'
 import { digest } from '../crypto/secrets.js'
 import { pageScript, pageStyle } from './pageFiles.js'
+import { once, pageFiles, type PageFile } from './swaggerUi.js'
 
 interface PageContent {
   readonly title: string
@@ -96,15 +96,15 @@ const SCRIPT = 'text/javascript; charset=utf-8'
 const STYLE = 'text/css; charset=utf-8'
 const IMAGE = 'image/png'
 
-// An exact list, not a folder: no part of a request becomes part of a path. What has no content here is in swagger-ui-dist
-const files: ReadonlyArray<readonly [name: string, type: string, content?: string]> = [
-  ['swagger-ui.css', STYLE],
-  ['swagger-ui-bundle.js', SCRIPT],
-  ['favicon-16x16.png', IMAGE],
-  ['favicon-32x32.png', IMAGE],
-  ['page.css', STYLE, pageStyle],
-  ['page.js', SCRIPT, pageScript],
-]
+// What has no content here is in swagger-ui-dist
+const files: Readonly<Record<PageFile, readonly [type: string, content?: string]>> = {
+  'swagger-ui.css': [STYLE],
+  'swagger-ui-bundle.js': [SCRIPT],
+  'favicon-16x16.png': [IMAGE],
+  'favicon-32x32.png': [IMAGE],
+  'page.css': [STYLE, pageStyle],
+  'page.js': [SCRIPT, pageScript],
+}
 
 /** An asset with this content. */
 export const assetOf = (type: string, content: Buffer | string): Asset => {
@@ -118,43 +118,9 @@ export const pageOf = (content: PageContent) => ({
   fields: fieldsOf(content),
 })
 
-/**
- * The folder of the installed `swagger-ui-dist`, as the module at `from` finds it; `undefined` if it is not installed.
- */
-export const findSwaggerUi = (from: string | URL = import.meta.url): string | undefined => {
-  try {
-    return dirname(createRequire(from).resolve('swagger-ui-dist/package.json'))
-  } catch {
-    return undefined
-  }
-}
-
-/** The folder of the installed `swagger-ui-dist`. Throws a TypeError that says what to install if it is missing. */
-export const requireSwaggerUi = (where: string, from?: string | URL): string => {
-  const folder = findSwaggerUi(from)
-  if (folder === undefined) {
-    throw new TypeError(
-      `${where}: the docs page of koa-with-auth/openapi needs swagger-ui-dist; install it: npm install swagger-ui-dist`,
-    )
-  }
-  return folder
-}
-
-/** The files of the page by name; `load` rejects while a file cannot be read. */
+/** The files of the page, in the order of their list; `load` rejects while a file cannot be read. */
 export const assetsIn = (folder: string) =>
-  files.map(([name, type, content]) => ({
-    name,
-    load: once(async () => assetOf(type, content ?? (await readFile(join(folder, name))))),
-  }))
-
-// A file that cannot be read now is tried again
-const once = <A>(load: () => Promise<A>): (() => Promise<A>) => {
-  let loading: Promise<A> | undefined
-  return () => {
-    loading ??= load().catch((error: unknown) => {
-      loading = undefined
-      throw error
-    })
-    return loading
-  }
-}
+  pageFiles.map((name) => {
+    const [type, content] = files[name]
+    return { name, load: once(async () => assetOf(type, content ?? (await readFile(join(folder, name))))) }
+  })

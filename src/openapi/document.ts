@@ -9,18 +9,10 @@ import type { OpenAPIV3_1 } from 'openapi-types'
 import { leaves, schemeOf, type Leaf } from '../core/Description.js'
 import { effective } from '../core/Requirement.js'
 import { fromNow, memory, type Memory } from '../core/memory.js'
-import * as is from '../core/checks.js'
-import {
-  checkOptions,
-  declareFactories,
-  withoutUndefined,
-  type Check,
-  type Checks,
-  type Given,
-  type OrUndefined,
-} from '../core/options.js'
+import { checkOptions, declareFactory, withoutUndefined, type Given } from '../core/options.js'
 import { operationsOf } from '../koa/operations.js'
 import { checkRouter, type Layer } from '../koa/router.js'
+import { documentChecks, info, root, type OpenApiOptions } from './documentOptions.js'
 import { withoutExtensions } from './operation.js'
 import type { PathTemplate } from './paths.js'
 import { documentedIn, type DocumentedOperation, type Routed, type Undescribed } from './routes.js'
@@ -33,52 +25,6 @@ import {
   responsesOf,
   securitySchemesOf,
 } from './security.js'
-
-/** The API as a whole. Names that begin with `x-` go into the document unchanged. */
-export interface OpenApiOptions extends OrUndefined<Omit<OpenAPIV3_1.InfoObject, 'title' | 'version'>> {
-  /** The API's name. */
-  readonly title: string
-  /** The version of the API. */
-  readonly version: string
-  /** Where it is served. Default: where the document comes from. */
-  readonly servers?: OpenAPIV3_1.ServerObject[] | undefined
-  /** The tags that operations have, in the order in which tools show them. */
-  readonly tags?: OpenAPIV3_1.TagObject[] | undefined
-  readonly externalDocs?: OpenAPIV3_1.ExternalDocumentationObject | undefined
-  /**
-   * The components that operations refer to. One called `Problem`, `Unauthorized`, `Forbidden` or `ServiceUnavailable`
-   * replaces ours. Security schemes come from the guards.
-   */
-  readonly components?: Omit<OpenAPIV3_1.ComponentsObject, 'securitySchemes'> | undefined
-  readonly [extension: `x-${string}`]: unknown
-}
-
-const ownComponents: Check = (where, components) => {
-  if (typeof components !== 'object' || components === null) throw new TypeError(`${where} must be an object`)
-  if ('securitySchemes' in components) {
-    throw new TypeError(
-      `${where.slice(0, -3)}: { securitySchemes } }): they come from the guards; give the authenticators a schemeName and a description instead`,
-    )
-  }
-}
-
-const info: Checks<OpenAPIV3_1.InfoObject> = {
-  title: is.nonEmpty,
-  summary: is.unchecked,
-  description: is.unchecked,
-  termsOfService: is.unchecked,
-  contact: is.unchecked,
-  license: is.unchecked,
-  version: is.nonEmpty,
-}
-const root = {
-  servers: is.maybe(is.list),
-  tags: is.maybe(is.list),
-  externalDocs: is.unchecked,
-  components: is.maybe(ownComponents),
-}
-
-export const documentChecks: Checks<OpenApiOptions> = { ...info, ...root }
 
 // An option that is undefined counts as left out
 const given = (options: OpenApiOptions, isGiven: (name: string) => boolean): Readonly<Record<string, unknown>> =>
@@ -342,7 +288,8 @@ export const cachedOpenApi = <S, C>(
   }
 }
 
-declareFactories({ openApi, cachedOpenApi })
+declareFactory('openApi', openApi)
+declareFactory('cachedOpenApi', cachedOpenApi)
 
 const isCurrent = <S, C>(
   { stack }: Routed<S, C>,

@@ -3,7 +3,7 @@
  *
  * It is only an Error, so every test runner shows it: vitest, jest, mocha, node:test.
  */
-import type { ErrorCode } from '../core/data.js'
+import { isInstance, type ErrorCode } from '../core/data.js'
 
 /** One law that does not hold. */
 export interface Violation {
@@ -38,6 +38,11 @@ export class LawViolations extends Error {
   override readonly name = 'LawViolations'
   readonly code = 'ERR_LAW_VIOLATIONS' satisfies ErrorCode
   readonly violations: ReadonlyArray<Violation>
+
+  /** @internal Also an error of another copy of this package, such as that of `require` beside that of `import`. */
+  static override [Symbol.hasInstance](u: unknown): boolean {
+    return isInstance(this, LawViolations, u, 'ERR_LAW_VIOLATIONS')
+  }
 
   constructor(subject: string, violations: ReadonlyArray<Violation>) {
     super(

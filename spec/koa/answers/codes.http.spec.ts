@@ -7,6 +7,7 @@ import { describe, expect, it } from 'vitest'
 import { httpBearer, UnavailableError, withAuth } from '../../../src/index.js'
 import { seal } from '../../../src/audit/index.js'
 import { NoLiveKey } from '../../../src/keys/index.js'
+import { UpstreamGone } from 'koa-with-auth/sign-in/oidc'
 import { SignInRefused } from '../../../src/sessions/index.js'
 import { absent } from '../../../src/core/AuthError.js'
 import { LawViolations } from '../../../src/testing/index.js'
@@ -44,6 +45,7 @@ describe('the code of an error', () => {
     ['ERR_AUTH_UNAVAILABLE', () => new UnavailableError('down')],
     ['ERR_SIGN_IN_REFUSED', () => new SignInRefused(absent)],
     ['ERR_NO_LIVE_KEY', () => new NoLiveKey()],
+    ['ERR_UPSTREAM_GONE', () => new UpstreamGone('no grant')],
     ['ERR_LAW_VIOLATIONS', () => new LawViolations('a', [])],
     ['ERR_NOT_SEALED', () => thrownBy(open)],
     ['ERR_GUARD_MISPLACED', misplaced],

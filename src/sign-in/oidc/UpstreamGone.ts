@@ -1,4 +1,5 @@
 /** The error for a request whose grant at a provider has ended. Guards answer it; see `koa/gone.ts`. */
+import { isInstance, type ErrorCode } from '../../core/data.js'
 import { goneMark, type Gone } from '../../koa/gone.js'
 import type { Middleware } from 'koa'
 
@@ -22,7 +23,14 @@ import type { Middleware } from 'koa'
  */
 export class UpstreamGone extends Error implements Gone {
   override readonly name = 'UpstreamGone'
+  readonly code = 'ERR_UPSTREAM_GONE' satisfies ErrorCode
   readonly [goneMark]: Gone[typeof goneMark]
+
+  /** @internal Also an error of another copy of this package, such as that of `require` beside that of `import`. */
+  static override [Symbol.hasInstance](u: unknown): boolean {
+    return isInstance(this, UpstreamGone, u, 'ERR_UPSTREAM_GONE')
+  }
+
   constructor(message: string, onGone?: Middleware) {
     super(message)
     this[goneMark] = { onGone }

@@ -1,0 +1,49 @@
+/** Where `swagger-ui-dist` is, and the files of the docs page. The page is made when it is asked for: `docsPage.ts`. */
+import { createRequire } from 'node:module'
+import { dirname } from 'node:path'
+
+/** The files of the page. An exact list, not a folder: no part of a request becomes part of a path. */
+export const pageFiles = [
+  'swagger-ui.css',
+  'swagger-ui-bundle.js',
+  'favicon-16x16.png',
+  'favicon-32x32.png',
+  'page.css',
+  'page.js',
+] as const
+
+export type PageFile = (typeof pageFiles)[number]
+
+/**
+ * The folder of the installed `swagger-ui-dist`, as the module at `from` finds it; `undefined` if it is not installed.
+ */
+export const findSwaggerUi = (from: string | URL = import.meta.url): string | undefined => {
+  try {
+    return dirname(createRequire(from).resolve('swagger-ui-dist/package.json'))
+  } catch {
+    return undefined
+  }
+}
+
+/** The folder of the installed `swagger-ui-dist`. Throws a TypeError that says what to install if it is missing. */
+export const requireSwaggerUi = (where: string, from?: string | URL): string => {
+  const folder = findSwaggerUi(from)
+  if (folder === undefined) {
+    throw new TypeError(
+      `${where}: the docs page of koa-with-auth/openapi needs swagger-ui-dist; install it: npm install swagger-ui-dist`,
+    )
+  }
+  return folder
+}
+
+/** Loads at the first call and keeps it. What fails now is tried again. */
+export const once = <A>(load: () => Promise<A>): (() => Promise<A>) => {
+  let loading: Promise<A> | undefined
+  return () => {
+    loading ??= load().catch((error: unknown) => {
+      loading = undefined
+      throw error
+    })
+    return loading
+  }
+}
