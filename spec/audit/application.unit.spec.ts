@@ -4,7 +4,10 @@ import * as E from 'fp-ts/lib/Either.js'
 import Koa from 'koa'
 import { apiKeyCookie, authSettings, httpBearer } from 'koa-with-auth'
 import { audit } from 'koa-with-auth/audit'
+import { oidc, upstream, type UpstreamOptions } from 'koa-with-auth/sign-in/oidc'
 import { expect, it } from 'vitest'
+import { differencesOf } from '../../src/audit/Difference.js'
+import { linesOf, policyText, readPolicy, textOf } from '../../src/audit/policy.js'
 import { auditedOf } from '../../src/command/Export.js'
 import { guardOf } from '../support/models/levels.js'
 
@@ -40,3 +43,65 @@ it('26.5 an application without a router is a TypeError', () => {
     new TypeError('audit(app): the application mounts no router; write app.use(router.routes()) first'),
   )
 })
+
+const provider = oidc({ issuer: 'https://login.example', client: { id: 'shop' }, callback: '/callback' })
+const calling = (...all: ReadonlyArray<Partial<UpstreamOptions>>) => {
+  const app = make()
+  for (const one of all) upstream(app, { provider, resource: 'https://api.example', scope: ['read'], ...one })
+  return linesOf(audit(app))
+}
+const line = 'UPSTREAM https://api.example; tokens=https://login.example, for each session; scope=read'
+
+it('an upstream is in the table, and a line of the policy file, with its resource and scopes', () => {
+  const app = make()
+  upstream(app, { provider, resource: 'https://api.example', scope: ['read', 'write'] })
+  expect(String(audit(app)).split('\n\n').at(-1)).toBe(
+    'UPSTREAM             SCOPE       TOKENS OF\nhttps://api.example  read write  https://login.example, for each session',
+  )
+  expect(audit(app).upstreams).toEqual([
+    { resource: 'https://api.example', provider: 'https://login.example', scope: ['read', 'write'], per: 'session' },
+  ])
+  expect(calling({}).map(textOf)).toContain(line)
+  expect(audit(make())).not.toHaveProperty('upstreams')
+  const read = readPolicy(new TextEncoder().encode(policyText(calling({}))))
+  expect(E.isRight(read) && differencesOf(read.right, calling({}))).toEqual([])
+})
+
+it.each<[string, ReadonlyArray<Partial<UpstreamOptions>>, ReadonlyArray<Partial<UpstreamOptions>>, string]>([
+  [
+    'new',
+    [],
+    [{}],
+    'opened: UPSTREAM https://api.example: was absent, is tokens of https://login.example, for each session, scope read',
+  ],
+  [
+    'gone',
+    [{}],
+    [],
+    'closed: UPSTREAM https://api.example: was tokens of https://login.example, for each session, scope read, is gone',
+  ],
+  [
+    'with another scope',
+    [{}],
+    [{ scope: ['read', 'admin'] }],
+    'opened: UPSTREAM https://api.example: is now with scope admin',
+  ],
+  ['with fewer scopes', [{}], [{ scope: [] }], 'closed: UPSTREAM https://api.example: is no longer with scope read'],
+  [
+    'for each user',
+    [{}],
+    [{ per: 'user' }],
+    'changed: UPSTREAM https://api.example: tokens of was https://login.example, for each session, is https://login.example, for each user',
+  ],
+])('an upstream that is %s is a difference', (_name, was, is, said) => {
+  const all = differencesOf(calling(...was), calling(...is))
+  expect(all.map(({ direction, text }) => `${direction}: ${text}`)).toEqual([said])
+})
+
+it.each([`${line}; who=public`, 'UPSTREAM https://api.example; scope=read', line.replace('UPSTREAM', 'GET')])(
+  '%s is no line of a policy file',
+  (wrong) => {
+    const text = policyText(calling({})).replace(line, wrong)
+    expect(readPolicy(new TextEncoder().encode(text))).toMatchObject({ _tag: 'Left' })
+  },
+)

@@ -1,6 +1,7 @@
 /** How long a session lasts is said by the first factor, and holds after the second one. */
 import Router from '@koa/router'
 import { withAuth } from 'koa-with-auth'
+import type { LogInOptions } from 'koa-with-auth/sessions'
 import {
   secondFactor,
   finish,
@@ -19,7 +20,11 @@ import type { Answer } from '../support/models/behavior.js'
 const DAY = 86_400_000
 
 /** A site with a code by mail, and for anna a second factor whose code is always 1. */
-const start = async (first: FinishOptions = {}, second: FinishOptions = {}) => {
+const start = async (
+  first: FinishOptions = {},
+  second: FinishOptions = {},
+  { own, ...options }: { readonly persistent?: boolean; readonly own?: LogInOptions } = {},
+) => {
   const limiter = new RateLimiterMemory({ points: 50, duration: 900 })
   const factor: CodeFactor = { method: 'own', verify: async (_user, typed) => typed === '1' }
   const code = secondFactor({ factors: [factor], limiter })
@@ -34,8 +39,9 @@ const start = async (first: FinishOptions = {}, second: FinishOptions = {}) => {
     },
   })
   const site = await sessionsApp(undefined, {
+    ...options,
     origin: 'https://shop.example',
-    below: (app) => {
+    below: (app, { logIn }) => {
       const router = new Router()
       const of = (address: string): User => ({ username: address.split('@')[0] ?? '', isActive: true })
       router.post('/mail', withAuth(null), begin(mail))
@@ -46,6 +52,7 @@ const start = async (first: FinishOptions = {}, second: FinishOptions = {}) => {
           mail,
           async (ctx, { proof, returnTo }) => {
             const user = of(proof.subject)
+            if (own !== undefined) await logIn(ctx, user, own)
             if (user.username !== 'anna') return user
             ctx.body = await askSecondFactor(ctx, code, { user, proof, returnTo })
             return undefined
@@ -78,7 +85,7 @@ const start = async (first: FinishOptions = {}, second: FinishOptions = {}) => {
   }
 }
 
-/** The days that the browser keeps the cookie of a session. */
+/** The days that the browser keeps the cookie of a session; NaN: until it is closed. */
 const daysOf = (answer: Answer): number => {
   const line = setCookies(answer).find((one) => one.startsWith('session=')) ?? ''
   const expires = /expires=([^;]+)/i.exec(line)?.[1] ?? ''
@@ -117,5 +124,42 @@ describe('how long a session lasts', () => {
     }
     const { signIn } = await start({ absolute: 71 * DAY })
     expect((await signIn('anna')).status, 'more than ten times that of the application').toBe(500)
+  })
+
+  it('is what the hook of finish gave, if it signed the user in itself and returned the user', async () => {
+    const { signIn } = await start({ idle: 3 * DAY }, {}, { own: { idle: 30 * DAY, absolute: 30 * DAY } })
+    expect(daysOf(await signIn('bert'))).toBe(30)
+    const closed = await start({ idle: 3 * DAY }, {}, { own: { persistent: false } })
+    expect(daysOf(await closed.signIn('bert'))).toBeNaN()
+  })
+
+  it.each<[string, boolean | undefined, FinishOptions, string, boolean]>([
+    ['persists', undefined, {}, '', true],
+    ['ends with the browser', false, {}, '', false],
+    ['persists by a choice', false, { persistent: ({ body }) => body['remember'] === 'on' }, 'on', true],
+    [
+      'ends with the browser by a choice',
+      undefined,
+      { persistent: ({ body }) => body['remember'] === 'on' },
+      'off',
+      false,
+    ],
+    ['is as the application says without a choice', false, { persistent: () => undefined }, 'on', false],
+  ])('and its cookie %s', async (_name, persistent, first, remember, persists) => {
+    const { signIn, site } = await start(first, {}, persistent === undefined ? {} : { persistent })
+    for (const name of ['bert', 'anna']) {
+      const answer = await signIn(name, { remember })
+      expect([answer.status, Number.isNaN(daysOf(answer))]).toEqual([200, !persists])
+      const line = setCookies(answer).find((one) => one.startsWith('session=')) ?? ''
+      // the store knows it, however long the browser keeps the cookie
+      const visitor = site.visitor(new Map([['session', line.split(/[=;]/)[1] ?? '']]))
+      if (name === 'anna') expect((await visitor.ask('/me')).status).toBe(200)
+    }
+  })
+
+  it('and persistent is refused if it is no flag', async () => {
+    await expect(start({ persistent: 1 as never })).rejects.toThrow('persistent }) must be true or false')
+    const { signIn } = await start({ persistent: () => 'yes' as never })
+    expect((await signIn('bert')).status).toBe(500)
   })
 })

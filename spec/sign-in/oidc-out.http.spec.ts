@@ -7,6 +7,7 @@ import {
   rpLogout,
   oidc,
   afterRpLogout,
+  upstream,
   type OidcKind,
   type SignedOutIdentity,
 } from 'koa-with-auth/sign-in/oidc'
@@ -308,6 +309,37 @@ describe('a sign-out by the provider', () => {
     await browser.open(begun.location ?? '', (url) => url === `${site.origin}/`)
     expect((await send(site, await provider.logoutToken({ sub: 'anna', sid: 'second' }))).status).toBe(200)
     expect(await site.me(browser)).toBeUndefined()
+  })
+
+  it('ends what the provider granted to the session that it names', async () => {
+    const store = memoryStore()
+    const grants: string[] = []
+    const noting = {
+      ...store,
+      insert: (...args: Parameters<typeof store.insert>) => (grants.push(args[0]), store.insert(...args)),
+    }
+    let kind: OidcKind | undefined
+    const { provider, site } = await start({
+      store: noting,
+      list: true,
+      routes: (router, kinds) => {
+        // Safe: it was made by `oidc`
+        kind = kinds['provider'] as OidcKind
+        router.post('/sign-out/backchannel', withAuth(null), backChannelLogout(kind, { user: () => undefined }))
+      },
+    })
+    upstream(site.app, { provider: kind!, resource: 'https://api.example' })
+    const live = async () => {
+      const keys = grants.filter((key) => key.startsWith('koa-with-auth/upstream/'))
+      return (await store.get(keys)).map((text) => text !== undefined)
+    }
+    for (const sid of ['s1', 's2']) {
+      provider.claims = (claims) => ({ ...claims, sid })
+      await site.signIn(newBrowser())
+    }
+    expect(await live()).toEqual([true, true])
+    expect((await send(site, await provider.logoutToken({ sid: 's1' }))).status).toBe(200)
+    await expect.poll(live).toEqual([false, true])
   })
 
   it('is a form: as JSON it is a 400, and ends nothing', async () => {

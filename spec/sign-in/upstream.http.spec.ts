@@ -52,6 +52,8 @@ interface SiteOptions extends Partial<Omit<UpstreamOptions, 'provider'>> {
   /** Whether a second factor comes after the provider. */
   readonly factors?: boolean
   readonly handle?: (error: UpstreamGone, ctx: Koa.Context) => void
+  /** A token carries the sign-ins. */
+  readonly as?: 'bearer'
 }
 
 interface User {
@@ -60,7 +62,7 @@ interface User {
 }
 
 const siteOf = async (issuer: TestIssuer, resource: string, options: SiteOptions = {}) => {
-  const { store = memoryStore(), list, handle, onGone, factors = false, ...over } = options
+  const { store = memoryStore(), list, handle, onGone, factors = false, as, ...over } = options
   const place = await reserved()
   const origin = `http://localhost:${place.port}`
   const app = new Koa({ keys: [strongKey] })
@@ -77,6 +79,7 @@ const siteOf = async (issuer: TestIssuer, resource: string, options: SiteOptions
     store,
     origin,
     list: list ?? false,
+    bearer: as !== undefined,
   })
   const another = oidc({ issuer: issuer.issuer, client: { id: 'other' }, callback: '/other/callback' })
   const others = upstream(app, { provider: another, resource })
@@ -92,20 +95,20 @@ const siteOf = async (issuer: TestIssuer, resource: string, options: SiteOptions
     username: String(proof.subject),
     isActive: true as const,
   })
-  router.get('/sign-in', withAuth(null), begin(provider))
+  router.get('/sign-in', withAuth(null), begin(provider, { as }))
   const code = secondFactor({
     factors: [{ method: 'totp', verify: (_user, given) => Promise.resolve(given === '1') }],
   })
   const first: FinishHook<Proof> = async (ctx, done) => {
     if (!factors) return user(ctx, done)
-    ctx.body = await askSecondFactor(ctx, code, { user: user(ctx, done), proof: done.proof })
+    ctx.body = await askSecondFactor(ctx, code, { user: user(ctx, done), proof: done.proof, as })
     return undefined
   }
-  router.get('/callback', withAuth(null), finish(provider, first))
+  router.get('/callback', withAuth(null), finish(provider, first, { as }))
   router.post(
     '/code',
     withAuth(null),
-    finish(code, (_ctx, { subject }) => ({ username: String(subject), isActive: true })),
+    finish(code, (_ctx, { subject }) => ({ username: String(subject), isActive: true }), { as }),
   )
   router.get('/token', withAuth(sessionAuth()), async (ctx) => {
     ran++
@@ -137,14 +140,27 @@ const siteOf = async (issuer: TestIssuer, resource: string, options: SiteOptions
   })
   app.use(router.routes())
   place.serve(app.callback())
+  router.get('/sessions', withAuth(sessionAuth()), async (ctx) => {
+    ctx.body = await parts.listSessions(ctx)
+  })
   const signIn = async (subject = 'anna', browser: UserAgent = userAgent()): Promise<UserAgent> => {
     issuer.subject = subject
     const arrived = await browser.open(`${origin}/sign-in`, (url) => url === `${origin}/`)
     expect(arrived.stopped).toBe(`${origin}/`)
     return browser
   }
+  /** The whole way of a device, to what answers at the callback. */
+  const signInDevice = async (subject = 'anna') => {
+    issuer.subject = subject
+    const arrived = await userAgent().open(`${origin}/sign-in`, (url) => url.includes('/callback'))
+    return JSON.parse((await userAgent().send(arrived.stopped)).body) as { access_token: string; handle?: string }
+  }
+  const by = async (token: string, path: string) => {
+    const answer = await fetch(origin + path, { headers: { Authorization: `Bearer ${token}` } })
+    return { status: answer.status, body: await answer.text() }
+  }
   const get = (browser: UserAgent, path: string, init?: RequestInit) => browser.send(`${origin}${path}`, init)
-  return { origin, app, provider, api, store, errors, signIn, get, parts, ran: () => ran }
+  return { origin, app, provider, api, store, errors, signIn, signInDevice, by, get, parts, ran: () => ran }
 }
 
 const start = async (options: SiteOptions = {}) => {
@@ -356,25 +372,88 @@ describe('a grant that has ended', () => {
     },
   )
 
-  it('goes with its session, by each way out', async () => {
-    const { site } = await start({ list: true })
-    const liveAfter = async (end: (browser: UserAgent) => Promise<unknown>) => {
-      const keys: string[] = []
-      const update = vi.spyOn(site.store, 'update').mockName('update')
-      const insert = vi.spyOn(site.store, 'insert')
-      const anna = await site.signIn()
-      expect((await site.get(anna, '/token')).status).toBe(200)
-      keys.push(...insert.mock.calls.map(([key]) => key).filter((key) => key.includes('upstream')))
-      update.mockRestore()
-      insert.mockRestore()
-      await end(anna)
-      await new Promise((resolve) => setTimeout(resolve, 5))
-      return (await site.store.get(keys)).map((one) => one !== undefined)
+  // The grant that a sign-in made is looked for in the store
+  const liveAfter = async (
+    site: Awaited<ReturnType<typeof start>>['site'],
+    signIn: () => Promise<unknown>,
+    end: () => Promise<unknown>,
+  ) => {
+    const insert = vi.spyOn(site.store, 'insert')
+    await signIn()
+    const keys = insert.mock.calls.map(([key]) => key).filter((key) => key.includes('upstream'))
+    insert.mockRestore()
+    const live = async () => (await site.store.get(keys)).map((one) => one !== undefined)
+    const before = await live()
+    await end()
+    // an ended one has a millisecond left
+    await expect.poll(live).not.toEqual(before)
+    return live()
+  }
+
+  it.each([true, false])('goes with its session, by each way out, with a list: %j', async (list) => {
+    const { site } = await start({ list })
+    let anna = userAgent()
+    const signIn = async () => (anna = await site.signIn())
+    const first = async () => String((JSON.parse((await site.get(anna, '/sessions')).body) as { id: string }[])[0]?.id)
+    const ways = [
+      () => site.get(anna, '/sign-out'),
+      () => site.parts.logOutEverywhere('anna'),
+      () => site.signIn('anna', anna),
+      ...(list ? [async () => site.parts.endSession('anna', await first())] : []),
+    ]
+    for (const way of ways) expect(await liveAfter(site, signIn, way)).toEqual([false])
+  })
+
+  it.each([true, false])('of a sign-in by a token is used and goes alike, with a list: %j', async (list) => {
+    const { site, refreshes } = await start({ list, as: 'bearer' })
+    let token = ''
+    const signIn = async () => (token = (await site.signInDevice()).access_token)
+    const other = (await site.signInDevice('bert')).access_token
+    for (const end of [() => site.by(token, '/sign-out'), () => site.parts.logOutEverywhere('anna')]) {
+      expect(await liveAfter(site, signIn, end)).toEqual([false])
     }
-    expect(await liveAfter(() => Promise.resolve())).toEqual([true])
-    expect(await liveAfter((anna) => site.get(anna, '/sign-out'))).toEqual([false])
-    expect(await liveAfter(() => site.parts.logOutEverywhere('anna'))).toEqual([false])
-    expect(await liveAfter((anna) => site.signIn('anna', anna))).toEqual([false])
+    await signIn()
+    expect(decodeJwt((await site.by(token, '/token')).body).sub).toBe('anna')
+    expect(decodeJwt((await site.by(other, '/token')).body).sub).toBe('bert')
+    atLater(400_000)
+    const answers = await Promise.all([site.by(token, '/token'), site.by(token, '/token')])
+    expect(answers.map(({ status, body }) => [status, decodeJwt(body).sub])).toEqual([
+      [200, 'anna'],
+      [200, 'anna'],
+    ])
+    expect(refreshes()).toHaveLength(1)
+    expect((await site.by(other, '/sign-out')).status).toBe(200)
+    expect((await site.by(other, '/token')).status).toBe(401)
+  })
+
+  it('of a sign-in by a token comes after its second factor, too', async () => {
+    const { site } = await start({ as: 'bearer', factors: true })
+    const { handle } = await site.signInDevice()
+    const done = await fetch(`${site.origin}/code`, {
+      method: 'POST',
+      body: JSON.stringify({ handle, code: '1' }),
+      headers: { 'Content-Type': 'application/json' },
+    })
+    const { access_token } = (await done.json()) as { access_token: string }
+    expect(decodeJwt((await site.by(access_token, '/token')).body).sub).toBe('anna')
+  })
+
+  it.each([true, undefined])('is revoked at the provider if upstream says so: %j', async (revoke) => {
+    const { site, issuer } = await start(revoke === undefined ? {} : { revoke })
+    const anna = await site.signIn()
+    await site.get(anna, '/sign-out')
+    // a sign-in asks the provider afterwards
+    await site.signIn('bert')
+    await expect.poll(() => issuer.revoked.length).toBe(revoke === true ? 1 : 0)
+    expect(issuer.revoked.every((token) => token.length > 20)).toBe(true)
+  })
+
+  it('ends here at once, also if the provider cannot revoke', async () => {
+    const { site, issuer } = await start({ revoke: true })
+    const anna = await site.signIn()
+    await issuer.stop()
+    expect((await site.get(anna, '/sign-out')).status).toBe(200)
+    expect(site.errors).toEqual([])
   })
 
   it('of a user outlives one sign-out, and no sign-out everywhere', async () => {

@@ -1,5 +1,6 @@
 /** What protects each operation of a router, as plain data to store and compare, and as a table. */
 import type { UncheckedParameter } from '../core/Description.js'
+import type { AuditedUpstream } from '../koa/upstreams.js'
 import type { AccessPath } from './Way.js'
 
 // A path can contain any character, also one that moves the cursor or changes the direction of writing.
@@ -102,16 +103,19 @@ export type Protection = Pick<AuditedOperation, 'protection' | 'ways' | 'csrf' |
 export interface Audit {
   readonly operations: ReadonlyArray<AuditedOperation>
   readonly middleware: ReadonlyArray<AuditedMiddleware>
+  /** Where the application sends the tokens of providers (`upstream`); left out if it sends none. */
+  readonly upstreams?: ReadonlyArray<AuditedUpstream>
   /** The table. It is not a part of the data. */
   toString(): string
 }
 
-export const table = ({ operations, middleware }: Omit<Audit, 'toString'>): string =>
+export const table = ({ operations, middleware, upstreams = [] }: Omit<Audit, 'toString'>): string =>
   [
     aligned(['OPERATION', 'PROTECTED BY', 'DECIDED BY', 'NOTES'], operations.map(operationCells)),
     ...(middleware.length > 0
       ? [aligned(['MIDDLEWARE', 'FUNCTIONS', 'GUARDED'], middleware.map(middlewareCells))]
       : []),
+    ...(upstreams.length > 0 ? [aligned(['UPSTREAM', 'SCOPE', 'TOKENS OF'], upstreams.map(upstreamCells))] : []),
   ].join('\n\n')
 
 type Cells = ReadonlyArray<string>
@@ -149,6 +153,12 @@ const middlewareCells = ({ path, functions, guarded, guard }: AuditedMiddleware)
   guard === undefined
     ? guarded
     : `by ${guard.protection}${guard.csrf === 'off' ? '; takes writes from other sites' : ''}`,
+]
+
+const upstreamCells = ({ resource, scope, provider, per }: AuditedUpstream): Cells => [
+  resource,
+  scope.join(' '),
+  `${provider}, for each ${per}`,
 ]
 
 const aligned = (head: Cells, rows: ReadonlyArray<Cells>): string => {

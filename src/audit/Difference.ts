@@ -19,6 +19,7 @@ import { compareAccess, publicAccess, waysInWords, type AccessPath, type Compari
  * | an operation is gone                             | closed                                         |
  * | CSRF off, an origin trusted                      | opened; the reverse closed                     |
  * | another operation answers first                  | opened if it lets in others, else changed      |
+ * | an upstream or a scope of it is new              | opened; the reverse closed                     |
  */
 type Direction = 'opened' | 'changed' | 'closed'
 
@@ -85,7 +86,7 @@ const paired = <L extends PolicyLine>(
 const added = (is: PolicyLine): Difference<never> => {
   const isOff = is.csrf[0] === 'off'
   return {
-    direction: admitsAnonymous(is) || isOff ? 'opened' : 'changed',
+    direction: admitsAnonymous(is) || isOff || is.tokens.length > 0 ? 'opened' : 'changed',
     operation: is.operation,
     text: `${is.operation}: was absent, is ${whoInWords(is)}${isOff ? ', csrf is off' : ''}`,
     is,
@@ -99,9 +100,10 @@ const removed = <L extends PolicyLine>(was: L): Difference<L> => ({
   was,
 })
 
-/** Who may call, in words; of middleware, also its function. */
+/** Who may call, in words; of middleware, also its function, and of an upstream, what is sent. */
 const whoInWords = (line: PolicyLine): string => {
-  const { who, runs, csrf } = line
+  const { who, runs, csrf, tokens, scope } = line
+  if (tokens.length > 0) return [`tokens of ${tokens.join()}`, ...scope.map((one) => `scope ${one}`)].join(', ')
   const words = who[0]?.startsWith('[') === true || who.length > 1 ? waysInWords(accessPathsOf(line)) : who.join()
   return runs.length > 0 && csrf.length === 0 ? `${words} ${runs.join()}` : words
 }
@@ -121,6 +123,7 @@ const changed = <L extends PolicyLine>(was: L, is: PolicyLine, order: Order): Di
     ...part('decided by: ', was.by.join(' + '), is.by.join(' + ')),
     ...part('csrf ', csrfInWords(was), csrfInWords(is), undefined, () => compareAccess(sitesOf(was), sitesOf(is))),
     ...part('docs ', was.docs.join(), is.docs.join()),
+    ...part('tokens of ', was.tokens.join(), is.tokens.join(), undefined, () => 'other'),
     ...notes(was, is, order),
   ]
   return {
@@ -176,6 +179,7 @@ const noted = {
   first: 'answered first by',
   partly: 'partly answered first by',
   perhaps: 'perhaps answered first by',
+  scope: 'with scope',
 } as const
 
 type Note = keyof typeof noted
@@ -201,12 +205,14 @@ type Changes = () => ReadonlyArray<Comparison>
 // The same callers get in from other hosts. Middleware before a guard matters only if there is a guard
 const gained = (name: Note, was: PolicyLine, changes: Changes): Comparison => {
   if (name === 'host' || name === 'unchecked') return 'other'
+  if (name === 'scope') return 'opened'
   return name === 'behind' || admitsAnonymous(was) ? 'same' : nowFirst(name === 'before' ? [] : changes())
 }
 
 // Middleware after a guard may refuse, so removing some may open
 const lost = (name: Note, is: PolicyLine, changes: Changes): Comparison => {
   if (name === 'host' || name === 'unchecked') return 'other'
+  if (name === 'scope') return 'closed'
   return name === 'behind' ? 'opened' : noLongerFirst(name === 'before' ? [] : changes(), admitsAnonymous(is))
 }
 

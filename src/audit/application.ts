@@ -13,6 +13,7 @@ import { allOf } from '../core/allOf.js'
 import { declareFactory } from '../core/options.js'
 import { isApplication, isGuard, routerOf, type AnyApplication, type AnyRouter, type Guarding } from '../koa/layer.js'
 import { additionOf } from '../koa/settings.js'
+import { upstreamsOf } from '../koa/upstreams.js'
 import type { Audit } from './Audit.js'
 import type { Decider } from './findings.js'
 import {
@@ -71,14 +72,14 @@ export const readRouter = (caller: 'audit' | 'seal', router: AnyRouter): Audited
 }
 
 /** Reads an application; `undefined` if it mounts no router, and has no guard of its own (`guardApp`). */
-export const readApplication = ({ middleware }: AnyApplication): Audited | undefined => {
+export const readApplication = (app: AnyApplication): Audited | undefined => {
   const routers: AnyRouter[] = []
   const operations: Decider[] = []
   const read: RouterReading[] = []
   const audits: Audit[] = []
   let settings: Settings = defaults
   const around: Around[] = []
-  for (const f of middleware) {
+  for (const f of app.middleware) {
     if (isGuard(f)) {
       around.push({ guard: f, settings })
       continue
@@ -98,11 +99,13 @@ export const readApplication = ({ middleware }: AnyApplication): Audited | undef
     read.push(reading)
   }
   if (routers.length === 0 && around.length === 0) return undefined
+  const upstreams = upstreamsOf(app)
   return {
     reading: { routes: read.flatMap(({ routes }) => routes), middleware: read.flatMap((one) => one.middleware) },
     audit: withTable({
       operations: audits.flatMap((audited) => audited.operations),
       middleware: audits.flatMap((audited) => audited.middleware),
+      ...(upstreams.length > 0 && { upstreams }),
     }),
     routers,
     deciders: [...around.map(({ guard: { requirement } }) => ({ name: 'guardApp(a)', requirement })), ...operations],

@@ -4,6 +4,7 @@
  */
 export { audit } from './application.js'
 export type { Access, Audit, AuditedMiddleware, AuditedOperation, Protection, Shadow } from './Audit.js'
+export type { AuditedUpstream } from '../koa/upstreams.js'
 export { seal, type SealOptions } from './seal.js'
 
 // Types that TypeScript writes into your declarations. Do not import them: any version may change them

@@ -6,6 +6,7 @@
  * GET /api/notes/:id; who=[bearer | object=note by :id find 0c5b43c1a7f2]; by=operation; csrf=not needed; docs=listed
  * GET /api/keys; who=[API key in header X-Key | authorized by staff] [bearer]; by=operation; csrf=not needed; docs=listed
  * USE /api/*; who=unguarded; runs=cors
+ * UPSTREAM https://api.example; tokens=https://login.example, for each session; scope=orders
  * ```
  *
  * A field with several values is written several times. Each `who` is a way in; each credential of it is in brackets, with what must hold for it.
@@ -34,6 +35,9 @@ const fields = {
   partly: /./,
   perhaps: /./,
   runs: /./,
+  /** Whose tokens go to an upstream, and with which scopes. */
+  tokens: /./,
+  scope: /./,
 } as const
 
 type Field = keyof typeof fields
@@ -41,9 +45,9 @@ type Field = keyof typeof fields
 // Safe: these are its keys
 const names = Object.keys(fields) as ReadonlyArray<Field>
 
-/** What a policy says about an operation, or about a function of middleware: one that runs unguarded, or below `guardApp`. */
+/** What a policy says about an operation, a function of middleware (one that runs unguarded, or below `guardApp`), or an upstream. */
 export type PolicyLine = Readonly<Record<Field, ReadonlyArray<string>>> & {
-  /** Its name: `GET /users/:id`, or `USE /api/*` for middleware. */
+  /** Its name: `GET /users/:id`; `USE /api/*` for middleware, and `UPSTREAM https://api.example`. */
   readonly operation: string
 }
 
@@ -53,7 +57,13 @@ const line = (operation: string, given: Partial<Record<Field, ReadonlyArray<stri
   return { operation, ...Object.fromEntries(all) } as PolicyLine
 }
 
-export const linesOf = ({ operations, middleware }: Omit<Audit, 'toString'>): ReadonlyArray<PolicyLine> => {
+const UPSTREAM = 'UPSTREAM '
+
+export const linesOf = ({
+  operations,
+  middleware,
+  upstreams = [],
+}: Omit<Audit, 'toString'>): ReadonlyArray<PolicyLine> => {
   const callers = new Map<string, Set<string>>()
   for (const audited of operations) {
     callers.set(audited.operation, (callers.get(audited.operation) ?? new Set()).add(whoOf(audited).join()))
@@ -66,6 +76,9 @@ export const linesOf = ({ operations, middleware }: Omit<Audit, 'toString'>): Re
         ? []
         : functions.map((name) => line(`USE ${value(path)}`, { ...protection, runs: [value(name)] }))
     }),
+    ...upstreams.map(({ resource, provider, scope, per }) =>
+      line(UPSTREAM + value(resource), { tokens: [value(`${provider}, for each ${per}`)], scope: scope.map(value) }),
+    ),
   ])
 }
 
@@ -157,12 +170,15 @@ const lineFrom = (text: string): PolicyLine | undefined => {
     given[known]?.push(content)
   }
   const read = line(operation, given)
-  const { who, by, csrf, docs, runs } = read
+  const { who, by, csrf, docs, runs, tokens } = read
   const isMiddleware = operation.startsWith('USE ')
-  const isWhole = isMiddleware
+  const isProtected = isMiddleware
     ? runs.length === 1 && by.length === 0 && docs.length === 0
     : by.length > 0 && csrf.length === 1 && docs.length === 1
-  return isVisible(text) && /^[A-Z][A-Z-]* ./.test(operation) && who.length > 0 && isWhole ? read : undefined
+  const isWhole = operation.startsWith(UPSTREAM)
+    ? who.length === 0 && tokens.length === 1
+    : who.length > 0 && tokens.length === 0 && isProtected
+  return isVisible(text) && /^[A-Z][A-Z-]* ./.test(operation) && isWhole ? read : undefined
 }
 
 export const accessPathsOf = ({ who }: PolicyLine): ReadonlyArray<AccessPath> => who.map(wayFrom)

@@ -51,15 +51,10 @@ export interface SessionOwner {
   readonly ends: SessionEnds
 }
 
-interface Came {
-  readonly id: string
-  readonly signIn: SignedIn
-}
+type Came = { readonly id: string; readonly signIn: SignedIn }
 
-interface NextSignIn extends SignIn {
-  /** The names of the user in records, if the application gives them. */
-  readonly names: Names
-}
+/** With the names of the user in records, if the application gives them. */
+type NextSignIn = SignIn & { readonly names: Names }
 
 /** What a sign-in by a session is bound to. */
 const bindingOf = ({ host: { keys, name } }: SessionOwner, sessionId: string) => ({ keys: keys(), name, sessionId })
@@ -97,6 +92,8 @@ export class RequestSession implements SessionSource {
   isTokenWrong = false
   /** Why its token was refused, if that is not because there is no such session. */
   refusal: E.Left<AuthError> | undefined
+  /** The lifetimes that the last sign-in of this request was given. */
+  lasting: Pick<Details, 'idle' | 'absolute' | 'persistent'> = {}
   /** Whether this request sends a cookie of its own, or must send none: a request with a token has nothing to do with the cookie. */
   sendsCookie = true
 
@@ -125,8 +122,16 @@ export class RequestSession implements SessionSource {
     if (this.isOfToken(id)) return
     this.sendsCookie = true
     const signIn = this.#id === id ? this.signedIn : undefined
-    const signer = signIn && { user: signIn.id, listed: detailsOf(signIn).listed }
-    this.#owner?.cookie.give(ctx, id, signer, this.#owner.optionsOf(ctx))
+    if (this.#owner === undefined) return
+    const { cookie, host, optionsOf } = this.#owner
+    const { listed, persistent = host.persistent } = detailsOf(signIn)
+    const options = optionsOf(ctx)
+    cookie.give(
+      ctx,
+      id,
+      signIn && { user: signIn.id, listed },
+      persistent ? options : { ...options, maxAge: undefined },
+    )
   }
 
   /** Somebody reads `ctx.session` or its options, and may change what is there. */

@@ -16,6 +16,7 @@ import { defaults } from '../core/Settings.js'
 import { derivedOnce, isSigner, keysFix, signedBy } from '../crypto/appKeys.js'
 import { constantTimeEqual, derive, hiding, mac } from '../crypto/secrets.js'
 import { additionOf } from '../koa/settings.js'
+import type { Origin } from './Origin.js'
 import { hintFor, type Hint, type Signer } from './SessionRecords.js'
 
 export interface SessionCookie {
@@ -208,7 +209,7 @@ interface SameSite {
   readonly sameSite: 'lax' | 'strict' | 'none'
   readonly partitioned: boolean
   readonly https: boolean | undefined
-  readonly origin: string | undefined
+  readonly origin: Origin | undefined
 }
 
 /**
@@ -244,8 +245,8 @@ const siteOf = (origin: string): string => {
 }
 
 // When the application is complete: such a front end signs in, and its browser neither keeps nor sends the cookie
-const warnOfOtherSites = (app: Koa, origin: string | undefined, sameSite: string): void => {
-  if (origin === undefined) return
+const warnOfOtherSites = (app: Koa, origin: Origin | undefined, sameSite: string): void => {
+  if (typeof origin !== 'string') return
   queueMicrotask(() => {
     for (const trusted of trustedBy(app)) {
       if (!URL.canParse(trusted) || siteOf(trusted) === siteOf(origin)) continue
@@ -277,12 +278,6 @@ export const lockAge = (ctx: Context, age?: number): void => {
 
 const maxAgeFix =
   'ctx.session.maxAge does not decide how long a session lasts; write logIn(ctx, user, { idle, absolute }) for one sign-in, or sessions(app, { idle, absolute }) for all'
-
-export const publicOrigin = is.that(
-  (value) =>
-    typeof value === 'string' && /^https?:/.test(value) && URL.canParse(value) && new URL(value).origin === value,
-  'must be the public origin of the application, such as "https://shop.example"',
-)
 
 /** koa-session and its cookies read these even if they are not given: then from a polluted prototype (D-S12). */
 export const unpolluted = {

@@ -13,7 +13,8 @@ import { memoryStore } from '../stores/memoryStore.js'
 import { storeLike, type Store } from '../stores/Store.js'
 import { bearerLike, bearerOf, type BearerOptions } from './Bearer.js'
 import { textsByLanguage, type Pages, type PageTexts } from './Page.js'
-import { checkSameSite, domainName, publicOrigin, sessionCookieOf, warnOfHttp } from './SessionCookie.js'
+import { originLike, type Origin } from './Origin.js'
+import { checkSameSite, domainName, sessionCookieOf, warnOfHttp } from './SessionCookie.js'
 import { programName } from './programName.js'
 
 /** How an application keeps its sessions. All times are in milliseconds. */
@@ -70,9 +71,16 @@ export interface SessionsOptions<R> extends RightsOptions<PrincipalFromAnswer<R>
   /**
    * The public origin of the application, such as `https://shop.example`, for links in mails and redirects of
    * `koa-with-auth/sign-in`. It is never read from the Host field. Without it, signing in by `begin` is a 500, except on
-   * loopback in development.
+   * loopback in development. A site of several hosts has an array: the one whose host is that of the request; or a function of the
+   * request, which chooses out of a list of its own, and never puts the host of the request together to an origin. It returns
+   * `undefined` for a host that it does not know. Then signing in is a 421.
    */
-  readonly origin?: string | undefined
+  readonly origin?: Origin | undefined
+  /**
+   * Whether the cookie outlives the browser, as long as the session lasts. `false`: browsers forget it when they are closed, unless
+   * `logIn`, `finish` or `passwordSignIn` says `persistent: true`, for "remember me". Default `true`.
+   */
+  readonly persistent?: boolean | undefined
   /**
    * Whether the sessions of a user can be listed and ended one by one (`listSessions`, `endSession`). `label` says what the list calls a session; by default it has no
    * label, because user agent and address are personal data. Default `false`.
@@ -120,7 +128,8 @@ const checks: Checks<SessionsOptions<unknown>> = {
   sameSite: is.maybe(is.oneOf('lax', 'strict', 'none')),
   partitioned: is.maybe(is.flag),
   maxLength: is.maybe(is.positive),
-  origin: is.maybe(publicOrigin),
+  origin: is.maybe(originLike),
+  persistent: is.maybe(is.flag),
   list: is.maybe(listed),
   bearer: is.maybe(bearerLike),
   signals: is.maybe(signalsLike),
@@ -185,6 +194,7 @@ export const resolveOptions = <R>(app: Koa, options: SessionsOptions<R>) => {
     partitioned,
     maxLength,
     origin: given.origin,
+    persistent: given.persistent ?? true,
     isProduction,
     list: given.list !== undefined && given.list !== false,
     bearer: bearerOf(named, given.bearer),

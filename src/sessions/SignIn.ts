@@ -46,6 +46,8 @@ export interface Details {
   /** The lifetimes of this session, in milliseconds, if they are not those of the application. */
   readonly idle?: number | undefined
   readonly absolute?: number | undefined
+  /** Whether the cookie outlives the browser, if this is not as the application says. */
+  readonly persistent?: boolean | undefined
   /** The public id in the list of sessions, which stays the same when the session gets another id. */
   readonly listed?: string | undefined
   /** What the list calls it. */
@@ -267,10 +269,12 @@ export interface LogInOptions {
   readonly idle?: number | undefined
   /** How long it lasts after signing in, used or not. Default: as `sessions(app, { absolute })` says. */
   readonly absolute?: number | undefined
+  /** Whether its cookie outlives the browser: `false` ends it when the browser is closed. Default: as `sessions(app, { persistent })` says. */
+  readonly persistent?: boolean | undefined
 }
 
 /** How a sign-in is carried by a token. */
-export interface BearerLogInOptions extends Omit<LogInOptions, 'keep'> {
+export interface BearerLogInOptions extends Omit<LogInOptions, 'keep' | 'persistent'> {
   /** The sign-in gets a token instead of the cookie, which stays as it is. Needs `sessions(app, { bearer })`. */
   readonly as: 'bearer'
 }
@@ -292,6 +296,8 @@ export interface OwnLogInOptions extends LogInOptions {
   readonly as?: 'bearer' | undefined
   /** The stamp that the user must have. Another one is a 400 `unknown`: the sessions were ended after the first factor. */
   readonly stamp?: string | undefined
+  /** What the session calls its grants. With a list, it is the id of its entry. */
+  readonly grant?: string | undefined
 }
 
 /** One session of a user. All times are in milliseconds since 1970. */

@@ -9,12 +9,15 @@ import { digest } from '../crypto/secrets.js'
 import type { Pages, PageTexts } from './Page.js'
 import { entryKey, fieldsIn, stampKey, textAt, type SessionRecords } from './SessionRecords.js'
 import type { GrantKeepers } from './grants.js'
+import type { Origin } from './Origin.js'
 import { detailsOf, proofsIn, type ListedSession, type SignIn } from './SignIn.js'
 
 /** The list of an application. */
 export interface SignInList extends SessionRecords {
   /** Is called when a sign-in was ended from elsewhere. `session`: its digest in records, if it is known. */
   readonly ended: (user: string, id: string, session: string | undefined) => void
+  /** Ends what providers granted to a sign-in that is ended from elsewhere. Rejects in an outage. */
+  readonly endGrants: (user: string, id: string) => Promise<void>
 }
 
 /** An entry, as the store has it. */
@@ -162,6 +165,7 @@ export const endElsewhere = (self: SignInList, user: string, id: string): Promis
 const endEntry = async (self: SignInList, key: string, isMeant: (entry: Entry) => boolean): Promise<boolean> => {
   const entry = entryIn(await textAt(self, key))
   if (entry === undefined || !isMeant(entry)) return false
+  await self.endGrants(entry.user, entry.id)
   await self.store.end(key, self.longest)
   self.ended(entry.user, entry.id, entry.session)
   return true
@@ -203,8 +207,10 @@ export const listOf = async (
 /** What a call of `sessions` lends to `koa-with-auth/sign-in`. */
 export interface SessionHost extends SessionRecords {
   readonly keys: () => unknown
-  /** The public origin; left out if the application has none. */
-  readonly origin: string | undefined
+  /** The public origin, those of several hosts, or a function that chooses; left out if the application has none. */
+  readonly origin: Origin | undefined
+  /** Whether cookies outlive the browser. */
+  readonly persistent: boolean
   readonly isProduction: boolean
   /** Whether cookies are `Secure`; `undefined`: as the request. */
   readonly https: boolean | undefined

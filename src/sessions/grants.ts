@@ -2,6 +2,7 @@
  * What providers have granted to users, as sign-ins and sign-outs of an application see it: they keep a grant and end it, and do not know
  * what is in it. `sign-in/oidc/upstream.ts` adds a keeper for each provider.
  */
+import { providersOf, type Upstreams } from '../koa/upstreams.js'
 import type { Store } from '../stores/Store.js'
 import type { SessionRecords } from './SessionRecords.js'
 
@@ -20,7 +21,7 @@ export interface GrantHolder {
 }
 
 /** Keeps what one provider granted. Each function rejects in an outage. */
-export interface GrantKeeper {
+export interface GrantKeeper extends Upstreams {
   /** The name of the kind whose grants it keeps. */
   readonly kind: string
   /** Keeps what came with a proof of this kind. `isPending`: a second factor must come first. */
@@ -34,15 +35,10 @@ export interface GrantKeeper {
 /** The keepers of an application, by provider. */
 export type GrantKeepers = Map<object, GrantKeeper>
 
-const keepers: unique symbol = Symbol.for('koa-with-auth/grants')
-
-/** The keepers of an application; both copies of the package in a process see the same. */
-export const grantKeepersOf = (app: object & { [keepers]?: GrantKeepers }): GrantKeepers => {
-  const made: GrantKeepers = app[keepers] ?? new Map()
-  // not enumerable, because applications are printed
-  Object.defineProperty(app, keepers, { value: made })
-  return made
-}
+/** The keepers of an application. */
+export const grantKeepersOf = (app: object): GrantKeepers =>
+  // Safe: only `upstream` adds keepers
+  providersOf(app) as GrantKeepers
 
 /** An application, as its grants need it. */
 interface GrantsHost extends SessionRecords {

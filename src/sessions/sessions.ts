@@ -19,7 +19,7 @@ import { applyHeaders, headersOfRefusal } from '../koa/responseHeaders.js'
 import { connected } from '../stores/signals.js'
 import { timedStore } from '../stores/Store.js'
 import type { NeedsOf } from './NeededOptions.js'
-import { grantKeepersOf } from './grants.js'
+import { endGrants, grantKeepersOf } from './grants.js'
 import { noteReadings, requestSessionOf, type RequestSession, type SessionOwner } from './RequestSession.js'
 import { sealedCookie, unpolluted } from './SessionCookie.js'
 import { resolveOptions, type SessionsOptions } from './SessionsOptions.js'
@@ -128,7 +128,8 @@ const ownerOf = <R>(app: Koa, settled: Settled<R>, records: SessionRecords): Own
     if (session !== undefined) reports.endedByList(session, user)
     listedOver(owner.ends, user, id)
   }
-  const list = settled.list ? { ...records, ended } : undefined
+  const endGrantsOf = (user: string, listed: string): Promise<void> => endGrants(host, user, { listed })
+  const list = settled.list ? { ...records, ended, endGrants: endGrantsOf } : undefined
   const keys = () => app.keys
   const host: SessionHost = {
     ...settled,

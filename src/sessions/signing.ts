@@ -3,7 +3,7 @@
  * session stays ended.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type { Context } from 'koa'
+import type { Context, Request } from 'koa'
 import { isForgedChange } from '../core/CrossOrigin.js'
 import * as AuthErrors from '../core/AuthError.js'
 import { exchangeOf, settingsOf } from '../core/Exchange.js'
@@ -24,7 +24,16 @@ import { requestSessionOf, type SessionOwner } from './RequestSession.js'
 import { sessionOf } from './StoredSession.js'
 import { hintFor, replaceStamp, sessionKey, stampFor, STAMP_LIFETIMES, type SessionRecords } from './SessionRecords.js'
 import { endForwarded, everywhereOver } from './SessionEnds.js'
-import { endElsewhere, endListed, enlist, forgetFinished, listOf, relist, type SignInList } from './SignInList.js'
+import {
+  endElsewhere,
+  endListed,
+  enlist,
+  forgetFinished,
+  listOf,
+  relist,
+  type SessionHost,
+  type SignInList,
+} from './SignInList.js'
 import {
   bearerFix,
   contextOf,
@@ -108,19 +117,27 @@ const logInChecks: Checks<OwnLogInOptions> = {
   before: is.maybe(is.list),
   idle: is.maybe(is.duration),
   absolute: is.maybe(is.duration),
+  persistent: is.maybe(is.flag),
   stamp: is.maybe(is.string),
+  grant: is.maybe(is.string),
   as: is.maybe(is.oneOf('bearer')),
 }
 
 const detailsFrom = (options: LogInOptions): Details => {
   const now = Date.now()
-  const { proof, before = [], idle, absolute } = bare(options)
+  const { proof, before = [], idle, absolute, persistent } = bare(options)
   const given = [...before, ...(proof === undefined ? [] : [proof])]
   const proofs = given
     .map((one) => proofFrom('logIn(ctx, user, { proof })', one, now))
     .reduce<ReadonlyArray<Proof>>(addedTo, [])
-  return bare({ proofs: proofs.length > 0 ? proofs : undefined, idle, absolute })
+  return bare({ proofs: proofs.length > 0 ? proofs : undefined, idle, absolute, persistent })
 }
+
+const lifetimesIn = ({ idle, absolute, persistent }: Details) => bare({ idle, absolute, persistent })
+
+// With a list, what a session calls its grants is the id of its entry
+const namesIn = ({ list, label }: SessionHost, request: Request, { grant }: OwnLogInOptions): Details =>
+  list === undefined ? { grant } : { listed: grant ?? randomId(16), label: label?.(request) }
 
 const listIn = ({ host }: SessionOwner): SignInList => {
   if (host.list !== undefined) return host.list
@@ -157,7 +174,6 @@ export const signing = <U>(self: SigningOf): Signing<U> => ({
       throw new TypeError('endSession(id, which): the identifier of the user, and the id of a listed session')
     }
     forgetFinished(self.owner.host, id)
-    await endGrants(self.owner.host, id, { listed: which }).catch(refuse)
     return endElsewhere(list, id, which).catch(refuse)
   },
   logOutEverywhere: async (id) => {
@@ -197,9 +213,10 @@ const signIn = async (
   const id = owner.host.identify(user)
   checkSecure(ctx, self.isSecure)
   checkLifetimes(self, details)
-  const { list, label } = owner.host
-  const listed = list === undefined ? undefined : randomId(16)
-  const named = { ...details, listed, label: list === undefined ? undefined : label?.(ctx.request) }
+  const { list } = owner.host
+  const named = { ...details, ...namesIn(owner.host, ctx.request, bare(options)) }
+  const { listed } = named
+  session.lasting = lifetimesIn(details)
   const called = named.label === undefined ? {} : { label: named.label }
   const names = signedIn.hasSubscribers ? { ...namesOf(ctx.request, user), ...called } : {}
   await changeInStore(session, async () => {
@@ -245,16 +262,13 @@ const signInByToken = async (
   const id = owner.host.identify(user)
   checkSecure(ctx, self.isSecure)
   checkLifetimes(self, details)
-  const { list, label } = owner.host
+  const { list } = owner.host
+  session.lasting = lifetimesIn(details)
   const proof = await bearer.proofs?.ofIssuing(ctx.request)
   if (proof !== undefined && E.isLeft(proof)) throw new SignInRefused(proof.left)
-  const entry = list === undefined ? undefined : randomId(16)
-  const text = textOfDetails({
-    ...details,
-    listed: entry,
-    label: list === undefined ? undefined : label?.(ctx.request),
-    jkt: proof?.right,
-  })
+  const named = namesIn(owner.host, ctx.request, bare(options))
+  const { listed: entry } = named
+  const text = textOfDetails({ ...details, ...named, jkt: proof?.right })
   const names = signedIn.hasSubscribers ? namesOf(ctx.request, user) : {}
   const token = newToken(bearer)
   await changeInStore(session, async () => {

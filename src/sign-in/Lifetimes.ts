@@ -9,6 +9,8 @@ import { checkHook, isGiven, type Check, type Checks } from '../core/options.js'
 export interface Lifetimes {
   readonly idle?: number
   readonly absolute?: number
+  /** Whether the cookie outlives the browser. */
+  readonly persistent?: boolean
 }
 
 /** A number of milliseconds, or a function of what has come in. A function that returns `undefined` or `false` changes nothing. */
@@ -20,13 +22,25 @@ export interface LifetimeOptions<D> {
   readonly idle?: Lifetime<D> | undefined
   /** How long it lasts after signing in, used or not. Default: as `sessions(app, { absolute })` says. */
   readonly absolute?: Lifetime<D> | undefined
+  /**
+   * Whether the cookie outlives the browser, as a value or as a function of what has come in: for "remember me". Default: as
+   * `sessions(app, { persistent })` says.
+   */
+  readonly persistent?: boolean | ((done: D) => boolean | undefined) | undefined
 }
 
 const lifetime: Check = (where, value) =>
   typeof value === 'function' ? checkHook(where, value, 1) : is.duration(where, value)
 
+const choice: Check = (where, value) =>
+  typeof value === 'function' ? checkHook(where, value, 1) : is.flag(where, value)
+
 /** The checks of the options. */
-export const lifetimeChecks: Checks<LifetimeOptions<never>> = { idle: is.maybe(lifetime), absolute: is.maybe(lifetime) }
+export const lifetimeChecks: Checks<LifetimeOptions<never>> = {
+  idle: is.maybe(lifetime),
+  absolute: is.maybe(lifetime),
+  persistent: is.maybe(choice),
+}
 
 /** What the options say about a sign-in. Throws a TypeError for a result that is no time. */
 export const lifetimesFor = <D>(where: string, options: LifetimeOptions<D>, done: D): Lifetimes => {
@@ -37,5 +51,8 @@ export const lifetimesFor = <D>(where: string, options: LifetimeOptions<D>, done
     is.duration(`the result of ${where}({ ${name} })`, value)
     return { [name]: value }
   }
-  return { ...said('idle'), ...said('absolute') }
+  const persistent = isGiven(options, 'persistent') ? options.persistent : undefined
+  const chosen = typeof persistent === 'function' ? persistent(done) : persistent
+  if (chosen !== undefined) is.flag(`the result of ${where}({ persistent })`, chosen)
+  return { ...said('idle'), ...said('absolute'), ...(chosen !== undefined && { persistent: chosen }) }
 }

@@ -209,20 +209,20 @@ interface Self<U extends object> extends Pick<
 }
 
 const settingOf = <U extends object>(given: PasswordSignInOptions<U>): Self<U> => {
-  const { factors, limiter = usualLimiters(), idle, absolute } = given
+  const { factors, limiter = usualLimiters(), idle, absolute, persistent } = given
   const named: Readonly<Record<FieldName, string>> = { ...usualNames, ...withoutUndefined({ ...given.fields }) }
   const taken = [...Object.values(named), ...(factors === undefined ? [] : ['handle', 'code'])]
   if (new Set(taken).size < taken.length) {
     throw new TypeError(`passwordSignIn({ fields }): two fields have one name; the names are ${taken.join(', ')}`)
   }
-  const hasChoice = typeof idle === 'function' || typeof absolute === 'function'
+  const hasChoice = [idle, absolute, persistent].some((one) => typeof one === 'function')
   const fields: ReadonlyArray<PageField> = [
     { name: named.username, type: named.username === 'email' ? 'email' : 'text', autocomplete: 'username' },
     { name: named.password, type: 'password', autocomplete: 'current-password' },
     ...(hasChoice ? [{ name: named.remember, type: 'checkbox', autocomplete: 'off' } as const] : []),
   ]
   const count = counting(limiter, 'passwordSignIn')
-  return bare({ ...given, lifetimes: { idle, absolute }, count, named, fields })
+  return bare({ ...given, lifetimes: bare({ idle, absolute, persistent }), count, named, fields })
 }
 
 const formNow = <U extends object>({ named, fields }: Self<U>, ctx: Context, body: Incoming['body'] = {}): Form => {

@@ -9,11 +9,13 @@ import type { Context, Request } from 'koa'
 import { isForgedChange, isSafe } from '../core/CrossOrigin.js'
 import { ownField, ownOrGetter } from '../core/data.js'
 import { settingsOf } from '../core/Exchange.js'
+import { fromNow, memory, type Memory } from '../core/memory.js'
 import { isGiven } from '../core/options.js'
 import { fromCookie } from '../core/RequestFields.js'
 import { mac, randomId } from '../crypto/secrets.js'
 import { clientAddress } from '../guesses/addresses.js'
 import { requestSessionOf, type RequestSession } from '../sessions/RequestSession.js'
+import { originFor } from '../sessions/Origin.js'
 import { idsIn } from '../stores/oneTimeIds.js'
 import type { SessionHost } from '../sessions/SignInList.js'
 import { ceremonies, type Ceremonies } from './ceremony.js'
@@ -27,19 +29,25 @@ export interface Application {
   readonly host: SessionHost
 }
 
-const ceremoniesOf = new WeakMap<SessionHost, { readonly origin: string; readonly made: Ceremonies }>()
+const ceremoniesOf = new WeakMap<SessionHost, Memory<Ceremonies>>()
+
+// Of one application
+const ORIGINS = 1000
 
 const isLoopback = (host: string): boolean =>
   /^(?:(?:[a-z0-9-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/.test(host)
 
 const originOf = ({ origin, isProduction }: SessionHost, { request }: Context, isNeeded: boolean): string => {
-  if (origin !== undefined) return origin
+  if (origin !== undefined) return originFor(origin, request) ?? misdirected(request)
   if (!isProduction && isLoopback(request.host)) return `${request.protocol}://${request.host}`
   if (!isNeeded) return ''
   throw new Error(
     'koa-with-auth/sign-in: write sessions(app, { origin: "https://shop.example" }), the public origin of the application; it is never read from the Host field',
   )
 }
+
+// RFC 9110 §15.5.20
+const misdirected = ({ ctx }: Request): never => ctx.throw(421)
 
 /** The application of a request. Throws if it has no sessions, or no origin, unless nothing that goes out has it. */
 export const applicationOf = (caller: string, ctx: Context, needsOrigin = true): Application => {
@@ -51,11 +59,10 @@ export const applicationOf = (caller: string, ctx: Context, needsOrigin = true):
     )
   }
   const origin = originOf(host, ctx, needsOrigin)
-  const known = ceremoniesOf.get(host)
-  // without a configured origin, it is that of the request
-  const made =
-    known?.origin === origin ? known.made : ceremonies({ ...host, origin, ids: idsIn(host.store, host.name) })
-  ceremoniesOf.set(host, { origin, made })
+  const known = ceremoniesOf.get(host) ?? memory({ size: ORIGINS, maxAge: Infinity, dropsFirst: 'oldest' })
+  ceremoniesOf.set(host, known)
+  const made = known.get(origin) ?? ceremonies({ ...host, origin, ids: idsIn(host.store, host.name) })
+  known.set(origin, fromNow(made))
   return { ceremonies: made, session, host }
 }
 

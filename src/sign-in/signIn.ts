@@ -11,8 +11,9 @@ import { fromAnswer } from '../core/Result.js'
 import * as is from '../core/checks.js'
 import { stating } from '../core/data.js'
 import { checkHook, checkOptions, declareFactory, isGiven, type Checks } from '../core/options.js'
-import { grantHolder, grantIn } from '../sessions/grants.js'
+import { grantHolder, grantIn, type GrantHolder } from '../sessions/grants.js'
 import { proofsIn, type BearerSignIn, type SignIn, type OwnLogInOptions } from '../sessions/SignIn.js'
+import type { SessionHost } from '../sessions/SignInList.js'
 import { checkKind, lastingIn, stampOfUser, respondSecond, seconds } from './beginning.js'
 import { randomId } from '../crypto/secrets.js'
 import { lifetimeChecks, lifetimesFor, type LifetimeOptions } from './Lifetimes.js'
@@ -190,11 +191,15 @@ export const finishing = async <Kept, Answer, P extends ProofGiven>(
       const who = isSaid ? about : intent === 'signIn' || intent === 'stepUp' ? host.identify(user) : undefined
       const isAnother = isSaid ? !isOfUser(session.present(ctx), finished) : who !== undefined && who !== (about ?? who)
       if (isAnother) return E.left(AuthErrors.unfinished('anotherUser'))
-      const further: OwnLogInOptions = { keep, ...lasting, proof, before, stamp }
+      // what the hook gave, if it signed the user in itself
+      const given = { ...lasting, ...session.lasting }
+      const grant = host.grants.size === 0 ? undefined : randomId(16)
+      const further: OwnLogInOptions = { keep, ...given, proof, before, stamp, grant }
       if (intent === 'signIn') made = await signInBy(as, session, ctx, user, further)
       else if (intent === 'stepUp') await session.signing?.addProof(ctx, proof)
-      // of a token, the session of the request is another one
-      if (as === undefined) await keepGrants(ctx, application, kind.name, proof, before)
+      if (intent === 'signIn' && who !== undefined) {
+        await keepGrants(host, grantHolder(host, who, { grant, absolute: given.absolute }), kind.name, proof, before)
+      } else await keepFurther(ctx, application, kind.name, proof, before)
       if (intent === 'signIn') await signedIn?.()
       if (kind.leadsAgain === true && as === undefined) await here.add(id, who ?? about)
       return E.right({ user: who, isAccepted: true })
@@ -214,11 +219,23 @@ const retried: ReadonlySet<string> = new Set(['wrong', 'weak', 'short', 'long', 
 
 // What a provider granted with a proof belongs to the session from now on; what it granted with a first factor, too
 const keepGrants = async (
-  ctx: Context,
-  { session, host }: Application,
+  { grants }: SessionHost,
+  holder: GrantHolder,
   kind: string,
   proof: object,
   before: ReadonlyArray<object>,
+): Promise<void> => {
+  for (const keeper of grants.values()) {
+    for (const one of before) await keeper.adopt(holder, one)
+    if (keeper.kind === kind) await keeper.keep(holder, proof, false)
+  }
+}
+
+// The same for a proof that is added to the session of the request
+const keepFurther = async (
+  ctx: Context,
+  { session, host }: Application,
+  ...what: readonly [kind: string, proof: object, before: ReadonlyArray<object>]
 ): Promise<void> => {
   const present = host.grants.size === 0 ? undefined : session.present(ctx)
   if (present === undefined) return
@@ -227,11 +244,7 @@ const keepGrants = async (
     details = { ...details, grant: randomId(16) }
     session.bindAnew(ctx, details)
   }
-  const holder = grantHolder(host, present.id, details)
-  for (const keeper of host.grants.values()) {
-    for (const one of before) await keeper.adopt(holder, one)
-    if (keeper.kind === kind) await keeper.keep(holder, proof, false)
-  }
+  await keepGrants(host, grantHolder(host, present.id, details), ...what)
 }
 
 // A second factor comes first

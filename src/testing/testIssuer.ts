@@ -27,6 +27,8 @@ export interface TestIssuer {
   failWith: string | number | undefined
   /** The requests that the token endpoint got: their parameters. */
   readonly tokenRequests: ReadonlyArray<Readonly<Record<string, string>>>
+  /** The tokens that were revoked (RFC 7009). */
+  readonly revoked: ReadonlyArray<string>
   /** Stops it: its keys cannot be fetched any more. */
   readonly stop: () => Promise<void>
 }
@@ -115,6 +117,8 @@ const newIssuer = () => ({
   failWith: undefined as string | number | undefined,
   // Safe: they are empty
   tokenRequests: [] as Record<string, string>[],
+  // Safe: it is empty
+  revoked: [] as string[],
   /** Codes and refresh tokens, each good for one use. */
   granted: new Map<string, Granted>(),
 })
@@ -147,6 +151,9 @@ const answerTo = (self: Issuer, request: IncomingMessage): Answer | Promise<Answ
   if (pathname === '/token' && request.method === 'POST') {
     return text(request).then((body) => tokensFor(self, request, new URLSearchParams(body)))
   }
+  if (pathname === '/revoke' && request.method === 'POST') {
+    return text(request).then((body) => revoking(self, new URLSearchParams(body).get('token') ?? ''))
+  }
   if (pathname === '/authorize') return { status: 302, fields: { Location: authorized(self, searchParams) } }
   if (!/^\/\.well-known\/(?:oauth-authorization-server|openid-configuration)$/.test(pathname)) return json({}, 404)
   return json({
@@ -154,10 +161,17 @@ const answerTo = (self: Issuer, request: IncomingMessage): Answer | Promise<Answ
     jwks_uri: `${issuer}/jwks`,
     authorization_endpoint: `${issuer}/authorize`,
     token_endpoint: `${issuer}/token`,
+    revocation_endpoint: `${issuer}/revoke`,
     response_types_supported: ['code'],
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: ['ES256'],
   })
+}
+
+const revoking = ({ granted, revoked }: Issuer, token: string): Answer => {
+  granted.delete(token)
+  revoked.push(token)
+  return { status: 200 }
 }
 
 // Everybody is signed in, without questions

@@ -102,7 +102,7 @@ const isTokens = (u: unknown): u is Tokens =>
   ['refresh', 'scope', 'subject'].every((name) => isMaybe(ownField(u, name), 'string'))
 
 // `undefined` for the text of another application, of keys that were rotated out, and for garbage
-const tokensIn = (self: Grants, { key }: GrantPlace, text: string): Tokens | undefined => {
+const tokensIn = (self: Grants, { key }: Pick<GrantPlace, 'key'>, text: string): Tokens | undefined => {
   const raw = Buffer.from(text, 'base64url')
   for (const derived of derivedFrom(self.keys(), purpose)) {
     const content = decrypt(derived, raw, key)
@@ -140,17 +140,17 @@ export const keepGrant = async (self: Grants, place: GrantPlace, tokens: Tokens)
 /**
  * Ends a grant. Rejects in an outage. The key is free at once, for the next sign-in; a write of the text that was there before fails.
  */
-export const endGrant = async ({ store }: Grants, key: string): Promise<void> => {
+const endGrant = async ({ store }: Grants, key: string): Promise<void> => {
   await store.update(key, ENDED, 1)
 }
 
 const ENDED = 'ended'
 
 /** The tokens of a grant, which is ended; `undefined` if there is none. Rejects in an outage. */
-export const takeGrant = async (self: Grants, place: GrantPlace): Promise<Tokens | undefined> => {
+export const takeGrant = async (self: Grants, place: Pick<GrantPlace, 'key'>): Promise<Tokens | undefined> => {
   const [text] = await self.store.get([place.key])
   const tokens = text === undefined ? undefined : tokensIn(self, place, text)
-  if (tokens !== undefined) await endGrant(self, place.key)
+  if (text !== undefined) await endGrant(self, place.key)
   return tokens
 }
 

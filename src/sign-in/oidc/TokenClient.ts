@@ -76,6 +76,22 @@ export const askedForTokens = async (
   }
 }
 
+/**
+ * Revokes what ended here (RFC 7009): the refresh token, else the access token. It is not awaited, and whatever goes wrong changes nothing:
+ * the tokens are gone from the store already.
+ */
+export const revokedBy =
+  (client: TokenClient) =>
+  ({ refresh, access }: Tokens): void => {
+    const revoke = async (): Promise<void> => {
+      const configured = await client.configured()
+      if (E.isLeft(configured) || configured.right.serverMetadata().revocation_endpoint === undefined) return
+      const hint = refresh === undefined ? 'access_token' : 'refresh_token'
+      await openidClient().tokenRevocation(configured.right, refresh ?? access, { token_type_hint: hint })
+    }
+    revoke().catch(() => undefined)
+  }
+
 /** Refreshes tokens. An ID token of another subject is garbage (OpenID Connect Core §12.2). */
 export const refreshedBy =
   (client: TokenClient) =>

@@ -17,7 +17,6 @@ import { contextOf, type WithRequest } from '../../sessions/SignIn.js'
 import type { OidcKind } from './oidc.js'
 import type { OAuth2Kind } from './oauth2.js'
 import {
-  endGrant,
   goodTokens,
   GrantEnded,
   keepGrant,
@@ -30,7 +29,7 @@ import {
 } from './Grant.js'
 import { providerAnswer } from './ProviderAnswer.js'
 import { fetchAt } from './resource.js'
-import { refreshedBy, tokenClientOf, tokensOf, type TokenClient } from './TokenClient.js'
+import { refreshedBy, revokedBy, tokenClientOf, tokensOf, type TokenClient } from './TokenClient.js'
 import { UpstreamGone } from './UpstreamGone.js'
 
 /** Where the tokens of a provider are sent, and whose they are. */
@@ -43,6 +42,11 @@ export interface UpstreamOptions {
   readonly scope?: ReadonlyArray<string> | undefined
   /** Whether a grant belongs to the session, and goes with it, or to the user. Default `'session'`. */
   readonly per?: 'session' | 'user' | undefined
+  /**
+   * Whether tokens are revoked at the provider (RFC 7009) when their session ends. Nothing waits for it. Default `false`, because some
+   * providers, such as Google, then end what they granted to the user's other sessions, too.
+   */
+  readonly revoke?: boolean | undefined
   /** Answers a request whose grant has ended, where the handler does not: `begin(provider)(ctx, next)` begins again. */
   readonly onGone?: Middleware | undefined
 }
@@ -66,6 +70,7 @@ const checks: Checks<UpstreamOptions> = {
   resource: (where, value) => checkUrl(where, value),
   scope: is.maybe(is.listOf(isScope, 'must be an array of scopes')),
   per: is.maybe(is.oneOf('session', 'user')),
+  revoke: is.maybe(is.flag),
   onGone: is.maybe((where, value) => checkHook(where, value, 2)),
 }
 
@@ -73,6 +78,8 @@ const checks: Checks<UpstreamOptions> = {
 interface ProviderGrants extends GrantKeeper {
   readonly client: TokenClient
   readonly per: 'session' | 'user'
+  /** Whether an upstream of it revokes. */
+  revokes: boolean
   readonly grants: (holder: GrantHolder) => Grants
 }
 
@@ -111,7 +118,7 @@ const providerGrants = (
   per: 'session' | 'user',
 ): ProviderGrants => {
   const made = new WeakMap<object, Grants>()
-  const refresh = refreshedBy(client)
+  const [refresh, revoke] = [refreshedBy(client), revokedBy(client)]
   const grants = ({ application, store, keys }: GrantHolder): Grants => {
     const known = made.get(store)
     if (known !== undefined) return known
@@ -130,16 +137,22 @@ const providerGrants = (
     made.set(store, own)
     return own
   }
+  const ended = async (holder: GrantHolder, key: string): Promise<void> => {
+    const tokens = await takeGrant(grants(holder), { key })
+    if (tokens !== undefined && self.revokes) revoke(tokens)
+  }
   const kept = async (holder: GrantHolder, tokens: Tokens): Promise<void> => {
     const place = placeOf({ per }, kind.name, holder)
     if (place === undefined) return
     await keepGrant(grants(holder), place, tokens)
     if (per === 'session') await holder.store.add(setOf(holder, kind.name), place.key, place.lifetime)
   }
-  return {
+  const self: ProviderGrants = {
     kind: kind.name,
+    upstreams: [],
     client,
     per,
+    revokes: false,
     grants,
     keep: async (holder, proof, isPending) => {
       const answer = providerAnswer(proof)
@@ -155,12 +168,13 @@ const providerGrants = (
     },
     end: async (holder, isEverywhere) => {
       const place = placeOf({ per }, kind.name, holder)
-      if (place !== undefined && (per === 'session' || isEverywhere)) await endGrant(grants(holder), place.key)
+      if (place !== undefined && (per === 'session' || isEverywhere)) await ended(holder, place.key)
       if (!isEverywhere || per === 'user') return
       const all = await holder.store.members(setOf(holder, kind.name))
-      await Promise.all(all.map((key) => endGrant(grants(holder), key)))
+      await Promise.all(all.map((key) => ended(holder, key)))
     },
   }
+  return self
 }
 
 // A provider gives one refresh token, so upstreams of one provider keep one grant
@@ -238,10 +252,13 @@ const asked = async (self: Calls, where: string, given: WithRequest, ask: Ask): 
  */
 export const upstream = (app: Koa, options: UpstreamOptions): Upstream => {
   is.withMethods(['use', 'callback'], 'pass the Koa application')('upstream(app, options): app', app)
-  const { provider, resource, scope, per = 'session', onGone } = checkOptions('upstream(app, options)', options, checks)
+  const given = checkOptions('upstream(app, options)', options, checks)
+  const { provider, resource, scope, per = 'session', revoke = false, onGone } = given
   const made = grantsFor(app, provider, per)
   expectGone()
   if (scope !== undefined) made.client.askFor(scope)
+  made.revokes ||= revoke
+  made.upstreams.push({ resource, provider: made.client.issuer, scope: [...(scope ?? [])], per })
   const self: Calls = { provider, resource, onGone, made }
   return {
     token: (ctx) => asked(self, 'token(ctx)', ctx, goodTokens),

@@ -1,0 +1,37 @@
+/** Where an application sends the tokens that providers gave for its users: what `upstream` notes, and the audit reports. */
+
+/** One resource server that an application calls as its users. */
+export interface AuditedUpstream {
+  /** The URL of the resource server. */
+  readonly resource: string
+  /** The issuer, or the name of the provider, whose tokens are sent. */
+  readonly provider: string
+  /** The scopes that calls need. */
+  readonly scope: ReadonlyArray<string>
+  /** Whether a grant belongs to the session or to the user. */
+  readonly per: 'session' | 'user'
+}
+
+/** What keeps the grants of one provider. */
+export interface Upstreams {
+  /** The resource servers to which its tokens are sent. */
+  readonly upstreams: AuditedUpstream[]
+}
+
+const providers: unique symbol = Symbol.for('koa-with-auth/grants')
+
+interface WithProviders {
+  [providers]?: Map<object, Upstreams>
+}
+
+/** What keeps the grants of an application, by provider; both copies of the package in a process see the same. */
+export const providersOf = (app: object & WithProviders): Map<object, Upstreams> => {
+  const made = app[providers] ?? new Map<object, Upstreams>()
+  // not enumerable, because applications are printed
+  Object.defineProperty(app, providers, { value: made })
+  return made
+}
+
+/** The upstreams of an application. */
+export const upstreamsOf = (app: object): ReadonlyArray<AuditedUpstream> =>
+  [...providersOf(app).values()].flatMap(({ upstreams }) => upstreams)
