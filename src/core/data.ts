@@ -82,8 +82,8 @@ export const codeOf = (error: unknown): string =>
 
 /**
  * An error for a process warning. In production without its message, which can contain what the error is about: an address, a
- * statement of SQL. Elsewhere without it if it has one of these secrets, in whatever letter case, encoding or line breaks. What
- * could forge a line of a log is escaped.
+ * statement of SQL. Elsewhere without it if it has one of these secrets, in whatever letter case, encoding or line breaks. Characters that could forge a
+ * log line are escaped.
  */
 export const errorInWords = (error: unknown, secrets: ReadonlyArray<string> = []): string => {
   if (!(error instanceof Error)) return 'not an Error'
@@ -125,8 +125,8 @@ export const ageOf = ({ monotonic, system }: Moment, now = Date.now()): number =
   Math.max(performance.now() - monotonic, now - system)
 
 /**
- * Makes a clock of what is over for good, in milliseconds since 1970. It does not follow a system clock that is set ahead: what is
- * forgotten meanwhile (a link that was used) would be good again once the clock is right.
+ * Makes a clock for expiry that must never be undone, in milliseconds since 1970. It does not follow a system clock that is set ahead: a
+ * used link that was forgotten meanwhile would be good again once the clock is right.
  */
 export const steadyClock = (): (() => number) => {
   const { monotonic, system } = thisMoment()

@@ -1,6 +1,6 @@
 /**
- * The ends that this process waits for. One timer serves all of them. It fires each second at the latest, so a clock that jumps is noticed,
- * and an end that is further away than a timer can count.
+ * The ends that this process waits for. One timer serves all of them. It fires at least once per second, so clock
+ * jumps and ends beyond the longest delay of a timer are handled.
  */
 import { AuthEndedError, type End, type EndCause, type Ending } from '../core/ends.js'
 import { inTurns, LookUps } from './LookUps.js'

@@ -255,7 +255,7 @@ export const deciding = (
   }
 }
 
-// A part of the authenticator waits for what becomes of the request. It must know before the client does, who may send it again
+// Some authenticators need the outcome before the response is sent, because the client may retry at once
 const concluding = <A extends Promise<unknown> | void>(ctx: Context, exchange: Exchange, run: () => A) =>
   exchange.outcomes === undefined ? run : outcomeOf(ctx, exchange, run)
 

@@ -79,7 +79,7 @@ export const atLevel =
       return write(layer, within(guarded, application))
     }
 
-    // Most layers of a mounted router have a plan that a level inside has checked, and the same guard
+    // Most layers were already checked by an inner level, and share one guard
     let unchanged: Guarding | undefined
     const stack = router.stack.map((layer) => {
       const copy = copyLayer(layer)

@@ -139,7 +139,7 @@ export const checkParameters = (layers: ReadonlyArray<Layer>): void => {
   }
 }
 
-/** Throws a TypeError if the path of a guard that reads parameters is a RegExp, to which no prefix brings one. */
+/** Throws a TypeError if a guard needs a path parameter but the route is a RegExp without named parameters. */
 export const refusePattern = (layer: ReadLayer, requirement: Requirement | undefined): void => {
   if (!isPattern(layer)) return
   const [object] = objectsOf(requirement)

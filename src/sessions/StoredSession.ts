@@ -139,7 +139,7 @@ export class StoredSession {
     return changed
   }
 
-  /** Lets the request wait for work whose result the operation needs. It lasts a moment, to be noticed if it is not awaited. */
+  /** Lets the request wait for work whose result the operation needs. It yields once, so a missing `await` is detected. */
   async working<A>(work: Promise<A>): Promise<A> {
     this.unfinished++
     const result = work.finally(immediate).finally(() => this.unfinished--)
