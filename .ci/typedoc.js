@@ -4,13 +4,15 @@ import { readFileSync } from 'node:fs'
 import { contents } from './website.mjs'
 
 const { exports } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
-const built = Object.values(exports).flatMap((entry) => entry.import?.default ?? entry.default ?? [])
+const modules = Object.entries(exports).flatMap(([path, { import: built }]) =>
+  built ? [path === '.' ? 'index' : `${path.slice(2)}/index`] : [],
+)
 const guides = contents()
 
 /** @type {Partial<import('typedoc').TypeDocOptions>} */
 export default {
   plugin: ['./website.mjs'],
-  entryPoints: built.map((path) => path.replace('./dist/', '../src/').replace(/\.js$/, '.ts')),
+  entryPoints: modules.map((path) => `../src/${path}.ts`),
   out: '../docs',
   tsconfig: 'tsconfig.build.json',
   name: 'koa-with-auth',
