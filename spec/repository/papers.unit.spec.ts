@@ -85,6 +85,16 @@ describe('README.md', () => {
     for (const part of parts) expect(text).toContain(`\`koa-with-auth${part.slice(1)}\``)
   })
 
+  it('has on its first screen what is true: requests that npm start prints, and the number of hostile requests', () => {
+    const printed = read('examples/server.ts').match(/^ {2}curl .*# \d{3}$/gm)?.length
+    expect(text).toContain(`${printed} requests with their answers`)
+    const { cases } = JSON.parse(read('spec/data/bad-inputs.json')) as { readonly cases: ReadonlyArray<unknown> }
+    expect(text).toContain(`**Evidence**: ${cases.length} hostile requests`)
+    const [, command = ''] = /`(npx vitest run\s[^`]+)`/.exec(text) ?? []
+    expect(read('examples/guides/tested-with.md')).toContain(`\`${command.replace(/\s+/g, ' ')}\``)
+    expect(text.indexOf('npm ci && npm start')).toBeLessThan(text.indexOf('npm create'))
+  })
+
   it('shows the response that its example gives', async () => {
     const [example] = blocksOf('README.md')
     const folder = `${repository}spec/.generated/papers-${process.pid}`
