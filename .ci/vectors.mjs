@@ -12,6 +12,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { commonJsOf } from './bundle.mjs'
+import { runJose } from './joseVectors.mjs'
 import { runStructuredFields } from './structuredFields.mjs'
 
 const folder = process.argv[2]
@@ -245,5 +246,16 @@ save('wycheproof', [
   '| -- | -- | -- | -- |',
   ...rows,
   `| signed by the command: \`crit\`, lengths | ${own.right} of ${own.cases} | ${own.cases - own.right} | 0 |`,
+])
+const byJose = await runJose(folder)
+const only = byJose.others.filter((id) => explained.json_web_signature_test[id] === undefined)
+const [same, counted] = [byJose.others.length - only.length, byJose.cases - byJose.others.length]
+const version = require('jose/package.json').version
+console.log(
+  `jose ${version}, json_web_signature: ${counted} of ${byJose.cases}; not alone ${same}, alone ${only.join(', ')}`,
+)
+save('jose', [
+  `jose ${version} was given \`json_web_signature\` by the same rules: ${counted} of ${byJose.cases} cases are as the file says. Of the others,`,
+  `${same} are of those above. Here the other ${only.length} (${only.join(', ')}) are as the file says.`,
 ])
 process.exitCode = others.every(Boolean) && own.right === own.cases ? 0 : 1
