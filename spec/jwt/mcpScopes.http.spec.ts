@@ -54,6 +54,13 @@ describe('mcpScopes', () => {
       403,
     ],
     ['base64 of an ASCII name', { 'mcp-method': 'tools/call', 'mcp-name': '=?base64?ZmlsZXMud3JpdGU=?=' }, 'POST', 403],
+    ['base64 of no UTF-8', { 'mcp-method': 'tools/call', 'mcp-name': '=?base64?/w==?=' }, 'POST', 400],
+    [
+      'base64 behind something, which is a name',
+      { 'mcp-method': 'tools/call', 'mcp-name': 'a=?base64?ZmlsZXMud3JpdGU=?=' },
+      'POST',
+      200,
+    ],
     ['base64 that is none', { 'mcp-method': 'tools/call', 'mcp-name': '=?base64?Z3L?=' }, 'POST', 400],
   ] as const)('%s', async (_case, fields, method, status) => {
     const { call } = await site()

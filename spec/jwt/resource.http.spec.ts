@@ -7,7 +7,7 @@ import Router from '@koa/router'
 import * as E from 'fp-ts/lib/Either.js'
 import * as RTE from 'fp-ts/lib/ReaderTaskEither.js'
 import { pipe } from 'fp-ts/lib/function.js'
-import Koa, { type Context, type Request } from 'koa'
+import Koa, { type Context, type Middleware, type Request } from 'koa'
 import {
   allOf,
   anyOf,
@@ -121,6 +121,21 @@ describe('the metadata document', () => {
     for (const other of [`${path}x`, '/.well-known', '/.well-known/oauth-protected-resource/other', '/mcp']) {
       expect((await ask(`${url}${other}`)).status).toBe(404)
     }
+  })
+
+  it('allows no credentials, whatever a handler of CORS above has set: browsers refuse both together', async () => {
+    const { metadata } = protectedResource({
+      resource: 'https://api.example/mcp',
+      authorizationServers: ['https://login.example/'],
+    })
+    const allowing: Middleware = (ctx, next) => {
+      ctx.set('Access-Control-Allow-Credentials', 'true')
+      return next()
+    }
+    const { url, close } = await listen(new Koa().use(allowing).use(metadata))
+    onTestFinished(close)
+    const answer = await ask(`${url}/.well-known/oauth-protected-resource/mcp`)
+    expect([answer.status, answer.headers.get('access-control-allow-credentials')]).toEqual([200, null])
   })
 
   it.each([

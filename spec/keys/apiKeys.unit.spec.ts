@@ -250,7 +250,7 @@ describe('a value that cannot be stored is refused, and nothing is written', () 
     { overlap: -1 },
     { overlap: '5' },
     { overlap: Number.NaN },
-    { overlap: 1e12 },
+    { overlap: 400 * 86_400_000 + 1 },
     { overlap: 1, x: 1 },
   ])('rotate with %o', async (options) => {
     const { keys, calls } = made()

@@ -64,7 +64,7 @@ describe('timedStore', () => {
     })
   })
 
-  it.each([0, 0.5, -1, NaN, -Infinity])('never asks for a lifetime of %s', async (lifetime) => {
+  it.each([0, 0.5, -1, NaN, -Infinity, '1000' as never])('never asks for a lifetime of %j', async (lifetime) => {
     const asked: string[] = []
     const store = wrongly({
       insert: () => asked.push('insert'),

@@ -47,7 +47,8 @@ export const idsIn = (store: Store, application?: string): OneTimeIds => {
   return {
     use: async (id, lifetime) => {
       const key = keyOf('use', id)
-      if (!(lifetime >= 1)) throw new TypeError('use(id, lifetime): lifetime must be milliseconds, at least 1')
+      if (typeof lifetime !== 'number' || !(lifetime >= 1))
+        throw new TypeError('use(id, lifetime): lifetime must be milliseconds, at least 1')
       return (await store.insert(key, USED, lifetime)) || store.update(key, USED, lifetime, FREE)
     },
     release: async (id, lifetime = 0) => {

@@ -48,6 +48,8 @@ export interface Running {
   readonly printed: (text: string) => Promise<void>
   /** Its exit code. */
   readonly exited: Promise<number | null>
+  /** Gives it a line. */
+  readonly write: (line: string) => void
   /** Sends a signal to it and to its children, as a terminal does. */
   readonly signal: (name: 'SIGINT' | 'SIGTERM' | 'SIGKILL') => void
 }
@@ -72,6 +74,7 @@ export const start = (folder: string, command: string, args: string[], env: Reco
         look()
         void exited.then((code) => reject(new Error(`ended with ${code}: ${output.stdout}${output.stderr}`)), reject)
       }),
+    write: (line) => void child.stdin.write(`${line}\n`),
     signal: (name) => {
       if (child.pid !== undefined && child.exitCode === null && child.signalCode === null)
         process.kill(-child.pid, name)

@@ -1,0 +1,45 @@
+/** The store in memory: what has a lifetime is gone at its instant, and is forgotten. The laws of every store are in engines.law. */
+import { memoryStore } from 'koa-with-auth/stores'
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date', 'performance'], now: 1000 }))
+afterEach(() => void vi.useRealTimers())
+
+it('a text, an end and a member are there until their lifetime is over, and not at that instant', async () => {
+  const store = memoryStore()
+  await store.insert('text', 'a', 1000)
+  await store.end('ended', 1000)
+  await store.add('set', 'member', 1000)
+  const seen = async () => [await store.get(['text']), await store.insert('ended', 'b', 1), await store.members('set')]
+  vi.advanceTimersByTime(999)
+  expect(await seen()).toStrictEqual([['a'], false, ['member']])
+  vi.advanceTimersByTime(1)
+  expect(await seen()).toStrictEqual([[undefined], true, []])
+})
+
+it('an end and a member are prolonged, never shortened', async () => {
+  const store = memoryStore()
+  for (const lifetime of [1000, 10]) {
+    await store.end('ended', lifetime)
+    await store.add('set', 'member', lifetime)
+  }
+  vi.advanceTimersByTime(999)
+  expect([await store.insert('ended', 'b', 1), await store.members('set')]).toStrictEqual([false, ['member']])
+})
+
+it('what is over is looked for once in a thousand writes, and is there no more', async () => {
+  const visits = vi.spyOn(Map.prototype, Symbol.iterator)
+  const deleted = vi.spyOn(Map.prototype, 'delete')
+  const store = memoryStore()
+  await store.insert('over', 'a', 1)
+  await store.add('set', 'over', 1)
+  vi.advanceTimersByTime(1)
+  const counted = () => [visits.mock.calls.length, deleted.mock.calls.map(([key]) => key as unknown)]
+  for (let n = 2; n < 999; n++) await store.insert(`k${n}`, 'a', 10_000)
+  const before = counted()
+  await store.insert('last', 'a', 10_000)
+  const after = counted()
+  vi.restoreAllMocks()
+  expect(before).toStrictEqual([0, []])
+  expect(after[1]).toStrictEqual(['over', 'over', 'set'])
+})
