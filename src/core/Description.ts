@@ -105,6 +105,8 @@ export interface Leaf extends LeafNotes {
   readonly scheme: SecurityScheme | undefined
   /** The scheme, if it depends on the application, such as on the name of its session cookie. */
   readonly schemeFor?: (request?: Request) => SecurityScheme
+  /** Another way to send the same credential, if the application has one. OpenAPI lists it as an alternative. */
+  readonly alsoFor?: (request?: Request) => SecurityScheme | undefined
   /** Where a client finds out how to get the credential. OpenAPI lists it as an alternative to the scheme. */
   readonly discovery?: OpenIdConnectScheme
   /** What OpenAPI calls the scheme. Without it, a name is derived. */

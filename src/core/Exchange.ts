@@ -6,6 +6,7 @@
  * has found out is in its result (`Evidence`), never here. Without an attempt, `evaluate` makes one.
  */
 import * as E from 'fp-ts/lib/Either.js'
+import type { Challenge } from './Challenge.js'
 import type { Context, Request } from './Request.js'
 import type { Leaf } from './Description.js'
 import { PrincipalSource, type EndSource } from './ends.js'
@@ -123,6 +124,8 @@ export class Exchange {
   declare visits: unknown
   /** Whether a token in the field `Authorization` carries the session, which browsers send by no form or link. */
   declare isByToken: boolean | undefined
+  /** The challenge of tokens that carry sessions, if the application has some: the kinds of the root do not know it. */
+  declare carrier: (() => Challenge) | undefined
   /** Who is signed in, see `kinds/sessionUser.ts`. */
   declare source: unknown
   /** The session and its changes, see `sessions/RequestSession.ts`. */

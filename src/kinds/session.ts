@@ -48,8 +48,15 @@ import {
   type Checks,
 } from '../core/options.js'
 import { cookieNameOf, sessionData, sessionField, sessionOf } from './plainSession.js'
-import { declaredSessionCookie, DEFAULT_COOKIE, rightsByFlags, sourceOf, type Rights } from './sessionUser.js'
-import { ofSession, sessionTokenKind, type Carrier } from './sessionToken.js'
+import {
+  carrierFor,
+  declaredSessionCookie,
+  DEFAULT_COOKIE,
+  rightsByFlags,
+  sourceOf,
+  type Rights,
+} from './sessionUser.js'
+import { ofSession, refusedToken, sessionTokenKind, tokenScheme, type Carrier } from './sessionToken.js'
 
 export interface SessionKindOptions extends KindOptions {
   /**
@@ -146,6 +153,11 @@ const isTokenRefused = (ctx: Context): boolean => {
   return source?.isTokenWrong === true || (source?.token ?? '') !== ''
 }
 
+const tokensFor = (request?: Request) => {
+  const carrier = carrierFor(request)
+  return carrier && tokenScheme(carrier)
+}
+
 const cookieKind = (
   { name: factory, demands: right }: SessionRight,
   users: Users,
@@ -178,7 +190,10 @@ const cookieKind = (
     },
     credentials: t.UnknownRecord,
     authenticate: ({ ctx }, data): unknown => userOf(ctx, data, users),
-    leaf: proof === undefined ? {} : { proof: neededBy(proof) },
+    leaf: {
+      ...(proof !== undefined && { proof: neededBy(proof) }),
+      ...(users.owner === undefined && { alsoFor: tokensFor }),
+    },
     notes: { by: loadUser, fact: { part: 'session' } },
     evidence: ofSession,
   })
@@ -251,6 +266,8 @@ const userOf = (ctx: Context, data: Readonly<Record<string, unknown>>, { loadUse
   const source = sourceOf(ctx)
   // during an outage, no caller counts as anonymous
   if (source?.isUnavailable() === true) return unavailable
+  // of the kinds of the root, which read the cookie and the token alike
+  if (source !== undefined && isTokenRefused(ctx) && !source.isSignedIn(data)) return source.refusal ?? refusedToken
   // what the hook gets, it may change
   if (loadUser !== undefined) return loadUser(sessionData(source === undefined ? data : (ctx['session'] as object)))
   if (source !== undefined) return source.load(data)

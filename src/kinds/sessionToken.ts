@@ -19,6 +19,10 @@ export interface Carrier {
   readonly responseFields?: (() => Readonly<Record<string, string>>) | undefined
 }
 
+/** How OpenAPI lists the tokens. */
+export const tokenScheme = ({ scheme }: Pick<Carrier, 'scheme'>) =>
+  ({ type: 'http', scheme: scheme.toLowerCase(), bearerFormat: 'session' }) as const
+
 interface About {
   /** What the audit says that the caller must be. */
   readonly demands: string | undefined
@@ -34,8 +38,8 @@ interface Given extends KindOptions {
 /** The end of the sign-in that a request came with. */
 export const ofSession = evidence({ accepted: [{ endFor: ({ ctx }) => sourceOf(ctx)?.endFor?.() }] })
 
-// With a cause: behind `optional`, a wrong token is refused, too
-const refused = E.left(AuthErrors.because(AuthErrors.invalid, 'key'))
+/** A token without a session. With a cause: behind `optional`, a wrong token is refused, too. */
+export const refusedToken = E.left(AuthErrors.because(AuthErrors.invalid, 'key'))
 
 /** Lets in the user of a session, whom its token names. Who is active, and has the rights, is decided after it. */
 export const sessionTokenKind = (
@@ -47,7 +51,7 @@ export const sessionTokenKind = (
   // OpenAPI lists each scheme under another name
   const named = schemeName === undefined ? options : { ...options, schemeName: schemeName + scheme }
   return kindOf({
-    ...documented({ type: 'http', scheme: scheme.toLowerCase(), bearerFormat: 'session' }, named),
+    ...documented(tokenScheme({ scheme }), named),
     demands,
     challenge: bearerChallenge({ ...(realm !== undefined && { realm }), ...parameters }, {}, scheme),
     ambient: false,
@@ -72,6 +76,6 @@ const userOfToken = (ctx: Context, token: string): unknown => {
   if (source?.isUnavailable() === true) return AuthErrors.unavailable()
   if (source?.refusal !== undefined) return source.refusal
   const session: unknown = source?.token === token ? source.sessionOf(ctx) : undefined
-  if (source === undefined || typeof session !== 'object' || session === null) return refused
-  return source.isSignedIn(session) ? source.load(session) : refused
+  if (source === undefined || typeof session !== 'object' || session === null) return refusedToken
+  return source.isSignedIn(session) ? source.load(session) : refusedToken
 }

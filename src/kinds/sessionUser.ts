@@ -7,7 +7,7 @@
  */
 import type * as E from 'fp-ts/lib/Either.js'
 import type * as O from 'fp-ts/lib/Option.js'
-import type { Context } from '../core/Request.js'
+import type { Context, Request } from '../core/Request.js'
 import type { AuthError } from '../core/AuthError.js'
 import type { Proof } from '../core/Proof.js'
 import { knownExchange } from '../core/Exchange.js'
@@ -101,6 +101,8 @@ export interface SessionSource {
   readonly isSignedIn: (session: object) => boolean
   /** The token that carries the session; `''` for a field `Authorization` that carries none, which counts all the same. */
   readonly token?: string | undefined
+  /** How tokens carry its sessions; left out if the cookie alone does. */
+  readonly carrier?: { readonly scheme: 'Bearer' | 'DPoP' } | undefined
   /** Whether a token was sent that is none of this application. */
   readonly isTokenWrong?: boolean
   /** Why the token was refused, if its session is good. */
@@ -126,7 +128,7 @@ export const declareSessions = (
   cookie: string,
 ): void => {
   Reflect.set(context, sourceMark, source)
-  processSessions().cookieName = cookie
+  Object.assign(processSessions(), { cookieName: cookie, carrier: source.carrier })
 }
 
 /** Who is signed in by the session of a context, as records of signing in and out name it. */
@@ -147,6 +149,7 @@ export const DEFAULT_COOKIE = 'koa.sess'
 /** What a process knows of the sessions of its applications, whichever copy of the package serves them. */
 interface ProcessSessions {
   cookieName?: string
+  carrier?: SessionSource['carrier']
   /** The applications whose authors were warned. */
   readonly warned: { readonly ofOptions: WeakSet<object>; readonly ofKeys: WeakSet<object> }
 }
@@ -163,6 +166,10 @@ const processSessions = (): ProcessSessions =>
  * cookie. With a request the application's own name counts instead.
  */
 export const declaredSessionCookie = (): string => processSessions().cookieName ?? DEFAULT_COOKIE
+
+/** How tokens carry the sessions of a request's application, or of the last one, as `declaredSessionCookie` remembers it. */
+export const carrierFor = (request: Request | undefined): SessionSource['carrier'] =>
+  request === undefined ? processSessions().carrier : sourceOf(request.ctx)?.carrier
 
 /** Whether a weakness of the sessions of an application is reported for the first time. */
 export const isFirstWarning = (app: object, weakness: keyof ProcessSessions['warned']): boolean => {

@@ -15,7 +15,8 @@ import { exchangeOfResponse, knownExchange, type Exchange } from '../core/Exchan
  * Sets the field, with one line for each challenge. Without challenges, it is left as it is. Each challenge is rendered
  * once. If a script sent the request, the challenges open no prompt.
  */
-export const setChallenges = (ctx: Context, challenges: ReadonlyArray<Challenge>, realm: string): void => {
+export const setChallenges = (ctx: Context, given: ReadonlyArray<Challenge>, realm: string): void => {
+  const challenges = withCarrier(ctx, given)
   const [first] = challenges
   if (first === undefined) return
   const line = (challenge: Challenge): string => {
@@ -23,6 +24,15 @@ export const setChallenges = (ctx: Context, challenges: ReadonlyArray<Challenge>
     return prompts && isScript(ctx.request) ? `x${text}` : text
   }
   ctx.res.setHeader('WWW-Authenticate', challenges.length === 1 ? line(first) : [...new Set(challenges.map(line))])
+}
+
+// `sessionAuth` of the root names the cookie; a session of this application may be carried by a token, too
+const withCarrier = (ctx: Context, challenges: ReadonlyArray<Challenge>): ReadonlyArray<Challenge> => {
+  const carrier = knownExchange(ctx)?.carrier?.()
+  const ofCookie = challenges.find(({ scheme }) => scheme === 'Session')
+  if (carrier === undefined || ofCookie === undefined) return challenges
+  if (challenges.some(({ scheme }) => scheme === carrier.scheme)) return challenges
+  return [...challenges, { ...carrier, parameters: { ...ofCookie.parameters, ...carrier.parameters } }]
 }
 
 // The schemes for which browsers open a prompt

@@ -278,7 +278,9 @@ export const cachedOpenApi = <S, C>(
     const edition = isCurrent(router, last) ? last : editionOf(router)
     last = edition
     const key =
-      request === undefined ? '' : JSON.stringify(edition.requestDependent.map((leaf) => schemeOf(leaf, request)))
+      request === undefined
+        ? ''
+        : JSON.stringify(edition.requestDependent.map((leaf) => [schemeOf(leaf, request), leaf.alsoFor?.(request)]))
     const cached = edition.documents.get(key)
     if (cached !== undefined) return cached
     const document = documentOf(router, options, request)
@@ -314,5 +316,5 @@ const requestDependentLeaves = <S, C>(router: Routed<S, C>): ReadonlyArray<Leaf>
     const authenticator = effective(requirement)
     return authenticator === undefined ? [] : leaves(authenticator.description)
   })
-  return [...new Set(all)].filter(({ schemeFor }) => schemeFor !== undefined)
+  return [...new Set(all)].filter(({ schemeFor, alsoFor }) => (schemeFor ?? alsoFor) !== undefined)
 }

@@ -102,7 +102,7 @@ export const securityOf = (requirement: Requirement, request?: Request): Securit
   const alternatives = alternativesOf(description)
     // OpenAPI must not say that anonymous callers pass where a plain function may refuse them
     .filter(({ mayBeRefused }) => !mayBeRefused)
-    .flatMap(({ demands }) => withDiscovery(demands))
+    .flatMap(({ demands }) => withDiscovery(demands, request))
     .map((demands) => ({
       anonymous: demands.length === 0,
       members: namedIn(demands, request),
@@ -118,17 +118,21 @@ export const securityOf = (requirement: Requirement, request?: Request): Securit
 }
 
 // A tool that knows OpenID Connect uses the discovery document, and any other the token
-const waysToSay = (demand: CredentialDemand): ReadonlyArray<CredentialDemand> => {
+const waysToSay = (demand: CredentialDemand, request: Request | undefined): ReadonlyArray<CredentialDemand> => {
   const { leaf } = demand
-  const { discovery, ...plain } = leaf
-  if (discovery === undefined) return [demand]
-  const schemeName = leaf.schemeName === undefined ? {} : { schemeName: `${leaf.schemeName}_${discovery.type}` }
-  return [demand, { ...demand, leaf: { ...plain, scheme: discovery, ...schemeName } }]
+  const { discovery, schemeFor: _schemeFor, alsoFor, ...plain } = leaf
+  const other = discovery ?? alsoFor?.(request)
+  if (other === undefined) return [demand]
+  const schemeName = leaf.schemeName === undefined ? {} : { schemeName: `${leaf.schemeName}_${other.type}` }
+  return [demand, { ...demand, leaf: { ...plain, scheme: other, ...schemeName } }]
 }
 
-const withDiscovery = (demands: ReadonlyArray<CredentialDemand>): ReadonlyArray<ReadonlyArray<CredentialDemand>> =>
+const withDiscovery = (
+  demands: ReadonlyArray<CredentialDemand>,
+  request: Request | undefined,
+): ReadonlyArray<ReadonlyArray<CredentialDemand>> =>
   demands.reduce<ReadonlyArray<ReadonlyArray<CredentialDemand>>>(
-    (some, demand) => some.flatMap((one) => waysToSay(demand).map((way) => [...one, way])),
+    (some, demand) => some.flatMap((one) => waysToSay(demand, request).map((way) => [...one, way])),
     [[]],
   )
 

@@ -3,6 +3,7 @@
  * random bits, and a checksum for this application. So a typing error, and a token of another application, are refused without a look-up.
  */
 import * as O from 'fp-ts/lib/Option.js'
+import { make, type Challenge } from '../core/Challenge.js'
 import * as is from '../core/checks.js'
 import { checkOptions, type Check, type Checks } from '../core/options.js'
 import { memory, type Memory } from '../core/memory.js'
@@ -91,6 +92,10 @@ const isToken = (self: Bearer, text: string): boolean => {
 }
 
 const field = fromHeader('Authorization')
+
+/** What a 401 says of the tokens; `isSent`: one was sent, which was refused (RFC 6750 §3.1). */
+export const challengeOf = ({ scheme, parameters }: Bearer, isSent: boolean): Challenge =>
+  make(scheme, { ...parameters, ...(isSent && { error: 'invalid_token' }) })
 
 /** Another scheme than that of tokens. */
 export const ANOTHER_SCHEME = 'another scheme'

@@ -15,7 +15,7 @@ import type { Proof } from '../core/Proof.js'
 import type { Sent } from '../core/RequestFields.js'
 import { randomId } from '../crypto/secrets.js'
 import { rightsByFlags, type Rights, type SessionSource } from '../kinds/sessionUser.js'
-import { ANOTHER_SCHEME, tokenIn, type Bearer } from './Bearer.js'
+import { ANOTHER_SCHEME, challengeOf, tokenIn, type Bearer } from './Bearer.js'
 import { endFor, endForwarded, forward, sessionOver, type SessionEnds } from './SessionEnds.js'
 import { lockAge, type CookieRead, type SealedCookie } from './SessionCookie.js'
 import { sessionKey, type Hint } from './SessionRecords.js'
@@ -97,7 +97,6 @@ export class RequestSession implements SessionSource {
   /** Whether this request sends a cookie of its own, or must send none: a request with a token has nothing to do with the cookie. */
   sendsCookie = true
 
-  /** It now belongs to a call of `sessions`. */
   attach(owner: SessionOwner): void {
     this.#owner = owner
     this.#reports = owner.reports.ofRequest()
@@ -109,7 +108,9 @@ export class RequestSession implements SessionSource {
     const sent = bearer && tokenIn(bearer, ctx.request)
     this.isTokenWrong = sent === ''
     this.token = sent === ANOTHER_SCHEME ? '' : sent
-    if (this.token) exchangeOf(ctx).isByToken = true
+    const exchange = exchangeOf(ctx)
+    if (bearer) exchange.carrier = () => challengeOf(bearer, sent !== undefined && sent !== ANOTHER_SCHEME)
+    if (this.token) exchange.isByToken = true
     this.sendsCookie = this.token === undefined
     if (this.token !== undefined) return this.token
     this.#cookie = this.#owner?.cookie.read(ctx)
@@ -198,13 +199,6 @@ export class RequestSession implements SessionSource {
     if (present !== undefined) this.#bind(ctx, { ...present, details: textOfDetails(details) })
   }
 
-  /** Takes back its entry. Rejects in an outage. */
-  async unlist(): Promise<void> {
-    const list = this.host?.list
-    if (this.listed !== undefined && list !== undefined) await endListed(list, this.listed.id, this.listed.entry)
-  }
-
-  /** Data were written under an id. */
   wrote(id: string, data: unknown): void {
     this.stored.wrote(id)
     const holds = typeof data === 'object' && data !== null && this.isSignedIn(data)
@@ -213,7 +207,6 @@ export class RequestSession implements SessionSource {
     this.#over(id)
   }
 
-  /** An id was ended in the store. */
   ended(id: string, ctx: object): void {
     this.stored.ended(id)
     this.#reports?.over(id, this.isDropped(ctx) ? 'logOut' : 'renewed')
@@ -273,7 +266,6 @@ export class RequestSession implements SessionSource {
     this.stored.isLost = false
   }
 
-  /** The request is over, and its changes of the session are saved. */
   kept(): void {
     this.#reports?.kept()
   }
@@ -294,7 +286,6 @@ export class RequestSession implements SessionSource {
     Object.assign(ctx['session'] as object, { auth: { ...this.signedIn } })
   }
 
-  /** Whether it belongs to this call of `sessions`. */
   belongsTo(owner: SessionOwner): boolean {
     return this.#owner === owner && this.koaSession !== undefined
   }
@@ -370,13 +361,21 @@ export class RequestSession implements SessionSource {
     return this.#owner?.host
   }
 
+  get carrier(): Bearer | undefined {
+    return this.#owner?.bearer
+  }
+
+  /** Sends the nonce that the next proof needs, if the tokens have some. */
+  giveNonce(ctx: Context): void {
+    ctx.set({ ...this.carrier?.responseFields?.() })
+  }
+
   /** The sign-in of the user who is signed in by the session of the context. */
   present(ctx: Context): SignedIn | undefined {
     const session = this.sessionOf(ctx)
     return session && this.isSignedIn(session) ? this.signedIn : undefined
   }
 
-  /** The details of that sign-in. */
   details(ctx: Context): Details {
     return detailsOf(this.present(ctx))
   }

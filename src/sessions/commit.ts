@@ -13,6 +13,7 @@ import { textOf, type KoaSession } from './StoredSession.js'
 import type { SessionCookie } from './SessionCookie.js'
 import { sessionKey, type SessionRecords } from './SessionRecords.js'
 import { unavailable } from './SignIn.js'
+import { endListed } from './SignInList.js'
 
 /** How the sessions of an application are saved. */
 export interface Saving extends SessionRecords {
@@ -45,7 +46,9 @@ export const takeBack = async (
       () => undefined,
     )
   }
-  await session.unlist().catch(() => undefined)
+  const { listed, host } = session
+  if (listed === undefined || host?.list === undefined) return
+  await endListed(host.list, listed.id, listed.entry).catch(() => undefined)
 }
 
 /** Sends no cookie of the session. */

@@ -42,6 +42,7 @@ const above = (): never => {
 const misplaced = (owner: SessionOwner): SessionSource => ({
   owner,
   rights: owner.rights,
+  carrier: owner.bearer,
   sessionOf: (ctx) => ctx['session'] as unknown,
   sent: above,
   isUnavailable: above,
@@ -255,6 +256,7 @@ const serve = async (self: Serving, ctx: Context, next: Next): Promise<void> => 
     restore(ctx.response, before)
     applyHeaders(ctx, exchange, headersOfRefusal)
     await respondFailure(ctx, error.failure, settingsOf(ctx.request), headersOfRefusal)
+    session.giveNonce(ctx)
   }
 }
 

@@ -284,6 +284,7 @@ const signInByToken = async (
     bearer.hints.set(sessionKey(token), fromNow(hintFor(self.name, { user: id, listed: entry })))
   })
   ctx.set('Cache-Control', 'no-store')
+  session.giveNonce(ctx)
   const lasting = Math.min(details.absolute ?? self.absolute, self.longest)
   return { token, tokenType: bearer.scheme, expiresIn: Math.floor(lasting / 1000) }
 }

@@ -1,8 +1,9 @@
 /** Routes with `as: 'bearer'`: their sign-ins are carried by a token, and they neither read nor set a cookie. */
+import * as E from 'fp-ts/lib/Either.js'
 import type { Context } from 'koa'
 import * as is from '../core/checks.js'
 import type { RequestSession } from '../sessions/RequestSession.js'
-import { bearerFix, type BearerSignIn, type OwnLogInOptions } from '../sessions/SignIn.js'
+import { bearerFix, SignInRefused, type BearerSignIn, type OwnLogInOptions } from '../sessions/SignIn.js'
 import type { Carried } from './Kind.js'
 
 /** The check of the option `as`. */
@@ -11,6 +12,16 @@ export const carried = is.maybe(is.oneOf('bearer'))
 /** Throws a TypeError for a route with `as: 'bearer'` whose application has no tokens. */
 export const checkCarried = (caller: string, as: Carried, { host }: RequestSession): void => {
   if (as === 'bearer' && host?.hasTokens !== true) throw new TypeError(`${caller}, { as: 'bearer' }: ${bearerFix}`)
+}
+
+/**
+ * Throws `SignInRefused` for a sign-in without the proof that its token needs (DPoP): before a code is used up, because every client begins
+ * without a nonce.
+ */
+export const checkProof = async (as: Carried, { carrier, token }: RequestSession, ctx: Context): Promise<void> => {
+  if (as !== 'bearer' || token || carrier?.proofs === undefined) return
+  const proof = await carrier.proofs.ofIssuing(ctx.request)
+  if (E.isLeft(proof)) throw new SignInRefused(proof.left)
 }
 
 /** The user who began, or who answers, by the session of the request that the route is for. */

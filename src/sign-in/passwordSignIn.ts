@@ -192,8 +192,9 @@ const passwordHandler =
       if (E.isLeft(known)) return await refuse(known.left, body)
       return await goOn(self, ctx, application, incoming, known.right)
     } catch (error) {
-      if (error instanceof SignInRefused) return refuse(error.failure, body)
-      throw error
+      if (!(error instanceof SignInRefused)) throw error
+      await refuse(error.failure, body)
+      application.session.giveNonce(ctx)
     }
   }
 

@@ -17,7 +17,7 @@ import type { SessionHost } from '../sessions/SignInList.js'
 import { checkKind, lastingIn, stampOfUser, respondSecond, seconds } from './beginning.js'
 import { randomId } from '../crypto/secrets.js'
 import { lifetimeChecks, lifetimesFor, type LifetimeOptions } from './Lifetimes.js'
-import { carried, checkCarried, presentBy, respondToken, signInBy } from './byToken.js'
+import { carried, checkCarried, checkProof, presentBy, respondToken, signInBy } from './byToken.js'
 import { BY_TOKEN } from './ceremony.js'
 import { intentsOf, type Carried, type Finished, type Incoming, type Intent, type Kind } from './Kind.js'
 import * as pages from './pages.js'
@@ -162,6 +162,7 @@ export const finishing = async <Kept, Answer, P extends ProofGiven>(
     ceremonies.refused(kind.name, 'finish', AuthErrors.unavailable())
     return AuthErrors.unavailable()
   }
+  await checkProof(as, session, ctx)
   const here = finishedHere(ctx, application, kind)
   const ended = await ceremonies.finish(kind, {
     incoming,

@@ -3,7 +3,7 @@ import Router from '@koa/router'
 import Koa, { type Context } from 'koa'
 import { authSignal, optional, withAuth } from 'koa-with-auth'
 import { hash } from 'koa-with-auth/passwords'
-import { sessions, type SessionsOptions } from 'koa-with-auth/sessions'
+import { sessions, type Sessions, type SessionsOptions } from 'koa-with-auth/sessions'
 import { askSecondFactor, begin, emailSignIn, finish, passwordSignIn, secondFactor } from 'koa-with-auth/sign-in'
 import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { onTestFinished } from 'vitest'
@@ -35,7 +35,12 @@ export interface DeviceAnswer {
 type Options = Partial<SessionsOptions<Device | undefined>>
 
 /** Serves it until the test has finished. `kept` are the calls of the store. */
-export const deviceSite = async (options: Options = {}, inner: Store = memoryStore(), keys = [strongKey]) => {
+export const deviceSite = async (
+  options: Options = {},
+  inner: Store = memoryStore(),
+  keys = [strongKey],
+  more: (router: Router, made: Sessions<Device>) => void = () => {},
+) => {
   const kept: string[][] = []
   const store: Store = { ...inner, get: (all) => (kept.push([...all]), inner.get(all)) }
   const app = new Koa({ keys })
@@ -107,6 +112,7 @@ export const deviceSite = async (options: Options = {}, inner: Store = memorySto
     signals.push(authSignal(ctx))
     ctx.status = 204
   })
+  more(router, made)
   app.use(router.routes())
   const { port, errors, close } = await listen(app)
   onTestFinished(() => close())
