@@ -3,7 +3,7 @@ import { createHash, createHmac } from 'node:crypto'
 import fc from 'fast-check'
 import { constantTimeEqual } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
-import { decrypt, derive, digest, encrypt, hiding, mac, randomId } from '../../src/crypto/secrets.js'
+import { decrypt, derive, digest, encrypt, hiding, isMac, mac, macBy, randomId } from '../../src/crypto/secrets.js'
 
 // Comparing secrets: correct for any strings, without an exception, whatever their lengths (A-15).
 
@@ -75,9 +75,30 @@ describe('digest and mac', () => {
     fc.assert(
       fc.property(text, text, (secret, message) => {
         expect(mac(secret, message)).toBe(createHmac('sha256', secret).update(message).digest('base64url'))
+        expect(macBy(secret)(message)).toBe(mac(secret, message))
         expect(digest(message, 'hex')).toBe(createHash('sha256').update(message).digest('hex'))
       }),
     )
+  })
+})
+
+describe('macBy', () => {
+  it.each([0, 1, 63, 64, 65, 200])('is HMAC-SHA256 with a key of %i bytes, whatever was hashed before', (bytes) => {
+    const secret = Buffer.alloc(bytes, 7)
+    const mine = macBy(secret)
+    for (const length of [3000, 0, 1, 2730, 2731, 9000, 5])
+      for (const one of ['a', 'ü', '🔑']) {
+        const message = one.repeat(length)
+        expect(mine(message)).toBe(createHmac('sha256', secret).update(message).digest('base64url'))
+      }
+  })
+
+  it('is compared whole, and of one length', () => {
+    const right = macBy('secret')('text')
+    expect(isMac(right, right)).toBe(true)
+    for (let at = 0; at < right.length; at++)
+      expect(isMac(`${right.slice(0, at)}~${right.slice(at + 1)}`, right)).toBe(false)
+    for (const other of ['', right.slice(1), `${right}a`]) expect(isMac(other, right)).toBe(false)
   })
 })
 

@@ -1,5 +1,5 @@
 /** The keys of an application, `app.keys` of Koa: how strong they are, what they sign, and the keys that are derived from them. */
-import { constantTimeEqual, digest, mac } from './secrets.js'
+import { constantTimeEqual, digest, isMac, macBy } from './secrets.js'
 
 /** The shortest key that is accepted, in characters. */
 export const MIN_KEY_LENGTH = 32
@@ -35,6 +35,19 @@ const isLong = (key: unknown): boolean => typeof key === 'string' && key.length 
 /** What to do about weak keys. */
 export const keysFix = `app.keys must hold strings, and the first, which signs, at least ${MIN_KEY_LENGTH} characters; app.keys = [randomBytes(32).toString('hex')], kept outside the code`
 
+// Few, because an application has few keys; those that were rotated out are forgotten
+const KEYS = 32
+const macs = new Map<string, (text: string) => string>()
+
+const mac = (key: string, text: string): string => {
+  const known = macs.get(key)
+  if (known !== undefined) return known(text)
+  if (macs.size >= KEYS) macs.clear()
+  const made = macBy(key)
+  macs.set(key, made)
+  return made(text)
+}
+
 /**
  * Signs a string with the first key. Throws a TypeError if there is none. Every key verifies, so that keys can be
  * rotated. A Keygrip signs in its own way.
@@ -53,7 +66,7 @@ export const signedBy = (keys: unknown, text: string, signature: string): 'first
     return keys.verify(text, signature) ? 'older' : 'none'
   }
   const all: ReadonlyArray<unknown> = Array.isArray(keys) ? keys : []
-  const at = all.findIndex((key) => typeof key === 'string' && constantTimeEqual(signature, mac(key, text)))
+  const at = all.findIndex((key) => typeof key === 'string' && isMac(signature, mac(key, text)))
   return at < 0 ? 'none' : at === 0 ? 'first' : 'older'
 }
 

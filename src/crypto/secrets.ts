@@ -76,6 +76,44 @@ export const digest = (data: string | NodeJS.ArrayBufferView, encoding: Encoding
 /** A secret that cannot be guessed, in base64url; 32 bytes are 256 bits. */
 export const randomId = (bytes = 32): string => randomBytes(bytes).toString('base64url')
 
+// The block of SHA-256, and what is hashed at once, in bytes
+const BLOCK = 64
+const inner = Buffer.alloc(BLOCK + 8192)
+const outer = Buffer.alloc(BLOCK + 32)
+
+const padded = (key: Buffer, pad: number): Buffer =>
+  Buffer.from(Array.from({ length: BLOCK }, (_, at) => (key[at] ?? 0) ^ pad))
+
+/**
+ * Makes the HMAC-SHA256 (RFC 2104) of strings by one key, in base64url. Each request with a session has two of them, and an Hmac of
+ * node:crypto is a stream, which takes three times as long to make as two hashes.
+ */
+export const macBy = (secret: string | Buffer): ((text: string) => string) => {
+  const given = Buffer.from(secret)
+  const key = given.length > BLOCK ? hash('sha256', given, 'buffer') : given
+  const [before, after] = [padded(key, 0x36), padded(key, 0x5c)]
+  return (text) => {
+    // a character takes three bytes at most
+    if (text.length > (inner.length - BLOCK) / 3) return mac(given, text)
+    before.copy(inner)
+    const end = BLOCK + inner.write(text, BLOCK)
+    after.copy(outer)
+    outer.write(hash('sha256', inner.subarray(0, end), 'binary'), BLOCK, 'binary')
+    return hash('sha256', outer, 'base64url')
+  }
+}
+
+/**
+ * Whether a string is a MAC, in a time that does not reveal where they differ (CWE-208). Everybody knows how long a MAC is, so nothing is
+ * padded, which is most of what `constantTimeEqual` does.
+ */
+export const isMac = (sent: string, expected: string): boolean => {
+  if (sent.length !== expected.length) return false
+  let difference = 0
+  for (let at = 0; at < expected.length; at++) difference |= sent.charCodeAt(at) ^ expected.charCodeAt(at)
+  return difference === 0
+}
+
 /** HMAC-SHA256 (RFC 2104). */
 export const mac = (key: BinaryLike | KeyObject, data: BinaryLike, encoding: Encoding = 'base64url'): string =>
   createHmac('sha256', key).update(data).digest(encoding)

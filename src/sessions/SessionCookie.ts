@@ -14,7 +14,7 @@ import { fromNow, memory, type Memory } from '../core/memory.js'
 import { fromCookie, type Sent } from '../core/RequestFields.js'
 import { defaults } from '../core/Settings.js'
 import { derivedOnce, isSigner, keysFix, signedBy } from '../crypto/appKeys.js'
-import { constantTimeEqual, derive, hiding, mac } from '../crypto/secrets.js'
+import { derive, hiding, isMac, macBy } from '../crypto/secrets.js'
 import { additionOf } from '../koa/settings.js'
 import type { Origin } from './Origin.js'
 import { hintFor, type Hint, type Signer } from './SessionRecords.js'
@@ -102,7 +102,7 @@ const REMEMBERED = 10_000
 /** What seals: a MAC over what is encrypted, by keys of their own. */
 interface Sealing extends ReturnType<typeof hiding> {
   readonly application: string
-  readonly key: Buffer
+  readonly mac: (text: string) => string
   // a cookie comes with each request, and a decipher is a stream, which takes as long to make as half a look-up
   readonly hints: Memory<Hint>
 }
@@ -110,14 +110,14 @@ interface Sealing extends ReturnType<typeof hiding> {
 const sealingBy = (root: Buffer, application: string): Sealing => ({
   ...hiding(root),
   application,
-  key: derive(root, 'mac'),
+  mac: macBy(derive(root, 'mac')),
   hints: memory<Hint>({ size: REMEMBERED, maxAge: Infinity, dropsFirst: 'oldest' }),
 })
 
 const inApplication = (application: string, text: string): string => `${application}\n${text}`
 
-const macOf = ({ key, application }: Sealing, text: string): string =>
-  mac(key, inApplication(application, text)).slice(0, MAC)
+const macOf = ({ mac, application }: Sealing, text: string): string =>
+  mac(inApplication(application, text)).slice(0, MAC)
 
 const hintIn = (sealing: Sealing, hidden: string): Hint => {
   const known = sealing.hints.get(hidden)
@@ -185,7 +185,7 @@ const keyOf = (self: Sealer, all: ReturnType<Sealer['sealings']>, text: string, 
   if (isSigner(now)) return ['first', 'older'].indexOf(signedBy(now, inKeygrip(self.application, text), sent))
   for (let key = 0; key < all.length; key++) {
     const sealing = all[key]
-    if (sealing !== undefined && constantTimeEqual(sent, macOf(sealing, text))) return key
+    if (sealing !== undefined && isMac(sent, macOf(sealing, text))) return key
   }
   return -1
 }

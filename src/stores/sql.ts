@@ -18,6 +18,8 @@ export type SqlRow = Readonly<Record<string, unknown>>
 export interface SqlStatements {
   /** With so many keys. */
   readonly get: (keys: number) => string
+  /** With one key, with two, ...: one column `kept`, with the place of a key as a digit and its text, or null. Further: as for many. */
+  readonly few?: ReadonlyArray<string> | undefined
   /** Key, text, lifetime. */
   readonly insert: string
   /** Text, lifetime, key. */
@@ -98,6 +100,14 @@ const stringIn = (column: unknown): string => {
   throw new TypeError('a row of the store has a column that is no string')
 }
 
+const placed = (count: number, rows: ReadonlyArray<SqlRow>): ReadonlyArray<string | undefined> => {
+  const texts = Array<string | undefined>(count).fill(undefined)
+  for (const { kept } of rows) {
+    if (kept !== null) texts[Number(stringIn(kept).charAt(0))] = stringIn(kept).slice(1)
+  }
+  return texts
+}
+
 /** A store over an engine. */
 export const sqlStore = (engine: SqlEngine): Store => {
   const { statements, read, written = asIs, readText = stringIn } = engine
@@ -111,6 +121,8 @@ export const sqlStore = (engine: SqlEngine): Store => {
   return {
     get: async (keys) => {
       if (keys.length === 0) return []
+      const sql = statements.few?.[keys.length - 1]
+      if (sql !== undefined) return placed(keys.length, await read(sql, keys.map(key)))
       const rows = await read(statements.get(keys.length), keys.map(key))
       const found = new Map(rows.map((row) => [readText(row['id']), readText(row['text'])]))
       return keys.map((one) => found.get(keyOf(one)))

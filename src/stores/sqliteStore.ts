@@ -1,7 +1,7 @@
 /** A store in an SQLite file, for one machine with nothing to install: entry point `koa-with-auth/stores`. */
 import { steadyClock } from '../core/data.js'
 import { declareFactory } from '../core/options.js'
-import { besideWrites, onConflict, sqlStore } from './sql.js'
+import { besideWrites, onConflict, sqlStore, type SqlStatements } from './sql.js'
 import { sqliteFile, type Closable, type SqliteOptions } from './sqlite.js'
 import type { Store } from './Store.js'
 
@@ -20,7 +20,15 @@ const check = 'select text from auth_texts limit 1; select member from auth_memb
 // The time of this process, which is the one of the file's machine
 const NOW = ':now'
 
-const statements = onConflict({ texts: 'auth_texts', sets: 'auth_members', now: NOW, greatest: 'max' })
+// In one column, because each takes @libsql/client as long as SQLite takes to find a row. It is null where the text is
+const kept = (place: number): string =>
+  `select ${place} || text as kept from auth_texts where id = ?${place + 1} and until > ${NOW}`
+const few = [kept(0), kept(1), kept(2)].map((_, at, all) => all.slice(0, at + 1).join(' union all '))
+
+const statements: SqlStatements = {
+  ...onConflict({ texts: 'auth_texts', sets: 'auth_members', now: NOW, greatest: 'max' }),
+  few,
+}
 
 // Each deleted row is on another page, which is read and written on the event loop. A write adds at most one row, so deleting a few
 // keeps up
@@ -53,7 +61,8 @@ export const sqliteStore = (options: SqliteOptions): SqliteStore => {
   const overBy = steadyClock()
   const store = sqlStore({
     statements,
-    read: async (sql, values) => (await file.read(sql.replaceAll(NOW, '?'), [...values, Date.now()])).rows,
+    read: async (sql, values) =>
+      (await file.read(sql.replaceAll(NOW, `?${values.length + 1}`), [...values, Date.now()])).rows,
     change: async (sql, values) => (await file.write(sql.replaceAll(NOW, String(Date.now())), values)) > 0,
     prune: besideWrites(prunings, (sql) => file.tryWrite(sql, [overBy()]), PRUNED_AT_ONCE),
   })
