@@ -37,6 +37,7 @@ export default defineConfig({
       'spec/openapi/document-cached.unit.spec.ts',
     ],
     setupFiles: ['spec/support/runs/fewerRuns.ts'],
+    globalSetup: ['madeOnce', 'redisOfRun', 'sqlOfRun'].map((name) => `spec/support/runs/${name}.ts`),
     testTimeout: 20_000,
     env: { KOA_ROUTER: '@koa/router' },
     // one set of modules for all files of a run

@@ -1,7 +1,11 @@
-/** The classes of errors that a program compares: the errors of two copies of the package, such as of `import` and `require`, are alike. */
+/**
+ * The classes of errors that a program compares: the errors of two copies of the package, such as of `import` and `require`, are alike. And
+ * what warnings say of an error.
+ */
 import { AuthEndedError, UnavailableError } from 'koa-with-auth'
 import { SignInRefused } from 'koa-with-auth/sessions'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { errorInWords } from '../../src/core/data.js'
 
 describe.each([
   [AuthEndedError, 'ERR_AUTH_ENDED'],
@@ -19,4 +23,30 @@ it('a class of the application is compared as usual', () => {
   class Down extends UnavailableError {}
   const [own, other] = [new Down('own'), new UnavailableError('other')]
   expect([own instanceof Down, own instanceof UnavailableError, other instanceof Down]).toEqual([true, true, false])
+})
+
+describe('an error in words', () => {
+  const named = (name: string, message: string, code?: unknown) => Object.assign(new Error(message), { name, code })
+  const secret = 'Top-Secret-Value'
+
+  it.each<[what: string, error: unknown, words: string]>([
+    ['a string', secret, 'not an Error'],
+    ['a message', named('Error', 'down'), 'Error: down'],
+    ['a code', named('Error', 'down', 'ECONNREFUSED'), 'Error ECONNREFUSED: down'],
+    ['a code that is a number', named('Error', 'down', 5), 'Error: down'],
+    ['a secret in the message', named('Error', `no ${secret}`, 'E1'), 'Error E1'],
+    ['a secret in other letters, and encoded', named('Error', 'no topsecret%20value'), 'Error'],
+    ['the beginning of a secret', named('Error', 'no topsecret'), 'Error: no topsecret'],
+    ['a secret in the name', named(secret, 'down'), 'an Error'],
+    ['a line break', named('Error', 'a\nb\u2028c'), 'Error: a\\u{a}b\\u{2028}c'],
+    ['a long message', named('Error', 'a'.repeat(2000)), `Error: ${'a'.repeat(1000 - 'Error: '.length)}`],
+  ])('%s', (_what, error, words) => {
+    expect(errorInWords(error, ['', secret])).toBe(words)
+  })
+
+  it('in production has no message', () => {
+    vi.stubEnv('NODE_ENV', 'production')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    expect(errorInWords(named('Error', 'down', 'E1'))).toBe('Error E1')
+  })
 })

@@ -4,7 +4,7 @@ import { pipe } from 'fp-ts/lib/function.js'
 import fc from 'fast-check'
 import { anyOf, apiKeyCookie, AuthError } from 'koa-with-auth'
 import { firstPresent, fromFunction, flatMap, recoverUnavailable, timeout } from 'koa-with-auth/fp'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { make } from '../../src/core/Authenticator.js'
 import { useLevels } from '../support/servers/levelServer.js'
 import { mockRequest } from 'koa-with-auth/testing'
@@ -25,6 +25,15 @@ describe('timeout', () => {
     const request = mockRequest()
     const plain = fromFunction(() => 'anna')
     expect(timeout(1)(plain).evaluate(request)).toStrictEqual(plain.evaluate(request))
+  })
+
+  it('leaves no timer behind when a result is there', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    for (const answer of [() => Promise.resolve('anna'), () => Promise.reject(new Error('bug'))]) {
+      await timeout(60_000)(fromFunction(answer)).evaluate(mockRequest())
+      expect(vi.getTimerCount()).toBe(0)
+    }
   })
 
   it('does not change results in time', async () => {

@@ -7,6 +7,7 @@ import { apiKeys, NoLiveKey, type ApiKey, type ApiKeys } from 'koa-with-auth/key
 import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { mockRequest } from 'koa-with-auth/testing'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { KeySource } from '../../src/keys/KeyEnd.js'
 import { dyingAt, noting, overEveryStore } from '../support/stores/stores.js'
 
 const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex')
@@ -405,4 +406,16 @@ describe('limits of time', () => {
       }
     })
   })
+})
+
+it.each([
+  [5000, undefined, 5000, 'expired'],
+  [5000, 1500, 1500, 'revoked'],
+  [1000, 1500, 1000, 'expired'],
+  [undefined, 1500, 1500, 'revoked'],
+  [undefined, undefined, Infinity, 'expired'],
+])('a key that expires at %s, with a secret that ends at %s, ends at %s', (expiresAt, until, at, cause) => {
+  // Safe: an end reads no more before it is asked
+  const end = new KeySource({ record: { id: 'a', expiresAt }, until } as never, {} as never, {} as never).endFor()
+  expect([end.at, end.cause]).toEqual([at, cause])
 })

@@ -253,6 +253,9 @@ describe('a value that cannot be stored is refused, and nothing is written', () 
     { overlap: 400 * 86_400_000 + 1 },
     { overlap: 1, x: 1 },
   ])('rotate with %o', async (options) => {
+    const { keys: others } = made()
+    const { id } = await others.issue({ owner: 'anna' })
+    expect((await others.rotate(id, { overlap: 400 * 86_400_000 })).id).toBe(id)
     const { keys, calls } = made()
     await expect(keys.rotate('id', options as never)).rejects.toThrow(TypeError)
     expect(calls).toEqual([])

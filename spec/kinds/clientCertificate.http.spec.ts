@@ -301,6 +301,7 @@ describe('clientCertificate', () => {
       /each with the certificate of one/,
     ],
     ['a private key', { from: 'socket', authorities: [authority.key] }, /array of PEMs/],
+    ['no fingerprint', { from: 'socket', fingerprints: [] }, /64 hexadecimal digits/],
     ['a fingerprint of SHA-1', { from: 'socket', fingerprints: [client.x509.fingerprint] }, /64 hexadecimal digits/],
     ['no proxies', { ...ofAuthority, from: { header: 'Client-Cert', proxies: [] } }, /must name the proxies/],
     ['a name', { ...ofAuthority, from: { header: 'Client-Cert', proxies: ['proxy'] } }, /"proxy" is not an address/],

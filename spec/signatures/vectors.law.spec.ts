@@ -319,3 +319,12 @@ describe('RFC 9421 §2: the signature base', () => {
     ).toContain('"@target-uri": https://a.example:8443/a/b?c\n')
   })
 })
+
+it('RFC 9421 §2.2.8: a parameter of the query is encoded again, whichever way it was written', () => {
+  const [[, input] = []] = parseDictionary('s=("@query-param";name="a%21");created=1')
+  if (input === undefined || !isInnerList(input)) throw new Error('it is a list')
+  for (const url of ["/x?a!=!'()~*+b", '/x?a%21=%21%27%28%29%7e%2a%20b']) {
+    const readings = readingsOf(mockRequest({ url }), originOf('https://example.com'))
+    expect(signatureBase(readings, input)?.split('\n')[0]).toBe('"@query-param";name="a%21": %21%27%28%29%7E*%20b')
+  }
+})

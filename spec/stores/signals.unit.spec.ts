@@ -50,8 +50,28 @@ const hub = () => {
     ends().open(end, { abort: () => {} })
     return end
   }
-  return { state, outages, open, events: () => outages.map(({ event }) => event) }
+  const say = (message: string): void => listeners.forEach((listener) => listener(message))
+  return { state, outages, open, say, events: () => outages.map(({ event }) => event) }
 }
+
+it.each<[what: string, message: unknown, asked: number]>([
+  ['the name of an end', { about: 'anna' }, 1],
+  ['another name', { about: 'bert' }, 0],
+  ['all', { about: 'all' }, 1],
+  ['a number', { about: 1 }, 0],
+  ['an object that inherits a name', JSON.parse('{"__proto__":{"about":"anna"}}'), 0],
+  ['null', null, 0],
+  ['more than 256 characters', { about: 'anna', more: 'a'.repeat(256) }, 0],
+])('a message about %s', async (_what, message, asked) => {
+  const { state, open, say } = hub()
+  open()
+  await turns()
+  const before = state.asked
+  say(JSON.stringify(message))
+  say('no JSON')
+  await turns()
+  expect(state.asked - before).toBe(asked)
+})
 
 describe('the heartbeat of signals', () => {
   it('is only there while something is open', async () => {

@@ -101,6 +101,17 @@ it('a refusal is what Koa would have answered, and the request is not changed', 
   expect(request.headers).toEqual(before)
 })
 
+it.each<[string, ReadonlyArray<readonly [string, string]>, number | undefined]>([
+  ['no Host', [], 400],
+  ['an empty Host', [['Host', '']], 400],
+  ['two', [['Host', 'a'], ['Host', 'b']], 400], // prettier-ignore
+  ['one', [['Host', 'a']], undefined],
+])('a request that opens a channel names exactly one Host: %s', async (_what, hosts, status) => {
+  const { req: request } = mockRequest({ fields: [...hosts, ['Authorization', 'Bearer good']] })
+  const { refused } = await guardRequest(new Koa(), bearer)(request)
+  expect(refused?.status).toBe(status)
+})
+
 it.each([undefined, null, {}, 'x'])('a request that is %o is a TypeError that says what to pass', async (request) => {
   await expect(guardRequest(new Koa(), bearer)(request as never)).rejects.toThrow(/call it with that request/)
 })

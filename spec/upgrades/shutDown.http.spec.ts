@@ -89,7 +89,7 @@ const running = async (timeout: number) => {
 }
 
 it('SIGTERM closes the port and idle connections, ends streams and sockets with their cause, and completes what is in flight', async () => {
-  const child = await running(60_000)
+  const child = await running(600_000)
   const [bytes, ended, idleClosed] = [text(child.stream), text(child.socket), once(child.idle!, 'close')]
   child.signal('SIGTERM')
   expect([await bytes, (await ended).split('\r\n\r\n')[1]]).toEqual(['open', 'bye'])

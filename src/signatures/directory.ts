@@ -92,14 +92,9 @@ const bytesAt = async (
         else callback(null, address, family)
       },
     }
+    // as after a 101, whose connection Node closes
     const refuse = (): void => reject(new Outage('answered no HTTP response', true))
-    const request = httpsRequest(url, options, resolve).on('error', reject).on('close', refuse)
-    // a 101, after which the connection is no longer one of HTTP
-    request.on('upgrade', (_res, socket) => {
-      socket.destroy()
-      refuse()
-    })
-    request.end()
+    httpsRequest(url, options, resolve).on('error', reject).on('close', refuse).end()
   })
   if (res.statusCode === 200) return bytesOf(res, maxLength, `${maxLength} bytes`)
   res.destroy()

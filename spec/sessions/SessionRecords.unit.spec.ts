@@ -1,0 +1,58 @@
+/** Revocation stamps: a user who has none gets one, which is kept as long as any session that carries it. */
+import { memoryStore, type Store } from 'koa-with-auth/stores'
+import { expect, it } from 'vitest'
+import { replaceStamp, stampFor, stampKey, stampNow, type SessionRecords } from '../../src/sessions/SessionRecords.js'
+
+const records = (store: Store = memoryStore()): SessionRecords => ({
+  ...{ name: 'shop', store, idle: 1000, absolute: 10_000, longest: 100_000 },
+})
+
+it('a user without a stamp gets one, which stays until it is replaced', async () => {
+  const self = records()
+  const first = await stampNow(self, 'anna')
+  expect(first).toHaveLength(22)
+  expect([await stampNow(self, 'anna'), await stampFor(self, 'anna')]).toEqual([first, first])
+  expect(await self.store.get([stampKey('shop', 'anna')])).toEqual([first])
+  const next = await replaceStamp(self, 'anna')
+  expect(next).not.toBe(first)
+  expect([await stampNow(self, 'anna'), await stampFor(self, 'anna')]).toEqual([next, next])
+  expect(await stampNow(self, 'bert')).not.toBe(next)
+})
+
+it('a stamp is kept for the longest session and the time that an end is known; a sign-in prolongs it', async () => {
+  const lifetimes: number[] = []
+  const kept = memoryStore()
+  const noted = <A extends ReadonlyArray<unknown>, R>(f: (...args: A) => R) => {
+    return (...args: A): R => (lifetimes.push(Number(args[2])), f(...args))
+  }
+  const self = records({ ...kept, insert: noted(kept.insert), update: noted(kept.update) })
+  await stampFor(self, 'anna')
+  await stampFor(self, 'anna')
+  expect(lifetimes).toEqual([110_000, 110_000])
+})
+
+it('another process that replaced the stamp meanwhile wins: the sign-in carries its stamp', async () => {
+  const kept = memoryStore()
+  const self = records(kept)
+  await stampFor(self, 'anna')
+  let isFirst = true
+  const crossed = records({
+    ...kept,
+    get: async (keys) => {
+      const found = await kept.get(keys)
+      if (isFirst) {
+        isFirst = false
+        await replaceStamp(self, 'anna')
+      }
+      return found
+    },
+  })
+  expect(await stampFor(crossed, 'anna')).toBe(await stampNow(self, 'anna'))
+})
+
+it('a store that keeps no stamp is an outage', async () => {
+  const never = () => Promise.resolve(false)
+  const self = records({ ...memoryStore(), insert: never, update: never })
+  for (const make of [stampFor, stampNow, replaceStamp])
+    await expect(make(self, 'anna')).rejects.toThrow('keeps no revocation stamp')
+})
