@@ -1,14 +1,16 @@
-/** The template "site" on each database: accounts, what their page changes, several processes, and what production needs. */
+/** The templates "site" and "keys" on each database: accounts, what their page changes, several processes, and what production needs. */
+import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { readdirSync, rmSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import type Koa from 'koa'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { settingsIn } from '../../examples/create/templates/site/src/settings.js'
-import { openStore } from '../../examples/create/templates/site/src/store.js'
 import { sqlPort } from '../support/runs/sqlOfRun.js'
 import { redisDatabase } from '../support/servers/redisDatabase.js'
 import { missingRedis } from '../support/servers/redisServer.js'
+import { listen } from '../support/servers/server.js'
 import { missingSql, USER, type Sql } from '../support/servers/sqlServer.js'
 import { browserAt, fieldsOf, signUp, templateSite, type BrowserAtSite } from '../support/sites/templateSite.js'
 import { expectGracefulEnd } from '../support/sites/templateProcess.js'
@@ -201,13 +203,43 @@ describe('the settings of the template "site"', () => {
   })
 })
 
-describe('the store of the templates', () => {
-  it('is a store alone, also in Redis', async ({ skip }) => {
-    if (missingRedis() !== undefined) skip()
-    const { store, close } = await openStore(`redis://127.0.0.1:${process.env['KOA_WITH_AUTH_REDIS']}`)
-    const key = randomUUID()
-    expect([await store.insert(key, 'a', 1000), await store.get([key])]).toEqual([true, ['a']])
-    await close()
+interface Keys {
+  readonly service: (url: string) => Promise<{
+    readonly app: Koa
+    readonly keys: { readonly issue: (options: object) => Promise<{ readonly id: string; readonly key: string }> }
+    readonly close: () => unknown
+  }>
+}
+
+describe('the template "keys"', () => {
+  const around = `${repository}spec/.generated/keys-${process.pid}`
+  let service: Keys['service']
+  beforeAll(async () => {
+    mkdirSync(around, { recursive: true })
+    const program = `${repository}examples/create/create.js`
+    execFileSync(process.execPath, [program, 'my-keys', '--template', 'keys', '--library', '0.1.0'], { cwd: around })
+    // Safe: the template exports it
+    ;({ service } = (await import(/* @vite-ignore */ `${around}/my-keys/src/app.ts`)) as Keys)
+  })
+  afterAll(() => rmSync(around, { recursive: true, force: true }))
+
+  onEach(({ url, redis }) => {
+    it('issues keys that work in another process until they are revoked', async () => {
+      const kept = redis?.() ?? (await url())
+      const [first, second] = [await service(kept), await service(kept)]
+      const [here, there] = [await listen(first.app), await listen(second.app)]
+      onTestFinished(async () => {
+        for (const one of [here, there]) await one.close()
+        for (const one of [first, second]) await one.close()
+      })
+      expect((await fetch(`${here.url}/api/health`)).status).toBe(204)
+      const { id, key } = await first.keys.issue({ owner: 'acme' })
+      const headers = { 'X-API-Key': key }
+      const statusOf = async () => (await fetch(`${there.url}/api/reports`, { headers })).status
+      expect(await statusOf()).toBe(200)
+      expect((await fetch(`${here.url}/api/keys/${id}`, { method: 'DELETE', headers })).status).toBe(204)
+      expect(await statusOf()).toBe(401)
+    })
   })
 })
 

@@ -23,7 +23,9 @@ main { width: min(27rem, 100% - 2rem); margin: clamp(1.5rem, 9vh, 6rem) auto; pa
 .wide { width: min(44rem, 100% - 2rem); margin-block: 2.5rem; padding: 0; background: none; border: 0; box-shadow: none }
 section { margin: 1.5rem 0; padding: .75rem 1.5rem; background: var(--card); border: 1px solid var(--line); border-radius: 1rem; box-shadow: 0 1px 2px rgb(16 24 40 / .06) }
 h1 { margin: 0 0 .5rem; font-size: 1.6rem; line-height: 1.25; letter-spacing: -.01em; overflow-wrap: anywhere }
+h1, b { hyphens: auto }
 h2 { margin: .5rem 0; font-size: 1.05rem }
+h1 + :not(.text, section) { margin-top: 1.25rem }
 p { margin: 0 0 1rem }
 a { color: var(--main) }
 small, .text, .foot { color: var(--quiet) }
@@ -42,13 +44,15 @@ button:hover, .button:hover { filter: brightness(1.08) }
 .warning { color: var(--bad) }
 main > .second { margin-top: .75rem }
 .buttons { display: flex; gap: .75rem; margin: 0 }
+.buttons > * { flex: 1 1 auto; width: auto }
 ul { margin: 0; padding: 0; list-style: none }
-li { display: flex; gap: 1rem; align-items: center; justify-content: space-between; padding: .8rem 0; border-top: 1px solid var(--line); overflow-wrap: anywhere }
+li { display: flex; flex-wrap: wrap; gap: .75rem; align-items: center; justify-content: flex-end; padding: .8rem 0; border-top: 1px solid var(--line); overflow-wrap: anywhere }
 li:first-child { border-top: 0 }
-li div { min-width: 0 }
+li div { flex: 1 1 9rem; min-width: 0 }
 li small { display: block; font-size: .9rem }
 li form, li .button, li button { flex: none; width: auto; min-height: 2.4rem; padding-block: .4rem; font-size: .9rem }
 li form { padding: 0; min-height: 0 }
+.codes li { justify-content: center }
 .codes { display: grid; grid-template-columns: repeat(auto-fit, minmax(16rem, 1fr)); margin-bottom: 1.5rem }
 code { font: .95rem ui-monospace, monospace }
 .qr { display: block; width: 12rem; margin: 0 auto 1rem; padding: .6rem; background: #fff; border-radius: .6rem }

@@ -48,15 +48,15 @@ export const deviceRoutes = (router: Router, parts: Parts) => {
   })
 
   // whoever types the code lets the program in that shows it
-  const field = { name: 'device', type: 'text', autocomplete: 'off' } as const
+  const field = { name: 'userCode', type: 'text', autocomplete: 'off' } as const
   router.get('/device', user, (ctx) => {
     const value = codeIn(ctx.query['code']).replace(/^.{4}/, '$&-')
-    ctx.body = formPage(ctx, 'device', '/device', [value ? { ...field, value } : field])
+    ctx.body = formPage(ctx, 'connectDevice', '/device', [value ? { ...field, value } : field])
   })
   const guess = countFailures(limitersIn(store, 'device code'))
   router.post('/device', user, bodyParser(), async (ctx) => {
     const { id } = ctx.request.auth
-    const key = keyOf(codeIn(fieldsOf(ctx)['device']))
+    const key = keyOf(codeIn(fieldsOf(ctx)['userCode']))
     const allow = async () => {
       const [was] = await store.get([key])
       const known = was === undefined ? {} : JSON.parse(was)
@@ -66,7 +66,7 @@ export const deviceRoutes = (router: Router, parts: Parts) => {
     }
     const refused = await guess(ctx, id, allow).then(() => undefined, reasonOf)
     if (refused === undefined) return toAccount(ctx, 'deviceAllowed')
-    Object.assign(ctx, { status: 403, body: formPage(ctx, 'device', '/device', [field], refused) })
+    Object.assign(ctx, { status: 403, body: formPage(ctx, 'connectDevice', '/device', [field], refused) })
   })
 
   router.post('/device/token', open, bodyParser(), async (ctx) => {

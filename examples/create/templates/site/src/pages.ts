@@ -68,7 +68,7 @@ export const pageOf = (page: Page, ctx: Context): string => {
 }
 
 export const errorPage = (ctx: Context, reason: string): string =>
-  layout(ctx, say(ctx, 'failed'), alert(ctx, reason) + link(ctx, '/', 'welcome'))
+  layout(ctx, say(ctx, 'failed'), alert(ctx, reason) + link(ctx, '/', 'home'))
 
 export const homePage = (ctx: Context, user: Account | undefined): string => {
   const done = ctx.search === '?deleted' ? `<p role="status">${say(ctx, 'deleted')}</p>` : ''
@@ -146,7 +146,7 @@ interface AccountData {
 export const accountPage = (ctx: Context, { user, sessions, passkeys, spare, signals, flash }: AccountData): string => {
   const format = new Intl.DateTimeFormat(languageOf(ctx), { dateStyle: 'medium', timeStyle: 'short' })
   const row = (title: string, about: string, ...actions: ReadonlyArray<string>): string =>
-    `<li><div><b>${title}</b><small>${about}</small></div>${actions.join('')}</li>`
+    `<li>${title || about ? `<div><b>${title}</b><small>${about}</small></div>` : ''}${actions.join('')}</li>`
   const section = (name: string, ...rows: ReadonlyArray<string>): string =>
     `<section><h2>${say(ctx, name)}</h2><ul>${rows.join('')}</ul></section>`
   const isWrong = ['wrong', 'throttled'].includes(flash)
@@ -172,13 +172,15 @@ export const accountPage = (ctx: Context, { user, sessions, passkeys, spare, sig
       current ? button(ctx, '/sign-out', 'signOut') : button(ctx, `/account/sessions/${encodeURIComponent(id)}`, 'end'),
     )
   })
+  const more = [button(ctx, '/account/everywhere', 'everywhere')]
+  more.unshift(link(ctx, '/device', 'connect')) // devices
   return layout(
     ctx,
     say(ctx, 'account'),
     `${message}<div data-signals="${escaped(JSON.stringify(signals))}"></div>
 ${section('ways', row(say(ctx, 'email'), escaped(user.email), link(ctx, '/account/address', 'change')), row(say(ctx, 'password'), '••••••••', link(ctx, '/account/password', 'change')), ...app)}
 ${section('passkeys', ...keys, row('', say(ctx, 'noPasskeys'), add))}
-${section('devices', ...devices, row('', '', button(ctx, '/account/everywhere', 'everywhere')))}
+${section('devices', ...devices, row('', '', ...more))}
 <p class="foot">${user.role === 'admin' ? `<a href="/admin">${say(ctx, 'admin')}</a> · ` : ''}<a class="warning" href="/account/delete">${say(ctx, 'deleteAccount')}</a></p>`,
     'wide',
   )

@@ -27,10 +27,10 @@ const texts: Record<string, readonly [en: string, de: string]> = {
   deleteText: ['It is deleted for good, with its passkeys and devices.', 'Es wird endgültig gelöscht, mit Passkeys und Geräten.'],
   addApp: ['Set up an authenticator app', 'Authenticator-App einrichten'],
   scan: ['Scan this with your app, then type the code that it shows.', 'Scannen Sie dies mit Ihrer App und geben Sie deren Code ein.'],
-  recovery: ['Recovery codes', 'Wiederherstellungscodes'],
+  recovery: ['Recovery codes', 'Wiederherstellungs\u00adcodes'],
   recoveryText: ['Keep them in a safe place. Each signs you in once, without the app.', 'Bewahren Sie sie sicher auf. Jeder meldet Sie einmal an, ohne die App.'],
-  device: ['Connect an app or a program', 'App oder Programm verbinden'], // devices
-  deviceText: ['Type the code that it shows. It then may do what you may.', 'Geben Sie den Code ein, den es zeigt. Es darf dann, was Sie dürfen.'], // devices
+  connectDevice: ['Connect an app or a program', 'App oder Programm verbinden'], // devices
+  connectDeviceText: ['Type the code that it shows. It then may do what you may.', 'Geben Sie den Code ein, den es zeigt. Es darf dann, was Sie dürfen.'], // devices
   // fields
   email: ['E-mail address', 'E-Mail-Adresse'],
   address: ['E-mail address', 'E-Mail-Adresse'],
@@ -38,6 +38,7 @@ const texts: Record<string, readonly [en: string, de: string]> = {
   current: ['Present password', 'Bisheriges Passwort'],
   'new-password': ['New password', 'Neues Passwort'],
   'one-time-code': ['Code of your app, or a recovery code', 'Code Ihrer App oder ein Wiederherstellungscode'],
+  userCode: ['Code', 'Code'], // devices
   appCode: ['Code of your app', 'Code Ihrer App'],
   remember: ['Stay signed in for 30 days', '30 Tage angemeldet bleiben'],
   // buttons and links
@@ -56,6 +57,8 @@ const texts: Record<string, readonly [en: string, de: string]> = {
   everywhere: ['Sign out everywhere', 'Überall abmelden'],
   delete: ['Delete', 'Löschen'],
   deleteForGood: ['Delete for good', 'Endgültig löschen'],
+  connect: ['Connect', 'Verbinden'], // devices
+  home: ['To the start page', 'Zur Startseite'],
   copy: ['Copy', 'Kopieren'],
   back: ['Back to your account', 'Zurück zum Konto'],
   // the account
