@@ -31,7 +31,21 @@ const fileOf = (specifier) => `peers/${specifier.replace(/^@/, '').replaceAll('/
 // Bundlers take a `require` in a `try` as one that may fail, and put what they find into their bundle. What CommonJS throws
 // while an ES module imports it ends the process of Node 20 at the next import, so the ES module throws.
 const attempt = (specifier) =>
-  `'use strict'\ntry {\n  exports.found = require('${specifier}')\n} catch (cause) {\n  exports.cause = cause\n}\n`
+  atFirstUse.includes(specifier)
+    ? `'use strict'
+exports.load = () => {
+  try { return require('${specifier}') } catch (cause) { throw cause }
+}
+try { process.getBuiltinModule('module').createRequire(__filename).resolve('${specifier}') } catch {
+  try { exports.load() } catch (cause) { exports.cause = cause }
+}
+`
+    : `'use strict'
+try { exports.found = require('${specifier}') } catch (cause) { exports.cause = cause }
+`
+
+// Those whose default export is a function: it is asked at once whether they are there, and they are loaded when it is called
+const atFirstUse = ['koa-session']
 
 // What an import of such a package becomes. `names` is empty if the sources use `import()`, because it has no CommonJS: some
 // loaders cannot require it, and it is there.
@@ -39,7 +53,7 @@ const imported = (entry, specifier, names) => {
   const name = packageOf(specifier)
   const code = `/^(?:ERR_)?MODULE_NOT_FOUND$/.test(cause.code)`
   return `
-    import { found, cause } from '${fileOf(specifier)}'
+    import { ${atFirstUse.includes(specifier) ? 'load' : 'found'}, cause } from '${fileOf(specifier)}'
     if (cause) {
       if (!cause.code || (${code} && cause.message.includes("'${name}")))
         throw Object.assign(new Error('${entry} needs ${name}: npm install ${name}', { cause }), { code: cause.code })
@@ -48,7 +62,7 @@ const imported = (entry, specifier, names) => {
     ${names
       .map((one) =>
         one === 'default'
-          ? 'export default found.__esModule ? found.default : found'
+          ? `export default ${atFirstUse.includes(specifier) ? '(...given) => (load().default ?? load())(...given)' : 'found.__esModule ? found.default : found'}`
           : `export const ${one} = found.${one}`,
       )
       .join('\n')}`
@@ -76,7 +90,8 @@ const peers = (needed) => ({
     const entry = entries.findLast(({ module }) => posix.dirname(importer) === posix.dirname(`src/${module}`)).name
     const names =
       specifier in atOnce ? [] : Object.keys(require(specifier)).filter((name) => /^(?!default$)\w+$/.test(name))
-    return imported(entry, specifier, names.length > 0 ? [...names, 'default'] : [])
+    const all = names.length > 0 ? [...names, 'default'] : []
+    return imported(entry, specifier, atFirstUse.includes(specifier) ? ['default'] : all)
   },
   // the page's files, and what is needed at once
   transform(code, id) {
@@ -245,6 +260,7 @@ const inputs = () => {
     ...programs.map((one) => [one, one]),
     // an entry point of over 32 kB would be compressed twice, because gzip looks no further back
     ['chunks/authenticator', 'testing/laws/authenticator'],
+    ['chunks/upstream', 'sign-in/oidc/upstream'],
   ]
   return Object.fromEntries(all.map(([file, module]) => [file, join(root, `src/${module}.ts`)]))
 }
@@ -372,6 +388,7 @@ export const bundle = async (folder) => {
     )
     write(fileName, code)
     if (!Object.values(bin).includes(`dist/${fileName}`)) {
+      if (code.length > 32_000) throw new Error(`${fileName} has ${code.length} bytes: make two of it, see inputs`)
       write(`cjs/${fileName}`, asCommonJs(fileName, code, isKept(fileName)))
     }
   }

@@ -1,8 +1,6 @@
 /** The addresses of clients, as far as a client cannot choose them. */
-import ipaddr, { type IPv6 as IPv6Address } from 'ipaddr.js'
+import { isIPv6 } from 'node:net'
 import type { Request } from '../core/Request.js'
-
-const { IPv6 } = ipaddr
 
 /**
  * The address of the client. It is `''` if the socket has none: a Unix socket, or one that is already closed.
@@ -30,7 +28,7 @@ const forwarded = ({ app, ips }: Request): string | undefined => (app.maxIpsCoun
 // A longer string is not an address, and is not parsed
 const MAX_ADDRESS_LENGTH = 100
 
-const four = /^(?:::ffff:)?(\d{1,3}(?:\.\d{1,3}){3})(?::\d+)?$/i
+const four = /^(?:::(?:ffff:)?)?(\d{1,3}(?:\.\d{1,3}){3})(?::\d+)?$/i
 const bracketed = /^\[([^\]]*)\](?::\d+)?$/
 // Without brackets, a port can be recognized only after eight groups or an IPv4 address
 const port = /^((?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}|.*\.\d{1,3}):(\d{1,5})$/i
@@ -43,18 +41,28 @@ export const networkOf = (written: string): string | undefined => {
   const plain = four.exec(address)?.[1]
   if (plain !== undefined) return ofOctets(plain.split('.').map(Number))
   const [, before = address, after = '0'] = port.exec(address) ?? []
-  return Number(after) <= MAX_PORT && IPv6.isValid(before) ? ofGroups(IPv6.parse(before)) : undefined
+  return Number(after) <= MAX_PORT && isIPv6(before) ? ofGroups(groupsOf(before)) : undefined
 }
 
 const ofOctets = (octets: ReadonlyArray<number>): string | undefined =>
   octets.every((octet) => octet < 256) ? octets.join('.') : undefined
 
+// Eight numbers, as `URL` writes an address in one way (RFC 5952). It reads no zone, which is of the own network (RFC 4007 §11)
+const groupsOf = (six: string): ReadonlyArray<number> => {
+  const text = new URL(`http://[${six.replace(/%.*$/s, '')}]`).hostname.slice(1, -1)
+  const [first = [], last = []] = text
+    .split('::')
+    .map((part) => part.split(':').flatMap((group) => (group === '' ? [] : Number.parseInt(group, 16))))
+  return [...first, ...Array<number>(8 - first.length - last.length).fill(0), ...last]
+}
+
 // RFC 4291 §2.5.5.2 (mapped), RFC 6052 §2.1 (translated): these IPv6 networks hold all IPv4 addresses
-const ofGroups = (six: IPv6Address): string => {
-  const range = six.range()
-  const { parts } = six
-  if (range === 'ipv4Mapped' || range === 'rfc6052') return six.toByteArray().slice(-4).join('.')
-  return `${parts.slice(0, 4).map((group) => group.toString(16)).join(':')}::/64` // prettier-ignore
+const ofFour = ['0,0,0,0,0,65535', '100,65435,0,0,0,0']
+
+const ofGroups = (groups: ReadonlyArray<number>): string => {
+  if (ofFour.includes(groups.slice(0, 6).join()))
+    return ofOctets(groups.slice(6).flatMap((group) => [group >> 8, group & 255])) ?? ''
+  return `${groups.slice(0, 4).map((group) => group.toString(16)).join(':')}::/64` // prettier-ignore
 }
 
 /**
