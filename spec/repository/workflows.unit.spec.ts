@@ -2,8 +2,11 @@
  * The workflows of GitHub: they are YAML, run pinned actions with the least permissions, and see the whole history. What a
  * contributor installs.
  */
-import { readdirSync, readFileSync } from 'node:fs'
-import { describe, expect, it } from 'vitest'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { repository } from '../support/projects/typecheck.js'
 
@@ -109,5 +112,48 @@ describe('npm ci', () => {
     const its = Object.keys({ ...manifest['dependencies'], ...manifest['devDependencies'] })
     expect(its.filter((name) => tools.test(name))).not.toEqual([])
     expect(its.filter((name) => tools.test(name) && `node_modules/${name}` in packages)).toEqual([])
+  })
+})
+
+describe('.ci/run in a clone of depth 1', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'koa-with-auth-shallow-'))
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+  const origin = join(folder, 'origin')
+  const git = (cwd: string, ...args: ReadonlyArray<string>) =>
+    execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@example.com', ...args], {
+      cwd,
+      encoding: 'utf8',
+    }).trim()
+  const commit = (releases: ReadonlyArray<object>): string => {
+    writeFileSync(join(origin, 'spec/bench/releases.json'), JSON.stringify(releases))
+    git(origin, 'add', '.')
+    git(origin, 'commit', '-q', '-m', 'one')
+    return git(origin, 'rev-parse', 'HEAD')
+  }
+  const inClone = (name: string) => {
+    git(folder, 'clone', '-q', '--depth=1', `file://${origin}`, name)
+    const clone = join(folder, name)
+    const { status, stdout } = spawnSync('node', ['.ci/released.mjs'], { cwd: clone, encoding: 'utf8' })
+    return { status, stdout, commits: git(clone, 'rev-list', '--all', '--count') }
+  }
+  beforeAll(() => {
+    for (const path of ['spec/bench', '.ci']) mkdirSync(join(origin, path), { recursive: true })
+    cpSync(`${repository}.ci/released.mjs`, join(origin, '.ci/released.mjs'))
+    git(origin, 'init', '-q')
+  })
+
+  it('compares with the release that it fetches, and says so where there is none to fetch', () => {
+    const released = commit([])
+    commit([{ commit: released }])
+    expect(inClone('a')).toEqual({ status: 0, stdout: '', commits: '1' })
+    const unknown = '0123456789012345678901234567890123456789'
+    commit([{ commit: released }, { commit: unknown }])
+    expect(inClone('b')).toMatchObject({ status: 1, stdout: expect.stringContaining(unknown) as string })
+  })
+
+  it('asks for nothing else of the history', () => {
+    const lines = readFileSync(`${repository}.ci/run`, 'utf8').split('\n')
+    const withHistory = lines.filter((line) => /\bgit\b|--against/.test(line))
+    expect(withHistory).toEqual([expect.stringMatching(/^if node \.ci\/released\.mjs; then step .* --against release/)])
   })
 })
