@@ -67,6 +67,6 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.once(signal, () => {
     own?.close()
     void shutDown(server, { timeout: 5000 }).then(async () => {
-      await Promise.all([...new Set<Kept>([kept, database])].map(({ close }) => close()))
+      await Promise.all([...new Set<Kept>([kept, database])].map(async ({ close }) => close()))
     })
   })
