@@ -1,6 +1,7 @@
 /** Calls upstream: the tokens of a provider are kept, refreshed once, and sent to their resource alone. */
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import Router from '@koa/router'
 import { decodeJwt } from 'jose'
@@ -128,6 +129,14 @@ const siteOf = async (issuer: TestIssuer, resource: string, options: SiteOptions
       method: ctx.method,
       ...(body !== undefined && { body }),
     })
+    ctx.status = answer.status
+    ctx.body = await answer.text()
+  })
+  router.post('/stream/{*rest}', withAuth(sessionAuth()), async (ctx) => {
+    const body = Readable.toWeb(ctx.req) as ReadableStream
+    // Safe: the types of fetch here know no `duplex`
+    const init = { method: 'POST', body, duplex: 'half' } as RequestInit
+    const answer = await api.fetch(ctx, ctx.url.slice('/stream'.length), init)
     ctx.status = answer.status
     ctx.body = await answer.text()
   })
@@ -357,7 +366,8 @@ describe('a grant that has ended', () => {
     expect((await site.get(anna, '/token')).status).toBe(401)
   })
 
-  it.each([['invalid_client'], ['unauthorized_client'], [500], [503], [429]])(
+  // 200: an answer without a token
+  it.each([['invalid_client'], ['unauthorized_client'], [500], [503], [429], [200], [302]])(
     '%s ends nothing: it is a 503, and the next token is good',
     async (failWith) => {
       const { site, issuer } = await start()
@@ -476,6 +486,16 @@ describe('fetch', () => {
     const answer = await site.get(anna, '/call/orders', { method: 'POST', body: 'one' })
     expect([answer.status, JSON.parse(answer.body)]).toEqual([200, { sub: 'anna', body: 'one' }])
     expect(resource.asked.map(({ method, body }) => `${method} ${body}`)).toEqual(['POST one', 'POST one'])
+    expect(refreshes()).toHaveLength(1)
+  })
+
+  it('sends a body that streams once, and the next request has the next token', async () => {
+    const { site, resource, refreshes } = await start()
+    const anna = await site.signIn()
+    resource.refused.add((await site.get(anna, '/token')).body)
+    const answer = await site.get(anna, '/stream/orders', { method: 'POST', body: 'one' })
+    expect([answer.status, resource.asked.map(({ body }) => body)]).toEqual([401, ['one']])
+    expect((await site.get(anna, '/stream/orders', { method: 'POST', body: 'two' })).status).toBe(200)
     expect(refreshes()).toHaveLength(1)
   })
 
