@@ -1,10 +1,10 @@
 /**
  * A plugin of typedoc: the guides as a website, with the order and the groups of examples/guides/README.md. A page has
  * its heading as its title, once, and links to the previous and the next page. The words of examples/guides/words.md
- * find the guides that their row links to.
+ * find the guides that their row links to (websiteSearch.js).
  */
 import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { basename, join, posix } from 'node:path'
 import { Converter, IndexEvent, JSX, KindRouter, ReflectionKind, RendererEvent } from 'typedoc'
 
 const guides = 'examples/guides'
@@ -26,14 +26,20 @@ const entries = new Map(
   ),
 )
 
-// Each row has words, and links to guides. What is not here is found in the table itself.
-const wordsOf = (guide) =>
+// The rows of words.md: what people call it, and where it is. A row that says what to use instead is found in the table itself
+const synonyms = () =>
   read(`${guides}/words.md`)
     .split('\n')
     .map((line) => line.split('|'))
-    .filter(([, , answer = '']) => (answer.includes('Not here') ? ['words'] : linked(answer)).includes(guide))
-    .map(([, words]) => words.trim())
-    .join(', ')
+    .filter((cells) => cells.length === 4 && !/^[-\s]*$/.test(cells[1]))
+    .slice(1)
+    .map(([, words, answer]) => ({
+      words: plain(words).split(/\s*[,;]\s*/),
+      text: plain(answer),
+      to: answer.includes('Not here')
+        ? [{ page: 'words' }]
+        : [...answer.matchAll(/\]\(([\w-]+)\.md(?:#([^)]+))?\)/g)].map(([, page, anchor]) => ({ page, anchor })),
+    }))
 
 // Code is a part of its own, also in a heading
 const headingsOf = (parts) => {
@@ -71,12 +77,21 @@ const sectionsOf = (parts) => {
   return sections.map(({ text, code }) => ({ text: plain(text.join('\n')), code: short(code) }))
 }
 
+const anchorOf = (heading) =>
+  heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+    .replace(/\s/g, '-')
+
 const programs = /\.(?:ts|mjs|lock|json|md)$/
 
 export const load = (app) => {
   const order = contents()
   const nameOf = new Map()
   const passages = {}
+  const searched = []
+  // by page: the anchor of a heading as Markdown files write it, and as it is here, without what is code
+  const anchors = {}
 
   app.converter.on(Converter.EVENT_CREATE_DOCUMENT, (_context, document) => {
     // examples/guides/levels, examples/README
@@ -107,15 +122,22 @@ export const load = (app) => {
   )
 
   app.renderer.on(IndexEvent.PREPARE_INDEX, (event) => {
-    event.searchFieldWeights.words = 100
-    event.searchResults.forEach((found, index) => {
-      const name = nameOf.get(found)
-      if (name !== undefined) event.searchFields[index] = { ...event.searchFields[index], words: wordsOf(name) }
+    for (const found of event.searchResults) {
+      const url = app.renderer.router.getFullUrl(found)
+      const guide = nameOf.get(found)
+      const parent =
+        guide || found.parent?.isProject() || found.parent?.kindOf(ReflectionKind.Module)
+          ? ''
+          : `${found.parent?.name}.`
+      searched.push({ url, name: parent + found.name, kind: found.kind, guide })
       // of an exported name, the first line of its docstring
       const { summary } = (found.signatures?.[0] ?? found).comment ?? {}
       const text = summary && plain(summary.map((part) => part.text).join(''))
-      if (name === undefined && text) passages[app.renderer.router.getFullUrl(found)] = [{ text }]
-    })
+      if (guide === undefined && text) passages[url] = [{ text }]
+    }
+    // websiteSearch.js searches instead of typedoc
+    event.searchResults = []
+    event.searchFields = []
   })
 
   // The list of headings leaves out what is code in them
@@ -125,6 +147,11 @@ export const load = (app) => {
     const listed = page.pageSections.flatMap((section) => section.headings)
     if (headings.length === listed.length) {
       listed.forEach((one, index) => (one.text = headings[index]))
+      anchors[page.url] = Object.fromEntries(
+        listed
+          .map(({ link }, index) => [anchorOf(headings[index]), link.slice(1)])
+          .filter(([one, other]) => one !== other),
+      )
       const sections = parts ? sectionsOf(parts) : []
       const found = sections.map((section, index) => ({
         anchor: listed[index]?.link.slice(1),
@@ -153,13 +180,19 @@ export const load = (app) => {
 
   // Programs that guides link to: hosts serve .ts as a video, and .txt as a page
   app.renderer.on(RendererEvent.END, ({ outputDirectory }) => {
-    writeFileSync(join(outputDirectory, 'assets', 'passages.js'), `window.passages = ${JSON.stringify(passages)}`)
+    const pages = searched.map((page) => ({ ...page, passages: passages[page.url] ?? [] }))
+    const found = `window.passages = ${JSON.stringify({ pages, synonyms: synonyms() })}`
+    writeFileSync(join(outputDirectory, 'assets', 'passages.js'), found)
     const files = readdirSync(outputDirectory, { recursive: true }).map((path) => join(outputDirectory, path))
     const media = files.filter((path) => basename(join(path, '..')) === 'media' && programs.test(path))
     for (const path of media) renameSync(path, `${path}.txt`)
     const links = new RegExp(`(href="[^"]*media/(?:${media.map((path) => basename(path)).join('|')}))(?=["#])`, 'g')
     for (const path of files.filter((path) => path.endsWith('.html'))) {
-      const html = read(path)
+      const page = path.slice(outputDirectory.length + 1)
+      const html = read(path).replace(/(?<=href=")((?!https?:)[^"#]*)#([^"]+)/g, (link, to, anchor) => {
+        const own = anchors[to === '' ? page : posix.join(page, '..', to)]?.[anchor]
+        return own === undefined ? link : `${to}#${own}`
+      })
       writeFileSync(path, media.length === 0 ? html : html.replace(links, '$1.txt'))
     }
   })

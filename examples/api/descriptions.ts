@@ -75,8 +75,14 @@ const others = ['Without credentials']
 
 /** The text at the top of the page, in CommonMark. */
 export const introduction = `\
-Every kind of authenticator in one API. Choose **Authorize**, enter what the scheme says there, and every test call carries
-it. For sessions, send \`POST /api/login\`: the browser keeps the cookie until \`POST /api/logout\`.`
+Every kind of authenticator in one API. Choose **Authorize**, enter a credential, and every test call carries it. Who can come in:
+
+| Way | Credential |
+| --- | --- |
+| bearer token | \`supersecret\`, or one that \`POST /api/token\` issues to a user |
+| HTTP Basic | \`admin\` with the password \`secret\` |
+| API key, in the query, a header or a cookie | \`supersecret\` |
+| session | \`anna\`, \`sam\` (staff) or \`sue\` (superuser) at \`POST /api/login\`, with \`anna-secret\` and so on |`
 
 /** The chapters of the page, in their order. */
 export const chapters = [

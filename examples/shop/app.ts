@@ -114,7 +114,13 @@ export const shopApp = ({ provider, ...parts }: ShopOptions): Koa => {
     ...(isHttps && { https: true }),
   })
   const shop = shopOf(app, parts, signing)
-  const description = 'A shop that shows every way to sign in.'
+  const description = `A shop that shows every way to sign in. Who can come in:
+
+| Way | Credential |
+| --- | --- |
+| password | \`anna\` with \`anna-secret\`, \`bert\` with \`bert-secret\`, at \`POST /sign-in/password\`: a cookie |
+| device | the same at \`POST /device/sign-in\`: a token, for **Authorize** |
+| mail, provider, passkey | on [the page](${origin}/sign-in) |`
   const api = apiApp({ title: 'Shop', version: '1.0.0', docs: { description } })
   pageRoutes(api, shop)
   accountRoutes(api, shop)

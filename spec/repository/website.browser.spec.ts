@@ -1,7 +1,7 @@
 /** `npm run docs`: the guides as a website, in a browser. */
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -76,19 +76,41 @@ describeUnless(missingBrowser(), 'the website', () => {
     }
   })
 
-  it.each([
-    ['login', 'Sessions'],
-    ['JWT', 'Tokens of an identity provider'],
-    ['roles', 'Combining authenticators'],
-    ['OAuth', 'Find it by word'],
-    ['reset', 'Find it by word'],
-    ['CORS', 'Find it by word'],
-  ])('finds a guide by %s', async (word, guide) => {
+  // People type what it is called elsewhere; the place is a page, and the heading that the row of words.md names
+  it.each(
+    `
+    login sessions | sign out sessions | remember me site-with-login#2-stay-signed-in | JWT tokens | roles combining | RBAC combining
+    OAuth providers | SSO providers | SAML words | LDAP words | reset sign-in | CORS words | postgres stores | mysql stores | prisma stores
+    invite recipes#links-that-expire | mobile devices | mobile app devices | refresh backend-for-frontend | refresh token backend-for-frontend
+    BFF backend-for-frontend | pwned keys-and-passwords#new-passwords | delete account stores#tables | change email sign-in#mail
+    rate limit throttling | impersonate recipes#support-acts | JWT blacklist tokens#revoking | IP whitelist own-authenticators#a-function
+    NestJS other-frameworks | webhook webhooks | magic link sign-in | 2FA sign-in | helmet words | graceful shutdown upgrades#a-graceful-end`
+      .split(/[|\n]/)
+      .flatMap((row) => [/^(.+) (\S+)$/.exec(row.trim())?.slice(1) ?? []].filter(({ length }) => length > 0)),
+  )('finds by %s first: %s', async (typed = '', place = '') => {
     const { page } = await open()
     await page.goto(`${url}/guides/levels.html`)
     await page.click('#tsd-search-trigger')
-    await page.fill('#tsd-search-input', word)
-    await page.locator('#tsd-search-results li', { hasText: guide }).first().waitFor({ timeout: 10_000 })
+    await page.fill('#tsd-search-input', typed)
+    const first = page.locator('#tsd-search-results li a').first()
+    await first.waitFor()
+    const [path, anchor = ''] = place.split('#')
+    const href = await first.getAttribute('href')
+    expect(href).toMatch(new RegExp(`^\\.\\./guides/${path}\\.html(?:#${anchor.replace(/\W/g, '.')}.*)?$`))
+  })
+
+  it('has no link to an anchor that is not there', () => {
+    const pages = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.html'))
+    const html = new Map(pages.map((path) => [path, readFileSync(join(folder, path), 'utf8')]))
+    const missing = [...html].flatMap(([path, text]) =>
+      [...text.matchAll(/href="(?!https?:|mailto:)([^"#]*)#([^"]+)"/g)].flatMap(([, to = '', anchor = '']) => {
+        const target = html.get(to === '' ? path : join(path, '..', decodeURIComponent(to)))
+        return target === undefined || target.includes(`id="${decodeURIComponent(anchor)}"`)
+          ? []
+          : [`${path}: ${to}#${anchor}`]
+      }),
+    )
+    expect(missing).toEqual([])
   })
 
   it.each([
