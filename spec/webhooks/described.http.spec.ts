@@ -138,10 +138,21 @@ describe('wrong options', () => {
     [{ scheme: stripe, secrets: 's', tolerance: 0 }, 'webhook({ tolerance }) must be a number'],
     [{ scheme: stripe, secrets: 's', tolerance: 300 }, 'a number of milliseconds, at least 1000, not 300'],
     [{ scheme: stripe, secrets: 's', maxLength: -1 }, 'webhook({ maxLength }) must be a number'],
+    [{ scheme: stripe, secrets: 's', repeated: 'refuse' }, 'webhook({ repeated }) needs spent'],
+    [{ scheme: stripe, secrets: 's', spent, repeated: 'ignore' }, "must be 'accept' or 'refuse'"],
     [{ scheme: stripe, secrets: 's', secret: 's' }, 'webhook: no option "secret"'],
     [{ scheme: stripe, secrets: (_a: unknown, _b: unknown) => 's' }, 'takes 2 parameters'],
   ])('webhook(%j)', (options, message) => {
     expect(() => webhook(options as never)).toThrow(message)
+  })
+
+  it.each([
+    [{ ...acme, encoding: undefined }, 'write encoding for an HMAC, or verify for another way'],
+    [{ ...acme, verify: Boolean }, 'write encoding for an HMAC, or verify for another way'],
+    [{ ...acme, encoding: undefined, verify: Boolean, algorithm: 'sha1' }, 'algorithm }) is of an HMAC'],
+    [{ ...acme, algorithm: 'md5' }, "must be 'sha1' or 'sha256' or 'sha512'"],
+  ])('webhookScheme(%j)', (options, message) => {
+    expect(() => webhookScheme({ content: ({ body }: { body: Buffer }) => body, ...options } as never)).toThrow(message)
   })
 
   it.each([

@@ -20,8 +20,10 @@ overEveryStore((store) => {
     isDown = false
     const before = sites.flatMap(({ handled }) => handled).length
     const answers = await Promise.all(Array.from({ length: 10 }, (_, at) => (at % 2 === 0 ? one : other).send(body)))
-    expect(answers.map((answer) => answer.status).sort()).toStrictEqual([204, ...Array<number>(9).fill(409)])
+    // those that came after the handler had ended are accepted
+    const others = answers.map(({ status }) => status).filter((status) => status !== 204)
+    expect([others.length, others.filter((status) => status !== 200 && status !== 409)]).toStrictEqual([9, []])
     expect(sites.flatMap(({ handled }) => handled).length).toBe(before + 1)
-    expect((await other.send(body)).status).toBe(409)
+    expect((await other.send(body)).status).toBe(200)
   })
 })

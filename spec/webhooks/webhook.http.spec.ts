@@ -1,13 +1,16 @@
 /** Which deliveries of which senders pass, and what the others are answered. H-04, H-05. */
-import { createHmac, generateKeyPairSync, sign } from 'node:crypto'
+import { createHmac, createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto'
 import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
+import { bodyParser } from '@koa/bodyparser'
 import Router from '@koa/router'
 import Koa from 'koa'
 import { authSettings, withAuth } from 'koa-with-auth'
+import { memoryStore, oneTimeIds } from 'koa-with-auth/stores'
 import {
   github,
+  rawBody,
   shopify,
   slack,
   standardWebhooks,
@@ -282,6 +285,93 @@ describe('a scheme of your own', () => {
     expect(await send('a', { ...signed, 'X-Acme-Time': 'x' })).toBe('401 malformed syntax')
     expect(await send('a', { ...signed, 'X-Acme-Time': String(time + 1) })).toBe('401 invalid signature')
     expect(await send('a', [...Object.entries(signed), ['X-Acme-Id', '7']])).toBe('401 malformed twice')
+  })
+})
+
+describe('other algorithms', () => {
+  it.each([
+    ['sha1', 'base64'],
+    ['sha256', 'hex'],
+    ['sha512', 'hex'],
+  ] as const)('HMAC by %s', async (algorithm, encoding) => {
+    const read = (value: string) => ({ signatures: [value] })
+    const scheme = webhookScheme({
+      header: 'X-Acme',
+      encoding,
+      algorithm,
+      read,
+      content: ({ request, body }) => [request.path, body],
+    })
+    const { send } = await site({ scheme, secrets: [SECRET, 'another'] })
+    const signed = (by: string) => ({ 'X-Acme': createHmac(by, SECRET).update('/hooka').digest(encoding) })
+    expect(await send('a', signed(algorithm))).toBe('204')
+    expect(await send('a', signed(algorithm === 'sha1' ? 'sha256' : 'sha1'))).toBe('401 invalid signature')
+  })
+
+  // Discord registers an endpoint only if it refuses a wrong signature
+  it('Ed25519, as Discord signs, by verify', async () => {
+    const { privateKey, publicKey } = generateKeyPairSync('ed25519')
+    const calls: unknown[] = []
+    const discord = webhookScheme({
+      header: 'X-Signature-Ed25519',
+      read: (value, get) => ({ signatures: [value], at: new Date(Number(get('X-Signature-Timestamp')) * 1000) }),
+      content: ({ at, body }) => [String((at?.getTime() ?? 0) / 1000), body],
+      verify: ({ content, signature, secret, request }) => {
+        calls.push([content.toString(), request.method])
+        const key = createPublicKey({ key: Buffer.from(secret, 'hex'), format: 'der', type: 'spki' })
+        return verify(null, content, key, Buffer.from(signature, 'hex'))
+      },
+    })
+    const secrets = publicKey.export({ format: 'der', type: 'spki' }).toString('hex')
+    const { send } = await site({ scheme: discord, secrets, spent: oneTimeIds(memoryStore()) })
+    const time = String(now())
+    const signed = {
+      'X-Signature-Timestamp': time,
+      'X-Signature-Ed25519': sign(null, Buffer.from(`${time}a`), privateKey).toString('hex'),
+    }
+    expect(await send('a', signed)).toBe('204')
+    expect(await send('a', signed)).toBe('200')
+    expect(await send('b', signed)).toBe('401 invalid signature')
+    expect(await send('a', { ...signed, 'X-Signature-Ed25519': 'zz' })).toBe('401 invalid signature')
+    expect(calls[0]).toStrictEqual([`${time}a`, 'POST'])
+  })
+
+  it.each([
+    ['anything but true is no signature', () => 'yes' as never, '401 invalid signature'],
+    ['an exception is a 500', () => Promise.reject(new Error('no key')), '500'],
+  ])('%s', async (_name, check, expected) => {
+    const scheme = webhookScheme({
+      header: 'X-Acme',
+      read: (value) => ({ signatures: [value] }),
+      content: ({ body }) => body,
+      verify: check,
+    })
+    const { send } = await site({ scheme, secrets: SECRET })
+    expect(await send('a', { 'X-Acme': 'a' })).toBe(expected)
+  })
+})
+
+describe('rawBody', () => {
+  it('gives a kind of your own the bytes, and a parser behind it, too', async () => {
+    const router = new Router()
+    const own = withAuth(async (request) => {
+      const bytes = await rawBody(request, { maxLength: 9 })
+      return bytes.toString() === '{"a": 1}' ? { bytes: bytes.length } : undefined
+    })
+    router.post('/hook', own, bodyParser(), (ctx) => {
+      ctx.body = [ctx.request.auth.bytes, ctx.request.body]
+    })
+    const served = await listen(new Koa().use(router.routes()))
+    onTestFinished(() => served.close())
+    const headers = { 'Content-Type': 'application/json' }
+    const send = async (body: string) => {
+      const answer = await fetch(`${served.url}/hook`, { method: 'POST', body, headers })
+      return [answer.status, answer.status === 200 ? await answer.json() : undefined]
+    }
+    expect(await send('{"a": 1}')).toStrictEqual([200, [8, { a: 1 }]])
+    expect(await send('{"a": 2}')).toStrictEqual([401, undefined])
+    expect(await send('{"a": 12345}')).toStrictEqual([413, undefined])
+    expect(() => rawBody({} as never, { maxLength: 0 })).toThrow('rawBody(request, { maxLength }) must be a number')
   })
 })
 

@@ -226,6 +226,18 @@ const retryAfterOf = (error: unknown): Pick<AuthResponse, 'headers'> => {
 export const httpError = (status: number, message: string, expose = true): Error =>
   Object.assign(new Error(message), { status, statusCode: status, expose })
 
+// A string, because import and require are two copies of this package
+const answer = 'koa-with-auth/answered'
+
+/** @internal Answers a request without its operation, whatever the error mapper: a delivery that was handled before. */
+export const answered = (response: AuthResponse): Error =>
+  Object.assign(new Error('it was answered'), { [answer]: response })
+
+/** What such an error answers. */
+export const answeredBy = (error: unknown): AuthResponse | undefined =>
+  // Safe: only `answered` writes it
+  error instanceof Error ? (ownField(error, answer) as AuthResponse | undefined) : undefined
+
 /** The status of an HTTP error of the 4xx class, as `http-errors` and `ctx.throw` make them; otherwise `undefined`. */
 export const httpStatusOf = (error: unknown): number | undefined =>
   error instanceof Error &&

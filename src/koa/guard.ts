@@ -16,14 +16,14 @@ import type { Authenticator } from '../core/Authenticator.js'
 import { evidenceOf, nothingSent, type Evidence, type Objects } from '../core/Evidence.js'
 import { charged, exchangeOf, showObjects, Attempt, type Exchange, type PathParameters } from '../core/Exchange.js'
 import { likeAnyOther, withCode } from '../core/data.js'
-import { handlerOf, httpStatusOf, type Settings } from '../core/Settings.js'
+import { answeredBy, handlerOf, httpStatusOf, type Settings } from '../core/Settings.js'
 import { decisions } from '../core/events.js'
 import { concludedInTime } from '../core/outage.js'
 import { lateGuardAt, warnOfLateSettings } from './misplaced.js'
 import { checkObjects, matchedLayers, parameterReaderOf, runningLayer } from './parameters.js'
 import { answerGone, isGone, isGoneExpected } from './gone.js'
 import { markGuard, type GuardProperties, type GuardSource, type ThenMiddleware } from './layer.js'
-import { respondFailure, respondEarly, restore, take } from './respond.js'
+import { respondEarly, respondException, respondFailure, restore, take } from './respond.js'
 import { applyHeaders, guardHeadersOf, type GuardHeaders } from './responseHeaders.js'
 import { tooOld } from './router.js'
 import { answerException, markThrown, serverError } from './settings.js'
@@ -287,6 +287,8 @@ const answerFailure = (
   guardHeaders: GuardHeaders,
 ): void | Promise<void> => {
   if (error._tag === 'raised') {
+    const answered = answeredBy(error.error)
+    if (answered !== undefined) return respondException(ctx, answered, true)
     if (handlerOf(settings.exceptionHandlers, error.error) !== undefined) {
       return answerException(ctx, error.error, settings)
     }

@@ -13,7 +13,7 @@ import { usedFor, type UsedOnce } from '../core/OneTimeIds.js'
 import { deepFreeze } from '../core/data.js'
 import { digest } from '../crypto/secrets.js'
 import { checkSignature, oneKey, parseJwks, usableKeys, type Keys } from '../jwt/signature.js'
-import { rawBody } from '../webhooks/rawBody.js'
+import { bytesOfBody } from '../webhooks/rawBody.js'
 import { coveredBy, originOf, readingsOf, signatureBase, type Covered, type Readings } from './components.js'
 
 /** An algorithm of the registry of RFC 9421 §6.2. */
@@ -144,7 +144,7 @@ const verifyOne = async <P>(
   const good = await hasSigned(keys, rules.algorithms, parameters, base, signature)
   if (good !== 'good') return refusedFor(good)
   if (covered.some(({ name }) => name === 'content-digest')) {
-    const body = await rawBody(rules.caller, request, rules.maxLength)
+    const body = await bytesOfBody(rules.caller, request, rules.maxLength)
     if (!isDigestOf(readings, body)) return refusedFor('body')
   }
   if (rules.spent !== undefined) {

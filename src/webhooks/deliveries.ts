@@ -2,7 +2,9 @@
  * Deliveries count once, in all processes. A delivery is taken before its handler runs. It stays taken after a 2xx; after any other
  * answer it is released, so that the sender can try again.
  *
- * While the handler runs, it is taken for a short time only: a process that ends in the middle loses no delivery.
+ * While the handler runs, it is taken for a short time only: a process that ends in the middle loses no delivery. So that a delivery that
+ * was handled can be told from one that is being handled, a second id is taken before it and released after it: whoever has got that, and
+ * finds the first one taken, knows that it was handled. A mistake of the store leaves the second id taken, which is a 409 for a while.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -17,35 +19,53 @@ const LEASE = 600_000
 // How long a response waits for a store that has to release a delivery
 const PATIENCE = 1000
 
+type Taken = 'first' | 'taken' | 'handled'
+
 /**
- * Takes a delivery by its ids, of which each must be free. Resolves to `false` if it was taken before. It never rejects. `lifetime`: how
- * long it stays taken after a 2xx, in milliseconds.
+ * Takes a delivery by its ids, of which each must be free. `handled`: it had a 2xx; told only if `isTold`, otherwise it is `taken`, as one
+ * whose handler runs. It never rejects. `lifetime`: how long it stays taken after a 2xx, in milliseconds.
  */
 export const takeOver = async (
   request: Request,
   spent: OneTimeIds,
   ids: ReadonlyArray<string>,
   lifetime: number,
-): Promise<E.Either<AuthError, boolean>> => {
+  isTold: boolean,
+): Promise<E.Either<AuthError, Taken>> => {
+  const lease = Math.min(LEASE, lifetime)
+  const running = isTold ? ids.map((id) => `${id} running`) : []
   const taken: string[] = []
-  for (const id of ids) {
-    const isFirst = await usedFor(request.req, spent, id, Math.min(LEASE, lifetime))
+  for (const id of [...running, ...ids]) {
+    const isRunning = running.includes(id)
+    // a delivery whose process has ended must not look like one that was handled, so its own lease ends first
+    const isFirst = await usedFor(request.req, spent, id, isTold && !isRunning ? lease * 0.9 : lease)
     if (isFirst === undefined || E.isLeft(isFirst)) {
-      await release(spent, taken)
-      return isFirst ?? E.right(false)
+      await release(spent, taken.reverse())
+      return isFirst ?? E.right(isTold && !isRunning ? 'handled' : 'taken')
     }
     taken.push(id)
   }
-  conclude(request, spent, ids, lifetime)
-  return E.right(true)
+  conclude(request, spent, ids, running, lifetime)
+  return E.right('first')
 }
 
-const release = async (spent: OneTimeIds, ids: ReadonlyArray<string>, lifetime = 0): Promise<void> => {
-  // A store that fails ends the lease later
-  await Promise.allSettled(ids.map((id) => spent.release(id, lifetime)))
+// One after the other, and none after a failure: the leases end later
+const release = async (spent: OneTimeIds, ids: ReadonlyArray<string>, lifetime = 0): Promise<boolean> => {
+  try {
+    for (const id of ids) await spent.release(id, lifetime)
+    return true
+  } catch {
+    return false
+  }
 }
 
-const conclude = ({ ctx }: Request, spent: OneTimeIds, ids: ReadonlyArray<string>, lifetime: number): void => {
+const conclude = (
+  { ctx }: Request,
+  spent: OneTimeIds,
+  ids: ReadonlyArray<string>,
+  running: ReadonlyArray<string>,
+  lifetime: number,
+): void => {
   const { res } = ctx
   let isKept: boolean | undefined
   const settle = async (isDone: boolean): Promise<void> => {
@@ -53,9 +73,9 @@ const conclude = ({ ctx }: Request, spent: OneTimeIds, ids: ReadonlyArray<string
     const wasReleased = isKept === false
     isKept = isDone
     if (wasReleased) await Promise.allSettled(ids.map((id) => spent.use(id, lifetime)))
-    else if (isDone) await release(spent, ids, lifetime)
+    else if (isDone) await ((await release(spent, ids, lifetime)) && release(spent, running))
     // The client may send it again as soon as it has the answer
-    else await Promise.race([release(spent, ids), pause(PATIENCE, undefined, { ref: false })])
+    else await Promise.race([release(spent, [...ids, ...running]), pause(PATIENCE, undefined, { ref: false })])
   }
   const exchange = exchangeOf(ctx)
   exchange.outcomes = [...(exchange.outcomes ?? []), settle]

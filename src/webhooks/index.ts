@@ -8,6 +8,8 @@ export {
   stripe,
   svix,
   webhookScheme,
+  type SignedContent,
   type WebhookScheme,
   type WebhookSchemeOptions,
 } from './schemes.js'
+export { rawBody } from './rawBody.js'

@@ -18,7 +18,9 @@ import type { Request } from '../core/Request.js'
 import { settingsOf } from '../core/Exchange.js'
 import { httpError } from '../core/Settings.js'
 import { fieldIn } from '../core/RequestFields.js'
+import * as is from '../core/checks.js'
 import { ownOrGetter, withCode } from '../core/data.js'
+import { checkOptions } from '../core/options.js'
 
 /** The longest body, in bytes, unless an option says otherwise. */
 export const MAX_BODY = 1024 * 1024
@@ -30,8 +32,29 @@ const bodies = new WeakMap<IncomingMessage, Promise<Buffer>>()
 
 const tooLong = (): Error => httpError(413, 'the body is longer than maxLength')
 
-/** The bytes of the body. Rejects with an HTTP error for a body that is too long, late or cut off. */
-export const rawBody = async (caller: string, request: Request, maxLength: number): Promise<Buffer> => {
+/**
+ * The bytes of a request's body as they came, for a kind of your own that checks a signature. They are read once, before any parser, and
+ * put back, so that a parser behind it reads them again. Rejects with an HTTP error for a body that is longer than `maxLength` bytes
+ * (default 1 MB; 413), late (408) or cut off (400), and with an error that names the fix if a parser has taken the bytes.
+ *
+ * @example
+ * import { withAuth } from 'koa-with-auth'
+ * import { rawBody } from 'koa-with-auth/webhooks'
+ *
+ * const guard = withAuth(async (request) => ({ length: (await rawBody(request)).length }))
+ */
+export const rawBody = (
+  request: Request,
+  options: { readonly maxLength?: number | undefined } = {},
+): Promise<Buffer> => {
+  const { maxLength = MAX_BODY } = checkOptions('rawBody(request, options)', options, {
+    maxLength: is.maybe(is.positive),
+  })
+  return bytesOfBody('rawBody', request, maxLength)
+}
+
+/** @internal The same, for a caller that a message names. */
+export const bytesOfBody = async (caller: string, request: Request, maxLength: number): Promise<Buffer> => {
   const { req } = request
   if (!hasBody(request)) return none
   let body = bodies.get(req)

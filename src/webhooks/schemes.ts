@@ -15,6 +15,7 @@
 import { createHmac, createPublicKey, hash, verify, type KeyObject } from 'node:crypto'
 import { constantTimeEqual } from '../crypto/secrets.js'
 import * as is from '../core/checks.js'
+import type { Request } from '../core/Request.js'
 import { checkOptions, declareFactory, token, type Checks } from '../core/options.js'
 import { functionOf } from '../core/functionName.js'
 
@@ -33,32 +34,58 @@ type Content = string | Buffer | ReadonlyArray<string | Buffer>
 /** Reads another header of the delivery; `undefined` if it is missing. */
 type GetHeader = (name: string) => string | undefined
 
-/** Your own way to sign deliveries, with HMAC-SHA256. */
-export interface WebhookSchemeOptions {
+/** Where signatures are, and what is signed. */
+interface SignedParts {
   /** The header with the signatures. */
   readonly header: string
-  /** How a signature is written. Hexadecimal digits are in lower case. */
-  readonly encoding: 'hex' | 'base64'
   /** Reads the header, and others by `get`. Returns `undefined` for what is no signature. */
   readonly read: (value: string, get: GetHeader) => Delivery | undefined
-  /** What the sender signs. */
+  /** What the sender signs: parts that follow each other. For a sender that signs its address, `request` has the path. */
   readonly content: (delivery: {
     readonly id: string | undefined
     readonly at: Date | undefined
     readonly body: Buffer
+    readonly request: Request
   }) => Content
+}
+
+/** Your own way to sign deliveries, by HMAC or by `verify`. */
+export interface WebhookSchemeOptions extends SignedParts {
+  /** How a signature is written, by HMAC. Hexadecimal digits are in lower case. */
+  readonly encoding?: 'hex' | 'base64' | undefined
+  /** The hash of the HMAC. Default `sha256`. */
+  readonly algorithm?: 'sha1' | 'sha256' | 'sha512' | undefined
+  /**
+   * Checks a signature by another way, such as Ed25519; then `encoding` and `algorithm` are left out. It is called for each signature and
+   * each of the `secrets`, which may be public keys. The signature is good if it returns `true`, or a promise of it. What it throws is a 500.
+   */
+  readonly verify?: ((signed: SignedContent) => boolean | Promise<boolean>) | undefined
+}
+
+/** A signature, and what it has to be of. */
+export interface SignedContent {
+  /** What `content` returned, as bytes. */
+  readonly content: Buffer
+  readonly signature: string
+  /** One of the `secrets` of `webhook`. */
+  readonly secret: string
+  readonly request: Request
 }
 
 /** A key that was made of a secret. */
 export interface WebhookKey {
   /** Whether one of the signatures is of this key. All are compared, in constant time. */
-  readonly hasSigned: (content: Content, signatures: ReadonlyArray<string>) => boolean
+  readonly hasSigned: (
+    content: Content,
+    signatures: ReadonlyArray<string>,
+    request: Request,
+  ) => boolean | Promise<boolean>
   /** A digest of this key and a string. */
   readonly digestOf: (text: Content) => string
 }
 
 /** How one sender signs. */
-export interface WebhookScheme extends WebhookSchemeOptions {
+export interface WebhookScheme extends SignedParts {
   /** Its name, for the audit. */
   readonly name: string
   /** What OpenAPI calls the sender. */
@@ -74,16 +101,27 @@ export interface WebhookScheme extends WebhookSchemeOptions {
 const partsOf = (content: Content): ReadonlyArray<string | Buffer> =>
   typeof content === 'string' || Buffer.isBuffer(content) ? [content] : content
 
-const mac = (key: string | Buffer, content: Content): ReturnType<typeof createHmac> => {
-  const hmac = createHmac('sha256', key)
+type Algorithm = NonNullable<WebhookSchemeOptions['algorithm']>
+
+const mac = (
+  key: string | Buffer,
+  content: Content,
+  algorithm: Algorithm = 'sha256',
+): ReturnType<typeof createHmac> => {
+  const hmac = createHmac(algorithm, key)
   for (const part of partsOf(content)) hmac.update(part)
   return hmac
 }
 
-/** A key for HMAC-SHA256. `prefix` is written before each signature. */
-const hmacKey = (key: string | Buffer, encoding: 'hex' | 'base64', prefix = ''): WebhookKey => ({
+/** A key for HMAC. `prefix` is written before each signature. */
+const hmacKey = (
+  key: string | Buffer,
+  encoding: 'hex' | 'base64',
+  prefix = '',
+  algorithm: Algorithm = 'sha256',
+): WebhookKey => ({
   hasSigned: (content, signatures) => {
-    const expected = prefix + mac(key, content).digest(encoding)
+    const expected = prefix + mac(key, content, algorithm).digest(encoding)
     // every one, so that the time says nothing about which one was good
     return signatures.map((one) => constantTimeEqual(one, expected)).includes(true)
   },
@@ -91,9 +129,12 @@ const hmacKey = (key: string | Buffer, encoding: 'hex' | 'base64', prefix = ''):
 })
 
 const textKey =
-  (encoding: 'hex' | 'base64') =>
+  (encoding: 'hex' | 'base64', algorithm?: Algorithm) =>
   (_where: string, secret: string): WebhookKey =>
-    hmacKey(secret, encoding)
+    hmacKey(secret, encoding, '', algorithm)
+
+const digestBy = (text: string, content: Content): string =>
+  hash('sha256', Buffer.concat([Buffer.from(`${text}\n`), joined(content)]), 'base64url')
 
 // A time must be written as its sender computes with it: 1700000000.0 and 01700000000 are other strings
 const timeIn = (text: string | undefined): Date | undefined =>
@@ -140,7 +181,7 @@ const ed25519Key = (key: KeyObject, text: string): WebhookKey => ({
       })
       .includes(true)
   },
-  digestOf: (content) => hash('sha256', Buffer.concat([Buffer.from(`${text}\n`), joined(content)]), 'base64url'),
+  digestOf: (content) => digestBy(text, content),
 })
 
 const joined = (content: Content): Buffer => Buffer.concat(partsOf(content).map((one) => Buffer.from(one)))
@@ -150,7 +191,6 @@ const standard = (name: string, prefix: string): WebhookScheme => ({
   sender: name,
   header: `${prefix}-Signature`,
   reads: [`${prefix}-Id`, `${prefix}-Timestamp`],
-  encoding: 'base64',
   isTimed: true,
   read: (value, get) => {
     const id = get(`${prefix}-Id`)
@@ -178,13 +218,15 @@ export const svix: WebhookScheme = standard('svix', 'Svix')
 
 // --- senders with a scheme of theirs
 
-type Sender = WebhookSchemeOptions & Pick<WebhookScheme, 'isTimed'> & Partial<Pick<WebhookScheme, 'reads'>>
+type Sender = SignedParts &
+  Pick<WebhookScheme, 'isTimed'> &
+  Partial<Pick<WebhookScheme, 'reads'>> & { readonly encoding: 'hex' | 'base64' }
 
-const sender = (name: string, { reads = [], ...scheme }: Sender): WebhookScheme => ({
+const sender = (name: string, { reads = [], encoding, ...scheme }: Sender): WebhookScheme => ({
   name,
   sender: name,
   reads,
-  keyOf: textKey(scheme.encoding),
+  keyOf: textKey(encoding),
   ...scheme,
 })
 
@@ -236,17 +278,34 @@ export const shopify: WebhookScheme = sender('shopify', {
   content: ({ body }) => body,
 })
 
+// --- your own
+
 const checks: Checks<WebhookSchemeOptions> = {
   header: is.nameLike(token),
-  encoding: is.oneOf('hex', 'base64'),
   read: is.hook(2),
   content: is.hook(1),
+  encoding: is.maybe(is.oneOf('hex', 'base64')),
+  algorithm: is.maybe(is.oneOf('sha1', 'sha256', 'sha512')),
+  verify: is.maybe(is.hook(1)),
 }
 
+type Verify = NonNullable<WebhookSchemeOptions['verify']>
+
+const verifyKey =
+  (verify: Verify) =>
+  (_where: string, secret: string): WebhookKey => ({
+    hasSigned: async (content, signatures, request) => {
+      const bytes = joined(content)
+      const check = async (signature: string) => verify({ content: bytes, signature, secret, request })
+      return (await Promise.all(signatures.map(check))).includes(true)
+    },
+    digestOf: (content) => digestBy(secret, content),
+  })
+
 /**
- * Your own scheme, with HMAC-SHA256. `read` returns what the headers say, and `content` what is signed. Sign a time and an id, so that
- * a delivery cannot be replayed; separate them by a character that neither can contain. Throws a TypeError for options that cannot
- * work.
+ * Your own scheme: HMAC with SHA-1, SHA-256 or SHA-512, or what `verify` checks. `read` returns what the headers say, and `content` what
+ * is signed. Sign a time and an id, so that a delivery cannot be replayed; separate them by a character that neither can contain. Throws a
+ * TypeError for options that cannot work.
  *
  * @example
  * import { webhook, webhookScheme } from 'koa-with-auth/webhooks'
@@ -263,15 +322,24 @@ const checks: Checks<WebhookSchemeOptions> = {
  * const hook = webhook({ scheme: acme, secrets: 'an-example-secret' })
  */
 export const webhookScheme = (options: WebhookSchemeOptions): WebhookScheme => {
-  const given = checkOptions('webhookScheme', options, checks)
+  const { header, read, content, encoding, algorithm, verify } = checkOptions('webhookScheme', options, checks)
+  if ((encoding === undefined) === (verify === undefined)) {
+    throw new TypeError('webhookScheme({ encoding, verify }): write encoding for an HMAC, or verify for another way')
+  }
+  if (verify !== undefined && algorithm !== undefined) {
+    throw new TypeError('webhookScheme({ algorithm }) is of an HMAC; verify checks the signature itself')
+  }
+  // the functions decide what a signature is about, so the policy file shows when they change
+  const by = verify === undefined ? [encoding, algorithm].filter(is.isFilled).join(' ') : functionOf('verify', verify)
   return {
-    ...given,
-    // the functions decide what a signature is about, so the policy file shows when they change
-    name: `scheme ${given.encoding} ${functionOf('read', given.read)} ${functionOf('content', given.content)}`,
+    header,
+    read,
+    content,
+    name: `scheme ${by} ${functionOf('read', read)} ${functionOf('content', content)}`,
     sender: 'webhook',
     reads: [],
     isTimed: undefined,
-    keyOf: textKey(given.encoding),
+    keyOf: verify === undefined ? textKey(encoding ?? 'hex', algorithm) : verifyKey(verify),
   }
 }
 

@@ -8,7 +8,8 @@
  * | a header twice, or not readable                           | `malformed` | `twice`, `syntax` | 401 |
  * | older than `tolerance`, or of the future                  | `invalid`   | `expired`, `not yet` | 401 |
  * | no secret for the request; no secret has made a signature | `invalid`   | `key`, `signature` | 401 |
- * | the delivery was taken before                             | `raised`    | `replay`    | 409    |
+ * | the same delivery is being handled                        | `raised`    | `replay`    | 409    |
+ * | it was handled before                                     | `raised`    | `replay`    | 200, or 409 |
  * | the body is too long                                      | `raised`    |             | 413    |
  */
 import * as E from 'fp-ts/lib/Either.js'
@@ -20,13 +21,13 @@ import * as Challenge from '../core/Challenge.js'
 import { documented, kindChecks, type KindOptions } from '../core/Description.js'
 import { fromHeader } from '../core/RequestFields.js'
 import type { OneTimeIds } from '../core/OneTimeIds.js'
-import { httpError } from '../core/Settings.js'
+import { answered, httpError } from '../core/Settings.js'
 import { deepFreeze } from '../core/data.js'
 import { functionName } from '../core/functionName.js'
 import * as is from '../core/checks.js'
 import { checkHook, checkOptions, declareFactory } from '../core/options.js'
 import { takeOver } from './deliveries.js'
-import { MAX_BODY, rawBody } from './rawBody.js'
+import { bytesOfBody, MAX_BODY } from './rawBody.js'
 import type { Delivery, WebhookKey, WebhookScheme } from './schemes.js'
 
 /** A delivery whose signature is good: what `ctx.request.auth` is. */
@@ -59,6 +60,11 @@ export interface WebhookOptions extends KindOptions {
   readonly maxLength?: number | undefined
   /** Where deliveries are taken, so that each counts once, such as `oneTimeIds(store)` of `koa-with-auth/stores`. */
   readonly spent?: OneTimeIds | undefined
+  /**
+   * With `spent`: what a delivery is answered that was handled and comes again, because its 2xx was lost. `accept`: 200, so that the sender
+   * is content, and the handler does not run. `refuse`: 409. Default `accept`. While its handler runs, the same delivery is a 409.
+   */
+  readonly repeated?: 'accept' | 'refuse' | undefined
 }
 
 const caller = 'webhook'
@@ -74,6 +80,7 @@ const checks = {
   secrets: is.unchecked,
   tolerance: is.maybe(is.milliseconds),
   maxLength: is.maybe(is.positive),
+  repeated: is.maybe(is.oneOf('accept', 'refuse')),
   spent: is.maybe(is.withMethods(['use', 'release'], 'pass oneTimeIds(store) of koa-with-auth/stores')),
   ...kindChecks,
 }
@@ -102,8 +109,8 @@ const keysFrom = ({ keyOf }: WebhookScheme, given: unknown): Keys => {
 
 /**
  * Authenticates the deliveries of a sender by their signatures. It reads the body itself, once; a parser behind it gets the same bytes.
- * The principal is the delivery. With `spent`, a delivery counts once: while its handler runs, and after a 2xx, the same one is a
- * 409. Throws a TypeError for options that cannot work.
+ * The principal is the delivery. With `spent`, a delivery counts once: while its handler runs, the same one is a 409, and after a 2xx it
+ * is answered with 200 without running the handler. Throws a TypeError for options that cannot work.
  *
  * @example
  * import { memoryStore, oneTimeIds } from 'koa-with-auth/stores'
@@ -114,7 +121,10 @@ const keysFrom = ({ keyOf }: WebhookScheme, given: unknown): Keys => {
  */
 export const webhook = (options: WebhookOptions): Authenticator<Webhook> => {
   const given = checkOptions(caller, options, checks)
-  const { scheme, secrets, maxLength = MAX_BODY, spent, realm } = given
+  const { scheme, secrets, maxLength = MAX_BODY, spent, repeated = 'accept', realm } = given
+  if (spent === undefined && given.repeated !== undefined) {
+    throw new TypeError(`${caller}({ repeated }) needs spent, which knows the deliveries that were handled`)
+  }
   if (scheme.isTimed === false && given.tolerance !== undefined) {
     throw new TypeError(`${caller}({ tolerance }): ${scheme.name} signs no time, so leave tolerance out`)
   }
@@ -133,15 +143,18 @@ export const webhook = (options: WebhookOptions): Authenticator<Webhook> => {
     if (age < -AHEAD) return ofTheFuture
     const keys = await keysOf(request)
     if (keys === undefined) return noKey
-    const body = await rawBody(caller, request, maxLength)
-    const content = scheme.content({ id, at, body })
-    if (!keys.map((key) => key.hasSigned(content, signatures)).includes(true)) return notSigned
+    const body = await bytesOfBody(caller, request, maxLength)
+    const content = scheme.content({ id, at, body, request })
+    const signed = await Promise.all(keys.map(async (key) => key.hasSigned(content, signatures, request)))
+    if (!signed.includes(true)) return notSigned
     if (spent !== undefined) {
       // Under each secret, so that it is the same delivery while one replaces another
       const ids = keys.map((key) => `koa-with-auth/webhook ${key.digestOf(id === undefined ? content : `id ${id}`)}`)
-      const taken = await takeOver(request, spent, ids, lifetimeOf(delivery.right))
+      const taken = await takeOver(request, spent, ids, lifetimeOf(delivery.right), repeated === 'accept')
       if (E.isLeft(taken)) return taken
-      if (!taken.right) return E.left(because(raised(httpError(409, 'this delivery was taken before')), 'replay'))
+      if (taken.right === 'handled') return handledBefore
+      if (taken.right === 'taken')
+        return E.left(because(raised(httpError(409, 'this delivery was taken before')), 'replay'))
     }
     return principalOf(delivery.right, body)
   }
@@ -162,6 +175,7 @@ export const webhook = (options: WebhookOptions): Authenticator<Webhook> => {
         ...(scheme.isTimed === false ? [] : [`tolerance ${tolerance} ms`]),
         `maxLength ${maxLength}`,
         ...(spent === undefined ? [] : ['counted once']),
+        ...(repeated === 'accept' ? [] : ['repeated: refuse']),
       ],
       ...(typeof secrets === 'function' && { functions: [[functionName(secrets), secrets]] }),
     },
@@ -181,6 +195,7 @@ const tooOld = left(invalid, 'expired')
 const ofTheFuture = left(invalid, 'not yet')
 const noKey = left(invalid, 'key')
 const notSigned = left(invalid, 'signature')
+const handledBefore = left(raised(answered({ status: 200 })), 'replay')
 
 // What the headers say; a header that was sent twice is refused, whatever the scheme makes of it
 const readDelivery = (scheme: WebhookScheme, request: Request, value: string): E.Either<AuthError, Delivery> => {
