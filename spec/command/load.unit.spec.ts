@@ -1,11 +1,15 @@
 /** The export of a module that is audited. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import Router from '@koa/router'
 import * as E from 'fp-ts/lib/Either.js'
 import { pipe } from 'fp-ts/lib/function.js'
 import Koa from 'koa'
 import { apiApp, httpBearer, withAuth } from 'koa-with-auth'
-import { describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { auditedOf, chosen } from '../../src/command/Export.js'
+import { loadModule } from '../../src/command/load.js'
 
 const handle = (): void => {}
 const bearer = httpBearer({ authenticate: () => true })
@@ -65,5 +69,38 @@ describe('the export that is audited', () => {
     ['null', null, 'its export x is not a router of @koa/router, an apiApp or a Koa application'],
   ])('may not be %s', async (_name, value, why) => {
     expect(await operations(value)).toStrictEqual(E.left(why))
+  })
+})
+
+describe('a program that is loaded', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'load-'))
+  afterAll(() => rmSync(folder, { recursive: true }))
+  const app = `const app = { use: 0 }\nmodule.exports = () => { throw new Error('made') }`
+  const made = E.left('its default export throws: Error: made')
+
+  it.each([
+    ['parent.cjs', `${app}\nif (!module.parent) throw new Error('listens')`],
+    ['main.cjs', `${app}\nif (require.main === module) throw new Error('listens')`],
+    ['untyped.js', `${app}\nif (!module.parent) throw new Error('listens')`],
+    ['modules.mjs', `export default () => { throw new Error('made') }`],
+  ])('%s does not listen', async (name, source) => {
+    writeFileSync(join(folder, name), source)
+    expect(await loadModule(join(folder, name), undefined)).toStrictEqual(made)
+  })
+
+  it('as an ES module is one by the type of its package', async () => {
+    writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
+    writeFileSync(join(folder, 'typed.js'), `export default () => { throw new Error('made') }`)
+    expect(await loadModule(join(folder, 'typed.js'), undefined)).toStrictEqual(made)
+  })
+
+  it('whose code throws says so, once', async () => {
+    writeFileSync(
+      join(folder, 'throws.cjs'),
+      `globalThis.loads = (globalThis.loads ?? 0) + 1; throw new Error('no database')`,
+    )
+    expect(await loadModule(join(folder, 'throws.cjs'), undefined)).toStrictEqual(E.left('throws: Error: no database'))
+    expect(Reflect.get(globalThis, 'loads')).toBe(1)
+    Reflect.deleteProperty(globalThis, 'loads')
   })
 })

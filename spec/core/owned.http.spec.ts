@@ -526,7 +526,19 @@ describe('unchecked', () => {
     expect(seen).toStrictEqual([{ auth: { name: 'anna' }, objects: undefined }])
   })
 
+  it('of a parameter that the path does not have is a TypeError where its router is mounted, and for each route of a level', () => {
+    const slug = unchecked('slug', 'all members read all articles')
+    const mount = (path: string) => () => new Koa().use(new Router().get(path, withAuth(user, slug), () => {}).routes())
+    expect(mount('/articles/:slug')).not.toThrow()
+    expect(mount('/articles/:id')).toThrow(
+      "GET /articles/:id: unchecked('slug') is about the parameter :slug, which the path does not have",
+    )
+    const level = withAuth(user, slug)(new Router()).get('/articles', () => {})
+    expect(() => new Koa().use(level.routes())).toThrow(TypeError)
+  })
+
   it.each([
+    ['with a number', () => unchecked(5 as never, 'a number of a page')],
     ['without a reason', () => unchecked('id', '')],
     ['with one word', () => unchecked('id', 'public')],
     ['with the colon', () => unchecked(':id', 'all members read it')],

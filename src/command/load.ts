@@ -1,9 +1,11 @@
 /** Loads a module, and audits what it exports. The code of the module runs in this process, as in a test of the application. */
-import { statSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, extname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import * as E from 'fp-ts/lib/Either.js'
-import { codeOf } from '../core/data.js'
+import { isRecord } from '../core/checks.js'
+import { codeOf, ownField } from '../core/data.js'
 import type { Audited } from '../audit/application.js'
 import { auditedOf, chosen } from './Export.js'
 
@@ -11,12 +13,45 @@ export const loadModule = async (path: string, exportName: string | undefined): 
   const file = statSync(resolve(path), { throwIfNoEntry: false })
   if (file === undefined) return E.left('no such file')
   if (!file.isFile()) return E.left('is not a file')
-  const namespace = await attempt(() => import(pathToFileURL(resolve(path)).href) as Promise<object>)
+  const namespace = await attempt(() => exportsOf(resolve(path)))
   if (E.isLeft(namespace)) return E.left(whyNotLoaded(namespace.left))
   const found = chosen(namespace.right, exportName)
   if (E.isLeft(found)) return found
   const audited = await attempt(() => auditedOf(found.right))
   return E.isLeft(audited) ? E.left(`its ${found.right.name} throws: ${oneLine(audited.left)}`) : audited.right
+}
+
+// Files that `import` alone can load. Their code has not run
+const onlyByImport = ['ERR_REQUIRE_ESM', 'ERR_REQUIRE_ASYNC_MODULE', 'ERR_UNKNOWN_FILE_EXTENSION']
+
+const isCommonJs = (file: string): boolean => {
+  if (extname(file) !== '.js') return extname(file) === '.cjs'
+  return typeIn(dirname(file)) !== 'module'
+}
+
+// The `type` of the nearest package.json
+const typeIn = (folder: string): unknown => {
+  const manifest = join(folder, 'package.json')
+  if (existsSync(manifest)) return ownField(Object(JSON.parse(readFileSync(manifest, 'utf8'))), 'type')
+  return dirname(folder) === folder ? undefined : typeIn(dirname(folder))
+}
+
+/**
+ * What a module exports. CommonJS is loaded by `require`, because to `import` a module is nobody's child: `if (!module.parent)
+ * app.listen()`, as many programs end, would listen.
+ */
+const exportsOf = async (file: string): Promise<object> => {
+  const load = () => import(pathToFileURL(file).href) as Promise<object>
+  if (!isCommonJs(file)) return load()
+  try {
+    const made: unknown = createRequire(import.meta.url)(file)
+    const own = isRecord(made) || typeof made === 'function' ? made : {}
+    return { ...own, default: made }
+  } catch (error) {
+    // of an ES module without a `type`, which only newer versions of Node tell apart
+    if (onlyByImport.includes(codeOf(error)) || error instanceof SyntaxError) return load()
+    throw error
+  }
 }
 
 const attempt = async <A>(run: () => Promise<A>): Promise<E.Either<unknown, A>> => {

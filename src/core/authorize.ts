@@ -4,15 +4,7 @@ import type { Request } from './Request.js'
 import { andThen, toPromise, isThenable, failureOf } from './Result.js'
 import * as AuthErrors from './AuthError.js'
 import type { AuthError, NeededAuthentication } from './AuthError.js'
-import {
-  decideOf,
-  fromFunction,
-  isAuthenticator,
-  mapLeaves,
-  wrapping,
-  type Authenticator,
-  type Halves,
-} from './Authenticator.js'
+import { decideOf, fromFunction, isAuthenticator, wrapping, type Authenticator, type Halves } from './Authenticator.js'
 import type { Finding, Finds } from './Exchange.js'
 import type { Challenge } from './Challenge.js'
 import {
@@ -26,13 +18,14 @@ import {
   admitsAnonymous,
 } from './Description.js'
 import { deepFreeze } from './data.js'
-import { onSuccess } from './map.js'
-import { readersOf, type Granted, type ScopesReader } from './granted.js'
+import type { EndSource } from './ends.js'
+import { evidenceOf } from './Evidence.js'
+import { readersOf, type Granted } from './granted.js'
 import { conditionName, functionName } from './functionName.js'
 import * as is from './checks.js'
 import { checkMember, checkHook, declareCondition, declareFactories, checkOptions, isScope } from './options.js'
 
-type Decide = (principal: never, request: Request) => unknown
+type Decide = (principal: never, request: Request, accepted?: ReadonlyArray<EndSource>) => unknown
 
 interface Condition {
   readonly caller: string
@@ -45,7 +38,9 @@ interface Condition {
   readonly by?: string
   /** How the user of the token must have authenticated. Otherwise it is a 401. */
   readonly authentication?: NeededAuthentication
+  /** `accepted`: what let the principal in. A function of the application is not called with it. */
   readonly decide: Decide
+  readonly accepted?: true
 }
 
 /** Adds a condition to an authenticator. Throws a TypeError for what is none, or what also admits anonymous callers. */
@@ -55,7 +50,7 @@ export const scoped =
     wrapping(`${condition.caller}(a)`, self, (member) => allowedOf(condition, member))
 
 const allowedOf = (condition: Condition, self: Authenticator<unknown>): Halves => {
-  const { caller, scopes, decidedBy, isNamed, by, authentication, decide } = condition
+  const { caller, scopes, decidedBy, isNamed, by, authentication, decide, accepted } = condition
   const { description: member } = self
   checkDemanding(`${caller}(a)`, member)
   const authenticate = decideOf(self)
@@ -84,7 +79,11 @@ const allowedOf = (condition: Condition, self: Authenticator<unknown>): Halves =
         if (E.isLeft(result)) return naming(result)
         try {
           // Safe: `self` puts on the right what `decide` takes
-          const allowed = decide(result.right as never, attempt.request)
+          const principal = result.right as never
+          const allowed =
+            accepted === true
+              ? decide(principal, attempt.request, evidenceOf(result).accepted)
+              : decide(principal, attempt.request)
           return isThenable(allowed)
             ? toPromise(allowed).then((late) => verdict(late, result), failed)
             : verdict(allowed, result)
@@ -184,8 +183,8 @@ export interface RequireScopesOptions<A> {
  * `insufficient_scope` (RFC 6750 §3.1). The challenge of every 401 and 403 names them in `scope`, together with those of an inner
  * `requireScopes`. OpenAPI lists them. Throws a TypeError for an empty array, and for a string that cannot be a scope.
  *
- * Without `granted` it reads what the credential says: the claims of `httpJwt` and `httpIntrospection`, `scopes` of `apiKeys`. For
- * other principals, such as after `map`, this is a TypeError when it is composed.
+ * Without `granted` it reads what the credential says: the claims of `httpJwt` and `httpIntrospection`, also where their hook returned a
+ * user of its own, and `scopes` of `apiKeys`. For other principals, such as after `map`, this is a TypeError when it is composed.
  *
  * @example
  * import { httpBearer, requireScopes, withAuth } from 'koa-with-auth'
@@ -235,35 +234,21 @@ export function requireScopes(
     checkMember('requireScopes(...)(a)', self)
     const authenticator = fromFunction(self)
     checkDemanding('requireScopes(...)(a)', authenticator.description)
-    const [saying, granted] = withScopesSaid(authenticator) ?? noScopesSaid()
-    return scoped({ ...condition, by: 'the credential', decide: decidingBy(granted) })(saying)
+    const readers = readersOf(authenticator)
+    if (readers.length === 0) throw noScopesSaid()
+    // a token says them itself; otherwise the principal does, of a key
+    const decide = (principal: never, _request: Request, accepted: ReadonlyArray<EndSource> = []) => {
+      const token = accepted.findLast(({ scopes: said }) => said !== undefined)
+      return suffices(token?.scopes ?? readers.map((read) => read(principal)).find((said) => said !== undefined))
+    }
+    return scoped({ ...condition, by: 'the credential', decide, accepted: true })(authenticator)
   })
 }
 
-/** An authenticator, and what reads the scopes of its principals; `undefined` if it does not say them. */
-const withScopesSaid = (self: Authenticator<unknown>): readonly [Authenticator<unknown>, ScopesReader] | undefined => {
-  const [first, ...others] = readersOf(self)
-  if (first === undefined) return undefined
-  if (others.length === 0) return [self, first]
-  // The members of a list have different principals: it is noted which one passed
-  const reading = new WeakMap<object, ScopesReader>()
-  const noting = mapLeaves(self, (leaf) => {
-    const [read] = readersOf(leaf)
-    if (read === undefined) return leaf
-    return onSuccess(leaf, (result) => {
-      if (typeof result.right === 'object' && result.right !== null) reading.set(result.right, read)
-      return result
-    })
-  })
-  // Safe: an object or a function can be a key, anything else is in no WeakMap
-  return [noting, (principal) => reading.get(principal as object)?.(principal)]
-}
-
-const noScopesSaid = (): never => {
-  throw new TypeError(
+const noScopesSaid = (): TypeError =>
+  new TypeError(
     'requireScopes([...])(a): a does not say which scopes were granted; write requireScopes([...], { granted: (principal) => ... }). Only httpJwt, httpIntrospection and keys of apiKeys say it, and not after map or flatMap',
   )
-}
 
 const scopesIn = (granted: unknown): ReadonlySet<unknown> => {
   if (granted === undefined || granted === null) return new Set()

@@ -34,6 +34,8 @@ export interface EndSource {
   readonly endFor: (request: Request) => End | undefined
   /** What it says about who acts for its subject (RFC 8693 §4.1). */
   readonly act?: unknown
+  /** The scopes that it says were granted, whatever a hook made its principal. */
+  readonly scopes?: ReadonlyArray<string>
 }
 
 /** @internal When a principal expires, in milliseconds since 1970; `undefined` if it does not say so. */

@@ -58,6 +58,10 @@ class AcceptedToken implements EndSource {
     return JSON.parse(this.#good.payload) as Record<string, unknown>
   }
 
+  get scopes(): ReadonlyArray<string> {
+    return scopesOf(this.claims())
+  }
+
   get act(): unknown {
     return ownField(this.claims(), 'act')
   }
@@ -212,8 +216,6 @@ export const tokenKind = <C, R>(
       E.isLeft(result) ? result : withEvidence(result, evidence({ accepted: [token] })),
     )
   const decode = schema && decoderOf('claims', schema)
-  // A schema may leave out the scopes
-  const raw = decode && new WeakMap<object, object>()
   const admit = (request: Request, token: string, good: ValidToken): unknown => {
     // Safe: without a schema, the claims have the default type of `C`
     const decoded = decode === undefined ? E.right(good.claims as C) : decode(good.claims)
@@ -223,8 +225,6 @@ export const tokenKind = <C, R>(
   }
   const admitDecoded = (request: Request, token: string, good: ValidToken, decoded: Decoded<C>): unknown => {
     if (E.isLeft(decoded)) return refused
-    if (raw !== undefined && typeof decoded.right === 'object' && decoded.right !== null)
-      raw.set(decoded.right, good.claims)
     return lettingIn(ask(request, decoded.right), new AcceptedToken(token, good, resource))
   }
   const own = {
@@ -276,13 +276,9 @@ export const tokenKind = <C, R>(
       return (attempt) => (isAllowed?.(attempt.request) === false ? fromElsewhere : inner(attempt))
     },
   })
-  if (authenticate !== undefined) return made
-  // Safe: without a hook, the principal is what was decoded
-  return sayingScopes(made, raw === undefined ? scopesOfClaims : (claims) => scopesOfClaims(raw.get(claims as object)))
+  // the token says them, whatever a schema or a hook makes of its claims
+  return sayingScopes(made, () => undefined)
 }
-
-const scopesOfClaims = (claims: unknown): ReadonlyArray<string> =>
-  typeof claims === 'object' && claims !== null ? scopesOf(claims) : []
 
 // Safe: without a hook, it is one
 const asResult = (answer: unknown) => answer as Evaluation<unknown>

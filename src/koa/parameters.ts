@@ -5,7 +5,7 @@
  * whose groups have no names, at once. What neither sees is a 500 at each request.
  */
 import type { Context } from 'koa'
-import { objectsIn, type Description, type ObjectRule } from '../core/Description.js'
+import { objectConditionsIn, objectsIn, type Description, type ObjectRule, type Scoped } from '../core/Description.js'
 import { alternativesOf } from '../core/Alternative.js'
 import type { PathParameters } from '../core/Exchange.js'
 import { effective, type Requirement } from '../core/Requirement.js'
@@ -121,9 +121,15 @@ const without = (object: ObjectRule): string =>
  */
 export const missingParameter = (layer: ReadLayer & PathOf): string | undefined => {
   if (layer.methods.length === 0) return undefined
-  const object = objectsOf(planOf(layer).guard?.requirement).find(({ param }) => indexIn(layer, param) === -1)
-  if (object === undefined) return undefined
-  return `${labelOf(layer)}: ${isPattern(layer) ? ofPattern(object) : unreadable(layer, object)}`
+  const conditions = conditionsOf(planOf(layer).guard?.requirement)
+  const object = conditions.find((one) => one.object !== undefined && indexIn(layer, one.object.param) === -1)?.object
+  if (object !== undefined)
+    return `${labelOf(layer)}: ${isPattern(layer) ? ofPattern(object) : unreadable(layer, object)}`
+  const known = [...namesIn(layer), ...unnamedIn(layer)]
+  const other = conditions.find(({ unchecked }) => unchecked !== undefined && !known.includes(unchecked.param))
+  if (other?.unchecked === undefined) return undefined
+  const { param } = other.unchecked
+  return `${labelOf(layer)}: unchecked('${param}') is about the parameter :${param}, which the path does not have; write the name of one that it has, or leave it out`
 }
 
 /** Throws a TypeError if an operation among these layers does not have the parameters that its guard reads. */
@@ -135,14 +141,14 @@ export const checkParameters = (layers: ReadonlyArray<Layer>): void => {
     if (requirement === readsNone) continue
     const message = missingParameter(layer)
     if (message !== undefined) throw new TypeError(message)
-    if (objectsOf(requirement).length === 0) readsNone = requirement
+    if (conditionsOf(requirement).length === 0) readsNone = requirement
   }
 }
 
 /** Throws a TypeError if a guard needs a path parameter but the route is a RegExp without named parameters. */
 export const refusePattern = (layer: ReadLayer, requirement: Requirement | undefined): void => {
   if (!isPattern(layer)) return
-  const [object] = objectsOf(requirement)
+  const object = conditionsOf(requirement).find((one) => one.object !== undefined)?.object
   if (object !== undefined) throw new TypeError(`${labelOf(layer)}: ${ofPattern(object)}`)
 }
 
@@ -153,7 +159,7 @@ const ofPattern = (object: ObjectRule): string =>
 export const isPattern = ({ path, opts }: Pick<ReadLayer, 'path' | 'opts'>): boolean =>
   typeof path !== 'string' || opts?.pathAsRegExp === true
 
-const objectsOf = (requirement: Requirement | undefined): ReadonlyArray<ObjectRule> => {
+const conditionsOf = (requirement: Requirement | undefined): ReadonlyArray<Scoped> => {
   const authenticator = requirement === undefined ? undefined : effective(requirement)
-  return authenticator === undefined ? [] : objectsIn(authenticator.description)
+  return authenticator === undefined ? [] : objectConditionsIn(authenticator.description)
 }
