@@ -120,3 +120,23 @@ it('null, a guard and an apiApp are TypeErrors when it is made', () => {
   expect(() => guardRequest(new Koa(), null as never)).toThrow(/guardRequest\(app, a\): a is null/)
   expect(() => guardRequest({} as never, bearer)).toThrow(/guardRequest\(app, a\): app must be a Koa application/)
 })
+
+// as graphql-ws sends it in `connection_init`
+it.each([
+  ['good', 200],
+  ['bad', 401],
+])(
+  'a copy of the handshake that has the token %s of the first message is judged as a route does',
+  async (token, status) => {
+    const guard = guardRequest(new Koa(), bearer)
+    const server = createServer((handshake, response) => {
+      const headers = { ...handshake.headers, authorization: `Bearer ${token}` }
+      const judged = guard(Object.assign(Object.create(handshake), { headers }))
+      void judged.then(({ refused }) => response.writeHead(refused?.status ?? 200).end())
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    onTestFinished(() => void server.close())
+    expect((await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/graphql`)).status).toBe(status)
+  },
+)

@@ -283,6 +283,8 @@ export interface LinkProof {
   readonly subject: string
   /** The stamp of the link, for the condition of the write: of two links at once, one is in. */
   readonly stamp: string
+  /** The address that the mail was sent to. */
+  readonly address: string
 }
 
 // Databases answer null for a row that is not there
@@ -362,7 +364,7 @@ const linkKind = (intent: 'reset' | 'verify', options: PasswordResetOptions): Li
     check: async ({ address }, { isGenuine }, { subject }) => {
       const account = await found(address, subject)
       return account !== undefined && isGenuine(account.stamp)
-        ? E.right({ method: 'mail', subject: account.id, stamp: account.stamp })
+        ? E.right({ method: 'mail', subject: account.id, stamp: account.stamp, address })
         : E.left(AuthErrors.unfinished('unknown'))
     },
   }
