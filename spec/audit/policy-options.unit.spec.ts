@@ -24,7 +24,8 @@ const optionsOf = (make: unknown): ReadonlyArray<string> => {
   if (typeof make !== 'function') return []
   for (const args of [[{ nope: 1 }], [() => true, { nope: 1 }], [['a'], { nope: 1 }], ['x', { nope: 1 }]]) {
     try {
-      Reflect.apply(make, undefined, args)
+      // a reader of requests rejects what is none
+      Promise.resolve(Reflect.apply(make, undefined, args)).catch(() => undefined)
     } catch (error) {
       const [, names] = /no option "nope"; there are (.*)/.exec(String(error)) ?? []
       if (names !== undefined) return names.split(', ')
@@ -277,6 +278,7 @@ const kinds: Readonly<Record<string, Kind>> = {
       schemeName: named,
       scheme: [{}, { scheme: webhooks.shopify }],
       secrets: [{}, { secrets: function ofTenant() { return 'x'.repeat(32) } }], // prettier-ignore
+      repeated: [{ spent }, { spent, repeated: 'refuse' }],
       tolerance: [
         { scheme: webhooks.slack, tolerance: 60_000 },
         { scheme: webhooks.slack, tolerance: 120_000 },
@@ -297,6 +299,7 @@ const others: Readonly<Record<string, string>> = {
   'root.apiApp': 'a level and settings, as above',
   'root.perFailure': 'makes responses',
   'jwt.protectedResource': 'an option of the kinds of tokens, which see it',
+  'webhooks.rawBody': 'a reader; the kind that calls it decides',
   'webhooks.webhookScheme': 'an option of `webhook`, which sees its name',
 }
 
