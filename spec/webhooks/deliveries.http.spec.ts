@@ -124,9 +124,9 @@ describe('a delivery', () => {
       ],
     })
     expect((await site.send('a')).status).toBe(204)
-    await expect.poll(async () => (await site.send('a')).status).toBe(409)
+    await expect.poll(async () => (await site.send('a')).status).toBe(200)
     const before = site.handled.length
-    expect((await site.send('a')).status).toBe(409)
+    expect((await site.send('a')).status).toBe(200)
     expect(site.handled).toHaveLength(before)
   })
 
@@ -137,6 +137,7 @@ describe('a delivery', () => {
       above: [
         async (ctx, next) => {
           hangUp = async () => {
+            if (ctx.res.destroyed) return
             const closed = once(ctx.res, 'close')
             ctx.res.destroy()
             await closed
@@ -156,7 +157,8 @@ describe('a delivery', () => {
       },
     })
     await expect(site.send('a')).rejects.toThrow()
-    await expect.poll(() => released.length).toBe(1)
+    // the delivery, and that its handler runs
+    await expect.poll(() => released.length).toBe(2)
   })
 
   it('may come again if its answer broke off', async () => {
