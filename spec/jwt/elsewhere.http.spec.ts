@@ -242,24 +242,35 @@ describe('issuers', () => {
     expect(fetched()).toBe(forms.length)
   })
 
-  it('an object that the function changes and returns again is another issuer', async () => {
-    const { jwksUri, token, known } = await tenants()
-    const [issuer = ''] = known
-    // Safe: one string
-    const own = { issuer, jwksUri, audience: ['red'] as [string] }
-    const site = await tokenSite(
-      httpJwt({
-        issuer: (_iss, request) => {
-          own.audience[0] = request.get('tenant')
-          return own
-        },
-        audience: API,
-      }),
-    )
-    const ofRed = await token(issuer, { aud: 'red' })
-    const statuses = [await site.get(ofRed, { tenant: 'red' }), await site.get(ofRed, { tenant: 'blue' })]
-    expect(statuses.map(({ status }) => status)).toEqual([200, 401])
-  })
+  it.each(['changes and returns again', 'changes inside of a list', 'makes anew'])(
+    'an object that the function %s is another issuer',
+    async (how) => {
+      const { jwksUri, token, known } = await tenants()
+      const [issuer = ''] = known
+      const made = () => ({ issuer, jwksUri, audience: ['red'] as [string] })
+      const same = made()
+      const site = await tokenSite(
+        httpJwt({
+          issuer: (_iss, request) => {
+            const own = how === 'makes anew' ? made() : same
+            if (how === 'changes inside of a list') own.audience[0] = request.get('tenant')
+            else own.audience = [request.get('tenant')]
+            return own
+          },
+          audience: API,
+        }),
+      )
+      const [ofRed, ofBlue] = [await token(issuer, { aud: 'red' }), await token(issuer, { aud: 'blue' })]
+      const asking = [
+        [ofBlue, 'red'],
+        [ofBlue, 'blue'],
+      ] as const
+      // while the keys are fetched
+      const atOnce = await Promise.all(asking.map(([one, tenant]) => site.get(one, { tenant })))
+      const statuses = [...atOnce, await site.get(ofRed, { tenant: 'red' }), await site.get(ofRed, { tenant: 'blue' })]
+      expect(statuses.map(({ status }) => status)).toEqual([401, 200, 200, 401])
+    },
+  )
 
   it('an issuer whose name is not the iss of the token admits no caller', async () => {
     const { jwksUri, token, known } = await tenants()

@@ -214,11 +214,12 @@ const foundProviders = (find: Function, isOfRequest: boolean, common: Common): P
     if (issuer === undefined || issuer === null || issuer === false) return undefined
     const before = kept.get(iss)
     if (before !== undefined && isSameIssuer(before.issuer, issuer)) return before.provider
-    const provider = providerOf(issuer, common, shared)
+    // a copy, because the application may change its object and return it again, also while keys are fetched
+    const own = copyOf(issuer)
+    const provider = providerOf(own, common, shared)
     // a token of one tenant must not be good because another one was found
     if (provider.issuer !== iss) return undefined
-    // a copy, because the application may change its object and return it again
-    kept.set(iss, fromNow({ issuer: copyOf(issuer), provider }))
+    kept.set(iss, fromNow({ issuer: own, provider }))
     return provider
   }
   return {
