@@ -227,14 +227,22 @@ describe('a password', () => {
     expect([asked, save.mock.calls]).toEqual([['anna', 'anna', 'anna'], []])
   })
 
-  it('that a reset changes meanwhile signs no user in', async () => {
+  it.each([
+    ['a reset changes', () => hash('another')],
+    ['goes with its account', () => undefined],
+  ])('that %s meanwhile signs no user in', async (_how, made) => {
     const { site, hashes } = await start()
-    const other = await hash('another')
+    const other = await made()
     const visitor = site.visitor()
     let asked = 0
     const get = hashes.get.bind(hashes)
     // the second look-up is the one after the password was verified
-    hashes.get = (name) => (++asked === 1 ? get(name) : other)
+    hashes.get = (name) => {
+      if (++asked > 1) return other
+      const before = get(name)
+      if (other === undefined) hashes.delete(name)
+      return before
+    }
     expect((await send(visitor, right)).status).toBe(403)
     await expectAnonymous(visitor)
   })
