@@ -388,7 +388,6 @@ export const bundle = async (folder) => {
     )
     write(fileName, code)
     if (!Object.values(bin).includes(`dist/${fileName}`)) {
-      if (code.length > 32_000) throw new Error(`${fileName} has ${code.length} bytes: make two of it, see inputs`)
       write(`cjs/${fileName}`, asCommonJs(fileName, code, isKept(fileName)))
     }
   }

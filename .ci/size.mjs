@@ -1,7 +1,7 @@
 // `npm run size`: what the package weighs, what each entry point does in a bundle, and what a start costs. It fails if a limit is
 // passed. `npm run size -- --save` also writes the tables of the guide "What it was tested with". It needs a build.
 import { execFileSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -94,11 +94,19 @@ const signedIn = ['koa-with-auth', 'koa-with-auth/sessions', 'koa-with-auth/sign
 
 const [packed] = JSON.parse(run('npm', ['pack', '--dry-run', '--json', '--ignore-scripts']))
 
+const largest = Math.max(
+  ...readdirSync(join(root, 'dist/cjs'), { recursive: true })
+    .filter((file) => file.endsWith('.js'))
+    .map((file) => statSync(join(root, 'dist/cjs', file)).size),
+)
+
 /** What is measured, its unit, and its limit. */
 const rows = [
-  ['packed', packed.size / 1000, 'kB', 365],
+  ['packed', packed.size / 1000, 'kB', 375],
+  // what is larger is compressed twice: make two of it, see inputs of bundle.mjs
+  ['the largest module that both module systems have', largest / 1000, 'kB', 32],
   ['unpacked', packed.unpackedSize / 1000, 'kB', 2000],
-  ['files', packed.entryCount, '', 200],
+  ['files', packed.entryCount, '', 220],
   ['entry points, without schema and manifest', entries.length, '', 20],
   ['values of the root', Object.keys(require('../dist/cjs/index.js')).length, '', 45],
   ...['module', 'commonjs'].flatMap((type) => {
