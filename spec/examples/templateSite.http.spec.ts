@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { settingsIn } from '../../examples/create/templates/site/src/settings.js'
 import { sqlPort } from '../support/runs/sqlOfRun.js'
 import { redisDatabase } from '../support/servers/redisDatabase.js'
-import { missingRedis } from '../support/servers/redisServer.js'
+import { describeWithRedis, missingRedis, redisServer } from '../support/servers/redisServer.js'
 import { listen } from '../support/servers/server.js'
 import { missingSql, USER, type Sql } from '../support/servers/sqlServer.js'
 import { browserAt, fieldsOf, signUp, templateSite, type BrowserAtSite } from '../support/sites/templateSite.js'
@@ -240,6 +240,24 @@ describe('the template "keys"', () => {
       expect((await fetch(`${here.url}/api/keys/${id}`, { method: 'DELETE', headers })).status).toBe(204)
       expect(await statusOf()).toBe(401)
     })
+  })
+})
+
+describeWithRedis('the template "site" while Redis is away', () => {
+  const redis = redisServer()
+  it('answers 503 at once, also at /health, and goes on when it is back', async () => {
+    const served = await templateSite({ redisUrl: redis().url })
+    const browser = browserAt(served)
+    await signUp(browser, served, anna, password)
+    await signIn(browser, anna, password)
+    await redis().stop()
+    // a command that waits for its connection would end by the time limit of 2 s
+    await expect.poll(async () => (await browser.get('/health')).status).toBe(503)
+    expect(await browser.get('/account')).toMatchObject({ status: 503, said: 'Try again in a few seconds.' })
+    await redis().start()
+    await expect.poll(async () => (await browser.get('/health')).status).toBe(204)
+    await signIn(browser, anna, password)
+    expect((await browser.get('/account')).heading).toBe('Your account')
   })
 })
 
