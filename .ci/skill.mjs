@@ -77,6 +77,21 @@ const rules = `
 - Prove the result: \`seal(router, { public: [...] })\` where the application starts, and \`expectGuarded\` in a test.
 `.trim()
 
+// What a program of these tasks does not show, by the entry point that has it
+const others = `
+- \`koa-with-auth\`: \`optional\` (a caller may be anonymous), \`throttled\` and \`rateLimit\` (too many guesses, too many requests), \`cached\`,
+  \`signedLinks\`, \`authSettings\` with \`errorMapper\` (pages and bodies of failures), \`perFailure\`, \`authSignal\` (a stream ends with its session).
+- \`koa-with-auth/fp\`: \`map\` and \`flatMap\` (another principal), \`alt\`, \`timeout\`.
+- \`koa-with-auth/stores\`: \`memoryStore\` for tests, \`sqliteStore\`, \`postgresStore\`, \`mysqlStore\`, \`redisStore\`; production names one.
+- \`koa-with-auth/passwords\`: \`hash\`, \`verify\`, \`newPassword\` (whether a chosen one will do).
+- \`koa-with-auth/sign-in\`: \`passwordSignIn\`, \`passwordReset\`, \`emailVerification\`, \`emailSignIn\`, \`secondFactor\` with \`totp\` and \`recoveryCodes\`.
+- \`koa-with-auth/testing\`: \`expectGuarded\`, \`withPrincipal\`, \`testIssuer\` (tokens for tests); \`koa-with-auth/testing/laws\`: \`laws\`.
+- \`koa-with-auth/upgrades\`: \`guardUpgrade\` (WebSockets), \`guardRequest\` (another framework), \`shutDown\` (at SIGTERM).
+
+Behind a proxy that ends TLS, set \`app.proxy = true\`; without it, cookies are not secure and all clients have one address. Mobile apps and
+command lines: \`sessions(app, { bearer: true })\`, and \`as: 'bearer'\` at their sign-in.
+`.trim()
+
 /** A skill, as https://agentskills.io describes it: when to read it, the rules, and a program for each task. */
 export const skill = () => {
   const when = [
@@ -107,6 +122,7 @@ export const skill = () => {
       'It needs koa, @koa/router, fp-ts and io-ts, Node 20.19 or newer, and `"type": "module"` for the programs here.',
       `## Rules\n\n${rules}`,
       ...shown,
+      `## Where the rest is\n\n${others}`,
       `## Everything else\n\nllms.txt in the same folder lists the guides. To find one by the word that is used elsewhere: ${addressOf('words')}`,
     ].join('\n\n') + '\n'
   )

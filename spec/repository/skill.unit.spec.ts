@@ -64,6 +64,18 @@ describe('SKILL.md', () => {
     expect(named.filter((path) => !entries.includes(path))).toStrictEqual([])
   })
 
+  it('says of the rest which entry point has it, as it is', () => {
+    const rest = body.slice(body.indexOf('## Where the rest is'), body.indexOf('Behind a proxy'))
+    const places = [...rest.matchAll(/`koa-with-auth((?:\/[\w-]+)*)`: ([^]*?)(?=`koa-with-auth|$)/g)]
+    expect(places.length).toBeGreaterThan(6)
+    for (const [, path = '', names = ''] of places) {
+      const source = readFileSync(`${repository}src${path}/index.ts`, 'utf8')
+      for (const [, name = ''] of names.matchAll(/`(\w+)`/g)) {
+        if (name !== 'errorMapper') expect(source, path).toMatch(new RegExp(`\\b${name}\\b`))
+      }
+    }
+  })
+
   it('names functions in its rules that a program of the guides imports', () => {
     const rules = body.slice(body.indexOf('## Rules'), body.indexOf('\n## ', body.indexOf('## Rules') + 1))
     const names = [...rules.matchAll(/`([a-z]\w+)(?:\(.*?\))*`/g)].map(([, name = '']) => name)
