@@ -137,7 +137,7 @@ const itemOf = ({ page, passage }, words, at) => {
 
 function show() {
   results.replaceChildren()
-  const words = [...wordsOf(field.value.replace(/(?<=[a-z\d])(?=[A-Z])/g, '\u2060'))].filter((word) => word.length > 0)
+  const words = [...wordsOf(field.value.toLowerCase())]
   const status = document.getElementById('tsd-search-status')
   if (status !== null) status.textContent = ''
   if (words.length === 0 || window.passages === undefined) return

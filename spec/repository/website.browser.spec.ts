@@ -80,7 +80,7 @@ describeUnless(missingBrowser(), 'the website', () => {
   it.each(
     `
     login sessions | sign out sessions | remember me site-with-login#2-stay-signed-in | JWT tokens | roles combining | RBAC combining
-    OAuth providers | SSO providers | SAML words | LDAP words | reset sign-in | CORS words | postgres stores | mysql stores | prisma stores
+    OAuth providers | SSO providers | SAML words | LDAP words | reset sign-in | CORS words | postgres postgresql-shop | mysql stores | prisma stores
     invite recipes#links-that-expire | mobile devices | mobile app devices | refresh backend-for-frontend | refresh token backend-for-frontend
     BFF backend-for-frontend | pwned keys-and-passwords#new-passwords | delete account stores#tables | change email sign-in#mail
     rate limit throttling | impersonate recipes#support-acts | JWT blacklist tokens#revoking | IP whitelist own-authenticators#a-function
