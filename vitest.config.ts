@@ -65,7 +65,7 @@ const levels = [
 const model = levelSpecs('model.http', 'model.http.slow')
 const again = [
   // the number of cases that a law has, and not a part
-  suite('all cases', ['spec/**/*.law.spec.ts', 'spec/**/*{SessionStore,KeyStore,stores}.unit.spec.ts'], {
+  suite('all cases', ['spec/**/*.law.spec.ts', 'spec/**/*{SessionStore,stores}.unit.spec.ts'], {
     CASES: 'all',
   }),
   // both ends of the peer range whole, those between by the facts that the layer rests on, and by the model of levels

@@ -1,8 +1,12 @@
-/** The programs of the guides "Stores" and "A shop on PostgreSQL", as they are written there, on real databases. */
+/** The programs of the guides "Stores", "A shop on PostgreSQL" and "From 2217098", as they are written there, on real databases. */
+import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
+import { createClient, type Client } from '@libsql/client'
 import type Koa from 'koa'
-import type { Store } from 'koa-with-auth/stores'
+import { apiKeys, type ApiKeys } from 'koa-with-auth/keys'
+import { memoryStore, type Store } from 'koa-with-auth/stores'
+import { mockRequest } from 'koa-with-auth/testing'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { blocksOf } from '../support/papers/docExamples.js'
@@ -73,6 +77,39 @@ describe('a store for a URL', () => {
   describeWithRedis('of Redis', () => {
     const database = redisDatabase()
     it('redis:', () => keeps(database().url))
+  })
+})
+
+describe('the move of API keys from the old tables', () => {
+  const file = sqliteFile()
+  it('lets in those that were good, and none that was revoked or has expired', async () => {
+    const old = createClient({ url: file() })
+    onTestFinished(() => old.close())
+    await old.executeMultiple(`create table auth_keys (id text primary key, owner text not null, record text not null);
+      create table auth_key_digests (digest text primary key, id text not null, until integer)`)
+    const records = [
+      { name: 'ci', scopes: ['read'] },
+      { expiresAt: Date.now() + 60_000 },
+      { expiresAt: 1 },
+      { revokedAt: 1 },
+    ]
+    const other = apiKeys({ prefix: 'acme', store: memoryStore() })
+    const issued = await Promise.all(records.map(() => other.issue({ owner: 'anna' })))
+    for (const [at, { key, id }] of issued.entries()) {
+      const digest = createHash('sha256').update(key).digest('hex')
+      await old.execute({ sql: 'insert into auth_key_digests values (?, ?, null)', args: [digest, id] })
+      const record = JSON.stringify({ id, owner: 'anna', name: '', scopes: [], createdAt: 1, ...records[at] })
+      await old.execute({ sql: 'insert into auth_keys values (?, ?, ?)', args: [id, 'anna', record] })
+    }
+    const keys = apiKeys({ prefix: 'acme', store: memoryStore(), adopted: /^acme_[0-9A-Za-z]{38}$/ })
+    // Safe: the block exports it
+    const { moveKeys } = (await program('from-2217098', 'const moveKeys')) as {
+      readonly moveKeys: (old: Client, keys: ApiKeys<string>) => Promise<void>
+    }
+    await moveKeys(old, keys)
+    const results = await Promise.all(issued.map(({ key }) => keys.authenticate(mockRequest({}), key)))
+    expect(results.map((one) => one._tag)).toStrictEqual(['Right', 'Right', 'Left', 'Left'])
+    expect(results[0]).toMatchObject({ right: { owner: 'anna', name: 'ci', scopes: ['read'] } })
   })
 })
 

@@ -1,8 +1,8 @@
 /**
- * An SQLite file, read and written without blocking the event loop. The stores of sessions, keys and passkeys use it.
+ * An SQLite file, read and written without blocking the event loop. `sqliteStore` uses it.
  *
  * The engine is `node:sqlite` if this Node has it (22.13 and later), otherwise `@libsql/client`. Both read and write the same files.
- * `node:sqlite` is given the face of the client of libsql, as far as stores use it.
+ * `node:sqlite` is given the face of the client of libsql, as far as the store uses it.
  *
  * A file is opened when it is first used, and again after a failure. A locked one is tried again: SQLite's own waiting would block the
  * event loop. A power failure can undo the last moments. The end of a process undoes nothing.
