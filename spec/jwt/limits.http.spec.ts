@@ -12,7 +12,7 @@ import { begin, finish } from 'koa-with-auth/sign-in'
 import { oauth2, oidc } from 'koa-with-auth/sign-in/oidc'
 import { mockRequest } from 'koa-with-auth/testing'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { fetched, keyPolicyOf } from '../../src/jwt/keySet.js'
+import { FetchedDocument, keyPolicyOf } from '../../src/jwt/keySet.js'
 import { fetchDirectory } from '../../src/signatures/directory.js'
 import { certificates } from '../support/servers/certificates.js'
 import { listen } from '../support/servers/server.js'
@@ -156,10 +156,10 @@ describe('the directory of an agent', () => {
 
 it('a fetch that never ends is forgotten after its time, so the next request fetches again', async () => {
   let asked = 0
-  const { current } = fetched<number, number>(
-    { fetch: () => (++asked === 1 ? new Promise(() => {}) : Promise.resolve(7)), read: (n) => n, unreadable: '' },
+  const fetch = () => (++asked === 1 ? new Promise<number>(() => {}) : Promise.resolve(7))
+  const { current } = new FetchedDocument<number, number>(
+    { fetch, read: (n) => n, unreadable: '', issuer: API, failed: () => {} },
     { ...keyPolicyOf('keys', limits), retry: 1 },
-    { issuer: API, failed: () => {} },
   )
   expect(await current()).toMatchObject({ _tag: 'Left' })
   await new Promise((resolve) => setTimeout(resolve, 2))

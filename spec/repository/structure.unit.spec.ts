@@ -153,6 +153,25 @@ describe('the structure of the sources', () => {
     expect(byHand).toStrictEqual([])
   })
 
+  it('has no function of more than 60 lines, and at most 35 of more than 40: steps are functions of the file', () => {
+    const long = sources.flatMap(({ file, parsed }) => {
+      const found: Array<readonly [name: string, lines: number]> = []
+      const lineAt = (position: number) => parsed.getLineAndCharacterOfPosition(position).line
+      const visit = (node: ts.Node): void => {
+        if (ts.isFunctionLike(node) && 'body' in node && node.body !== undefined) {
+          const lines = lineAt(node.end) - lineAt(node.getStart(parsed)) + 1
+          const at = `${file.slice(root.length + 1)}:${lineAt(node.getStart(parsed)) + 1}`
+          if (lines > 40) found.push([at, lines])
+        }
+        ts.forEachChild(node, visit)
+      }
+      visit(parsed)
+      return found
+    })
+    expect(long.filter(([, lines]) => lines > 60)).toStrictEqual([])
+    expect(long.length).toBeLessThanOrEqual(35)
+  })
+
   it('has no two files whose names differ in case only', () => {
     const lower = files.map((file) => file.toLowerCase())
     expect(new Set(lower).size).toBe(files.length)

@@ -21,25 +21,21 @@ import {
   attemptOf,
   charged,
   evidenceFor,
-  knownExchange,
-  settingsOf,
   showObjects,
   shownObjects,
   tell,
   Attempt,
+  finishingHookResult,
 } from './Exchange.js'
 import * as AuthErrors from './AuthError.js'
-import { absent, forged as forgedError, invalid as invalidError, type AuthError } from './AuthError.js'
+import { absent, type AuthError } from './AuthError.js'
 import { make as challengeOf, type Challenge } from './Challenge.js'
 import { AnyCredentials, causeOf } from './Credentials.js'
-import { isForged } from './CrossOrigin.js'
 import * as Descriptions from './Description.js'
 import {
   andThen,
   finisherOf,
   failureOf,
-  isAnonymous,
-  refused,
   wordsOfHook,
   type Evaluation,
   type PrincipalFromAnswer,
@@ -53,26 +49,6 @@ import { functionName } from './functionName.js'
 import { keepingScopes } from './granted.js'
 import * as is from './checks.js'
 import { bare, checkMember, checkOptions, declareFactories, type Check, type Checks } from './options.js'
-
-/**
- * Completes the result of a hook. A failure gets its challenges. A success becomes `forged` if another site made the
- * browser send the credential. `invalid` and `forged` are made once, so that the responder can reuse their responses.
- */
-export const finishingHookResult = (
-  description: Descriptions.Description,
-  ambient = Descriptions.isAmbient(description),
-): ((result: Result<unknown>, request: Request) => Result<unknown>) => {
-  const invalid = Descriptions.constantFailure(description, invalidError)
-  const failure = (result: E.Left<AuthError>): Result<unknown> =>
-    result === refused ? invalid : E.left(Descriptions.withChallenges(description, result.left))
-  if (!ambient) return (result) => (E.isLeft(result) ? failure(result) : result)
-  const forged = Descriptions.constantFailure(description, forgedError)
-  return (result, request) => {
-    if (E.isLeft(result)) return failure(result)
-    if (isAnonymous(result) || knownExchange(request.ctx)?.isByToken === true) return result
-    return isForged(request, settingsOf(request)) ? forged : result
-  }
-}
 
 export interface AuthenticatorOptions<X, C, R> {
   /** How OpenAPI lists it. */
@@ -331,60 +307,74 @@ export const kindOf = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
   const wrappers = [...(kind.notes?.wrappers ?? []), ...words]
   Descriptions.noted(leaf, { ...kind.notes, ...(wrappers.length > 0 && { wrappers }) })
   const reading = extract === anything ? undefined : { extract, decode }
-  const finishHookResult = finishingHookResult(leaf)
-  const finished = finisherOf(authenticate)
-  const finishResult = (answer: Result<unknown>, attempt: Attempt): Result<unknown> => {
-    const result = finishHookResult(answer, attempt.request)
-    if (E.isLeft(result)) return result
-    const own = evidenceFor(attempt, result, isFunction ? 'same' : 'all')
-    return own === plain && known === plain ? result : accept(result.right, merge(known, own))
+  const malformed = Descriptions.malformedFor(leaf)
+  const self: Steps<C> = {
+    extract,
+    decode,
+    authenticate,
+    finished: finisherOf(authenticate),
+    finish: finishing(finishingHookResult(leaf), known, isFunction),
+    absent: Descriptions.constantFailure(leaf, AuthErrors.absent),
+    unread: Descriptions.constantFailure(leaf, AuthErrors.because(AuthErrors.absent, 'body')),
+    malformed: (sent, error) =>
+      malformed(Array.isArray(sent) ? 'twice' : error === 'length' ? 'length' : causeOf(error)),
+    failed: (error) => E.left(Descriptions.withChallenges(leaf, failureOf(error))),
   }
-  const absent = Descriptions.constantFailure(leaf, AuthErrors.absent)
-  const unread = Descriptions.constantFailure(leaf, AuthErrors.because(AuthErrors.absent, 'body'))
-  const malformed = malformedFor(leaf)
-  const admit = (attempt: Attempt, sent: unknown, decoded: Decoded<C>): Evaluation<unknown> =>
-    E.isLeft(decoded)
-      ? malformed(sent, decoded.left)
-      : finished(authenticate(attempt.request, decoded.right), finishResult, attempt)
-  const decide: Decide = (attempt) => {
-    const { request } = attempt
-    const { decoded: ahead } = attempt.whole
-    askHook(attempt)
-    try {
-      const sent = extract(request)
-      if (O.isNone(sent)) return sent === unreadBody ? unread : absent
-      // Safe: the same `decode` returned it for the same value
-      const decoded =
-        ahead !== undefined && ahead.decode === decode && ahead.sent === sent.value
-          ? (ahead.credentials as Decoded<C>)
-          : decode(sent.value)
-      return decoded instanceof Promise ? admitLate(attempt, sent.value, decoded) : admit(attempt, sent.value, decoded)
-    } catch (error) {
-      return failed(error)
-    }
-  }
-  const failed = (error: unknown) => E.left(Descriptions.withChallenges(leaf, failureOf(error)))
-  const admitLate = (attempt: Attempt, sent: unknown, decoded: Promise<Decoded<C>>): Promise<Result<unknown>> =>
-    decoded.then((late) => admit(attempt, sent, late)).catch(failed)
+  const decide: Decide = (attempt) => decideKind(self, attempt)
   const made = make(leaf, kind.around?.(decide, leaf) ?? decide, reading)
   // Safe: `fromAnswer` lets through exactly what `PrincipalFromAnswer` computes
   return keepingScopes(made, authenticate) as Authenticator<PrincipalFromAnswer<R>>
 }
 
-// One constant for each cause
-const malformedFor = (leaf: Descriptions.Leaf): ((sent: unknown, error: unknown) => E.Either<AuthError, never>) => {
-  const failureFor = (why: AuthErrors.Why) =>
-    Descriptions.constantFailure(leaf, AuthErrors.because(AuthErrors.malformed, why))
-  const made = new Map<AuthErrors.Why, E.Either<AuthError, never>>()
-  return (sent, error) => {
-    const why = Array.isArray(sent) ? 'twice' : error === 'length' ? 'length' : causeOf(error)
-    const before = made.get(why)
-    if (before !== undefined) return before
-    const failure = failureFor(why)
-    made.set(why, failure)
-    return failure
+/** How a kind decides. Its failures are constants. */
+interface Steps<C> {
+  readonly extract: (request: Request) => O.Option<unknown>
+  readonly decode: Decode<C>
+  readonly authenticate: (request: Request, credentials: C) => unknown
+  readonly finished: ReturnType<typeof finisherOf>
+  readonly finish: (answer: Result<unknown>, attempt: Attempt) => Result<unknown>
+  readonly absent: E.Either<AuthError, never>
+  readonly unread: E.Either<AuthError, never>
+  readonly malformed: (sent: unknown, error: unknown) => E.Either<AuthError, never>
+  readonly failed: (error: unknown) => E.Either<AuthError, never>
+}
+
+const finishing =
+  (finishHookResult: ReturnType<typeof finishingHookResult>, known: Evidence, isFunction: boolean) =>
+  (answer: Result<unknown>, attempt: Attempt): Result<unknown> => {
+    const result = finishHookResult(answer, attempt.request)
+    if (E.isLeft(result)) return result
+    const own = evidenceFor(attempt, result, isFunction ? 'same' : 'all')
+    return own === plain && known === plain ? result : accept(result.right, merge(known, own))
+  }
+
+const decideKind = <C>(self: Steps<C>, attempt: Attempt): Evaluation<unknown> => {
+  const { extract, decode, failed } = self
+  const { decoded: ahead } = attempt.whole
+  askHook(attempt)
+  try {
+    const sent = extract(attempt.request)
+    if (O.isNone(sent)) return sent === unreadBody ? self.unread : self.absent
+    // Safe: the same `decode` returned it for the same value
+    const decoded =
+      ahead !== undefined && ahead.decode === decode && ahead.sent === sent.value
+        ? (ahead.credentials as Decoded<C>)
+        : decode(sent.value)
+    return decoded instanceof Promise
+      ? admitLate(self, attempt, sent.value, decoded)
+      : admit(self, attempt, sent.value, decoded)
+  } catch (error) {
+    return failed(error)
   }
 }
+
+const admit = <C>(self: Steps<C>, attempt: Attempt, sent: unknown, decoded: Decoded<C>): Evaluation<unknown> =>
+  E.isLeft(decoded)
+    ? self.malformed(sent, decoded.left)
+    : self.finished(self.authenticate(attempt.request, decoded.right), self.finish, attempt)
+
+const admitLate = <C>(self: Steps<C>, attempt: Attempt, sent: unknown, decoded: Promise<Decoded<C>>) =>
+  decoded.then((late) => admit(self, attempt, sent, late)).catch(self.failed)
 
 const anything = () => O.some(true)
 

@@ -8,7 +8,8 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Challenge } from './Challenge.js'
 import type { Context, Request } from './Request.js'
-import type { Leaf } from './Description.js'
+import { isForged } from './CrossOrigin.js'
+import { constantFailure, isAmbient, withChallenges, type Description, type Leaf } from './Description.js'
 import { PrincipalSource, type EndSource } from './ends.js'
 import {
   evidence,
@@ -20,8 +21,8 @@ import {
   type Evidence,
   type Objects,
 } from './Evidence.js'
-import type { AuthError } from './AuthError.js'
-import { andThen, type Decode, type Decoded, type Evaluation, type Result } from './Result.js'
+import { forged as forgedError, invalid as invalidError, type AuthError } from './AuthError.js'
+import { andThen, isAnonymous, refused, type Decode, type Decoded, type Evaluation, type Result } from './Result.js'
 import { defaults, type Settings } from './Settings.js'
 
 export class Attempt {
@@ -260,4 +261,24 @@ const chargeAll = async <P>(result: Result<P>, charges: ReadonlyArray<Charge>): 
     before.push(one)
   }
   return result
+}
+
+/**
+ * Completes the result of a hook. A failure gets its challenges. A success becomes `forged` if another site made the
+ * browser send the credential. `invalid` and `forged` are made once, so that the responder can reuse their responses.
+ */
+export const finishingHookResult = (
+  description: Description,
+  ambient = isAmbient(description),
+): ((result: Result<unknown>, request: Request) => Result<unknown>) => {
+  const invalid = constantFailure(description, invalidError)
+  const failure = (result: E.Left<AuthError>): Result<unknown> =>
+    result === refused ? invalid : E.left(withChallenges(description, result.left))
+  if (!ambient) return (result) => (E.isLeft(result) ? failure(result) : result)
+  const forged = constantFailure(description, forgedError)
+  return (result, request) => {
+    if (E.isLeft(result)) return failure(result)
+    if (isAnonymous(result) || knownExchange(request.ctx)?.isByToken === true) return result
+    return isForged(request, settingsOf(request)) ? forged : result
+  }
 }

@@ -17,7 +17,6 @@ import type { AuthError } from './AuthError.js'
 import {
   changed,
   combined,
-  finishingHookResult,
   fromFunction,
   isAuthenticator,
   make,
@@ -30,7 +29,7 @@ import {
 } from './Authenticator.js'
 import { admitsAnonymous, refuseObjects, withChallenges, wrappedBy } from './Description.js'
 import { accept } from './Evidence.js'
-import { askHook, evidenceFor } from './Exchange.js'
+import { askHook, evidenceFor, finishingHookResult } from './Exchange.js'
 import {
   andThen,
   anonymous,

@@ -9,7 +9,6 @@ import type { Request } from './Request.js'
 import { andThen, answerTo, type Result, type PrincipalFromAnswer } from './Result.js'
 import { leavesAnonymous, raised, unavailable, type Unavailable } from './AuthError.js'
 import {
-  finishingHookResult,
   decideOf,
   fromFunction,
   isAuthenticator,
@@ -23,7 +22,7 @@ import {
 import { leaves, refuseObjects, schemeNameOf, wrappedBy, type Description } from './Description.js'
 import { deepFreeze } from './data.js'
 import { accept, evidence, merge } from './Evidence.js'
-import { askHook, evidenceFor, type Attempt } from './Exchange.js'
+import { askHook, evidenceFor, type Attempt, finishingHookResult } from './Exchange.js'
 import { functionName } from './functionName.js'
 import * as is from './checks.js'
 import { checkMember, checkHook, declareFactories } from './options.js'

@@ -128,50 +128,79 @@ const finding = (name: string, options: OwnedOptions<never, unknown>, self: Auth
   )
   const missing = constantFailure(description, refusedObject(name, 404))
   const forbidden = refuse === 404 ? missing : constantFailure(description, refusedObject(name, 403))
-  const stopped = (error: AuthError): Result<never> => E.left(withChallenges(member, error))
-  const raised = (error: unknown): Result<never> => stopped(failureThrown(error))
-
-  const judge = (attempt: Attempt, result: E.Right<unknown>, object: unknown, answer: unknown): Result<unknown> => {
-    if (answer === true) {
-      const own = evidenceOf(result)
-      const objects = { __proto__: null, ...own.objects, [name]: object }
-      showObjects(attempt.request, objectsOf(attempt.objects, objects))
-      return accept(result.right, { ...own, objects })
-    }
-    const verdict = fromLookup(answer)
-    if (!(verdict instanceof Promise) && E.isLeft(verdict) && stops(verdict.left)) return stopped(verdict.left)
-    if (attempt.whole.notes !== undefined) attempt.whole.notes.isFound = true
-    return forbidden
-  }
-  const judgeFound = (attempt: Attempt, result: E.Right<unknown>, found: Result<unknown>): Evaluation<unknown> => {
-    if (E.isLeft(found)) return stops(found.left) ? stopped(found.left) : missing
-    if (allow === undefined) return judge(attempt, result, found.right, true)
-    try {
-      const answer = allow(found.right, result.right, attempt.request)
-      return isThenable(answer)
-        ? toPromise(answer).then((late) => judge(attempt, result, found.right, late), raised)
-        : judge(attempt, result, found.right, answer)
-    } catch (error) {
-      return raised(error)
-    }
-  }
+  const condition: ObjectCondition = { name, param, find, allow, member, missing, forbidden }
   return {
     description,
     decide: (attempt) =>
-      andThen(authenticate(attempt), (result) => {
-        if (E.isLeft(result)) return result
-        if (attempt.whole.notes !== undefined) attempt.whole.notes.isFound = false
-        const id = parameterOf(attempt, param)
-        if (id === undefined) return missing
-        showObjects(attempt.request, objectsOf(attempt.objects, evidenceOf(result).objects) ?? none)
-        try {
-          const found = fromLookup(find(id, result.right, attempt.request))
-          return andThen(found, (settled) => judgeFound(attempt, result, settled))
-        } catch (error) {
-          return raised(error)
-        }
-      }),
+      andThen(authenticate(attempt), (result) => (E.isLeft(result) ? result : lookUp(condition, attempt, result))),
   }
+}
+
+interface ObjectCondition {
+  readonly name: string
+  readonly param: string
+  readonly find: Ask
+  readonly allow: Ask | undefined
+  readonly member: Authenticator<unknown>['description']
+  readonly missing: Result<never>
+  readonly forbidden: Result<never>
+}
+
+const stopped = ({ member }: ObjectCondition, error: AuthError): Result<never> => E.left(withChallenges(member, error))
+
+const raised = (self: ObjectCondition, error: unknown): Result<never> => stopped(self, failureThrown(error))
+
+const lookUp = (self: ObjectCondition, attempt: Attempt, result: E.Right<unknown>): Evaluation<unknown> => {
+  if (attempt.whole.notes !== undefined) attempt.whole.notes.isFound = false
+  const id = parameterOf(attempt, self.param)
+  if (id === undefined) return self.missing
+  showObjects(attempt.request, objectsOf(attempt.objects, evidenceOf(result).objects) ?? none)
+  try {
+    const found = fromLookup(self.find(id, result.right, attempt.request))
+    return andThen(found, (settled) => judgeFound(self, attempt, result, settled))
+  } catch (error) {
+    return raised(self, error)
+  }
+}
+
+const judgeFound = (
+  self: ObjectCondition,
+  attempt: Attempt,
+  result: E.Right<unknown>,
+  found: Result<unknown>,
+): Evaluation<unknown> => {
+  if (E.isLeft(found)) return stops(found.left) ? stopped(self, found.left) : self.missing
+  if (self.allow === undefined) return judge(self, attempt, result, found.right, true)
+  try {
+    const answer = self.allow(found.right, result.right, attempt.request)
+    return isThenable(answer)
+      ? toPromise(answer).then(
+          (late) => judge(self, attempt, result, found.right, late),
+          (error: unknown) => raised(self, error),
+        )
+      : judge(self, attempt, result, found.right, answer)
+  } catch (error) {
+    return raised(self, error)
+  }
+}
+
+const judge = (
+  self: ObjectCondition,
+  attempt: Attempt,
+  result: E.Right<unknown>,
+  object: unknown,
+  answer: unknown,
+): Result<unknown> => {
+  if (answer === true) {
+    const own = evidenceOf(result)
+    const objects = { __proto__: null, ...own.objects, [self.name]: object }
+    showObjects(attempt.request, objectsOf(attempt.objects, objects))
+    return accept(result.right, { ...own, objects })
+  }
+  const verdict = fromLookup(answer)
+  if (!(verdict instanceof Promise) && E.isLeft(verdict) && stops(verdict.left)) return stopped(self, verdict.left)
+  if (attempt.whole.notes !== undefined) attempt.whole.notes.isFound = true
+  return self.forbidden
 }
 
 // `throw AuthError.unavailable()` is an outage, too

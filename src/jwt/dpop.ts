@@ -19,7 +19,7 @@ import { because, expired, invalid, type AuthError } from '../core/AuthError.js'
 import { make } from '../core/Challenge.js'
 import { digest, mac } from '../crypto/secrets.js'
 import { fromHeader } from '../core/RequestFields.js'
-import type { Evaluation } from '../core/Result.js'
+import { andThen, type Evaluation } from '../core/Result.js'
 import { usedFor, type UsedOnce } from '../core/OneTimeIds.js'
 import { deepFreeze, hasDots } from '../core/data.js'
 import { optionWords } from '../core/functionName.js'
@@ -92,67 +92,85 @@ export const dpopOf = (given: DpopOptions, clockTolerance: number, where = 'http
   const options = checkOptions(where, given, checks)
   const { spent, maxAge = MAX_AGE } = options
   const algorithms = algorithmsFor('httpJwt: dpop', options.algorithms, false)
-  const nonces = options.nonce === undefined ? undefined : noncesOf(options.nonce)
-  const uriOf = uriUnder(options.origin)
-  const times = { clockTolerance, maxTokenAge: maxAge / 1000 }
-  // from the most distant future to the most distant past in which a proof is accepted
-  const lifetime = maxAge + 2 * clockTolerance * 1000
-  const parameters = { algs: algorithms.join(' ') }
-
-  // RFC 9449 §4.3: everything that needs no signature. The keys that may have signed it, or what is wrong
-  const unsigned = (request: Request, token: string | undefined, bound: string | undefined, proof: ParsedToken) => {
-    const { header, claims } = proof
-    const jwk = objectOf(header['jwk'])
-    if (!isProof(header, claims, algorithms) || jwk === undefined) return 'form'
-    const thumbprint = bound ?? thumbprintOf(jwk)
-    const keys = thumbprint === undefined ? undefined : keyOfProof(jwk, thumbprint)
-    if (thumbprint === undefined || keys === undefined) return 'form'
-    if (keys === 'another') return 'binding'
-    const isHere = claims['htm'] === request.method && isSameUri(claims['htu'], uriOf(request))
-    return refusalOfProof(claims, isHere, token, times, Date.now() / 1000) ?? { keys, thumbprint }
+  const self: Proofs = {
+    spent,
+    algorithms,
+    nonces: options.nonce === undefined ? undefined : noncesOf(options.nonce),
+    uriOf: uriUnder(options.origin),
+    times: { clockTolerance, maxTokenAge: maxAge / 1000 },
+    lifetime: maxAge + 2 * clockTolerance * 1000,
   }
-
+  const { nonces } = self
+  const parameters = { algs: algorithms.join(' ') }
   /** Makes the check. `own`: what every challenge has, beside the parameters of the scheme. */
   const checking = (own: Parameters): ProofChecks => {
     const refusals = refusalsWith({ ...own, ...parameters })
-    const check = (request: Request, token: string | undefined, bound: string | undefined): Evaluation<string> => {
-      const sent = proofField(request)
-      if (O.isNone(sent) || typeof sent.value !== 'string') return refusals.field
-      const compact = sent.value.length > MAX_LENGTH ? undefined : readCompact(sent.value)
-      if (compact === undefined) return refusals.form
-      const known = unsigned(request, token, bound, compact)
-      if (typeof known === 'string') return refusals[known]
-      const { keys, thumbprint } = known
-      const signature = checkSignature(compact, keys)
-      const signed = (result: typeof signature): Evaluation<string> => {
-        if (result !== 'good') return refusals.signature
-        const { nonce, jti } = compact.claims
-        if (nonces?.isGood(nonce) === false) return refusals.nonce
-        const id = `koa-with-auth/dpop ${digest(`${thumbprint} ${String(jti)}`)}`
-        return usedFor(request.req, spent, id, lifetime).then((isFirst) => {
-          if (isFirst === undefined) return refusals.replay
-          return E.isLeft(isFirst) ? isFirst : E.right(thumbprint)
-        })
-      }
-      return signature instanceof Promise ? signature.then(signed) : signed(signature)
-    }
     return {
       ofToken: (request, token, thumbprint) =>
-        thumbprint === undefined ? refusals.unbound : check(request, token, thumbprint),
-      ofIssuing: (request) => check(request, undefined, undefined),
+        thumbprint === undefined ? refusals.unbound : checkProof(self, refusals, request, token, thumbprint),
+      ofIssuing: (request) => checkProof(self, refusals, request, undefined, undefined),
     }
   }
-
   const responseFields = nonces && (() => ({ 'DPoP-Nonce': nonces.current() }))
   const { origin, nonce, algorithms: own, maxAge: age } = options
   // the keys of nonces are secrets
-  const words = optionWords({
-    origin,
-    nonce: nonce && { lifetime: nonce.lifetime ?? LIFETIME },
-    algorithms: own,
-    maxAge: age,
-  })
+  const shownNonce = nonce && { lifetime: nonce.lifetime ?? LIFETIME }
+  const words = optionWords({ origin, nonce: shownNonce, algorithms: own, maxAge: age })
   return { parameters, checking, responseFields, words: words.join(' ') }
+}
+
+interface Proofs {
+  readonly spent: DpopOptions['spent']
+  readonly algorithms: ReturnType<typeof algorithmsFor>
+  readonly nonces: ReturnType<typeof noncesOf> | undefined
+  readonly uriOf: (request: Request) => string | undefined
+  readonly times: { readonly clockTolerance: number; readonly maxTokenAge: number }
+  /** From the most distant future to the most distant past in which a proof is accepted. */
+  readonly lifetime: number
+}
+
+// RFC 9449 §4.3: everything that needs no signature. The keys that may have signed it, or what is wrong
+const unsigned = (
+  { algorithms, uriOf, times }: Proofs,
+  request: Request,
+  token: string | undefined,
+  bound: string | undefined,
+  { header, claims }: ParsedToken,
+) => {
+  const jwk = objectOf(header['jwk'])
+  if (!isProof(header, claims, algorithms) || jwk === undefined) return 'form'
+  const thumbprint = bound ?? thumbprintOf(jwk)
+  const keys = thumbprint === undefined ? undefined : keyOfProof(jwk, thumbprint)
+  if (thumbprint === undefined || keys === undefined) return 'form'
+  if (keys === 'another') return 'binding'
+  const isHere = claims['htm'] === request.method && isSameUri(claims['htu'], uriOf(request))
+  return refusalOfProof(claims, isHere, token, times, Date.now() / 1000) ?? { keys, thumbprint }
+}
+
+const checkProof = (
+  self: Proofs,
+  refusals: ReturnType<typeof refusalsWith>,
+  request: Request,
+  token: string | undefined,
+  bound: string | undefined,
+): Evaluation<string> => {
+  const sent = proofField(request)
+  if (O.isNone(sent) || typeof sent.value !== 'string') return refusals.field
+  const compact = sent.value.length > MAX_LENGTH ? undefined : readCompact(sent.value)
+  if (compact === undefined) return refusals.form
+  const known = unsigned(self, request, token, bound, compact)
+  if (typeof known === 'string') return refusals[known]
+  const { keys, thumbprint } = known
+  return andThen(checkSignature(compact, keys), (result): Evaluation<string> => {
+    if (result !== 'good') return refusals.signature
+    const { nonce, jti } = compact.claims
+    if (self.nonces?.isGood(nonce) === false) return refusals.nonce
+    const id = `koa-with-auth/dpop ${digest(`${thumbprint} ${String(jti)}`)}`
+    return usedFor(request.req, self.spent, id, self.lifetime).then((isFirst) => {
+      if (isFirst === undefined) return refusals.replay
+      return E.isLeft(isFirst) ? isFirst : E.right(thumbprint)
+    })
+  })
 }
 
 const proofField = fromHeader('DPoP')

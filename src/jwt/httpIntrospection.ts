@@ -13,7 +13,7 @@ import { ownFields, thisMoment } from '../core/data.js'
 import { ends } from '../ends/ends.js'
 import { report } from '../core/events.js'
 import { optionWords } from '../core/functionName.js'
-import { fromNow, memory, watchOutages } from '../core/memory.js'
+import { fromNow, memory, watchOutages, type Memory } from '../core/memory.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory } from '../core/options.js'
 import { refusalByTime, refusalOfIntrospection, type ClaimRules, type Json, type TokenClaims } from './claims.js'
@@ -124,65 +124,25 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
     throw new TypeError(`${caller} needs exactly one of endpoint and issuer`)
   }
   const policy = cachePolicyOf(`${caller}({ cache })`, options.cache, DEFAULT_AGE)
-  const cache = policy === undefined ? undefined : memory<string>({ ...policy, dropsFirst: 'oldest' })
-  const ask = asking(endpoint ?? issuer ?? '', endpoint !== undefined, basicOf(caller, client))
-  const rules: ClaimRules = {
-    profile: 'any',
-    clockTolerance: 5,
-    maxTokenAge: undefined,
-    authorizedParties: partiesOf(caller, options.authorizedParties),
-    confirmations: [],
-    isBindingRequired: false,
+  const server = endpoint ?? issuer ?? ''
+  const self: Introspection = {
+    issuer,
+    audiences,
+    timeout,
+    ask: asking(server, endpoint !== undefined, basicOf(caller, client)),
+    rules: {
+      profile: 'any',
+      clockTolerance: 5,
+      maxTokenAge: undefined,
+      authorizedParties: partiesOf(caller, options.authorizedParties),
+      confirmations: [],
+      isBindingRequired: false,
+    },
+    cache: policy === undefined ? undefined : memory<string>({ ...policy, dropsFirst: 'oldest' }),
+    revoked: memory<true>({ size: 1000, maxAge: Infinity, dropsFirst: 'oldest' }),
+    pending: new Map(),
+    outages: outagesOf(server),
   }
-  const outages = outagesOf(endpoint ?? issuer ?? '')
-  // for requests that were let in before, and ask for their end only now
-  const revoked = memory<true>({ size: 1000, maxAge: Infinity, dropsFirst: 'oldest' })
-  const validOf = (payload: string, name: string): ValidToken => ({
-    payload,
-    // Safe: the payload was made from a JSON object
-    claims: JSON.parse(payload) as object,
-    ending: { name, isRevoked: () => revoked.get(name) === true },
-  })
-  const decide = async (token: string, key: string): Promise<Result> => {
-    const begun = thisMoment()
-    const question = outages.ask()
-    try {
-      const claims = await withinTime(timeout, (signal) => ask(token, signal))
-      outages.answered(question)
-      const cause = refusalOfIntrospection(issuer, { claims, audiences, rules }, Date.now() / 1000)
-      if (cause === 'revoked') {
-        revoked.set(key, fromNow(true))
-        ends().end(key, () => 'revoked')
-      }
-      if (cause !== undefined) return E.left(because(cause === 'expired' ? expired : invalid, cause))
-      const payload = JSON.stringify(claims)
-      // Safe: `refusalByTime` refuses an `exp` that is not a number
-      const expiresAt = ((claims['exp'] as number | undefined) ?? Infinity) * 1000
-      cache?.set(key, { value: payload, since: begun, expiresAt })
-      revoked.delete(key)
-      return E.right(validOf(payload, key))
-    } catch (error) {
-      outages.failed(question, error instanceof Outage ? error.message : 'cannot be asked')
-      return E.left(unavailable())
-    }
-  }
-
-  const pending = new Map<string, Promise<Result>>()
-  const check = (token: string): Result | Promise<Result> => {
-    if (!isToken(token)) return malformedToken
-    const key = cacheKey(token)
-    const kept = cache?.get(key)
-    if (kept !== undefined) {
-      const valid = validOf(kept, key)
-      if (refusalByTime(ownFields(valid.claims), rules, Date.now() / 1000, false) === undefined) return E.right(valid)
-    }
-    const before = pending.get(key)
-    if (before !== undefined) return before.then(ownCopy)
-    const now = decide(token, key).finally(() => pending.delete(key))
-    pending.set(key, now)
-    return now
-  }
-  // Safe: it lets in what the hook returns; without a hook, `R` is the server's answer
   const notes = [
     ...noteOf('endpoint', endpoint),
     ...noteOf('issuer', issuer),
@@ -190,7 +150,71 @@ export const httpIntrospection = <C = IntrospectionClaims, R = C>(
     ...noteOf('audience', audiences || undefined),
     ...noteOf('authorizedParties', options.authorizedParties),
   ]
-  return tokenKind({ scheme: opaqueBearer, notes }, options, check) as Authenticator<PrincipalFromAnswer<R>>
+  // Safe: it lets in what the hook returns; without a hook, `R` is the server's answer
+  return tokenKind({ scheme: opaqueBearer, notes }, options, (token) => check(self, token)) as Authenticator<
+    PrincipalFromAnswer<R>
+  >
+}
+
+interface Introspection {
+  readonly issuer: string | undefined
+  readonly audiences: ReturnType<typeof audiencesOf>
+  readonly timeout: number
+  readonly ask: ReturnType<typeof asking>
+  readonly rules: ClaimRules
+  readonly cache: Memory<string> | undefined
+  /** For requests that were let in before, and ask for their end only now. */
+  readonly revoked: Memory<true>
+  readonly pending: Map<string, Promise<Result>>
+  readonly outages: ReturnType<typeof outagesOf>
+}
+
+const check = (self: Introspection, token: string): Result | Promise<Result> => {
+  const { cache, rules, pending } = self
+  if (!isToken(token)) return malformedToken
+  const key = cacheKey(token)
+  const kept = cache?.get(key)
+  if (kept !== undefined) {
+    const valid = validOf(self, kept, key)
+    if (refusalByTime(ownFields(valid.claims), rules, Date.now() / 1000, false) === undefined) return E.right(valid)
+  }
+  const before = pending.get(key)
+  if (before !== undefined) return before.then(ownCopy)
+  const now = decide(self, token, key).finally(() => pending.delete(key))
+  pending.set(key, now)
+  return now
+}
+
+const validOf = ({ revoked }: Introspection, payload: string, name: string): ValidToken => ({
+  payload,
+  // Safe: the payload was made from a JSON object
+  claims: JSON.parse(payload) as object,
+  ending: { name, isRevoked: () => revoked.get(name) === true },
+})
+
+const decide = async (self: Introspection, token: string, key: string): Promise<Result> => {
+  const { issuer, audiences, timeout, ask, rules, cache, revoked, outages } = self
+  const begun = thisMoment()
+  const question = outages.ask()
+  try {
+    const claims = await withinTime(timeout, (signal) => ask(token, signal))
+    outages.answered(question)
+    const cause = refusalOfIntrospection(issuer, { claims, audiences, rules }, Date.now() / 1000)
+    if (cause === 'revoked') {
+      revoked.set(key, fromNow(true))
+      ends().end(key, () => 'revoked')
+    }
+    if (cause !== undefined) return E.left(because(cause === 'expired' ? expired : invalid, cause))
+    const payload = JSON.stringify(claims)
+    // Safe: `refusalByTime` refuses an `exp` that is not a number
+    const expiresAt = ((claims['exp'] as number | undefined) ?? Infinity) * 1000
+    cache?.set(key, { value: payload, since: begun, expiresAt })
+    revoked.delete(key)
+    return E.right(validOf(self, payload, key))
+  } catch (error) {
+    outages.failed(question, error instanceof Outage ? error.message : 'cannot be asked')
+    return E.left(unavailable())
+  }
 }
 
 const opaqueBearer: HttpScheme = { type: 'http', scheme: 'bearer' }

@@ -126,86 +126,114 @@ interface Known<A> {
 
 const outageFor = (ms: number): E.Either<AuthError, never> => E.left(unavailable(Math.max(1, Math.ceil(ms / 1000))))
 
-/**
- * A document of a provider, such as its keys: fetched at first use, and kept by the rules above. `fetch` resolves to JSON, and `read`
- * reads it. A fetch that is not over after `timeout` is forgotten, so the next request fetches again. The same document is the same value. `unreadable` is the problem if `fetch` or `read` throws anything but an `Outage`.
- */
-export const fetched = <J, A>(
-  { fetch, read, unreadable }: { fetch: (signal: AbortSignal) => Promise<J>; read: (json: J) => A; unreadable: string },
-  { maxAge, timeout, staleIfError, retry, refreshAhead }: KeyPolicy,
-  { issuer, failed, replaced }: Pick<KeyEvents, 'issuer' | 'failed'> & { readonly replaced?: (value: A) => void },
-) => {
-  let latest: Known<A> | undefined
-  // when the last fetch failed; `undefined` if it succeeded
-  let failedAt: Moment | undefined
-  let begun = 0
+interface DocumentOptions<J, A> {
+  /** Resolves to JSON. */
+  readonly fetch: (signal: AbortSignal) => Promise<J>
+  readonly read: (json: J) => A
+  /** The problem if `fetch` or `read` throws anything but an `Outage`. */
+  readonly unreadable: string
+  readonly issuer: string
+  readonly failed: (problem: string) => void
+  readonly replaced?: (value: A) => void
+}
 
-  const load = async (): Promise<boolean> => {
-    const fetchNumber = ++begun
+/**
+ * A document of a provider, such as its keys: fetched at first use, and kept by the rules above. A fetch that is not over after `timeout`
+ * is forgotten, so the next request fetches again. The same document is the same value.
+ */
+export class FetchedDocument<J, A> {
+  /** What was fetched last, however old it is. */
+  latest: Known<A> | undefined
+  /** How many fetches have begun. */
+  begun = 0
+  /** Fetches it; whether that went well. Never rejects. */
+  readonly refresh: () => Promise<boolean>
+  // when the last fetch failed; `undefined` if it succeeded
+  #failedAt: Moment | undefined
+  readonly #options: DocumentOptions<J, A>
+  readonly #policy: KeyPolicy
+
+  constructor(options: DocumentOptions<J, A>, policy: KeyPolicy) {
+    this.#options = options
+    this.#policy = policy
+    this.refresh = singleFlight(() => this.#load())
+  }
+
+  async #load(): Promise<boolean> {
+    const { issuer, fetch, read } = this.#options
+    const fetchNumber = ++this.begun
     const loadedAt = thisMoment()
     const took = () => performance.now() - loadedAt.monotonic
     try {
-      const json = await withinTime(timeout, fetch)
+      const json = await withinTime(this.#policy.timeout, fetch)
       const text = JSON.stringify(json)
-      const before = latest
+      const before = this.latest
       const changed = before?.text !== text
       // the same object for the same keys, so that verified tokens stay verified
       const value = before === undefined || changed ? read(json) : before.value
-      latest = { value, right: E.right(value), text, loadedAt, fetch: fetchNumber }
-      failedAt = undefined
-      if (before !== undefined && changed) replaced?.(before.value)
+      this.latest = { value, right: E.right(value), text, loadedAt, fetch: fetchNumber }
+      this.#failedAt = undefined
+      if (before !== undefined && changed) this.#options.replaced?.(before.value)
       report('provider-keys')(() => ({ event: 'refreshed', issuer, changed, durationMs: took() }))
       return true
     } catch (error) {
-      const isNew = failedAt === undefined
-      failedAt = thisMoment()
-      const problem = error instanceof Outage ? error.message : unreadable
-      if (isNew) failed(problem)
-      const servesForMs = latest === undefined ? 0 : Math.max(0, maxAge + staleIfError - ageOf(latest.loadedAt))
-      report('provider-keys')(() => ({ event: 'failed', issuer, problem, servesForMs, durationMs: took() }))
+      this.#fail(error instanceof Outage ? error.message : this.#options.unreadable, took)
       return false
     }
   }
-  const refresh = singleFlight(load)
 
-  const isPaused = (): boolean => isYounger(failedAt, retry)
-  const outage = (): E.Either<AuthError, never> => outageFor(retry - (failedAt === undefined ? 0 : ageOf(failedAt)))
-  const ifStillValid = (): E.Either<AuthError, A> =>
-    latest !== undefined && isYounger(latest.loadedAt, maxAge + staleIfError) ? latest.right : outage()
+  #fail(problem: string, took: () => number): void {
+    const { issuer, failed } = this.#options
+    const { maxAge, staleIfError } = this.#policy
+    const isNew = this.#failedAt === undefined
+    this.#failedAt = thisMoment()
+    if (isNew) failed(problem)
+    const servesForMs = this.latest === undefined ? 0 : Math.max(0, maxAge + staleIfError - ageOf(this.latest.loadedAt))
+    report('provider-keys')(() => ({ event: 'failed', issuer, problem, servesForMs, durationMs: took() }))
+  }
 
-  const current = (): Evaluation<A> => {
+  /** The document; a promise if it must be fetched first. Unavailable if there is none that can be used. */
+  readonly current = (): Evaluation<A> => {
+    const { maxAge, refreshAhead } = this.#policy
+    const { latest } = this
     // both clocks are read once for a request
     const age = latest === undefined ? Infinity : ageOf(latest.loadedAt)
     if (latest !== undefined && age < maxAge) {
-      if (refreshAhead && age >= maxAge * AHEAD && !isPaused()) void refresh()
+      if (refreshAhead && age >= maxAge * AHEAD && !this.isPaused()) void this.refresh()
       return latest.right
     }
-    if (isPaused()) return ifStillValid()
-    const isDown = failedAt !== undefined
-    const loading = refresh()
+    if (this.isPaused()) return this.#ifStillValid()
+    const { isDown } = this
+    const loading = this.refresh()
     // in an outage, no request waits for an answer that may not come
-    const good = isDown ? ifStillValid() : undefined
-    return good !== undefined && E.isRight(good) ? good : loading.then(ifStillValid)
+    const good = isDown ? this.#ifStillValid() : undefined
+    return good !== undefined && E.isRight(good) ? good : loading.then(() => this.#ifStillValid())
   }
-  return {
-    /** The document; a promise if it must be fetched first. Unavailable if there is none that can be used. */
-    current,
-    /** What was fetched last, however old it is. */
-    latest: () => latest,
-    /** Fetches it; whether that went well. Never rejects. */
-    refresh,
-    /** How many fetches have begun. */
-    begun: () => begun,
-    /** Whether the last fetch failed. */
-    isDown: () => failedAt !== undefined,
-    /** Whether nothing is fetched now, because that failed a moment ago. */
-    isPaused,
-    /** The failure until the next fetch. */
-    outage,
-    /** Fetches it if it is missing or too old. Never rejects. */
-    ready: async (): Promise<void> => {
-      if (!isYounger(latest?.loadedAt, maxAge) && !isPaused()) await refresh()
-    },
+
+  #ifStillValid(): E.Either<AuthError, A> {
+    const { maxAge, staleIfError } = this.#policy
+    const { latest } = this
+    return latest !== undefined && isYounger(latest.loadedAt, maxAge + staleIfError) ? latest.right : this.outage()
+  }
+
+  /** Whether the last fetch failed. */
+  get isDown(): boolean {
+    return this.#failedAt !== undefined
+  }
+
+  /** Whether nothing is fetched now, because that failed a moment ago. */
+  isPaused(): boolean {
+    return isYounger(this.#failedAt, this.#policy.retry)
+  }
+
+  /** The failure until the next fetch. */
+  outage(): E.Either<AuthError, never> {
+    return outageFor(this.#policy.retry - (this.#failedAt === undefined ? 0 : ageOf(this.#failedAt)))
+  }
+
+  /** Fetches it if it is missing or too old. Never rejects. */
+  readonly ready = async (): Promise<void> => {
+    if (!isYounger(this.latest?.loadedAt, this.#policy.maxAge) && !this.isPaused()) await this.refresh()
   }
 }
 
@@ -217,52 +245,66 @@ export const fetchJwks = async (url: string, signal: AbortSignal): Promise<Signi
   return jwks
 }
 
+interface RemoteKeys {
+  readonly document: FetchedDocument<SigningKeySet, Keys>
+  readonly cooldown: number
+  /** When keys were last fetched for a token whose key was not among them. */
+  missedAt: Moment | undefined
+  /** The keys that the last fetch did not bring, by their names. */
+  readonly missing: Set<string>
+}
+
 export const remoteKeys = (
   fetch: (signal: AbortSignal) => Promise<SigningKeySet>,
   policy: KeyPolicy,
   events: KeyEvents,
 ): KeySource => {
-  const { cooldown } = policy
-  // when keys were last fetched for a token whose key was not among them
-  let missedAt: Moment | undefined
-  // the keys that the last fetch did not bring, by their names
   const missing = new Set<string>()
   const fetching = (signal: AbortSignal): Promise<SigningKeySet> => {
     missing.clear()
     return fetch(signal)
   }
-  const { current, latest, refresh, begun, isDown, isPaused, outage, ready } = fetched(
-    { fetch: fetching, read: parseJwks, unreadable: 'answered keys that cannot be read' },
+  const document = new FetchedDocument(
+    { fetch: fetching, read: parseJwks, unreadable: 'answered keys that cannot be read', ...events },
     policy,
-    events,
   )
+  const self: RemoteKeys = { document, cooldown: policy.cooldown, missedAt: undefined, missing }
+  return {
+    current: document.current,
+    begun: () => document.begun,
+    afterMiss: (than, began, wanted) => afterMiss(self, than, began, wanted),
+    ready: document.ready,
+  }
+}
 
-  const unknown = E.right(undefined)
-  const noteMissing = (wanted: string) => {
-    if (missing.size < MAX_MISSING) missing.add(wanted)
-    return unknown
+const unknown = E.right(undefined)
+
+const noteMissing = ({ missing }: RemoteKeys, wanted: string) => {
+  if (missing.size < MAX_MISSING) missing.add(wanted)
+  return unknown
+}
+
+const afterMiss = async (
+  self: RemoteKeys,
+  than: Keys,
+  began: number,
+  wanted: string,
+): Promise<E.Either<AuthError, Keys | undefined>> => {
+  const { document, cooldown, missing } = self
+  const known = document.latest
+  if (known !== undefined && known.value !== than) return known.right
+  if (document.isPaused()) return document.outage()
+  // the keys were fetched after this request came, so the provider does not have the key
+  if (known !== undefined && known.fetch > began) {
+    self.missedAt = thisMoment()
+    return noteMissing(self, wanted)
   }
-  const afterMiss = async (
-    than: Keys,
-    began: number,
-    wanted: string,
-  ): Promise<E.Either<AuthError, Keys | undefined>> => {
-    const known = latest()
-    if (known !== undefined && known.value !== than) return known.right
-    if (isPaused()) return outage()
-    // the keys were fetched after this request came, so the provider does not have the key
-    if (known !== undefined && known.fetch > began) {
-      missedAt = thisMoment()
-      return noteMissing(wanted)
-    }
-    // a new key may have signed it, and it is not known before the next fetch
-    if (!isDown() && missedAt !== undefined && isYounger(missedAt, cooldown)) {
-      return missing.has(wanted) ? unknown : outageFor(cooldown - ageOf(missedAt))
-    }
-    if (!(await refresh())) return outage()
-    missedAt = thisMoment()
-    const newest = latest()
-    return newest === undefined || newest.value === than ? noteMissing(wanted) : newest.right
+  // a new key may have signed it, and it is not known before the next fetch
+  if (!document.isDown && self.missedAt !== undefined && isYounger(self.missedAt, cooldown)) {
+    return missing.has(wanted) ? unknown : outageFor(cooldown - ageOf(self.missedAt))
   }
-  return { current, begun, afterMiss, ready }
+  if (!(await document.refresh())) return document.outage()
+  self.missedAt = thisMoment()
+  const newest = document.latest
+  return newest === undefined || newest.value === than ? noteMissing(self, wanted) : newest.right
 }

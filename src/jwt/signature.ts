@@ -25,7 +25,7 @@ import {
 import { objectOf, type ParsedToken, type Json } from './claims.js'
 
 /** The result. `unknown key`: no key of the set can have signed the token, but a key of a newer set may have. */
-export type Signature = 'good' | 'bad' | 'unknown key'
+type Signature = 'good' | 'bad' | 'unknown key'
 
 /** A set of keys. Sets are compared by identity. */
 export interface Keys {

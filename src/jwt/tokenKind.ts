@@ -207,44 +207,19 @@ export const tokenKind = <C, R>(
   }: TokenOptions<C, R>,
   check: Check,
 ): Authenticator<unknown> => {
-  const accept: (request: Request, claims: C) => unknown = authenticate ?? ((_request, claims) => E.right(claims))
-  const ask = revoked === undefined ? accept : unlessRevoked(revoked, accept)
-  // claims that no schema and no hook has made are no answer to judge
-  const judge = schema === undefined && authenticate === undefined ? asResult : fromAnswer
-  const lettingIn = (answer: unknown, token: AcceptedToken): Evaluation<unknown> =>
-    andThen(judge(answer), (result) =>
-      E.isLeft(result) ? result : withEvidence(result, evidence({ accepted: [token] })),
-    )
-  const decode = schema && decoderOf('claims', schema)
-  const admit = (request: Request, token: string, good: ValidToken): unknown => {
-    // Safe: without a schema, the claims have the default type of `C`
-    const decoded = decode === undefined ? E.right(good.claims as C) : decode(good.claims)
-    return decoded instanceof Promise
-      ? decoded.then((late) => admitDecoded(request, token, good, late))
-      : admitDecoded(request, token, good, decoded)
-  }
-  const admitDecoded = (request: Request, token: string, good: ValidToken, decoded: Decoded<C>): unknown => {
-    if (E.isLeft(decoded)) return refused
-    return lettingIn(ask(request, decoded.right), new AcceptedToken(token, good, resource))
-  }
   const own = {
     ...(realm !== undefined && { realm }),
     ...(resource !== undefined && { resource_metadata: resource.metadataUrl }),
   }
-  const confirm = confirming?.(own)
-  const confirmed: typeof admit =
-    confirm === undefined
-      ? admit
-      : (request, token, good) =>
-          andThen(confirm(request, token, good.claims), (result) =>
-            E.isLeft(result) ? result : admit(request, token, good),
-          )
-  const decide = (request: Request, token: string): unknown => {
-    const good = check(token, request)
-    if (good instanceof Promise) {
-      return good.then((late) => (E.isLeft(late) ? late : confirmed(request, token, late.right)))
-    }
-    return E.isLeft(good) ? good : confirmed(request, token, good.right)
+  const accept: Admission<C>['ask'] = authenticate ?? ((_request, claims) => E.right(claims))
+  const admission: Admission<C> = {
+    check,
+    decode: schema && decoderOf('claims', schema),
+    ask: revoked === undefined ? accept : unlessRevoked(revoked, accept),
+    // claims that no schema and no hook has made are no answer to judge
+    judge: schema === undefined && authenticate === undefined ? asResult : fromAnswer,
+    confirm: confirming?.(own),
+    resource,
   }
   const isAllowed = resource?.isAllowedOrigin
   const leaf = {
@@ -255,12 +230,6 @@ export const tokenKind = <C, R>(
     ...(options.audience === false && { demands: 'any audience' }),
     ...(responseFields !== undefined && { responseFields }),
   }
-  const wrappers = [
-    ...notes,
-    ...(revoked === undefined ? [] : [`unless revoked by ${functionName(revoked)}`]),
-    ...noteOf('claims', schema && schemaName(schema as Schema<never>)),
-    ...noteOf('origins', resource?.origins),
-  ]
   const made = kindOf<Sent, unknown, string>({
     ...documented(from === undefined ? scheme : schemeAt(from), options),
     challenge: bearerChallenge({ ...own, ...parameters }, expiredParameters, name),
@@ -268,9 +237,9 @@ export const tokenKind = <C, R>(
     extract: from ?? fromAuthorization(name),
     credentials: from === undefined ? tokenAfter(name, isToken, true) : bareToken,
     maxLength,
-    authenticate: returningResults(decide),
+    authenticate: returningResults((request: Request, token: string) => decide(admission, request, token)),
     leaf,
-    notes: { wrappers, fact },
+    notes: { wrappers: [...notes, ...labelsOf({ revoked, claims: schema, protectedResource: resource })], fact },
     around: (inner, description) => {
       const fromElsewhere = constantFailure(description, forged)
       return (attempt) => (isAllowed?.(attempt.request) === false ? fromElsewhere : inner(attempt))
@@ -278,6 +247,49 @@ export const tokenKind = <C, R>(
   })
   // the token says them, whatever a schema or a hook makes of its claims
   return sayingScopes(made, () => undefined)
+}
+
+const labelsOf = <C>({
+  revoked,
+  claims,
+  protectedResource,
+}: Pick<TokenOptions<C, unknown>, 'revoked' | 'claims' | 'protectedResource'>): ReadonlyArray<string> => [
+  ...(revoked === undefined ? [] : [`unless revoked by ${functionName(revoked)}`]),
+  ...noteOf('claims', claims && schemaName(claims as Schema<never>)),
+  ...noteOf('origins', protectedResource?.origins),
+]
+
+/** How a token whose signature is good becomes a principal. */
+interface Admission<C> {
+  readonly check: Check
+  readonly decode: ((claims: unknown) => Decoded<C> | Promise<Decoded<C>>) | undefined
+  readonly ask: (request: Request, claims: C) => unknown
+  readonly judge: (answer: unknown) => Evaluation<unknown>
+  readonly confirm: Confirm | undefined
+  readonly resource: ProtectedResource | undefined
+}
+
+const decide = <C>(self: Admission<C>, request: Request, token: string): Evaluation<unknown> =>
+  andThen(self.check(token, request), (good) => (E.isLeft(good) ? good : confirmed(self, request, token, good.right)))
+
+const confirmed = <C>(self: Admission<C>, request: Request, token: string, good: ValidToken): Evaluation<unknown> =>
+  self.confirm === undefined
+    ? admit(self, request, token, good)
+    : andThen(self.confirm(request, token, good.claims), (result) =>
+        E.isLeft(result) ? result : admit(self, request, token, good),
+      )
+
+const admit = <C>(self: Admission<C>, request: Request, token: string, good: ValidToken): Evaluation<unknown> => {
+  const { decode, ask, judge, resource } = self
+  // Safe: without a schema, the claims have the default type of `C`
+  const claims = decode === undefined ? E.right(good.claims as C) : decode(good.claims)
+  return andThen(claims, (decoded) => {
+    if (E.isLeft(decoded)) return refused
+    const accepted = [new AcceptedToken(token, good, resource)]
+    return andThen(judge(ask(request, decoded.right)), (result) =>
+      E.isLeft(result) ? result : withEvidence(result, evidence({ accepted })),
+    )
+  })
 }
 
 // Safe: without a hook, it is one

@@ -20,7 +20,7 @@ import {
   type Json,
   type ParsedToken,
 } from './claims.js'
-import { checkSignature, type Keys, type Signature } from './signature.js'
+import { checkSignature, type Keys } from './signature.js'
 
 /** The key of a token: its SHA-256, so that no token is kept. One character for each byte is made and found fastest. */
 export const cacheKey = (token: string): string => digest(token, 'binary')
@@ -53,86 +53,97 @@ const over: Result = E.left(because(expired, 'expired'))
 const notSigned: E.Either<AuthError, never> = E.left(because(invalid, 'signature'))
 const noKey: E.Either<AuthError, never> = E.left(because(invalid, 'key'))
 
+interface Verifier {
+  readonly providers: Providers
+  readonly rules: ClaimRules
+  readonly cache: Memory<CachedToken> | undefined
+}
+
 /** Decides about tokens, sync for those that are remembered. The promise never rejects. */
 export const verifier = (
   providers: Providers,
   rules: ClaimRules,
   cache: Memory<CachedToken> | undefined,
 ): ((token: string, request: Request) => Evaluation<ValidToken>) => {
-  // A remembered token is good while its keys are the current ones and its times are valid
-  const isStillValid = (kept: CachedToken, current: Keys, now = Date.now()): Result | undefined =>
-    kept.keys === current && refusalByTime(kept.times, rules, now / 1000) === undefined
-      ? E.right({ payload: kept.payload, claims: kept.copy() })
-      : undefined
-
-  const verify = (token: string, key: string, request: Request): Evaluation<ValidToken> => {
-    const compact = readCompact(token)
-    // one without a signature, whose header says so (RFC 7519 §6.1), breaks no syntax
-    if (compact === undefined) return readCompact(`${token}AA`)?.header['alg'] === 'none' ? unsigned : malformedToken
-    const { iss } = compact.claims
-    const found = typeof iss === 'string' ? providers.find(iss, request) : undefined
-    return andThen(found, (provider) => verifyWith(provider, compact, key))
-  }
-
-  const verifyWith = (found: Provider | undefined, compact: ParsedToken, key: string): Evaluation<ValidToken> => {
-    const provider = found === undefined ? 'issuer' : providerFor(compact, found)
-    if (typeof provider === 'string') return E.left(because(invalid, provider))
-    const began = provider.keys.begun()
-    return andThen(provider.keys.current(), (keys) => {
-      if (E.isLeft(keys)) return keys
-      const kept = cache?.get(key)
-      return (
-        (kept && isStillValid(kept, keys.right)) ??
-        andThen(signedBy(compact, provider, keys.right, began), (signed) =>
-          E.isLeft(signed) ? signed : accept(compact, key, provider, signed.right),
-        )
-      )
-    })
-  }
-
-  // The provider, if everything but the token's signature and its expiry is right. Otherwise the cause
-  const providerFor = ({ header, claims }: ParsedToken, provider: Provider): Provider | Why => {
-    const { algorithms, audiences } = provider
-    const refusal = refusalOfAccessToken(header, algorithms, { claims, audiences, rules }, Date.now() / 1000)
-    return refusal === undefined || refusal === 'expired' ? provider : refusal
-  }
-
-  const signedBy = (compact: ParsedToken, provider: Provider, keys: Keys, began: number): Evaluation<Keys> => {
-    const judged = (first: Signature): Evaluation<Keys> =>
-      first === 'unknown key' ? afterMiss(compact, provider, keys, began) : first === 'good' ? E.right(keys) : notSigned
-    const first = checkSignature(compact, keys)
-    return first instanceof Promise ? first.then(judged) : judged(first)
-  }
-
-  const afterMiss = async (compact: ParsedToken, { keys: source }: Provider, keys: Keys, began: number) => {
-    const others = await source.afterMiss(keys, began, JSON.stringify([compact.header.alg, compact.header.kid]))
-    if (E.isLeft(others)) return others
-    if (others.right === undefined) return noKey
-    return (await checkSignature(compact, others.right)) === 'good' ? E.right(others.right) : notSigned
-  }
-
-  const accept = ({ payload, claims, given }: ParsedToken, key: string, provider: Provider, keys: Keys): Result => {
-    const refusal = refusalByTime(claims, rules, Date.now() / 1000)
-    if (refusal !== undefined) return refusal === 'expired' ? over : E.left(because(invalid, refusal))
-    // Safe: `refusalByTime` refuses an `exp` that is not a number
-    const expiresAt = (claims['exp'] as number) * 1000
-    const { exp, nbf, iat } = claims
-    cache?.set(key, fromNow({ payload, copy: copierOf(payload), times: { exp, nbf, iat }, provider, keys }, expiresAt))
-    return E.right({ payload, claims: given })
-  }
-
-  if (cache === undefined) return (token, request) => verify(token, '', request)
+  const self: Verifier = { providers, rules, cache }
+  if (cache === undefined) return (token, request) => verify(self, token, '', request)
   return (token, request) => {
     const key = cacheKey(token)
-    const now = Date.now()
-    const kept = cache.get(key, now)
-    if (kept !== undefined && providers.isCurrent(kept.provider)) {
-      const keys = kept.provider.keys.current()
-      if (!(keys instanceof Promise) && E.isRight(keys)) {
-        const good = isStillValid(kept, keys.right, now)
-        if (good !== undefined) return good
-      }
-    }
-    return verify(token, key, request)
+    return remembered(self, cache, key) ?? verify(self, token, key, request)
   }
+}
+
+const remembered = (self: Verifier, cache: Memory<CachedToken>, key: string): Result | undefined => {
+  const now = Date.now()
+  const kept = cache.get(key, now)
+  if (kept === undefined || !self.providers.isCurrent(kept.provider)) return undefined
+  const keys = kept.provider.keys.current()
+  return keys instanceof Promise || E.isLeft(keys) ? undefined : ifStillValid(self, kept, keys.right, now)
+}
+
+// A remembered token is good while its keys are the current ones and its times are valid
+const ifStillValid = ({ rules }: Verifier, kept: CachedToken, current: Keys, now: number): Result | undefined =>
+  kept.keys === current && refusalByTime(kept.times, rules, now / 1000) === undefined
+    ? E.right({ payload: kept.payload, claims: kept.copy() })
+    : undefined
+
+const verify = (self: Verifier, token: string, key: string, request: Request): Evaluation<ValidToken> => {
+  const compact = readCompact(token)
+  // one without a signature, whose header says so (RFC 7519 §6.1), breaks no syntax
+  if (compact === undefined) return readCompact(`${token}AA`)?.header['alg'] === 'none' ? unsigned : malformedToken
+  const { iss } = compact.claims
+  const found = typeof iss === 'string' ? self.providers.find(iss, request) : undefined
+  return andThen(found, (provider) => verifyWith(self, provider, compact, key))
+}
+
+const verifyWith = (
+  self: Verifier,
+  found: Provider | undefined,
+  compact: ParsedToken,
+  key: string,
+): Evaluation<ValidToken> => {
+  const provider = found === undefined ? 'issuer' : providerFor(self, compact, found)
+  if (typeof provider === 'string') return E.left(because(invalid, provider))
+  const began = provider.keys.begun()
+  return andThen(provider.keys.current(), (keys) => {
+    if (E.isLeft(keys)) return keys
+    const kept = self.cache?.get(key)
+    return (
+      (kept && ifStillValid(self, kept, keys.right, Date.now())) ??
+      andThen(signedBy(compact, provider, keys.right, began), (signed) =>
+        E.isLeft(signed) ? signed : accept(self, compact, key, provider, signed.right),
+      )
+    )
+  })
+}
+
+// The provider, if everything but the token's signature and its expiry is right. Otherwise the cause
+const providerFor = ({ rules }: Verifier, { header, claims }: ParsedToken, provider: Provider): Provider | Why => {
+  const { algorithms, audiences } = provider
+  const refusal = refusalOfAccessToken(header, algorithms, { claims, audiences, rules }, Date.now() / 1000)
+  return refusal === undefined || refusal === 'expired' ? provider : refusal
+}
+
+const signedBy = (compact: ParsedToken, provider: Provider, keys: Keys, began: number): Evaluation<Keys> =>
+  andThen(checkSignature(compact, keys), (first) => {
+    if (first === 'unknown key') return afterMiss(compact, provider, keys, began)
+    return first === 'good' ? E.right(keys) : notSigned
+  })
+
+const afterMiss = async (compact: ParsedToken, { keys: source }: Provider, keys: Keys, began: number) => {
+  const others = await source.afterMiss(keys, began, JSON.stringify([compact.header.alg, compact.header.kid]))
+  if (E.isLeft(others)) return others
+  if (others.right === undefined) return noKey
+  return (await checkSignature(compact, others.right)) === 'good' ? E.right(others.right) : notSigned
+}
+
+const accept = (self: Verifier, token: ParsedToken, key: string, provider: Provider, keys: Keys): Result => {
+  const { payload, claims, given } = token
+  const refusal = refusalByTime(claims, self.rules, Date.now() / 1000)
+  if (refusal !== undefined) return refusal === 'expired' ? over : E.left(because(invalid, refusal))
+  // Safe: `refusalByTime` refuses an `exp` that is not a number
+  const expiresAt = (claims['exp'] as number) * 1000
+  const times = { exp: claims['exp'], nbf: claims['nbf'], iat: claims['iat'] }
+  self.cache?.set(key, fromNow({ payload, copy: copierOf(payload), times, provider, keys }, expiresAt))
+  return E.right({ payload, claims: given })
 }

@@ -197,62 +197,74 @@ export const deciding = (
   refuseEarly?: EarlyRefusal,
 ): Decide => {
   checkObjects(authenticator.description)
-  const { whenAdmitted, whenRefused } = guardHeadersOf(authenticator.description)
   const recorder = decisionRecorder(authenticator, levels)
-
-  const proceed = (
-    ctx: Context,
-    exchange: Exchange,
-    next: Next,
-    isNested: boolean,
-    result: Result,
-    before: ReturnType<typeof take>,
-    begun: ReturnType<typeof recorder.begin> | undefined,
-  ) => {
-    if (begun !== undefined) recorder.settled(ctx, begun, result)
-    restore(ctx.response, before)
-    if (E.isLeft(result)) return refuse(ctx, exchange, isNested, result.left)
-    if (!E.isRight(result)) throw new TypeError('an authenticator must return an Either')
-    applyHeaders(ctx, exchange, whenAdmitted)
-    return runAs(ctx, exchange, result.right, evidenceOf(result), isNested, concluding(ctx, exchange, next))
-  }
-
-  // These two apart: a function whose parameters a closure reads keeps them on the heap, also if it makes no closure
-  const proceedLater = (
-    ctx: Context,
-    exchange: Exchange,
-    next: Next,
-    isNested: boolean,
-    result: Promise<Result>,
-    ...rest: readonly [before: ReturnType<typeof take>, begun: ReturnType<typeof recorder.begin> | undefined]
-  ) =>
-    concludedInTime(result, exchange.settings.timeout, (late) => proceed(ctx, exchange, next, isNested, late, ...rest))
-
-  const refuse = (ctx: Context, exchange: Exchange, isNested: boolean, error: AuthError) => {
-    applyHeaders(ctx, exchange, whenRefused)
-    // a refused request has none, also if some were found
-    showObjects(ctx.request, undefined)
-    const answer = () => answerFailure(ctx, exchange.settings, error, whenRefused)
-    return Promise.resolve(runAs(ctx, exchange, undefined, nothingSent, isNested, concluding(ctx, exchange, answer)))
-  }
-
+  const self: Deciding = { ...guardHeadersOf(authenticator.description), recorder }
   return (ctx, exchange, next, isNested, parameters) => {
     const begun = decisions.hasSubscribers ? recorder.begin(ctx, parameters) : undefined
     const status = headersMayBeTruncated(ctx) ? 431 : refuseEarly?.(ctx)
-    if (status !== undefined) {
-      if (begun !== undefined) recorder.refused(ctx, begun)
-      applyHeaders(ctx, exchange, whenRefused)
-      return Promise.resolve(respondEarly(ctx, status))
-    }
+    if (status !== undefined) return respondUnread(self, ctx, exchange, status, begun)
     const before = take(ctx.response)
     const attempt = begun?.attempt ?? new Attempt(ctx.request, parameters)
     exchange.attempt = attempt
     const decided = begun === undefined ? authenticator.evaluate(ctx.request, attempt) : recorder.evaluate(begun)
     const result = charged(decided, attempt)
     return result instanceof Promise
-      ? proceedLater(ctx, exchange, next, isNested, result, before, begun)
-      : proceed(ctx, exchange, next, isNested, result, before, begun)
+      ? proceedLater(self, ctx, exchange, next, isNested, result, before, begun)
+      : proceed(self, ctx, exchange, next, isNested, result, before, begun)
   }
+}
+
+type Recorder = ReturnType<typeof decisionRecorder>
+type Begun = ReturnType<Recorder['begin']> | undefined
+
+interface Deciding extends ReturnType<typeof guardHeadersOf> {
+  readonly recorder: Recorder
+}
+
+const respondUnread = (self: Deciding, ctx: Context, exchange: Exchange, status: number, begun: Begun) => {
+  if (begun !== undefined) self.recorder.refused(ctx, begun)
+  applyHeaders(ctx, exchange, self.whenRefused)
+  return Promise.resolve(respondEarly(ctx, status))
+}
+
+const proceed = (
+  self: Deciding,
+  ctx: Context,
+  exchange: Exchange,
+  next: Next,
+  isNested: boolean,
+  result: Result,
+  before: ReturnType<typeof take>,
+  begun: Begun,
+) => {
+  if (begun !== undefined) self.recorder.settled(ctx, begun, result)
+  restore(ctx.response, before)
+  if (E.isLeft(result)) return refuse(self, ctx, exchange, isNested, result.left)
+  if (!E.isRight(result)) throw new TypeError('an authenticator must return an Either')
+  applyHeaders(ctx, exchange, self.whenAdmitted)
+  return runAs(ctx, exchange, result.right, evidenceOf(result), isNested, concluding(ctx, exchange, next))
+}
+
+// These two apart: a function whose parameters a closure reads keeps them on the heap, also if it makes no closure
+const proceedLater = (
+  self: Deciding,
+  ctx: Context,
+  exchange: Exchange,
+  next: Next,
+  isNested: boolean,
+  result: Promise<Result>,
+  ...rest: readonly [before: ReturnType<typeof take>, begun: Begun]
+) =>
+  concludedInTime(result, exchange.settings.timeout, (late) =>
+    proceed(self, ctx, exchange, next, isNested, late, ...rest),
+  )
+
+const refuse = ({ whenRefused }: Deciding, ctx: Context, exchange: Exchange, isNested: boolean, error: AuthError) => {
+  applyHeaders(ctx, exchange, whenRefused)
+  // a refused request has none, also if some were found
+  showObjects(ctx.request, undefined)
+  const answer = () => answerFailure(ctx, exchange.settings, error, whenRefused)
+  return Promise.resolve(runAs(ctx, exchange, undefined, nothingSent, isNested, concluding(ctx, exchange, answer)))
 }
 
 // Some authenticators need the outcome before the response is sent, because the client may retry at once

@@ -126,57 +126,68 @@ const beginHandler = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOption
     )
   }
   const fields = (ask === undefined && kindForm(kind)?.begin) || []
-  return async (ctx) => {
-    const application = applicationOf('begin(kind)', ctx)
-    checkCarried('begin(kind', as, application.session)
-    let typed: Incoming['body'] = {}
-    const formNow = (): pages.Form => pages.beginForm(ctx, pages.familyOf(kind), fields, typed)
-    const refuse = (failure: AuthError): Promise<void> => {
-      application.ceremonies.refused(kind.name, 'begin', failure)
-      return pages.respondUnfinished(ctx, failure, as === 'bearer' ? undefined : formNow())
-    }
-    if (isRefused(ctx, 'begin', as)) return refuse(AuthErrors.forged)
-    const shown = as === 'bearer' ? undefined : answerShown(ctx, application)
-    if (shown !== undefined) return pages.respondPage(ctx, shown)
-    const { session } = application
-    const subject = presentBy(as, session, ctx)
-    if (isForSubject(intent)) {
-      if (session.isUnavailable()) return refuse(AuthErrors.unavailable())
-      if (subject === undefined) return refuse(AuthErrors.absent)
-      const present = session.present(ctx)
-      const proofs = present === undefined ? [] : proofsIn(present)
-      if (demand !== undefined && !isProven(proofs, demand, Date.now())) return refuse(unproven(demand))
-    }
-    const isAsking = as === undefined && fields.length > 0 && ctx.method === 'GET' && pages.isNavigation(ctx)
-    if (isAsking) return pages.respondPage(ctx, { ...formNow(), step: 'begin' })
-    // Safe: a function is called, anything else is what is asked
-    const askGiven = typeof ask === 'function' ? (ask as (ctx: Context) => Ask)(ctx) : (ask as Ask | undefined)
-    const incoming = await readable(ctx, formNow)
-    if (incoming === undefined) return
-    typed = incoming.body
-    const sent = await start(
-      ctx,
-      application,
-      kind,
-      incoming,
-      {
-        intent,
-        ask: askGiven,
-        display,
-        conditional,
-        subject: isForSubject(intent) || intent === 'verify' ? subject : undefined,
-      },
-      as,
-    )
-    if (E.isLeft(sent)) return pages.respondUnfinished(ctx, sent.left, as === 'bearer' ? undefined : formNow())
-    if (leads(sent.right)) return pages.leadTo(ctx, sent.right.redirect)
-    const { body } = sent.right
-    const form = kindForm(kind)
-    if (as === undefined && form !== undefined && pages.isNavigation(ctx))
-      return showAnswer(ctx, application, answerPage(ctx, pages.familyOf(kind), form, body), typed)
-    if (body === null) ctx.status = 204
-    else ctx.body = body
+  const self: Begin<Ask, Kept> = { kind, intent, ask, display, conditional, as, demand, fields }
+  return (ctx) => beginNow(self, ctx)
+}
+
+interface Begin<Ask, Kept> extends Pick<BeginOptions<Ask>, 'ask' | 'display' | 'as'> {
+  readonly kind: Beginner<Ask, Kept>
+  readonly intent: Intent
+  readonly conditional: boolean
+  readonly demand: ProofDemand | undefined
+  readonly fields: NonNullable<KindForm['begin']>
+}
+
+const beginNow = async <Ask, Kept>(self: Begin<Ask, Kept>, ctx: Context): Promise<void> => {
+  const { kind, intent, ask, display, conditional, as, fields } = self
+  const application = applicationOf('begin(kind)', ctx)
+  checkCarried('begin(kind', as, application.session)
+  let typed: Incoming['body'] = {}
+  const formNow = (): pages.Form => pages.beginForm(ctx, pages.familyOf(kind), fields, typed)
+  const respondFailed = (failure: AuthError): Promise<void> =>
+    pages.respondUnfinished(ctx, failure, as === 'bearer' ? undefined : formNow())
+  const refuse = (failure: AuthError): Promise<void> => {
+    application.ceremonies.refused(kind.name, 'begin', failure)
+    return respondFailed(failure)
   }
+  if (isRefused(ctx, 'begin', as)) return refuse(AuthErrors.forged)
+  const shown = as === 'bearer' ? undefined : answerShown(ctx, application)
+  if (shown !== undefined) return pages.respondPage(ctx, shown)
+  const subject = presentBy(as, application.session, ctx)
+  const refusal = isForSubject(intent) ? refusalOfSubject(self, ctx, application.session, subject) : undefined
+  if (refusal !== undefined) return refuse(refusal)
+  const isAsking = as === undefined && fields.length > 0 && ctx.method === 'GET' && pages.isNavigation(ctx)
+  if (isAsking) return pages.respondPage(ctx, { ...formNow(), step: 'begin' })
+  // Safe: a function is called, anything else is what is asked
+  const asked = typeof ask === 'function' ? (ask as (ctx: Context) => Ask)(ctx) : ask
+  const incoming = await readable(ctx, formNow)
+  if (incoming === undefined) return
+  typed = incoming.body
+  const about = isForSubject(intent) || intent === 'verify' ? subject : undefined
+  const given = { intent, ask: asked, display, conditional, subject: about }
+  const sent = await start(ctx, application, kind, incoming, given, as)
+  if (E.isLeft(sent)) return respondFailed(sent.left)
+  if (leads(sent.right)) return pages.leadTo(ctx, sent.right.redirect)
+  const { body } = sent.right
+  const form = kindForm(kind)
+  if (as === undefined && form !== undefined && pages.isNavigation(ctx))
+    return showAnswer(ctx, application, answerPage(ctx, pages.familyOf(kind), form, body), typed)
+  if (body === null) ctx.status = 204
+  else ctx.body = body
+}
+
+// Of an intent that is for the user who is signed in
+const refusalOfSubject = (
+  { demand }: Pick<Begin<never, never>, 'demand'>,
+  ctx: Context,
+  session: Application['session'],
+  subject: string | undefined,
+): AuthError | undefined => {
+  if (session.isUnavailable()) return AuthErrors.unavailable()
+  if (subject === undefined) return AuthErrors.absent
+  const present = session.present(ctx)
+  const proofs = present === undefined ? [] : proofsIn(present)
+  return demand !== undefined && !isProven(proofs, demand, Date.now()) ? unproven(demand) : undefined
 }
 
 const unproven = (demand: ProofDemand): AuthError => AuthErrors.unproven(neededBy(demand))

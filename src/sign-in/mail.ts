@@ -298,24 +298,19 @@ const asksFor =
     throw new TypeError(`${where}({ accountOf }) must return { id, stamp }: the identifier of the user, and a string`)
   }
 
+interface Links extends PasswordResetOptions {
+  readonly where: 'passwordReset' | 'emailVerification'
+  readonly count: ReturnType<typeof counting>
+  readonly found: ReturnType<typeof asksFor>
+}
+
 const linkKind = (intent: 'reset' | 'verify', options: PasswordResetOptions): LinkKind => {
   const where = intent === 'reset' ? 'passwordReset' : 'emailVerification'
   const given = checkOptions(where, options, linkChecks)
-  const {
-    accountOf,
-    isGood,
-    send,
-    path,
-    limiter = usualLimiters(),
-    name,
-    lifetime = (intent === 'reset' ? 10 : 60) * MINUTE,
-  } = given
-  const count = counting(limiter, where)
-  const found = asksFor(where, accountOf)
-  // a link is good for its own path, as a route of another kind has another one
-  const linked = (handle: string, stamp: string) => JSON.stringify([handle, stamp, path])
+  const { accountOf, path, limiter = usualLimiters(), lifetime = (intent === 'reset' ? 10 : 60) * MINUTE } = given
+  const self: Links = { ...given, where, count: counting(limiter, where), found: asksFor(where, accountOf) }
   return {
-    name: named(intent, name),
+    name: named(intent, given.name),
     part: where,
     lifetime,
     longestPath: LONGEST_PATH,
@@ -328,46 +323,65 @@ const linkKind = (intent: 'reset' | 'verify', options: PasswordResetOptions): Li
       ],
     }),
     form: { begin: [mailField], answer: intent === 'reset' ? [passwordField] : [], path },
-    ...(isGood !== undefined && {
-      accepts: async ({ password }, { address }, { isGenuine }) => {
-        const account = await found(address, undefined)
-        // no hook looks at what comes with a forged or older link, which `check` refuses
-        if (account === undefined || !isGenuine(account.stamp)) return true
-        if (typeof password !== 'string' || password === '') return false
-        const answer = await isGood(password, { ...account, address })
-        return typeof answer === 'object' ? answer.ok || answer.reason : answer
-      },
+    ...(given.isGood !== undefined && {
+      accepts: ({ password }, { address }, { isGenuine }) => isGoodFor(self, password, address, isGenuine),
     }),
-    begin: (incoming, { origin, subject }, ask, signer) => {
-      const address = normalizeEmail(ask ?? incoming.body['address'])
-      if (address === undefined) return noAddress
-      const begun = {
-        kept: { address },
-        send: (handle: string) => {
-          sendLater(where, async (calling) => {
-            calling('accountOf', { address })
-            const account = await found(address, subject)
-            if (account === undefined) return
-            const key = signer.sign(linked(handle, account.stamp))
-            await send(calling('send', { address, link: linkTo(origin, mounted(incoming, path), handle, key) }))
-          })
-          return { body: null }
-        },
-      }
-      return count(address, incoming.address, () => E.right(begun), E.isRight)
-    },
+    begin: (incoming, beginning, ask, signer) => beginLink(self, incoming, beginning, ask, signer),
     read: (incoming, signer) => {
       const { handle, key } = membersOf(incoming)
       if (typeof handle !== 'string' || typeof key !== 'string') return undefined
-      return { handle, answer: { isGenuine: (stamp) => signer.verify(linked(handle, stamp), key) } }
+      return { handle, answer: { isGenuine: (stamp) => signer.verify(linkedBy(self, handle, stamp), key) } }
     },
     check: async ({ address }, { isGenuine }, { subject }) => {
-      const account = await found(address, subject)
+      const account = await self.found(address, subject)
       return account !== undefined && isGenuine(account.stamp)
         ? E.right({ method: 'mail', subject: account.id, stamp: account.stamp, address })
         : E.left(AuthErrors.unfinished('unknown'))
     },
   }
+}
+
+// a link is good for its own path, as a route of another kind has another one
+const linkedBy = ({ path }: Links, handle: string, stamp: string): string => JSON.stringify([handle, stamp, path])
+
+const isGoodFor = async (
+  { found, isGood }: Links,
+  password: unknown,
+  address: string,
+  isGenuine: (stamp: string) => boolean,
+) => {
+  const account = await found(address, undefined)
+  // no hook looks at what comes with a forged or older link, which `check` refuses
+  if (account === undefined || !isGenuine(account.stamp)) return true
+  if (typeof password !== 'string' || password === '') return false
+  const answer = await isGood?.(password, { ...account, address })
+  return typeof answer === 'object' ? answer.ok || answer.reason : (answer ?? false)
+}
+
+const beginLink = (
+  self: Links,
+  incoming: Incoming,
+  { origin, subject }: Parameters<LinkKind['begin']>[1],
+  ask: string | undefined,
+  signer: Parameters<LinkKind['begin']>[3],
+) => {
+  const { where, found, send, path, count } = self
+  const address = normalizeEmail(ask ?? incoming.body['address'])
+  if (address === undefined) return noAddress
+  const begun = {
+    kept: { address },
+    send: (handle: string) => {
+      sendLater(where, async (calling) => {
+        calling('accountOf', { address })
+        const account = await found(address, subject)
+        if (account === undefined) return
+        const key = signer.sign(linkedBy(self, handle, account.stamp))
+        await send(calling('send', { address, link: linkTo(origin, mounted(incoming, path), handle, key) }))
+      })
+      return { body: null }
+    },
+  }
+  return count(address, incoming.address, () => E.right(begun), E.isRight)
 }
 
 /**

@@ -353,21 +353,12 @@ export const secondFactor = (options: SecondFactorOptions): SecondFactor => {
     path: is.maybe(routePath("finish(code, ...), such as '/sign-in/code'")),
   })
   const { factors, limiter = usualLimiters(), name, lifetime = 600_000, path } = given
-  const own = factors.filter((factor) => ownOrGetter(factor, 'isSpare') !== true)
-  const count = counting(limiter, 'secondFactor')
-  // whoever knows the password has as many addresses as they like
-  const ofAccount = counting(memoryLimiter(WRONG, DAY), 'secondFactor')
-  const check = (user: string, code: unknown, from: string, ids: OneTimeIds | undefined) =>
-    ofAccount(user, '', () =>
-      count(user, from, () =>
-        inAllProcesses(ids, user, async () => {
-          for (const { method, verify } of factors) {
-            if ((await verify(user, code)) === true) return E.right({ method, subject: user })
-          }
-          return E.left(AuthErrors.unfinished('wrong'))
-        }),
-      ),
-    )
+  const self: Codes = {
+    factors,
+    count: counting(limiter, 'secondFactor'),
+    ofAccount: counting(memoryLimiter(WRONG, DAY), 'secondFactor'),
+  }
+  const isNumeric = factors.every((factor) => ownOrGetter(factor, 'isNumeric') === true)
   return {
     name: ['code', name, factors.map(({ method }) => method).join()].filter((part) => part !== undefined).join(':'),
     lifetime,
@@ -375,21 +366,11 @@ export const secondFactor = (options: SecondFactorOptions): SecondFactor => {
     leadsAgain: true,
     form: {
       answer: [
-        {
-          name: 'code',
-          type: 'text',
-          autocomplete: 'one-time-code',
-          ...(factors.every((factor) => ownOrGetter(factor, 'isNumeric') === true) && { inputmode: 'numeric' }),
-        },
+        { name: 'code', type: 'text', autocomplete: 'one-time-code', ...(isNumeric && { inputmode: 'numeric' }) },
       ],
       path,
     },
-    has: async (user) => {
-      for (const factor of own.length === 0 ? factors : own) {
-        if (!isGiven(factor, 'has') || factor.has === undefined || (await factor.has(user)) !== false) return true
-      }
-      return false
-    },
+    has: (user) => hasFactor(factors, user),
     begin: (_incoming, { subject }) => {
       if (subject === undefined)
         throw new TypeError('secondFactor: begin it by askSecondFactor(ctx, code, { user, proof })')
@@ -399,16 +380,43 @@ export const secondFactor = (options: SecondFactorOptions): SecondFactor => {
       method === 'POST' && typeof body['handle'] === 'string'
         ? { handle: body['handle'], answer: { code: body['code'], from: address } }
         : undefined,
-    check: (_kept, { code, from }, { subject = '', ids }) => check(subject, code, from, ids),
+    check: (_kept, { code, from }, { subject = '', ids }) => checkCode(self, subject, code, from, ids),
     prove: async (given, user, code) => {
       const { request }: { readonly request: Request } = contextOf('prove(ctx, user, code)', given)
       const { host } = requestSessionOf(request.ctx)
       const ids = host && idsIn(host.store, host.name)
-      const proven = await caught(() => check(user, code, clientAddress(request), ids))
+      const proven = await caught(() => checkCode(self, user, code, clientAddress(request), ids))
       if (E.isLeft(proven)) throw thrownFor(proven.left)
       return proven.right
     },
   }
+}
+
+interface Codes {
+  readonly factors: ReadonlyArray<CodeFactor>
+  readonly count: ReturnType<typeof counting>
+  /** Whoever knows the password has as many addresses as they like. */
+  readonly ofAccount: ReturnType<typeof counting>
+}
+
+const checkCode = (self: Codes, user: string, code: unknown, from: string, ids: OneTimeIds | undefined) =>
+  self.ofAccount(user, '', () =>
+    self.count(user, from, () =>
+      inAllProcesses(ids, user, async () => {
+        for (const { method, verify } of self.factors) {
+          if ((await verify(user, code)) === true) return E.right({ method, subject: user })
+        }
+        return E.left(AuthErrors.unfinished('wrong'))
+      }),
+    ),
+  )
+
+const hasFactor = async (factors: ReadonlyArray<CodeFactor>, user: string): Promise<boolean> => {
+  const own = factors.filter((factor) => ownOrGetter(factor, 'isSpare') !== true)
+  for (const factor of own.length === 0 ? factors : own) {
+    if (!isGiven(factor, 'has') || factor.has === undefined || (await factor.has(user)) !== false) return true
+  }
+  return false
 }
 
 declareFactories({ totp, recoveryCodes, secondFactor })

@@ -152,18 +152,19 @@ export const finishing = async <Kept, Answer, P extends ProofGiven>(
   application: Application,
   kind: Kind<never, Kept, Answer, P>,
   incoming: Incoming,
-  { hookOf, isMeant, keep = [], as, lifetimes, signedIn }: Ending<P>,
+  ending: Ending<P>,
 ): Promise<AuthError | undefined> => {
   const { ceremonies, session, host } = application
+  const { hookOf, isMeant, as } = ending
   ctx.set('Cache-Control', 'no-store')
   const subject = presentBy(as, session, ctx)
-  let made: BearerSignIn | undefined
   if (subject === undefined && session.isUnavailable()) {
     ceremonies.refused(kind.name, 'finish', AuthErrors.unavailable())
     return AuthErrors.unavailable()
   }
   await checkProof(as, session, ctx)
   const here = finishedHere(ctx, application, kind)
+  const self: Finishing<P> = { ...ending, ctx, application, kind, body: incoming.body, here }
   const ended = await ceremonies.finish(kind, {
     incoming,
     browser: as === 'bearer' ? BY_TOKEN : browserOf(host, ctx.request),
@@ -173,46 +174,68 @@ export const finishing = async <Kept, Answer, P extends ProofGiven>(
       (isMeant === undefined || isMeant(about)),
     isAwaited: (intent) => hookOf(intent) !== undefined,
     isFinishedHere: async (id) => as === undefined && here.has(id),
-    complete: async (finished) => {
-      const { intent, subject: about, id, proof, before, stamp } = finished
-      const done = { ...finished, body: incoming.body }
-      const lasting = { ...finished.lasting, ...(intent === 'signIn' && lifetimesFor('finish', lifetimes, done)) }
-      lastingIn.set(ctx, lasting)
-      const answer = await fromAnswer(hookOf(intent)?.(ctx, done))
-      if (E.isLeft(answer)) {
-        const isOwn = answer.left._tag === 'invalid' && answer.left.reason === undefined
-        const second = seconds.get(ctx)
-        if (second !== undefined) await keepPending(application, kind.name, second.subject, proof)
-        return isOwn && (second !== undefined || !pages.isUnanswered(ctx))
-          ? E.right({ user: second?.subject, isAccepted: second !== undefined })
-          : E.left(isOwn ? AuthErrors.unfinished('noAccount') : answer.left)
-      }
-      const user = answer.right
-      const isSaid = intent === 'stepUp' && user === true
-      const who = isSaid ? about : intent === 'signIn' || intent === 'stepUp' ? host.identify(user) : undefined
-      const isAnother = isSaid ? !isOfUser(session.present(ctx), finished) : who !== undefined && who !== (about ?? who)
-      if (isAnother) return E.left(AuthErrors.unfinished('anotherUser'))
-      // what the hook gave, if it signed the user in itself
-      const given = { ...lasting, ...session.lasting }
-      const grant = host.grants.size === 0 ? undefined : randomId(16)
-      const further: OwnLogInOptions = { keep, ...given, proof, before, stamp, grant }
-      if (intent === 'signIn') made = await signInBy(as, session, ctx, user, further)
-      else if (intent === 'stepUp') await session.signing?.addProof(ctx, proof)
-      if (intent === 'signIn' && who !== undefined) {
-        await keepGrants(host, grantHolder(host, who, { grant, absolute: given.absolute }), kind.name, proof, before)
-      } else await keepFurther(ctx, application, kind.name, proof, before)
-      if (intent === 'signIn') await signedIn?.()
-      if (kind.leadsAgain === true && as === undefined) await here.add(id, who ?? about)
-      return E.right({ user: who, isAccepted: true })
-    },
+    complete: (finished) => complete(self, finished),
   })
   if (E.isLeft(ended)) return ended.left
   const second = respondSecond(ctx, application)
   if (second !== undefined || as === undefined) await (second ?? pages.respondFinished(ctx, kind, ended.right))
   // the same answer at the same time made a token for another response
   else if (ended.right.completed === undefined) return AuthErrors.unfinished('unknown')
-  else respondToken(ctx, made)
+  else respondToken(ctx, self.made)
   return undefined
+}
+
+interface Finishing<P extends ProofGiven> extends Ending<P> {
+  readonly ctx: Context
+  readonly application: Application
+  readonly kind: Pick<Kind<never, never, never>, 'name' | 'leadsAgain'>
+  readonly body: Incoming['body']
+  readonly here: ReturnType<typeof finishedHere>
+  /** The sign-in by a token that was made. */
+  made?: BearerSignIn | undefined
+}
+
+const complete = async <P extends ProofGiven>(self: Finishing<P>, finished: Finished & { readonly proof: P }) => {
+  const { ctx, application, kind, hookOf, lifetimes } = self
+  const { intent, proof } = finished
+  const done = { ...finished, body: self.body }
+  const lasting = { ...finished.lasting, ...(intent === 'signIn' && lifetimesFor('finish', lifetimes, done)) }
+  lastingIn.set(ctx, lasting)
+  const answer = await fromAnswer(hookOf(intent)?.(ctx, done))
+  if (E.isRight(answer)) return accept(self, finished, lasting, answer.right)
+  const isOwn = answer.left._tag === 'invalid' && answer.left.reason === undefined
+  const second = seconds.get(ctx)
+  if (second !== undefined) await keepPending(application, kind.name, second.subject, proof)
+  return isOwn && (second !== undefined || !pages.isUnanswered(ctx))
+    ? E.right({ user: second?.subject, isAccepted: second !== undefined })
+    : E.left(isOwn ? AuthErrors.unfinished('noAccount') : answer.left)
+}
+
+const accept = async <P extends ProofGiven>(
+  self: Finishing<P>,
+  finished: Finished & { readonly proof: P },
+  lasting: Pick<OwnLogInOptions, 'idle' | 'absolute'>,
+  user: unknown,
+) => {
+  const { ctx, application, kind, here, keep = [], as, signedIn } = self
+  const { session, host } = application
+  const { intent, subject: about, id, proof, before, stamp } = finished
+  const isSaid = intent === 'stepUp' && user === true
+  const who = isSaid ? about : intent === 'signIn' || intent === 'stepUp' ? host.identify(user) : undefined
+  const isAnother = isSaid ? !isOfUser(session.present(ctx), finished) : who !== undefined && who !== (about ?? who)
+  if (isAnother) return E.left(AuthErrors.unfinished('anotherUser'))
+  // what the hook gave, if it signed the user in itself
+  const given = { ...lasting, ...session.lasting }
+  const grant = host.grants.size === 0 ? undefined : randomId(16)
+  const further: OwnLogInOptions = { keep, ...given, proof, before, stamp, grant }
+  if (intent === 'signIn') self.made = await signInBy(as, session, ctx, user, further)
+  else if (intent === 'stepUp') await session.signing?.addProof(ctx, proof)
+  if (intent === 'signIn' && who !== undefined) {
+    await keepGrants(host, grantHolder(host, who, { grant, absolute: given.absolute }), kind.name, proof, before)
+  } else await keepFurther(ctx, application, kind.name, proof, before)
+  if (intent === 'signIn') await signedIn?.()
+  if (kind.leadsAgain === true && as === undefined) await here.add(id, who ?? about)
+  return E.right({ user: who, isAccepted: true })
 }
 
 // After these, the same handle may be answered again

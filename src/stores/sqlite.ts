@@ -210,83 +210,100 @@ const rethrow = (failure: unknown): never => {
   throw failure
 }
 
-/** Makes a connection; several processes of one machine can have one to the same file. */
-const sqliteConnection = ({ url, engine }: SqliteOptions, { tables, check }: Tables) => {
-  let client: SqliteClient | undefined
-  let openedAt = 0
-  let refused: { readonly error: unknown; readonly until: number } | undefined
-  let isMade = false
-  let identity: string | undefined
-  let lookAt = 0
+/** A connection; several processes of one machine can have one to the same file. */
+class SqliteConnection {
+  readonly #options: SqliteOptions
+  readonly #tables: Tables
+  #client: SqliteClient | undefined
+  #openedAt = 0
+  #refused: { readonly error: unknown; readonly until: number } | undefined
+  #isMade = false
+  #identity: string | undefined
+  #lookAt = 0
+  readonly #opening = singleFlight(() => this.#open())
 
-  const open = async (): Promise<SqliteClient> => {
+  constructor(options: SqliteOptions, tables: Tables) {
+    this.#options = options
+    this.#tables = tables
+  }
+
+  /** Asks the file. If `ask` rejects, or if the file cannot be opened, `otherwise` is called with the failure. */
+  use<A>(ask: Ask<A>, otherwise: (failure: unknown) => Promise<A> = rethrow): Promise<A> {
+    const client = this.#client
+    if (client === undefined) return this.#connected().then((opened) => this.#run(opened, ask, otherwise), otherwise)
+    if (!this.#isReplaced()) return this.#run(client, ask, otherwise)
+    this.#drop(client)
+    return otherwise(replaced())
+  }
+
+  /** Whether another connection holds the lock for writes now. */
+  async isLocked(): Promise<boolean> {
+    try {
+      await this.#client?.executeMultiple(probe)
+      return false
+    } catch (error) {
+      return isBusy(error)
+    }
+  }
+
+  /** Closes it; the next question opens it again. */
+  close(): void {
+    this.#drop(this.#client)
+  }
+
+  async #open(): Promise<SqliteClient> {
+    const { url, engine } = this.#options
     let opened: SqliteClient | undefined
     try {
       const before = identityOf(url)
       opened = await openSqlite(url, engine)
       // this package never removes tables: a file without them decides nothing until it is restored
-      await opened.executeMultiple(isMade ? check : tables)
+      await opened.executeMultiple(this.#isMade ? this.#tables.check : this.#tables.tables)
       // readers and one writer do not wait for one another
       await opened.execute('pragma journal_mode = wal')
       // waiting for the disk at every write would block the event loop, and the other processes meanwhile
       await opened.execute('pragma synchronous = normal')
       // checkpoints of few pages: those of a thousand pages, the default, block the event loop for 20 ms
       await opened.execute('pragma wal_autocheckpoint = 100')
-      isMade = !isInMemory(url)
-      openedAt = performance.now()
-      identity = identityOf(url)
-      if (before !== undefined && before !== identity) throw replaced()
+      this.#isMade = !isInMemory(url)
+      this.#openedAt = performance.now()
+      this.#identity = identityOf(url)
+      if (before !== undefined && before !== this.#identity) throw replaced()
       return opened
     } catch (error) {
       const pause = isBusy(error) ? reopenLimits.reopenIfLockedAfterMs : reopenLimits.reopenAfterMs
-      refused = { error, until: performance.now() + pause }
+      this.#refused = { error, until: performance.now() + pause }
       opened?.close()
       throw error
     }
   }
-  const opening = singleFlight(open)
-  const connected = async (): Promise<SqliteClient> => {
-    if (refused !== undefined && performance.now() < refused.until) throw refused.error
-    client = await opening()
-    return client
+
+  async #connected(): Promise<SqliteClient> {
+    if (this.#refused !== undefined && performance.now() < this.#refused.until) throw this.#refused.error
+    this.#client = await this.#opening()
+    return this.#client
   }
-  const isReplaced = (): boolean => {
-    if (performance.now() < lookAt) return false
-    lookAt = performance.now() + LOOK_EVERY
-    return identityOf(url) !== identity
+
+  #isReplaced(): boolean {
+    if (performance.now() < this.#lookAt) return false
+    this.#lookAt = performance.now() + LOOK_EVERY
+    return identityOf(this.#options.url) !== this.#identity
   }
-  const drop = (failed: SqliteClient | undefined): void => {
-    if (failed === undefined || client !== failed) return
-    client = undefined
+
+  #drop(failed: SqliteClient | undefined): void {
+    if (failed === undefined || this.#client !== failed) return
+    this.#client = undefined
     failed.close()
   }
+
   // one promise for both kinds of failure, because further ones would take a part of a short look-up
-  const run = <A>(used: SqliteClient, ask: Ask<A>, otherwise: (failure: unknown) => Promise<A>): Promise<A> =>
-    ask(used).then(undefined, async (failure: unknown) => {
+  #run<A>(used: SqliteClient, ask: Ask<A>, otherwise: (failure: unknown) => Promise<A>): Promise<A> {
+    return ask(used).then(undefined, async (failure: unknown) => {
       // an open file can be read without a write, but opening it writes the index of its log
       const isKept = isBusy(failure) || (isWriteRefused(failure) && (await canRead(used)))
-      if (!isKept && performance.now() - openedAt > reopenLimits.reopenAfterMs) drop(used)
+      if (!isKept && performance.now() - this.#openedAt > reopenLimits.reopenAfterMs) this.#drop(used)
       return otherwise(failure)
     })
-  return {
-    /** Asks the file. If `ask` rejects, or if the file cannot be opened, `otherwise` is called with the failure. */
-    use: <A>(ask: Ask<A>, otherwise: (failure: unknown) => Promise<A> = rethrow): Promise<A> =>
-      client === undefined
-        ? connected().then((opened) => run(opened, ask, otherwise), otherwise)
-        : isReplaced()
-          ? (drop(client), otherwise(replaced()))
-          : run(client, ask, otherwise),
-    /** Whether another connection holds the lock for writes now. */
-    isLocked: async (): Promise<boolean> => {
-      try {
-        await client?.executeMultiple(probe)
-        return false
-      } catch (error) {
-        return isBusy(error)
-      }
-    },
-    /** Closes it; the next question opens it again. */
-    close: (): void => drop(client),
   }
 }
 
@@ -297,22 +314,22 @@ const retryLimits = { giveUpAfterMs: 1500, roundMs: 100, leastPauseMs: 1, furthe
  * Asks a connection again while the file is locked. After 1.5 seconds it is an outage, and rejects with the failure. All callers share
  * one wait.
  */
-const retrying = ({ use, isLocked }: ReturnType<typeof sqliteConnection>) => {
+const retrying = (connection: SqliteConnection) => {
   // Locks of SQLite are unfair: a process that asks seldom starves beside one that writes without a pause
   const round = async (): Promise<void> => {
     const until = performance.now() + retryLimits.roundMs
     do await pause(retryLimits.leastPauseMs + Math.random() * retryLimits.furtherPauseMs)
-    while (performance.now() < until && (await isLocked()))
+    while (performance.now() < until && (await connection.isLocked()))
   }
   const nextRound = singleFlight(round)
   const retry = async <A>(ask: Ask<A>, error: unknown, until: number): Promise<A> => {
     if (!isPassing(error) || performance.now() > until) throw error
     await nextRound()
-    return use(ask, (next) => retry(ask, next, until))
+    return connection.use(ask, (next) => retry(ask, next, until))
   }
   // a lock causes a failure immediately, so the time begins with the first one
   return <A>(ask: Ask<A>): Promise<A> =>
-    use(ask, (error) => retry(ask, error, performance.now() + retryLimits.giveUpAfterMs))
+    connection.use(ask, (error) => retry(ask, error, performance.now() + retryLimits.giveUpAfterMs))
 }
 
 /** The value for a question mark: a string, a whole number, or null. */
@@ -351,7 +368,7 @@ export const sqliteFile = (
     url: is.like(/^file:/, `must be "file:" and a path; ${elsewhere}`),
     engine: sqliteEngine,
   })
-  const connection = sqliteConnection(given, tables)
+  const connection = new SqliteConnection(given, tables)
   const retry = retrying(connection)
   const writing =
     (sql: string, args: ReadonlyArray<SqlValue>) =>

@@ -42,70 +42,79 @@ interface Timed {
 // In milliseconds
 const WARN_EVERY = 60_000
 
+interface Asking extends Pick<ReturnType<typeof outagesOf>, 'ask' | 'answered' | 'failed'> {
+  readonly store: StoreContent
+  readonly timeout: number
+  readonly warned: Set<string>
+  warnedAt: number
+}
+
 export const within = (store: StoreContent, timeout: number): Timed => {
-  const what = names[store]
-  const outages = outagesOf(store)
-  const warned = new Set<string>()
-  let warnedAt = -Infinity
-  // Once for each cause: the channel of outages has all of them, without words of a client library
-  const warn = (cause: string, problem: string): void => {
-    if (warned.has(cause) || performance.now() - warnedAt < WARN_EVERY) return
-    warned.add(cause)
-    warnedAt = performance.now()
-    process.emitWarning(`${what} ${problem}. ${consequenceOf(store)}`, 'StoreWarning')
-  }
-  const failed = (question: number, error: unknown): Promise<never> => {
-    const cause = causeOf(error)
-    outages.failed(question, { reason: 'failed', cause })
-    const words = errorInWords(error)
-    warn(cause, `failed: ${words.includes(cause) || cause === 'Error' ? words : `${cause}, ${words}`}`)
-    return Promise.reject(new StoreUnavailable(`${what} failed`, { cause: error }))
-  }
-  const later = <A>(question: number, answer: PromiseLike<A>): Promise<A> =>
-    new Promise((resolve, reject) => {
-      let isOver = false
-      const giveUp = (): void => {
-        if (isOver) return
-        isOver = true
-        outages.failed(question, { reason: 'silent' })
-        const problem = `did not answer within ${timeout} ms`
-        warn('silent', problem)
-        reject(new StoreUnavailable(`${what} ${problem}`))
-      }
-      // One more turn of the event loop: if this process was busy, the answer is there, but was not read yet
-      const timer = setTimeout(() => setImmediate(giveUp), timeout)
-      // Node keeps the list of a timer that holds no process, so that the next one need not make it again
-      const stop = (): void => clearTimeout(timer.unref())
-      const fail = (cause: unknown): void => {
-        if (isOver) return
-        isOver = true
-        stop()
-        resolve(failed(question, cause))
-      }
-      Promise.resolve(answer).then((answered) => {
-        // an answer that comes too late is ignored
-        if (isOver) return
-        // some clients resolve to an Error instead of rejecting
-        if (answered instanceof Error) return fail(answered)
-        isOver = true
-        stop()
-        outages.answered(question)
-        resolve(answered)
-      }, fail)
-    })
-  const about: Timed['about'] = (ask, one) => {
-    const question = outages.ask()
-    try {
-      const answer = ask(one)
-      if (isThenable(answer)) return later(question, answer)
-      if (answer instanceof Error) return failed(question, answer)
-      outages.answered(question)
-      return answer
-    } catch (error) {
-      // a store may throw instead of rejecting
-      return failed(question, error)
-    }
-  }
+  const self: Asking = { ...outagesOf(store), store, timeout, warned: new Set(), warnedAt: -Infinity }
+  const about: Timed['about'] = (ask, one) => askAbout(self, ask, one)
   const timed = <A>(ask: () => Promise<A>): Promise<A> => Promise.resolve(about(ask, undefined))
   return Object.assign(timed, { about })
 }
+
+const askAbout = <A, B>(self: Asking, ask: (about: B) => A | Promise<A>, about: B): A | Promise<A> => {
+  const question = self.ask()
+  try {
+    const answer = ask(about)
+    if (isThenable(answer)) return inTime(self, question, answer)
+    if (answer instanceof Error) return failed(self, question, answer)
+    self.answered(question)
+    return answer
+  } catch (error) {
+    // a store may throw instead of rejecting
+    return failed(self, question, error)
+  }
+}
+
+const failed = (self: Asking, question: number, error: unknown): Promise<never> => {
+  const cause = causeOf(error)
+  self.failed(question, { reason: 'failed', cause })
+  const words = errorInWords(error)
+  warn(self, cause, `failed: ${words.includes(cause) || cause === 'Error' ? words : `${cause}, ${words}`}`)
+  return Promise.reject(new StoreUnavailable(`${names[self.store]} failed`, { cause: error }))
+}
+
+// Once for each cause: the channel of outages has all of them, without words of a client library
+const warn = (self: Asking, cause: string, problem: string): void => {
+  if (self.warned.has(cause) || performance.now() - self.warnedAt < WARN_EVERY) return
+  self.warned.add(cause)
+  self.warnedAt = performance.now()
+  process.emitWarning(`${names[self.store]} ${problem}. ${consequenceOf(self.store)}`, 'StoreWarning')
+}
+
+const inTime = <A>(self: Asking, question: number, answer: PromiseLike<A>): Promise<A> =>
+  new Promise((resolve, reject) => {
+    let isOver = false
+    const giveUp = (): void => {
+      if (isOver) return
+      isOver = true
+      self.failed(question, { reason: 'silent' })
+      const problem = `did not answer within ${self.timeout} ms`
+      warn(self, 'silent', problem)
+      reject(new StoreUnavailable(`${names[self.store]} ${problem}`))
+    }
+    // One more turn of the event loop: if this process was busy, the answer is there, but was not read yet
+    const timer = setTimeout(() => setImmediate(giveUp), self.timeout)
+    // Node keeps the list of a timer that holds no process, so that the next one need not make it again
+    const stop = (): void => clearTimeout(timer.unref())
+    const fail = (cause: unknown): void => {
+      if (isOver) return
+      isOver = true
+      stop()
+      resolve(failed(self, question, cause))
+    }
+    Promise.resolve(answer).then((answered) => {
+      // an answer that comes too late is ignored
+      if (isOver) return
+      // some clients resolve to an Error instead of rejecting
+      if (answered instanceof Error) return fail(answered)
+      isOver = true
+      stop()
+      self.answered(question)
+      resolve(answered)
+    }, fail)
+  })

@@ -223,7 +223,7 @@ export const expectIsolated = async (
   given: IsolatedOptions,
 ): Promise<ReadonlyArray<IsolatedOperation>> => {
   const options = checkOptions('expectIsolated(app, options)', given, checks)
-  const { users, unknown, bodies = {}, ignore = [], within = 5000 } = options
+  const { users, ignore = [], within = 5000 } = options
   if (!isApplication(app)) throw new TypeError('expectIsolated(app, options) takes a Koa application')
   const names = Object.keys(users)
   if (names.length < 2) throw new TypeError('expectIsolated(app, { users }): name at least two users')
@@ -234,97 +234,10 @@ export const expectIsolated = async (
   const violated: Violated = (law, counterexample, fix) => void violations.push({ law, counterexample, fix })
   checkNames(options, operations, violated)
   const all = operations.map((operation) => askedOf(operation, options, violated))
-  const known = all.filter(({ isAsked }) => isAsked)
-  const isList = ({ operation }: Asked): boolean => namesIn(operation.layer).length === 0
-  const withObjects = known.filter((one) => !isList(one)).sort((one, other) => orderOf(one) - orderOf(other))
-
   const ignored = new Set(ignore.map((name) => name.toLowerCase()))
   const served = await serve(app, within)
-  const send = (one: Asked, user: string, method: string, spell: (param: string) => string) => {
-    one.requests++
-    const url = targetOf(one.operation.layer, spell) ?? '/'
-    const body = method === 'GET' || method === 'HEAD' ? undefined : bodies[one.operation.name]
-    const type = typeof body === 'object' ? ([['Content-Type', 'application/json']] as const) : []
-    const spec: Sent = {
-      ...mergeRequests({ url, fields: type }, users[user] ?? {}, { method, url }),
-      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-    }
-    return served.ask(String(one.requests), spec).then((answer) => ({ spec, answer }))
-  }
-
-  const compare = async (one: Asked, { user, owner, method, values, foreign: replaced }: Question): Promise<void> => {
-    const { name } = one.operation
-    const without = { ...values, ...Object.fromEntries(replaced.map((param) => [param, unknown[param] ?? ''])) }
-    for (const [words, spell] of Object.entries(spellings)) {
-      const ask = (of: Values) =>
-        send(one, user, method, (param) => (replaced.includes(param) ? spell : encodeURIComponent)(of[param] ?? '1'))
-      const foreign = await ask(values)
-      const missing = await ask(without)
-      // a body is compared itself; of one that is not sent, only the length is known, and the id may be a part of it
-      const hasLength = method === 'HEAD' && foreign.spec.url?.length === missing.spec.url?.length
-      const seen = (answer: HttpResponse | Error, of: Values): ReadonlyMap<string, string> => {
-        if (answer instanceof Error) return new Map()
-        const sentIds = replaced.map((param) => of[param] ?? '')
-        return comparable(answer, sentIds, spell, ignored, hasLength)
-      }
-      const parts = differing(seen(foreign.answer, values), seen(missing.answer, without))
-      if (parts.length === 0) continue
-      one.hasLeak = true
-      const whose = `${replaced.map((param) => `:${param}`).join(' and ')} of ${owner}`
-      return violated(
-        `${name}: ${method} as ${user} distinguishes ${whose} from an unknown id, ${words}`,
-        `${shown(foreign)}\ninstead of the answer for an unknown id:\n${shown(missing)}\nwhat differs: ${parts.join(', ')}`,
-        'look it up with owned(...), whose answer for both is the same, or list the operation in { skip } with a reason',
-      )
-    }
-  }
-  const askForeign = async (one: Asked): Promise<void> => {
-    for (const user of names) {
-      for (const owner of names.filter((other) => other !== user)) {
-        for (const question of questionsOf(one, user, owner)) await compare(one, question)
-      }
-    }
-  }
-  const askOwn = async (one: Asked): Promise<void> => {
-    const { name, method } = one.operation
-    for (const user of one.hasLeak ? [] : names) {
-      if (one.params.some(([, ids]) => (ids[user] ?? []).length === 0)) continue
-      for (const values of valuesOf(one, user)) {
-        const sent = await send(one, user, method === 'ALL' ? 'GET' : method, (param) =>
-          encodeURIComponent(values[param] ?? '1'),
-        )
-        if (!(sent.answer instanceof Error) && sent.answer.status >= 200 && sent.answer.status < 300) continue
-        violated(
-          `${name}: an own id of ${user} is not answered with a 2xx`,
-          shown(sent),
-          'name ids that exist, a request that is let in, and a body in { bodies } if it needs one',
-        )
-      }
-    }
-  }
-  const askList = async (list: Asked): Promise<void> => {
-    const ids = withObjects.flatMap(({ params }) => params.map(([, one]) => one))
-    for (const user of names) {
-      const sent = await send(list, user, 'GET', () => '')
-      if (sent.answer instanceof Error) continue
-      const { body } = sent.answer
-      const own = new Set(ids.flatMap((one) => one[user] ?? []))
-      const others = ids.flatMap((one) => Object.values(one).flat()).filter((id) => id.length >= 6 && !own.has(id))
-      const found = others.find((id) => hasWord(body, id))
-      if (found === undefined) continue
-      violated(
-        `${list.operation.name}: as ${user}, it lists an id of another user: ${found}`,
-        shown(sent),
-        'scope the query by the user, or list the operation in { skip } with a reason',
-      )
-    }
-  }
   try {
-    for (const one of known) if (isList(one) && one.operation.methods.includes('GET')) await askList(one)
-    for (const one of withObjects) {
-      await askForeign(one)
-      await askOwn(one)
-    }
+    await askAll({ options, names, all, ignored, served, violated })
   } finally {
     await served.close()
   }
@@ -334,4 +247,121 @@ export const expectIsolated = async (
     requests,
     ...(skipped !== undefined && { skipped }),
   }))
+}
+
+/** An application that is asked, and what is found. */
+interface Isolation {
+  readonly options: IsolatedOptions
+  /** The names of the users. */
+  readonly names: ReadonlyArray<string>
+  readonly all: ReadonlyArray<Asked>
+  /** Fields of responses that are not compared. */
+  readonly ignored: ReadonlySet<string>
+  readonly served: Awaited<ReturnType<typeof serve>>
+  readonly violated: Violated
+}
+
+const askAll = async (self: Isolation): Promise<void> => {
+  const known = self.all.filter(({ isAsked }) => isAsked)
+  const isList = ({ operation }: Asked): boolean => namesIn(operation.layer).length === 0
+  const withObjects = known.filter((one) => !isList(one)).sort((one, other) => orderOf(one) - orderOf(other))
+  for (const one of known) {
+    if (isList(one) && one.operation.methods.includes('GET')) await askList(self, one, withObjects)
+  }
+  for (const one of withObjects) {
+    await askForeign(self, one)
+    await askOwn(self, one)
+  }
+}
+
+const send = async (
+  { options: { users, bodies = {} }, served }: Isolation,
+  one: Asked,
+  user: string,
+  method: string,
+  spell: (param: string) => string,
+) => {
+  one.requests++
+  const url = targetOf(one.operation.layer, spell) ?? '/'
+  const body = method === 'GET' || method === 'HEAD' ? undefined : bodies[one.operation.name]
+  const type = typeof body === 'object' ? ([['Content-Type', 'application/json']] as const) : []
+  const spec: Sent = {
+    ...mergeRequests({ url, fields: type }, users[user] ?? {}, { method, url }),
+    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  }
+  return { spec, answer: await served.ask(String(one.requests), spec) }
+}
+
+const askForeign = async (self: Isolation, one: Asked): Promise<void> => {
+  for (const user of self.names) {
+    for (const owner of self.names.filter((other) => other !== user)) {
+      for (const question of questionsOf(one, user, owner)) await compare(self, one, question)
+    }
+  }
+}
+
+const compare = async (self: Isolation, one: Asked, question: Question): Promise<void> => {
+  const { user, owner, method, values, foreign: replaced } = question
+  const { unknown } = self.options
+  const without = { ...values, ...Object.fromEntries(replaced.map((param) => [param, unknown[param] ?? ''])) }
+  for (const [words, spell] of Object.entries(spellings)) {
+    const ask = (of: Values) =>
+      send(self, one, user, method, (param) =>
+        (replaced.includes(param) ? spell : encodeURIComponent)(of[param] ?? '1'),
+      )
+    const foreign = await ask(values)
+    const missing = await ask(without)
+    // a body is compared itself; of one that is not sent, only the length is known, and the id may be a part of it
+    const hasLength = method === 'HEAD' && foreign.spec.url?.length === missing.spec.url?.length
+    const seen = (answer: HttpResponse | Error, of: Values): ReadonlyMap<string, string> => {
+      if (answer instanceof Error) return new Map()
+      const sentIds = replaced.map((param) => of[param] ?? '')
+      return comparable(answer, sentIds, spell, self.ignored, hasLength)
+    }
+    const parts = differing(seen(foreign.answer, values), seen(missing.answer, without))
+    if (parts.length === 0) continue
+    one.hasLeak = true
+    const whose = `${replaced.map((param) => `:${param}`).join(' and ')} of ${owner}`
+    return self.violated(
+      `${one.operation.name}: ${method} as ${user} distinguishes ${whose} from an unknown id, ${words}`,
+      `${shown(foreign)}\ninstead of the answer for an unknown id:\n${shown(missing)}\nwhat differs: ${parts.join(', ')}`,
+      'look it up with owned(...), whose answer for both is the same, or list the operation in { skip } with a reason',
+    )
+  }
+}
+
+const askOwn = async (self: Isolation, one: Asked): Promise<void> => {
+  const { name, method } = one.operation
+  for (const user of one.hasLeak ? [] : self.names) {
+    if (one.params.some(([, ids]) => (ids[user] ?? []).length === 0)) continue
+    for (const values of valuesOf(one, user)) {
+      const sent = await send(self, one, user, method === 'ALL' ? 'GET' : method, (param) =>
+        encodeURIComponent(values[param] ?? '1'),
+      )
+      if (!(sent.answer instanceof Error) && sent.answer.status >= 200 && sent.answer.status < 300) continue
+      self.violated(
+        `${name}: an own id of ${user} is not answered with a 2xx`,
+        shown(sent),
+        'name ids that exist, a request that is let in, and a body in { bodies } if it needs one',
+      )
+    }
+  }
+}
+
+const askList = async (self: Isolation, list: Asked, withObjects: ReadonlyArray<Asked>): Promise<void> => {
+  const ids = withObjects.flatMap(({ params }) => params.map(([, one]) => one))
+  for (const user of self.names) {
+    const sent = await send(self, list, user, 'GET', () => '')
+    if (sent.answer instanceof Error) continue
+    const { body } = sent.answer
+    const own = new Set(ids.flatMap((one) => one[user] ?? []))
+    const others = ids.flatMap((one) => Object.values(one).flat()).filter((id) => id.length >= 6 && !own.has(id))
+    const found = others.find((id) => hasWord(body, id))
+    if (found === undefined) continue
+    self.violated(
+      `${list.operation.name}: as ${user}, it lists an id of another user: ${found}`,
+      shown(sent),
+      'scope the query by the user, or list the operation in { skip } with a reason',
+    )
+  }
 }

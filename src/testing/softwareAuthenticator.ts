@@ -302,81 +302,101 @@ const has = (list: ReadonlyArray<{ readonly id: string }> | undefined, id: strin
  * assert.strictEqual(forgotten.id, registration.id)
  */
 export const softwareAuthenticator = (options: SoftwareAuthenticatorOptions): SoftwareAuthenticator => {
-  const { origin, algorithm: own, synced = true } = options
-  const host = new URL(origin).hostname
-  const passkeys: Kept[] = []
-  // WebAuthn §7.2: the authenticator data and the hash of the client data
-  const signedBy = ({ privateKey, algorithm }: Kept, authData: Buffer, clientData: Buffer): Buffer =>
-    sign(kinds[algorithm].hash, Buffer.concat([authData, sha256(clientData)]), privateKey)
-
-  const create = (options: CreationOptions, wrong: WrongRegistration = {}): RegistrationJson => {
-    const offered = options.pubKeyCredParams.flatMap(
-      ({ alg }) => algorithms.find((one) => kinds[one].cose === alg) ?? [],
-    )
-    const algorithm =
-      wrong.algorithm ??
-      (own === undefined ? offered[0] : offered.find((one) => one === own)) ??
-      fail('NotSupportedError', 'none of the offered algorithms is known')
-    if (passkeys.some(({ id }) => has(options.excludeCredentials, id))) {
-      return fail('InvalidStateError', 'a passkey of this user is here already')
-    }
-    const { publicKey, privateKey } = kinds[algorithm].newKeys(wrong.modulusLength ?? 2048)
-    const rawId = randomBytes(16)
-    const made: Kept = {
-      id: rawId.toString('base64url'),
-      rpId: options.rp.id ?? host,
-      userHandle: options.user.id,
-      algorithm,
-      privateKey: createPrivateKey({ key: privateKey, format: 'der', type: 'pkcs8' }),
-      counter: synced ? 0 : 1,
-    }
-    const older = passkeys.findIndex(({ rpId, userHandle }) => rpId === made.rpId && userHandle === made.userHandle)
-    if (older >= 0) passkeys.splice(older, 1)
-    passkeys.push(made)
-    const data = clientData('webauthn.create', options, origin, wrong)
-    const attested = attestedData(rawId, wrong.publicKey ?? coseOf(publicKey, algorithm))
-    const authData = authenticatorData({ ...made, synced, attested }, wrong)
-    const alg = kinds[algorithm].cose
-    const signed = () => signedBy(made, authData, data)
-    const response: RegistrationJson['response'] = {
-      clientDataJSON: data.toString('base64url'),
-      attestationObject: Buffer.from(attestationObject(wrong.attestation, authData, signed, alg)).toString('base64url'),
-      authenticatorData: authData.toString('base64url'),
-      publicKey: publicKey.toString('base64url'),
-      publicKeyAlgorithm: alg,
-      transports: ['internal'],
-    }
-    return answer(wrong.id ?? made.id, { credProps: { rk: true } }, response)
-  }
-
-  const get = (options: RequestOptions, wrong: WrongAssertion = {}): AssertionJson => {
-    const rpId = options.rpId ?? host
-    const { allowCredentials = [] } = options
-    const kept =
-      passkeys.findLast(
-        (one) => one.rpId === rpId && (allowCredentials.length === 0 || has(allowCredentials, one.id)),
-      ) ?? fail('NotAllowedError', 'no passkey fits')
-    if (!synced) kept.counter += 1
-    const data = clientData('webauthn.get', options, origin, wrong)
-    const authData = authenticatorData({ ...kept, synced }, wrong)
-    const signature = signedBy(kept, authData, wrong.signature === 'wrong' ? Buffer.concat([data, data]) : data)
-    const userHandle = wrong.userHandle === undefined ? kept.userHandle : wrong.userHandle
-    return answer(
-      wrong.id ?? kept.id,
-      {},
-      {
-        clientDataJSON: data.toString('base64url'),
-        authenticatorData: authData.toString('base64url'),
-        signature: signature.toString('base64url'),
-        ...(userHandle !== null && { userHandle }),
-      },
-    )
-  }
-
+  const { origin, algorithm, synced = true } = options
+  const self: Device = { origin, own: algorithm, synced, host: new URL(origin).hostname, passkeys: [] }
   return {
-    create,
-    get,
+    create: (creation, wrong) => create(self, creation, wrong),
+    get: (request, wrong) => assertion(self, request, wrong),
     passkeys: () =>
-      passkeys.map(({ id, rpId, userHandle, algorithm, counter }) => ({ id, rpId, userHandle, algorithm, counter })),
+      self.passkeys.map(({ id, rpId, userHandle, algorithm: alg, counter }) => ({
+        id,
+        rpId,
+        userHandle,
+        algorithm: alg,
+        counter,
+      })),
   }
+}
+
+interface Device {
+  readonly origin: string
+  readonly own: SoftwareAuthenticatorOptions['algorithm']
+  readonly synced: boolean
+  readonly host: string
+  readonly passkeys: Kept[]
+}
+
+// WebAuthn §7.2: the authenticator data and the hash of the client data
+const signedBy = ({ privateKey, algorithm }: Kept, authData: Buffer, clientData: Buffer): Buffer =>
+  sign(kinds[algorithm].hash, Buffer.concat([authData, sha256(clientData)]), privateKey)
+
+const create = (self: Device, options: CreationOptions, wrong: WrongRegistration = {}): RegistrationJson => {
+  const { origin, own, synced, passkeys } = self
+  const offered = options.pubKeyCredParams.flatMap(({ alg }) => algorithms.find((one) => kinds[one].cose === alg) ?? [])
+  const algorithm =
+    wrong.algorithm ??
+    (own === undefined ? offered[0] : offered.find((one) => one === own)) ??
+    fail('NotSupportedError', 'none of the offered algorithms is known')
+  if (passkeys.some(({ id }) => has(options.excludeCredentials, id))) {
+    return fail('InvalidStateError', 'a passkey of this user is here already')
+  }
+  const { made, rawId, publicKey } = newPasskey(self, options, algorithm, wrong)
+  const data = clientData('webauthn.create', options, origin, wrong)
+  const attested = attestedData(rawId, wrong.publicKey ?? coseOf(publicKey, algorithm))
+  const authData = authenticatorData({ ...made, synced, attested }, wrong)
+  const alg = kinds[algorithm].cose
+  const signed = () => signedBy(made, authData, data)
+  const response: RegistrationJson['response'] = {
+    clientDataJSON: data.toString('base64url'),
+    attestationObject: Buffer.from(attestationObject(wrong.attestation, authData, signed, alg)).toString('base64url'),
+    authenticatorData: authData.toString('base64url'),
+    publicKey: publicKey.toString('base64url'),
+    publicKeyAlgorithm: alg,
+    transports: ['internal'],
+  }
+  return answer(wrong.id ?? made.id, { credProps: { rk: true } }, response)
+}
+
+// One passkey of a user at a site, as authenticators keep them
+const newPasskey = (
+  { host, synced, passkeys }: Device,
+  { rp, user }: CreationOptions,
+  algorithm: Kept['algorithm'],
+  wrong: WrongRegistration,
+) => {
+  const { publicKey, privateKey } = kinds[algorithm].newKeys(wrong.modulusLength ?? 2048)
+  const rawId = randomBytes(16)
+  const made: Kept = {
+    id: rawId.toString('base64url'),
+    rpId: rp.id ?? host,
+    userHandle: user.id,
+    algorithm,
+    privateKey: createPrivateKey({ key: privateKey, format: 'der', type: 'pkcs8' }),
+    counter: synced ? 0 : 1,
+  }
+  const older = passkeys.findIndex(({ rpId, userHandle }) => rpId === made.rpId && userHandle === made.userHandle)
+  if (older >= 0) passkeys.splice(older, 1)
+  passkeys.push(made)
+  return { made, rawId, publicKey }
+}
+
+const assertion = (self: Device, options: RequestOptions, wrong: WrongAssertion = {}): AssertionJson => {
+  const { host, origin, synced, passkeys } = self
+  const rpId = options.rpId ?? host
+  const { allowCredentials = [] } = options
+  const kept =
+    passkeys.findLast((one) => one.rpId === rpId && (allowCredentials.length === 0 || has(allowCredentials, one.id))) ??
+    fail('NotAllowedError', 'no passkey fits')
+  if (!synced) kept.counter += 1
+  const data = clientData('webauthn.get', options, origin, wrong)
+  const authData = authenticatorData({ ...kept, synced }, wrong)
+  const signature = signedBy(kept, authData, wrong.signature === 'wrong' ? Buffer.concat([data, data]) : data)
+  const userHandle = wrong.userHandle === undefined ? kept.userHandle : wrong.userHandle
+  const response = {
+    clientDataJSON: data.toString('base64url'),
+    authenticatorData: authData.toString('base64url'),
+    signature: signature.toString('base64url'),
+    ...(userHandle !== null && { userHandle }),
+  }
+  return answer(wrong.id ?? kept.id, {}, response)
 }

@@ -167,16 +167,7 @@ export const webhook = (options: WebhookOptions): Authenticator<Webhook> => {
     authenticate: judge,
     leaf: { reads: scheme.reads, headers: scheme.reads, sender: scheme.sender },
     notes: {
-      wrappers: [
-        `webhook ${scheme.name}`,
-        typeof secrets === 'function'
-          ? `secrets by ${functionName(secrets)}`
-          : `${secretsIn('', secrets).length} secrets`,
-        ...(scheme.isTimed === false ? [] : [`tolerance ${tolerance} ms`]),
-        `maxLength ${maxLength}`,
-        ...(spent === undefined ? [] : ['counted once']),
-        ...(repeated === 'accept' ? [] : ['repeated: refuse']),
-      ],
+      wrappers: labelsOf(given),
       ...(typeof secrets === 'function' && { functions: [[functionName(secrets), secrets]] }),
     },
   })
@@ -185,6 +176,18 @@ export const webhook = (options: WebhookOptions): Authenticator<Webhook> => {
 }
 
 declareFactory(caller, webhook)
+
+const labelsOf = (given: WebhookOptions): ReadonlyArray<string> => {
+  const { scheme, secrets, tolerance = TOLERANCE, maxLength = MAX_BODY, spent, repeated = 'accept' } = given
+  return [
+    `webhook ${scheme.name}`,
+    typeof secrets === 'function' ? `secrets by ${functionName(secrets)}` : `${secretsIn('', secrets).length} secrets`,
+    ...(scheme.isTimed === false ? [] : [`tolerance ${tolerance} ms`]),
+    `maxLength ${maxLength}`,
+    ...(spent === undefined ? [] : ['counted once']),
+    ...(repeated === 'accept' ? [] : ['repeated: refuse']),
+  ]
+}
 
 const left = <E extends Parameters<typeof because>[0]>(error: E, why: Parameters<typeof because>[1]) =>
   deepFreeze(E.left(because(error, why)))

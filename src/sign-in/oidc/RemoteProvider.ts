@@ -11,7 +11,7 @@ import * as is from '../../core/checks.js'
 import { bare, type Check } from '../../core/options.js'
 import { readCompact, type Json } from '../../jwt/claims.js'
 import { checkUrl, documentsOf, fetchJson, isSecure, Outage } from '../../jwt/fetching.js'
-import { fetched, fetchJwks, type KeyPolicy } from '../../jwt/keySet.js'
+import { FetchedDocument, fetchJwks, type KeyPolicy } from '../../jwt/keySet.js'
 import { checkSignature, oneKey, type AsymmetricAlgorithm, type Keys, type SigningKeySet } from '../../jwt/signature.js'
 import { clientMetadataOf, configurationOf, Refused, type ClientSettings, type Registered } from './Client.js'
 import { openidClient, openidClientLoaded } from './openidClient.js'
@@ -135,10 +135,15 @@ export const remoteProvider = (registration: Registration) => {
     secret: algorithm === 'HS256' ? oneKey(Buffer.from(String(client.secret))) : undefined,
   }
   const kept = <J, A>(fetch: (signal: AbortSignal) => Promise<J>, read: (json: J) => A) =>
-    fetched(
-      { fetch, read, unreadable: 'answered what openid-client does not take' },
+    new FetchedDocument(
+      {
+        fetch,
+        read,
+        unreadable: 'answered what openid-client does not take',
+        issuer,
+        failed: (problem) => warn(issuer, problem),
+      },
       { ...policy, refreshAhead: false },
-      { issuer, failed: (problem) => warn(issuer, problem) },
     )
   // the metadata do not change a request of a browser, so one set-up serves all until they do
   const setUps = kept(
@@ -156,27 +161,34 @@ export const remoteProvider = (registration: Registration) => {
   }
   const keySets = kept(fetchKeys, identity)
 
-  // Newer keys than these, which lacked one; the same ones if the provider has no newer
-  let missedAt: Moment | undefined
-  const newer = async (than: SigningKeySet): Promise<E.Either<AuthError, SigningKeySet>> => {
-    const known = keySets.latest()
-    if (known !== undefined && known.value !== than) return known.right
-    if (keySets.isPaused()) return keySets.outage()
-    if (!keySets.isDown() && isYounger(missedAt, policy.cooldown)) return E.right(than)
-    if (!(await keySets.refresh())) return keySets.outage()
-    missedAt = thisMoment()
-    return keySets.latest()?.right ?? keySets.outage()
-  }
-
-  const keysWith = async (kid: string | undefined): Promise<E.Either<AuthError, SigningKeySet>> => {
-    const latest = await keySets.current()
-    if (E.isLeft(latest) || kid === undefined || latest.right.keys.some((key) => key['kid'] === kid)) return latest
-    return newer(latest.right)
-  }
-
+  const known: KnownKeys = { keySets, cooldown: policy.cooldown, missedAt: undefined }
+  const keysWith = (kid: string | undefined) => keysOf(known, kid)
   // it fetches metadata and keys that are missing, and never rejects
   const ready = async (): Promise<void> => void (await (self.secret === undefined ? keySets : setUps).current())
   return { configuration: setUps.current, verifying: () => verifying(self, setUps.current, keysWith), keysWith, ready }
+}
+
+interface KnownKeys {
+  readonly keySets: FetchedDocument<SigningKeySet, SigningKeySet>
+  readonly cooldown: number
+  missedAt: Moment | undefined
+}
+
+const keysOf = async (known: KnownKeys, kid: string | undefined): Promise<E.Either<AuthError, SigningKeySet>> => {
+  const latest = await known.keySets.current()
+  if (E.isLeft(latest) || kid === undefined || latest.right.keys.some((key) => key['kid'] === kid)) return latest
+  return newer(known, latest.right)
+}
+
+// Newer keys than these, which lacked one; the same ones if the provider has no newer
+const newer = async (known: KnownKeys, than: SigningKeySet): Promise<E.Either<AuthError, SigningKeySet>> => {
+  const { keySets, cooldown } = known
+  if (keySets.latest !== undefined && keySets.latest.value !== than) return keySets.latest.right
+  if (keySets.isPaused()) return keySets.outage()
+  if (!keySets.isDown && isYounger(known.missedAt, cooldown)) return E.right(than)
+  if (!(await keySets.refresh())) return keySets.outage()
+  known.missedAt = thisMoment()
+  return keySets.latest?.right ?? keySets.outage()
 }
 
 interface Self extends Registration {

@@ -18,6 +18,7 @@ import {
   Refused,
   type AuthorizationResponse,
   type ProviderOptions,
+  type Registered,
 } from './Client.js'
 import { openidClientLoaded } from './openidClient.js'
 import { carrying, refused } from './ProviderAnswer.js'
@@ -105,76 +106,95 @@ const MAX_SUBJECT = 255
  */
 export const oauth2 = (options: OAuth2Options): OAuth2Kind => {
   const given = checkOptions('oauth2', options, checks)
-  const { name, authorize, token, issuer, callback, scope = [], subject, parameters = {} } = given
-  const { lifetime = LIFETIME, timeout = TIMEOUT, pkce = true } = given
+  const { name, issuer, callback, scope = [], lifetime = LIFETIME } = given
   const client = clientOf('oauth2({ client })', given.client)
-  if (!pkce && client.isPublic) {
+  if (given.pkce === false && client.isPublic) {
     throw new TypeError(
       'oauth2({ pkce: false }) needs a client with a secret or a key; without PKCE, that alone protects a code',
     )
   }
-  const { origin: authority } = new URL(authorize)
-  // openid-client takes no server without an issuer
-  const as = issuer ?? authority
-
-  const scopes = new Set(scope)
-  let ready: Configuration | undefined
-  const configuration = (): Configuration => {
-    const server = {
-      issuer: as,
-      authorization_endpoint: authorize,
-      token_endpoint: token,
-      ...(issuer !== undefined && { authorization_response_iss_parameter_supported: true }),
-    }
-    const isInsecure = [authorize, token].some((url) => url.startsWith('http:'))
-    return (ready ??= configurationOf(server, client, { timeout, clockTolerance: 0, isInsecure }, plainly))
-  }
-
+  const self: OAuth2 = { given, client, scopes: new Set(scope), authority: new URL(given.authorize).origin }
   const kind: OAuth2Kind = {
     name: `oauth2:${name} ${callback}`,
     lifetime,
     leadsAgain: true,
     intents: ['signIn', 'link'],
-    begin: async (_incoming, { origin, secret }) => {
-      const openid = await openidClientLoaded()
-      const sent = {
-        ...parameters,
-        redirect_uri: origin + callback,
-        ...(scopes.size > 0 && { scope: [...scopes].join(' ') }),
-        ...(pkce && {
-          code_challenge: await openid.calculatePKCECodeChallenge(secret('pkce')),
-          code_challenge_method: 'S256',
-        }),
-      }
-      return E.right({
-        kept: null,
-        send: (state) => ({ redirect: openid.buildAuthorizationUrl(configuration(), { ...sent, state }).href }),
-      })
-    },
+    begin: (_incoming, { origin, secret }) => beginAt(self, origin, secret),
     read: readResponse,
-    check: async (_kept, { parameters: answered, state }, { origin, secret }) => {
-      try {
-        const url = new URL(`${origin}${callback}?${answered}`)
-        if (issuer === undefined) checkIssuer(url, authority)
-        const openid = await openidClientLoaded()
-        const tokens = await openid.authorizationCodeGrant(configuration(), url, {
-          ...(pkce && { pkceCodeVerifier: secret('pkce') }),
-          expectedState: state,
-        })
-        const found = await subjectOf(subject, tokens, timeout)
-        const proof: OAuth2Proof = { method: 'oauth2', at: Date.now(), issuer: issuer ?? name, subject: found }
-        return E.right(carrying(proof, { claims: undefined, userinfo: undefined, tokens }))
-      } catch (error) {
-        return refused(issuer ?? name, error, 'code')
-      }
-    },
+    check: (_kept, answer, { origin, secret }) => checkAnswer(self, answer, origin, secret),
   }
   declareTokenClient(kind, {
     issuer: issuer ?? name,
-    configured: () => Promise.resolve(E.right(configuration())),
-    askFor: addingTo(scopes),
+    configured: () => Promise.resolve(E.right(configurationFor(self))),
+    askFor: addingTo(self.scopes),
   })
   return kind
+}
+
+interface OAuth2 {
+  readonly given: OAuth2Options
+  readonly client: Registered
+  readonly scopes: Set<string>
+  readonly authority: string
+  /** Made at first use. */
+  configuration?: Configuration
+}
+
+const configurationFor = (self: OAuth2): Configuration => {
+  const { issuer, authorize, token, timeout = TIMEOUT } = self.given
+  const server = {
+    // openid-client takes no server without an issuer
+    issuer: issuer ?? self.authority,
+    authorization_endpoint: authorize,
+    token_endpoint: token,
+    ...(issuer !== undefined && { authorization_response_iss_parameter_supported: true }),
+  }
+  const isInsecure = [authorize, token].some((url) => url.startsWith('http:'))
+  const settings = { timeout, clockTolerance: 0, isInsecure }
+  return (self.configuration ??= configurationOf(server, self.client, settings, plainly))
+}
+
+const beginAt = async (self: OAuth2, origin: string, secret: (purpose: string) => string) => {
+  const { given, scopes } = self
+  const openid = await openidClientLoaded()
+  const sent = {
+    ...given.parameters,
+    redirect_uri: origin + given.callback,
+    ...(scopes.size > 0 && { scope: [...scopes].join(' ') }),
+    ...(given.pkce !== false && {
+      code_challenge: await openid.calculatePKCECodeChallenge(secret('pkce')),
+      code_challenge_method: 'S256',
+    }),
+  }
+  return E.right({
+    kept: null,
+    send: (state: string) => ({
+      redirect: openid.buildAuthorizationUrl(configurationFor(self), { ...sent, state }).href,
+    }),
+  })
+}
+
+const checkAnswer = async (
+  self: OAuth2,
+  { parameters, state }: AuthorizationResponse,
+  origin: string,
+  secret: (purpose: string) => string,
+) => {
+  const { name, issuer, callback, subject, pkce, timeout = TIMEOUT } = self.given
+  try {
+    const url = new URL(`${origin}${callback}?${parameters}`)
+    if (issuer === undefined) checkIssuer(url, self.authority)
+    const openid = await openidClientLoaded()
+    const tokens = await openid.authorizationCodeGrant(configurationFor(self), url, {
+      ...(pkce !== false && { pkceCodeVerifier: secret('pkce') }),
+      expectedState: state,
+    })
+    const found = await subjectOf(subject, tokens, timeout)
+    const proof: OAuth2Proof = { method: 'oauth2', at: Date.now(), issuer: issuer ?? name, subject: found }
+    return E.right(carrying(proof, { claims: undefined, userinfo: undefined, tokens }))
+  } catch (error) {
+    return refused(issuer ?? name, error, 'code')
+  }
 }
 
 // Its issuer is not known, but an answer of another server's is none of this one (RFC 9207 §2.4)

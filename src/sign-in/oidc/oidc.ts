@@ -119,17 +119,7 @@ export const relyingPartyOf = (where: string, kind: unknown): RelyingParty => {
  */
 export const oidc = (options: OidcOptions): OidcKind => {
   const given = checkOptions('oidc', options, checks)
-  const {
-    issuer,
-    callback,
-    scope = ['openid'],
-    responseMode = 'query',
-    userinfo = false,
-    pushed,
-    nonce = true,
-    parameters = {},
-  } = given
-  const { lifetime = LIFETIME } = given
+  const { issuer, callback, scope = ['openid'], responseMode = 'query', lifetime = LIFETIME } = given
   // times of tokens are in seconds
   const clockTolerance = (given.clockTolerance ?? TOLERANCE) / 1000
   if (!scope.includes('openid')) {
@@ -142,83 +132,112 @@ export const oidc = (options: OidcOptions): OidcKind => {
   const provider = remoteProvider({ issuer, client, policy, clockTolerance, discovery, metadata, algorithm })
   const scopes = new Set(scope)
 
-  const authorizationUrl = async (configuration: Configuration, sent: Record<string, string>): Promise<string> => {
-    const openid = openidClient()
-    const isPushed = pushed ?? configuration.serverMetadata().require_pushed_authorization_requests === true
-    if (!isPushed) return openid.buildAuthorizationUrl(configuration, sent).href
-    const url = await openid.buildAuthorizationUrlWithPAR(configuration, sent).catch((error: unknown) => {
-      throw thrownFor(error)
-    })
-    return url.href
-  }
-
+  const self: Oidc = { given, client, provider, scopes, isPosted: responseMode === 'form_post', clockTolerance }
   const kind: OidcKind = {
     name: `oidc:${issuer} ${callback}`,
     part: 'oidc',
     issuer,
     lifetime,
     leadsAgain: true,
-    ...(responseMode === 'form_post' && { posted: responseFields, concealed: ['user'] }),
+    ...(self.isPosted && { posted: responseFields, concealed: ['user'] }),
     ready: provider.ready,
-    begin: async (_incoming, { origin, secret, intent, display }, ask = {}) => {
-      // a step-up is worth something only if the user does something
-      const all = bare<Asking>({ ...given, ...checkOptions('begin(kind, { ask })', ask, askingChecks) })
-      const isUnasked = all.maxAge === undefined && all.acrValues === undefined
-      const wanted = intent === 'stepUp' && isUnasked ? bare({ ...all, maxAge: 0 }) : all
-      const configured = await provider.configuration()
-      if (E.isLeft(configured)) return configured
-      const questions = questionsOf(wanted)
-      const sent = {
-        ...parameters,
-        ...questions.parameters,
-        redirect_uri: origin + callback,
-        scope: [...scopes].join(' '),
-        ...(nonce && { nonce: secret('nonce') }),
-        code_challenge: await openidClient().calculatePKCECodeChallenge(secret('pkce')),
-        code_challenge_method: 'S256',
-        ...(responseMode === 'form_post' && { response_mode: 'form_post' }),
-        ...(display !== 'page' && { display }),
-      }
-      return E.right({
-        kept: questions.expected,
-        send: async (state) => ({ redirect: await authorizationUrl(configured.right, { ...sent, state }) }),
-      })
-    },
+    begin: (_incoming, beginning, ask) => beginAt(self, beginning, ask),
     read: readResponse,
-    check: async (expected, { parameters: answered, state, user }, { origin, secret }) => {
-      const configured = await provider.verifying()
-      if (E.isLeft(configured)) return configured
-      const openid = openidClient()
-      const named = configured.right.serverMetadata().issuer
-      const url = new URL(`${origin}${callback}?${answered}`)
-      const iss = isOfTenants(named) ? url.searchParams.get('iss') : null
-      if (iss !== null) url.searchParams.delete('iss')
-      let step: 'code' | 'userinfo' = 'code'
-      try {
-        const tokens = await openid.authorizationCodeGrant(configured.right, url, {
-          pkceCodeVerifier: secret('pkce'),
-          ...(nonce && { expectedNonce: secret('nonce') }),
-          expectedState: state,
-          idTokenExpected: true,
-          ...(expected.maxAge !== undefined && { maxAge: expected.maxAge }),
-        })
-        const claims = tokens.claims()
-        // Safe: `idTokenExpected` refuses an answer without one
-        const proof = proofIn(claims!, tokens, { ...expected, issuer: named, clientId: client.id }, clockTolerance)
-        if (iss !== null && iss !== proof.issuer) throw new Refused('iss')
-        step = 'userinfo'
-        const fetched: UserInfoResponse | undefined = userinfo
-          ? await openid.fetchUserInfo(configured.right, tokens.access_token, proof.subject)
-          : undefined
-        return E.right(carrying(proof, { claims, userinfo: fetched, tokens, unsigned: unsignedIn(user) }))
-      } catch (error) {
-        return refused(issuer, error, step)
-      }
-    },
+    check: (expected, answer, ceremony) => checkAnswer(self, expected, answer, ceremony),
   }
   declareTokenClient(kind, { issuer, configured: provider.verifying, askFor: addingTo(scopes) })
   parties.set(kind, { provider, issuer, clientId: client.id, clockTolerance })
   return kind
+}
+
+interface Oidc {
+  readonly given: OidcOptions
+  readonly client: Registered
+  readonly provider: RelyingParty['provider']
+  readonly scopes: Set<string>
+  readonly isPosted: boolean
+  readonly clockTolerance: number
+}
+
+const beginAt = async (
+  { given, provider, scopes, isPosted }: Oidc,
+  { origin, secret, intent, display }: Parameters<OidcKind['begin']>[1],
+  ask: Asking = {},
+) => {
+  // a step-up is worth something only if the user does something
+  const all = bare<Asking>({ ...given, ...checkOptions('begin(kind, { ask })', ask, askingChecks) })
+  const isUnasked = all.maxAge === undefined && all.acrValues === undefined
+  const wanted = intent === 'stepUp' && isUnasked ? bare({ ...all, maxAge: 0 }) : all
+  const configured = await provider.configuration()
+  if (E.isLeft(configured)) return configured
+  const questions = questionsOf(wanted)
+  const sent = {
+    ...given.parameters,
+    ...questions.parameters,
+    redirect_uri: origin + given.callback,
+    scope: [...scopes].join(' '),
+    ...(given.nonce !== false && { nonce: secret('nonce') }),
+    code_challenge: await openidClient().calculatePKCECodeChallenge(secret('pkce')),
+    code_challenge_method: 'S256',
+    ...(isPosted && { response_mode: 'form_post' }),
+    ...(display !== 'page' && { display }),
+  }
+  return E.right({
+    kept: questions.expected,
+    send: async (state: string) => ({
+      redirect: await authorizationUrl(configured.right, { ...sent, state }, given.pushed),
+    }),
+  })
+}
+
+const authorizationUrl = async (
+  configuration: Configuration,
+  sent: Record<string, string>,
+  isPushed = configuration.serverMetadata().require_pushed_authorization_requests === true,
+): Promise<string> => {
+  const openid = openidClient()
+  if (!isPushed) return openid.buildAuthorizationUrl(configuration, sent).href
+  const url = await openid.buildAuthorizationUrlWithPAR(configuration, sent).catch((error: unknown) => {
+    throw thrownFor(error)
+  })
+  return url.href
+}
+
+const checkAnswer = async (
+  { given, client, provider, clockTolerance }: Oidc,
+  expected: Expected,
+  { parameters, state, user }: AuthorizationResponse,
+  { origin, secret }: Parameters<OidcKind['check']>[2],
+) => {
+  const configured = await provider.verifying()
+  if (E.isLeft(configured)) return configured
+  const openid = openidClient()
+  const named = configured.right.serverMetadata().issuer
+  const url = new URL(`${origin}${given.callback}?${parameters}`)
+  const iss = isOfTenants(named) ? url.searchParams.get('iss') : null
+  if (iss !== null) url.searchParams.delete('iss')
+  let step: 'code' | 'userinfo' = 'code'
+  try {
+    const tokens = await openid.authorizationCodeGrant(configured.right, url, {
+      pkceCodeVerifier: secret('pkce'),
+      ...(given.nonce !== false && { expectedNonce: secret('nonce') }),
+      expectedState: state,
+      idTokenExpected: true,
+      ...(expected.maxAge !== undefined && { maxAge: expected.maxAge }),
+    })
+    const claims = tokens.claims()
+    // Safe: `idTokenExpected` refuses an answer without one
+    const proof = proofIn(claims!, tokens, { ...expected, issuer: named, clientId: client.id }, clockTolerance)
+    if (iss !== null && iss !== proof.issuer) throw new Refused('iss')
+    step = 'userinfo'
+    const userinfo: UserInfoResponse | undefined =
+      given.userinfo === true
+        ? await openid.fetchUserInfo(configured.right, tokens.access_token, proof.subject)
+        : undefined
+    return E.right(carrying(proof, { claims, userinfo, tokens, unsigned: unsignedIn(user) }))
+  } catch (error) {
+    return refused(given.issuer, error, step)
+  }
 }
 
 declareFactory('oidc', oidc)

@@ -117,9 +117,53 @@ const providerGrants = (
   client: TokenClient,
   per: 'session' | 'user',
 ): ProviderGrants => {
+  const grants = grantsByStore(client)
+  const revoke = revokedBy(client)
+  const ended = async (holder: GrantHolder, key: string): Promise<void> => {
+    const tokens = await takeGrant(grants(holder), { key })
+    if (tokens !== undefined && self.revokes) revoke(tokens)
+  }
+  const self: ProviderGrants = {
+    kind: kind.name,
+    upstreams: [],
+    client,
+    per,
+    revokes: false,
+    grants,
+    keep: async (holder, proof, isPending) => {
+      const answer = providerAnswer(proof)
+      if (answer === undefined) return
+      const tokens = tokensOf(answer.tokens)
+      if (isPending) await keepGrant(grants(holder), pendingOf(kind.name, holder, proof), tokens)
+      else await keepFor(self, holder, tokens)
+    },
+    adopt: async (holder, proof) => {
+      if (!('issuer' in proof)) return
+      const tokens = await takeGrant(grants(holder), pendingOf(kind.name, holder, proof))
+      if (tokens !== undefined) await keepFor(self, holder, tokens)
+    },
+    end: async (holder, isEverywhere) => {
+      const place = placeOf(self, kind.name, holder)
+      if (place !== undefined && (per === 'session' || isEverywhere)) await ended(holder, place.key)
+      if (!isEverywhere || per === 'user') return
+      const all = await holder.store.members(setOf(holder, kind.name))
+      await Promise.all(all.map((key) => ended(holder, key)))
+    },
+  }
+  return self
+}
+
+const keepFor = async (self: ProviderGrants, holder: GrantHolder, tokens: Tokens): Promise<void> => {
+  const place = placeOf(self, self.kind, holder)
+  if (place === undefined) return
+  await keepGrant(self.grants(holder), place, tokens)
+  if (self.per === 'session') await holder.store.add(setOf(holder, self.kind), place.key, place.lifetime)
+}
+
+const grantsByStore = (client: TokenClient): ProviderGrants['grants'] => {
   const made = new WeakMap<object, Grants>()
-  const [refresh, revoke] = [refreshedBy(client), revokedBy(client)]
-  const grants = ({ application, store, keys }: GrantHolder): Grants => {
+  const refresh = refreshedBy(client)
+  return ({ application, store, keys }) => {
     const known = made.get(store)
     if (known !== undefined) return known
     const own: Grants = {
@@ -137,44 +181,6 @@ const providerGrants = (
     made.set(store, own)
     return own
   }
-  const ended = async (holder: GrantHolder, key: string): Promise<void> => {
-    const tokens = await takeGrant(grants(holder), { key })
-    if (tokens !== undefined && self.revokes) revoke(tokens)
-  }
-  const kept = async (holder: GrantHolder, tokens: Tokens): Promise<void> => {
-    const place = placeOf({ per }, kind.name, holder)
-    if (place === undefined) return
-    await keepGrant(grants(holder), place, tokens)
-    if (per === 'session') await holder.store.add(setOf(holder, kind.name), place.key, place.lifetime)
-  }
-  const self: ProviderGrants = {
-    kind: kind.name,
-    upstreams: [],
-    client,
-    per,
-    revokes: false,
-    grants,
-    keep: async (holder, proof, isPending) => {
-      const answer = providerAnswer(proof)
-      if (answer === undefined) return
-      const tokens = tokensOf(answer.tokens)
-      if (isPending) await keepGrant(grants(holder), pendingOf(kind.name, holder, proof), tokens)
-      else await kept(holder, tokens)
-    },
-    adopt: async (holder, proof) => {
-      if (!('issuer' in proof)) return
-      const tokens = await takeGrant(grants(holder), pendingOf(kind.name, holder, proof))
-      if (tokens !== undefined) await kept(holder, tokens)
-    },
-    end: async (holder, isEverywhere) => {
-      const place = placeOf({ per }, kind.name, holder)
-      if (place !== undefined && (per === 'session' || isEverywhere)) await ended(holder, place.key)
-      if (!isEverywhere || per === 'user') return
-      const all = await holder.store.members(setOf(holder, kind.name))
-      await Promise.all(all.map((key) => ended(holder, key)))
-    },
-  }
-  return self
 }
 
 // A provider gives one refresh token, so upstreams of one provider keep one grant
