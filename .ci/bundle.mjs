@@ -370,7 +370,10 @@ export const bundle = async (folder) => {
   for (const { fileName } of output) checkCycles(fileName, output)
   const write = (file, text) => {
     mkdirSync(dirname(join(folder, 'dist', file)), { recursive: true })
-    writeFileSync(join(folder, 'dist', file), text)
+    // npx runs a program of the clone as it is
+    writeFileSync(join(folder, 'dist', file), text, {
+      mode: Object.values(bin).includes(`dist/${file}`) ? 0o755 : 0o644,
+    })
   }
   const chunks = output.map(({ fileName, code }) => {
     const minified = minifySync(fileName, shakeable(fileName, code), minifying)
