@@ -7,7 +7,7 @@ import ts from 'typescript'
 import { afterAll, describe, expect, it } from 'vitest'
 import { allExamples, examplesOf, moduleOf, type DocExample } from '../support/papers/docExamples.js'
 import { optionalProperties } from '../support/papers/optionTypes.js'
-import { mistakesOfFiles, ownOptions, programOf, repository } from '../support/projects/typecheck.js'
+import { exportedModules, mistakesOfFiles, ownOptions, programOf, repository } from '../support/projects/typecheck.js'
 import { plantedOptions } from './plantedOptions.js'
 
 // One folder for each process, so that parallel runs use different ones
@@ -17,10 +17,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 const examples = allExamples()
 const exampleAt = ({ place }: DocExample) => `${folder}${place.replaceAll(/[^A-Za-z0-9]+/g, '-')}.ts`
 const plantedAt = (at: number) => `${folder}planted${at}.ts`
-const entries = Object.entries(ownOptions().paths ?? {}).map(([name, [path = '']]) => ({
-  name,
-  path: repository + path.slice(2),
-}))
+const entries = exportedModules.map(({ name, source }) => ({ name, path: repository + source }))
 
 mkdirSync(folder, { recursive: true })
 for (const example of examples) writeFileSync(exampleAt(example), moduleOf(example))

@@ -1,9 +1,27 @@
 /** Typechecks files with the TypeScript compiler API. */
+import { readFileSync } from 'node:fs'
 import { dirname, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
 
 export const repository = fileURLToPath(new URL('../../..', import.meta.url))
+
+// Safe: it is the package.json of this repository
+const manifest = JSON.parse(readFileSync(`${repository}package.json`, 'utf8')) as {
+  readonly exports: Readonly<Record<string, unknown>>
+}
+
+/** The modules that package.json exports, and their sources. */
+export const exportedModules = Object.entries(manifest.exports).flatMap(([path, built]) =>
+  typeof built === 'string'
+    ? []
+    : [
+        {
+          name: `koa-with-auth${path.slice(1)}`,
+          source: path === '.' ? 'src/index.ts' : `src/${path.slice(2)}/index.ts`,
+        },
+      ],
+)
 
 /** The repository's own compiler options. */
 export const ownOptions = (): ts.CompilerOptions => {
