@@ -12,7 +12,7 @@ import { httpJwt } from 'koa-with-auth/jwt'
 import { apiKeys, NoLiveKey } from 'koa-with-auth/keys'
 import { memoryStore, sqliteStore } from 'koa-with-auth/stores'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { eventNames } from '../../src/core/events.js'
+import { channels } from '../../src/core/events.js'
 import { unfinishedReasons } from '../../src/core/UnfinishedReason.js'
 import { repository } from '../support/projects/typecheck.js'
 import { stoppedClock } from '../support/runs/clock.js'
@@ -152,7 +152,7 @@ describe('koa-with-auth:store-outage', () => {
 
 describe('every channel', () => {
   // Safe: its keys are the channels
-  const names = Object.keys(eventNames) as Array<keyof Events>
+  const names = Object.keys(channels) as Array<keyof Events>
 
   it.each(names)('%s: a listener that throws makes a warning; a listener that ended gets no records', async (name) => {
     const warnings = processWarnings()

@@ -347,8 +347,8 @@ export interface Events {
   readonly 'store-outage': StoreOutageEvent
 }
 
-/** @internal The channels; the compiler compares them with `Events`. */
-export const eventNames: { readonly [C in keyof Events]: true } = {
+// The compiler compares them with `Events`
+const eventNames: { readonly [C in keyof Events]: true } = {
   decision: true,
   'signed-in': true,
   'signed-out': true,

@@ -2,12 +2,31 @@
  * koa-with-auth/events publishes records on channels of `node:diagnostics_channel`: decisions, and changes of keys, sessions and
  * stores that affect them.
  */
-import { channels } from '../core/events.js'
-import type { Events } from '../core/events.js'
+import { channels, type Events } from '../core/events.js'
 import { checkHook, declareFactory } from '../core/options.js'
 
 export { endsSession } from '../core/events.js'
-export type * from '../core/events.js'
+export type {
+  ApiKeyEvent,
+  CeremonyEvent,
+  Decision,
+  DecisionBranch,
+  Events,
+  GuessLimitEvent,
+  IntrospectionOutageEvent,
+  Outcome,
+  PasskeyEvent,
+  PasswordCheckEvent,
+  ProviderAnswerEvent,
+  ProviderKeysEvent,
+  SignedInEvent,
+  SignedOutEvent,
+  SignedOutReason,
+  SessionDigest,
+  StoreContent,
+  StoreOutageEvent,
+  UpstreamEvent,
+} from '../core/events.js'
 
 /**
  * Calls `listener` with each record of a channel. Returns a function that stops this. If the listener throws or rejects, there is a

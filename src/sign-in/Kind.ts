@@ -101,7 +101,7 @@ export interface Kind<Ask, Kept, Answer, P extends ProofGiven = ProofGiven, B ex
   /** How long it lasts, in milliseconds. */
   readonly lifetime: number
   /** @internal The part of this package that made it, for `audit --asvs`. */
-  readonly part?: string
+  readonly part?: string | undefined
   /** How many answers are checked. Default 1; more only for codes that people type. */
   readonly tries?: number | undefined
   /** Whether only the browser that began can finish. Default `true`. Otherwise it can only `reset` and `verify`. */
