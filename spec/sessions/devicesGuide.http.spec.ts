@@ -1,7 +1,7 @@
 /** The programs of the guide about devices, as they are written there. */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
-import Router from '@koa/router'
+import type Router from '@koa/router'
 import type { Sessions } from 'koa-with-auth/sessions'
 import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { expect, it } from 'vitest'

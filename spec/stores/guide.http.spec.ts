@@ -107,7 +107,7 @@ describe('the move of API keys from the old tables', () => {
       readonly moveKeys: (old: Client, keys: ApiKeys<string>) => Promise<void>
     }
     await moveKeys(old, keys)
-    const results = await Promise.all(issued.map(({ key }) => keys.authenticate(mockRequest({}), key)))
+    const results = await Promise.all(issued.map(async ({ key }) => keys.authenticate(mockRequest({}), key)))
     expect(results.map((one) => one._tag)).toStrictEqual(['Right', 'Right', 'Left', 'Left'])
     expect(results[0]).toMatchObject({ right: { owner: 'anna', name: 'ci', scopes: ['read'] } })
   })

@@ -49,7 +49,8 @@ const ofOctets = (octets: ReadonlyArray<number>): string | undefined =>
 
 // Eight numbers, as `URL` writes an address in one way (RFC 5952). It reads no zone, which is of the own network (RFC 4007 §11)
 const groupsOf = (six: string): ReadonlyArray<number> => {
-  const text = new URL(`http://[${six.replace(/%.*$/s, '')}]`).hostname.slice(1, -1)
+  const [address = ''] = six.split('%', 1)
+  const text = new URL(`http://[${address}]`).hostname.slice(1, -1)
   const [first = [], last = []] = text
     .split('::')
     .map((part) => part.split(':').flatMap((group) => (group === '' ? [] : Number.parseInt(group, 16))))

@@ -273,21 +273,18 @@ const concluding = <A extends Promise<unknown> | void>(ctx: Context, exchange: E
 
 const outcomeOf =
   <A>(ctx: Context, exchange: Exchange, run: () => A) =>
-  () =>
-    withOutcome(ctx, exchange, run)
-
-const withOutcome = async <A>(ctx: Context, exchange: Exchange, run: () => A): Promise<Awaited<A>> => {
-  let isDone = false
-  try {
-    const result = await run()
-    isDone = ctx.status >= 200 && ctx.status < 300
-    return result
-  } finally {
-    const { outcomes = [] } = exchange
-    exchange.outcomes = undefined
-    await Promise.all(outcomes.map((tell) => tell(isDone)))
+  async (): Promise<Awaited<A>> => {
+    let isDone = false
+    try {
+      const result = await run()
+      isDone = ctx.status >= 200 && ctx.status < 300
+      return result
+    } finally {
+      const { outcomes = [] } = exchange
+      exchange.outcomes = undefined
+      await Promise.all(outcomes.map((tell) => tell(isDone)))
+    }
   }
-}
 
 type Result = E.Either<AuthError, unknown>
 
