@@ -216,6 +216,27 @@ describe('the token of the user of a request', () => {
     expect(refreshes()).toHaveLength(1)
   })
 
+  it.each([
+    [289_000, 0],
+    [291_000, 1],
+  ])('is good for at least ten seconds: after %d ms of 300,000 there are %d refreshes', async (ms, count) => {
+    const { site, issuer, refreshes } = await start()
+    issuer.expiresIn = 300
+    const anna = await site.signIn()
+    atLater(ms)
+    expect((await site.get(anna, '/token')).status).toBe(200)
+    expect(refreshes()).toHaveLength(count)
+  })
+
+  it('is a 503 while the provider is not reached, and the session goes on', async () => {
+    const { site, issuer } = await start()
+    const anna = await site.signIn()
+    await issuer.stop()
+    atLater(400_000)
+    expect((await site.get(anna, '/token')).status).toBe(503)
+    expect(await site.get(anna, '/me')).toMatchObject({ status: 200, body: 'anna' })
+  })
+
   it('stands in no cookie, row, record or error', async () => {
     const records: unknown[] = []
     onTestFinished(on('upstream', (record) => records.push(record)))
