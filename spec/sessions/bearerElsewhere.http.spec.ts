@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Router from '@koa/router'
 import { optional, sessionAuth, sessionAuthIsStaff, withAuth, type AuthenticatorLike } from 'koa-with-auth'
+import { audit } from 'koa-with-auth/audit'
 import { openApi } from 'koa-with-auth/openapi'
 import { begin, finish } from 'koa-with-auth/sign-in'
 import { passkeys } from 'koa-with-auth/sign-in/passkeys'
@@ -10,6 +11,7 @@ import { memoryStore, oneTimeIds } from 'koa-with-auth/stores'
 import { softwareAuthenticator, type CreationOptions, type RequestOptions } from 'koa-with-auth/testing'
 import { guardRequest, guardUpgrade } from 'koa-with-auth/upgrades'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { linesOf, policyText } from '../../src/audit/policy.js'
 import { dpopClient, ORIGIN } from '../support/servers/dpopClient.js'
 import { valuesOf } from '../support/servers/rawSocket.js'
 import { listenWithUpgrades, sendUpgrade } from '../support/servers/upgradeServer.js'
@@ -125,6 +127,10 @@ describe('the kinds of the root', () => {
     const { paths, components } = openApi(router, { title: 'Shop', version: '1' })
     expect(paths?.['/root/me']?.get?.security).toEqual([{ cookie_session: [] }, { bearer_session: [] }])
     expect(components?.securitySchemes?.['bearer_session']).toMatchObject({ type: 'http', scheme: 'bearer' })
+    expect(audit(router).operations[0]?.protection).toBe('session in cookie session or bearer session')
+    expect(policyText(linesOf(audit(router)))).toContain(
+      'GET /root/me; who=[session in cookie session or bearer session]',
+    )
   })
 
   it('name the cookie alone without bearer', async () => {
@@ -133,6 +139,7 @@ describe('the kinds of the root', () => {
     expect(openApi(router, { title: 'Shop', version: '1' }).paths?.['/root/me']?.get?.security).toEqual([
       { cookie_session: [] },
     ])
+    expect(audit(router).operations[0]?.protection).toBe('session in cookie session')
   })
 })
 

@@ -74,7 +74,11 @@ const isAlternatives = (description: Description): boolean =>
 
 const leafInWords = (leaf: Leaf): string => {
   const scheme = schemeOf(leaf)
-  const words = scheme === undefined ? undescribed(leaf) : schemeInWords(scheme, leaf)
+  const also = leaf.alsoFor?.()
+  const words = [
+    scheme === undefined ? undescribed(leaf) : schemeInWords(scheme, leaf),
+    ...(also === undefined ? [] : [schemeInWords(also, leaf)]),
+  ].join(' or ')
   const named = leaf.schemeName === undefined ? words : `${words} "${leaf.schemeName}"`
   return leaf.demands === undefined ? named : `${named} of ${leaf.demands}`
 }
