@@ -4,6 +4,7 @@ import { audit } from 'koa-with-auth/audit'
 import { memoryStore, oneTimeIds } from 'koa-with-auth/stores'
 import { describe, expect, it, vi } from 'vitest'
 import { dpopClient, ORIGIN } from '../support/servers/dpopClient.js'
+import { sendRaw } from '../support/servers/rawSocket.js'
 import { deviceSite, password } from '../support/sites/deviceSite.js'
 import { strongKey } from '../support/sites/sessionsApp.js'
 
@@ -128,7 +129,7 @@ describe('a request with a field Authorization', () => {
   })
 
   it('is a 401 without a look-up if the token cannot be one of this application', async () => {
-    const { ask, signIn, kept } = await deviceSite()
+    const { ask, signIn, kept, port } = await deviceSite()
     const other = await deviceSite({ name: 'other' })
     const token = await signIn()
     kept.length = 0
@@ -146,6 +147,16 @@ describe('a request with a field Authorization', () => {
       bearer(token.replace('kwa', 'kwb')),
     ]
     for (const headers of wrong) expect([headers, (await ask('/me', headers)).status]).toEqual([headers, 401])
+    // Node keeps the first of two lines, and a proxy may have read the last
+    for (const [first, second] of [
+      [token, token],
+      [token, 'kwa_x'],
+      ['kwa_x', token],
+    ]) {
+      const lines = [`Authorization: Bearer ${first}`, `Authorization: Bearer ${second}`]
+      const request = ['GET /me HTTP/1.1', 'Host: localhost', ...lines, 'Connection: close', '', ''].join('\r\n')
+      expect((await sendRaw(port, request)).status).toBe(401)
+    }
     expect(kept).toEqual([])
     expect((await ask('/me', bearer(token))).status).toBe(200)
     expect((await ask('/me', { authorization: `bearer  ${token}` })).status).toBe(200)
