@@ -81,8 +81,8 @@ describeUnless(missingBrowser(), 'the website', () => {
     `
     login sessions | sign out sessions | remember me site-with-login#2-stay-signed-in | JWT tokens | roles combining | RBAC combining
     OAuth providers | SSO providers | SAML words | LDAP words | reset sign-in | CORS words | postgres postgresql-shop | mysql stores | prisma stores
-    invite recipes#links-that-expire | mobile devices | mobile app devices | refresh backend-for-frontend | refresh token backend-for-frontend
-    BFF backend-for-frontend | pwned keys-and-passwords#new-passwords | delete account stores#tables | change email sign-in#mail
+    invite company#teams | mobile devices | mobile app devices | refresh backend-for-frontend | refresh token backend-for-frontend
+    BFF backend-for-frontend | pwned keys-and-passwords#new-passwords | delete account company#accounts | change email company#accounts
     rate limit throttling | impersonate recipes#support-acts | JWT blacklist tokens#revoking | IP whitelist own-authenticators#a-function
     NestJS other-frameworks | webhook webhooks | magic link sign-in | 2FA sign-in | helmet words | graceful shutdown upgrades#a-graceful-end`
       .split(/[|\n]/)

@@ -23,7 +23,7 @@ export const chosen = (namespace: object, name: string | undefined): E.Either<st
   if (own !== undefined && (isAuditable(own) || typeof own === 'function')) {
     return E.right({ name: 'default export', value: own })
   }
-  const named = [...exports].filter(([, value]) => isAuditable(value))
+  const named = [...exports].filter(([, value]) => isAuditable(value)).sort(([one], [other]) => (one < other ? -1 : 1))
   const [only] = named
   if (only === undefined) {
     return E.left(
