@@ -8,6 +8,7 @@ import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { mockRequest } from 'koa-with-auth/testing'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { KeySource } from '../../src/keys/KeyEnd.js'
+import { stoppedClock } from '../support/runs/clock.js'
 import { dyingAt, noting, overEveryStore } from '../support/stores/stores.js'
 
 const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex')
@@ -24,6 +25,7 @@ describe('K-08 a request is one question', () => {
     ['with peppers', { pepper }],
     ['with adopted keys of any form', { pepper, adopted: /./ }],
   ])('for a key that is good, unknown, replaced, expired or revoked: %s', async (_how, options) => {
+    const clock = stoppedClock()
     const { store, calls, given } = noting(memoryStore())
     const keys = apiKeys({ prefix: 'acme', store, touch: false, ...options })
     const [good, replaced, revoked] = [
@@ -35,7 +37,7 @@ describe('K-08 a request is one question', () => {
     const unknown = await apiKeys({ prefix: 'acme', store: memoryStore() }).issue({ owner: 'anna' })
     await keys.rotate(replaced.id, { overlap: 0 })
     await keys.revoke(revoked.id)
-    await new Promise((resolve) => setTimeout(resolve, 5))
+    clock.move(5)
     calls.length = 0
     const tags = []
     for (const { key } of [good, unknown, replaced, expired, revoked]) tags.push(await asked(keys, key))
