@@ -23,7 +23,7 @@ import { ageOf, thisMoment, type Moment } from '../core/data.js'
 import { keepingScopes } from '../core/granted.js'
 import { memory, type Memory } from '../core/memory.js'
 import { checkHook, checkOptions, declareFactory, isPlain } from '../core/options.js'
-import { mac, randomId } from '../crypto/secrets.js'
+import { macBy, randomId } from '../crypto/secrets.js'
 
 /** How long and how much is kept. */
 export interface CachedOptions {
@@ -82,14 +82,14 @@ export const cached = <C extends ReadonlyArray<unknown>, R>(
 ): Cached<C, R> => {
   checkHook('cached(verify, options)', verify, Infinity)
   const { maxAge, size = 1000 } = checkOptions('cached', options, { maxAge: is.positive, size: is.maybe(is.positive) })
-  const secret = randomId()
+  const keyed = macBy(randomId())
   const self: Cache = {
     // Safe: it is called with what the hook is called with
     verify: verify as unknown as Verify,
     maxAge,
     passed: memory({ size, maxAge, dropsFirst: 'least recently used' }),
     flights: new Map(),
-    keyOf: (credential) => mac(secret, JSON.stringify(credential, plainOnly)),
+    keyOf: (credential) => keyed(JSON.stringify(credential, plainOnly)),
   }
   const hook = (request: Request, ...credential: C) => answer(self, request, credential)
   const forget = (...credential: C): void => {
