@@ -6,7 +6,7 @@ import { on } from 'koa-with-auth/events'
 import { apiKeys, NoLiveKey, type ApiKey, type ApiKeys } from 'koa-with-auth/keys'
 import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { mockRequest } from 'koa-with-auth/testing'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { KeySource } from '../../src/keys/KeyEnd.js'
 import { stoppedClock } from '../support/runs/clock.js'
 import { dyingAt, noting, overEveryStore } from '../support/stores/stores.js'
@@ -51,6 +51,25 @@ describe('K-08 a request is one question', () => {
           .map((one) => String(one).split('/', 2).join('/')),
       ),
     ).toEqual(new Set(['koa-with-auth/api-key', 'koa-with-auth/api-keys-of']))
+  })
+
+  it('a text that comes again is parsed once, and no request changes the key of the next', async () => {
+    const keys = apiKeys({ prefix: 'acme', store: memoryStore(), touch: false })
+    const { id, key } = await keys.issue({ owner: 'anna', scopes: ['read'] })
+    const parse = vi.spyOn(JSON, 'parse')
+    onTestFinished(() => parse.mockRestore())
+    const ask = async () => {
+      const result = await keys.authenticate(mockRequest({}), key)
+      return E.isRight(result) ? result.right : expect.fail('refused')
+    }
+    const first = await ask()
+    first.createdAt.setTime(0)
+    expect(() => Object.assign(first.scopes, { 0: 'write' })).toThrow(TypeError)
+    expect(await ask()).toMatchObject({ owner: 'anna', scopes: ['read'] })
+    expect((await ask()).createdAt.getTime()).toBeGreaterThan(0)
+    expect(parse).toHaveBeenCalledTimes(1)
+    await keys.revoke(id)
+    expect(E.isLeft(await keys.authenticate(mockRequest({}), key))).toBe(true)
   })
 
   it('a change is one question and one write of one key; a new key has its name in the set of its owner first', async () => {

@@ -4,7 +4,8 @@
  * A set of the owner names a key before the key exists, so every key that works is listed. A change replaces the text that it has read; if
  * another one came in between, it reads again. So a failed or interrupted change has happened or not, and can be repeated.
  */
-import { fromNow, memory } from '../core/memory.js'
+import { deepFreeze } from '../core/data.js'
+import { fromNow, memory, type Memory } from '../core/memory.js'
 import { constantTimeEqual, digest } from '../crypto/secrets.js'
 import type { Store } from '../stores/Store.js'
 import { StoreUnavailable } from '../stores/within.js'
@@ -13,6 +14,8 @@ import { keyName, recordIn, type FoundKey, type KeyRecord } from './KeyRecord.js
 interface Self {
   readonly prefix: string
   readonly store: Store
+  /** The records of texts that were read, so that a text that comes again is neither parsed nor checked again. */
+  readonly read: Memory<KeyRecord>
 }
 
 /** Where a key may be: under these names, with one of these digests. */
@@ -50,7 +53,11 @@ const FOREVER = Infinity
 
 /** The keys of one prefix in a store that has its time limit. */
 export const keysIn = (prefix: string, store: Store, interval: number | false): KeysInStore => {
-  const self: Self = { prefix, store }
+  const self: Self = {
+    prefix,
+    store,
+    read: memory({ size: 1000, maxAge: Infinity, dropsFirst: 'least recently used' }),
+  }
   return {
     find: (sought) => find(self, sought),
     exists: (names) => exists(self, names),
@@ -71,15 +78,28 @@ const textOf = (record: KeyRecord): string => JSON.stringify(record)
 const secretWith = (record: KeyRecord, digests: ReadonlyArray<string>) =>
   record.secrets.find((secret) => digests.some((one) => constantTimeEqual(one, secret.digest)))
 
-const find = ({ store }: Self, sought: Sought): FoundKey | undefined | Promise<FoundKey | undefined> => {
-  const texts = store.get(sought.names)
-  return texts instanceof Promise ? texts.then((late) => foundIn(sought, late)) : foundIn(sought, texts)
+const recordOf = ({ read }: Self, text: string): KeyRecord => {
+  const known = read.get(text)
+  if (known !== undefined) return known
+  // requests share it
+  const record = deepFreeze(recordIn(text))
+  read.set(text, fromNow(record))
+  return record
 }
 
-const foundIn = ({ names, digests }: Sought, texts: ReadonlyArray<string | undefined>): FoundKey | undefined => {
+const find = (self: Self, sought: Sought): FoundKey | undefined | Promise<FoundKey | undefined> => {
+  const texts = self.store.get(sought.names)
+  return texts instanceof Promise ? texts.then((late) => foundIn(self, sought, late)) : foundIn(self, sought, texts)
+}
+
+const foundIn = (
+  self: Self,
+  { names, digests }: Sought,
+  texts: ReadonlyArray<string | undefined>,
+): FoundKey | undefined => {
   for (const [at, text] of texts.entries()) {
     if (text === undefined) continue
-    const record = recordIn(text)
+    const record = recordOf(self, text)
     const secret = secretWith(record, digests)
     if (secret === undefined) continue
     const found = { record, text, name: names[at] ?? '' }
