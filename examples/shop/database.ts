@@ -118,7 +118,7 @@ const postgres = async (url: string): Promise<Database> => {
   }
   return {
     run: async (sql, ...values) => {
-      // PostgreSQL has no NUL in a text, so no row has one
+      // PostgreSQL stores no NUL character in a string, so no row contains it
       if (values.some((value) => value?.includes('\0'))) return { rows: [], changed: 0 }
       let at = 0
       const numbered = sql.replace(/\?/g, () => `$${++at}`)

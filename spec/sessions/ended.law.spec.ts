@@ -12,6 +12,7 @@ import { sessions } from 'koa-with-auth/sessions'
 import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { afterEach, expect, it, vi } from 'vitest'
 import { samples } from '../support/runs/samples.js'
+import { steppedStore } from '../support/stores/stores.js'
 
 afterEach(() => void vi.useRealTimers())
 
@@ -154,14 +155,7 @@ class Site {
       await s.schedule(Promise.resolve(), name)
       return run()
     }
-    const stepped: Store = {
-      get: (all) => step('get', () => store.get(all)),
-      insert: (...args) => step('insert', () => store.insert(...args)),
-      update: (...args) => step('update', () => store.update(...args)),
-      end: (...args) => step('end', () => store.end(...args)),
-      add: (...args) => step('add', () => store.add(...args)),
-      members: (set) => step('members', () => store.members(set)),
-    }
+    const stepped = steppedStore(store, step)
     this.apps = [0, 1].map(() => processOf(stepped, this.users, this.keys, isListed))
   }
 

@@ -13,6 +13,7 @@ import {
 } from '../../src/sign-in/oidc/Grant.js'
 import { memoryStore } from '../../src/stores/memoryStore.js'
 import type { Store } from '../../src/stores/Store.js'
+import { steppedStore } from '../support/stores/stores.js'
 
 const keys = ['k'.repeat(32)]
 const place = { key: 'koa-with-auth upstream test', lifetime: 86_400_000, user: 'anna' }
@@ -71,14 +72,7 @@ const processOf = (s: fc.Scheduler, store: Store, provider: Provider, diesAt = I
     keys: () => keys,
     flights: new Map(),
     unwritten: new Set(),
-    store: {
-      get: (all) => step('get', () => store.get(all)),
-      insert: (...args) => step('insert', () => store.insert(...args)),
-      update: (...args) => step('update', () => store.update(...args)),
-      end: (...args) => step('end', () => store.end(...args)),
-      add: (...args) => step('add', () => store.add(...args)),
-      members: (set) => step('members', () => store.members(set)),
-    },
+    store: steppedStore(store, step),
     refresh: ({ refresh }) => step('refresh', () => provider.refresh(refresh)),
     clock: {
       now: () => Date.now(),

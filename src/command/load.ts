@@ -37,8 +37,8 @@ const typeIn = (folder: string): unknown => {
 }
 
 /**
- * What a module exports. CommonJS is loaded by `require`, because to `import` a module is nobody's child: `if (!module.parent)
- * app.listen()`, as many programs end, would listen.
+ * The exports of a module. CommonJS is loaded by `require`: `import` sets no `module.parent`, so a program that ends with
+ * `if (!module.parent) app.listen()`, as many programs do, would listen.
  */
 const exportsOf = async (file: string): Promise<object> => {
   const load = () => import(pathToFileURL(file).href) as Promise<object>

@@ -28,6 +28,17 @@ const watched = (store: Store, before: (method: keyof Store, args: ReadonlyArray
     ]),
   ) as unknown as Store
 
+/** A store whose methods each wait for a step of a scheduler, by the name of the method. */
+export const steppedStore = (store: Store, step: <A>(name: string, run: () => A | Promise<A>) => Promise<A>): Store =>
+  // Safe: the same methods
+  Object.fromEntries(
+    methods.map((method) => [
+      method,
+      (...args: ReadonlyArray<never>) =>
+        step(method, () => (store[method] as (...given: ReadonlyArray<never>) => unknown)(...args)),
+    ]),
+  ) as unknown as Store
+
 /** A store that notes which of its methods are called, in order, and with which arguments. */
 export const noting = (store: Store) => {
   const calls: string[] = []

@@ -76,7 +76,7 @@ const openSql = (url: string) =>
 /** The store alone, in a database or in Redis. */
 export const openStore = async (url: string) => (/^rediss?:/.test(url) ? inRedis(url) : openSql(url))
 
-/** Tables of one's own, and a store: beside them, or in Redis. */
+/** The tables of the site, and a store: beside these tables, or in Redis. */
 export const openDatabase = async (url: string, redisUrl?: string) => {
   const [database, beside] = [openSql(url), redisUrl ? await inRedis(redisUrl) : undefined]
   const { run, store, signals } = { ...database, ...beside }
