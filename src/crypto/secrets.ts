@@ -74,11 +74,11 @@ type Encoding = 'base64url' | 'base64' | 'hex' | 'binary'
 export const digest = (data: string | NodeJS.ArrayBufferView, encoding: Encoding = 'base64url'): string =>
   hash('sha256', data, encoding)
 
-// Random bytes for many ids at once: each request without a session is given an id, and most of the time of an id is that of the call
+// Random bytes for many ids at once: koa-session asks for an id at each request without a session, and the call costs most of its time
 const pool = Buffer.alloc(2048)
 let taken = pool.length
 
-/** A secret that cannot be guessed, in base64url; 32 bytes, which are the most, are 256 bits. */
+/** A secret that cannot be guessed, in base64url: 32 random bytes unless said otherwise. */
 export const randomId = (bytes = 32): string => {
   if (taken + bytes > pool.length) {
     randomFillSync(pool)
