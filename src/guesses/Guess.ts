@@ -13,16 +13,8 @@ import { checkOptions } from '../core/options.js'
 import { accountNames } from './accountNames.js'
 import { clientAddress, networkOf, widerNetwork } from './addresses.js'
 import type { GuessLimitEvent } from '../core/events.js'
-import {
-  checkLimiters,
-  countThenRun,
-  sharesOf,
-  takeBack,
-  type Count,
-  type Counted,
-  type Limiter,
-  type Limiters,
-} from './Limiter.js'
+import { checkLimiters, countThenRun, sharesOf, takeBack } from './Limiter.js'
+import type { Count, Counted, Limiter, Limiters } from './Limiter.js'
 
 /** The account that a credential is a guess at, and where it comes from. */
 export interface Guess {

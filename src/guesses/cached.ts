@@ -10,14 +10,8 @@ import type { AuthError } from '../core/AuthError.js'
 import { accept, evidence, evidenceOf, merge } from '../core/Evidence.js'
 import { attemptOf, evidenceFor, settingsOf, Attempt } from '../core/Exchange.js'
 import type { Request } from '../core/Request.js'
-import {
-  answerTo,
-  isAnonymous,
-  returningResults,
-  sayingWords,
-  type Evaluation,
-  type PrincipalFromAnswer,
-} from '../core/Result.js'
+import { answerTo, isAnonymous, returningResults, sayingWords } from '../core/Result.js'
+import type { Evaluation, PrincipalFromAnswer } from '../core/Result.js'
 import * as is from '../core/checks.js'
 import { ageOf, thisMoment, type Moment } from '../core/data.js'
 import { keepingScopes } from '../core/granted.js'

@@ -25,15 +25,8 @@ import type { Request } from '../core/Request.js'
 import { settingsOf, type Attempt } from '../core/Exchange.js'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
-import {
-  decideOf,
-  make,
-  mapLeaves,
-  readerOf,
-  type Authenticator,
-  type Decide,
-  type CredentialReader,
-} from '../core/Authenticator.js'
+import { decideOf, make, mapLeaves, readerOf } from '../core/Authenticator.js'
+import type { Authenticator, Decide, CredentialReader } from '../core/Authenticator.js'
 import { isForged, isFromElsewhere } from '../core/CrossOrigin.js'
 import { withChallenges, wrappedBy, type Leaf } from '../core/Description.js'
 import { andThen, failureOf, type Decoded, type Evaluation, type Result } from '../core/Result.js'
@@ -42,16 +35,8 @@ import { keepingScopes } from '../core/granted.js'
 import * as is from '../core/checks.js'
 import { checkMember, checkOptions, declareCondition, declareFactory, type Checks } from '../core/options.js'
 import { countingBy, countsIn, type Guess } from './Guess.js'
-import {
-  checkLimiters,
-  countThenRun,
-  limitsOf,
-  takeBack,
-  type Count,
-  type Counted,
-  type Limiter,
-  type Limiters,
-} from './Limiter.js'
+import { checkLimiters, countThenRun, limitsOf, takeBack } from './Limiter.js'
+import type { Count, Counted, Limiter, Limiters } from './Limiter.js'
 
 /** A guess that is counted, unless a kind later knows its credential. */
 interface PendingGuess {

@@ -9,17 +9,8 @@ import { bare, checkOptions, isPlain, typeName } from '../core/options.js'
 import { isThenable, toPromise } from '../core/Result.js'
 import { checkUrl, discovering } from './fetching.js'
 import { fetchJwks, remoteKeys, type KeyEvents, type KeyPolicy, type KeySource } from './keySet.js'
-import {
-  algorithmsFor,
-  checkPublicKey,
-  checkSecret,
-  oneKey,
-  parseJwks,
-  usableKeys,
-  type AsymmetricAlgorithm,
-  type Keys,
-  type SecretAlgorithm,
-} from './signature.js'
+import { algorithmsFor, checkPublicKey, checkSecret, oneKey, parseJwks, usableKeys } from './signature.js'
+import type { AsymmetricAlgorithm, Keys, SecretAlgorithm } from './signature.js'
 
 /** A JSON Web Key Set (RFC 7517 §5), such as `{ keys: [{ kty: 'EC', crv: 'P-256', x, y, kid }] }`. */
 interface JsonWebKeySet {

@@ -27,15 +27,8 @@ import { documentsOf } from './fetching.js'
 import { cachePolicyOf, keyPolicyOf, type KeyEvents, type CacheOptions, type KeyOptions } from './keySet.js'
 import type { Algorithm } from './signature.js'
 import { verifier, type CachedToken } from './verifier.js'
-import {
-  audiencesOf,
-  noteOf,
-  partiesOf,
-  tokenChecks,
-  tokenKind,
-  type TokenOptions,
-  type TokenScheme,
-} from './tokenKind.js'
+import { audiencesOf, noteOf, partiesOf, tokenChecks, tokenKind } from './tokenKind.js'
+import type { TokenOptions, TokenScheme } from './tokenKind.js'
 
 /** Which bindings of tokens are checked. At least one. */
 export interface BoundOptions {

@@ -1,18 +1,9 @@
 /** koa-with-auth/jwt: access tokens of an identity provider. `src/README.md` follows one through its files. */
-export {
-  httpJwt,
-  type BoundCertificateOptions,
-  type BoundOptions,
-  type HttpJwt,
-  type HttpJwtOptions,
-} from './httpJwt.js'
+export { httpJwt } from './httpJwt.js'
+export type { BoundCertificateOptions, BoundOptions, HttpJwt, HttpJwtOptions } from './httpJwt.js'
 export { httpIntrospection, type HttpIntrospectionOptions, type IntrospectionClaims } from './httpIntrospection.js'
-export {
-  protectedResource,
-  type AllowedOrigins,
-  type ProtectedResource,
-  type ProtectedResourceOptions,
-} from '../mcp/protectedResource.js'
+export { protectedResource } from '../mcp/protectedResource.js'
+export type { AllowedOrigins, ProtectedResource, ProtectedResourceOptions } from '../mcp/protectedResource.js'
 export { mcpScopes, type McpScopes } from '../mcp/mcpScopes.js'
 export { insufficientScope, mcpAuth, type AuthInfo } from '../mcp/mcpAuth.js'
 export { requireAuthentication, type RequireAuthenticationOptions } from './requireAuthentication.js'

@@ -12,16 +12,8 @@
  * | EdDSA, Ed25519  | Ed25519                   | 64 bytes (RFC 8037 §3.1)                                         |
  * | HS256 to HS512  | a secret                  | in constant time                                                 |
  */
-import {
-  constants,
-  createHmac,
-  createPublicKey,
-  hash,
-  type KeyObject,
-  timingSafeEqual,
-  verify,
-  type VerifyKeyObjectInput,
-} from 'node:crypto'
+import { constants, createHmac, createPublicKey, hash, timingSafeEqual, verify } from 'node:crypto'
+import type { KeyObject, VerifyKeyObjectInput } from 'node:crypto'
 import { objectOf, type ParsedToken, type Json } from './claims.js'
 
 /** The result. `unknown key`: no key of the set can have signed the token, but a key of a newer set may have. */

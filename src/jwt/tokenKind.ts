@@ -6,26 +6,11 @@ import type { Context, Request } from '../core/Request.js'
 import { because, forged, invalid, type AuthError } from '../core/AuthError.js'
 import { kindOf, type Authenticator } from '../core/Authenticator.js'
 import { bareToken, isToken, tokenOf as tokenAfter } from '../core/Credentials.js'
-import {
-  stringKindChecks,
-  type StringKindOptions,
-  constantFailure,
-  documented,
-  type ApiKeyScheme,
-  type HttpScheme,
-  type Leaf,
-  type OpenIdConnectScheme,
-} from '../core/Description.js'
+import { stringKindChecks, constantFailure, documented } from '../core/Description.js'
+import type { StringKindOptions, ApiKeyScheme, HttpScheme, Leaf, OpenIdConnectScheme } from '../core/Description.js'
 import { fromAuthorization, type Reader, type Sent } from '../core/RequestFields.js'
-import {
-  andThen,
-  fromAnswer,
-  isThenable,
-  returningResults,
-  toPromise,
-  type Evaluation,
-  type Decoded,
-} from '../core/Result.js'
+import { andThen, fromAnswer, isThenable, returningResults, toPromise } from '../core/Result.js'
+import type { Evaluation, Decoded } from '../core/Result.js'
 import { decoderOf, schemaLike, schemaName, type Schema } from '../core/Schema.js'
 import { evidence, withEvidence } from '../core/Evidence.js'
 import { knownExchange } from '../core/Exchange.js'

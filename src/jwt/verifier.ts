@@ -11,15 +11,8 @@ import { andThen, type Evaluation } from '../core/Result.js'
 import { fromNow, type Memory } from '../core/memory.js'
 import { digest } from '../crypto/secrets.js'
 import type { Provider, Providers } from './Provider.js'
-import {
-  copierOf,
-  readCompact,
-  refusalByTime,
-  refusalOfAccessToken,
-  type ClaimRules,
-  type Json,
-  type ParsedToken,
-} from './claims.js'
+import { copierOf, readCompact, refusalByTime, refusalOfAccessToken } from './claims.js'
+import type { ClaimRules, Json, ParsedToken } from './claims.js'
 import { checkSignature, type Keys } from './signature.js'
 
 /** The key of a token: its SHA-256, so that no token is kept. One character for each byte is made and found fastest. */

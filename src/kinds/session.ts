@@ -22,14 +22,8 @@ import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
 import { kindOf, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
-import {
-  constantFailure,
-  documented,
-  kindChecks,
-  type KindOptions,
-  withChallenges,
-  type ApiKeyScheme,
-} from '../core/Description.js'
+import { constantFailure, documented, kindChecks, withChallenges } from '../core/Description.js'
+import type { KindOptions, ApiKeyScheme } from '../core/Description.js'
 import { failureOf, type PrincipalFromAnswer } from '../core/Result.js'
 import { authorize } from '../core/authorize.js'
 import { ofThisPackage } from '../core/functionName.js'
@@ -38,24 +32,11 @@ import { ownOrGetter } from '../core/data.js'
 import { alt } from '../core/lists.js'
 import { onSuccess } from '../core/map.js'
 import * as is from '../core/checks.js'
-import {
-  bare,
-  checkOptions,
-  declareFactories,
-  declareFactory,
-  token,
-  type Check,
-  type Checks,
-} from '../core/options.js'
+import { bare, checkOptions, declareFactories, declareFactory, token } from '../core/options.js'
+import type { Check, Checks } from '../core/options.js'
 import { cookieNameOf, sessionData, sessionField, sessionOf } from './plainSession.js'
-import {
-  carrierFor,
-  declaredSessionCookie,
-  DEFAULT_COOKIE,
-  rightsByFlags,
-  sourceOf,
-  type Rights,
-} from './sessionUser.js'
+import { carrierFor, declaredSessionCookie, DEFAULT_COOKIE, rightsByFlags, sourceOf } from './sessionUser.js'
+import type { Rights } from './sessionUser.js'
 import { ofSession, refusedToken, sessionTokenKind, tokenScheme, type Carrier } from './sessionToken.js'
 
 export interface SessionKindOptions extends KindOptions {

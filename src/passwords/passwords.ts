@@ -20,17 +20,8 @@ import { promisify } from 'node:util'
 import { argon2OfNode, argon2OfPackage, type Derive } from './argon2.js'
 import { fromNow, memory, type Memory } from '../core/memory.js'
 import { makeQueue, type Queue } from './Queue.js'
-import {
-  isEnough,
-  isLarge,
-  parse,
-  print,
-  workOf,
-  type Argon2Cost,
-  type Method,
-  type ScryptCost,
-  type StoredPassword,
-} from './StoredPassword.js'
+import { isEnough, isLarge, parse, print, workOf } from './StoredPassword.js'
+import type { Argon2Cost, Method, ScryptCost, StoredPassword } from './StoredPassword.js'
 
 /*
  * The algorithm is Argon2id of node:crypto, or else of `@node-rs/argon2`, or else scrypt. `@node-rs/bcrypt` verifies

@@ -21,20 +21,8 @@ import { lockAge, type CookieRead, type SealedCookie } from './SessionCookie.js'
 import { sessionKey, type Hint } from './SessionRecords.js'
 import { endListed, type SessionHost } from './SignInList.js'
 import { sessionOf, StoredSession, type KoaSession } from './StoredSession.js'
-import {
-  bind,
-  holds,
-  verified,
-  detailsOf,
-  proofsIn,
-  textOfDetails,
-  unavailable,
-  type Details,
-  type SignInReports,
-  type SignedIn,
-  type SignIn,
-  type Signing,
-} from './SignIn.js'
+import { bind, holds, verified, detailsOf, proofsIn, textOfDetails, unavailable } from './SignIn.js'
+import type { Details, SignInReports, SignedIn, SignIn, Signing } from './SignIn.js'
 
 /** The call of `sessions`, as a request sees it. */
 export interface SessionOwner {

@@ -13,16 +13,8 @@ import type { AuthError } from '../core/AuthError.js'
 import type { Proof, ProofGiven } from '../core/Proof.js'
 import { isInstance, ownField, ownFields, type ErrorCode } from '../core/data.js'
 import { fromNow, memory } from '../core/memory.js'
-import {
-  report,
-  digestOfSession,
-  signedIn,
-  signedOut,
-  userDigest,
-  type Names,
-  type SignedOutReason,
-  type SessionDigest,
-} from '../core/events.js'
+import { report, digestOfSession, signedIn, signedOut, userDigest } from '../core/events.js'
+import type { Names, SignedOutReason, SessionDigest } from '../core/events.js'
 import { sign, signedBy } from '../crypto/appKeys.js'
 import { sessionField } from '../kinds/plainSession.js'
 import { signInDigestsOf } from '../kinds/sessionUser.js'

@@ -24,30 +24,17 @@ import { requestSessionOf, type SessionOwner } from './RequestSession.js'
 import { sessionOf } from './StoredSession.js'
 import { hintFor, replaceStamp, sessionKey, stampFor, STAMP_LIFETIMES, type SessionRecords } from './SessionRecords.js'
 import { endForwarded, everywhereOver } from './SessionEnds.js'
-import {
-  endElsewhere,
-  endListed,
-  enlist,
-  forgetFinished,
-  listOf,
-  relist,
-  type SessionHost,
-  type SignInList,
-} from './SignInList.js'
-import {
-  bearerFix,
-  contextOf,
-  proofsIn,
-  textOfDetails,
-  type Details,
-  unavailable,
-  SignInRefused,
-  type BearerLogInOptions,
-  type BearerSignIn,
-  type LogInOptions,
-  type OwnLogInOptions,
-  type Signing,
-  type WithRequest,
+import { endElsewhere, endListed, enlist, forgetFinished, listOf, relist } from './SignInList.js'
+import type { SessionHost, SignInList } from './SignInList.js'
+import { bearerFix, contextOf, proofsIn, textOfDetails, unavailable, SignInRefused } from './SignIn.js'
+import type {
+  Details,
+  BearerLogInOptions,
+  BearerSignIn,
+  LogInOptions,
+  OwnLogInOptions,
+  Signing,
+  WithRequest,
 } from './SignIn.js'
 import { changeInStore, checkSecure } from './commit.js'
 import { warnOfIdle } from './SessionsOptions.js'

@@ -14,30 +14,12 @@ import { contextOf, proofsIn, SignInRefused, unavailable, type WithRequest } fro
 import { BY_TOKEN, type Starting } from './ceremony.js'
 import { carried, checkCarried, presentBy } from './byToken.js'
 import { lifetimesFor, type Lifetimes } from './Lifetimes.js'
-import {
-  type Carried,
-  type KindForm,
-  intentsOf,
-  isForSubject,
-  type Beginner,
-  type Display,
-  type Incoming,
-  type Intent,
-  type Sent,
-} from './Kind.js'
+import { intentsOf, isForSubject } from './Kind.js'
+import type { Carried, KindForm, Beginner, Display, Incoming, Intent, Sent } from './Kind.js'
 import { thrownFor } from './countFailures.js'
 import * as pages from './pages.js'
-import {
-  applicationOf,
-  browserFor,
-  browserOf,
-  incomingOf,
-  returnToIn,
-  isRefused,
-  sentPath,
-  usedIn,
-  type Application,
-} from './request.js'
+import { applicationOf, browserFor, browserOf, incomingOf, returnToIn, isRefused, sentPath, usedIn } from './request.js'
+import type { Application } from './request.js'
 
 /** Throws a TypeError for what is no kind. */
 export const checkKind = (where: string, kind: unknown): void => {

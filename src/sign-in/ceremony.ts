@@ -20,20 +20,8 @@ import type { OneTimeIds } from '../core/OneTimeIds.js'
 import { ceremonyReports, usedBefore, type Known } from './ceremonyReports.js'
 import { caught } from './countFailures.js'
 import type { Lifetimes } from './Lifetimes.js'
-import {
-  intentsOf,
-  isForSubject,
-  localPath,
-  type Beginner,
-  type Ceremony,
-  type Display,
-  type Finished,
-  type Incoming,
-  type Intent,
-  type Kind,
-  type Sent,
-  type Signer,
-} from './Kind.js'
+import { intentsOf, isForSubject, localPath } from './Kind.js'
+import type { Beginner, Ceremony, Display, Finished, Incoming, Intent, Kind, Sent, Signer } from './Kind.js'
 
 /** What a ceremony begins with. */
 export interface Starting<Ask> {

@@ -12,15 +12,8 @@ import { checkOptions, declareFactory, token, type Check } from '../core/options
 import { checkUrl } from '../jwt/fetching.js'
 import type { Keys } from '../jwt/signature.js'
 import { hasBody, MAX_BODY } from '../webhooks/rawBody.js'
-import {
-  algorithmNames,
-  fieldsOf,
-  keysOf,
-  refusedFor,
-  verifying,
-  type SignatureAlgorithm,
-  type SignatureRules,
-} from './verification.js'
+import { algorithmNames, fieldsOf, keysOf, refusedFor, verifying } from './verification.js'
+import type { SignatureAlgorithm, SignatureRules } from './verification.js'
 
 /** The client of a request whose signature is good: what `ctx.request.auth` is. */
 export interface SignedRequest<O> {

@@ -5,14 +5,8 @@
  */
 export { oidc, type OidcKind, type OidcOptions } from './oidc.js'
 export { oauth2, type OAuth2Kind, type OAuth2Options, type OAuth2Proof, type SubjectAnswer } from './oauth2.js'
-export {
-  backChannelLogout,
-  rpLogout,
-  afterRpLogout,
-  type BackChannelLogoutOptions,
-  type RpLogoutOptions,
-  type SignedOutIdentity,
-} from './signOut.js'
+export { backChannelLogout, rpLogout, afterRpLogout } from './signOut.js'
+export type { BackChannelLogoutOptions, RpLogoutOptions, SignedOutIdentity } from './signOut.js'
 export { providerAnswer, type OidcProof, type ProviderAnswer } from './ProviderAnswer.js'
 export type { IdTokenAlgorithm, ProviderMetadata, ProviderPlace } from './RemoteProvider.js'
 export type { Asking, Client, ClientAuthentication } from './Client.js'

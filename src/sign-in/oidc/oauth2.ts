@@ -8,18 +8,8 @@ import * as is from '../../core/checks.js'
 import { checkOptions, declareFactory, token, typeName, type Checks } from '../../core/options.js'
 import { checkUrl, Outage, until } from '../../jwt/fetching.js'
 import type { Kind } from '../Kind.js'
-import {
-  clientOf,
-  configurationOf,
-  HookRaised,
-  LIFETIME,
-  providerChecks,
-  readResponse,
-  Refused,
-  type AuthorizationResponse,
-  type ProviderOptions,
-  type Registered,
-} from './Client.js'
+import { clientOf, configurationOf, HookRaised, LIFETIME, providerChecks, readResponse, Refused } from './Client.js'
+import type { AuthorizationResponse, ProviderOptions, Registered } from './Client.js'
 import { openidClientLoaded } from './openidClient.js'
 import { carrying, refused } from './ProviderAnswer.js'
 import { plainly } from './ProviderRequest.js'

@@ -15,22 +15,12 @@ import {
   readResponse,
   Refused,
   responseFields,
-  type Asking,
-  type AuthorizationResponse,
-  type Expected,
-  type ProviderOptions,
-  type Registered,
 } from './Client.js'
+import type { Asking, AuthorizationResponse, Expected, ProviderOptions, Registered } from './Client.js'
 import { openidClient } from './openidClient.js'
 import { carrying, proofIn, refused, thrownFor, unsignedIn, type OidcProof } from './ProviderAnswer.js'
-import {
-  idTokenAlgorithms,
-  isOfTenants,
-  placeChecks,
-  remoteProvider,
-  type IdTokenAlgorithm,
-  type ProviderPlace,
-} from './RemoteProvider.js'
+import { idTokenAlgorithms, isOfTenants, placeChecks, remoteProvider } from './RemoteProvider.js'
+import type { IdTokenAlgorithm, ProviderPlace } from './RemoteProvider.js'
 import { addingTo, declareTokenClient } from './TokenClient.js'
 
 /** How users sign in with an OpenID provider. */

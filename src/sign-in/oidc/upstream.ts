@@ -16,17 +16,8 @@ import { requestSessionOf } from '../../sessions/RequestSession.js'
 import { contextOf, type WithRequest } from '../../sessions/SignIn.js'
 import type { OidcKind } from './oidc.js'
 import type { OAuth2Kind } from './oauth2.js'
-import {
-  goodTokens,
-  GrantEnded,
-  keepGrant,
-  systemClock,
-  takeGrant,
-  tokensAfter,
-  type GrantPlace,
-  type Grants,
-  type Tokens,
-} from './Grant.js'
+import { goodTokens, GrantEnded, keepGrant, systemClock, takeGrant, tokensAfter } from './Grant.js'
+import type { GrantPlace, Grants, Tokens } from './Grant.js'
 import { providerAnswer } from './ProviderAnswer.js'
 import { fetchAt } from './resource.js'
 import { refreshedBy, revokedBy, tokenClientOf, tokensOf, type TokenClient } from './TokenClient.js'

@@ -5,12 +5,6 @@
  */
 
 export type { PasskeyRecord, PasskeyUse } from './PasskeyRecord.js'
-export {
-  passkeys,
-  type PasskeyKind,
-  type PasskeyProof,
-  type PasskeyRegistration,
-  type Passkeys,
-  type PasskeySignals,
-} from './passkeys.js'
+export { passkeys } from './passkeys.js'
+export type { PasskeyKind, PasskeyProof, PasskeyRegistration, Passkeys, PasskeySignals } from './passkeys.js'
 export { passkeyOperations, type NamedUser, type PasskeysOptions } from './options.js'

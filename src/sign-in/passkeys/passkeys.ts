@@ -18,15 +18,8 @@ import { randomId } from '../../crypto/secrets.js'
 import type { Intent, Kind } from '../Kind.js'
 import { resolveOptions, type NamedUser, type PasskeysOptions } from './options.js'
 import type { PasskeyRecord, PasskeyUse } from './PasskeyRecord.js'
-import {
-  algorithms,
-  assertionIn,
-  checkAssertion,
-  checkRegistration,
-  registrationIn,
-  type Assertion,
-  type Registration,
-} from './RelyingParty.js'
+import { algorithms, assertionIn, checkAssertion, checkRegistration, registrationIn } from './RelyingParty.js'
+import type { Assertion, Registration } from './RelyingParty.js'
 
 /** A use of a passkey, or its registration. */
 export interface PasskeyProof extends ProofGiven {
