@@ -11,7 +11,7 @@ import { guardHeadersOf } from '../../src/koa/responseHeaders.js'
 import { respondFailure } from '../../src/koa/respond.js'
 import { challengeLines, statusOf, type Log, type Tree } from '../support/models/evaluator.js'
 import { keepingTree, steps, type Step } from '../support/models/aroundTrees.js'
-import { stoppedClock, type Clock } from '../support/runs/clock.js'
+import { stoppedClock, stoppedTimers, type Clock } from '../support/runs/clock.js'
 import { repeated } from '../support/models/repeatedRuns.js'
 import { fieldsOf } from '../support/models/trees.js'
 import { occurring, runs } from '../support/runs/samples.js'
@@ -20,7 +20,9 @@ const TREES = runs(1500)
 
 const seen = { passed: 0, throttled: 0, forged: 0, late: 0, sync: 0, recovered: 0 }
 
-const play = async (clock: Clock, tree: Tree, all: ReadonlyArray<Step>): Promise<void> => {
+type Settled = ReturnType<typeof stoppedTimers>
+
+const play = async (clock: Clock, settled: Settled, tree: Tree, all: ReadonlyArray<Step>): Promise<void> => {
   const { authenticator, calls, next } = repeated(tree, clock)
   for (const [at, step] of all.entries()) {
     const { verdict, log, tree: met } = next(step, at)
@@ -31,7 +33,7 @@ const play = async (clock: Clock, tree: Tree, all: ReadonlyArray<Step>): Promise
     })
     const evaluation = authenticator.evaluate(request)
     expect(evaluation instanceof Promise).toBe(log.late)
-    const result = await evaluation
+    const result = await settled(evaluation)
     expect(calls).toStrictEqual(log.calls)
     if (verdict.tag === 'pass') expect(result).toStrictEqual(E.right(verdict.principal))
     else if (E.isLeft(result)) {
@@ -56,8 +58,9 @@ const count = (tag: string, log: Log): void => {
 describe('random trees with state, and requests one after the other', () => {
   it('verdict, principal, failure, status, challenges, and calls of hooks agree with the model', async () => {
     const clock = stoppedClock()
+    const settled = stoppedTimers()
     await fc.assert(
-      fc.asyncProperty(keepingTree, steps, (tree, all) => play(clock, tree, all)),
+      fc.asyncProperty(keepingTree, steps, (tree, all) => play(clock, settled, tree, all)),
       { numRuns: TREES },
     )
     // Each of these occurred often

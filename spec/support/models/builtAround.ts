@@ -77,8 +77,8 @@ export const buildAround = (of: Tree, calls: string[], now: (leaf: Leaf) => Leaf
       case 'leaf':
         return buildLeaf(tree, calls, () => now(tree))
       case 'timeout':
-        // An inner time limit ends before
-        return timeout(2 + 20 * timeoutsIn(tree.member))(make(tree.member))
+        // All inner time limits end before
+        return timeout(100 ** timeoutsIn(tree.member))(make(tree.member))
       case 'map': {
         const change = changes[tree.result]
         return map((principal: unknown) => {
