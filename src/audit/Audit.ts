@@ -9,7 +9,6 @@ const unseen = /[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/u
 // A backslash that would look like an escape is escaped, so that two strings never look the same
 const hidden = new RegExp(`${unseen.source}|${/\\(?=u\{)/.source}`, 'gu')
 
-/** The escape of a character: `\u{7}`. */
 export const escaped = (char: string): string => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`
 
 /** Escapes every invisible character of a string. */
@@ -135,7 +134,6 @@ const operationCells = (audited: AuditedOperation): Cells => [
   ].join('; '),
 ]
 
-/** Says that nothing, or not every way in, looks at what a path parameter names. */
 export const unreadNote = ({ ways }: Pick<AuditedOperation, 'ways'>, param: string): string =>
   `${ways.length > 1 ? 'not every way in has a condition that reads' : 'no condition reads'} :${param}`
 

@@ -108,8 +108,6 @@ const whoInWords = (line: PolicyLine): string => {
   return runs.length > 0 && csrf.length === 0 ? `${words} ${runs.join()}` : words
 }
 
-// --- an operation that is in both
-
 interface Part {
   readonly change: Comparison
   readonly text: string
@@ -162,7 +160,6 @@ const sitesOf = ({ csrf, trusts }: PolicyLine): ReadonlyArray<AccessPath> =>
         takesAnything: false,
       }))
 
-/** The lines of each policy, by the names of operations. */
 interface Order {
   readonly before: Callers
   readonly after: Callers

@@ -96,7 +96,6 @@ const schemeInWords = (scheme: SecurityScheme, leaf: Leaf): string => {
   }
 }
 
-/** The words for schemes that only their type describes. */
 export const schemeNames = {
   oauth2: 'OAuth 2.0',
   openIdConnect: 'OpenID Connect',
@@ -172,8 +171,6 @@ const demandInWords =
     return isOneOfSeveral && conditions.length > 0 ? `(${words})` : words
   }
 
-// --- order
-
 /** Whether every caller who gets in by the first also gets in by the second: it demands no more. */
 const demandsNoMore = (first: AccessPath, second: AccessPath): boolean =>
   areMet(second.demands, first.demands) && (second.takesAnything || !first.takesAnything)
@@ -209,14 +206,11 @@ export const compareAccess = (before: ReadonlyArray<AccessPath>, after: Readonly
   return closesNothing ? 'opened' : 'other'
 }
 
-// --- two authenticators with the same words
-
 /** Something that decides, and what a policy file calls it. */
 export interface Named {
   readonly words: string
   /** What decides. One authenticator has one, whatever is made of it. */
   readonly by: unknown
-  /** How an application gives it another name. */
   readonly fix: string
 }
 

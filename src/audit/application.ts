@@ -59,7 +59,6 @@ export interface Audited {
   readonly deciders: ReadonlyArray<Decider>
 }
 
-/** Reads a router or an application. Throws a TypeError for anything else. */
 export const auditedBy = (caller: 'audit' | 'seal', given: AnyRouter | AnyApplication): Audited => {
   const read = isApplication(given) ? readApplication(given) : readRouter(caller, given)
   if (read !== undefined) return read

@@ -120,7 +120,6 @@ const unguarded = ({ path, functions, guarded }: AuditedMiddleware, at: number):
     at: [at, functionAt],
   }))
 
-/** What decides who gets in: an operation, or a guard of the application. */
 export interface Decider {
   readonly name: string
   readonly requirement: Requirement.Requirement

@@ -152,14 +152,12 @@ const pathOf = ({ operation }: PolicyLine): string => operation.slice(operation.
 export const textOf = (one: PolicyLine): string =>
   [one.operation, ...names.flatMap((name) => one[name].map((each) => `${name}=${each}`))].join('; ')
 
-/** Lines by the operation that they are about; several may have one name. */
 export const byOperation = <L extends PolicyLine>(lines: ReadonlyArray<L>): ReadonlyMap<string, ReadonlyArray<L>> => {
   const found = new Map<string, L[]>()
   for (const one of lines) found.set(one.operation, [...(found.get(one.operation) ?? []), one])
   return found
 }
 
-/** Reads a line; `undefined` if it is not a line of a policy. */
 const lineFrom = (text: string): PolicyLine | undefined => {
   const [operation = '', ...rest] = text.split('; ')
   const given = Object.fromEntries(names.map((name): [Field, string[]] => [name, []]))
@@ -214,7 +212,6 @@ export type PlacedLine = PolicyLine & {
 export const policyText = (lines: ReadonlyArray<PolicyLine>): string =>
   [FIRST, explanation, ...lines.map(textOf), ''].join('\n')
 
-/** Reads the lines of a file, or returns what is wrong with it. */
 export const readPolicy = (bytes: Uint8Array): E.Either<string, ReadonlyArray<PlacedLine>> => {
   const text = decoded(bytes)
   if (text === undefined) return E.left('is not UTF-8')

@@ -70,7 +70,6 @@ const weaker = (one: Settings, other: Settings): Settings => ({
   trustedOrigins: new Set([...one.trustedOrigins, ...other.trustedOrigins]),
 })
 
-/** An operation, and the cross-site check that its writes meet. */
 export interface CheckedRoute extends Route {
   readonly policy: CrossOriginPolicy
 }
@@ -136,8 +135,6 @@ export const auditOf = (
 
 export const withTable = (audited: Omit<Audit, 'toString'>): Audit =>
   Object.defineProperty({ ...audited }, 'toString', { value: () => table(audited) })
-
-// --- one operation
 
 /** What its guard enforces; `undefined` if the handler runs before the guard. */
 export const enforcedIn = ({ isAfterItsHandler, requirement }: Route): Authenticator<unknown> | undefined =>

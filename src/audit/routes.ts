@@ -14,7 +14,6 @@ export interface Route extends RoutedOperation {
   readonly accepted: RoutedPath
 }
 
-/** The layers of a router, in the order of registration. Throws a TypeError if the argument is not a router. */
 export const pathLayersOf = (caller: string, router: AnyRouter): ReadonlyArray<PathLayer> => {
   checkRouter(caller, router)
   return layersOf(router).map((layer) => ({ ...layer, accepted: routedPath(layer.layer) }))

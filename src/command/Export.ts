@@ -4,7 +4,6 @@ import { readApplication, readRouter, type Audited } from '../audit/application.
 import { isApplication, routerOf } from '../koa/layer.js'
 import { isRouter } from '../koa/router.js'
 
-/** What a module exports. */
 interface Export {
   readonly name: string
   readonly value: unknown

@@ -128,7 +128,6 @@ const servers: ReadonlyArray<readonly [section: string, levels: string]> = [
   ['10.7', '222'],
 ]
 
-/** The 122 requirements, in their order. */
 export const requirements: ReadonlyArray<Requirement> = [
   ...lines
     .trim()
@@ -159,13 +158,11 @@ const howTo: Readonly<Record<Standing, string>> = {
   other: 'only for an application that does this itself',
 }
 
-/** What is said of one requirement. */
 export interface Verdict {
   readonly verdict: 'holds' | 'fails' | 'not known'
   readonly why: string
 }
 
-/** Verdicts by the number of the requirement. */
 export type Verdicts = Readonly<Record<string, Verdict>>
 
 interface Row extends Verdict {
@@ -183,7 +180,6 @@ export const rowsFor = (seen: Verdicts, level: number): ReadonlyArray<Row> =>
       return { id, level, text, ...(seen[id] ?? { verdict: 'not known', why: how }) }
     })
 
-/** The rows as a table of Markdown. */
 export const asvsTable = (rows: ReadonlyArray<Row>): string => {
   const cell = (text: string): string => visible(text).replaceAll('|', '\\|')
   return [

@@ -10,7 +10,6 @@ import { fieldOf, leaves, schemeOf, type Leaf } from '../core/Description.js'
 import { additionOf } from '../koa/settings.js'
 import type { Verdict, Verdicts } from './asvs.js'
 
-/** What is read: the audit of an application, and its routes and middleware. */
 type AsvsReading = Pick<Audited, 'audit' | 'reading'>
 
 const fails = (why: string): Verdict => ({ verdict: 'fails', why })
@@ -29,9 +28,6 @@ export const verdictsOf = (audited: AsvsReading): Verdicts => {
   }
 }
 
-// --- what was read
-
-/** Something that was read, and the operation where it is. */
 interface Placed<A> {
   readonly at: string
   readonly it: A
@@ -40,7 +36,6 @@ interface Placed<A> {
 interface Parts {
   /** What `sessions(app, ...)` has settled, if the application has it. */
   readonly sessions: Fact | undefined
-  /** The credentials that guards ask for. */
   readonly credentials: ReadonlyArray<Placed<Leaf>>
   /** What the functions of operations have settled. */
   readonly facts: ReadonlyArray<Placed<Fact>>
@@ -95,8 +90,6 @@ const unlessElsewhere = ({ open, vague }: Parts, why: string, what: string): Ver
 const each = (ids: ReadonlyArray<string>, verdict: Verdict): Verdicts =>
   Object.fromEntries(ids.map((id) => [id, verdict]))
 
-// --- access
-
 const ofAccess = ({ audit }: AsvsReading): Verdicts => {
   const findings = findingsOf(audit)
   const ofRule = (...rules: ReadonlyArray<string>) => findings.find(({ rule }) => rules.includes(rule))
@@ -122,8 +115,6 @@ const ofAccess = ({ audit }: AsvsReading): Verdicts => {
       (open ? unknown(`say why no guard is needed: ${open.message}`) : holds('a guard decides before each handler')),
   }
 }
-
-// --- sessions
 
 const ofSessions = (parts: Parts, { idle, absolute }: Fact): Verdicts => {
   const { credentials, vague, proven, facts } = parts
@@ -154,8 +145,6 @@ const LONGEST = 30 * 24 * 3_600_000
 
 const inTime = (ms: number): string =>
   ms >= 48 * 3_600_000 ? `${ms / 86_400_000} days` : ms >= 3_600_000 ? `${ms / 3_600_000} h` : `${ms / 60_000} min`
-
-// --- signing in
 
 const ofSignIn = (parts: Parts): Verdicts => {
   const { credentials, facts } = parts
@@ -195,8 +184,6 @@ const ofProviders = (parts: Parts): Verdicts => {
     ...(ended.length > 0 && { '10.5.5': unlessOther(ended, 'backChannelLogout') }),
   }
 }
-
-// --- tokens
 
 const ofTokens = (parts: Parts): Verdicts => {
   const isToken = (leaf: Leaf): boolean => {

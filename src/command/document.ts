@@ -88,11 +88,9 @@ const schemeInWords = (name: string, schemes: Readonly<Record<string, unknown>>)
   }
 }
 
-/** The properties of an object; no properties for anything else. */
 const entriesOf = (u: unknown): Readonly<Record<string, unknown>> =>
   typeof u === 'object' && u !== null ? Object.fromEntries(Object.entries(u)) : {}
 
-// Reads a document. Returns the reason if it is not one of OpenAPI 3
 const documentFrom = (text: string): E.Either<string, object> => {
   const parsed = E.tryCatch(
     (): unknown => JSON.parse(text.replace(/^\uFEFF/, '')),

@@ -35,7 +35,6 @@ export interface Options {
   readonly format: Format
 }
 
-/** The statements to print. */
 interface Sql {
   readonly _tag: 'Sql'
   readonly text: string
@@ -121,7 +120,6 @@ const asvsTask = (
   return E.right({ _tag: 'Asvs', level: Number(level ?? 3), required: Number(require ?? 0) })
 }
 
-/** What `sql` prints. */
 const statements = (databases: ReadonlyArray<string>, options: object): E.Either<string, Sql> => {
   const [database, ...more] = databases
   const { schema, ...others } = { schema: undefined, ...options }
@@ -211,8 +209,6 @@ const asDifference = ({ operation, message, fix }: Finding): Difference => ({
   text: visible(`${message}; ${fix}`),
 })
 
-// --- what is printed
-
 interface Report {
   readonly text: string
   readonly data: object
@@ -258,8 +254,6 @@ const writing = ({ module, exportName }: Options): string =>
   `koa-with-auth audit ${visible(module)}${exportName === undefined ? '' : ` --export ${visible(exportName)}`} --write`
 
 const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
-
-// --- files
 
 /** What becomes of a file, or its name and why it could not be done. */
 const withFile = <A>(file: string, act: () => E.Either<string, A>): E.Either<string, A> =>

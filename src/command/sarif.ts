@@ -45,7 +45,6 @@ const resultOf = ({ rule, operation, message, severity, line }: Finding, uri: st
 // §3.11.5: braces are placeholders, unless they are doubled
 const escapedMessage = (text: string): string => text.replace(/[{}]/g, '$&$&')
 
-/** A file as a URI: relative to the working directory, if it is in it. */
 const uriOf = (file: string): string => {
   const path = relative(process.cwd(), resolve(file))
   if (path.startsWith('..') || isAbsolute(path)) return pathToFileURL(file).href

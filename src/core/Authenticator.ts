@@ -110,7 +110,6 @@ const checks: Checks<AuthenticatorOptions<unknown, unknown, unknown>> = {
  * before the hook does. What a plain function reads is unknown.
  */
 export interface CredentialReader {
-  /** What the client sent. */
   readonly extract: (request: Request) => O.Option<unknown>
   /** The credentials in it; a Left is malformed. It is async if their schema is. */
   readonly decode: Decode
@@ -188,7 +187,6 @@ const decideApart = <P>(decide: Decide<P>, attempt: Attempt): Evaluation<P> => {
   })
 }
 
-/** @internal The node of the tree that an authenticator is; `undefined` for another function. */
 export const nodeOf = (self: object): Node | undefined =>
   // Safe: only `withNode` writes it
   (self as { readonly [node]?: Node })[node]
@@ -214,7 +212,6 @@ export const membersOf = (self: Authenticator<unknown>, assemble: (members: Memb
   return own?._tag === 'Combined' && own.assemble === assemble ? own.members : [self]
 }
 
-/** @internal How an authenticator decides, for one that is made of it. */
 export const decideOf = <P>(self: Authenticator<P>): Decide<P> =>
   // Safe: its own decision
   (nodeOf(self)?.decide as Decide<P> | undefined) ?? ((attempt) => self.evaluate(attempt.request, attempt))
@@ -265,9 +262,7 @@ export const authenticator = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
   options: AuthenticatorOptions<X, C, R>,
 ): Authenticator<PrincipalFromAnswer<R>> => kindOf(checkOptions('authenticator', options, checks))
 
-/** @internal A kind of credential: the options of `authenticator`, and what else there is to say. */
 interface Kind<X, C, R> extends AuthenticatorOptions<X, C, R> {
-  /** Further properties of its description. */
   readonly leaf?: Partial<Descriptions.Leaf>
   readonly notes?: Descriptions.LeafNotes
   /** The hook of the application, if `authenticate` is around it. */
@@ -280,7 +275,6 @@ interface Kind<X, C, R> extends AuthenticatorOptions<X, C, R> {
   readonly around?: (decide: Decide, leaf: Descriptions.Leaf) => Decide
 }
 
-/** @internal Makes a kind whose options are checked. */
 export const kindOf = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
   given: Kind<X, C, R>,
 ): Authenticator<PrincipalFromAnswer<R>> => {

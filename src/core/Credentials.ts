@@ -53,8 +53,6 @@ const pattern =
   (u: unknown): u is string =>
     typeof u === 'string' && regexp.test(u)
 
-// --- codecs
-
 const b64token = /^[A-Za-z0-9\-._~+/]+=*$/
 
 // RFC 9110 §5.5, without blanks: what else can be one word of a field
@@ -66,7 +64,6 @@ export const tokenLike = (syntax: RegExp): t.Is<string> => {
   return (u): u is string => typeof u === 'string' && visible.test(u) && whole.test(u)
 }
 
-/** @internal Whether a value has the syntax of RFC 6750 §2.1. */
 export const isToken: t.Is<string> = pattern(b64token)
 
 /** @internal `<scheme> <token>`: the token. `isTestedLater`: a reader that remembers tokens tests the syntax of new ones alone. */
@@ -86,11 +83,9 @@ export const tokenOf = (scheme: string, is = isToken, isTestedLater = false): t.
   )
 }
 
-// What is sent as it is
 const asItIs = (name: string, isKey: (u: unknown) => u is string): t.Type<string, string, unknown> =>
   Object.freeze(new t.Type(name, isKey, (u) => (isKey(u) ? t.success(u) : refused), t.identity))
 
-/** @internal A token with no scheme in front of it. */
 export const bareToken: t.Type<string, string, unknown> = asItIs('Token', isToken)
 
 /** `Bearer <b64token>` (RFC 6750 §2.1): the token. */
@@ -136,7 +131,6 @@ export const BasicCredentials: t.Type<BasicCredentials, string, unknown> = codec
   (field) => (isUtf8(Buffer.from(basicField.exec(field)?.[1] ?? '', 'base64')) ? refused : notUtf8),
 )
 
-/** @internal What an io-ts error of these codecs says about the cause. */
 export const causeOf = (error: unknown): Why => {
   const first: unknown = Array.isArray(error) ? error[0] : undefined
   return typeof first === 'object' && first !== null && 'message' in first && first.message === 'not UTF-8'

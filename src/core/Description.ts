@@ -252,7 +252,6 @@ export const schemeOf = (leaf: Leaf, request?: Request): SecurityScheme | undefi
 export const leaves = (description: Description): ReadonlyArray<Leaf> =>
   description._tag === 'Leaf' ? [description] : children(description).flatMap(leaves)
 
-/** Whether a request without any credentials passes. */
 export const admitsAnonymous = (description: Description): boolean => {
   switch (description._tag) {
     case 'Leaf':
@@ -319,7 +318,6 @@ export const withScopes = (challenge: Challenge, scopes: ReadonlyArray<string>):
   return deepFreeze({ ...challenge, parameters: { ...challenge.parameters, scope: allScopes.join(' ') } })
 }
 
-/** Whether browsers send any of the credentials by themselves. */
 export const isAmbient = (description: Description): boolean => leaves(description).some((leaf) => leaf.ambient)
 
 /** Whether guesses at any of the credentials, or accepted requests are counted. */

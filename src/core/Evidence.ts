@@ -24,9 +24,7 @@ export interface Evidence {
   readonly accepted: ReadonlyArray<EndSource>
   /** What `owned` has found; `undefined` if nothing was looked up. */
   readonly objects: Objects | undefined
-  /** What is charged for the request. */
   readonly charges: ReadonlyArray<Charge>
-  /** Whether no credential was sent. */
   readonly isAnonymous: boolean
   /** Whether `recoverUnavailable` has decided. */
   readonly isRecovered: boolean
@@ -49,10 +47,8 @@ export const nothingSent: Evidence = Object.freeze({
 /** A credential of which nothing else is known. Most decisions share it, and make no evidence of their own. */
 export const plain: Evidence = Object.freeze({ ...nothingSent, isAnonymous: false })
 
-/** A credential of which more is known. */
 export const evidence = (more: Partial<Evidence>): Evidence => ({ ...plain, ...more })
 
-/** Both. */
 export const merge = (one: Evidence, other: Evidence): Evidence => {
   if (one === nothingSent || (one === plain && !other.isAnonymous)) return other
   if (other === nothingSent || (other === plain && !one.isAnonymous)) return one
@@ -72,8 +68,6 @@ const joined = <A>(one: ReadonlyArray<A>, other: ReadonlyArray<A>): ReadonlyArra
 /** Objects of both; of one name, those that were found later. */
 export const objectsOf = (one: Objects | undefined, other: Objects | undefined): Objects | undefined =>
   one === undefined ? other : other === undefined ? one : { __proto__: null, ...one, ...other }
-
-// --- beside a Right
 
 class Given {
   constructor(given: object) {
@@ -101,17 +95,14 @@ const beside = (everywhere[mark] ??= Beside)
 /** The evidence that a Right was given; `undefined` if it has none. */
 export const givenWith = (right: object): Evidence | undefined => beside.of(right)
 
-/** What a Right rests on. */
 export const evidenceOf = (right: object): Evidence => beside.of(right) ?? plain
 
-/** A decision that lets in. */
 export const accept = <P>(principal: P, own: Evidence): E.Right<P> => {
   const right: E.Right<P> = { _tag: 'Right', right: principal }
   if (own !== plain) new beside(right, own)
   return right
 }
 
-/** The same principal, with more evidence. */
 export const withEvidence = <P>(right: E.Right<P>, more: Evidence): E.Right<P> =>
   accept(right.right, merge(evidenceOf(right), more))
 

@@ -82,14 +82,12 @@ export type ObjectsOf<M> = M extends Finds<infer O> ? O : unknown
 /** Parameters of a path, decoded, without a prototype. */
 export type PathParameters = Readonly<Record<string, string>>
 
-/** @internal What finds later objects, and conditions, read: `request.objects`. */
 export const showObjects = (request: Request, objects: Objects | undefined): void => {
   // `objects` is a property that this package adds to the request
   const shown: Request & { objects?: Objects | undefined } = request
   if (shown.objects !== objects) shown.objects = objects
 }
 
-/** @internal What `request.objects` is. */
 export const shownObjects = (request: Request & { readonly objects?: Objects | undefined }): Objects | undefined =>
   request.objects
 
@@ -143,7 +141,6 @@ export class Exchange {
   declare fields: Readonly<Record<string, string>> | undefined
   /** What is called, before the response is sent, with whether the operation did its work, see `webhooks/deliveries.ts`. */
   declare outcomes: Array<Outcome> | undefined
-  /** The objects that the operation runs with. */
   objects: Objects | undefined = undefined
 }
 
@@ -192,8 +189,6 @@ export const carry = ({ ctx }: Request, settings: Settings): void => {
   exchangeOf(ctx).settings = settings
 }
 
-// --- what hooks are told
-
 /** The decision for which a hook is asked; `undefined` if no guard asks it. */
 export const attemptOf = (request: Request | undefined): Attempt | undefined => {
   const ctx: Context | undefined = request?.ctx
@@ -201,7 +196,6 @@ export const attemptOf = (request: Request | undefined): Attempt | undefined => 
   return attempt?.request === request ? attempt : undefined
 }
 
-/** @internal A hook is asked now. */
 export const askHook = ({ whole }: Attempt): void => {
   whole.asked++
   whole.told = undefined

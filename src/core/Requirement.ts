@@ -56,7 +56,6 @@ export const inherit: Requirement = deepFreeze({ _tag: 'Inherit' })
 
 export const open: Requirement = deepFreeze({ _tag: 'Public' })
 
-/** The authenticator decides, instead of the levels above. */
 export const guardedBy = (authenticator: Authenticator<unknown>): Requirement => ({ _tag: 'Require', authenticator })
 
 /**
@@ -85,7 +84,6 @@ export function also(auth: unknown): Also {
 
 declareFactory('also', also)
 
-/** Whether a value is what `also` returns. */
 export const isAlso = (u: unknown): u is Also =>
   typeof u === 'object' && u !== null && '_tag' in u && u._tag === 'Also' && 'authenticators' in u
 

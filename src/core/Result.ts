@@ -38,7 +38,6 @@ export const andThen = <A, B>(known: A | Promise<A>, f: (known: A) => B | Promis
 /** @internal The result of `optional` if no credential was sent. */
 export const anonymous: Result<undefined> = Object.freeze(accept(undefined, nothingSent))
 
-/** @internal Whether no credential was sent for a result. */
 export const isAnonymous = (result: Result<unknown>): boolean => givenWith(result)?.isAnonymous === true
 
 /*
@@ -176,7 +175,6 @@ export const failureOf = (error: unknown): AuthError => {
   }
 }
 
-/** @internal The failure of an answer that is no principal. */
 export const refused: E.Either<AuthError, never> = deepFreeze(E.left(invalid))
 
 /** Turns a hook's answer into an Either: sync if the answer is no promise and no function. Never throws. */
@@ -237,13 +235,11 @@ export const sayingWords = <F extends Function>(hook: F, words: string): F => {
   return hook
 }
 
-/** @internal What the audit shows of a hook; empty for most. */
 export const wordsOfHook = (hook: Function): ReadonlyArray<string> => {
   const words = hookWords.get(hook)
   return words === undefined ? [] : [words]
 }
 
-/** @internal How the answers of a hook become results. */
 export const finisherOf = (hook: Function): typeof finishedResult =>
   exactHooks.has(hook) ? finishedExactly : finishedResult
 

@@ -29,13 +29,10 @@ type Validated<A> =
 /** A decoder of io-ts, or a Standard Schema, whose values are of type `A`. */
 export type Schema<A> = t.Decoder<unknown, A> | StandardSchema<A>
 
-// --- checks
-
 // A property that a merge elsewhere put on all objects does not count
 const has = (object: object, name: string): boolean =>
   name in object && (!(name in Object.prototype) || isGiven(object, name))
 
-/** @internal Whether a value says that it is a Standard Schema. */
 export const isStandard = (u: unknown): u is StandardSchema => isObject(u) && has(u, '~standard')
 
 /** @internal Whether a value is a decoder of io-ts. The module of a library such as zod has functions of these names, too. */
@@ -70,8 +67,6 @@ export const schemaLike =
       )
     }
   }
-
-// --- decoding
 
 // io-ts would keep the value in this context, and nothing reads it
 const noContext: t.Context = []

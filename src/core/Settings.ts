@@ -111,7 +111,6 @@ export const problemMembers = {
   },
 } as const
 
-/** @internal The same response with more members in its body. */
 export const withMembers = (
   response: AuthResponse,
   members: { readonly [Name in keyof typeof problemMembers | 'detail']?: unknown },
@@ -233,7 +232,6 @@ const answer = 'koa-with-auth/answered'
 export const answered = (response: AuthResponse): Error =>
   Object.assign(new Error('it was answered'), { [answer]: response })
 
-/** What such an error answers. */
 export const answeredBy = (error: unknown): AuthResponse | undefined =>
   // Safe: only `answered` writes it
   error instanceof Error ? (ownField(error, answer) as AuthResponse | undefined) : undefined
@@ -317,16 +315,11 @@ export const handlerOf = (handlers: ExceptionHandlers, error: unknown): Exceptio
 }
 
 export interface Settings extends CrossOriginPolicy {
-  /** The protection space of challenges that name none (RFC 9110 §11.5). */
   readonly realm: string
-  /** How long asynchronous authentication may take, in milliseconds. */
   readonly timeout: number
   readonly errorMapper: ErrorMapper | undefined
-  /** Whether the body of a failure says what was tried, and why each branch failed. */
   readonly explain: boolean
-  /** The name in `ctx.state` under which handlers find the principal too. */
   readonly state: string | undefined
-  /** What records of decisions contain beside the decision. */
   readonly events?:
     | {
         readonly subject: (principal: unknown) => unknown

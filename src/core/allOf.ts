@@ -126,7 +126,6 @@ const looksUp = (self: Authenticator<unknown>): boolean =>
 /** What parts of the tree said in the first step of a decision. */
 const askedAhead = new WeakMap<Attempt, Map<object, Result<unknown>>>()
 
-/** Takes an authenticator apart. */
 const inSteps = (self: Authenticator<unknown>): Steps => {
   const { description } = self
   const node = nodeOf(self)

@@ -43,7 +43,6 @@ interface Condition {
   readonly accepted?: true
 }
 
-/** Adds a condition to an authenticator. Throws a TypeError for what is none, or what also admits anonymous callers. */
 export const scoped =
   (condition: Condition) =>
   (self: Authenticator<unknown>): Authenticator<unknown> =>

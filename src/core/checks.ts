@@ -24,7 +24,6 @@ export const listOf = (isGood: (one: unknown) => boolean, rule: string, least = 
 /** An option that is checked where it is used. */
 export const unchecked: Check = () => {}
 
-/** A hook: a function that decides, and is called with `arity` arguments. */
 export const hook =
   (arity: number): Check =>
   (where, value) =>
@@ -45,14 +44,11 @@ export const flag = that((value) => typeof value === 'boolean', 'must be true or
 
 export const list = that(Array.isArray, 'must be an array')
 
-/** Whether a value is an object, and no array. */
 export const isRecord = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Names and values. */
 export const record = that(isPlain, 'must be an object')
 
-/** Whether a value is an object with this method. */
 export const hasMethod = (value: unknown, name: string): boolean =>
   typeof value === 'object' && value !== null && typeof Reflect.get(value, name) === 'function'
 
@@ -66,7 +62,6 @@ export const withMethods =
 
 export const string = that((value) => typeof value === 'string', 'must be a string')
 
-/** Whether a value is a string that is not empty. */
 export const isFilled = (value: unknown): value is string => typeof value === 'string' && value !== ''
 
 export const nonEmpty = that(isFilled, 'must be a string that is not empty')
@@ -100,7 +95,6 @@ export const milliseconds: Check = (where, value) => {
   throw new TypeError(`${where} must be a number of milliseconds, at least 1000, not ${given}; a minute is 60_000`)
 }
 
-/** As `milliseconds`; 0 is allowed. */
 export const millisecondsOrNone = except(0, milliseconds)
 
 const DAY = 86_400_000

@@ -35,7 +35,6 @@ const isData = (value: unknown): value is object => {
  */
 export const ownFields = (record: object): Readonly<Record<string, unknown>> => ({ __proto__: null, ...record })
 
-/** The value of an own property; `undefined` if there is none. */
 export const ownField = (record: object, name: string): unknown =>
   Object.hasOwn(record, name) ? Reflect.get(record, name) : undefined
 
@@ -168,7 +167,6 @@ export interface Fact {
 
 const factMark: unique symbol = Symbol.for('koa-with-auth/fact')
 
-/** Says what a function or a kind has settled. */
 export const stating = <A extends object>(made: A, fact: Fact | undefined): A =>
   fact === undefined ? made : Object.defineProperty(made, factMark, { value: fact })
 
@@ -204,7 +202,6 @@ const alreadyReplaced: object = new Proxy(
   },
 )
 
-/** Keeps tracers from wrapping a function. */
 export const notWrapped = <F extends Function>(f: F): F => Object.setPrototypeOf(f, alreadyReplaced) as F
 
 /** Undoes `notWrapped` for functions whose application is mounted: tracers have asked them, or there are none. */

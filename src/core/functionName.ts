@@ -71,7 +71,6 @@ const ownName = (f: Function): string => {
   return typeof own === 'string' ? onOneLine(own) : ''
 }
 
-/** A digest of the text of a function. */
 export const digestOf = (f: Function): string => {
   const text = textOf(f)
   return digest(tokensOf(text)?.join('\n') ?? text, 'hex').slice(0, 12)
@@ -106,8 +105,6 @@ export const conditionName = that(
     /^[\p{L}\p{N}$_.:/#-]+(?: [\p{L}\p{N}$_.:/#-]+)*$/u.test(value),
   `must be a name of at most ${MAX_LENGTH} letters, digits, single blanks and "$_.:/#-", such as 'admin'`,
 )
-
-// --- texts without their layout
 
 // What can stand before a regular expression, other than an operator
 const beforeExpression: ReadonlySet<string> = new Set(

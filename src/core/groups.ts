@@ -13,7 +13,6 @@ export const skipped = (description: Description): ReadonlyArray<AuthError> =>
 
 // Each of these mistakes would let everybody in, or refuse everybody
 
-/** Throws a TypeError for a value that is not a list or an object of members. */
 export const checkGroup = (caller: string, group: unknown): void => {
   if (Array.isArray(group)) {
     if (group.length === 0) throw new TypeError(`${caller}([]): an empty list; pass at least one authenticator`)

@@ -12,7 +12,6 @@ interface Kept<V> {
   readonly expiresAt: number
 }
 
-/** A value whose age counts from now. */
 export const fromNow = <V>(value: V, expiresAt = Infinity): Kept<V> => ({ value, since: thisMoment(), expiresAt })
 
 export interface Memory<V> {
@@ -94,7 +93,6 @@ export const singleFlight = <A>(call: () => Promise<A>): (() => Promise<A>) => {
  * The questions to one server, and the result of each. A question that failed must not be reported as answered later.
  */
 export interface Outages<Problem> {
-  /** Counts a question; returns its number. */
   readonly ask: () => number
   readonly answered: (question: number) => void
   readonly failed: (question: number, problem: Problem) => void

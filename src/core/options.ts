@@ -29,18 +29,15 @@ export const declareFactory = <F extends Function>(name: string, make: F): F =>
 export const declareCondition = <F extends Function>(name: string, condition: F): F =>
   declareFactory(`${name}(...)`, condition)
 
-/** Marks several such functions, each by its own name. */
 export const declareFactories = (makes: Readonly<Record<string, Function>>): void => {
   for (const [name, make] of Object.entries(makes)) declareFactory(name, make)
 }
 
-/** The name of a function that `declareFactory` has marked. */
 const factoryName = (f: Function): string | undefined => {
   const name: unknown = Reflect.get(f, factory)
   return typeof name === 'string' ? name : undefined
 }
 
-/** The call that made a condition, such as `authorize(...)`; `undefined` for any other function. */
 const conditionCall = (f: Function): string | undefined => {
   const name = factoryName(f)
   return name?.endsWith('(...)') === true ? name : undefined

@@ -57,7 +57,6 @@ export const concludedInTime = <P, A>(
     evaluation.then(settle, (error: unknown) => settle(E.left(raised(error))))
   })
 
-/** A result, or `unavailable` when it takes longer than `ms` milliseconds. An evaluation never rejects. */
 const inTime = <P>(evaluation: Promise<Result<P>>, ms: number): Promise<Result<P>> =>
   concludedInTime(evaluation, ms, identity)
 

@@ -4,7 +4,6 @@
  */
 import type { End, EndCause } from '../core/ends.js'
 
-// How many are asked at the same time
 const PARALLEL = 16
 
 // How many are asked in one turn of the event loop, if the store answers without waiting
@@ -54,7 +53,6 @@ class Queue {
     if (this.#ends.length > 2 * this.#count + PER_TURN) this.#compact()
   }
 
-  /** Takes out the first one. */
   shift(): End | undefined {
     while (this.#first < this.#ends.length) {
       const end = this.#ends[this.#first++]

@@ -8,7 +8,6 @@ import { inTurns, LookUps } from './LookUps.js'
 // How far the system's clock may run ahead before all deadlines are compared with it again, in milliseconds
 const DRIFT = 50
 
-/** How far the system's clock is ahead of the other one. */
 const offsetNow = (): number => Date.now() - performance.now()
 
 /**
@@ -32,7 +31,6 @@ class Deadlines {
     return first === undefined ? Infinity : first.due - performance.now()
   }
 
-  /** Takes out the first one, if it has come. */
   pop(): End | undefined {
     const [first] = this.#ends
     if (first === undefined || (first.due > performance.now() && first.at > Date.now())) return undefined
@@ -130,7 +128,6 @@ class Ends {
     if (this.isWaiting) begin()
   }
 
-  /** Waits for an end, and looks now whether it has come already. */
   open(end: End, target: Ending): void {
     end.target = target
     const before = this.#over ?? end.before

@@ -18,5 +18,4 @@ export { describedAs, flatMap, map } from '../core/map.js'
 export { lenient } from '../core/optional.js'
 export { recoverUnavailable, timeout } from '../core/outage.js'
 
-// what clients send
 export { BasicCredentials, BearerToken, CookieKey, HeaderKey, QueryKey } from '../core/Credentials.js'

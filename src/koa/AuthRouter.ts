@@ -23,7 +23,6 @@ export interface Auth<P, O = unknown> {
   readonly request: { readonly auth: P } & FoundObjects<O>
 }
 
-/** The objects that `owned` has found; nothing if there are none. */
 type FoundObjects<O> = unknown extends O ? unknown : { readonly objects: O }
 
 /**
@@ -52,7 +51,6 @@ export interface AnyGuard {
 export type PrincipalAfter<P, G> =
   G extends AlsoGuard<infer B, infer _> ? AlsoPrincipal<P, B> : G extends Guard<infer B, infer _> ? B : never
 
-/** The objects that a handler sees after its operation's guard, in a router that finds `O`. */
 type ObjectsAfter<O, G> = G extends { readonly requirement: Also } ? O & ObjectsOf<G> : ObjectsOf<G>
 
 /** No guard, as a type whose name is the error that the compiler prints. */

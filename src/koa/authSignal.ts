@@ -56,7 +56,6 @@ class Opened {
     return this.#controller.signal
   }
 
-  /** Calls `stop` at the end. */
   stopping(stop: () => void): void {
     const before = this.#stop
     this.#stop =

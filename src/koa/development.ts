@@ -58,8 +58,6 @@ const decisionInWords = (decision: Decision): string => {
   return `${method} ${route} ${status} ${outcome}${why}${by}${each}; ${level}, ${durationMs.toFixed(2)} ms`
 }
 
-// --- listening
-
 const listeningMark: unique symbol = Symbol.for('koa-with-auth/development')
 
 const listen = (): void => {

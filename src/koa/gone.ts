@@ -25,7 +25,6 @@ export const expectGone = (): void => {
 
 export const isGoneExpected = (): boolean => shared[goneMark] === true
 
-/** Whether an operation threw that a grant has ended. */
 export const isGone = (error: unknown): error is Gone => error instanceof Error && goneMark in error
 
 /** The failure: the caller is known, and must begin at the provider again. */

@@ -13,7 +13,6 @@ import { knownExchange } from '../core/Exchange.js'
 import { aheadOfParams, notWrapped, operationMark } from '../core/data.js'
 import type { Layer, RouterInstance } from './router.js'
 
-/** On a function: it is a guard. */
 const guardMark = Symbol.for('koa-with-auth/guard')
 
 /** `then` middleware, and how many levels out its principal is (`inherited.inherited...`). */
@@ -22,7 +21,6 @@ export interface ThenMiddleware {
   readonly above: number
 }
 
-/** Where a guard comes from, and what runs after it. */
 export interface GuardSource {
   /** The levels that decided, from the outermost that counts to the innermost: `operation`, or which router. */
   readonly levels: ReadonlyArray<string>
@@ -36,7 +34,6 @@ export interface GuardProperties extends GuardSource {
   readonly requirement: Requirement
 }
 
-/** A guard, whatever its type as middleware. */
 export type Guarding = Function & GuardProperties
 
 export const markGuard = <F extends Function>(
@@ -124,7 +121,6 @@ export const dropStatefulFlags = (layer: { regexp: RegExp }): void => {
   if (regexp?.global || regexp?.sticky) layer.regexp = withoutStatefulFlags(regexp)
 }
 
-/** A RegExp that matches the same at every call. */
 export const withoutStatefulFlags = ({ source, flags }: RegExp): RegExp =>
   new RegExp(source, flags.replace(/[gy]/g, ''))
 
@@ -193,7 +189,6 @@ export const routerOf = (f: Function): AnyRouter | undefined => {
   return typeof router === 'object' && router !== null && 'stack' in router ? (router as AnyRouter) : undefined
 }
 
-/** The routers that an application mounts, in the order in which requests reach them. */
 export const routersOf = ({ middleware }: AnyApplication): ReadonlyArray<AnyRouter> =>
   middleware.flatMap((f) => routerOf(f) ?? [])
 
@@ -222,7 +217,6 @@ export const methodsOf = ({ methods }: Pick<ReadLayer, 'methods'>): Readonly<Rec
   return Object.fromEntries(operations.map((method) => [method, method === 'GET' ? reading : [method]]))
 }
 
-/** What is wrong with an operation whose guard has no handler after it. */
 export const guardLast = 'withAuth(...) has no handler after it; write it right after the path'
 
 /** Whether the guard among the functions of an operation comes last, after a function that is its handler. */

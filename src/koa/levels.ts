@@ -45,7 +45,6 @@ import { copiedRouters } from './watching.js'
 import { checkParameters, refusePattern } from './parameters.js'
 import { isRouter, type Layer, type RouterInstance } from './router.js'
 
-/** On a router: the level that made it. */
 const levelMark = Symbol.for('koa-with-auth/level')
 
 const guardTwice = 'withAuth(...) is in it twice; remove one'
@@ -113,8 +112,6 @@ export const levelOf = (router: object): Level | undefined => {
   const { [levelMark]: level }: { readonly [levelMark]?: Level } = router
   return level
 }
-
-// --- plans
 
 // The plan of a layer, unless a change that no tracer makes removed its guard
 const keptPlanOf = <S, C>(layer: Layer<S, C>): Plan => {
@@ -210,7 +207,6 @@ const stepsWithin = (
   added: number,
 ): ReadonlyArray<ThenMiddleware> => [...outer.map((step) => ({ ...step, above: step.above + added })), ...inner]
 
-// The methods that were replaced
 const replaced = new WeakSet<object>()
 
 type Call = (method: Function, router: unknown, given: ReadonlyArray<unknown>) => unknown

@@ -22,14 +22,12 @@ export interface RoutedLayer<L extends ReadLayer = RouterLayer> {
   readonly layer: L
   /** Its place among the layers, from 0. */
   readonly index: number
-  /** The pattern, with all prefixes; a RegExp as it was written. */
   readonly path: string | RegExp
   /** Its operations in words, such as `GET, POST /x`; `use /x` for middleware. */
   readonly label: string
   readonly plan: Plan
   /** The functions as they were written, in the order in which they run, without those of applications. */
   readonly functions: ReadonlyArray<Function>
-  /** Its guard, wherever it is in the layer. */
   readonly guard: Guarding | undefined
   /** What the levels decided; `Inherit` if none did. */
   readonly requirement: Requirement.Requirement
@@ -45,7 +43,6 @@ export interface RoutedOperation<L extends ReadLayer = RouterLayer> extends Rout
   readonly name: string
   /** `GET` also answers HEAD. `ALL` means all methods that Node knows. */
   readonly method: string
-  /** The methods of requests that it answers. */
   readonly methods: ReadonlyArray<string>
 }
 

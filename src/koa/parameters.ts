@@ -87,7 +87,6 @@ interface PathOf {
 const nameOf = (parameter: unknown): unknown =>
   typeof parameter === 'object' && parameter !== null ? Reflect.get(parameter, 'name') : undefined
 
-/** The names of the parameters of a path. */
 export const namesIn = ({ paramNames }: PathOf): ReadonlyArray<string> =>
   [...new Set(paramNames.map(nameOf))].filter((name) => typeof name === 'string')
 

@@ -9,7 +9,6 @@ import { stringify, TokenData, type Token } from 'path-to-regexp'
 import { parse, type Key } from 'path-to-regexp-6'
 import { shownByTrial } from './router.js'
 
-/** A path in the syntax of path-to-regexp 8. */
 interface ModernPath {
   readonly path: string
   /** Whether it accepts the same paths as the original, and no others. */
@@ -34,7 +33,6 @@ const readsPatterns = shownByTrial((type) => {
   }
 }, false)
 
-/** A path of path-to-regexp 6 in the syntax of 8. */
 const translated = (path: string): ModernPath => {
   const parsed = parse(path)
   return {

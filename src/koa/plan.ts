@@ -20,13 +20,11 @@ import type { Middleware } from 'koa'
 import type { Addition } from '../core/Settings.js'
 import { isGuard, isParamHook, isWritten, observed, originalOf, type Guarding } from './layer.js'
 
-/** On a layer: its plan. */
 const planMark = Symbol.for('koa-with-auth/plan')
 
 /** Identifies a level: the decisions that it put into plans, and the router that it returned, have the same one. */
 export interface Level {
   readonly name: string
-  /** The application of the router, if it is one. */
   readonly application?: Application | undefined
 }
 
@@ -46,9 +44,7 @@ export interface Decision {
 interface Parts {
   /** The applications that it belongs to, the outermost first. */
   readonly applications: ReadonlyArray<Application>
-  /** What was written ahead of the guard of the operation. */
   readonly ahead: ReadonlyArray<Function>
-  /** The guard that was written in the operation. */
   readonly own: Guarding | undefined
   /** The levels around it that count, the outermost first. */
   readonly levels: ReadonlyArray<Decision>

@@ -112,7 +112,6 @@ export interface GuardHeaders {
   readonly referrerPolicy: string | undefined
   /** Whether a page of the request's origin may read the challenges; `undefined`: CORS middleware decides. */
   readonly exposesChallenges: ((request: Request) => boolean) | undefined
-  /** Further fields; `undefined` if there are none. */
   readonly responseFields: (() => Readonly<Record<string, string>>) | undefined
 }
 
@@ -146,9 +145,7 @@ export const headersOfRefusal = guardHeadersOf({ _tag: 'AnyOf', members: [] }).w
 interface Applied {
   readonly ctx: Context
   readonly headers: GuardHeaders
-  /** The protection space of the operation. */
   readonly realm: string
-  /** What writes the head that is completed here. */
   readonly writeHead: WriteHead
 }
 

@@ -14,7 +14,6 @@ export type Layer<S = DefaultState, C = DefaultContext> = RouterInstance<S, C>['
 /** A new router, of the class that the application imports: one for ES modules, another for CommonJS. */
 export const newRouter = (options: { readonly prefix?: string } = {}): RouterInstance => new Router(options)
 
-/** Whether a value has the properties of a router of @koa/router. */
 export const isRouter = (u: unknown): u is RouterInstance =>
   typeof u === 'object' && u !== null && 'stack' in u && Array.isArray(u.stack) && 'register' in u && 'routes' in u
 

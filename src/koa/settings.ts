@@ -20,7 +20,6 @@ import { checkOptions, declareFactory, typeName, type Check, type Checks, type G
 import { respondException } from './respond.js'
 import { headersOfGuard } from './responseHeaders.js'
 
-/** On middleware: it carries settings. */
 const settingsMark = Symbol.for('koa-with-auth/settings')
 
 /** Marks a request whose operation threw. Its session is not saved, even if a handler answers the exception. */
@@ -223,14 +222,12 @@ const markSettings = <F extends Function>(settings: F, add: Addition): F =>
 
 export const isSettings = (f: Function): boolean => settingsMark in f
 
-/** What a function of `authSettings` adds; `undefined` for another one. */
 export const additionOf = (f: Function): Addition | undefined => {
   const add: unknown = Reflect.get(f, settingsMark)
   // Safe: `markSettings` alone writes it
   return typeof add === 'function' ? (add as Addition) : undefined
 }
 
-/** Middleware that adds to the settings, and answers the exceptions that have a handler. */
 export const applySettings = (add: Addition): Middleware => {
   let latest: readonly [outer: Settings, inner: Settings] = [defaults, add(defaults)]
   return markSettings((ctx: Context, next: Next) => {

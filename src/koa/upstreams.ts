@@ -12,9 +12,7 @@ export interface AuditedUpstream {
   readonly per: 'session' | 'user'
 }
 
-/** What keeps the grants of one provider. */
 export interface Upstreams {
-  /** The resource servers to which its tokens are sent. */
   readonly upstreams: AuditedUpstream[]
 }
 
@@ -32,6 +30,5 @@ export const providersOf = (app: object & WithProviders): Map<object, Upstreams>
   return made
 }
 
-/** The upstreams of an application. */
 export const upstreamsOf = (app: object): ReadonlyArray<AuditedUpstream> =>
   [...providersOf(app).values()].flatMap(({ upstreams }) => upstreams)

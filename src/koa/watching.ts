@@ -34,7 +34,6 @@ import { alternativesOf } from '../core/Alternative.js'
 export const copiedRouters = channel('koa-with-auth:copied-router')
 export const askedRouters = channel('koa-with-auth:asked-router')
 
-/** A decision that is watched, and when it began. */
 interface Begun {
   readonly attempt: Attempt
   readonly at: number
@@ -52,14 +51,12 @@ export const decisionRecorder = (authenticator: Authenticator<unknown>, levels: 
   let witness: Authenticator<unknown> | undefined
   let writeResult: WriteResult | undefined
   return {
-    /** Begins with a request. Returns what the others need. */
     begin: (ctx: Context, parameters?: PathParameters): Begun => {
       beginRecord(ctx)
       const attempt = new Attempt(ctx.request, parameters)
       attempt.notes = { passed: [], isFound: false }
       return { attempt, at: performance.now() }
     },
-    /** Decides as the authenticator does, and takes notes. */
     evaluate: ({ attempt }: Begun): Evaluation<unknown> =>
       (witness ??= recordingLeaves(authenticator)).evaluate(attempt.request, attempt),
     settled: (ctx: Context, { attempt, at }: Begun, result: E.Either<AuthError, unknown>): void => {
@@ -72,7 +69,6 @@ export const decisionRecorder = (authenticator: Authenticator<unknown>, levels: 
       if (evidenceOf(result).isCached) draft.cached = true
       note(ctx, draft)
     },
-    /** Notes that the request was refused before it was read. */
     refused: (ctx: Context, { at }: Begun): void => {
       const draft = draftOf(ctx, level, performance.now() - at)
       draft.outcome = 'refused'

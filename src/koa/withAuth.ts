@@ -230,7 +230,6 @@ export const middlewareList: Check = (where, value) => {
 
 const checks: Checks<GuardOptions<never>> = { then: is.maybe(middlewareList) }
 
-/** The middleware of `withAuth`'s options. Throws a TypeError for anything else. */
 const stepsOfOptions = (options: unknown): ReadonlyArray<ThenMiddleware> => {
   if (options === undefined) return []
   if (isRouter(options))

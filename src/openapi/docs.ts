@@ -71,8 +71,6 @@ const withoutSlash = (ctx: Context): void => {
   ctx.body = ''
 }
 
-// --- its operations
-
 interface DocsParts {
   readonly where: string
   readonly options: DocsPageOptions & OpenApiOptions

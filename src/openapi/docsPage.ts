@@ -82,9 +82,6 @@ const originsOf = (servers: PageContent['servers']): ReadonlyArray<string> => [
   ),
 ]
 
-// --- its files
-
-/** A file that is served unchanged. */
 export interface Asset {
   readonly type: string
   readonly content: Buffer
@@ -106,13 +103,11 @@ const files: Readonly<Record<PageFile, readonly [type: string, content?: string]
   'page.js': [SCRIPT, pageScript],
 }
 
-/** An asset with this content. */
 export const assetOf = (type: string, content: Buffer | string): Asset => {
   const bytes = Buffer.from(content)
   return { type, content: bytes, etag: `"${digest(bytes)}"` }
 }
 
-/** The page, and its header fields. */
 export const pageOf = (content: PageContent) => ({
   html: assetOf('text/html; charset=utf-8', htmlOf(content)),
   fields: fieldsOf(content),

@@ -35,7 +35,6 @@ const infoOf = (options: OpenApiOptions): OpenAPIV3_1.InfoObject => {
   return { title, ...given(options, (name) => name in info), version }
 }
 
-/** The rest of the root, without the parts that operations make. */
 const rootOf = (options: OpenApiOptions): Given<Pick<OpenApiOptions, 'servers' | 'tags' | 'externalDocs'>> => ({
   // OpenAPI's default, written out
   servers: [{ url: '/' }],
@@ -137,8 +136,6 @@ const checkPathParameters = ({ where, described, templates }: DocumentedOperatio
     `${where}: operation({ parameters }) names the path parameter "${stranger.name}", which the path does not have`,
   )
 }
-
-// --- one operation
 
 const objectOf = (
   { route, template, method, names, hasId }: DocumentedOperation,

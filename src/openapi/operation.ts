@@ -197,8 +197,6 @@ const schemaOf = (where: string, given: object, direction: 'input' | 'output'): 
   return isCodec(given) ? fromCodec(given) : undefined
 }
 
-// --- Standard Schema
-
 // Standard JSON Schema (https://standardschema.dev/json-schema): zod from 4.2 on, arktype, and `toStandardJsonSchema` of valibot.
 // It throws for what JSON Schema cannot say, such as a Date
 const fromStandard = (standard: StandardSchema['~standard'], direction: 'input' | 'output'): JsonSchema => {
@@ -217,8 +215,6 @@ const fromStandard = (standard: StandardSchema['~standard'], direction: 'input' 
     return {}
   }
 }
-
-// --- io-ts
 
 // The parts of io-ts's classes that are read, which their tag names
 interface Tagged extends t.Decoder<unknown, unknown> {

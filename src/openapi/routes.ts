@@ -160,7 +160,6 @@ const idsAmong = (placed: ReadonlyArray<Placed>): ReadonlySet<Placed> => {
 }
 
 export interface DocumentedOperation extends Placed {
-  /** Whether it keeps its `operationId`. */
   readonly hasId: boolean
 }
 

@@ -169,7 +169,6 @@ const distinct = (
 }
 
 interface SchemeUse extends NamedScheme {
-  /** An operation that demands it, for messages. */
   readonly where: string
 }
 
@@ -288,7 +287,6 @@ const problem = (status: number, description: string, header?: FieldName): OpenA
   }
 }
 
-/** What a guard answers, by status. */
 const failures = {
   401: problem(401, 'Not authenticated: no credentials, or no valid ones', 'WWW-Authenticate'),
   403: problem(403, 'Authenticated, but not allowed, or sent by another site'),

@@ -91,7 +91,6 @@ const otherPairs = ({ username, password }: BasicCredentials): ReadonlyArray<str
 ]
 
 export interface Attack {
-  /** What is wrong with it. */
   readonly what: string
   readonly spec: RequestSpec
   /** Credentials in it that must be in no response. */
@@ -100,10 +99,8 @@ export interface Attack {
   readonly rest?: RequestSpec
 }
 
-/** What attacks are made from. */
 export interface Target {
   readonly locations: ReadonlyArray<CredentialLocation>
-  /** Requests that are let in. */
   readonly valid: ReadonlyArray<RequestSpec>
 }
 
@@ -123,11 +120,9 @@ const spelled = (location: CredentialLocation, text: string): ReadonlyArray<stri
 const pair = (username: string, password: string): string =>
   BasicCredentials.encode({ username, password }).slice('Basic '.length)
 
-/** A string as the whole credential of a place. */
 export const wholly = (location: CredentialLocation, text: string): string =>
   isBasic(location) ? pair(text, text) : text
 
-/** An unknown credential in a place. */
 export const unknownIn = (location: CredentialLocation, secret: string): Attack => ({
   what: `an unknown credential in ${inWords(location)}`,
   spec: putting(location, [wholly(location, secret)], {}),

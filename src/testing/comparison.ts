@@ -69,7 +69,6 @@ const curl = ({ method = 'GET', url = '/', fields = [], body }: Sent): string =>
     ...(body === undefined ? [] : [`-d ${quoted(body)}`]),
   ].join(' ')
 
-/** A request as a command, and its answer. */
 export const shown = ({ spec, answer }: { readonly spec: Sent; readonly answer: HttpResponse | Error }): string => {
   const answered =
     answer instanceof Error ? `no answer: ${answer.message}` : `${answer.status} ${answer.body.slice(0, 120)}`

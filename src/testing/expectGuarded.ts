@@ -18,7 +18,6 @@ import {
 } from './probing.js'
 import { impostors, mergeRequests, printed, type HeaderLine, type RequestSpec } from './requests.js'
 
-/** What is expected of the result. */
 interface Expectation {
   readonly tested: Tested
   readonly attack: Attack
@@ -161,8 +160,6 @@ export interface CheckedOperation {
   readonly requests: number
 }
 
-// --- what is sent
-
 /** Whether anyone may call, also anonymously. */
 const isOpen = ({ description }: Tested): boolean => description === undefined || admitsAnonymous(description)
 
@@ -193,8 +190,6 @@ const attacksOn = (
     })),
   ]
 }
-
-// results
 
 const AT_ONCE = 8
 

@@ -57,15 +57,11 @@ const checks: Checks<IsolatedOptions> = {
   within: is.maybe(is.positive),
 }
 
-// --- what is asked
-
 /** An id or more, by the name of the parameter. */
 type Values = Readonly<Record<string, string>>
 
-/** An operation, and the ids of each of its parameters. */
 interface Asked {
   readonly operation: RoutedOperation
-  /** Parameters that name objects. */
   readonly params: ReadonlyArray<readonly [name: string, ids: IdsOfUsers]>
   readonly skipped?: string
   /** Whether it is asked: it is not skipped, and all of it is known. */
@@ -249,10 +245,8 @@ export const expectIsolated = async (
   }))
 }
 
-/** An application that is asked, and what is found. */
 interface Isolation {
   readonly options: IsolatedOptions
-  /** The names of the users. */
   readonly names: ReadonlyArray<string>
   readonly all: ReadonlyArray<Asked>
   /** Fields of responses that are not compared. */

@@ -7,10 +7,8 @@
  * `attacks.ts` to an application with tripwires (`probing.ts`). `requests.ts` is a request as data.
  */
 
-// handlers
 export { withPrincipal, type PrincipalOptions } from './withPrincipal.js'
 
-// applications
 export { expectGuarded } from './expectGuarded.js'
 export type { CheckedOperation, GuardedOptions } from './expectGuarded.js'
 export { expectIsolated } from './expectIsolated.js'
@@ -18,7 +16,6 @@ export type { IdsOfUsers, IsolatedOperation, IsolatedOptions } from './expectIso
 export type { Application } from './probing.js'
 export { LawViolations, type Violation } from './LawViolations.js'
 
-// requests
 export {
   mergeRequests,
   withBasic,
@@ -32,10 +29,8 @@ export {
 export { mockRequest } from './requests.js'
 export { signedRequest, type SigningOptions } from './signedRequest.js'
 
-// tokens
 export { testIssuer, type TestIssuer } from './testIssuer.js'
 
-// passkeys
 export {
   softwareAuthenticator,
   type SoftwareAuthenticator,

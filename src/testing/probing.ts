@@ -257,7 +257,6 @@ export const serve = async (app: Application, within: number) => {
     })
   return {
     ask,
-    /** The error that the application's `error` event reported for a request. */
     errorOf: (probe: string): unknown => errors.get(probe),
     close: async (): Promise<void> => {
       agent.destroy()
@@ -272,7 +271,6 @@ export interface Probe {
   readonly spec: RequestSpec
   readonly answer: HttpResponse | Error
   readonly trace: Trace
-  /** What the application's `error` event reported. */
   readonly error: unknown
 }
 

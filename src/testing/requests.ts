@@ -213,7 +213,6 @@ if (mockRequest({ fields: [['Probe', 'a']] }).headers['probe'] !== 'a') {
   throw new Error('koa-with-auth/testing: this version of Node fills the fields of a request in another way')
 }
 
-/** The host that requests name. */
 export const HOST = 'api.example'
 
 /**

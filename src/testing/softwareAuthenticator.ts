@@ -148,8 +148,6 @@ export interface SoftwareAuthenticator {
   readonly passkeys: () => ReadonlyArray<SoftwarePasskey>
 }
 
-// --- CBOR and COSE
-
 type Cbor = number | string | Uint8Array | ReadonlyMap<number | string, Cbor>
 
 // RFC 8949 §3: the major type, and the shortest form of the argument
@@ -213,8 +211,6 @@ const coseOf = (spki: Buffer, algorithm: PasskeyAlgorithm): Buffer => {
   return kinds[algorithm].publicKey({ x: member('x'), y: member('y'), n: member('n'), e: member('e') })
 }
 
-// --- what is signed
-
 const sha256 = (data: string | Uint8Array): Buffer => createHash('sha256').update(data).digest()
 
 const clientData = (
@@ -263,8 +259,6 @@ const attestationObject = (
   const attStmt = new Map<string, Cbor>(Object.entries(attestation === undefined ? {} : { alg, sig: sig() }))
   return cbor(new Map<string, Cbor>(Object.entries({ fmt, attStmt, authData })))
 }
-
-// --- the authenticator
 
 interface Kept extends Omit<SoftwarePasskey, 'counter'> {
   readonly privateKey: KeyObject

@@ -34,7 +34,6 @@ import {
 /** A request of node:http, or of the compatibility API of node:http2. */
 type AnyRequest = IncomingMessage | Http2ServerRequest
 
-/** A response of node:http, or of the compatibility API of node:http2. */
 type AnyResponse = ServerResponse | Http2ServerResponse
 
 /** The fields that a guard adds to a response, by their names in lower case. */
@@ -215,9 +214,6 @@ const showBody = (request: Request, given: AnyRequest): void => {
   if (body !== undefined) Object.assign(request, { body })
 }
 
-// --- the response that Koa writes: nothing of it is sent before `sendTo`
-
-/** What Koa has written. */
 interface Recorded extends AuthResponse {
   readonly body: string | Uint8Array | undefined
   readonly statusMessage: string | undefined

@@ -289,8 +289,6 @@ const SWITCHING_PROTOCOLS = 101
 
 const ignore = (): void => {}
 
-// --- the response
-
 // How long a refused client may read the response, in milliseconds
 const LINGER = 2000
 
@@ -362,15 +360,11 @@ class UpgradeResponse extends ServerResponse {
   override writeEarlyHints(): void {}
 }
 
-// --- misuse
-
-/** Throws a TypeError for anything but a Koa application. */
 export const checkApp = (caller: string, app: unknown): void => {
   if (isApplication(app) && 'createContext' in app) return
   throw new TypeError(`${caller}: app must be a Koa application, not a router or an apiApp`)
 }
 
-/** The authenticator of a guard. Throws a TypeError for what is none. */
 export const guarding = (caller: string, auth: unknown): Authenticator<unknown> => {
   if (auth === null) throw new TypeError(`${caller}: a is null; a request that anyone may send needs no guard`)
   if (isGuard(auth)) throw new TypeError(`${caller}: a is a guard, withAuth(a); pass the authenticator itself`)

@@ -40,8 +40,6 @@ export const lawsOf = <S>(what: string, laws: ReadonlyArray<Law<S>>, subject: S)
   }
 }
 
-// --- laws of stores
-
 /** Compares the result of a call with the expected one. */
 type Expect = (done: string, actual: unknown, expected: unknown) => void
 

@@ -88,7 +88,6 @@ export interface Subject {
    * The places of its credentials: those that are described; and if something has no scheme, those in valid requests.
    */
   readonly locations: ReadonlyArray<CredentialLocation>
-  /** Whether every leaf has a place. */
   readonly isDescribed: boolean
   readonly runs: number
   readonly within: number
@@ -97,7 +96,6 @@ export interface Subject {
   /** The same, but remembers results, because several laws look at one. */
   readonly askOnce: (spec: RequestSpec) => Promise<Verdict>
   readonly requestOf: (spec: RequestSpec) => Request
-  /** The settings of the application for a request. */
   readonly settingsFor: (spec: RequestSpec) => Promise<Settings>
 }
 
@@ -117,7 +115,6 @@ const checks: Checks<LawOptions> = {
   app: is.unchecked,
 }
 
-/** Prepares the subject of the laws. Throws a TypeError for options that cannot work. */
 export const subjectOf = (caller: string, member: AuthenticatorLike, given: LawOptions): Subject => {
   const options = checkOptions(caller, given, checks)
   const { valid, within = 1000, runs = 100, above = [], app } = options
@@ -178,8 +175,6 @@ const specOf = (
   if (typeof valid === 'string') return putting(only, [valid], {})
   return withBasic(valid.username, valid.password)
 }
-
-// --- asking
 
 const verdictOn = async (
   { evaluate }: Authenticator<unknown>,

@@ -35,14 +35,11 @@ interface LawCase {
 const describedPlaces = ({ description }: Subject): ReadonlyArray<CredentialLocation> =>
   leaves(description).flatMap((leaf) => locationOf(leaf) ?? [])
 
-/** Whether a request has a value in a place. */
 const carries = (spec: RequestSpec) => (location: CredentialLocation) => valuesAt(location, spec).length > 0
 
 // of each alternative; `undefined` for what has no place
 const alternativePlaces = ({ description }: Subject): ReadonlyArray<ReadonlyArray<CredentialLocation | undefined>> =>
   alternativesOf(description).map(({ demands }) => demands.map(({ leaf }) => locationOf(leaf)))
-
-// --- what it reads
 
 const UNKNOWN = 'Unkn0wnCredential5b1d'
 
@@ -135,15 +132,12 @@ const hidingPlaces = ({ in: where, name }: CredentialLocation): ReadonlyArray<Cr
       ]
     : (['query', 'header', 'cookie'] as const).filter((one) => one !== where).map((one) => ({ in: one, name }))
 
-/** It reads what it describes, and nothing else. */
 const describedTruly = lawAbout(
   'its description is true: it reads what it says it reads, and nothing else',
   (subject) => [...withoutDescribed(subject), ...carrying(subject), ...elsewhere(subject)],
   async (verdict, { judge, rest }, { askOnce }) =>
     rest !== undefined && letSomebodyIn(await askOnce(rest)) ? undefined : judge(verdict),
 )
-
-// --- what it offers
 
 /** Every 401 offers a challenge of the described scheme (RFC 9110 §15.5.2). */
 const offersChallenges = lawAbout(
@@ -177,7 +171,6 @@ const isSentByBrowsers = (leaf: Leaf): boolean => {
   return leaf.ambient || location?.in === 'cookie' || (location !== undefined && isBasic(location))
 }
 
-/** Refuses valid credentials that browsers send by themselves, in a write that another site made them send. */
 const refusesOtherSites = lawAbout(
   'refuses writes that another site makes a browser send with a valid credential',
   ({ description, valid }) =>

@@ -33,7 +33,6 @@ const withText = (model: Model, key: string, text: string | null): Model => ({
   texts: { ...model.texts, [key]: text },
 })
 
-/** What a call does to a model, and its result. */
 const apply = (model: Model, call: StoreCall): readonly [Model, unknown] => {
   const kept = model.texts[call.key]
   switch (call.name) {

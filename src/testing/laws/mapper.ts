@@ -22,7 +22,6 @@ import { inWords, unauthorized, valueInWords } from './Subject.js'
 import { lawsOf, type Law, type Laws } from './Law.js'
 import { failures, secrets } from './random.js'
 
-/** A failure, its request, the secret in both, and what the mapper returned. */
 interface Answered {
   readonly error: AuthError
   readonly spec: RequestSpec
@@ -31,7 +30,6 @@ interface Answered {
   readonly request: Request
 }
 
-/** What a law looks at: a mapper, and what it returned for each case. */
 interface Mapped {
   readonly mapper: ErrorMapper
   readonly answers: () => ReadonlyArray<Answered>
@@ -54,8 +52,6 @@ const lawAbout = (
     return undefined
   },
 })
-
-// --- laws
 
 const isRecord = (u: unknown): u is Readonly<Record<string, unknown>> => typeof u === 'object' && u !== null
 
@@ -136,7 +132,6 @@ const pure = lawAbout(
 
 const laws: ReadonlyArray<Law<Mapped>> = [answersAll, rightStatus, sendable, discreet, pure]
 
-/** What a mapper returns, or throws. */
 const answerOf = (mapper: ErrorMapper, error: AuthError, request: Request): unknown => {
   try {
     return mapper(error, request)

@@ -49,7 +49,6 @@ const tokens = (): Arbitrary<string> => fc.stringMatching(/^[A-Za-z0-9!#$%&'*+\-
 
 const printable = fc.stringMatching(/^[\x20-\x7e]{0,20}$/)
 
-/** Challenges that a 401 can offer. */
 const challenges = (): Arbitrary<Challenge> =>
   fc
     .tuple(
@@ -80,7 +79,6 @@ const singleFailures = (message?: Arbitrary<string>): Arbitrary<AuthError> =>
     .tuple(bareFailures(message), fc.option(challenges(), { nil: undefined }))
     .map(([error, challenge]) => (challenge === undefined ? error : { ...error, challenge }))
 
-/** Failures of every kind, of one authenticator and of lists. */
 export const failures = (message?: Arbitrary<string>): Arbitrary<AuthError> =>
   fc.oneof(
     singleFailures(message),

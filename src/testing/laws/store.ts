@@ -29,7 +29,6 @@ interface Needed {
   readonly runs: number
 }
 
-/** A law about one store. */
 interface Rule {
   readonly name: string
   readonly fix: string
@@ -318,8 +317,6 @@ const racing: ReadonlyArray<Rule> = [
       ),
   },
 ]
-
-// --- random calls
 
 // Few keys and texts, so that calls meet
 const keys = fc.constantFrom('a', 'b')

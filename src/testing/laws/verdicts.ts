@@ -13,7 +13,6 @@ import type { Law } from './Law.js'
 import { inWords, letSomebodyIn, type Subject, type Verdict } from './Subject.js'
 import { randomAttacks } from './randomAttacks.js'
 
-/** A law that is checked with one request after the other. */
 export const lawAbout = <A extends { readonly spec: RequestSpec }>(
   name: string,
   of: (subject: Subject) => ReadonlyArray<A>,
@@ -159,7 +158,6 @@ const secrecy = lawAbout(
       : 'leave what was sent out of failures, challenges and messages of exceptions: they end up in logs and at the client',
 )
 
-/** The laws of its results, the simplest first. */
 export const resultLaws: ReadonlyArray<Law<Subject>> = [
   letsIn,
   total,
