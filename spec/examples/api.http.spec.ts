@@ -128,11 +128,6 @@ describe('POST /token', () => {
   ])('%s is refused', async (_what, type, body, status) => {
     expect((await ask(`${url}/token`, { method: 'POST', body, headers: { 'Content-Type': type } })).status).toBe(status)
   })
-
-  it('is a 400 for a false gzip', async () => {
-    const headers = { 'Content-Type': 'application/x-www-form-urlencoded', 'Content-Encoding': 'gzip' }
-    expect((await ask(`${url}/token`, { method: 'POST', body: 'username=anna', headers })).status).toBe(400)
-  })
 })
 
 describe('POST /login and POST /logout', () => {
@@ -161,13 +156,6 @@ describe('POST /login and POST /logout', () => {
     expect((await ask(`${url}/protected`, { headers })).status).toBe(200)
     expect((await ask(`${url}/logout`, { method: 'POST', headers })).status).toBe(204)
     expect((await ask(`${url}/protected`, { headers })).status).toBe(401)
-  })
-
-  it('A-38 interleaved sessions of two browsers never mix', async () => {
-    const cookies = { anna: await logIn('anna'), sue: await logIn('sue') }
-    const names = Array.from({ length: 200 }, (_, at) => (at % 3 === 0 ? 'sue' : 'anna'))
-    const answers = await Promise.all(names.map((name) => ask(`${url}/protected`, { headers: cookies[name] })))
-    expect(answers.map(({ text }) => text)).toEqual(names.map((name) => `{"user":"${name}"}`))
   })
 })
 

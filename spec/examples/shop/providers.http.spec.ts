@@ -1,9 +1,12 @@
 /** The shop with an OpenID provider and with passkeys, over HTTP. */
+import { createServer } from 'node:http'
 import { softwareAuthenticator } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
 import type { JsonClient, JsonReply } from '../../support/servers/jsonClient.js'
-import { registeredAt, shopSite, type ShopSite } from '../../support/sites/shopSite.js'
+import { listening } from '../../support/servers/server.js'
 import { userAgent, navigation, type UserAgent } from '../../support/servers/userAgent.js'
+import { wrongProvider } from '../../support/servers/wrongProvider.js'
+import { registeredAt, shopSite, type ShopSite } from '../../support/sites/shopSite.js'
 
 const member = (reply: JsonReply, name: string): unknown => (reply.body as Record<string, unknown>)[name]
 const json = { Accept: 'application/json' }
@@ -110,6 +113,87 @@ describe('providers', () => {
   })
 })
 
+/** A provider without OpenID Connect, whose API answers this about its user. */
+const plainProvider = async (id: unknown, status: number): Promise<string> => {
+  const server = createServer((req, res) => {
+    const url = new URL(req.url ?? '', 'http://localhost')
+    if (url.pathname === '/authorize') {
+      const back = new URL(url.searchParams.get('redirect_uri') ?? '')
+      back.search = new URLSearchParams({ code: 'c', state: url.searchParams.get('state') ?? '' }).toString()
+      return void res.writeHead(302, { Location: back.href }).end()
+    }
+    const [answer, own] =
+      url.pathname === '/token' ? [{ access_token: 'plain-token', token_type: 'bearer' }, 200] : [{ id }, status]
+    const isKnown = url.pathname === '/token' || req.headers.authorization === 'Bearer plain-token'
+    res.writeHead(isKnown ? own : 418, { 'Content-Type': 'application/json' }).end(JSON.stringify(answer))
+  })
+  const at = `http://127.0.0.1:${await listening(server)}`
+  return JSON.stringify({
+    ...{ authorize: `${at}/authorize`, token: `${at}/token`, user: `${at}/user` },
+    ...{ clientId: 'plain', clientSecret: 'plain secret' },
+  })
+}
+
+it.each([
+  [7, 200, 'plain-7'],
+  [0, 200, 'plain-0'],
+  ['abc', 200, 'plain-abc'],
+  ['', 200, 400],
+  [null, 200, 400],
+  [true, 200, 400],
+  [['a'], 200, 400],
+  [undefined, 200, 400],
+  [7, 500, 503],
+  [7, 429, 503],
+  [7, 401, 400],
+])('a provider without OpenID that answers the id %j and %i: %s', async (id, status, expected) => {
+  const site = await shopSite({ env: { PLAIN: await plainProvider(id, status) } })
+  const browser = userAgent()
+  const { stopped } = await browser.open(`${site.origin}/sign-in/plain`, isCallback('plain'))
+  const page = await browser.send(stopped, { headers: json })
+  expect(page.status === 303 ? await meOf(site, browser) : page.status).toBe(expected)
+})
+
+describe('what a provider says of its user', () => {
+  const signedInBy = async (more: object = {}) => {
+    const provider = await wrongProvider()
+    const site = await shopSite({ provider: async () => provider })
+    const browser = userAgent()
+    const through = async (url: string) => {
+      const { stopped } = await browser.open(url, isCallback('provider'))
+      return browser.send(stopped, { headers: json })
+    }
+    provider.claims = (given) => ({ ...given, ...more })
+    await through(`${site.origin}/sign-in/provider`)
+    return { provider, site, browser, through }
+  }
+
+  it.each([
+    ['anna', 303],
+    ['berta', 403],
+  ])('is a fresh proof of the user who is signed in alone: of %s it is %i', async (sub, status) => {
+    const { provider, site, browser, through } = await signedInBy()
+    const asked = await browser.send(`${site.origin}/prove/provider`, { method: 'POST', headers: json })
+    provider.claims = (given) => ({ ...given, sub, auth_time: Math.floor(Date.now() / 1000) })
+    const to = asked.location ?? (JSON.parse(asked.body) as { location: string }).location
+    expect([(await through(to)).status, provider.authorizationRequest().get('max_age')]).toEqual([status, '0'])
+  })
+
+  it.each([
+    [{ sub: 'anna' }, 200, 401],
+    [{ sub: 'anna', sid: 's1' }, 200, 401],
+    [{ sub: 'anna', sid: 's2' }, 200, 'provider-anna'],
+    [{ sub: 'unknown' }, 200, 'provider-anna'],
+    [{ sub: 'anna', nonce: 'x' }, 400, 'provider-anna'],
+  ])('ends by a logout token of %j: %i', async (claims, status, after) => {
+    const { provider, site, browser } = await signedInBy({ sid: 's1' })
+    const body = new URLSearchParams({ logout_token: await provider.logoutToken(claims) })
+    const headers = { 'Sec-Fetch-Site': 'cross-site', Cookie: 'shop=x' }
+    const page = await userAgent().send(`${site.origin}/sign-out/backchannel`, { method: 'POST', headers, body })
+    expect([page.status, page.setCookie, await meOf(site, browser)]).toEqual([status, [], after])
+  })
+})
+
 describe('passkeys', () => {
   const registered = async (site: ShopSite, user = 'anna') => {
     const visitor = await site.signedIn(user)
@@ -144,6 +228,10 @@ describe('passkeys', () => {
     const { visitor, created } = await registered(site)
     const bert = await site.signedIn('bert')
     expect((await bert.send('DELETE', `/passkeys/${created.id}`)).status).toBe(404)
+    const second = await registered(site)
+    expect((await visitor.send('DELETE', `/passkeys/${second.created.id}`)).status).toBe(204)
+    expect((await visitor.send('DELETE', `/passkeys/${second.created.id}`)).status).toBe(404)
+    expect((await use(site.client(), second.phone)).status).toBe(400)
     expect((await visitor.send('DELETE', '/password')).status).toBe(204)
     expect((await visitor.send('DELETE', `/passkeys/${created.id}`)).status).toBe(409)
     expect((await visitor.get('/passkeys')).body).toMatchObject([{ id: created.id }])

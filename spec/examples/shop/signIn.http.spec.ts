@@ -1,4 +1,5 @@
 /** The shop: passwords, mails, second factors, sessions and what another site sends, over HTTP. */
+import { memoryStore, type Store } from 'koa-with-auth/stores'
 import { describe, expect, it } from 'vitest'
 import { anna, enrolled, html, member, outcome, userOf } from '../../support/sites/shopClient.js'
 import { codeOf } from '../../support/servers/authenticatorApp.js'
@@ -202,6 +203,56 @@ describe('second factors', () => {
     expect((await visitor.send('DELETE', '/factors/totp')).status).toBe(204)
     expect((await site.client().post('/sign-in/password', anna)).status).toBe(204)
   })
+})
+
+it('of several codes that confirm a secret at once, one makes it active, and its recovery codes work', async () => {
+  // the store waits, so every request has read before one has written
+  const kept = memoryStore()
+  const insert: Store['insert'] = async (key, ...rest) => {
+    if (key.includes('/once/')) await new Promise((resolve) => setTimeout(resolve, 20))
+    return kept.insert(key, ...rest)
+  }
+  const site = await shopSite({ store: { ...kept, insert } })
+  const visitor = await site.signedIn()
+  const secret = String(member(await visitor.post('/factors/totp'), 'secret'))
+  const confirming = [-1, 0, 1].map((offset) => visitor.post('/factors/totp/confirm', { code: codeOf(secret, offset) }))
+  const [confirmed, ...others] = (await Promise.all(confirming)).filter(({ status }) => status === 200)
+  expect(others).toEqual([])
+  const [code] = member(confirmed!, 'recovery') as string[]
+  const another = site.client()
+  const handle = member(await another.post('/sign-in/password', anna), 'handle')
+  expect((await another.post('/sign-in/recovery', { handle, code })).status).toBe(204)
+})
+
+it('a name that is like one of the database is a wrong name', async () => {
+  const site = await shopSite()
+  for (const username of [
+    '__proto__',
+    'anna\0',
+    '\ud800',
+    'Anna',
+    'anna ',
+    'ann\u00e1',
+    "' or 1=1 --",
+    'a'.repeat(60_000),
+  ]) {
+    const reply = await site.client().post('/sign-in/password', { ...anna, username })
+    expect([username.slice(0, 20), ...outcome(reply)]).toEqual([username.slice(0, 20), 403, 'wrong'])
+  }
+  expect(site.exceptions).toEqual([])
+})
+
+it('a body that cannot be read, or of 10 MB, is a 4xx, and no exception', async () => {
+  const site = await shopSite()
+  const headers = { 'content-type': 'application/json' }
+  const large = JSON.stringify({ username: 'x'.repeat(10 * 1024 * 1024) })
+  for (const path of ['/sign-in/password', '/sign-in/code', '/sign-in/mail', '/reset', '/reset/link', '/basket']) {
+    // an answer that cannot be read is as wrong as any other
+    const status = ['/sign-in/code', '/reset/link'].includes(path) ? 400 : 413
+    expect([path, (await site.client().send('POST', path, large, headers)).status]).toEqual([path, status])
+    expect([path, (await site.client().send('POST', path, '{', headers)).status]).toEqual([path, 400])
+  }
+  expect(site.exceptions).toEqual([])
 })
 
 describe('fresh proofs and sessions', () => {

@@ -55,7 +55,7 @@ export interface Running {
 }
 
 /** Starts a command in its own process group. */
-export const start = (folder: string, command: string, args: string[], env: Record<string, string> = {}): Running => {
+export const start = (folder: string, command: string, args: string[], env: NodeJS.ProcessEnv = {}): Running => {
   const child = spawn(command, args, { cwd: folder, env: { ...process.env, ...env }, detached: true })
   const output = { stdout: '', stderr: '' }
   const exited = new Promise<number | null>((resolve, reject) => {

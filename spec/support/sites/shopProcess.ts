@@ -1,5 +1,5 @@
 /** The shop of the examples as processes of its own, as `npm run shop` starts it: its settings are environment variables. */
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, onTestFinished } from 'vitest'
@@ -14,6 +14,8 @@ export const KEY = 'a key of the shop that is long enough'
 
 export interface ShopProcess {
   readonly url: string
+  /** The same, as browsers know it. */
+  readonly origin: string
   /** A client, with the cookies of another one if it is given. */
   readonly client: (from?: JsonClient) => JsonClient
   /** What it printed after its start. */
@@ -23,21 +25,11 @@ export interface ShopProcess {
 }
 
 export interface ShopMachine {
-  /** The folder where the mails arrive. */
-  readonly mailFolder: string
   /** The next mail. */
   readonly mail: () => Promise<Mail>
-  /** Puts the clocks of its processes forward. */
-  readonly setClock: (ms: number) => void
   /** Starts a process until the test has finished. All share the file, the mails and the origin. */
-  readonly start: (env?: Readonly<Record<string, string>>) => Promise<ShopProcess>
+  readonly start: (env?: NodeJS.ProcessEnv) => Promise<ShopProcess>
 }
-
-const clock = `
-import { readFileSync } from 'node:fs'
-const now = Date.now
-Date.now = () => now() + Number(readFileSync(process.env.CLOCK, 'utf8') || 0)
-`
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
@@ -47,7 +39,6 @@ export const shopMachines = (): (() => ShopMachine) => {
   beforeAll(() => {
     project = exampleProject()
     cpSync(`${repository}examples/shop/public`, join(project.folder, 'examples/shop/public'), { recursive: true })
-    writeFileSync(join(project.folder, 'clock.js'), clock)
   }, 120_000)
   afterAll(() => project?.remove())
   return () => machine(project!.folder)
@@ -57,12 +48,10 @@ const machine = (folder: string): ShopMachine => {
   const own = mkdtempSync(join(tmpdir(), 'shop-machine-'))
   const mailFolder = join(own, 'mails')
   mkdirSync(mailFolder)
-  writeFileSync(join(own, 'clock'), '')
   onTestFinished(() => rmSync(own, { recursive: true, force: true }))
   const read = new Set<string>()
   const next = () => readdirSync(mailFolder).find((name) => !name.startsWith('.') && !read.has(name))
   return {
-    mailFolder,
     mail: async () => {
       for (let at = 0; at < 12_000 && next() === undefined; at++) await pause(10)
       const name = next()
@@ -71,16 +60,14 @@ const machine = (folder: string): ShopMachine => {
       // Safe: the shop wrote it
       return JSON.parse(readFileSync(join(mailFolder, name), 'utf8')) as Mail
     },
-    setClock: (ms) => writeFileSync(join(own, 'clock'), String(ms)),
     start: async (env = {}) => {
       const port = await freePort()
-      const running = start(folder, process.execPath, ['--import', './clock.js', 'examples/shop/server.js'], {
+      const running = start(folder, process.execPath, ['examples/shop/server.js'], {
         PORT: String(port),
         ORIGIN: 'http://localhost:3001',
         KEYS: KEY,
         DATABASE_URL: `file:${join(own, 'shop.db')}`,
         MAIL_DIR: mailFolder,
-        CLOCK: join(own, 'clock'),
         // no provider of its own, which takes long to load
         ISSUER: 'http://127.0.0.1:9',
         CLIENT_ID: 'shop',
@@ -92,6 +79,7 @@ const machine = (folder: string): ShopMachine => {
       const url = `http://127.0.0.1:${port}`
       return {
         url,
+        origin: `http://localhost:${port}`,
         client: (from) => jsonClient(() => url, from),
         log: () => running.output.stdout.split('Stop with Ctrl-C.\n').slice(1).join('') + running.output.stderr,
         stop: () => {
