@@ -76,7 +76,7 @@ describe('httpJwt refuses these options with a TypeError', () => {
     ['HS256 without a secret', { ...of, algorithms: ['HS256'] }, /HS256 needs { issuer, secret }/],
     ['HS256 mixed with another', { ...of, algorithms: ['RS256', 'HS256'] }, /cannot be mixed with other kinds/],
     ['HS256 with another, and a secret', secretly(32, ['HS256', 'ES256']), /ES256 needs a public key/],
-    ['31 bytes for HS256', secretly(31), /has 31 bytes, and HS256 needs 32/],
+    ['31 bytes for HS256', secretly(31), /secret } }\) has 31 bytes, and HS256 needs 32/],
     ['47 bytes for HS384', secretly(47, ['HS384']), /has 47 bytes, and HS384 needs 48/],
     ['63 bytes for HS512', secretly(63, ['HS256', 'HS512']), /has 63 bytes.*needs 64/],
     [
@@ -105,12 +105,12 @@ describe('httpJwt refuses these options with a TypeError', () => {
     [
       'a set of keys of another shape',
       { issuer: { issuer: 'x', jwks: { keys: [] } }, audience: API },
-      /jwks }\) must be { keys/,
+      /jwks } }\) must be { keys/,
     ],
     [
       'a set whose keys are no array',
       { issuer: { issuer: 'x', jwks: { keys: 'k' } }, audience: API },
-      /jwks }\) must be { keys/,
+      /jwks } }\) must be { keys/,
     ],
     [
       'a set with a private key beside a public one',

@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os'
 import * as argon from '@node-rs/argon2'
 import * as bcrypt from '@node-rs/bcrypt'
 import fc from 'fast-check'
-import { hash, needsRehash, verify } from 'koa-with-auth/passwords'
+import { hash, needsRehash, newPassword, verify } from 'koa-with-auth/passwords'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { UnavailableError } from 'koa-with-auth'
 import { argon2OfNode, argon2OfPackage } from '../../src/passwords/argon2.js'
@@ -102,6 +102,16 @@ describe('verify: hashes of other programs', () => {
       expect(await verify(stored, 'grüße')).toBe(false)
     },
   )
+
+  // RFC 8265 §4.2.2
+  it('a blank of another kind is a blank', async () => {
+    const [plain, other] = ['correct horse battery', 'correct\u00a0horse\u3000battery']
+    expect(await verify(await hash(other), plain)).toBe(true)
+    expect(await verify(await hash(plain), other)).toBe(true)
+    expect(await newPassword(other)).toEqual({ ok: true, password: plain })
+    const stored = await argon.hash(other, { memoryCost: 64, timeCost: 1, parallelism: 1, algorithm: 2 })
+    expect([await verify(stored, other), needsRehash(stored)]).toEqual([true, true])
+  })
 
   it('a hash of before of neither form verifies with the same bytes alone', async () => {
     const mixed = `${'ü'.normalize('NFC')}${'ü'.normalize('NFD')}`

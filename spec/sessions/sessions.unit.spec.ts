@@ -92,11 +92,13 @@ const mistakes: ReadonlyArray<Row> = [
     options: { idle: 8 * DAY },
     message: /idle must not be longer than absolute/,
   },
-  ...['ftp://shop.example', 'https://shop.example/', 'shop.example', 'null', 5].map((origin) => ({
-    description: `an origin that is ${origin}`,
-    options: { origin },
-    message: /origin \}\) must be the public origin/,
-  })),
+  ...['ftp://shop.example', 'https://*.shop.example', 'https://shop.example/', 'shop.example', 'null', 5].map(
+    (origin) => ({
+      description: `an origin that is ${origin}`,
+      options: { origin },
+      message: /origin \}\) must be the public origin/,
+    }),
+  ),
   { description: 'a timeout of 0', options: { timeout: 0 }, message: /timeout \}\) must be a number from 1/ },
   {
     description: 'a timeout that no timer can wait for',

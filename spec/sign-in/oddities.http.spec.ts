@@ -62,7 +62,7 @@ describe('ID tokens by HS256', () => {
     const { provider, site } = await started({}, (one) => (one.idToken = macOf('HS256', SECRET)))
     provider.metadata = { id_token_signing_alg_values_supported: ['HS256'] }
     const found = problems()
-    expect([await tried(site), found]).toEqual(['400 provider', ['algorithm']])
+    expect([await tried(site), found]).toEqual(['400 provider', ['algorithm: HS256']])
   })
 })
 
@@ -92,6 +92,7 @@ describe('a token endpoint may answer', () => {
     ['a token_type in capitals', { ...answer, token_type: 'BEARER' }],
     ['a list of scopes', { ...answer, scope: ['openid', 'email'] }],
     ['null for what there is not', { ...answer, scope: null, refresh_token: null, expires_in: null }],
+    ['an empty string for what there is not', { ...answer, scope: '', refresh_token: '', expires_in: '' }],
     ['a lifetime in a string', { ...answer, expires_in: '3600' }],
     ['a lifetime in words', { ...answer, expires_in: 'never' }],
   ])('%s', async (_name, body) => {
@@ -102,6 +103,15 @@ describe('a token endpoint may answer', () => {
     plain.provider.answers['/token'] = json(201, body)
     expect(await tried(plain.site)).toBe('plain-7')
   })
+})
+
+it.each([
+  ['text/plain', 'access_token=a&expires=5183999'],
+  ['application/json', `\ufeff${JSON.stringify(answer)}`],
+])('a token endpoint without OpenID Connect may answer, as %s, %s', async (type, body) => {
+  const { provider, site } = await plainSite()
+  provider.answers['/token'] = (res) => res.writeHead(200, { 'Content-Type': type }).end(body)
+  expect(await tried(site)).toBe('plain-7')
 })
 
 /** A provider without OpenID Connect. */

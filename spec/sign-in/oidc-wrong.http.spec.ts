@@ -384,6 +384,8 @@ describe('an authorization response', () => {
   // O-04, O-13
   it.each([
     ['access_denied', 400, 'declined'],
+    ['user_cancelled_login', 400, 'declined'],
+    ['user_cancelled_authorize', 400, 'declined'],
     ['login_required', 400, 'provider'],
     ['interaction_required', 400, 'provider'],
     ['invalid_scope', 400, 'provider'],

@@ -1,6 +1,8 @@
 /** What `oidc` and `oauth2` refuse when they are written. */
+import { httpIntrospection, httpJwt } from 'koa-with-auth/jwt'
 import {
   backChannelLogout,
+  exchange,
   rpLogout,
   oauth2,
   oidc,
@@ -81,10 +83,37 @@ describe('oidc', () => {
     expect(() => oidc(options)).toThrow(name)
   })
 
-  it.each(['http://keycloak:8080/realms/a', 'http://auth.internal/a?p=b', 'http://10.0.0.7/a', 'http://[::1]:8080/a'])(
-    'takes %s as the address of discovery',
-    (discovery) => expect(oidc({ ...good, discovery }).issuer).toBe(good.issuer),
-  )
+  const inside = [
+    'keycloak:8080',
+    'key_cloak',
+    'auth.internal',
+    'keycloak.login.svc',
+    'keycloak.login.svc.cluster.local',
+  ]
+  const addressesInside = ['10.0.0.7', '172.20.1.2', '100.64.0.3', '[::1]:8080', '[fd12:3456::1]']
+  const [client, tokenEndpoint] = [{ id: 'shop', secret: 's' }, (host: string) => `http://${host}/token`]
+
+  it.each([...inside, ...addressesInside])('%s is in a private network, for each address that is asked', (host) => {
+    expect(oidc({ ...good, discovery: `http://${host}/a?p=b` }).issuer).toBe(good.issuer)
+    oauth2({ ...plain, token: tokenEndpoint(host) })
+    exchange({ tokenEndpoint: tokenEndpoint(host), client, audience: 'a' })
+    httpJwt({ issuer: { issuer: 'x', jwksUri: `http://${host}/keys` }, audience: 'a' })
+    httpIntrospection({ endpoint: `http://${host}/introspect`, client, audience: 'a' })
+  })
+
+  it.each([
+    'login.example',
+    '172.32.0.1',
+    '11.0.0.7',
+    '100.128.0.1',
+    '[fe00::1]',
+    'svc.example',
+    'a@keycloak',
+    'keycloak/#a',
+  ])('%s is not', (host) => {
+    expect(() => oidc({ ...good, discovery: `http://${host}` })).toThrow(/private network|user name|fragment/)
+    expect(() => exchange({ tokenEndpoint: `http://${host}`, client, audience: 'a' })).toThrow(TypeError)
+  })
 
   it('takes metadata whose inner addresses are in a private network', () => {
     expect(oidc({ ...good, metadata: endpoints }).issuer).toBe(good.issuer)

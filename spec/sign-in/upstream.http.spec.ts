@@ -570,7 +570,8 @@ describe('upstream(app, options)', () => {
   const provider = oidc({ issuer: 'https://login.example', client: { id: 'shop' }, callback: '/callback' })
   it.each([
     [{ provider: {}, resource: 'https://api.example' }, 'oidc(...) or oauth2(...)'],
-    [{ provider, resource: 'http://api.example' }, 'resource'],
+    [{ provider, resource: 'http://api.example' }, 'private network'],
+    [{ provider, resource: 'http://api:3000/?a' }, 'query'],
     [{ provider, resource: 'https://api.example', per: 'browser' }, 'per'],
     [{ provider, resource: 'https://api.example', scope: 'read' }, 'scope'],
     [{ provider, resource: 'https://api.example', onGone: 1 }, 'onGone'],

@@ -305,6 +305,8 @@ describe('other algorithms', () => {
     const { send } = await site({ scheme, secrets: [SECRET, 'another'] })
     const signed = (by: string) => ({ 'X-Acme': createHmac(by, SECRET).update('/hooka').digest(encoding) })
     expect(await send('a', signed(algorithm))).toBe('204')
+    const upper = { 'X-Acme': signed(algorithm)['X-Acme'].toUpperCase() }
+    expect(await send('a', upper)).toBe(encoding === 'hex' ? '204' : '401 invalid signature')
     expect(await send('a', signed(algorithm === 'sha1' ? 'sha256' : 'sha1'))).toBe('401 invalid signature')
   })
 

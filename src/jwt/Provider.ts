@@ -7,7 +7,7 @@ import * as is from '../core/checks.js'
 import { ownFields } from '../core/data.js'
 import { bare, checkOptions, isPlain, typeName } from '../core/options.js'
 import { isThenable, toPromise } from '../core/Result.js'
-import { checkUrl, discovering } from './fetching.js'
+import { checkAddress, checkUrl, discovering } from './fetching.js'
 import { fetchJwks, remoteKeys, type KeyEvents, type KeyPolicy, type KeySource } from './keySet.js'
 import { algorithmsFor, checkPublicKey, checkSecret, oneKey, parseJwks, usableKeys } from './signature.js'
 import type { AsymmetricAlgorithm, Keys, SecretAlgorithm } from './signature.js'
@@ -90,20 +90,21 @@ const keySource = (
 ): KeySource => {
   switch (source) {
     case 'jwksUri': {
-      checkUrl(`${where}({ issuer: { jwksUri } })`, value, true)
+      checkAddress(`${where}({ issuer: { jwksUri } })`, value)
       return remoteKeys((signal) => fetchJwks(value, signal), policy, events(issuer))
     }
     case 'jwks':
       return staticKeys(keySetOf(where, value))
     case 'publicKey': {
       const key = publicKeyOf(where, value)
-      checkPublicKey(where, key, algorithms)
+      checkPublicKey(`${where}({ issuer: { publicKey } })`, key, algorithms)
       return staticKeys(oneKey(key))
     }
     case 'secret': {
       const secret = typeof value === 'string' ? Buffer.from(value, 'utf8') : value
-      if (!(secret instanceof Uint8Array)) throw new TypeError(`${where}({ secret }) must be bytes or a string`)
-      checkSecret(where, secret, algorithms)
+      if (!(secret instanceof Uint8Array))
+        throw new TypeError(`${where}({ issuer: { secret } }) must be bytes or a string`)
+      checkSecret(`${where}({ issuer: { secret } })`, secret, algorithms)
       return staticKeys(oneKey(secret))
     }
   }
@@ -112,20 +113,20 @@ const keySource = (
 const keySetOf = (where: string, value: unknown): Keys => {
   const jwks = usableKeys(value)
   if (jwks === undefined)
-    throw new TypeError(`${where}({ jwks }) must be { keys: [...] } with a public key for signatures`)
+    throw new TypeError(`${where}({ issuer: { jwks } }) must be { keys: [...] } with a public key for signatures`)
   if (jwks.keys.some((jwk) => 'd' in jwk)) {
-    throw new TypeError(`${where}({ jwks }) holds a private key; pass the public ones, without "d"`)
+    throw new TypeError(`${where}({ issuer: { jwks } }) holds a private key; pass the public ones, without "d"`)
   }
   return parseJwks(jwks)
 }
 
 const publicKeyOf = (where: string, value: unknown): KeyObject => {
   if (value instanceof KeyObject) return value
-  const wrong = `${where}({ publicKey }) must be a PEM of a public key, or a KeyObject`
+  const wrong = `${where}({ issuer: { publicKey } }) must be a PEM of a public key, or a KeyObject`
   if (typeof value !== 'string') throw new TypeError(wrong)
   // Node would use its public half
   if (value.includes('PRIVATE KEY'))
-    throw new TypeError(`${where}({ publicKey }) is a private key; pass the public one`)
+    throw new TypeError(`${where}({ issuer: { publicKey } }) is a private key; pass the public one`)
   try {
     return createPublicKey(value)
   } catch {

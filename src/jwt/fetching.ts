@@ -76,8 +76,8 @@ export const bytesOf = async (body: AsyncIterable<Uint8Array>, limit = MAX_BYTES
 
 /** The text of a body of at most 1 MB. Rejects with an `Outage`. */
 export const textOf = async ({ body }: Response): Promise<string> =>
-  // Safe: a body's chunks are bytes
-  (await bytesOf((body ?? []) as AsyncIterable<Uint8Array>)).toString('utf8')
+  // Safe: a body's chunks are bytes. A byte order mark is no part of the text, as for `response.text()`
+  new TextDecoder().decode(await bytesOf((body ?? []) as AsyncIterable<Uint8Array>))
 
 /** What went wrong with a request. undici hides the reason in `cause`; of that only a code such as ECONNREFUSED is reported. */
 export const problemOf = (error: unknown): string => {
@@ -100,11 +100,37 @@ const isLoopback = (url: string): boolean => {
 export const isSecure = (u: unknown): u is string =>
   typeof u === 'string' && URL.canParse(u) && (new URL(u).protocol === 'https:' || isLoopback(u))
 
-/** Checks the identifier of an issuer or a resource, or an address. Throws a TypeError that names the place. */
+// Names that no public name server knows (RFC 6761, RFC 6762 appendix G, RFC 8375), and private addresses (RFC 1918, RFC 4193, RFC 6598)
+const privateHost =
+  /^(?:[\w-]+|.+\.(?:internal|local|localhost|lan|svc|test|home\.arpa)|10(?:\.\d+){3}|192\.168(?:\.\d+){2}|172\.(?:1[6-9]|2\d|3[01])(?:\.\d+){2}|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7])(?:\.\d+){2}|\[f[cd][\da-f]{2}:.*\])$/
+
+/** Whether it is a URL that `isSecure` takes, or http in a private network: for an address that the application writes itself. */
+export const isInside = (u: unknown): u is string => {
+  if (isSecure(u)) return true
+  if (typeof u !== 'string' || !URL.canParse(u)) return false
+  const { protocol, hostname } = new URL(u)
+  return protocol === 'http:' && privateHost.test(hostname)
+}
+
+/** Checks an address that is asked; http is allowed in a private network, too. Throws a TypeError that names the place. */
+export function checkAddress(where: string, url: unknown, mayHaveQuery = true): asserts url is string {
+  if (!isInside(url)) {
+    throw new TypeError(
+      `${where} must be an https:// URL; http:// is allowed on a loopback address and in a private network (a name without a dot, .internal, .local, .svc, or a private address)`,
+    )
+  }
+  checkParts(where, url, mayHaveQuery)
+}
+
+/** Checks the identifier of an issuer or a resource. Throws a TypeError that names the place. */
 export function checkUrl(where: string, url: unknown, mayHaveQuery = false): asserts url is string {
   if (!isSecure(url)) {
     throw new TypeError(`${where} must be an https:// URL; http:// is allowed on a loopback address such as 127.0.0.1`)
   }
+  checkParts(where, url, mayHaveQuery)
+}
+
+const checkParts = (where: string, url: string, mayHaveQuery: boolean): void => {
   const { username, password } = new URL(url)
   if (username !== '' || password !== '') throw new TypeError(`${where} must contain no user name and no password`)
   if (url.includes('#')) throw new TypeError(`${where} must have no fragment (#...)`)

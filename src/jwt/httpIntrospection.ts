@@ -17,7 +17,7 @@ import { fromNow, memory, watchOutages, type Memory } from '../core/memory.js'
 import * as is from '../core/checks.js'
 import { checkOptions, declareFactory } from '../core/options.js'
 import { refusalByTime, refusalOfIntrospection, type ClaimRules, type Json, type TokenClaims } from './claims.js'
-import { checkUrl, discovering, fetchJson, Outage, withinTime } from './fetching.js'
+import { checkAddress, checkUrl, discovering, fetchJson, Outage, withinTime } from './fetching.js'
 import { cachePolicyOf, type CacheOptions } from './keySet.js'
 import { audiencesOf, noteOf, partiesOf, tokenChecks, tokenKind, type TokenOptions } from './tokenKind.js'
 import { cacheKey, malformedToken, type ValidToken } from './verifier.js'
@@ -44,7 +44,8 @@ const basicOf = (where: string, client: IntrospectionClient): string => {
  * the issuer whose discovery document names it.
  */
 const asking = (address: string, isEndpoint: boolean, basic: string) => {
-  checkUrl(`httpIntrospection({ ${isEndpoint ? 'endpoint' : 'issuer'} })`, address, isEndpoint)
+  if (isEndpoint) checkAddress('httpIntrospection({ endpoint })', address)
+  else checkUrl('httpIntrospection({ issuer })', address)
   const at = discovering(address, 'introspection_endpoint', DISCOVERY_AGE)
   return (token: string, signal: AbortSignal): Promise<Json> => {
     const question = (url: string): Promise<Json> =>

@@ -316,22 +316,20 @@ export const algorithmsFor = (where: string, given: unknown, hasSecret: boolean)
 export const checkSecret = (where: string, secret: Uint8Array, names: ReadonlyArray<string>): void => {
   const needed = Math.max(...names.map((name) => algorithms.get(name)?.bytes ?? 0))
   if (secret.byteLength < needed) {
-    throw new TypeError(
-      `${where}({ secret }) has ${secret.byteLength} bytes, and ${names.join(', ')} needs ${needed} random ones`,
-    )
+    throw new TypeError(`${where} has ${secret.byteLength} bytes, and ${names.join(', ')} needs ${needed} random ones`)
   }
 }
 
 /** Checks that a public key can verify one of the algorithms. */
 export const checkPublicKey = (where: string, key: KeyObject, names: ReadonlyArray<string>): void => {
-  if (key.type !== 'public') throw new TypeError(`${where}({ publicKey }) is a ${key.type} key; pass the public one`)
+  if (key.type !== 'public') throw new TypeError(`${where} is a ${key.type} key; pass the public one`)
   const { namedCurve, modulusLength } = key.asymmetricKeyDetails ?? {}
   if (modulusLength !== undefined && modulusLength < MIN_RSA_BITS) {
-    throw new TypeError(`${where}({ publicKey }) has ${modulusLength} bits; RSA needs ${MIN_RSA_BITS} (RFC 7518 §3.3)`)
+    throw new TypeError(`${where} has ${modulusLength} bits; RSA needs ${MIN_RSA_BITS} (RFC 7518 §3.3)`)
   }
   if (!names.some((name) => algorithms.get(name)?.family === familyOf(key))) {
     throw new TypeError(
-      `${where}({ publicKey }) is of ${namedCurve ?? key.asymmetricKeyType}, which none of ${names.join(', ')} can use; name its algorithm in \`algorithms\``,
+      `${where} is of ${namedCurve ?? key.asymmetricKeyType}, which none of ${names.join(', ')} can use; name its algorithm in \`algorithms\``,
     )
   }
 }

@@ -7,6 +7,7 @@ import * as is from '../core/checks.js'
 import { checkOptions, type Checks } from '../core/options.js'
 import { report } from '../core/events.js'
 import { commonFilter } from './commonPasswords.js'
+import { normalForm } from './passwords.js'
 
 /** What a password must not contain of its user; of any other type, a member counts as missing. */
 export interface PasswordUser {
@@ -87,7 +88,7 @@ export const newPassword = async (text: unknown, options: NewPasswordOptions = {
   const { user = {}, words = [], min = USUAL, breached } = checkOptions('newPassword(text, options)', options, checks)
   if (typeof text !== 'string' || !text.isWellFormed() || text.includes('\0')) return { ok: false, reason: 'short' }
   if (text.length > MAX_UNITS) return { ok: false, reason: 'long' }
-  const password = text.normalize('NFC')
+  const password = normalForm(text)
   const { length } = [...password]
   if (length < min) return { ok: false, reason: 'short' }
   if (length > MOST) return { ok: false, reason: 'long' }

@@ -116,16 +116,19 @@ const argon2 = (): Promise<Derive<Argon2Cost> | undefined> => {
 const isPassword = (password: unknown): password is string =>
   typeof password === 'string' && password.length <= MAX_BYTES
 
+/** A password as it is hashed: in the normal form C, with plain blanks; some keyboards make another one (RFC 8265 §4.2.2). */
+export const normalForm = (password: string): string => password.normalize('NFC').replace(/\p{Zs}/gu, ' ')
+
 /**
- * The bytes of a password: of its normal form C (RFC 8265 §4.2.2), and after it those of other forms, which an older hash may have been
- * made of. A browser may send `é` as one character or as two. Empty if it is no password.
+ * The bytes of a password: of its normal form, and after it those of other forms, which an older hash may have been made of. A browser
+ * may send `é` as one character or as two. Empty if it is no password.
  */
 const formsOf = (password: unknown): ReadonlyArray<Buffer> => {
   if (!isPassword(password)) return []
-  const composed = bytesOf(password.normalize('NFC'))
+  const composed = bytesOf(normalForm(password))
   if (composed === undefined) return []
-  const others = new Set([password, password.normalize('NFD')])
-  others.delete(password.normalize('NFC'))
+  const others = new Set([password, password.normalize('NFC'), password.normalize('NFD')])
+  others.delete(normalForm(password))
   return [composed, ...[...others].flatMap((other) => bytesOf(other) ?? [])]
 }
 

@@ -5,8 +5,9 @@ import { checkHook, type Check } from '../core/options.js'
 /** The public origin of an application; those of several hosts; or what chooses one for a request. */
 export type Origin = string | ReadonlyArray<string> | ((request: Request) => string | undefined)
 
+// A wildcard is no host of the application
 const isOrigin = (value: unknown): value is string =>
-  typeof value === 'string' && /^https?:/.test(value) && URL.canParse(value) && new URL(value).origin === value
+  typeof value === 'string' && /^https?:[^*]+$/.test(value) && URL.canParse(value) && new URL(value).origin === value
 
 export const originLike: Check = (where, value) => {
   if (typeof value === 'function') return checkHook(where, value, 1)

@@ -218,12 +218,12 @@ export const routePath = (what: string): Check =>
 const MAX_TYPED = 128
 
 /**
- * What a person typed or pasted, as the code that is meant (NFKC), without blanks, dashes and invisible characters, such as a soft
- * hyphen; `undefined` if it is no string, or a long one.
+ * What a person typed or pasted, as the code that is meant (NFKC), without blanks, punctuation, marks and invisible characters, such as
+ * a soft hyphen; `undefined` if it is no string, or a long one.
  */
 export const typedCode = (u: unknown): string | undefined =>
   typeof u === 'string' && u.length <= MAX_TYPED
-    ? u.normalize('NFKC').replace(/[\s\p{Pd}\u2212\p{Cf}]/gu, '')
+    ? u.normalize('NFKC').replace(/[\s\p{P}\p{M}\p{Cf}\u2212\u30fc~]/gu, '')
     : undefined
 
 const isDigit = (point: number): boolean => /^\p{Nd}$/u.test(String.fromCodePoint(point))

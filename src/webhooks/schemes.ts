@@ -51,7 +51,7 @@ interface SignedParts {
 
 /** Your own way to sign deliveries, by HMAC or by `verify`. */
 export interface WebhookSchemeOptions extends SignedParts {
-  /** How a signature is written, by HMAC. Hexadecimal digits are in lower case. */
+  /** How a signature is written, by HMAC. Hexadecimal digits are in lower or in upper case. */
   readonly encoding?: 'hex' | 'base64' | undefined
   /** The hash of the HMAC. Default `sha256`. */
   readonly algorithm?: 'sha1' | 'sha256' | 'sha512' | undefined
@@ -122,8 +122,9 @@ const hmacKey = (
 ): WebhookKey => ({
   hasSigned: (content, signatures) => {
     const expected = prefix + mac(key, content, algorithm).digest(encoding)
+    const written = (one: string) => (encoding === 'hex' ? one.toLowerCase() : one)
     // every one, so that the time says nothing about which one was good
-    return signatures.map((one) => constantTimeEqual(one, expected)).includes(true)
+    return signatures.map((one) => constantTimeEqual(written(one), expected)).includes(true)
   },
   digestOf: (content) => mac(key, content).digest('base64url'),
 })

@@ -198,6 +198,9 @@ const needsInteraction: ReadonlySet<string> = new Set([
   'account_selection_required',
 ])
 
+// RFC 6749 §4.1.2.1, and what Apple and LinkedIn answer instead
+const declined = /^(?:access_denied|user_cancell?ed_(?:authorize|login))$/
+
 // An OAuth error code (RFC 6749 §5.2), without anything that was made up
 const codeIn = (error: string): string => (/^[a-z_]{1,64}$/.test(error) ? error : 'an unknown error')
 
@@ -221,7 +224,7 @@ const misconfigured = (what: string): ProviderFailure =>
  * | thrown                                                              | failure       | reason     |
  * |---------------------------------------------------------------------|---------------|------------|
  * | no whole answer, a 5xx, a 429, no JSON                              | `unavailable` |            |
- * | `access_denied` in the authorization response                       | `invalid`     | `declined` |
+ * | `access_denied`, `user_cancelled_...` in the authorization response  | `invalid`     | `declined` |
  * | `login_required` and its kin (OpenID Connect Core §3.1.2.6)         | `absent`      | `provider` |
  * | `server_error`, `temporarily_unavailable`, wherever they come       | `unavailable` |            |
  * | another error in the authorization response                         | `invalid`     | `provider` |
@@ -270,7 +273,7 @@ const named =
 // What was wrong, of an error of oauth4webapi: no value that was sent
 const nameIn = (cause: unknown): string | undefined => {
   if (!(cause instanceof Error)) return undefined
-  if (/JWS algorithm/.test(cause.message)) return 'algorithm'
+  if (/JWS algorithm/.test(cause.message)) return `algorithm${algorithmIn(cause.cause)}`
   if (/`token_type`/.test(cause.message)) return 'token_type'
   const name = named.exec(cause.message)?.[1]
   return name === 'alg' ? `algorithm${algorithmIn(cause.cause)}` : name
@@ -278,7 +281,8 @@ const nameIn = (cause: unknown): string | undefined => {
 
 // Its name, if it is one that is registered
 const algorithmIn = (cause: unknown): string => {
-  const alg = objectOf(objectOf(cause)?.['header'])?.['alg']
+  const { header = cause } = objectOf(cause) ?? {}
+  const alg = objectOf(header)?.['alg']
   return typeof alg === 'string' && /^(?:(?:HS|RS|PS|ES)(?:256|384|512)|EdDSA|Ed25519|none)$/.test(alg)
     ? `: ${alg}`
     : ''
@@ -287,7 +291,7 @@ const algorithmIn = (cause: unknown): string => {
 const codeOf = (thrown: unknown): unknown => (thrown instanceof Error && 'code' in thrown ? thrown.code : undefined)
 
 const answeredError = (error: string): ProviderFailure => {
-  if (error === 'access_denied') return failure(AuthErrors.unfinished('declined'), error)
+  if (declined.test(error)) return failure(AuthErrors.unfinished('declined'), codeIn(error))
   if (errorsOfOutage.has(error)) return outage(error)
   if (needsInteraction.has(error)) return failure(silentlyRefused, error)
   return wrongAnswer(codeIn(error))

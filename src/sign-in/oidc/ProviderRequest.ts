@@ -2,7 +2,7 @@
 import type { CustomFetch } from 'openid-client' with { 'resolution-mode': 'import' }
 import { ownFields } from '../../core/data.js'
 import { jsonOf, type Json } from '../../jwt/claims.js'
-import { isSecure, Outage, problemOf, textOf, until } from '../../jwt/fetching.js'
+import { isInside, isSecure, Outage, problemOf, textOf, until } from '../../jwt/fetching.js'
 
 // Bodies have at most 1 MB, no redirect is followed, and addresses can be trusted with a code or a token. Whatever cannot be
 // an answer is an `Outage`, so what openid-client throws afterwards is about an answer
@@ -62,12 +62,12 @@ const answerTo = async ([url, asked]: Parameters<CustomFetch>, trusts: Trusts): 
 /** Whether an address may get a code or a token. */
 type Trusts = (url: string) => boolean
 
-// Scopes as an array, or `null` for what there is not
+// Scopes as an array
 const textIn = (value: unknown): unknown => (Array.isArray(value) ? value.join(' ') : value)
 
 /**
- * An answer with tokens as RFC 6749 §5.1 demands it, of what providers answer: no `token_type`, a list of scopes, `null`, and a
- * lifetime that cannot be believed. Then the tokens are good all the same, and end when the resource refuses them.
+ * An answer with tokens as RFC 6749 §5.1 demands it, of what providers answer: no `token_type`, an array of scopes, `null` or an empty
+ * string for a missing member, and a lifetime that cannot be believed. Then the tokens are good all the same, and end when the resource refuses them.
  */
 const withTokens = ({ expires_in: lasts, token_type: type, scope, ...rest }: Json): Response => {
   const isGood = typeof lasts !== 'object' && Number(lasts) >= 0 && Number.isFinite(Number(lasts))
@@ -77,7 +77,7 @@ const withTokens = ({ expires_in: lasts, token_type: type, scope, ...rest }: Jso
     scope: textIn(scope),
     ...(isGood && { expires_in: lasts }),
   }
-  return jsonResponse(Object.fromEntries(Object.entries(answer).filter(([, value]) => value !== null)))
+  return jsonResponse(Object.fromEntries(Object.entries(answer).filter(([, value]) => value !== null && value !== '')))
 }
 
 const isSuccess = ({ status }: Received): boolean => status >= 200 && status < 300
@@ -107,7 +107,7 @@ export const askedFor =
 
 /** Asks a provider without OpenID Connect for openid-client, and turns what such providers answer into what RFC 6749 §5 demands. */
 export const plainly: CustomFetch = async (...asked) => {
-  const answered = await answerTo(asked, isSecure)
+  const answered = await answerTo(asked, isInside)
   const { status } = answered
   const json = fieldsOf(answered)
   // GitHub reports errors with status 200
@@ -125,6 +125,6 @@ export const plainly: CustomFetch = async (...asked) => {
 }
 
 const fieldsOf = ({ headers, text }: Received): Json | undefined => {
-  if (typeOf(headers) !== 'application/x-www-form-urlencoded') return jsonOf(text)
-  return ownFields(Object.fromEntries(new URLSearchParams(text)))
+  const isForm = typeOf(headers) === 'application/x-www-form-urlencoded' || text.startsWith('access_token=')
+  return isForm ? ownFields(Object.fromEntries(new URLSearchParams(text))) : jsonOf(text)
 }

@@ -10,7 +10,7 @@ import { isYounger, thisMoment, type Moment } from '../../core/data.js'
 import * as is from '../../core/checks.js'
 import { bare, type Check } from '../../core/options.js'
 import { readCompact, type Json } from '../../jwt/claims.js'
-import { checkUrl, documentsOf, fetchJson, isSecure, Outage } from '../../jwt/fetching.js'
+import { checkAddress, checkUrl, documentsOf, fetchJson, isInside, isSecure, Outage } from '../../jwt/fetching.js'
 import { FetchedDocument, fetchJwks, type KeyPolicy } from '../../jwt/keySet.js'
 import { checkSignature, oneKey, type AsymmetricAlgorithm, type Keys, type SigningKeySet } from '../../jwt/signature.js'
 import { clientMetadataOf, configurationOf, Refused, type ClientSettings, type Registered } from './Client.js'
@@ -22,7 +22,7 @@ export interface ProviderPlace {
   /**
    * The address of the discovery document, if it is not below the issuer: for a container that reaches its provider by another name, and
    * for Azure AD B2C. The document must name exactly the `issuer`. http:// is allowed on a loopback address, and in a private network: a
-   * name without a dot, `.internal`, `.local`, or a private address. Default: below the issuer.
+   * name without a dot, `.internal`, `.local`, `.svc`, or a private address. Default: below the issuer.
    */
   readonly discovery?: string | undefined
   /** The metadata of a provider without a discovery document that can be reached; none is asked for. Addresses as for `discovery`. */
@@ -49,20 +49,6 @@ export const idTokenAlgorithms: ReadonlyArray<IdTokenAlgorithm> = [
 
 // --- addresses
 
-const privateHost =
-  /^(?:[a-z0-9-]+|.+\.(?:internal|local)|10(?:\.\d+){3}|192\.168(?:\.\d+){2}|172\.(?:1[6-9]|2\d|3[01])(?:\.\d+){2})$/
-
-/** Whether a URL is one of a private network, by http. */
-const isPrivate = (u: unknown): boolean => {
-  if (typeof u !== 'string' || !URL.canParse(u)) return false
-  const { protocol, hostname, username, password } = new URL(u)
-  return protocol === 'http:' && username + password === '' && !u.includes('#') && privateHost.test(hostname)
-}
-
-const checkPlace: Check = (where, value) => {
-  if (!isPrivate(value)) checkUrl(where, value, true)
-}
-
 const addresses = ['authorization_endpoint', 'token_endpoint', 'jwks_uri', 'userinfo_endpoint', 'end_session_endpoint']
 const needed = addresses.slice(0, 2)
 
@@ -71,10 +57,10 @@ const checkMetadata: Check = (where, value) => {
   // Safe: a record
   const given = bare(value as Json)
   for (const name of needed) is.nonEmpty(`${where}: ${name}`, given[name])
-  for (const name of addresses) if (given[name] !== undefined) checkPlace(`${where}: ${name}`, given[name])
+  for (const name of addresses) if (given[name] !== undefined) checkAddress(`${where}: ${name}`, given[name])
 }
 
-export const placeChecks = { discovery: is.maybe(checkPlace), metadata: is.maybe(checkMetadata) }
+export const placeChecks = { discovery: is.maybe(checkAddress), metadata: is.maybe(checkMetadata) }
 
 // --- issuers with a place for the tenant
 
@@ -122,7 +108,7 @@ export const remoteProvider = (registration: Registration) => {
   const { issuer, client, policy, discovery, metadata: given, algorithm, clockTolerance } = registration
   checkUrl('oidc({ issuer })', issuer)
   const isApart = discovery !== undefined || given !== undefined
-  const trusts = (url: string): boolean => isSecure(url) || (isApart && isPrivate(url))
+  const trusts = isApart ? isInside : isSecure
   const self: Self = {
     ...registration,
     trusts,

@@ -7,7 +7,7 @@ import { fromNow, memory, type Memory } from '../../core/memory.js'
 import { checkOptions, declareFactory, isScope, type Checks } from '../../core/options.js'
 import { UnavailableError } from '../../core/Result.js'
 import { digest } from '../../crypto/secrets.js'
-import { checkUrl } from '../../jwt/fetching.js'
+import { checkAddress, checkUrl } from '../../jwt/fetching.js'
 import { expectGone } from '../../koa/gone.js'
 import { tokenOf } from '../../jwt/tokenKind.js'
 import { contextOf, type WithRequest } from '../../sessions/SignIn.js'
@@ -49,7 +49,7 @@ export interface TokenExchange {
 
 const checks: Checks<ExchangeOptions> = {
   provider: is.unchecked,
-  tokenEndpoint: is.maybe((where, value) => checkUrl(where, value, true)),
+  tokenEndpoint: is.maybe(checkAddress),
   client: is.unchecked,
   audience: is.maybe(is.nonEmpty),
   resource: is.maybe((where, value) => checkUrl(where, value, true)),

@@ -6,7 +6,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import type { Configuration, TokenEndpointResponse } from 'openid-client' with { 'resolution-mode': 'import' }
 import * as is from '../../core/checks.js'
 import { checkOptions, declareFactory, token, typeName, type Checks } from '../../core/options.js'
-import { checkUrl, Outage, until } from '../../jwt/fetching.js'
+import { checkAddress, checkUrl, Outage, until } from '../../jwt/fetching.js'
 import type { Kind } from '../Kind.js'
 import { clientOf, configurationOf, HookRaised, LIFETIME, providerChecks, readResponse, Refused } from './Client.js'
 import type { AuthorizationResponse, ProviderOptions, Registered } from './Client.js'
@@ -60,7 +60,7 @@ export type OAuth2Kind = Kind<never, null, AuthorizationResponse, OAuth2Proof>
 const checks: Checks<OAuth2Options> = {
   name: is.nameLike(token),
   authorize: (where, value) => checkUrl(where, value, true),
-  token: (where, value) => checkUrl(where, value, true),
+  token: checkAddress,
   issuer: is.maybe((where, value) => checkUrl(where, value)),
   ...providerChecks,
   subject: is.hook(2),

@@ -246,5 +246,5 @@ const checkSources = (
     throw new TypeError(
       "oidc({ idTokenAlgorithm: 'HS256' }) needs client: { secret }, a string, which signs the ID tokens",
     )
-  checkSecret('oidc({ client })', Buffer.from(secret), [algorithm])
+  checkSecret('oidc({ client: { secret } })', Buffer.from(secret), [algorithm])
 }

@@ -9,7 +9,7 @@ import { report, userDigest, type UpstreamEvent } from '../../core/events.js'
 import { checkHook, checkOptions, declareFactory, isScope, type Checks } from '../../core/options.js'
 import { UnavailableError } from '../../core/Result.js'
 import { digest } from '../../crypto/secrets.js'
-import { checkUrl } from '../../jwt/fetching.js'
+import { checkAddress } from '../../jwt/fetching.js'
 import { expectGone } from '../../koa/gone.js'
 import { grantHolder, grantKeepersOf, type GrantHolder, type GrantKeeper } from '../../sessions/grants.js'
 import { requestSessionOf } from '../../sessions/RequestSession.js'
@@ -58,7 +58,7 @@ export interface Upstream {
 
 const checks: Checks<UpstreamOptions> = {
   provider: is.unchecked,
-  resource: (where, value) => checkUrl(where, value),
+  resource: (where, value) => checkAddress(where, value, false),
   scope: is.maybe(is.listOf(isScope, 'must be an array of scopes')),
   per: is.maybe(is.oneOf('session', 'user')),
   revoke: is.maybe(is.flag),
