@@ -16,6 +16,7 @@ import {
   named,
   optional,
   owned,
+  rateLimit,
   requireScopes,
   sessionAuth,
   sessionAuthIsStaff,
@@ -26,7 +27,7 @@ import {
 } from 'koa-with-auth'
 import { describedAs, firstPresent, flatMap, lenient, map, recoverUnavailable } from 'koa-with-auth/fp'
 import { audit, seal } from 'koa-with-auth/audit'
-import { httpIntrospection, httpJwt } from 'koa-with-auth/jwt'
+import { httpIntrospection, httpJwt, requireAuthentication } from 'koa-with-auth/jwt'
 import { generateKeyPairSync } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -210,6 +211,10 @@ const sessionKinds = [
   ['sessionAuthIsStaff', sessionAuthIsStaff as SessionKind],
   ['sessionAuthSuperUser', sessionAuthSuperUser as SessionKind],
 ] as const
+const by = () => 'anna'
+// Safe: none of them is called
+const token = httpJwt({ issuer: 'https://login.example', audience: 'api' })
+const made = (of: number) => (() => of) as () => never
 const readers = () => requireScopes<unknown>(['read'], { granted: () => [] })
 
 describe('S04 two that would have the same words', () => {
@@ -266,6 +271,16 @@ describe('S04 two that would have the same words', () => {
       'granted',
     ],
     ['two conditions that one factory made', () => [routed(rolled('a')(admin), rolled('b')(admin))], 'name'],
+    ...['limiter', 'by', 'points'].map((option): [string, () => ReadonlyArray<RouterInstance>, string] => [
+      `two ${option} of rate limits that one factory made`,
+      () => [routed(...[1, 2].map((of) => rateLimit({ limiter: limiterOf(5), by, [option]: made(of) })(admin)))],
+      'different names',
+    ]),
+    [
+      'two functions that find claims and that one factory made',
+      () => [routed(...[1, 2].map((of) => requireAuthentication({ maxAge: 60_000, claims: made(of) })(token)))],
+      'different names',
+    ],
     ['two functions', () => [routed(...['a', 'b'].map((role) => () => role))], 'different names'],
     ['two checks', () => [routed(...['a', 'b'].map((role) => flatMap(() => role)(admin)))], 'different names'],
   ])('are refused by --write, reported by --check, and refused by seal: %s', (_name, routers, fix) => {

@@ -20,6 +20,8 @@ import { mockRequest } from 'koa-with-auth/testing'
 
 const key = apiKeyHeader({ authenticate: (_request, key): E.Either<AuthError, string> => E.right(key) })
 const bearer = httpBearer({ authenticate: () => 'anna' })
+// Safe: JavaScript may pass it, and a list takes it
+const plain = (() => 'anna') as unknown as Authenticator<string>
 const cookieKey = apiKeyCookie({ authenticate: (_request, key) => key })
 const elsewhere = mockRequest({
   method: 'POST',
@@ -166,6 +168,7 @@ describe('isAuthenticator', () => {
   it.each([
     { description: 'a kind', input: bearer, expected: true },
     { description: 'alternatives', input: anyOf([bearer]), expected: true },
+    { description: 'an alternative that is a plain function', input: altW(() => plain)(bearer), expected: true },
     { description: 'a mapped kind', input: flatMap(String)(bearer), expected: true },
     { description: "fp-ts's map of a kind", input: pipe(bearer, RTE.map(String)), expected: false },
     { description: 'a function', input: () => true, expected: false },

@@ -227,12 +227,10 @@ export const namedIn = (description: Description): ReadonlyArray<Named> => {
   ]
 }
 
-const fixFor = (description: Description): string => {
-  if (description._tag !== 'Scoped') return 'give the functions different names'
-  return description.object === undefined
-    ? 'give authorize(f, { name }) different names'
-    : 'give the objects different names'
-}
+const fixFor = (description: Description): string =>
+  description._tag === 'Scoped' && description.object !== undefined
+    ? 'give the objects different names'
+    : "give the functions different names: authorize(f, { name }), or named('a name', f)"
 
 // A plain function is among the functions
 const kindIn = (leaf: Leaf): ReadonlyArray<Named> => {

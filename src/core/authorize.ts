@@ -32,8 +32,8 @@ interface Condition {
   /** The scopes that it demands; empty if a function decides. */
   readonly scopes: ReadonlyArray<string>
   readonly decidedBy?: string
-  /** Whether the application has given it the name. */
-  readonly isNamed?: boolean
+  /** The function of the application that `decidedBy` names, unless the application has given it the name. */
+  readonly f?: Function | undefined
   /** What decides about scopes, for the audit. */
   readonly by?: string
   /** How the user of the token must have authenticated. Otherwise it is a 401. */
@@ -49,13 +49,13 @@ export const scoped =
     wrapping(`${condition.caller}(a)`, self, (member) => allowedOf(condition, member))
 
 const allowedOf = (condition: Condition, self: Authenticator<unknown>): Halves => {
-  const { caller, scopes, decidedBy, isNamed, by, authentication, decide, accepted } = condition
+  const { caller, scopes, decidedBy, f, by, authentication, decide, accepted } = condition
   const { description: member } = self
   checkDemanding(`${caller}(a)`, member)
   const authenticate = decideOf(self)
   const description = noted<Scoped>(
     { _tag: 'Scoped', member, scopes, ...(authentication !== undefined && { authentication }) },
-    decidedBy === undefined ? { by } : { decidedBy, functions: isNamed === true ? [] : [[decidedBy, decide]] },
+    decidedBy === undefined ? { by } : { decidedBy, functions: f === undefined ? [] : [[decidedBy, f]] },
   )
   const all = distinctScopes([...scopesAround(member), ...scopes])
   const insufficient = constantFailure(
@@ -167,7 +167,7 @@ export function authorize(
   checkHook('authorize(f)', f, 2)
   const { name } = checkOptions('authorize(f, options)', options, { name: is.maybe(conditionName) })
   const decidedBy = functionName(f, name)
-  const condition = { caller: 'authorize(f)', scopes: [], decidedBy, isNamed: name !== undefined, decide: f }
+  const condition = { caller: 'authorize(f)', scopes: [], decidedBy, f: name === undefined ? f : undefined, decide: f }
   return declareCondition('authorize', scoped(condition))
 }
 

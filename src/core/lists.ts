@@ -43,11 +43,12 @@ import { checkMember, declareFactories } from './options.js'
 export const altW =
   <B>(that: () => Authenticator<B>) =>
   <A>(self: Authenticator<A>): Authenticator<A | B> => {
-    const other = that()
-    for (const member of [self, other]) checkMember('alt(...)', member)
-    checkOrder('alt(...)', [self, other])
+    const given: ReadonlyArray<Authenticator<unknown>> = [self, that()]
+    for (const member of given) checkMember('alt(...)', member)
+    const members = given.map((member) => fromFunction(member))
+    checkOrder('alt(...)', members)
     // Safe: one of the two lets in
-    return alternatives([self, other]) as Authenticator<A | B>
+    return alternatives(members) as Authenticator<A | B>
   }
 
 /** The members as one list. A list in it is taken apart, so that `alt` is associative. */

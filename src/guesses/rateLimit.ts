@@ -82,11 +82,14 @@ const wordsOf = ({ limiter, by, points, onStoreError }: RateLimitOptions<never>)
 
 const charging = (options: RateLimitOptions<never>, member: Authenticator<unknown>): Halves => {
   checkDemanding('rateLimit(...)(a)', member.description)
-  const { by } = options
+  const { limiter, by, points } = options
   const words = wordsOf(options)
+  const others = Object.entries({ limiter, points }).flatMap(([name, f]) =>
+    typeof f === 'function' ? [[`${name} of ${words}`, f] as const] : [],
+  )
   const description = noted<Scoped>(
     { _tag: 'Scoped', member: member.description, scopes: [] },
-    { wrappers: [words], functions: [[words, by]], isQuota: true },
+    { wrappers: [words], functions: [[words, by], ...others], isQuota: true },
   )
   const authenticate = decideOf(member)
   const self: Charging = { ...options, failed: (error) => withChallenges(member.description, error) }

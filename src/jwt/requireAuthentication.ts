@@ -98,7 +98,7 @@ export function requireAuthentication(
     caller: 'requireAuthentication(...)',
     scopes: [],
     decidedBy: claims === undefined ? inWords(needed) : `${inWords(needed)}, claims by ${functionName(claims)}`,
-    isNamed: true,
+    f: claims,
     authentication: needed,
     decide: (principal, request) => isAuthenticated(claimsOf(principal, request), needed),
   })
