@@ -398,15 +398,13 @@ export const bundle = async (folder) => {
   write('cjs/package.json', '{ "type": "commonjs" }\n')
 }
 
-/** The CommonJS of one module of the sources, with what it imports of them. `texts` has other texts of some files. */
-export const commonJsOf = async (module, texts = {}) => {
-  const changed = { name: 'changed', load: (id) => texts[posix.relative(join(root, 'src'), id)] }
+/** The CommonJS of one module of the sources, with what it imports of them. */
+export const commonJsOf = async (module) => {
   const build = await rolldown({
     input: join(root, 'src', module),
     cwd: root,
     platform: 'node',
     external: /^[^./]/,
-    plugins: [changed],
     tsconfig: false,
   })
   const { output } = await build.generate({ format: 'cjs', codeSplitting: false })

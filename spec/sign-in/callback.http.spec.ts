@@ -66,23 +66,6 @@ describe('O-06 the callback of a provider', () => {
     expect(errors).toEqual([])
   })
 
-  it('belongs to its kind: the answer of one is not good at the callback of another', async () => {
-    const { origin, provider } = await served((issuer) => {
-      const [one, other] = [kindAt(issuer, '/one'), kindAt(issuer, '/other')]
-      const routers = [
-        beginning(one),
-        finishing(one, '/one'),
-        beginning(other, '/other-in'),
-        finishing(other, '/other'),
-      ]
-      return routers.map((router) => router.routes()) as unknown as Koa.Middleware[]
-    })
-    const browser = newBrowser()
-    const { stopped } = await browser.open(`${origin}/sign-in`, (url) => url.startsWith(`${origin}/one`))
-    const page = await browser.send(stopped.replace('/one?', '/other?'), { headers: navigation })
-    expect([page.status, provider.asked('/token')]).toEqual([400, 0])
-  })
-
   it('is written for plain OAuth 2.0, too, and serves routers that nothing can see', async () => {
     const { origin, errors } = await served((issuer) => {
       const plain = oauth2({

@@ -92,18 +92,4 @@ describe('O-17 a sign-in at a provider', () => {
     expect((await browser.send(stopped, { headers: navigation })).status).toBe(303)
     expect(await asked(site, browser, '/transfer', '/hour')).toEqual([403, 200])
   })
-
-  it('is fresh after a step-up, for which the provider asks the user', async () => {
-    const { provider, site, browser } = await start()
-    await site.signIn(browser)
-    expect(await asked(site, browser, '/transfer')).toEqual([403])
-    saying(provider, { auth_time: seconds() })
-    const begun = await browser.send(`${site.origin}/prove`, { method: 'POST' })
-    const { stopped } = await browser.open(begun.location ?? '', (url) => url.startsWith(site.origin))
-    expect((await browser.send(stopped, { headers: navigation })).status).toBe(303)
-    expect([provider.authorizationRequest().get('max_age'), ...(await asked(site, browser, '/transfer'))]).toEqual([
-      '0',
-      200,
-    ])
-  })
 })

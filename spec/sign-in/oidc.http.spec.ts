@@ -90,6 +90,26 @@ describe('signing in with a provider', () => {
     expect(refusal(await finished(site, url, browser))).toEqual([400, 'unknown'])
   })
 
+  // C-01
+  it('is tied to the browser by one cookie, HttpOnly and Lax, that each beginning renews, and no secret twice', async () => {
+    const { site } = await start()
+    const browser = newBrowser()
+    const begun = await browser.send(`${site.origin}/sign-in/provider`)
+    expect(begun.setCookie).toEqual([
+      expect.stringMatching(/^browser=[\w-]{43}; path=\/; expires=[^;]+; samesite=lax; httponly$/),
+    ])
+    expect(begun.headers.get('cache-control')).toBe('no-store')
+    const value = browser.cookies(`localhost:${site.port}`).get('browser') ?? ''
+    expect((await browser.send(`${site.origin}/sign-in/provider`)).setCookie[0]).toContain(value)
+    const url = await site.toCallback(browser)
+    for (const Cookie of [`browser=${value}; browser=${'a'.repeat(43)}`, 'browser=short']) {
+      expect((await newBrowser().send(url, { headers: { ...navigation, Cookie } })).status).toBe(400)
+    }
+    expect((await finished(site, url, browser)).status).toBe(303)
+    await browser.send(`${site.origin}/sign-out`, { method: 'POST' })
+    expect(browser.cookies(`localhost:${site.port}`).get('browser')).toBe(value)
+  })
+
   // O-02
   it('asks for tokens once when a callback comes five times at once, and leads all to the same place', async () => {
     const { site, provider } = await start()
@@ -138,6 +158,9 @@ describe('signing in with a provider', () => {
     const page = await finished(site, url, browser)
     expect([page.status, Number(page.headers.get('retry-after')) <= 10]).toEqual([503, true])
     expect([await site.me(browser), site.done.length]).toEqual([undefined, 0])
+    // it was used up
+    await provider.start()
+    expect(refusal(await finished(site, url, browser))).toEqual([400, 'unknown'])
   })
 
   // O-06
@@ -186,10 +209,16 @@ describe('signing in with a provider', () => {
       'a frame',
       { headers: { 'Sec-Fetch-Dest': 'iframe', 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'cross-site' } },
     ],
-  ])('does not begin by %s', async (_name, init: RequestInit) => {
+    ['a script', { headers: { 'Sec-Fetch-Dest': 'empty', 'Sec-Fetch-Mode': 'cors', 'Sec-Fetch-Site': 'cross-site' } }],
+  ])('does not begin and does not finish by %s', async (_name, init: RequestInit) => {
     const { site, provider } = await start()
     const page = await newBrowser().send(`${site.origin}/sign-in/provider`, init)
     expect([page.status, page.setCookie, provider.asked]).toEqual([403, [], []])
+    const browser = newBrowser()
+    const url = await site.toCallback(browser)
+    expect((await browser.send(url, init)).status).toBe(403)
+    expect(count(provider.asked, 'POST /token')).toBe(0)
+    expect((await finished(site, url, browser)).status).toBe(303)
   })
 
   // O-13

@@ -13,6 +13,9 @@ describe('W-03 a body that cannot be read is as wrong as any other', () => {
     nothing: '',
     null: 'null',
     'an array': '[]',
+    'an empty object': '{}',
+    'members of a prototype': '{"__proto__":{"id":"AAAA","rawId":"AAAA","type":"public-key"}}',
+    'no client data': '{"id":"AAAA","rawId":"AAAA","type":"public-key","response":{}}',
     'nested 30,000 deep': `${'['.repeat(30_000)}${']'.repeat(30_000)}`,
     '1 MB of JSON': large,
     '1 MB of rubbish': 'x'.repeat(2 ** 20),
@@ -91,4 +94,15 @@ it('W-03 a passkey that was removed is refused as one that never was', async () 
   expect(await store.remove(anna.id, 'anna')).toBe(false)
   expect(await use(anna)).toMatchObject(unknown)
   expect(errors).toStrictEqual([])
+})
+
+it('a passkey of a user who is gone is a 403, and signs no user in', async () => {
+  const { url, store, calls } = await servedPasskeySite()
+  const anna = await withPasskey(url, 'anna')
+  const kept = await store.byId(anna.id)
+  const other = await servedPasskeySite()
+  await other.store.add({ ...kept!, user: 'gone' })
+  const again = { ...person(other.url), phone: anna.phone }
+  expect(await use(again)).toMatchObject({ status: 403, body: { reason: 'noAccount' } })
+  expect([calls.signedIn, other.calls.signedIn, (await again.browser.get('/me')).status]).toEqual([0, 1, 401])
 })

@@ -77,12 +77,6 @@ describe('W-01 a passkey is registered and signs in', () => {
       expect(await anna.browser.post('/sign-in/passkey', tabs[at])).toHaveProperty('status', 200)
   })
 
-  it.each(['ES256', 'EdDSA', 'RS256'] as const)('%s', async (algorithm) => {
-    const { url } = await servedPasskeySite()
-    const anna = await withPasskey(url, 'anna', { algorithm })
-    expect(await use(anna)).toHaveProperty('status', 200)
-  })
-
   it('a user has thirty passkeys, all with one user handle', async () => {
     const { url, store } = await servedPasskeySite()
     const anna = person(url)
@@ -181,14 +175,8 @@ describe('W-02 an answer is good once, for its own ceremony, in its own browser'
 describe('W-03 what is wrong is refused, with one answer for all', () => {
   const common: Readonly<Record<string, WrongAssertion & WrongRegistration>> = {
     'the type of the other ceremony': { type: 'webauthn.other' },
-    'an origin over https': { origin: 'https://localhost:4000' },
     'another port': { origin: 'http://localhost:4001' },
-    'a subdomain': { origin: 'http://a.localhost:4000' },
-    'a trailing dot': { origin: 'http://localhost.:4000' },
-    'the origin null': { origin: 'null' },
     'a frame of another origin': { crossOrigin: true },
-    'a frame in another page': { crossOrigin: true, topOrigin: 'https://evil.example' },
-    'an outer page': { topOrigin: 'https://evil.example' },
     'the hash of another RP': { rpId: 'evil.example' },
     'no user verification': { userVerified: false },
     'no user presence': { userPresent: false },
@@ -223,8 +211,6 @@ describe('W-03 what is wrong is refused, with one answer for all', () => {
   })
 
   const registrations: Readonly<Record<string, WrongRegistration>> = {
-    'a short RSA key': { algorithm: 'RS256', modulusLength: 1024 },
-    'none with a statement': { attestation: 'statement' },
     'an unknown format': { attestation: 'unknown' },
     'CBOR nested 10,000 deep': { attestation: Buffer.alloc(10_000, 0x81) },
     'CBOR of 1 MB': { attestation: Buffer.alloc(2 ** 20, 0x81) },
@@ -236,67 +222,6 @@ describe('W-03 what is wrong is refused, with one answer for all', () => {
     const { status } = await register(anna, wrong)
     expect([400, 413]).toContain(status)
     expect(await store.ofUser('anna')).toStrictEqual([])
-  })
-
-  it('a registration that attests itself is accepted', async () => {
-    const { url } = await servedPasskeySite()
-    const anna = person(url)
-    await anna.browser.post('/sign-in/password/anna')
-    expect(await register(anna, { attestation: 'packed' })).toHaveProperty('status', 201)
-  })
-
-  it('an algorithm that is not among the options', async () => {
-    const { url, store } = await servedPasskeySite()
-    const anna = person(url)
-    await anna.browser.post('/sign-in/password/anna')
-    // ES384
-    const publicKey = Buffer.concat([
-      Buffer.from('a501020338222002215830', 'hex'),
-      Buffer.alloc(48, 1),
-      Buffer.from('225830', 'hex'),
-      Buffer.alloc(48, 2),
-    ])
-    expect(await register(anna, { publicKey })).toMatchObject(unknown)
-    expect(await store.ofUser('anna')).toStrictEqual([])
-  })
-
-  it('a passkey that was removed, and one of a user who is gone', async () => {
-    const { url, store, calls } = await servedPasskeySite()
-    const anna = await withPasskey(url, 'anna')
-    const kept = await store.byId(anna.id)
-    expect(await anna.browser.send('DELETE', `/passkeys/${anna.id}`)).toHaveProperty('status', 204)
-    await anna.browser.post('/sign-out')
-    expect(await use(anna)).toMatchObject(unknown)
-    const other = await servedPasskeySite()
-    await other.store.add({ ...kept!, user: 'gone' })
-    const again = { ...person(other.url), phone: anna.phone }
-    expect(await use(again)).toMatchObject({ status: 403, body: { reason: 'noAccount' } })
-    expect([calls.signedIn, other.calls.signedIn, await signedInAs(again)]).toEqual([0, 1, 401])
-  })
-
-  const garbage = [
-    '{}',
-    'null',
-    '[]',
-    '"a"',
-    '{',
-    '{"__proto__":{"id":"AAAA","rawId":"AAAA","type":"public-key"}}',
-    '{"constructor":{"prototype":{"id":"AAAA"}}}',
-    '{"id":"AAAA","rawId":"AAAA","type":"public-key","response":{}}',
-    '{"id":"AAAA","rawId":"AAAA","type":"public-key","response":{"clientDataJSON":"e30"}}',
-    JSON.stringify({ id: 'A'.repeat(2 ** 20) }),
-    JSON.stringify({ a: 'b'.repeat(40_000) }),
-  ]
-  it.each(garbage.map((body) => ({ name: body.slice(0, 60), body })))('garbage: $name', async ({ body }) => {
-    const { url, store, errors } = await servedPasskeySite()
-    const anna = await withPasskey(url, 'anna')
-    const kept = await store.byId(anna.id)
-    for (const path of ['/passkeys', '/sign-in/passkey', '/prove/passkey']) {
-      const { status } = await anna.browser.send('POST', path, body)
-      expect([400, 413]).toContain(status)
-    }
-    expect(await store.ofUser('anna')).toStrictEqual([kept])
-    expect(errors.filter((error) => (error as { status?: number }).status === undefined)).toStrictEqual([])
   })
 })
 
@@ -316,18 +241,6 @@ describe('W-04 the counter', () => {
     if (status === 400) expect(reply).toMatchObject(unknown)
     expect((await store.byId(anna.id))?.counter).toBe(status === 200 ? after : before)
     expect(calls.signedIn).toBe(status === 200 ? 2 : 1)
-  })
-
-  it('of several answers with one counter at the same time, one is in', async () => {
-    const { url, calls } = await servedPasskeySite()
-    const anna = await withPasskey(url, 'anna', { synced: false })
-    const answers = []
-    for (let at = 0; at < 8; at += 1) {
-      answers.push(anna.phone.get(await optionsFrom(anna, '/sign-in/passkey/options'), { counter: 9 }))
-    }
-    const replies = await Promise.all(answers.map((answer) => anna.browser.post('/sign-in/passkey', answer)))
-    expect(replies.map(({ status }) => status).sort()).toEqual([200, ...Array<number>(7).fill(400)])
-    expect(calls.signedIn).toBe(1)
   })
 })
 
@@ -357,15 +270,16 @@ describe('W-04 events', () => {
     ])
   })
 
-  it('of several answers with one counter at the same time, all but one are reported', async () => {
-    const { url } = await servedPasskeySite()
+  it('of several answers with one counter at the same time, one is in, and all others are reported', async () => {
+    const { url, calls } = await servedPasskeySite()
     const anna = await withPasskey(url, 'anna', { synced: false })
     listen()
     const answers = []
     for (let at = 0; at < 4; at += 1) {
       answers.push(anna.phone.get(await optionsFrom(anna, '/sign-in/passkey/options'), { counter: 9 }))
     }
-    await Promise.all(answers.map((answer) => anna.browser.post('/sign-in/passkey', answer)))
+    const replies = await Promise.all(answers.map((answer) => anna.browser.post('/sign-in/passkey', answer)))
+    expect([replies.map(({ status }) => status).sort(), calls.signedIn]).toEqual([[200, 400, 400, 400], 1])
     expect(records).toStrictEqual(Array(3).fill({ event: 'copied', id: anna.id, rpId, stored: 9, received: 9 }))
   })
 })
@@ -412,26 +326,6 @@ describe('W-06 registration', () => {
       body: { reason: 'anotherUser' },
     })
     expect([await store.ofUser('anna'), await store.ofUser('bert')]).toStrictEqual([[], []])
-  })
-
-  it('of one credential twice is one record', async () => {
-    const shared = memoryStore()
-    const { url, store } = await servedPasskeySite({ store: shared })
-    const anna = person(url)
-    await anna.browser.post('/sign-in/password/anna')
-    const first = await withPasskey(url, 'bert')
-    const kept = await store.byId(first.id)
-    const racing: Store = { ...shared, members: () => Promise.resolve([]) }
-    const again = await servedPasskeySite({ store: racing })
-    const bert = { ...person(again.url), phone: first.phone }
-    await bert.browser.post('/sign-in/password/bert')
-    // the same key and id again, as if two tabs had sent it
-    const options = await optionsFrom(bert, '/passkeys/options')
-    const registration = bert.phone.create(options)
-    await store.add({ ...kept!, id: registration.id, user: 'carl' })
-    const reply = await bert.browser.post('/passkeys', registration)
-    expect([400, 409]).toContain(reply.status)
-    expect((await store.byId(registration.id))?.user).toBe('carl')
   })
 
   it('removing asks for a fresh proof, and finds only passkeys of the user', async () => {

@@ -84,7 +84,7 @@ const lines = `
 7.5.2 | 2 | option | users see and end their sessions | \`listSessions\`, \`endSession\` | sessions/list.http.spec.ts
 7.5.3 | 3 | option | sensitive operations ask for a fresh proof | \`proof\` of \`sessionAuth\` | sign-in/proofs.http.spec.ts
 7.6.1 | 2 | option | sessions here and at a provider end as documented | \`maxAge\`, \`backChannelLogout\` | sign-in/oidc-out.http.spec.ts
-7.6.2 | 2 | default | no session is made without the user | \`begin\`, \`finish\` | sign-in/redirects.http.spec.ts
+7.6.2 | 2 | default | no session is made without the user | \`begin\`, \`finish\` | sign-in/oidc.http.spec.ts
 8.1.1 | 1 | default | who may call what is documented | \`audit\`, the policy file | audit/policy.unit.spec.ts
 8.1.2 | 2 | yours | who may read and write which field is documented | |
 8.1.3 | 3 | yours | what of a request counts for decisions is documented | |
