@@ -2,8 +2,9 @@
  * `seal(router)`: what it refuses, the fix that each message names, what may be listed, and that a sealed router does
  * not change.
  */
+import { bodyParser } from '@koa/bodyparser'
 import Router, { type RouterInstance } from '@koa/router'
-import { apiApp, authSettings, httpBearer, onError, operation, optional, withAuth } from 'koa-with-auth'
+import { apiApp, authSettings, formAuth, httpBearer, onError, operation, optional, withAuth } from 'koa-with-auth'
 import { lenient } from 'koa-with-auth/fp'
 import { audit, seal, type SealOptions } from 'koa-with-auth/audit'
 import { describe, expect, it } from 'vitest'
@@ -122,6 +123,25 @@ describe('a finding of seal', () => {
       name: 'a function before a guard',
       router: () => new Router().get('/x', go, guard, handle),
       says: ['GET /x: go runs before the guard: put it after withAuth(...), or list the function in middleware'],
+    },
+    {
+      name: 'a function that is no body parser before a guard that reads a form',
+      router: () =>
+        new Router().post(
+          '/x',
+          bodyParser(),
+          go,
+          withAuth(formAuth({ fields: ['a'], authenticate: () => true })),
+          handle,
+        ),
+      says: ['POST /x: go runs before the guard: put it after withAuth(...), or list the function in middleware'],
+    },
+    {
+      name: 'a body parser before any other guard',
+      router: () => new Router().post('/x', bodyParser(), guard, handle),
+      says: [
+        'POST /x: bodyParser runs before the guard: put it after withAuth(...), or list the function in middleware',
+      ],
     },
     {
       name: 'a param hook before a guard',

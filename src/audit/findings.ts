@@ -102,14 +102,23 @@ const inFront = ({ operation, access, extent, example }: Shadow): string => {
 const unguardedFunction = { rule: 'unguarded-middleware', severity: 'note' } as const
 
 // Middleware before the guard of a public operation is as public as the operation
-const beforeGuard = ({ operation, access, beforeGuard }: AuditedOperation, at: number): ReadonlyArray<Finding> =>
-  (access === 'guarded' ? beforeGuard : []).map((name, functionAt) => ({
-    ...unguardedFunction,
-    operation,
-    message: `${operation}: ${name} runs before the guard`,
-    fix: 'put it after withAuth(...), or list the function in middleware',
-    at: [at, functionAt],
-  }))
+const beforeGuard = (
+  { operation, access, beforeGuard, ways }: AuditedOperation,
+  at: number,
+): ReadonlyArray<Finding> => {
+  const readsForm = ways.some(({ demands }) => demands.some(({ credential }) => credential.startsWith('form (')))
+  return (access === 'guarded' ? beforeGuard : []).flatMap((name, functionAt) => {
+    // formAuth reads the body that a parser has parsed
+    if (readsForm && /body/i.test(name)) return []
+    return {
+      ...unguardedFunction,
+      operation,
+      message: `${operation}: ${name} runs before the guard`,
+      fix: 'put it after withAuth(...), or list the function in middleware',
+      at: [at, functionAt],
+    }
+  })
+}
 
 const unguarded = ({ path, functions, guarded }: AuditedMiddleware, at: number): ReadonlyArray<Finding> =>
   (guarded === 'no' ? functions : []).map((name, functionAt) => ({

@@ -346,7 +346,7 @@ const checks: Checks<SealOptions> = {
  * - an operation that no level decided about;
  * - an operation that is public or optional and not listed, and an entry of the list that matches no such operation;
  * - a guarded operation whose requests a public one answers first;
- * - middleware of `router.use`, or before a guard, that is not listed. `authSettings` and `operation` need not be;
+ * - middleware of `router.use`, or before a guard, that is not listed. `authSettings`, `operation` and a parser of `formAuth` need not be;
  * - with `objects`, a path parameter of a guarded operation that no condition reads;
  * - of an application, also functions of `app.use` that no `guardApp` guards. `sessions` need not be listed.
  *
