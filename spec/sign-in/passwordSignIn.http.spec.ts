@@ -137,6 +137,23 @@ describe('a password', () => {
     await expectUser(visitor, 'anna')
   })
 
+  it('is read from what a host has parsed ahead of Koa, such as express.json()', async () => {
+    const { site } = await start(
+      {},
+      {
+        above: async ({ req }, next) => {
+          const chunks = await req.toArray()
+          if (chunks.length > 0) Object.assign(req, { body: JSON.parse(Buffer.concat(chunks).toString()) as unknown })
+          return next()
+        },
+      },
+    )
+    const visitor = site.visitor()
+    expect((await send(visitor, right)).status).toBe(204)
+    expect((await send(site.visitor(), { ...right, password: 'wrong' })).status).toBe(403)
+    await expectUser(visitor, 'anna')
+  })
+
   it('is wrong in one way: an unknown name, another password, a user without one', async () => {
     const { site, asked } = await start()
     const answers = []

@@ -237,7 +237,8 @@ export const returnToIn = (body: Members, query: URLSearchParams, name = 'return
 // The status if it cannot be read
 const readBody = async (ctx: Context): Promise<Members | 400 | 413> => {
   if (ctx.method === 'GET' || ctx.method === 'HEAD') return nothing
-  const parsed = ownOrGetter(ctx.request, 'body')
+  // also what has read the body ahead of Koa: express.json(), a host of functions
+  const parsed = ownOrGetter(ctx.request, 'body') ?? ownOrGetter(ctx.req, 'body')
   if (parsed !== undefined) return membersOf(parsed)
   const isJson = ctx.is('json', '+json')
   if (isJson === false && ctx.is('urlencoded') === false) return nothing
