@@ -49,6 +49,16 @@ export const plain: Evidence = Object.freeze({ ...nothingSent, isAnonymous: fals
 
 export const evidence = (more: Partial<Evidence>): Evidence => ({ ...plain, ...more })
 
+/** A credential that can end. Field by field, because a spread takes a measurable part of a request. */
+export const restsOn = (source: EndSource): Evidence => ({
+  accepted: [source],
+  objects: undefined,
+  charges: none,
+  isAnonymous: false,
+  isRecovered: false,
+  isCached: false,
+})
+
 export const merge = (one: Evidence, other: Evidence): Evidence => {
   if (one === nothingSent || (one === plain && !other.isAnonymous)) return other
   if (other === nothingSent || (other === plain && !one.isAnonymous)) return one

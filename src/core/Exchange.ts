@@ -12,10 +12,10 @@ import { isForged } from './CrossOrigin.js'
 import { constantFailure, isAmbient, withChallenges, type Description, type Leaf } from './Description.js'
 import { PrincipalSource, type EndSource } from './ends.js'
 import {
-  evidence,
   evidenceOf,
   givenWith,
   merge,
+  restsOn,
   type Charge,
   type Charged,
   type Evidence,
@@ -226,7 +226,7 @@ export const evidenceFor = (
 ): Evidence => {
   const own = evidenceOf(result)
   const ended = typeof result.right === 'object' && result.right !== null && 'expiresAt' in result.right
-  const all = ended ? merge(own, evidence({ accepted: [new PrincipalSource(result.right)] })) : own
+  const all = ended ? merge(own, restsOn(new PrincipalSource(result.right))) : own
   if (told === undefined) return all
   const counted = counts === 'last' ? told.slice(-1) : told
   return counted

@@ -12,7 +12,7 @@ import { fromAuthorization, type Reader, type Sent } from '../core/RequestFields
 import { andThen, fromAnswer, isThenable, returningResults, toPromise } from '../core/Result.js'
 import type { Evaluation, Decoded } from '../core/Result.js'
 import { decoderOf, schemaLike, schemaName, type Schema } from '../core/Schema.js'
-import { evidence, withEvidence } from '../core/Evidence.js'
+import { restsOn, withEvidence } from '../core/Evidence.js'
 import { knownExchange } from '../core/Exchange.js'
 import { ownField, ownOrGetter, type Fact } from '../core/data.js'
 import { End, NamedEnd, type EndSource } from '../core/ends.js'
@@ -270,9 +270,9 @@ const admit = <C>(self: Admission<C>, request: Request, token: string, good: Val
   const claims = decode === undefined ? E.right(good.claims as C) : decode(good.claims)
   return andThen(claims, (decoded) => {
     if (E.isLeft(decoded)) return refused
-    const accepted = [new AcceptedToken(token, good, resource)]
+    const accepted = restsOn(new AcceptedToken(token, good, resource))
     return andThen(judge(ask(request, decoded.right)), (result) =>
-      E.isLeft(result) ? result : withEvidence(result, evidence({ accepted })),
+      E.isLeft(result) ? result : withEvidence(result, accepted),
     )
   })
 }

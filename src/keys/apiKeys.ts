@@ -22,8 +22,9 @@ import { isInstance, type ErrorCode } from '../core/data.js'
 import { keyDigest, report, type ApiKeyEvent } from '../core/events.js'
 import { sayingScopes } from '../core/granted.js'
 import * as is from '../core/checks.js'
+import { fromNow, memory, type Memory } from '../core/memory.js'
 import { checkOptions, declareFactory, type Checks } from '../core/options.js'
-import { accept, evidence } from '../core/Evidence.js'
+import { accept, restsOn } from '../core/Evidence.js'
 import { attemptOf, tell as tellHook, type Attempt } from '../core/Exchange.js'
 import { ends } from '../ends/ends.js'
 import { connected, signalsLike, type Signals, type Tell } from '../stores/signals.js'
@@ -202,6 +203,7 @@ export const apiKeys = <O = string>(options: ApiKeysOptions<O>): ApiKeys<O> => {
     adopted,
     // Safe: it decodes unknown values, and encodes only what `ApiKeys<O>` takes
     owners: ownersOf(given.owner as Parameters<typeof ownersOf>[0]),
+    known: memory({ size: KNOWN, maxAge: Infinity, dropsFirst: 'least recently used' }),
     tell: connected(given.signals),
   }
   return {
@@ -228,10 +230,14 @@ interface Self {
   readonly form: ReturnType<typeof keyForm>
   readonly adopted: RegExp | undefined
   readonly owners: Owners
+  /** Keys that were let in, by their SHA-256: where they are needs no further digests. */
+  readonly known: Memory<Sought>
   readonly tell: Tell
 }
 
 // --- a request
+
+const KNOWN = 1000
 
 const isFormOfAdopted = ({ adopted }: Self, key: string): boolean =>
   adopted !== undefined && key.length <= MAX_LENGTH && adopted.test(key)
@@ -253,13 +259,25 @@ const authenticate = (self: Self, request: Request, key: string): Evaluation<Api
 
 /** Where a key may be; `undefined` for a string that can be no key. */
 const soughtFor = (self: Self, key: string): Sought | undefined => {
-  const { form, prefix } = self
+  const { form } = self
   const isOwn = form.isKey(key)
   const isAdopted = isFormOfAdopted(self, key)
   if (!isOwn && !isAdopted) return undefined
-  const digests = form.digestsOf(form.sha256Of(key))
+  const sha256 = form.sha256Of(key)
+  return self.known.get(sha256) ?? newSought(self, key, sha256, isOwn, isAdopted)
+}
+
+const newSought = (self: Self, key: string, sha256: string, isOwn: boolean, isAdopted: boolean): Sought => {
+  const { form, prefix } = self
+  const digests = form.digestsOf(sha256)
   const own = isOwn ? [keyName(prefix, form.idIn(key))] : []
-  return { names: isAdopted ? [...own, ...adoptedNames(self, digests)] : own, digests }
+  return {
+    names: isAdopted ? [...own, ...adoptedNames(self, digests)] : own,
+    digests,
+    sha256,
+    isKnown: false,
+    last: undefined,
+  }
 }
 
 const adoptedNames = ({ form, prefix }: Self, digests: ReadonlyArray<string>): ReadonlyArray<string> =>
@@ -278,6 +296,7 @@ const verdict = (
   const now = Date.now()
   if (Math.min(record.expiresAt ?? Infinity, until ?? Infinity) <= now) return expiredKey
   const key = seen(self, record, until)
+  if (!sought.isKnown) self.known.set(sought.sha256, fromNow(Object.assign(sought, { isKnown: true })))
   self.inStore.touch(found, now)
   const source = new KeySource(found, sought, self.inStore)
   return key instanceof Promise ? letInLate(attempt, asked, source, key) : letIn(attempt, asked, source, key)
@@ -377,7 +396,7 @@ const adopt = async (self: Self, keyDigest: string, given: AdoptedKey<unknown>):
 // The decision for which a key is looked up, if a guard asks
 // The key lets in, and the hook that has asked for it may make another principal of it
 const letIn = <K>(attempt: Asking, asked: number | undefined, source: KeySource, key: K): E.Right<K> =>
-  tellHook(attempt, asked, accept(key, evidence({ accepted: [source] })))
+  tellHook(attempt, asked, accept(key, restsOn(source)))
 
 type Asking = Attempt | undefined
 

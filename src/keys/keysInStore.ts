@@ -5,8 +5,8 @@
  * another one came in between, it reads again. So a failed or interrupted change has happened or not, and can be repeated.
  */
 import { deepFreeze } from '../core/data.js'
-import { fromNow, memory, type Memory } from '../core/memory.js'
-import { constantTimeEqual, digest } from '../crypto/secrets.js'
+import { fromNow, memory } from '../core/memory.js'
+import { digest, isMac } from '../crypto/secrets.js'
 import type { Store } from '../stores/Store.js'
 import { StoreUnavailable } from '../stores/within.js'
 import { keyName, recordIn, type FoundKey, type KeyRecord } from './KeyRecord.js'
@@ -14,14 +14,17 @@ import { keyName, recordIn, type FoundKey, type KeyRecord } from './KeyRecord.js
 interface Self {
   readonly prefix: string
   readonly store: Store
-  /** The records of texts that were read, so that a text that comes again is neither parsed nor checked again. */
-  readonly read: Memory<KeyRecord>
 }
 
 /** Where a key may be: under these names, with one of these digests. */
 export interface Sought {
   readonly names: ReadonlyArray<string>
   readonly digests: ReadonlyArray<string>
+  readonly sha256: string
+  /** Whether it is kept for the next request with this key. */
+  isKnown: boolean
+  /** How it was found last: while the store has the same text, it is neither parsed nor compared again. */
+  last: FoundKey | undefined
 }
 
 /** The keys of one prefix. */
@@ -53,11 +56,7 @@ const FOREVER = Infinity
 
 /** The keys of one prefix in a store that has its time limit. */
 export const keysIn = (prefix: string, store: Store, interval: number | false): KeysInStore => {
-  const self: Self = {
-    prefix,
-    store,
-    read: memory({ size: 1000, maxAge: Infinity, dropsFirst: 'least recently used' }),
-  }
+  const self: Self = { prefix, store }
   return {
     find: (sought) => find(self, sought),
     exists: (names) => exists(self, names),
@@ -75,35 +74,27 @@ const ownerName = (prefix: string, owner: string): string =>
 
 const textOf = (record: KeyRecord): string => JSON.stringify(record)
 
+// Digests are compared as MACs are: everybody knows how long they are
 const secretWith = (record: KeyRecord, digests: ReadonlyArray<string>) =>
-  record.secrets.find((secret) => digests.some((one) => constantTimeEqual(one, secret.digest)))
+  record.secrets.find((secret) => digests.some((one) => isMac(secret.digest, one)))
 
-const recordOf = ({ read }: Self, text: string): KeyRecord => {
-  const known = read.get(text)
-  if (known !== undefined) return known
-  // requests share it
-  const record = deepFreeze(recordIn(text))
-  read.set(text, fromNow(record))
-  return record
+const find = ({ store }: Self, sought: Sought): FoundKey | undefined | Promise<FoundKey | undefined> => {
+  const texts = store.get(sought.names)
+  return texts instanceof Promise ? texts.then((late) => foundIn(sought, late)) : foundIn(sought, texts)
 }
 
-const find = (self: Self, sought: Sought): FoundKey | undefined | Promise<FoundKey | undefined> => {
-  const texts = self.store.get(sought.names)
-  return texts instanceof Promise ? texts.then((late) => foundIn(self, sought, late)) : foundIn(self, sought, texts)
-}
-
-const foundIn = (
-  self: Self,
-  { names, digests }: Sought,
-  texts: ReadonlyArray<string | undefined>,
-): FoundKey | undefined => {
-  for (const [at, text] of texts.entries()) {
+const foundIn = (sought: Sought, texts: ReadonlyArray<string | undefined>): FoundKey | undefined => {
+  for (let at = 0; at < texts.length; at++) {
+    const text = texts[at]
     if (text === undefined) continue
-    const record = recordOf(self, text)
-    const secret = secretWith(record, digests)
+    const name = sought.names[at] ?? ''
+    const { last } = sought
+    if (last !== undefined && last.text === text && last.name === name) return last
+    // requests share it
+    const record = deepFreeze(recordIn(text))
+    const secret = secretWith(record, sought.digests)
     if (secret === undefined) continue
-    const found = { record, text, name: names[at] ?? '' }
-    return secret.until === undefined ? found : { ...found, until: secret.until }
+    return (sought.last = { record, text, name, ...(secret.until !== undefined && { until: secret.until }) })
   }
   return undefined
 }

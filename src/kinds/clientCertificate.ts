@@ -26,7 +26,7 @@ import * as Challenge from '../core/Challenge.js'
 import { documented, kindChecks, type KindOptions, type MutualTlsScheme } from '../core/Description.js'
 import type { PrincipalFromAnswer } from '../core/Result.js'
 import { End, type EndSource } from '../core/ends.js'
-import { evidence } from '../core/Evidence.js'
+import { restsOn } from '../core/Evidence.js'
 import { fromNow, memory } from '../core/memory.js'
 import { fromHeader, type Sent } from '../core/RequestFields.js'
 import * as is from '../core/checks.js'
@@ -137,7 +137,7 @@ export const clientCertificate = <R = CertificateOwner>(
       return refusal === undefined ? ask(request, certificate) : E.left(refusal)
     },
     notes: { wrappers: [accepting.words, words] },
-    evidence: evidence({ accepted: [expiring] }),
+    evidence: restsOn(expiring),
   }) as Authenticator<PrincipalFromAnswer<R>>
 }
 

@@ -5,7 +5,7 @@ import * as AuthErrors from '../core/AuthError.js'
 import { kindOf, type Authenticator } from '../core/Authenticator.js'
 import { tokenOf } from '../core/Credentials.js'
 import { documented, type KindOptions } from '../core/Description.js'
-import { evidence } from '../core/Evidence.js'
+import { restsOn } from '../core/Evidence.js'
 import { neededBy, type ProofDemand } from '../core/Proof.js'
 import { fromAuthorization } from '../core/RequestFields.js'
 import { bearerChallenge } from './http.js'
@@ -36,7 +36,7 @@ interface Given extends KindOptions {
 }
 
 /** The end of the sign-in that a request came with. */
-export const ofSession = evidence({ accepted: [{ endFor: ({ ctx }) => sourceOf(ctx)?.endFor?.() }] })
+export const ofSession = restsOn({ endFor: ({ ctx }) => sourceOf(ctx)?.endFor?.() })
 
 /** A token without a session. With a cause: behind `optional`, a wrong token is refused, too. */
 export const refusedToken = E.left(AuthErrors.because(AuthErrors.invalid, 'key'))
