@@ -3,7 +3,7 @@
  * user still pass, unless `forget` is called.
  *
  * It is a memo of the hook, by the credential alone: it knows no request, list or limit. So the hook must decide by nothing else. What
- * was refused is never kept, and a credential is kept as a MAC.
+ * was refused is never kept, and of a credential a digest with a random secret is kept.
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { AuthError } from '../core/AuthError.js'
@@ -17,7 +17,7 @@ import { ageOf, thisMoment, type Moment } from '../core/data.js'
 import { keepingScopes } from '../core/granted.js'
 import { memory, type Memory } from '../core/memory.js'
 import { checkHook, checkOptions, declareFactory, isPlain } from '../core/options.js'
-import { macBy, randomId } from '../crypto/secrets.js'
+import { digest, randomId } from '../crypto/secrets.js'
 
 /** How long and how much is kept. */
 export interface CachedOptions {
@@ -37,6 +37,7 @@ export interface Cached<C extends ReadonlyArray<unknown>, R> {
   readonly forget: (...credential: C) => void
 }
 
+/** A Right that says `cached`. Requests share it. */
 type Passed = E.Right<unknown>
 type Verify = (request: Request, ...credential: ReadonlyArray<unknown>) => unknown
 
@@ -76,14 +77,15 @@ export const cached = <C extends ReadonlyArray<unknown>, R>(
 ): Cached<C, R> => {
   checkHook('cached(verify, options)', verify, Infinity)
   const { maxAge, size = 1000 } = checkOptions('cached', options, { maxAge: is.positive, size: is.maybe(is.positive) })
-  const keyed = macBy(randomId())
+  // it makes digests that nobody can compute outside of this process, which shows none of them: a hash does, an HMAC takes two
+  const secret = randomId()
   const self: Cache = {
     // Safe: it is called with what the hook is called with
     verify: verify as unknown as Verify,
     maxAge,
     passed: memory({ size, maxAge, dropsFirst: 'least recently used' }),
     flights: new Map(),
-    keyOf: (credential) => keyed(JSON.stringify(credential, plainOnly)),
+    keyOf: (credential) => digest(secret + textOf(credential), 'binary'),
   }
   const hook = (request: Request, ...credential: C) => answer(self, request, credential)
   const forget = (...credential: C): void => {
@@ -100,11 +102,17 @@ export const cached = <C extends ReadonlyArray<unknown>, R>(
 
 declareFactory('cached', cached)
 
+const isText = (u: unknown): boolean => typeof u === 'string'
+
+// Nearly all credentials are strings, and a replacer takes longer than all the rest
+const textOf = (credential: ReadonlyArray<unknown>): string =>
+  credential.every(isText) ? JSON.stringify(credential) : JSON.stringify(credential, plainOnly)
+
 // It is unknown which part of an instance is the credential
 function plainOnly(this: unknown, name: string, read: unknown): unknown {
   const value: unknown = Reflect.get(Object(this), name)
-  const isText = typeof value === 'string' || typeof value === 'boolean' || value === null || Number.isFinite(value)
-  if (isText || Array.isArray(value) || (typeof value === 'object' && value !== null && isPlain(value))) return read
+  const isScalar = isText(value) || typeof value === 'boolean' || value === null || Number.isFinite(value)
+  if (isScalar || Array.isArray(value) || (typeof value === 'object' && value !== null && isPlain(value))) return read
   throw new TypeError('cached(verify): the credential must be text or plain data; pass the part of it that was sent')
 }
 
@@ -113,7 +121,7 @@ const fromCache = evidence({ isCached: true })
 const answer = (self: Cache, request: Request, credential: ReadonlyArray<unknown>): Evaluation<unknown> => {
   const key = self.keyOf(credential)
   const known = self.passed.get(key)
-  if (known !== undefined) return again(known)
+  if (known !== undefined) return known
   const flight = self.flights.get(key)
   // no request joins a verification that takes longer than a decision may take
   if (flight !== undefined && ageOf(flight.since) < Math.min(settingsOf(request).timeout, self.maxAge)) {
@@ -136,7 +144,7 @@ const answer = (self: Cache, request: Request, credential: ReadonlyArray<unknown
   return own.evaluation
 }
 
-const again = (known: Passed): Passed => accept(known.right, merge(evidenceOf(known), fromCache))
+const again = (known: E.Right<unknown>): Passed => accept(known.right, merge(evidenceOf(known), fromCache))
 
 const keep = (
   { passed }: Cache,
@@ -149,7 +157,7 @@ const keep = (
   // what the hook was told by keys that it asked can end, also when it is not asked again
   const own = evidenceFor(attempt, result, 'all')
   const right = accept(result.right, own)
-  if (!own.isRecovered) passed.set(key, { value: right, since, expiresAt: endOf(result.right) })
+  if (!own.isRecovered) passed.set(key, { value: again(right), since, expiresAt: endOf(result.right) })
   return right
 }
 
