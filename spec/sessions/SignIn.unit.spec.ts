@@ -1,6 +1,6 @@
 /** The record of a sign-in in a session. */
 import { expect, it } from 'vitest'
-import { bind, holds, verified } from '../../src/sessions/SignIn.js'
+import { bind, holds, verifier } from '../../src/sessions/SignIn.js'
 
 const binding = { keys: ['a key of at least 32 characters, for tests'], name: 'shop', sessionId: 'one' }
 const signIn = { id: 'anna', at: 1, stamp: 'a stamp', details: '{"proofs":[]}' }
@@ -15,6 +15,9 @@ it('a session holds a record only if each part of it is the same', () => {
   }
 })
 
+const stored = { key: 'key', text: 'text' }
+const verified = (session: object, to: typeof binding) => verifier()(stored, session, to)
+
 it('a record is genuine only if each part of it, and what it is bound to, is the same', () => {
   expect(verified({ auth: record }, binding)).toStrictEqual({ auth: record, key: 'first' })
   const others = { id: 'bert', at: 2, stamp: '', details: undefined, mac: 'other' }
@@ -24,4 +27,19 @@ it('a record is genuine only if each part of it, and what it is bound to, is the
   for (const [name, other] of Object.entries({ keys: ['k'.repeat(40)], name: 'shops', sessionId: 'two' })) {
     expect(verified({ auth: record }, { ...binding, [name]: other }), name).toBeUndefined()
   }
+})
+
+it('a record is verified once, while its key, its text and the signing keys are the same', () => {
+  const [verify, keys] = [verifier(), [...binding.keys]]
+  const first = verify(stored, { auth: record }, { ...binding, keys })
+  expect(first).toStrictEqual({ auth: record, key: 'first' })
+  const forged = { auth: { ...record, id: 'bert' } }
+  expect(verify(stored, forged, { ...binding, keys: [...keys] })?.auth).toBe(first?.auth)
+  expect(verify({ ...stored, key: 'another' }, forged, { ...binding, keys })).toBeUndefined()
+  expect(verify({ ...stored, text: 'another' }, forged, { ...binding, keys })).toBeUndefined()
+  keys.unshift('k'.repeat(40))
+  expect(verify(stored, forged, { ...binding, keys })).toBeUndefined()
+  expect(verify(stored, { auth: record }, { ...binding, keys })?.key).toBe('older')
+  keys.pop()
+  expect(verify(stored, { auth: record }, { ...binding, keys })).toBeUndefined()
 })

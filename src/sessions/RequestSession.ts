@@ -21,8 +21,8 @@ import { lockAge, type CookieRead, type SealedCookie } from './SessionCookie.js'
 import { sessionKey, type Hint } from './SessionRecords.js'
 import { endListed, type SessionHost } from './SignInList.js'
 import { sessionOf, StoredSession, type KoaSession } from './StoredSession.js'
-import { bind, holds, verified, detailsOf, proofsIn, textOfDetails, unavailable } from './SignIn.js'
-import type { Details, SignInReports, SignedIn, SignIn, Signing } from './SignIn.js'
+import { bind, holds, detailsOf, proofsIn, textOfDetails, unavailable } from './SignIn.js'
+import type { Details, SignInReports, SignedIn, SignIn, SessionText, Signing, verifier } from './SignIn.js'
 
 /** The call of `sessions`, as a request sees it. */
 export interface SessionOwner {
@@ -33,6 +33,7 @@ export interface SessionOwner {
   readonly optionsOf: (ctx: object) => SetOption
   readonly loadUser: (id: string) => unknown
   readonly rights: Rights
+  readonly verify: ReturnType<typeof verifier>
   readonly signing: () => Signing<never>
   readonly host: SessionHost
   readonly reports: SignInReports
@@ -145,8 +146,8 @@ export class RequestSession implements SessionSource {
   }
 
   /** Who is signed in by data that was read. A record counts only if it is bound to the session and the application. */
-  verifySignIn(id: string, data: object): SignedIn | undefined {
-    const found = this.#owner && verified(data, bindingOf(this.#owner, id))
+  verifySignIn(id: string, read: SessionText, data: object): SignedIn | undefined {
+    const found = this.#owner?.verify(read, data, bindingOf(this.#owner, id))
     if (found === undefined) return undefined
     const { auth, key } = found
     this.#id = id

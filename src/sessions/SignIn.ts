@@ -11,13 +11,16 @@ import type { Request } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
 import type { Proof, ProofGiven } from '../core/Proof.js'
-import { isInstance, ownField, ownFields, type ErrorCode } from '../core/data.js'
+import { deepFreeze, isInstance, ownField, ownFields, type ErrorCode } from '../core/data.js'
 import { fromNow, memory } from '../core/memory.js'
 import { report, digestOfSession, signedIn, signedOut, userDigest } from '../core/events.js'
 import type { Names, SignedOutReason, SessionDigest } from '../core/events.js'
 import { sign, signedBy } from '../crypto/appKeys.js'
 import { sessionField } from '../kinds/plainSession.js'
 import { signInDigestsOf } from '../kinds/sessionUser.js'
+
+// Sessions of which something is remembered
+const REMEMBERED = 1000
 
 /** Who signed in, and when; `at` is in milliseconds since 1970. */
 export interface SignIn {
@@ -52,9 +55,17 @@ export interface Details {
 
 const noDetails: Details = Object.freeze(ownFields({}))
 
-export const detailsOf = (signIn: SignIn | undefined): Details =>
+const detailsRead = new WeakMap<SignIn, Details>()
+
+export const detailsOf = (signIn: SignIn | undefined): Details => {
+  if (signIn?.details === undefined) return noDetails
+  const known = detailsRead.get(signIn)
+  if (known !== undefined) return known
   // only `textOfDetails` writes them, and the MAC covers them
-  signIn?.details === undefined ? noDetails : ownFields(JSON.parse(signIn.details))
+  const details: Details = deepFreeze(ownFields(JSON.parse(signIn.details)))
+  detailsRead.set(signIn, details)
+  return details
+}
 
 export const textOfDetails = (details: Details): string | undefined =>
   Object.values(details).some((value) => value !== undefined) ? JSON.stringify(details) : undefined
@@ -112,19 +123,50 @@ export const bind = ({ id, at, stamp, details }: SignIn, binding: SignInBinding)
   mac: sign(binding.keys, boundText({ id, at, stamp, details }, binding)),
 })
 
-/**
- * The record in a session, if it is bound to the session and the application: by the first key, or by an older one. Without one it is a
- * forgery.
- */
-export const verified = (
-  session: object,
-  binding: SignInBinding,
-): { readonly auth: SignedIn; readonly key: 'first' | 'older' } | undefined => {
+/** A record that is bound to its session and the application: by the first key, or by an older one. */
+interface Verified {
+  readonly auth: SignedIn
+  readonly key: 'first' | 'older'
+}
+
+/** The record in a session, if it is bound to the session and the application. Without one it is a forgery. */
+const verified = (session: object, binding: SignInBinding): Verified | undefined => {
   const auth = signedInOf(session)
   if (auth === undefined) return undefined
   const key = signedBy(binding.keys, boundText(auth, binding), auth.mac)
-  return key === 'none' ? undefined : { auth, key }
+  return key === 'none' ? undefined : { auth: Object.freeze(auth), key }
 }
+
+/** Under which key a store has a session, and as which text. */
+export interface SessionText {
+  readonly key: string
+  readonly text: string
+}
+
+interface VerifiedText extends Verified {
+  readonly text: string
+  readonly keys: ReadonlyArray<unknown>
+}
+
+/**
+ * Verifies the records of an application. While a session has the same text under the same key, and the signing keys are the same, its
+ * record is not verified again. A Keygrip may change inside, so it is asked each time.
+ */
+export const verifier = () => {
+  const before = memory<VerifiedText>({ size: REMEMBERED, maxAge: Infinity, dropsFirst: 'least recently used' })
+  return ({ key, text }: SessionText, session: object, binding: SignInBinding): Verified | undefined => {
+    const known = before.get(key)
+    if (known !== undefined && known.text === text && areThese(binding.keys, known.keys)) return known
+    const found = verified(session, binding)
+    if (found !== undefined && Array.isArray(binding.keys)) {
+      before.set(key, fromNow({ ...found, text, keys: [...(binding.keys as ReadonlyArray<unknown>)] }))
+    }
+    return found
+  }
+}
+
+const areThese = (keys: unknown, known: ReadonlyArray<unknown>): boolean =>
+  Array.isArray(keys) && keys.length === known.length && known.every((one, at) => one === keys[at])
 
 // A JSON array, so that different records never make the same string. No cookie has such a name, so no signature of a
 // cookie fits
@@ -146,8 +188,6 @@ interface Known {
   readonly isNew: boolean
   readonly names: Names
 }
-
-const REMEMBERED = 1000
 
 /** Reports who signed in and out of an application. Without a subscriber nothing is done. */
 export class SignInReports {

@@ -75,15 +75,25 @@ type Texts = ReadonlyArray<string | undefined>
 // It is bound to a key, and this application asks for no proof any more (RFC 9449 §7.2)
 const ofAnotherScheme = E.left(AuthErrors.because(AuthErrors.invalid, 'binding')) as E.Left<AuthError>
 
+/** A session that koa-session asks for, by the id of a request. */
+interface Lookup {
+  readonly id: string
+  /** Its key in the store. */
+  readonly key: string
+  readonly ctx: object
+  readonly session: RequestSession
+  readonly hint: Hint | undefined
+}
+
 const find = (self: KoaSessionStore, id: string, ctx: object): unknown => {
   const session = requestSessionOf(ctx)
   const key = sessionKey(id)
-  const hint = session.hint(key)
+  const lookup: Lookup = { id, key, ctx, session, hint: session.hint(key) }
   try {
-    const texts = self.store.get(hint === undefined ? [key] : [key, ...keysOf(hint)])
+    const texts = self.store.get(lookup.hint === undefined ? [key] : [key, ...keysOf(lookup.hint)])
     return texts instanceof Promise
-      ? texts.then((late) => found(self, late, id, ctx, hint)).catch((error: unknown) => failed(session, error))
-      : found(self, texts, id, ctx, hint)
+      ? texts.then((late) => found(self, late, lookup)).catch((error: unknown) => failed(session, error))
+      : found(self, texts, lookup)
   } catch (error) {
     return failed(session, error)
   }
@@ -97,67 +107,53 @@ const failed = (session: RequestSession, error: unknown): undefined => {
   return undefined
 }
 
-const found = (self: KoaSessionStore, texts: Texts, id: string, ctx: object, hint: Hint | undefined): unknown => {
-  const session = requestSessionOf(ctx)
-  const data = recognized(self, texts, id, session, hint)
-  if (!session.isOfToken(id)) return data
-  // Safe: a token is read from a context of Koa
-  const proved = (known: unknown) => known && withProof(self, id, ctx as Context, session, known)
+const found = (self: KoaSessionStore, texts: Texts, lookup: Lookup): unknown => {
+  const data = recognized(self, texts, lookup)
+  if (!lookup.session.isOfToken(lookup.id)) return data
+  const proved = (known: unknown) => known && withProof(self, lookup, known)
   return data instanceof Promise ? data.then(proved) : proved(data)
 }
 
 // The data under a token, if the request has the proof that the token needs
-const withProof = (
-  { bearer, name }: KoaSessionStore,
-  id: string,
-  ctx: Context,
-  session: RequestSession,
-  data: unknown,
-): unknown => {
+const withProof = ({ bearer, name }: KoaSessionStore, { id, key, ctx, session }: Lookup, data: unknown): unknown => {
   const { signedIn } = session
   // a token that signs no user in carries nothing
   if (bearer === undefined || signedIn === undefined) return undefined
   const { listed, jkt } = detailsOf(signedIn)
-  bearer.hints.set(sessionKey(id), fromNow(hintFor(name, { user: signedIn.id, listed })))
+  bearer.hints.set(key, fromNow(hintFor(name, { user: signedIn.id, listed })))
   if (bearer.proofs === undefined) return jkt === undefined ? data : session.refuse(ofAnotherScheme)
   const judged = (result: E.Either<AuthError, string>) => (E.isLeft(result) ? session.refuse(result) : data)
-  const proof = bearer.proofs.ofToken(ctx.request, id, jkt)
+  // Safe: a token is read from a context of Koa
+  const proof = bearer.proofs.ofToken((ctx as Context).request, id, jkt)
   return proof instanceof Promise ? proof.then(judged) : judged(proof)
 }
 
-const recognized = (
-  self: KoaSessionStore,
-  [text, ...about]: Texts,
-  id: string,
-  session: RequestSession,
-  hint: Hint | undefined,
-): unknown => {
-  const data = dataIn(self, text, id, session)
+const recognized = (self: KoaSessionStore, [text, ...about]: Texts, lookup: Lookup): unknown => {
+  const { id, session, hint } = lookup
+  const data = dataIn(self, text, lookup)
   if (data === undefined) return undefined
   const auth = session.signedIn
   if (auth === undefined) {
     Reflect.deleteProperty(data, 'auth')
     return data
   }
+  const { absolute = self.absolute, listed } = detailsOf(auth)
   // A sign-in of the future is over, too: the clock was wrong when the user signed in
   // no longer than a stamp is kept, also if a time of the application is shorter now
-  const lasts = Math.min(detailsOf(auth).absolute ?? self.absolute, self.longest)
-  if (Math.abs(Date.now() - auth.at) >= lasts) return session.reportExpiry(id, 'absolute')
-  const { listed } = detailsOf(auth)
-  if (hint?.user === auth.id && hint.listed === (listed ?? '')) return permitted(self, about, id, session, auth, data)
+  if (Math.abs(Date.now() - auth.at) >= Math.min(absolute, self.longest)) return session.reportExpiry(id, 'absolute')
+  if (hint?.user === auth.id && hint.listed === (listed ?? '')) return permitted(self, about, lookup, auth, data)
   // the cookie says nothing of the user, whose identifier is long
   const asked = self.store.get(keysOf(hintFor(self.name, { user: auth.id, listed })))
   return asked instanceof Promise
-    ? asked.then((late) => permitted(self, late, id, session, auth, data))
-    : permitted(self, asked, id, session, auth, data)
+    ? asked.then((late) => permitted(self, late, lookup, auth, data))
+    : permitted(self, asked, lookup, auth, data)
 }
 
 // The data, if neither the stamp of the user nor the entry of the list has ended the session
 const permitted = (
   { list }: KoaSessionStore,
   [stamp, entry]: Texts,
-  id: string,
-  session: RequestSession,
+  { id, session }: Lookup,
   auth: SignedIn,
   data: SessionData,
 ): unknown => {
@@ -172,14 +168,13 @@ const permitted = (
 const dataIn = (
   self: KoaSessionStore,
   text: string | undefined,
-  id: string,
-  session: RequestSession,
+  { id, key, session }: Lookup,
 ): SessionData | undefined => {
   if (text === undefined) session.stored.missedId = id
   const data = text === undefined ? undefined : parsed(text)
   if (text === undefined || data === undefined) return undefined
   session.stored.read(id, text)
-  const own = detailsOf(session.verifySignIn(id, data)).idle
+  const own = detailsOf(session.verifySignIn(id, { key, text }, data)).idle
   if (inTime(data, own ?? self.idle)) return own === undefined ? data : Object.assign(data, { _maxAge: own })
   return session.reportExpiry(id, 'idle')
 }

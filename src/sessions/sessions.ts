@@ -24,7 +24,7 @@ import { noteReadings, requestSessionOf, type RequestSession, type SessionOwner 
 import { sealedCookie, unpolluted } from './SessionCookie.js'
 import { resolveOptions, type SessionsOptions } from './SessionsOptions.js'
 import { STAMP_LIFETIMES, type SessionRecords } from './SessionRecords.js'
-import { SignInRefused, SignInReports, type Signing } from './SignIn.js'
+import { SignInRefused, SignInReports, verifier, type Signing } from './SignIn.js'
 import type { SessionHost } from './SignInList.js'
 import { commit, headWatcher, isKept, takeBack, type Saving } from './commit.js'
 import { listedOver, sessionEnds } from './SessionEnds.js'
@@ -150,6 +150,7 @@ const ownerOf = <R>(app: Koa, settled: Settled<R>, records: SessionRecords): Own
     loadUser,
     rights,
     reports,
+    verify: verifier(),
     ends: sessionEnds({ ...records, list, tell: connected(settled.signals) }),
     signing: () => signs,
     host,
