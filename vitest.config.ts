@@ -58,10 +58,7 @@ const on = (router: string, koa: string, include: string[]) => {
 const levelSpecs = (...names: ReadonlyArray<string>) => names.map((name) => `spec/koa/levels/${name}.spec.ts`)
 const facts = levelSpecs('router-facts.http', 'cases.http')
 // without paths, which tries an option that older routers do not have
-const levels = [
-  ...facts,
-  ...levelSpecs('levels.http.slow', 'methods.http', 'params.http', 'putput.http.slow', 'behind.http'),
-]
+const levels = [...facts, ...levelSpecs('methods.http', 'params.http', 'behind.http')]
 const model = levelSpecs('model.http', 'model.http.slow')
 const again = [
   // the number of cases that a law has, and not a part

@@ -3,7 +3,8 @@ import Router, { type RouterInstance } from '@koa/router'
 import { also, apiApp, httpBearer, withAuth, type Guard } from 'koa-with-auth'
 import { audit, type AuditedOperation } from 'koa-with-auth/audit'
 import { describe, expect, it } from 'vitest'
-import { build, canonical, combinations, orders, winner } from '../support/models/levels.js'
+import { demandedBy, mountingsOf, programsOf } from '../support/models/levelModel.js'
+import { routersOf } from '../support/models/levelRouters.js'
 
 const handle = (): void => {}
 const named = (schemeName: string) => httpBearer({ schemeName, authenticate: () => true })
@@ -26,37 +27,17 @@ describe('spec 5.6: the level that decided', () => {
   const application = (inner: RouterInstance, auth: unknown = a) =>
     apiApp({ prefix: '/api', auth: auth as null, docs: false }).use(inner.routes())
 
-  it('is the operation, if it has a guard', () => {
-    const router = withAuth(b)(new Router({ prefix: '/child' })).get('/o', withAuth(a), handle)
-    expect(protectedBy(application(mounted(router), b))).toEqual(['guarded', 'bearer "a"', ['operation']])
+  const own = () => withAuth(b)(new Router({ prefix: '/child' })).get('/o', withAuth(a), handle)
+  it.each<readonly [what: string, make: () => Parameters<typeof audit>[0], by: string]>([
+    ['the operation, if it has a guard', () => application(mounted(own()), b), 'operation'],
+    ['the registration call', () => application(mounted(withAuth(a)(withAuth(b)(child()))), b), 'router /child'],
+    ['the router', () => application(mounted(withAuth(a)(child())), b), 'router /child'],
+    ["the parent's call", () => application(withAuth(a)(withAuth(b)(mounted(child()))), b), 'router /parent'],
+    ['the parent', () => application(withAuth(a)(mounted(child())), b), 'router /parent'],
+    ['the application', () => application(mounted(child())), 'application'],
+  ])('is %s, if the levels inside of it do not decide', (_what, make, by) => {
+    expect(protectedBy(make())).toEqual(['guarded', 'bearer "a"', [by]])
   })
-
-  it('is the registration call, if the operation has no guard', () => {
-    const router = mounted(withAuth(a)(withAuth(b)(child())))
-    expect(protectedBy(application(router, b))).toEqual(['guarded', 'bearer "a"', ['router /child']])
-  })
-
-  it('is the router, if the levels inside of it do not decide', () =>
-    expect(protectedBy(application(mounted(withAuth(a)(child())), b))).toEqual([
-      'guarded',
-      'bearer "a"',
-      ['router /child'],
-    ]))
-
-  it("is the parent's registration call, if the levels inside of it do not decide", () => {
-    const router = withAuth(a)(withAuth(b)(mounted(child())))
-    expect(protectedBy(application(router, b))).toEqual(['guarded', 'bearer "a"', ['router /parent']])
-  })
-
-  it('is the parent, if the levels inside of it do not decide', () =>
-    expect(protectedBy(application(withAuth(a)(mounted(child())), b))).toEqual([
-      'guarded',
-      'bearer "a"',
-      ['router /parent'],
-    ]))
-
-  it('is the application, if the levels inside of it do not decide', () =>
-    expect(protectedBy(application(mounted(child())))).toEqual(['guarded', 'bearer "a"', ['application']]))
 
   it('is none, if no level decides', () =>
     expect(protectedBy(mounted(child()))).toEqual(['undecided', 'undecided (public)', []]))
@@ -96,16 +77,14 @@ describe('spec 5.6: the level that decided', () => {
     ])
   })
 
-  it('is right for each of 729 combinations in one order, and for two of them in all 48 orders', () => {
-    const tried = [
-      ...combinations.map((combination) => [combination, canonical] as const),
-      ...orders.flatMap((order) => [combinations[364]!, combinations[40]!].map((one) => [one, order] as const)),
-    ]
-    for (const [combination, order] of tried) {
-      const { router } = build('x', combination, order) as unknown as { router: RouterInstance }
-      const isUnset = Object.values(combination).every((decision) => decision === 'unset')
-      const expected = winner(combination) !== undefined ? 'guarded' : isUnset ? 'undecided' : 'public'
-      expect([combination, order, only(router).access]).toEqual([combination, order, expected])
+  it('is right for each program of two routers, in each mounting', () => {
+    for (const program of programsOf(2)) {
+      const isUnset = program.every((decision) => decision === 'unset')
+      const expected = demandedBy(program).length > 0 ? 'guarded' : isUnset ? 'undecided' : 'public'
+      for (const mounting of mountingsOf(2)) {
+        const { router } = routersOf(program, mounting, handle) as unknown as { router: RouterInstance }
+        expect([program, mounting, only(router).access]).toEqual([program, mounting, expected])
+      }
     }
   })
 })

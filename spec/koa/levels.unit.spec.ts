@@ -6,7 +6,8 @@ import * as Requirement from '../../src/core/Requirement.js'
 import { aheadOfParams } from '../../src/core/data.js'
 import { isGuard } from '../../src/koa/layer.js'
 import { atLevel } from '../../src/koa/levels.js'
-import { a, alsoA, b, go, handle, names, on, open } from '../support/models/levelNames.js'
+import { operationsOf } from '../../src/koa/operations.js'
+import { a, alsoA, alsoB, alsoC, b, go, handle, names, on, open } from '../support/models/levelNames.js'
 
 // A layer that was made elsewhere
 const layerOf = (path: string): Layer => new Router().get(path, handle).stack[0]!
@@ -49,6 +50,15 @@ describe('atLevel', () => {
     expect(names(once)).toEqual(['a handle', 'a handle', 'a handle'])
     expect(names(atLevel(b)(once))).toEqual(['b handle', 'a handle', 'b handle'])
     expect(names(atLevel(open)(atLevel(b)(once)))).toEqual(['open handle', 'a handle', 'open handle'])
+  })
+
+  test('put-put finds the guard that it inserted by identity, although another function was put before it', () => {
+    const router = atLevel(a)(
+      new Router().get('/x', go, handle).get('/own', on(b), handle).get('/more', on(alsoC), handle),
+    )
+    for (const layer of router.stack) layer.stack.unshift(go)
+    // What is before a decision of the operation itself stays before it
+    expect(names(atLevel(alsoB)(router))).toEqual(['also:b go go handle', 'kept b handle', 'kept also:b+c handle'])
   })
 
   test('a decision of a mounted router is not replaced, even if it is the same router', () => {
@@ -209,6 +219,15 @@ describe('the copy of a level', () => {
       ['b handle', 'b handle'],
     ])
   })
+})
+
+test('levels are named from the outermost that counts to the innermost; a router without a name by its prefix', () => {
+  const levelsOf = (router: RouterInstance) => operationsOf(router).map(({ levels }) => levels)
+  const named = atLevel(alsoA, { name: 'call' })(new Router().get('/x', handle).get('/more', on(alsoC), handle))
+  const outer = atLevel(a, { name: 'app' })(new Router().get('/own', on(b), handle).use('/p', named.routes()))
+  expect(levelsOf(outer)).toEqual([['operation'], ['app', 'call'], ['app', 'call', 'operation']])
+  expect(levelsOf(atLevel(a)(new Router().get('/x', handle)))).toEqual([['router']])
+  expect(levelsOf(atLevel(a)(new Router({ prefix: '/pets' }).get('/x', handle)))).toEqual([['router /pets']])
 })
 
 describe('isGuard', () => {

@@ -14,11 +14,7 @@ import { repository } from '../support/projects/typecheck.js'
 
 const traces: ReadonlyArray<[patch: string, atMost: number, specs: ReadonlyArray<string>]> = [
   ['1-kind', 6, ['spec/core/lists.unit.spec.ts', 'spec/kinds/http.unit.spec.ts', 'spec/kinds/apiKey.unit.spec.ts']],
-  [
-    '2-level',
-    6,
-    ['spec/koa/levels.unit.spec.ts', 'spec/koa/levels-also.unit.spec.ts', 'spec/core/Requirement.unit.spec.ts'],
-  ],
+  ['2-level', 6, ['spec/koa/levels.unit.spec.ts', 'spec/koa/plans.law.spec.ts', 'spec/core/Requirement.unit.spec.ts']],
   [
     '3-body',
     6,

@@ -1,4 +1,5 @@
 /** Spec 5.6 for routers that are reused, filled late, wrapped twice, or have layers of different owners. */
+import { createRequire } from 'node:module'
 import Router, { type RouterInstance } from '@koa/router'
 import { apiKeyHeader, withAuth } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
@@ -13,7 +14,7 @@ import {
   outcome,
   tokenOf,
 } from '../../support/models/levels.js'
-import { serve } from '../../support/servers/server.js'
+import { listen, serve } from '../../support/servers/server.js'
 
 const [a, b] = [bearerFor('a'), bearerFor('b')]
 
@@ -100,6 +101,23 @@ describe('routes that are added late are guarded or not served', () => {
     expect(() => Object.assign(derived, { stack: [] })).toThrow(TypeError)
   })
 })
+
+// `@koa/router` 14 drops middleware of a router whose prefix has parameters (CVE-2026-9495); a guard is no such middleware
+test.each(['koa-router-12', 'koa-router-13', 'koa-router-14', '@koa/router'])(
+  'a guard of a router whose prefix has parameters, in %s',
+  async (name) => {
+    // Safe: these versions have the methods that are used here. Newer ones have a default export
+    const loaded = createRequire(import.meta.url)(name) as typeof Router & { readonly default?: typeof Router }
+    const teams = withAuth(a)(new (loaded.default ?? loaded)({ prefix: '/teams/:team' }))
+    teams.get('/notes', handler('notes')).get('/notes/:id', handler('notes'))
+    const { port, close } = await listen(appOf(teams.routes()))
+    for (const path of ['/teams/1/notes', '/teams/1/notes/7']) {
+      expect(await outcome(port, path, 'notes')).toEqual(denied('a'))
+      expect(await outcome(port, path, 'notes', tokenOf('a'))).toEqual(admitted('a'))
+    }
+    await close()
+  },
+)
 
 describe('decisions of mounted routers and operations stay', () => {
   const served = serve(() => {

@@ -16,8 +16,15 @@ import {
 } from 'koa-with-auth'
 import { either as E } from 'fp-ts'
 import { afterEach, describe, expect, test } from 'vitest'
-import { basic, bearer, running, type Answer, type Answering, type Running } from '../../support/models/behavior.js'
-import { crossSite } from '../../support/models/combining.js'
+import {
+  basic,
+  bearer,
+  crossSite,
+  running,
+  type Answer,
+  type Answering,
+  type Running,
+} from '../../support/models/behavior.js'
 
 class Boom extends Error {}
 

@@ -15,8 +15,15 @@ import {
 } from 'koa-with-auth'
 import { either as E } from 'fp-ts'
 import { describe, expect, test } from 'vitest'
-import { bearer, challenge, expectDenied, operation, running, type Answering } from '../../support/models/behavior.js'
-import { crossSite } from '../../support/models/combining.js'
+import {
+  bearer,
+  crossSite,
+  challenge,
+  expectDenied,
+  operation,
+  running,
+  type Answering,
+} from '../../support/models/behavior.js'
 
 const failures: Readonly<Record<string, unknown>> = {
   wrong: E.left(AuthError.invalid),

@@ -1,12 +1,9 @@
-/** The application that `spec/data/bad-inputs.json` describes, written in three ways. */
+/** The application that `spec/data/bad-inputs.json` describes. */
 import { BlockList, isIP } from 'node:net'
 import Router from '@koa/router'
-import { readonlyArray as RA } from 'fp-ts'
-import { identity, pipe } from 'fp-ts/lib/function.js'
 import Koa, { type Context } from 'koa'
 import { createSession } from 'koa-session'
 import {
-  apiApp,
   apiKeyCookie,
   apiKeyHeader,
   apiKeyQuery,
@@ -19,11 +16,9 @@ import {
   sessionAuthIsStaff,
   sessionAuthSuperUser,
   withAuth,
-  type Authenticator,
   type Guard,
   type AuthenticatorLike,
 } from 'koa-with-auth'
-import { altW, fromFunction, flatMap } from 'koa-with-auth/fp'
 import { httpJwt } from 'koa-with-auth/jwt'
 import { BadForm, readForm, SignInForm } from '../../../examples/api/form.js'
 import { docs } from '../../../src/openapi/docs.js'
@@ -94,69 +89,15 @@ export const operations: ReadonlyArray<readonly [Method, path: string, Auth]> = 
 // TypeScript chooses an overload by the written argument, not by the type of a table
 const guardOf = (auth: Auth): Guard<unknown> => withAuth(auth as AuthenticatorLike)
 
-type Operation = (ctx: Context) => void
-type Handlers = { readonly operation: Operation; readonly token: (ctx: Context) => Promise<void> }
-
 const badForm = onError(BadForm, (_request, { status, message, fields }) => ({
   status,
   body: { detail: message, fields },
 }))
 
-const about = { title: 'API', version: '1.0.0' }
-
-/** The same application, written in three ways. */
-export const styles = {
-  apiApp: ({ operation, token }: Handlers) => {
-    const api = apiApp({ ...about, prefix: '/api', auth: null, docs: true })
-    for (const [method, path, auth] of operations) api[method](path, guardOf(auth), operation)
-    api.post('/token', token)
-    api.onError(BadForm, (_request, { status, message, fields }) => ({ status, body: { detail: message, fields } }))
-    return api.routes()
-  },
-
-  'plain Koa': ({ operation, token }: Handlers) => {
-    const router = new Router({ prefix: '/api' })
-    for (const [method, path, auth] of operations) router[method](path, guardOf(auth), operation)
-    router.post('/token', token)
-    router.use(docs(router, about))
-    const root = new Router()
-    root.use('', authSettings({ onError: [badForm] }))
-    return root.use(router.routes()).routes()
-  },
-
-  // A separate router for each operation, guarded as a router; lists are made by `alt`, principals by `map`
-  'fp-ts pipe': ({ operation, token }: Handlers) => {
-    const authenticatorOf = (auth: Auth): Authenticator<unknown> =>
-      pipe(
-        typeof auth === 'function' ? [auth] : auth,
-        RA.map((member) => pipe(fromFunction(member), flatMap(identity))),
-        ([first, ...others]) =>
-          others.reduce(
-            (list, member) =>
-              pipe(
-                list,
-                altW(() => member),
-              ),
-            first!,
-          ),
-      )
-    return pipe(
-      operations,
-      RA.map(([method, path, auth]) =>
-        pipe(new Router(), (router) => guardOf(authenticatorOf(auth))(router))[method](path, operation),
-      ),
-      RA.reduce(new Router(), (all, one) => all.use(one.routes())),
-      (api) => api.post('/token', token),
-      (api) => new Router().use('', authSettings({ onError: [badForm] })).use('/api', api.routes()),
-      (root) => root.use('/api', docs(root, about)).routes(),
-    )
-  },
-}
-
 /** The application, and how often any of its operations has run. */
-export const corpusApp = (style: keyof typeof styles = 'plain Koa') => {
+export const corpusApp = () => {
   let calls = 0
-  const operation: Operation = (ctx) => {
+  const operation = (ctx: Context): void => {
     calls++
     ctx.body = { auth: Reflect.get(ctx.request, 'auth') }
   }
@@ -170,6 +111,10 @@ export const corpusApp = (style: keyof typeof styles = 'plain Koa') => {
     ctx.body = right ? { token: 'issued' } : { detail: 'Invalid credentials' }
   }
 
+  const router = new Router({ prefix: '/api' })
+  for (const [method, path, auth] of operations) router[method](path, guardOf(auth), operation)
+  router.post('/token', token)
+  router.use(docs(router, { title: 'API', version: '1.0.0' }))
   const root = new Router()
   root.post('/sign-in/:who', (ctx) => {
     ctx.session = { user: people.get(String(ctx['params'].who)) }
@@ -177,7 +122,13 @@ export const corpusApp = (style: keyof typeof styles = 'plain Koa') => {
   })
   const app = new Koa({ keys: [...signingKeys] })
   app.use(createSession(app)).use(root.routes())
-  app.use(styles[style]({ operation, token })).use(new Router().allowedMethods())
+  app.use(
+    new Router()
+      .use('', authSettings({ onError: [badForm] }))
+      .use(router.routes())
+      .routes(),
+  )
+  app.use(new Router().allowedMethods())
   return { app, calls: () => calls }
 }
 
