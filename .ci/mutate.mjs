@@ -16,9 +16,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 
 // The beginnings of the specs that concern a folder of src, if these are not those of its room. The first match counts.
-const overHttp = ['csrf', 'combinators.', 'lists.http', 'optional.http', 'authorize.http', 'outage.http'].map(
-  (name) => `core/${name}`,
-)
+const overHttp = ['csrf', 'outage.http'].map((name) => `core/${name}`)
 const concerned = {
   'core/events': ['core/', 'events/'],
   core: ['core/', 'kinds/', 'mistakes/'],

@@ -15,6 +15,15 @@ const demanding = tree.filter((of) => !welcomes(of))
 const late = fc.boolean()
 const answer = (allowed: boolean, isLate: boolean) => (isLate ? Promise.resolve(allowed) : allowed)
 
+const raise = (): never => {
+  throw new Error('read')
+}
+class Yes extends Set<string> {
+  override has(): boolean {
+    return true
+  }
+}
+
 describe('authorize', () => {
   it('with a function that is always true does not change the verdict', async () => {
     await fc.assert(
@@ -73,12 +82,16 @@ describe('authorize', () => {
 
   it.each([
     ...[false, 0, NaN, '', null, undefined].map((input) => ({ input, expected: 'insufficient' })),
-    ...[1, 'false', {}, [], O.none, E.left(false), () => false].map((input) => ({ input, expected: 'raised' })),
+    ...[1, 'false', {}, [], O.none, O.some(true), E.left(false), E.right(true), () => true, new Boolean(true)].map(
+      (input) => ({ input, expected: 'raised' }),
+    ),
+    { input: AuthError.invalid, expected: 'raised' },
+    { input: new Proxy({}, { has: raise, get: raise }), expected: 'raised' },
     { input: { then: (resolve: (late: boolean) => void) => resolve(false) }, expected: 'insufficient' },
-  ])('allows only true: $input is $expected, sync and async', async ({ input, expected }) => {
-    for (const given of [input, Promise.resolve(input)]) {
+  ])('allows only true: %# is $expected, sync and async', async ({ input, expected }) => {
+    for (const given of [() => input, async () => input]) {
       // Safe: a caller without types could return this
-      const { result } = await run([leaf('l0')], (a) => authorize(() => given as boolean)(a))
+      const { result } = await run([leaf('l0')], (a) => authorize(given as () => boolean)(a))
       expect(result).toMatchObject(E.left({ _tag: expected }))
     }
   })
@@ -136,11 +149,29 @@ describe('requireScopes', () => {
     { input: [], expected: 'insufficient' },
     { input: undefined, expected: 'insufficient' },
     { input: null, expected: 'insufficient' },
-    { input: {}, expected: 'raised' },
-    { input: 1, expected: 'raised' },
-  ])('RFC 6749 §3.3 with $input granted: $expected', async ({ input, expected }) => {
-    const { result } = await run([leaf('l0')], (a) => demand(['read', 'write'], input)(a))
-    expect(E.isRight(result) ? 'Right' : result.left._tag).toBe(expected)
+    ...['read writ', 'read write:all', 'read\nwrite', 'read\twrite', 'read\u00a0write', new Yes(['read'])].map(
+      (input) => ({ input, expected: 'insufficient' }),
+    ),
+    { input: [['read'], ['write']], expected: 'insufficient' },
+    { input: [{ toString: () => 'read' }, new String('write')], expected: 'insufficient' },
+    { input: [1, , true, null, undefined], expected: 'insufficient' },
+    { input: Object.assign([], { read: true, write: true }), expected: 'insufficient' },
+    { input: ' write   read ', expected: 'Right' },
+    ...[
+      {},
+      1,
+      true,
+      { read: true },
+      new String('read write'),
+      () => ['read', 'write'],
+      new Map([['read', 'write']]),
+    ].map((input) => ({ input, expected: 'raised' })),
+    ...[{ has: () => true }, O.some(['read', 'write'])].map((input) => ({ input, expected: 'raised' })),
+  ])('RFC 6749 §3.3 with $input granted, sync and async: $expected', async ({ input, expected }) => {
+    for (const granted of [input, Promise.resolve(input)]) {
+      const { result } = await run([leaf('l0')], (a) => demand(['read', 'write'], granted)(a))
+      expect(E.isRight(result) ? 'Right' : result.left._tag).toBe(expected)
+    }
   })
 
   // A rejection that is not awaited ends the process

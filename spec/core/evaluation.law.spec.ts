@@ -125,6 +125,7 @@ describe('an authenticator never throws and never rejects its promise (A-30, A-3
     const parts = [
       authenticator({ ...sent, extract: raise, authenticate: () => 'anna' }),
       authenticator({ ...sent, extract: () => null as never, authenticate: () => 'anna' }),
+      authenticator({ ...sent, extract: () => Promise.resolve(O.some('sent')) as never, authenticate: () => 'anna' }),
       authenticator({
         ...sent,
         challenge: onlyForAbsent,

@@ -5,7 +5,7 @@
 import { either as E, readerTaskEither as RTE } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
 import fc from 'fast-check'
-import { anyOf, optional, type Authenticator } from 'koa-with-auth'
+import { allOf, anyOf, optional, type Authenticator } from 'koa-with-auth'
 import { describedAs, firstPresent, lenient, flatMap } from 'koa-with-auth/fp'
 import { describe, expect, it } from 'vitest'
 import { isMistake, leavesOf, welcomes, type Tree } from '../support/models/evaluator.js'
@@ -89,6 +89,11 @@ describe('an anonymous principal', () => {
     { description: 'false', input: () => false, expected: { left: { _tag: 'invalid' } } },
     { description: 'null', input: () => null, expected: { left: { _tag: 'invalid' } } },
     { description: 'a promise of null', input: async () => null, expected: { left: { _tag: 'invalid' } } },
+    ...[0, '', NaN, []].map((falsy) => ({
+      description: JSON.stringify(falsy),
+      input: () => falsy,
+      expected: { left: { _tag: 'invalid' } },
+    })),
   ])('flatMap that returns $description for an anonymous caller', async ({ input, expected }) => {
     const make: () => unknown = input
     const { result } = await run([absent], (a) => flatMap(make)(optional(a)))
@@ -144,6 +149,18 @@ describe('an anonymous principal', () => {
     const { result } = await run([cookie], (a) => describedAs(optional(a))(RTE.of(undefined)))
     expect(result).toStrictEqual(E.right(undefined))
   })
+})
+
+// A plain function does not say what it reads. If it passes, its credential counts as sent.
+it.each([
+  ['passes, and nothing else was sent', true, 'absent', 'invalid'],
+  ['does not pass', false, 'pass', 'invalid'],
+  ['and the other pass', true, 'pass', undefined],
+] as const)('an optional group with a plain function that %s', async (_what, passes, outcome, failure) => {
+  const other = leaf('l0', { outcome, sent: outcome === 'absent' ? 'nothing' : 'value' })
+  const { result } = await run([other], (a) => optional(allOf([() => passes && { from: 'here' }, a])), 'GET')
+  if (failure === undefined) expect(result).toStrictEqual(E.right([{ from: 'here' }, 'l0']))
+  else expect(result).toMatchObject(E.left({ _tag: failure }))
 })
 
 describe('firstPresent', () => {

@@ -134,4 +134,8 @@ describe.each(Object.entries(places))('apiKey in a %s', (place, { kind, ambient 
     expect(of(3)).toStrictEqual(E.right(1))
     expect(of(2)).toMatchObject(E.left({ _tag: 'malformed' }))
   })
+
+  it.each([0, -1, NaN, Infinity, '5', null])('maxLength %j is a TypeError', (maxLength) => {
+    expect(() => kind({ maxLength, authenticate: () => 1 } as never)).toThrow(TypeError)
+  })
 })

@@ -5,6 +5,7 @@ import {
   apiKeyHeader,
   apiKeyQuery,
   authSettings,
+  httpBearer,
   sessionAuth,
   sessionAuthIsStaff,
   sessionAuthSuperUser,
@@ -18,6 +19,7 @@ import {
   bearer,
   bearerOf,
   challenge,
+  dialects,
   expectDenied,
   expectPassed,
   operation,
@@ -29,7 +31,7 @@ import { signInAs, withSessions } from '../support/models/behaviorSession.js'
 
 describe('2.1 the kinds', () => {
   test.each(kinds)(
-    '2.1 $kind calls the hook with the request and the credentials as strings, from their own place only',
+    '2.1, 5.1.4 $kind calls the hook with the request and the credentials as strings, from their own place only',
     async ({ make, carrying, credentials, absent }) => {
       const hook = vi.fn<Hook>((request) => ({ agent: request.get('User-Agent') }))
       const { ask } = await operation(withAuth(make(hook)))
@@ -42,6 +44,7 @@ describe('2.1 the kinds', () => {
       for (const other of kinds.filter((row) => row.make !== make)) {
         expectDenied(await ask(...other.carrying), 401, [absent])
       }
+      expectDenied(await ask('/x', { method: 'POST', body: 'api_key=s3cret' }), 401, [absent])
       expect(hook).not.toHaveBeenCalled()
     },
   )
@@ -73,6 +76,71 @@ describe('2.1 the kinds', () => {
     const cookie = await signInAs(api, user)
     expectPassed(await api.ask('/x', { headers: { Cookie: cookie } }), user)
     expectDenied(await api.ask('/x', { headers: { 'X-Session': cookie } }), 401, [challenge.session])
+  })
+})
+
+// What a hook finds by its key or name, in every form in which it may return it
+const accounts = new Map<string, object>([
+  ['s3cret', { name: 'Acme' }],
+  ['anna:s3cret', { name: 'anna' }],
+])
+describe.each(dialects)('5.2.1, 5.3 the record that a hook found, in %s', (_dialect, say) => {
+  test.each(kinds)('5.2.3, 5.2.4 $kind: it becomes request.auth at each request, not a copy of it', async (row) => {
+    const record = accounts.get(row.credentials.join(':'))
+    let known = true
+    const hook = vi.fn<Hook>((_request, ...sent) => say(known ? accounts.get(sent.join(':')) : undefined))
+    const { ask } = await operation(withAuth(row.make(hook)))
+    for (let n = 0; n < 2; n++) {
+      const answer = await ask(...row.carrying)
+      expectPassed(answer, record)
+      expect(answer.seen[0]).toBe(record)
+    }
+    known = false
+    expectDenied(await ask(...row.carrying), 401, [row.refused])
+    expect(hook).toHaveBeenCalledTimes(3)
+  })
+})
+
+describe('5.5 several authenticators', () => {
+  const asked: string[] = []
+  const member = (name: string) => (_request: unknown, sent: string) => {
+    asked.push(name)
+    return sent === 'good' && { via: name }
+  }
+  const [query, header, token] = [
+    apiKeyQuery({ authenticate: member('query') }),
+    apiKeyHeader({ authenticate: member('header') }),
+    httpBearer({ authenticate: member('bearer') }),
+  ]
+  const keys = [challenge.key('query'), challenge.key('header')]
+  const sending = (key?: string, sent?: string) => ({
+    headers: { ...(key && { key }), ...(sent && bearer(sent).headers) },
+  })
+
+  test('5.5.1 they are tried in the order of the list', async () => {
+    const { ask } = await operation(withAuth([token, header, query]))
+    expectPassed(await ask('/x?key=good', sending('bad', 'bad')), { via: 'query' })
+    expect(asked.splice(0)).toEqual(['bearer', 'header', 'query'])
+  })
+
+  test('5.5.2 the first one that passes wins, and no later hook is called', async () => {
+    const { ask } = await operation(withAuth([query, header, token]))
+    expectPassed(await ask('/x?key=bad', sending('good', 'good')), { via: 'header' })
+    expect(asked.splice(0)).toEqual(['query', 'header'])
+  })
+
+  test('5.5.3 [query key, header key]: the header key is checked if the query key is missing or invalid', async () => {
+    const { ask } = await operation(withAuth([query, header]))
+    for (const path of ['/x', '/x?key=', '/x?key=bad'])
+      expectPassed(await ask(path, sending('good')), { via: 'header' })
+    expect(asked.splice(0)).toEqual(['header', 'header', 'query', 'header'])
+  })
+
+  test('5.5.4 if all fail, an authentication error with the challenges of all is returned', async () => {
+    const { ask } = await operation(withAuth([query, header, token]))
+    expectDenied(await ask(), 401, [...keys, challenge.bearer])
+    expectDenied(await ask('/x?key=bad', sending('bad', 'bad')), 401, [...keys, challenge.refusedBearer])
+    expect(asked.splice(0)).toEqual(['query', 'header', 'bearer'])
   })
 })
 

@@ -135,6 +135,55 @@ describe('the response of an error mapper', () => {
     for (const timer of timers) expect(cleared).toHaveBeenCalledWith(timer)
   })
 
+  it('is asked once, with the failure, every branch of a list, and the request', async () => {
+    const errorMapper = vi.fn<ErrorMapper>((error, request) => ({
+      status: 418,
+      headers: { 'X-Why': error._tag, 'X-Lines': ['a', 'b'] },
+      body: `no tea for ${request.path}`,
+    }))
+    const failing = [apiKeyQuery({ authenticate: () => false }), httpBearer({ authenticate: () => false })] as const
+    const { ask } = await operation(withAuth(failing), (app) => void app.use(authSettings({ errorMapper })))
+    const caching = { vary: 'Authorization', 'cache-control': 'no-store' }
+    expect(await ask('/x?key=k')).toMatchObject({
+      status: 418,
+      challenges: [],
+      body: 'no tea for /x',
+      headers: { ...caching, 'x-why': 'invalid', 'x-lines': 'a, b', 'content-type': 'text/plain; charset=utf-8' },
+      seen: [],
+    })
+    expect(errorMapper).toHaveBeenCalledTimes(1)
+    const [[error] = []] = errorMapper.mock.calls
+    expect(error && AuthError.branchesOf(error).map(({ _tag }) => _tag)).toEqual(['invalid', 'absent'])
+  })
+
+  it.each<[what: string, answer: AuthResponse, failure: AuthError, expected: object]>([
+    ['that is no 401 or 403 offers no challenge', { status: 404 }, AuthError.invalid, { status: 404, challenges: [] }],
+    ['nor one for scopes', { status: 404 }, AuthError.insufficient(['a']), { status: 404, challenges: [] }],
+    [
+      'may redirect',
+      { status: 302, headers: { Location: '/sign-in' } },
+      AuthError.invalid,
+      { status: 302, challenges: [], body: '', headers: { location: '/sign-in', 'cache-control': 'no-store' } },
+    ],
+    ['B-01 that makes a 401 of a 403', { status: 401 }, AuthError.forged, { challenges: ['Bearer realm="api"'] }],
+    [
+      'has another type than problem+json if it says so',
+      { status: 401, headers: { 'content-type': 'application/json' }, body: { detail: 'no' } },
+      AuthError.expired,
+      { body: { detail: 'no' }, headers: { 'content-type': 'application/json' }, challenges: [invalid] },
+    ],
+  ])('%s', async (_what, answer, failure, expected) => {
+    const guard = withAuth(httpBearer({ authenticate: () => E.left(failure) }))
+    const { ask } = await operation(guard, mapping(answer))
+    expect(await ask('/x', bearer('t'))).toMatchObject({ ...expected, seen: [] })
+  })
+
+  it('may be the one of the default for other failures', async () => {
+    const guard = withAuth(httpBearer({ authenticate: () => E.left(AuthError.unavailable(9)) }))
+    const { ask } = await operation(guard, (app) => void app.use(authSettings({ errorMapper: defaultErrorMapper })))
+    expect(await ask('/x', bearer('t'))).toMatchObject({ status: 503, headers: { 'retry-after': '9' }, seen: [] })
+  })
+
   it('with its own headers keeps the challenges, unless it sets them', async () => {
     const other = await operation(refusing, mapping({ status: 401, headers: { 'X-A': 'a' } }))
     expect((await other.ask('/x', bearer('t'))).challenges).toStrictEqual([invalid])
@@ -206,6 +255,11 @@ describe('the response of an error mapper', () => {
 
   it.each([
     ['that rejects', () => Promise.reject(new Error('no template')), 'no template'],
+    [
+      'that rejects with a 200',
+      () => Promise.reject(Object.assign(new Error('x'), { status: 200, expose: true })),
+      expect.stringContaining('not a server error') as string,
+    ],
     ['of no response', () => Promise.resolve('403'), 'authSettings({ errorMapper }): it must return { status, body }'],
   ])('is a 500 if it is a promise %s', async (_name, mapper, message) => {
     const errorMapper = mapper as never
@@ -461,5 +515,30 @@ describe('explanations', () => {
       const branch = { failure: error._tag, reason, ...(why !== undefined && { why }) }
       expect(explained(error)['tried']).toStrictEqual([branch])
     })
+  })
+})
+
+describe('explain, if it is not set', () => {
+  const inEnvironment = async (environment: string | undefined, options?: AuthSettings) => {
+    vi.resetModules()
+    vi.stubEnv('NODE_ENV', environment)
+    onTestFinished(() => {
+      vi.unstubAllEnvs()
+      vi.resetModules()
+    })
+    const layer = await import('koa-with-auth')
+    const { ask } = await operation(layer.withAuth(layer.httpBearer({ authenticate: (): boolean => false })), (app) => {
+      if (options !== undefined) app.use(layer.authSettings(options))
+    })
+    return Object.hasOwn(Object((await ask('/x')).body), 'tried')
+  }
+
+  it.each([
+    ['development', true],
+    ...['production', 'test', 'staging', 'Development', '', undefined].map((name) => [name, false] as const),
+  ] as const)('is as in NODE_ENV=%s: %s', async (environment, explains) => {
+    expect(await inEnvironment(environment)).toBe(explains)
+    expect(await inEnvironment(environment, { realm: 'pets' })).toBe(explains)
+    expect(await inEnvironment(environment, { explain: !explains })).toBe(!explains)
   })
 })

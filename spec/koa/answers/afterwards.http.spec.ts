@@ -22,8 +22,7 @@ import {
   type AuthenticatorLike,
 } from 'koa-with-auth'
 import { describe, expect, test } from 'vitest'
-import { bearer, operation, running, type Answer, type Sending } from '../../support/models/behavior.js'
-import { crossSite } from '../../support/models/combining.js'
+import { bearer, crossSite, operation, running, type Answer, type Sending } from '../../support/models/behavior.js'
 import { sendLines } from '../../support/sites/guardedApp.js'
 import { valuesOf } from '../../support/servers/rawSocket.js'
 

@@ -1,7 +1,7 @@
 /** what caches may do with the responses of guarded operations. */
 import createError from 'http-errors'
 import type { Context } from 'koa'
-import { apiKeyCookie, apiKeyHeader, apiKeyQuery, httpBasicAuth, httpBearer } from 'koa-with-auth'
+import { apiKeyCookie, apiKeyHeader, apiKeyQuery, httpBasicAuth, httpBearer, sessionAuth } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { guardedApp, sendCounted } from '../../support/sites/guardedApp.js'
 import { valuesOf } from '../../support/servers/rawSocket.js'
@@ -10,6 +10,7 @@ import { listen, serve } from '../../support/servers/server.js'
 const byKey = (_request: unknown, key: string) => key === 'supersecret' && { key }
 const bearer = httpBearer({ authenticate: byKey })
 const header = apiKeyHeader({ paramName: 'X-API-Key', authenticate: byKey })
+const sameHeader = apiKeyHeader({ paramName: 'x-api-key', authenticate: byKey })
 const cookie = apiKeyCookie({ authenticate: byKey })
 const query = apiKeyQuery({ authenticate: byKey })
 const basic = httpBasicAuth({ authenticate: (_request, username) => ({ username }) })
@@ -21,13 +22,22 @@ const kinds = [
   ['/header', header, 'X-API-Key'],
   ['/cookie', cookie, 'Cookie'],
   ['/query', query, ''],
-  ['/list', [bearer, basic, header, cookie, query], 'Authorization, X-API-Key, Cookie'],
+  ['/session', sessionAuth(), 'Cookie'],
+  ['/list', [bearer, basic, sameHeader, header, cookie, query], 'Authorization, X-API-Key, Cookie'],
   ['/callable', () => ({ from: 'anywhere' }), '*'],
 ] as const
 
 const under = guardedApp(
   { ...Object.fromEntries(kinds.map(([path, auth]) => [path, auth])), '/public': null, '/no': () => false },
-  { handler: (ctx) => handle(ctx) },
+  {
+    handler: (ctx) => handle(ctx),
+    // as koa-session leaves it
+    above: (app) => {
+      app.keys = ['a signing key of at least 32 characters']
+      const session = (ctx: Context) => (ctx.querystring === '' ? {} : { user: { username: 'anna' } })
+      return [(ctx, next) => (Object.defineProperty(ctx, 'session', { value: session(ctx) }), next())]
+    },
+  },
 )
 const served = serve(() => under.app)
 const accepted = (path: string, does: (ctx: Context) => unknown) => {

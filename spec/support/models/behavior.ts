@@ -7,7 +7,7 @@ import { request as open, STATUS_CODES, type IncomingHttpHeaders } from 'node:ht
 import Router from '@koa/router'
 import { either as E, option as O, taskEither as TE } from 'fp-ts'
 import Koa from 'koa'
-import { httpBearer, type Authenticator, type Guard } from 'koa-with-auth'
+import { httpBearer, withAuth, type Authenticator, type AuthenticatorLike, type Guard } from 'koa-with-auth'
 import { expect, onTestFinished } from 'vitest'
 import { listen } from '../servers/server.js'
 
@@ -63,6 +63,17 @@ export const operation = <P>(guard: Guard<P>, above: (app: Koa) => void = () => 
     above(app)
     app.use(new Router().all('/x', guard, answering).routes())
   })
+
+/** One operation guarded by what `withAuth` accepts. */
+export const behind = (auth: unknown, above?: Parameters<typeof operation>[1]): Promise<Running> =>
+  // Safe: `withAuth` checks its argument when it runs
+  operation(withAuth(auth as AuthenticatorLike), above)
+
+/** A write that another site made a browser send. */
+export const crossSite: Sending = {
+  method: 'POST',
+  headers: { 'Sec-Fetch-Site': 'cross-site', Origin: 'https://a.evil' },
+}
 
 /** Sends a request to a port of the loopback address. */
 export const askPort = (port: number, path: string, { method = 'GET', headers = {}, body }: Sending) =>
