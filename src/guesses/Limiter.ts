@@ -66,13 +66,10 @@ export type Counted =
   | { readonly _tag: 'TooMany'; readonly count: Count; readonly answer: unknown }
   | { readonly _tag: 'Failed'; readonly count: Count }
 
-/** Something that is counted before it runs. */
 interface Counting<A> {
-  /** What counts, as records say. */
   readonly counter: GuessLimitEvent['counter']
   /** The narrow counts first. What a narrow one refuses does not count under the others. */
   readonly counts: ReadonlyArray<Count>
-  /** Whether it runs if a limiter fails. */
   readonly isOpen?: boolean
   /** Runs if nothing was too many. It must not throw. */
   readonly run: (counted: ReadonlyArray<Counted>) => A | Promise<A>

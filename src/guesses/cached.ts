@@ -6,11 +6,10 @@
  * was refused is never kept, and of a credential a digest with a random secret is kept.
  */
 import * as E from 'fp-ts/lib/Either.js'
-import type { AuthError } from '../core/AuthError.js'
 import { accept, evidence, evidenceOf, merge } from '../core/Evidence.js'
 import { attemptOf, evidenceFor, settingsOf, Attempt } from '../core/Exchange.js'
 import type { Request } from '../core/Request.js'
-import { answerTo, isAnonymous, returningResults, sayingWords } from '../core/Result.js'
+import { answerTo, isAnonymous, returningResults, sayingWords, type Result } from '../core/Result.js'
 import type { Evaluation, PrincipalFromAnswer } from '../core/Result.js'
 import * as is from '../core/checks.js'
 import { ageOf, thisMoment, type Moment } from '../core/data.js'
@@ -43,7 +42,7 @@ type Verify = (request: Request, ...credential: ReadonlyArray<unknown>) => unkno
 
 interface Flight {
   readonly since: Moment
-  readonly evaluation: Promise<E.Either<AuthError, unknown>>
+  readonly evaluation: Promise<Result<unknown>>
 }
 
 interface Cache {
@@ -151,8 +150,8 @@ const keep = (
   key: string,
   since: Moment,
   attempt: Attempt,
-  result: E.Either<AuthError, unknown>,
-): E.Either<AuthError, unknown> => {
+  result: Result<unknown>,
+): Result<unknown> => {
   if (E.isLeft(result) || isAnonymous(result)) return result
   // what the hook was told by keys that it asked can end, also when it is not asked again
   const own = evidenceFor(attempt, result, 'all')

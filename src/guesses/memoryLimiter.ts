@@ -11,7 +11,6 @@ interface Kept {
   readonly until: number
 }
 
-/** Makes a limiter that lets `points` guesses pass in `duration` seconds. */
 export const memoryLimiter = (points: number, duration: number): Limiter & { points: number; duration: number } => {
   const kept = new Map<string, Kept>()
   const current = (key: string, now: number): Kept | undefined => {

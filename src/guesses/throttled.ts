@@ -176,12 +176,11 @@ export const throttled = <C = unknown>(
   return declareCondition('throttled', combinator)
 }
 
-/** The limits around one kind. */
 interface Throttle {
   readonly leaf: Leaf
   readonly reading: CredentialReader
   readonly authenticate: Decide
-  readonly failed: (error: AuthError) => E.Either<AuthError, never>
+  readonly failed: (error: AuthError) => Result<never>
   readonly countsOf: ReturnType<typeof countsIn>
   readonly countingOf: ReturnType<typeof countingBy>
   readonly isOpen: boolean
@@ -245,15 +244,14 @@ const settle = (attempt: Attempt, sent: unknown, counted: ReadonlyArray<Counted>
 const isGone = ({ socket }: Request, address: string): boolean => address === '' && socket.destroyed
 
 // Whether a kind refused the credential, even if the failure of another kind is stronger
-const isGuess = (result: E.Either<AuthError, unknown>): boolean =>
+const isGuess = (result: Result<unknown>): boolean =>
   E.isLeft(result) &&
   AuthErrors.branchesOf(result.left).some(
     ({ _tag, skipped }) => !skipped && (_tag === 'malformed' || _tag === 'invalid'),
   )
 
 // Whether some user has this credential: it passed, or it is expired or forged, or the user is not allowed
-const isKnown = (result: E.Either<AuthError, unknown>): boolean =>
-  E.isRight(result) || knowsCredential.has(result.left._tag)
+const isKnown = (result: Result<unknown>): boolean => E.isRight(result) || knowsCredential.has(result.left._tag)
 
 const knowsCredential: ReadonlySet<AuthError['_tag']> = new Set(['expired', 'forged', 'insufficient', 'notFound'])
 

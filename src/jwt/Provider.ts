@@ -55,7 +55,6 @@ export type IssuerWithKeys =
 /** An issuer. A string means discovery. */
 export type Issuer = string | IssuerWithKeys
 
-/** The options that name a source of keys. */
 const keySourceNames = ['jwksUri', 'jwks', 'publicKey', 'secret'] as const
 
 /** Turns one string or several into an array. Throws a TypeError for an empty one. */
@@ -74,7 +73,6 @@ interface KeyTerms {
   readonly events: (issuer: string) => KeyEvents
 }
 
-/** Given keys, which never change. */
 const staticKeys = (keys: Keys): KeySource => {
   const right = E.right(keys)
   const none = Promise.resolve(E.right(undefined))
@@ -144,7 +142,6 @@ export interface Provider {
   readonly isDiscovered: boolean
 }
 
-/** The options that all issuers share. */
 interface Common extends KeyTerms {
   readonly audience: unknown
   readonly algorithms: unknown
@@ -182,7 +179,6 @@ export interface Providers {
 
 const KEPT = 1000
 
-/** Checks the issuers, and makes the providers of them. */
 export const providersOf = (given: unknown, common: Common): Providers => {
   const find = finderIn(given)
   if (find !== undefined) return foundProviders(find, find === given, common)

@@ -53,14 +53,12 @@ interface Times {
   readonly maxTokenAge: number | undefined
 }
 
-/** The rules for every access token. */
 export interface ClaimRules extends Times {
   readonly profile: 'any' | 'rfc9068'
   /** The clients (`azp`, `client_id`) that are let in. */
   readonly authorizedParties: ReadonlyArray<string> | undefined
   /** The members of `cnf` (RFC 7800 §3.1) that somebody checks. */
   readonly confirmations: ReadonlyArray<string>
-  /** Whether tokens must have one of these. */
   readonly isBindingRequired: boolean
 }
 
@@ -262,13 +260,11 @@ export const refusalOfIdToken = (
 
 // --- the compact form
 
-/** The content of a token, unverified. */
 export interface ParsedToken {
   readonly header: Json
   readonly claims: Json
   /** The claims for a hook, which may be used like any object. */
   readonly given: object
-  /** The claims as they are written. */
   readonly payload: string
   /** What is signed: header and payload, as they were sent. */
   readonly signed: string

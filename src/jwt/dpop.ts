@@ -15,11 +15,11 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from '../core/Request.js'
-import { because, expired, invalid, type AuthError } from '../core/AuthError.js'
+import { because, expired, invalid } from '../core/AuthError.js'
 import { make } from '../core/Challenge.js'
 import { digest, mac } from '../crypto/secrets.js'
 import { fromHeader } from '../core/RequestFields.js'
-import { andThen, type Evaluation } from '../core/Result.js'
+import { andThen, type Evaluation, type Result } from '../core/Result.js'
 import { usedFor, type UsedOnce } from '../core/OneTimeIds.js'
 import { deepFreeze, hasDots } from '../core/data.js'
 import { optionWords } from '../core/functionName.js'
@@ -192,13 +192,13 @@ const errors = {
 } as const
 
 // Constants of an authenticator, so that their responses can be reused
-const refusalsWith = (parameters: Parameters): Readonly<Record<keyof typeof errors, E.Either<AuthError, never>>> => {
+const refusalsWith = (parameters: Parameters): Readonly<Record<keyof typeof errors, Result<never>>> => {
   const entries = Object.entries(errors).map(([name, [failure, error, error_description]]) => {
     const challenge = make('DPoP', { ...parameters, error, error_description })
     return [name, deepFreeze(E.left({ ...failure, challenge }))] as const
   })
   // Safe: one for each of `errors`
-  return Object.fromEntries(entries) as Record<keyof typeof errors, E.Either<AuthError, never>>
+  return Object.fromEntries(entries) as Record<keyof typeof errors, Result<never>>
 }
 
 // --- the URI of a request

@@ -6,7 +6,6 @@
 import { ageOf, thisMoment, type Moment } from '../core/data.js'
 import { jsonOf, type Json } from './claims.js'
 
-/** The error for a provider that does not answer as it should. */
 export class Outage extends Error {
   override readonly name = 'Outage'
   /** Whether there was an answer, although a wrong one. */
@@ -90,7 +89,6 @@ export const problemOf = (error: unknown): string => {
 
 const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 
-/** Whether it is http on a loopback address. */
 const isLoopback = (url: string): boolean => {
   const { protocol, hostname } = new URL(url)
   return protocol === 'http:' && loopback.test(hostname)

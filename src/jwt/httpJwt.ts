@@ -7,8 +7,8 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from '../core/Request.js'
-import { because, invalid, type AuthError } from '../core/AuthError.js'
-import type { PrincipalFromAnswer } from '../core/Result.js'
+import { because, invalid } from '../core/AuthError.js'
+import type { PrincipalFromAnswer, Result } from '../core/Result.js'
 import type { Authenticator } from '../core/Authenticator.js'
 import { ownFields } from '../core/data.js'
 import { functionName, optionWords } from '../core/functionName.js'
@@ -247,10 +247,8 @@ declareFactory('httpJwt', httpJwt)
  * | anything else, or more      | never (RFC 7800 §3.1)                                           |
  */
 interface Bound {
-  /** The members of `cnf` that are checked. */
   readonly confirmations: ReadonlyArray<string>
   readonly isRequired: boolean
-  /** What the document of a protected resource says about it. */
   readonly published?: BoundFields
   /** The schemes of the Authorization field, in the order of the challenges. */
   readonly schemes: readonly [TokenScheme, ...TokenScheme[]]
@@ -261,9 +259,9 @@ const X5T = 'x5t#S256'
 
 const whereBound = 'httpJwt({ bound: { ... } })'
 
-const refused: E.Either<AuthError, never> = E.left(because(invalid, 'binding'))
+const refused: Result<never> = E.left(because(invalid, 'binding'))
 
-const confirmed: E.Either<AuthError, true> = E.right(true)
+const confirmed: Result<true> = E.right(true)
 
 /** The value of a member of `cnf`; the claims were checked before. */
 const memberOf = (claims: object, name: string): string | undefined => {

@@ -48,7 +48,6 @@ export type SecretAlgorithm = 'HS256' | 'HS384' | 'HS512'
 /** Algorithms of signatures (RFC 7518 §3.1). `none` is not among them (RFC 8725 §3.1). */
 export type Algorithm = AsymmetricAlgorithm | SecretAlgorithm
 
-/** What an algorithm needs. */
 interface Terms {
   readonly family: string
   readonly hash: 'sha256' | 'sha384' | 'sha512' | undefined

@@ -3,13 +3,13 @@
  */
 import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Request } from '../core/Request.js'
-import { because, forged, invalid, type AuthError } from '../core/AuthError.js'
+import { because, forged, invalid } from '../core/AuthError.js'
 import { kindOf, type Authenticator } from '../core/Authenticator.js'
 import { bareToken, isToken, tokenOf as tokenAfter } from '../core/Credentials.js'
 import { stringKindChecks, constantFailure, documented } from '../core/Description.js'
 import type { StringKindOptions, ApiKeyScheme, HttpScheme, Leaf, OpenIdConnectScheme } from '../core/Description.js'
 import { fromAuthorization, type Reader, type Sent } from '../core/RequestFields.js'
-import { andThen, fromAnswer, isThenable, returningResults, toPromise } from '../core/Result.js'
+import { andThen, fromAnswer, isThenable, returningResults, toPromise, type Result } from '../core/Result.js'
 import type { Evaluation, Decoded } from '../core/Result.js'
 import { decoderOf, schemaLike, schemaName, type Schema } from '../core/Schema.js'
 import { restsOn, withEvidence } from '../core/Evidence.js'
@@ -125,7 +125,6 @@ export const tokenChecks: Checks<TokenOptions<unknown, unknown>> = {
   ...stringKindChecks,
 }
 
-/** Decides about a token, also about its syntax. */
 type Check = (token: string, request: Request) => Evaluation<ValidToken>
 
 /** The clients whose tokens are accepted; `undefined` for all. Throws a TypeError for an empty list. */
@@ -165,11 +164,9 @@ export interface TokenScheme {
   /** What tokens it accepts, in words for the audit: `audience api`. */
   readonly notes: ReadonlyArray<string>
   readonly fact?: Fact | undefined
-  /** Further parameters of every challenge. */
   readonly parameters?: Readonly<Record<string, string>> | undefined
   /** Makes the check of a binding. `own`: what every challenge has. Left out: a token that is bound is refused before. */
   readonly confirming?: ((own: Readonly<Record<string, string>>) => Confirm) | undefined
-  /** Request fields beside Authorization. */
   readonly reads?: ReadonlyArray<string> | undefined
   readonly responseFields?: Leaf['responseFields'] | undefined
 }
@@ -244,7 +241,6 @@ const labelsOf = <C>({
   ...noteOf('origins', protectedResource?.origins),
 ]
 
-/** How a token whose signature is good becomes a principal. */
 interface Admission<C> {
   readonly check: Check
   readonly decode: ((claims: unknown) => Decoded<C> | Promise<Decoded<C>>) | undefined
@@ -296,9 +292,9 @@ const unlessRevoked =
         : revokedToken
   }
 
-const revokedToken: E.Either<AuthError, never> = E.left(because(invalid, 'revoked'))
+const revokedToken: Result<never> = E.left(because(invalid, 'revoked'))
 
-const refused: E.Either<AuthError, never> = E.left(because(invalid, 'claims'))
+const refused: Result<never> = E.left(because(invalid, 'claims'))
 
 const listed = (claim: unknown): ReadonlyArray<string> => {
   if (typeof claim === 'string') return claim.split(' ').filter(is.isFilled)

@@ -19,14 +19,12 @@ import { checkSignature, type Keys } from './signature.js'
 export const cacheKey = (token: string): string => digest(token, 'binary')
 
 export interface CachedToken {
-  /** Its claims, as JSON. */
   readonly payload: string
   /** A copy of its claims, for one reader. */
   readonly copy: () => object
   /** Those of its claims that depend on the time. */
   readonly times: Json
   readonly provider: Provider
-  /** The keys that it was verified with. */
   readonly keys: Keys
 }
 

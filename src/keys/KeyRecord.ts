@@ -28,7 +28,6 @@ export interface KeyRecord {
   readonly secrets: ReadonlyArray<SecretRecord>
 }
 
-/** A record, found by one of its secrets. */
 export interface FoundKey {
   readonly record: KeyRecord
   /** Its name in the store, and its text there. */

@@ -29,7 +29,6 @@ const isKeepable = (u: unknown): u is string => typeof u === 'string' && !u.incl
 
 const keepable: Check = is.that(isKeepable, 'must be a string of well-formed Unicode without NUL')
 
-/** The string for an owner in a store. */
 const ownerText = async (where: string, owners: Owners, owner: unknown): Promise<string> => {
   const text = await owners.encode(where, owner)
   keepable(where, text)
@@ -91,7 +90,6 @@ const adoptedRecord = async (owners: Owners, given: AdoptedKey<unknown>) => {
   return { ...made, ...(last4 !== undefined && { last4 }) }
 }
 
-/** How new keys are checked, and become what a record has of them. */
 export const newKeys = (owners: Owners) => ({
   issued: (given: NewKey<unknown>) => newRecord(owners, given),
   adopted: (given: AdoptedKey<unknown>) => adoptedRecord(owners, given),

@@ -27,7 +27,6 @@ export interface Sought {
   last: FoundKey | undefined
 }
 
-/** The keys of one prefix. */
 export interface KeysInStore {
   /** Finds a key, expired or not, in one question. A store in memory answers without a promise. */
   readonly find: (sought: Sought) => FoundKey | undefined | Promise<FoundKey | undefined>
@@ -68,7 +67,6 @@ export const keysIn = (prefix: string, store: Store, interval: number | false): 
   }
 }
 
-/** The name of the set of an owner's keys. */
 const ownerName = (prefix: string, owner: string): string =>
   `koa-with-auth/api-keys-of/${digest(JSON.stringify([prefix, owner]))}`
 
@@ -140,11 +138,9 @@ const listOf = async ({ prefix, store }: Self, owner: string): Promise<ReadonlyA
 
 // --- changes
 
-/** Whether a key is neither revoked nor expired. */
 const isLive = ({ revokedAt, expiresAt = Infinity }: KeyRecord, at: number): boolean =>
   revokedAt === undefined && expiresAt > at
 
-/** A new secret of a key. */
 interface Rotation {
   readonly digest: string
   readonly prefix: string

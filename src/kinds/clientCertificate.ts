@@ -178,7 +178,6 @@ const refusalByTime = ({ validFrom, validTo }: X509Certificate): AuthError | und
 
 interface Accepting {
   readonly isAccepted: (certificate: X509Certificate) => boolean
-  /** For the audit. */
   readonly words: string
 }
 
@@ -275,10 +274,8 @@ export interface CertificateReader {
   readonly words: string
 }
 
-/** The longest header that is read, in characters. */
 const MAX_CERTIFICATE_LENGTH = 16_384
 
-/** Makes a reader. Throws a TypeError for a source that cannot work. */
 export const certificateReader = (where: string, source: CertificateSource): CertificateReader => {
   if (source === 'socket') {
     return { extract: fromSocket, decode: certificateIn, isAuthorized: isSocketAuthorized, words: 'from socket' }

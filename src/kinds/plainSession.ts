@@ -81,7 +81,6 @@ export const weaknessesOf = (
   isProduction: boolean,
 ): ReadonlyArray<string> => rules.filter(({ when }) => when(options, isProduction)).map(({ warning }) => warning)
 
-/** The warning about a short key that is rotated out. It prints no key. */
 const shortKeyWarning = `app.keys: an older key has fewer than ${MIN_KEY_LENGTH} characters. It still verifies cookies, and whoever guesses it can sign them; take it out as soon as the sessions from before the rotation are over`
 
 /**

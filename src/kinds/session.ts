@@ -24,7 +24,7 @@ import { kindOf, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { constantFailure, documented, kindChecks, withChallenges } from '../core/Description.js'
 import type { KindOptions, ApiKeyScheme } from '../core/Description.js'
-import { failureOf, type PrincipalFromAnswer } from '../core/Result.js'
+import { failureOf, type PrincipalFromAnswer, type Result } from '../core/Result.js'
 import { authorize } from '../core/authorize.js'
 import { ofThisPackage } from '../core/functionName.js'
 import { ageInWords, isProven, neededBy, type ProofDemand } from '../core/Proof.js'
@@ -76,7 +76,6 @@ interface SessionRight {
   /** What the audit prints, such as `a superuser`. */
   readonly demands?: string
   readonly holds: (user: object, rights: Rights) => boolean
-  /** The checks of its options. */
   readonly checks: Checks<SessionKindOptions>
 }
 
@@ -101,7 +100,6 @@ interface Users {
   readonly loadUser?: ((session: Readonly<Record<string, unknown>>) => unknown) | undefined
   /** The call of `sessions` whose users it lets in; left out: any. */
   readonly owner?: object
-  /** Whether a user must have a `username`. */
   readonly needsUsername: boolean
   /** How its tokens are sent; left out: the cookie alone carries sessions. */
   readonly bearer?: Carrier | undefined
@@ -195,7 +193,7 @@ const permittedKind = (
     proof === undefined ? invalid : E.left(withChallenges(description, AuthErrors.unproven(neededBy(proof))))
   // Safe: `notAUser` has refused anything but an object
   const isAllowed = (user: unknown, rights: Rights): boolean => holds(user as object, rights)
-  const check = (result: E.Right<unknown>, request: Request): E.Either<AuthError, unknown> => {
+  const check = (result: E.Right<unknown>, request: Request): Result<unknown> => {
     try {
       const { right: user } = result
       const rights = rightsFor(request.ctx, users)

@@ -11,22 +11,18 @@ import { fromAuthorization } from '../core/RequestFields.js'
 import { bearerChallenge } from './http.js'
 import { sourceOf } from './sessionUser.js'
 
-/** How tokens are sent that carry sessions. */
 export interface Carrier {
   readonly scheme: 'Bearer' | 'DPoP'
-  /** The parameters of each challenge. */
   readonly parameters: Readonly<Record<string, string>>
   readonly responseFields?: (() => Readonly<Record<string, string>>) | undefined
 }
 
-/** How OpenAPI lists the tokens. */
 export const tokenScheme = ({ scheme }: Pick<Carrier, 'scheme'>) =>
   ({ type: 'http', scheme: scheme.toLowerCase(), bearerFormat: 'session' }) as const
 
 interface About {
   /** What the audit says that the caller must be. */
   readonly demands: string | undefined
-  /** What loads the user. */
   readonly by: object | symbol
   readonly checkOwner: (ctx: Context) => void
 }

@@ -89,12 +89,10 @@ export const rightsByFlags: Rights = rightsFrom('flags', {})
  * Where the user of a request's session comes from. The session authenticators read it. A plain koa-session has none.
  */
 export interface SessionSource {
-  /** Identifies the call of `sessions` that it belongs to. */
   readonly owner: object
   readonly rights: Rights
   /** What is at `ctx.session`. Here it is only looked at; whoever reads `ctx.session` may change what is in it. */
   readonly sessionOf: (ctx: Context) => unknown
-  /** What the client sent as the cookie. */
   readonly sent: (ctx: Context) => O.Option<Sent>
   /** Whether the store failed, or did not answer in time. */
   readonly isUnavailable: () => boolean
@@ -112,7 +110,6 @@ export interface SessionSource {
   readonly proofs?: (session: object) => ReadonlyArray<Proof>
   /** Who is signed in, as records of signing in and out name it. */
   readonly digests: (session: object) => SessionDigest | undefined
-  /** The end of the sign-in that the request came with. */
   readonly endFor?: () => End | undefined
 }
 

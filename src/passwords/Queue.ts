@@ -2,7 +2,6 @@
 import { UnavailableError } from '../core/Result.js'
 
 interface QueueOptions {
-  /** How much work is done at a time. */
   readonly width: number
   /** How much work may wait. */
   readonly limit: number

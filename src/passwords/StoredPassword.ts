@@ -19,7 +19,6 @@ export interface ScryptCost {
   readonly p: number
 }
 
-/** An algorithm that derives a key, and its work. */
 export type Method =
   { readonly _tag: 'argon2id'; readonly cost: Argon2Cost } | { readonly _tag: 'scrypt'; readonly cost: ScryptCost }
 
@@ -33,7 +32,6 @@ interface Bcrypt {
   readonly text: string
 }
 
-/** A stored password. */
 export type StoredPassword = (Method & Derived) | Bcrypt
 
 const argon2id = /^\$argon2id\$v=19\$m=(\d{1,8}),t=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/

@@ -35,13 +35,11 @@ const works = async (derive: Derive<Argon2Cost> | undefined): Promise<Derive<Arg
   return key?.length === 16 ? derive : undefined
 }
 
-/** The first Argon2id that works, if any does. */
 const findArgon2 = async (): Promise<Derive<Argon2Cost> | undefined> =>
   (await works(argon2OfNode())) ?? (await works(await argon2OfPackage()))
 
 const derivedByScrypt = promisify<Buffer, Buffer, number, crypto.ScryptOptions, Buffer>(crypto.scrypt)
 
-/** scrypt of node:crypto. */
 const scrypt: Derive<ScryptCost> = (password, salt, { ln, r, p }, length) => {
   const N = 2 ** ln
   // the need of RFC 7914, and some room; Node's default would refuse more than 2^14
@@ -83,7 +81,6 @@ interface Shared {
   hasArgon2?: boolean
   /** How long each kind of hash takes here, see `work`. */
   readonly durations: Map<string, number>
-  /** How long a unit of scrypt takes. */
   unit?: number
   /** Hashes that were made of another form than C: `verify` sees it, and `needsRehash` is asked after that. */
   readonly otherForms: Memory<true>

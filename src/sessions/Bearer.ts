@@ -45,7 +45,6 @@ const checks: Checks<BearerOptions> = {
   dpop: is.unchecked,
 }
 
-/** The check of the option `bearer`. */
 export const bearerLike: Check = (where, value) => {
   // Safe: anything but an object is refused
   if (typeof value !== 'boolean') checkOptions(where, value as BearerOptions, checks)
@@ -78,7 +77,6 @@ const CHECKSUM = 6
 const checksumOf = ({ application }: Bearer, text: string): string =>
   digest(`koa-with-auth/bearer\n${application}\n${text}`).slice(0, CHECKSUM)
 
-/** A new token. */
 export const newToken = (self: Bearer): string => {
   const text = self.start + randomId()
   return text + checksumOf(self, text)
@@ -97,7 +95,6 @@ const field = fromHeader('Authorization')
 export const challengeOf = ({ scheme, parameters }: Bearer, isSent: boolean): Challenge =>
   make(scheme, { ...parameters, ...(isSent && { error: 'invalid_token' }) })
 
-/** Another scheme than that of tokens. */
 export const ANOTHER_SCHEME = 'another scheme'
 
 /** The token of a request: `''` for a wrong one; `undefined` without the field `Authorization`. */

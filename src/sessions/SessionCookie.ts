@@ -64,21 +64,17 @@ export const sessionCookieOf = (
   return { name, domain }
 }
 
-/** What a request has as the cookie. */
 export interface CookieRead {
-  /** What the client sent, genuine or not. */
   readonly sent: O.Option<Sent>
   /** The id of a session, which this application gave out; `''` without one. */
   readonly id: string
   /** Who was signed in when it was given out, encrypted; `''` if it does not say. */
   readonly hidden: string
-  /** What sealed it. */
   readonly sealing: Sealing | undefined
   /** Whether it is to be given out anew, because an older key sealed it. */
   readonly isOld: boolean
 }
 
-/** Puts ids into the cookie, and reads them. */
 export interface SealedCookie {
   readonly read: (ctx: Context) => CookieRead
   readonly hintOf: (read: CookieRead) => Hint | undefined
@@ -135,7 +131,6 @@ const PURPOSE = 'koa-with-auth/sessions/cookie'
 // The Keygrip also signs other texts
 const inKeygrip = (application: string, text: string): string => `${PURPOSE}\n${inApplication(application, text)}`
 
-/** A cookie of an application, as its functions need it. */
 interface Sealer {
   readonly cookieName: string
   readonly application: string
@@ -204,7 +199,6 @@ const giveCookie = (self: Sealer, ctx: Context, id: string, signer: Signer | und
 const hiddenIn = (sealing: Sealing, id: string, { user, listed = '' }: Signer): string =>
   sealing.hide(`${listed}${USER}${user}`, inApplication(sealing.application, id))
 
-/** What the application says about the sites that may use its sessions. */
 interface SameSite {
   readonly sameSite: 'lax' | 'strict' | 'none'
   readonly partitioned: boolean
@@ -294,5 +288,4 @@ export const unpolluted = {
 const insecure =
   'sessions(app, { https: false }): the cookie is never Secure, so it can travel unencrypted; leave https out where browsers use https'
 
-/** Warns of `https: false`. */
 export const warnOfHttp = (): void => process.emitWarning(insecure, 'SessionWarning')

@@ -15,7 +15,6 @@ import { detailsOf, type SignIn } from './SignIn.js'
 import { endElsewhere, isListed, type SignInList } from './SignInList.js'
 import { inTime, parsed } from './StoredSession.js'
 
-/** The ends of the sign-ins of an application. */
 export interface SessionEnds extends SessionRecords {
   readonly list: SignInList | undefined
   readonly tell: Tell
@@ -25,7 +24,6 @@ export interface SessionEnds extends SessionRecords {
   readonly stamped: Memory<{ readonly stamp: string; readonly at: number }>
 }
 
-/** Makes the ends of an application. */
 export const sessionEnds = (options: Omit<SessionEnds, 'over' | 'stamped'>): SessionEnds => {
   const kept = { size: 10_000, maxAge: Infinity, dropsFirst: 'oldest' } as const
   return { ...options, over: memory(kept), stamped: memory(kept) }
@@ -45,7 +43,6 @@ class SessionEnd extends End {
     this.id = id
   }
 
-  /** The key under which the store knows the session. */
   get key(): string {
     return this.isKey ? this.id : sessionKey(this.id)
   }

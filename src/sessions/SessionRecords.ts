@@ -19,31 +19,25 @@ import { StoreUnavailable } from '../stores/within.js'
 
 /** The store of an application's sessions, and how long they last. All times are in milliseconds. */
 export interface SessionRecords {
-  /** The application's name. */
   readonly name: string
   /** With its time limit. */
   readonly store: Store
   readonly idle: number
   /** How long a sign-in lasts, and how long an ended session is known as ended. */
   readonly absolute: number
-  /** The longest time that any session can last. */
   readonly longest: number
 }
 
 /** How many times longer than usual a session may last: revocation stamps are kept that long. */
 export const STAMP_LIFETIMES = 10
 
-/** The key of a session. */
 export const sessionKey = (id: string): string => `koa-with-auth/session/${digest(id)}`
 
-/** The key of the revocation stamp of a user of an application. */
 export const stampKey = (name: string, user: string): string =>
   `koa-with-auth/stamp/${digest(JSON.stringify([name, user]))}`
 
-/** The key of the forwarding entry of a session that had this key. */
 export const forwardKey = (key: string): string => `koa-with-auth/forward/${digest(key)}`
 
-/** The key of an entry in the list of a user of an application. */
 export const entryKey = (name: string, user: string, id: string): string =>
   `koa-with-auth/sign-in/${digest(JSON.stringify([name, user, id]))}`
 
@@ -53,7 +47,6 @@ export interface Hint {
   /** The id of its entry in the list; `''` without one. */
   readonly listed: string
   readonly stampKey: string
-  /** The key of the entry in the list; left out if the sign-in has none. */
   readonly entryKey: string | undefined
 }
 
@@ -63,7 +56,6 @@ export interface Signer {
   readonly listed: string | undefined
 }
 
-/** What to look up for a sign-in of an application. */
 export const hintFor = (application: string, { user, listed = '' }: Signer): Hint => ({
   user,
   listed,
@@ -71,7 +63,6 @@ export const hintFor = (application: string, { user, listed = '' }: Signer): Hin
   entryKey: listed === '' ? undefined : entryKey(application, user, listed),
 })
 
-/** The text of one key. */
 export const textAt = async ({ store }: Pick<SessionRecords, 'store'>, key: string): Promise<string | undefined> =>
   (await store.get([key]))[0]
 

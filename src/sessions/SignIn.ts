@@ -199,12 +199,10 @@ export class SignInReports {
     this.#application = application
   }
 
-  /** The digests of a sign-in. */
   digestsOf(sessionId: string, user: string): SessionDigest {
     return Object.freeze({ user: userDigest(this.#application, user), session: digestOfSession(sessionId) })
   }
 
-  /** A user has signed in. */
   signedIn(sessionId: string, user: string, names: Names): void {
     const application = this.#application
     report('signed-in')(() => ({ application, ...this.digestsOf(sessionId, user), ...names }))

@@ -12,7 +12,6 @@ import type { GrantKeepers } from './grants.js'
 import type { Origin } from './Origin.js'
 import { detailsOf, proofsIn, type ListedSession, type SignIn } from './SignIn.js'
 
-/** The list of an application. */
 export interface SignInList extends SessionRecords {
   /** Is called when a sign-in was ended from elsewhere. `session`: its digest in records, if it is known. */
   readonly ended: (user: string, id: string, session: string | undefined) => void
@@ -20,7 +19,6 @@ export interface SignInList extends SessionRecords {
   readonly endGrants: (user: string, id: string) => Promise<void>
 }
 
-/** An entry, as the store has it. */
 interface Entry {
   readonly user: string
   readonly id: string
@@ -209,24 +207,20 @@ export interface SessionHost extends SessionRecords {
   readonly keys: () => unknown
   /** The public origin, those of several hosts, or a function that chooses; left out if the application has none. */
   readonly origin: Origin | undefined
-  /** Whether cookies outlive the browser. */
   readonly persistent: boolean
   readonly isProduction: boolean
   /** Whether cookies are `Secure`; `undefined`: as the request. */
   readonly https: boolean | undefined
   readonly identify: (user: unknown) => string
-  /** What keeps the grants of providers. */
   readonly grants: GrantKeepers
   /**
    * The ceremonies that were finished in this process a moment ago, by whom, and until when (milliseconds since 1970) an
    * answer that came at the same time leads to the same place. Signing out removes them.
    */
   readonly finished: Map<string, { readonly until: number; readonly user: string | undefined }>
-  /** Whether tokens carry sessions, too. */
   readonly hasTokens: boolean
   /** The list of sessions, if the application keeps one. */
   readonly list: SignInList | undefined
-  /** The label of a session in that list. */
   readonly label: ((request: Request) => string | undefined) | undefined
   /** Makes the pages of sign-ins; left out: the library's own, in English or by these texts. */
   readonly pages: Pages | undefined

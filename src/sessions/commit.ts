@@ -15,7 +15,6 @@ import { sessionKey, type SessionRecords } from './SessionRecords.js'
 import { unavailable } from './SignIn.js'
 import { endListed } from './SignInList.js'
 
-/** How the sessions of an application are saved. */
 export interface Saving extends SessionRecords {
   /** Whether browsers use only https. */
   readonly isSecure: boolean
@@ -51,7 +50,6 @@ export const takeBack = async (
   await endListed(host.list, listed.id, listed.entry).catch(() => undefined)
 }
 
-/** Sends no cookie of the session. */
 const dropCookies = ({ res, headerSent }: Context, cookieName: string): void => {
   if (headerSent) return
   const lines = [res.getHeader('Set-Cookie') ?? []].flat().map(String)

@@ -8,7 +8,6 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { digest } from '../crypto/secrets.js'
 
-/** The name of the package that a folder belongs to. */
 const packageNameAt = (folder: string): string | undefined => {
   for (let at = folder; ; at = dirname(at)) {
     const name = nameIn(join(at, 'package.json'))

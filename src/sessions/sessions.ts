@@ -206,7 +206,6 @@ const mountedKoaSession = <R>(app: Koa, settled: Settled<R>, owner: Owner): Retu
   return run
 }
 
-/** An application, as its middleware needs it. */
 interface Serving {
   readonly app: Koa
   readonly owner: SessionOwner

@@ -39,10 +39,8 @@ import type {
 import { changeInStore, checkSecure } from './commit.js'
 import { warnOfIdle } from './SessionsOptions.js'
 
-/** An application, as signing needs it. */
 interface SigningOf extends SessionRecords {
   readonly owner: SessionOwner
-  /** Whether browsers use only https. */
   readonly isSecure: boolean
 }
 

@@ -6,7 +6,6 @@ import type { RequestSession } from '../sessions/RequestSession.js'
 import { bearerFix, SignInRefused, type BearerSignIn, type OwnLogInOptions } from '../sessions/SignIn.js'
 import type { Carried } from './Kind.js'
 
-/** The check of the option `as`. */
 export const carried = is.maybe(is.oneOf('bearer'))
 
 /** Throws a TypeError for a route with `as: 'bearer'` whose application has no tokens. */
@@ -28,7 +27,6 @@ export const checkProof = async (as: Carried, { carrier, token }: RequestSession
 export const presentBy = (as: Carried, session: RequestSession, ctx: Context): string | undefined =>
   as === 'bearer' && !session.token ? undefined : session.present(ctx)?.id
 
-/** Signs in by what the route says. Resolves to the token, if there is one. */
 export const signInBy = async (
   as: Carried,
   session: RequestSession,

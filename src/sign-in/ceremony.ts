@@ -23,12 +23,10 @@ import type { Lifetimes } from './Lifetimes.js'
 import { intentsOf, isForSubject, localPath } from './Kind.js'
 import type { Beginner, Ceremony, Display, Finished, Incoming, Intent, Kind, Sent, Signer } from './Kind.js'
 
-/** What a ceremony begins with. */
 export interface Starting<Ask> {
   readonly intent: Intent
   readonly subject: string | undefined
   readonly returnTo?: unknown
-  /** Default `page`. */
   readonly display?: Display | undefined
   readonly ask?: Ask | undefined
   readonly before?: ReadonlyArray<Proof>
@@ -39,11 +37,9 @@ export interface Starting<Ask> {
 
 interface Beginning<Ask> extends Starting<Ask> {
   readonly incoming: Incoming
-  /** The secret of the browser. */
   readonly browser: string
 }
 
-/** What the application decided. */
 interface Completed {
   /** The identifier of the user who was signed in, or who got the proof. */
   readonly user: string | undefined
@@ -57,11 +53,9 @@ interface Finishing<P extends ProofGiven> {
   readonly subject: string | undefined
   /** Whether the sessions of its user were not ended since its first factor, if it has one. */
   readonly isGoingOn: (half: Pick<Content, 'subject' | 'stamp'>) => Promise<boolean>
-  /** Whether the application takes an answer for an intent here. */
   readonly isAwaited: (intent: Intent) => boolean
   /** Whether the session of this browser was made or changed by a ceremony. */
   readonly isFinishedHere: (id: string) => Promise<boolean>
-  /** Lets the application decide, and signs in. */
   readonly complete: (finished: Finished<P>) => Promise<E.Either<AuthError, Completed>>
 }
 
@@ -72,9 +66,7 @@ interface Ended {
   readonly completed?: Completed
 }
 
-/** What ceremonies need of an application. */
 interface CeremonyHost {
-  /** The signing keys, as they are now. */
   readonly keys: () => unknown
   readonly name: string
   readonly origin: string
@@ -139,7 +131,6 @@ const QUARTER = 15 * 60
 // An id is remembered longer than its handle can be opened, also if the clocks of two machines differ a little
 const MARGIN = 60_000
 
-/** Begins and finishes the ceremonies of an application. */
 export interface Ceremonies {
   readonly begin: <Ask, Kept>(
     kind: Beginner<Ask, Kept>,
@@ -155,7 +146,6 @@ export interface Ceremonies {
   readonly keptIn: (kind: Bound, handle: string) => unknown
   /** Encrypts a string for one browser, so that only the application reads it. */
   readonly conceal: (browser: string, text: string) => string
-  /** The string that was encrypted for this browser. */
   readonly reveal: (browser: string, hidden: string) => string | undefined
 }
 
@@ -296,7 +286,6 @@ const finishIn = async <Kept, Answer, P extends ProofGiven>(
   return ended
 }
 
-/** An answer whose handle was opened. */
 interface Answering<Answer> extends Opened {
   readonly answer: Answer
   readonly browser: string

@@ -4,7 +4,6 @@ import type { AuthError } from '../core/AuthError.js'
 import { ceremonyDigest, report, userDigest, type CeremonyEvent } from '../core/events.js'
 import type { Intent } from './Kind.js'
 
-/** What is known of a ceremony. */
 export interface Known {
   /** Left out if its handle was never sent. */
   readonly id?: string
@@ -15,7 +14,6 @@ export interface Known {
 // The failure of an answer that came again: `unknown` for the client, and `used` in the record. Compared by identity
 export const usedBefore: AuthError = AuthErrors.unfinished('unknown')
 
-// What becomes of the ceremonies of an application (`on('ceremony')` of `koa-with-auth/events`)
 export const ceremonyReports = (application: string) => {
   const aboutUser = ({ intent, subject }: Known) => ({
     intent,

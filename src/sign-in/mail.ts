@@ -16,6 +16,7 @@ import * as is from '../core/checks.js'
 import { checkOptions, declareFactories, token, type Checks } from '../core/options.js'
 import { counting } from '../guesses/Guess.js'
 import type { Limiter, Limiters } from '../guesses/Limiter.js'
+import type { Result } from '../core/Result.js'
 import type { NewPassword } from '../passwords/newPassword.js'
 import { passwordField } from './pages.js'
 import { usualLimiters } from './countFailures.js'
@@ -46,7 +47,7 @@ export const normalizeEmail = (given: unknown): string | undefined => {
 }
 
 // Says only what the client itself sent
-const noAddress: E.Either<AuthErrors.AuthError, never> = deepFreeze(
+const noAddress: Result<never> = deepFreeze(
   E.left({ ...AuthErrors.unfinished('malformed'), detail: 'One mail address is needed, as "address" in the body.' }),
 )
 
@@ -231,7 +232,6 @@ export interface LinkMail {
 /** What `isGood` may return: whether a password will do, or what `newPassword` resolves to. */
 type GoodAnswer = boolean | NewPassword
 
-/** Who asked for a link. */
 interface LinkAsked {
   /**
    * For `emailVerification`, the identifier of the user who was signed in when it began, so that a new address is verified for that

@@ -10,7 +10,7 @@ import { settingsOf } from '../core/Exchange.js'
 import { defaultErrorMapper, type AuthResponse } from '../core/Settings.js'
 import { digest } from '../crypto/secrets.js'
 import * as is from '../core/checks.js'
-import { checkHook, checkOptions, declareFactory, isGiven, type Checks } from '../core/options.js'
+import { checkHook, checkOptions, declareFactory, type Checks } from '../core/options.js'
 import { respondFailure } from '../koa/respond.js'
 import { headersOfRefusal } from '../koa/responseHeaders.js'
 import { english, type Page, type PageField } from '../sessions/Page.js'
@@ -18,13 +18,11 @@ import { requestSessionOf } from '../sessions/RequestSession.js'
 import { localPath, type Display, type Incoming, type Kind } from './Kind.js'
 import { applicationOf, returnToIn, sentPath } from './request.js'
 
-/** A form: a page without its step. */
 export type Form = Pick<Page, 'kind' | 'fields' | 'action' | 'handle'>
 
 // That of a browser is shorter, and Koa takes quadratic time to read one
 const MAX_ACCEPT = 1000
 
-/** Whether a browser asks for a page. */
 export const isNavigation = ({ request }: Context): boolean => {
   const { length } = request.get('Accept')
   return length > 0 && length <= MAX_ACCEPT && request.accepts('json', 'html') === 'html'
@@ -68,13 +66,12 @@ export const linkFields = (key: string, answer: ReadonlyArray<PageField>): Reado
   ...answer.filter(({ name }) => name !== 'code'),
 ]
 
-/** The fields that show the user of a link whom it is about. */
 export const shownBy = (
   ctx: Context,
   kind: Pick<Kind<never, never, never>, 'name' | 'shows' | 'bound'>,
   handle: string,
 ): ReadonlyArray<PageField> => {
-  if (!isGiven(kind, 'shows') || kind.shows === undefined || requestSessionOf(ctx).host === undefined) return []
+  if (kind.shows === undefined || requestSessionOf(ctx).host === undefined) return []
   const kept = applicationOf('linkPage(kind)', ctx, false).ceremonies.keptIn(kind, handle)
   // Safe: a handle of this kind has what it keeps
   return kept === undefined ? [] : kind.shows(kept as never)
@@ -157,7 +154,6 @@ export const leadTo = (ctx: Context, path: string): void => {
   ctx.status = 303
 }
 
-/** Whether no hook has written a response. */
 export const isUnanswered = ({ response }: Context): boolean =>
   response.status === 404 && (response.body === undefined || response.body === null)
 
@@ -351,7 +347,7 @@ export const linkPage = (
     | (Pick<Kind<never, never, never>, 'name' | 'form' | 'shows' | 'bound'> & { readonly read: unknown }),
 ): Middleware => {
   const isKind = typeof given === 'object' && 'read' in given
-  const asked = (isKind && isGiven(given, 'form') && given.form?.answer) || []
+  const asked = (isKind && given.form?.answer) || []
   const checked = (options: LinkPageOptions) => checkOptions('linkPage', options, linkPageChecks)
   if (typeof given === 'function') checkHook('linkPage', given, 1)
   const same = isKind || typeof given === 'function' ? undefined : checked(given)

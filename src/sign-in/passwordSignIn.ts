@@ -8,7 +8,7 @@ import * as AuthErrors from '../core/AuthError.js'
 import type { AuthError } from '../core/AuthError.js'
 import { isSafe } from '../core/CrossOrigin.js'
 import { errorInWords, stating } from '../core/data.js'
-import { fromAnswer } from '../core/Result.js'
+import { fromAnswer, type Result } from '../core/Result.js'
 import * as is from '../core/checks.js'
 import { bare, checkOptions, declareFactory, withoutUndefined, type Check, type Checks } from '../core/options.js'
 import { counting } from '../guesses/Guess.js'
@@ -126,7 +126,7 @@ const canBeName = (name: string): boolean => name.length <= MAX_NAME && name.isW
 const isChosen = (u: unknown): boolean =>
   u === true || (typeof u === 'string' && !['', 'false', 'off', '0'].includes(u))
 
-const wrong: E.Either<AuthError, never> = E.left(AuthErrors.unfinished('wrong'))
+const wrong: Result<never> = E.left(AuthErrors.unfinished('wrong'))
 
 /** A user whose password was right, and the revocation stamp of that time. */
 interface Known<U> {
@@ -205,7 +205,6 @@ interface Self<U extends object> extends Pick<
   readonly lifetimes: LifetimeOptions<PasswordDone<U>>
   readonly count: ReturnType<typeof counting>
   readonly named: Readonly<Record<FieldName, string>>
-  /** What the form asks for. */
   readonly fields: ReadonlyArray<PageField>
 }
 
@@ -223,7 +222,7 @@ const settingOf = <U extends object>(given: PasswordSignInOptions<U>): Self<U> =
     ...(hasChoice ? [{ name: named.remember, type: 'checkbox', autocomplete: 'off' } as const] : []),
   ]
   const count = counting(limiter, 'passwordSignIn')
-  return bare({ ...given, lifetimes: bare({ idle, absolute, persistent }), count, named, fields })
+  return { ...given, lifetimes: { idle, absolute, persistent }, count, named, fields }
 }
 
 const formNow = <U extends object>({ named, fields }: Self<U>, ctx: Context, body: Incoming['body'] = {}): Form => {
@@ -236,7 +235,7 @@ const formNow = <U extends object>({ named, fields }: Self<U>, ctx: Context, bod
 const accountFor = async <U extends object>(
   { accountOf }: Self<U>,
   name: string,
-): Promise<E.Either<AuthError, PasswordAccount<U> | undefined>> => {
+): Promise<Result<PasswordAccount<U> | undefined>> => {
   if (!canBeName(name)) return E.right(undefined)
   const answer = await fromAnswer(accountOf(name))
   if (E.isLeft(answer)) return answer.left._tag === 'invalid' ? E.right(undefined) : answer
@@ -270,7 +269,7 @@ const check = async <U extends object>(
   application: Application,
   name: string,
   password: string,
-): Promise<E.Either<AuthError, Known<U>>> => {
+): Promise<Result<Known<U>>> => {
   const found = await accountFor(self, name)
   if (E.isLeft(found)) return found
   if (!(await verify(found.right?.hash, password)) || found.right === undefined) return wrong

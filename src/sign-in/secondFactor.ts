@@ -6,11 +6,10 @@ import { createHmac, randomBytes, randomInt } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import type { Request } from 'koa'
 import * as AuthErrors from '../core/AuthError.js'
-import type { AuthError } from '../core/AuthError.js'
-import { ownOrGetter } from '../core/data.js'
+import type { Result } from '../core/Result.js'
 import type { OneTimeIds } from '../core/OneTimeIds.js'
 import * as is from '../core/checks.js'
-import { checkOptions, declareFactories, isGiven, token } from '../core/options.js'
+import { checkOptions, declareFactories, token } from '../core/options.js'
 import type { Limiter, Limiters } from '../guesses/Limiter.js'
 import { memoryLimiter } from '../guesses/memoryLimiter.js'
 import { clientAddress } from '../guesses/addresses.js'
@@ -289,7 +288,6 @@ interface CodesAnswer {
   readonly from: string
 }
 
-/** What the browser gets at the beginning, and sends with the answer. */
 interface Handle {
   readonly handle: string
 }
@@ -309,8 +307,8 @@ export interface SecondFactor extends Kind<unknown, null, CodesAnswer, { method:
 const inAllProcesses = async <A>(
   ids: OneTimeIds | undefined,
   user: string,
-  run: () => Promise<E.Either<AuthError, A>>,
-): Promise<E.Either<AuthError, A>> => {
+  run: () => Promise<Result<A>>,
+): Promise<Result<A>> => {
   if (ids === undefined) return run()
   // from anywhere, so that few are asked while few are taken
   const first = randomInt(WRONG)
@@ -358,7 +356,7 @@ export const secondFactor = (options: SecondFactorOptions): SecondFactor => {
     count: counting(limiter, 'secondFactor'),
     ofAccount: counting(memoryLimiter(WRONG, DAY), 'secondFactor'),
   }
-  const isNumeric = factors.every((factor) => ownOrGetter(factor, 'isNumeric') === true)
+  const isNumeric = factors.every((factor) => factor.isNumeric === true)
   return {
     name: ['code', name, factors.map(({ method }) => method).join()].filter((part) => part !== undefined).join(':'),
     lifetime,
@@ -412,9 +410,9 @@ const checkCode = (self: Codes, user: string, code: unknown, from: string, ids: 
   )
 
 const hasFactor = async (factors: ReadonlyArray<CodeFactor>, user: string): Promise<boolean> => {
-  const own = factors.filter((factor) => ownOrGetter(factor, 'isSpare') !== true)
+  const own = factors.filter((factor) => factor.isSpare !== true)
   for (const factor of own.length === 0 ? factors : own) {
-    if (!isGiven(factor, 'has') || factor.has === undefined || (await factor.has(user)) !== false) return true
+    if (factor.has === undefined || (await factor.has(user)) !== false) return true
   }
   return false
 }

@@ -10,7 +10,7 @@ import { isSameWay, type Proof, type ProofGiven } from '../core/Proof.js'
 import { fromAnswer } from '../core/Result.js'
 import * as is from '../core/checks.js'
 import { stating } from '../core/data.js'
-import { checkHook, checkOptions, declareFactory, isGiven, type Checks } from '../core/options.js'
+import { checkHook, checkOptions, declareFactory, type Checks } from '../core/options.js'
 import { grantHolder, grantIn, type GrantHolder } from '../sessions/grants.js'
 import { proofsIn, type BearerSignIn, type SignIn, type OwnLogInOptions } from '../sessions/SignIn.js'
 import type { SessionHost } from '../sessions/SignInList.js'
@@ -142,7 +142,6 @@ interface Ending<P extends ProofGiven> {
   readonly keep: ReadonlyArray<string> | undefined
   readonly as: Carried
   readonly lifetimes: LifetimeOptions<Done<P>>
-  /** Called when a user was signed in. */
   readonly signedIn?: () => unknown
 }
 
@@ -191,7 +190,6 @@ interface Finishing<P extends ProofGiven> extends Ending<P> {
   readonly kind: Pick<Kind<never, never, never>, 'name' | 'leadsAgain'>
   readonly body: Incoming['body']
   readonly here: ReturnType<typeof finishedHere>
-  /** The sign-in by a token that was made. */
   made?: BearerSignIn | undefined
 }
 
@@ -310,8 +308,7 @@ const hooksOf = <P extends ProofGiven>(
     if (Object.keys(hooks).length === 0) throw new TypeError(`${where} must have a hook for an intent of the kind`)
     return (intent) => hooks[intent]
   }
-  const needsHook = !isGiven(kind, 'needsHook') || kind.needsHook !== false
-  if (needsHook || given !== undefined) checkHook('finish(kind, hook): hook', given, 2)
+  if (kind.needsHook !== false || given !== undefined) checkHook('finish(kind, hook): hook', given, 2)
   return () => given ?? (() => true)
 }
 

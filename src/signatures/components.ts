@@ -42,7 +42,6 @@ export const originOf = (origin: string) => {
 
 type PublicOrigin = ReturnType<typeof originOf>
 
-/** The most components that a signature may cover. */
 const MAX_COMPONENTS = 30
 
 /** What a signature covers, in its order. `undefined` for too many, and for a name that cannot be one or is there twice. */

@@ -8,7 +8,8 @@ import { request as httpsRequest, type RequestOptions } from 'node:https'
 import { isIP } from 'node:net'
 import * as E from 'fp-ts/lib/Either.js'
 import ipaddr from 'ipaddr.js'
-import { unavailable, type AuthError } from '../core/AuthError.js'
+import { unavailable } from '../core/AuthError.js'
+import type { Result } from '../core/Result.js'
 import { fromNow, memory } from '../core/memory.js'
 import { jsonOf } from '../jwt/claims.js'
 import { bytesOf, Outage, problemOf, withinTime } from '../jwt/fetching.js'
@@ -48,7 +49,6 @@ export const isPublicAddress = (address: string): boolean => {
   }
 }
 
-/** The host of a URL is, or resolves to, an address that is not public. */
 class NotPublic extends Error {}
 
 const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '')
@@ -140,7 +140,7 @@ export const directories = (
   policy: DirectoryPolicy,
   listed: number | undefined,
   fetch: (url: URL, policy: DirectoryPolicy) => Promise<Buffer> = fetchDirectory,
-): ((url: string, keyid: string) => Promise<E.Either<AuthError, Keys>>) => {
+): ((url: string, keyid: string) => Promise<Result<Keys>>) => {
   interface Agent {
     readonly source: KeySource
     isPrivate: boolean

@@ -85,7 +85,6 @@ const algorithms = is.listOf(
   1,
 )
 
-/** Checks the public origin of an API. */
 const publicOrigin: Check = (where, value) => {
   checkUrl(where, value)
   const { origin } = new URL(value)

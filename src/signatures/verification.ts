@@ -8,6 +8,7 @@ import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from '../core/Request.js'
 import { isInnerList, parseDictionary, type InnerList, type Item } from 'structured-headers'
 import { because, expired, invalid, malformed, type AuthError, type Why } from '../core/AuthError.js'
+import type { Result } from '../core/Result.js'
 import { fromHeader } from '../core/RequestFields.js'
 import { usedFor, type UsedOnce } from '../core/OneTimeIds.js'
 import { deepFreeze } from '../core/data.js'
@@ -55,7 +56,6 @@ export interface Candidate {
 export interface SignatureRules<P> {
   /** For messages: `httpSignature`. */
   readonly caller: string
-  /** The public origin of the API. */
   readonly origin: string
   readonly tag: string | undefined
   /** In milliseconds. */
@@ -68,23 +68,21 @@ export interface SignatureRules<P> {
     candidate: Candidate,
     covered: ReadonlyArray<Covered>,
     readings: Readings,
-  ) => Promise<E.Either<AuthError, { readonly keys: Keys; readonly principal: P }>>
+  ) => Promise<Result<{ readonly keys: Keys; readonly principal: P }>>
 }
 
 // The clock of a client may be 5 s ahead, and its times are whole seconds
 const AHEAD = 6000
 
-/** The most signatures of a request that are looked at. */
 const MAX_CANDIDATES = 8
 
-const left = (error: AuthError, why: Why): E.Either<AuthError, never> => deepFreeze(E.left(because(error, why)))
+const left = (error: AuthError, why: Why): Result<never> => deepFreeze(E.left(because(error, why)))
 
 // The failure of something that is no signature
 const unreadable = left(malformed, 'syntax')
 
-export const refusedFor = (why: Why): E.Either<AuthError, never> => left(why === 'expired' ? expired : invalid, why)
+export const refusedFor = (why: Why): Result<never> => left(why === 'expired' ? expired : invalid, why)
 
-/** What was sent in the two fields. */
 interface SignatureFields {
   readonly input: string
   readonly signature: string
@@ -107,7 +105,7 @@ const MAX_FIELDS = 16_384
 /** Verifies the signatures of a request: one of them must be good. Never throws, except for a body or a key that cannot be had. */
 export const verifying = <P>(rules: SignatureRules<P>) => {
   const origin = originOf(rules.origin)
-  return async (request: Request, fields: SignatureFields): Promise<E.Either<AuthError, P>> => {
+  return async (request: Request, fields: SignatureFields): Promise<Result<P>> => {
     const isLong = fields.input.length + fields.signature.length > MAX_FIELDS
     const found = isLong ? undefined : candidatesIn(fields, rules.tag)
     if (found === undefined) return unreadable
@@ -123,11 +121,7 @@ export const verifying = <P>(rules: SignatureRules<P>) => {
   }
 }
 
-const verifyOne = async <P>(
-  rules: SignatureRules<P>,
-  readings: Readings,
-  candidate: Candidate,
-): Promise<E.Either<AuthError, P>> => {
+const verifyOne = async <P>(rules: SignatureRules<P>, readings: Readings, candidate: Candidate): Promise<Result<P>> => {
   const { parameters, input, signature } = candidate
   const untimely = refusalByTime(parameters, rules.maxAge, Date.now())
   if (untimely !== undefined) return refusedFor(untimely)

@@ -39,7 +39,6 @@ export interface Store {
   readonly members: (set: string) => Promise<ReadonlyArray<string>>
 }
 
-/** The check of an option `store`. */
 export const storeLike = is.withMethods(
   ['get', 'insert', 'update', 'end', 'add', 'members'],
   'see Store, or take memoryStore(), sqliteStore, redisStore, postgresStore or mysqlStore of koa-with-auth/stores',

@@ -18,7 +18,6 @@ const codesOf = (error: unknown, depth = 0): ReadonlyArray<string> => {
   return [...own, ...WRAPPED_IN.flatMap((name) => codesOf(Reflect.get(error, name), depth + 1))]
 }
 
-/** Whether an error has one of these codes. */
 export const hasCode = (error: unknown, codes: ReadonlySet<string>): boolean =>
   codesOf(error).some((code) => codes.has(code))
 

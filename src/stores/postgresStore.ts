@@ -24,7 +24,6 @@ export interface PostgresStoreOptions {
   readonly create?: boolean | undefined
 }
 
-/** The name of a schema. */
 const schemaName = is.like(/^[\p{L}_][\p{L}\p{N}_$-]{0,62}$/u, 'must be a name of letters, digits, "_", "$" and "-"')
 
 const inSchema = (schema: string | undefined) => (table: string) =>

@@ -69,7 +69,6 @@ const listIn = (answer: unknown): ReadonlyArray<unknown> => (Array.isArray(answe
 const textKey = (key: string): string => `koa-with-auth:text:${wellFormed(key)}`
 const setKey = (set: string): string => `koa-with-auth:set:${wellFormed(set)}`
 
-/** How commands are sent, and what the server said about itself. */
 interface Server {
   readonly command: (args: string[], key: string) => Promise<unknown>
   /** Whether it is in no cluster, so that one command may have several keys. `undefined` if it was not asked. */

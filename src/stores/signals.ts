@@ -53,7 +53,6 @@ export const connected = (signals: Signals | undefined): Tell => {
   return (name) => void hub.publish({ v: 1, about: name, at: Date.now() })
 }
 
-/** The signals of this process, and whether they are heard. */
 class Hub {
   readonly #signals: Signals
   readonly #publishing = within('signals', TIMEOUT)
@@ -74,7 +73,6 @@ class Hub {
     ends().watch(() => this.#begin())
   }
 
-  /** Resolves to whether it was sent. */
   publish(message: object): Promise<boolean> {
     const text = JSON.stringify(message)
     return this.#publishing(async () => this.#signals.publish(text)).then(

@@ -8,10 +8,8 @@
 import { digest } from '../crypto/secrets.js'
 import { wholeLifetime, type Store } from './Store.js'
 
-/** The value of a placeholder. */
 export type SqlValue = string | number | null
 
-/** A row with the columns of a statement. */
 export type SqlRow = Readonly<Record<string, unknown>>
 
 /** Statements with `?` for each value. */
@@ -33,12 +31,11 @@ export interface SqlStatements {
   readonly members: string
 }
 
-/** What differs between the databases that know `on conflict`. */
 interface Dialect {
   /** The tables, as they are written in statements. */
   readonly texts: string
   readonly sets: string
-  /** The time, in milliseconds. */
+  /** In milliseconds. */
   readonly now: string
   readonly greatest: 'greatest' | 'max'
 }
@@ -62,11 +59,9 @@ on conflict (set_id, member) do update set until = ${greatest}(old.until, exclud
   }
 }
 
-/** Runs statements in one database. */
 interface SqlEngine {
   readonly statements: SqlStatements
   readonly read: (sql: string, values: ReadonlyArray<SqlValue>) => Promise<ReadonlyArray<SqlRow>>
-  /** Whether a statement changed a row. */
   readonly change: (sql: string, values: ReadonlyArray<SqlValue>) => Promise<boolean>
   /** How a string is written as a value, and read in a row, if it is not written as it is. */
   readonly written?: (text: string) => string
@@ -108,7 +103,6 @@ const placed = (count: number, rows: ReadonlyArray<SqlRow>): ReadonlyArray<strin
   return texts
 }
 
-/** A store over an engine. */
 export const sqlStore = (engine: SqlEngine): Store => {
   const { statements, read, written = asIs, readText = stringIn } = engine
   const change = async (sql: string, ...values: ReadonlyArray<SqlValue>): Promise<boolean> => {

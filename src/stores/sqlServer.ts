@@ -10,7 +10,6 @@ import type { Store } from './Store.js'
 
 type Query = (sql: string, values: SqlValue[]) => PromiseLike<unknown>
 
-/** A server of databases, by the function of a user. */
 interface SqlServer {
   readonly caller: string
   readonly query: Query
@@ -33,7 +32,6 @@ interface SqlServer {
   readonly forbidden: ReadonlySet<string>
   /** Makes the tables. `undefined`: a migration does. */
   readonly make: (() => Promise<void>) | undefined
-  /** The command that prints their statements. */
   readonly command: string
 }
 
@@ -90,7 +88,6 @@ export const rowsIn = (caller: string, rows: unknown): ReadonlyArray<SqlRow> => 
 
 const asIs = (sql: string): string => sql
 
-/** A store in a server. */
 export const serverStore = (given: SqlServer): Store => {
   const { caller, query, prunings, rowsOf, changed, pruned, make, reading = asIs, changing = asIs } = given
   const self = { ...given, make: make && singleFlight(make) }

@@ -14,7 +14,6 @@ import * as is from '../core/checks.js'
 import { singleFlight } from '../core/memory.js'
 import { checkOptions, type Check } from '../core/options.js'
 
-/** A value in a row, or of a question mark. */
 type Value = string | number | bigint | null | Uint8Array | ArrayBuffer
 
 interface SqliteRow {
@@ -151,13 +150,11 @@ export interface SqliteOptions {
   readonly engine?: SqliteEngine | undefined
 }
 
-/** What has a file open. */
 export interface Closable {
   readonly close: () => void
 }
 
 interface Tables {
-  /** Statements that create the missing tables. */
   readonly tables: string
   /** Statements that fail if a table is missing. */
   readonly check: string
@@ -332,7 +329,6 @@ const retrying = (connection: SqliteConnection) => {
     connection.use(ask, (error) => retry(ask, error, performance.now() + retryLimits.giveUpAfterMs))
 }
 
-/** The value for a question mark: a string, a whole number, or null. */
 type SqlValue = string | number | null
 
 // Hexadecimal digits, so that no quote or control character can end the literal

@@ -9,7 +9,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Request } from '../core/Request.js'
-import type { AuthError } from '../core/AuthError.js'
+import type { Result } from '../core/Result.js'
 import { exchangeOf } from '../core/Exchange.js'
 import { usedFor, type OneTimeIds } from '../core/OneTimeIds.js'
 
@@ -31,7 +31,7 @@ export const takeOver = async (
   ids: ReadonlyArray<string>,
   lifetime: number,
   isTold: boolean,
-): Promise<E.Either<AuthError, Taken>> => {
+): Promise<Result<Taken>> => {
   const lease = Math.min(LEASE, lifetime)
   const running = isTold ? ids.map((id) => `${id} running`) : []
   const taken: string[] = []

@@ -22,9 +22,7 @@ import { functionOf } from '../core/functionName.js'
 export interface Delivery {
   /** The signatures, as they were sent. One of them must be good. */
   readonly signatures: ReadonlyArray<string>
-  /** The id, if it is signed. */
   readonly id?: string | undefined
-  /** When it was signed. */
   readonly at?: Date | undefined
 }
 
@@ -80,7 +78,6 @@ export interface WebhookKey {
     signatures: ReadonlyArray<string>,
     request: Request,
   ) => boolean | Promise<boolean>
-  /** A digest of this key and a string. */
   readonly digestOf: (text: Content) => string
 }
 

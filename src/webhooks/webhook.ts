@@ -15,7 +15,8 @@
 import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Request } from '../core/Request.js'
-import { because, invalid, malformed, raised, type AuthError } from '../core/AuthError.js'
+import { because, invalid, malformed, raised } from '../core/AuthError.js'
+import type { Result } from '../core/Result.js'
 import { kindOf, type Authenticator } from '../core/Authenticator.js'
 import * as Challenge from '../core/Challenge.js'
 import { documented, kindChecks, type KindOptions } from '../core/Description.js'
@@ -201,7 +202,7 @@ const notSigned = left(invalid, 'signature')
 const handledBefore = left(raised(answered({ status: 200 })), 'replay')
 
 // What the headers say; a header that was sent twice is refused, whatever the scheme makes of it
-const readDelivery = (scheme: WebhookScheme, request: Request, value: string): E.Either<AuthError, Delivery> => {
+const readDelivery = (scheme: WebhookScheme, request: Request, value: string): Result<Delivery> => {
   let isTwice = false
   const get = (name: string): string | undefined => {
     const found = fromHeader(name)(request)

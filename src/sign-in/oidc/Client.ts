@@ -103,14 +103,12 @@ const authOf = (method: ClientAuthentication, secret: Client['secret'], key: Cli
   return authenticate
 }
 
-/** How openid-client asks, and what it accepts. */
 export interface ClientSettings {
   readonly timeout: number
   /** In seconds. */
   readonly clockTolerance: number
   /** Whether http is not refused: the addresses are checked where they are asked. */
   readonly isInsecure: boolean
-  /** The only algorithm of ID tokens. */
   readonly algorithm?: string | undefined
 }
 
@@ -119,7 +117,6 @@ export const clientMetadataOf = ({ clockTolerance, algorithm }: ClientSettings) 
   ...(algorithm !== undefined && { id_token_signed_response_alg: algorithm }),
 })
 
-/** Sets openid-client up for a provider. */
 export const configurationOf = (
   server: ServerMetadata,
   { id, auth }: Registered,
@@ -263,7 +260,6 @@ export interface AuthorizationResponse {
   readonly user: string | undefined
 }
 
-/** The longest response, in characters. */
 const MAX_RESPONSE = 8192
 
 /** Reads the response in a query; `undefined` if there is none. */

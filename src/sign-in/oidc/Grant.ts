@@ -11,13 +11,11 @@ import { derivedFrom } from '../../crypto/appKeys.js'
 import { decrypt, encrypt, randomId } from '../../crypto/secrets.js'
 import type { Store } from '../../stores/Store.js'
 
-/** What a provider granted. */
 export interface Tokens {
   readonly access: string
   /** When the access token expires, in milliseconds since 1970; left out if the provider did not say. */
   readonly until?: number | undefined
   readonly refresh?: string | undefined
-  /** The scopes that were granted, separated by blanks. */
   readonly scope?: string | undefined
   /** The subject of the ID token. A refresh must not change it (OpenID Connect Core §12.2). */
   readonly subject?: string | undefined
@@ -31,27 +29,21 @@ export class GrantEnded extends Error {
   override readonly name = 'GrantEnded'
 }
 
-/** Where a grant is kept. */
 export interface GrantPlace {
   readonly key: string
   /** How long, in milliseconds. */
   readonly lifetime: number
-  /** The identifier of its user. */
   readonly user: string
 }
 
-/** What a clock is asked for. */
 interface Clock {
   /** Milliseconds since 1970. */
   readonly now: () => number
-  /** Waits for so many milliseconds. */
   readonly pause: (ms: number) => Promise<void>
 }
 
-/** The grants of one application at one provider. */
 export interface Grants {
   readonly store: Store
-  /** The signing keys of the application: `app.keys`. */
   readonly keys: () => unknown
   readonly refresh: Refresh
   readonly clock: Clock

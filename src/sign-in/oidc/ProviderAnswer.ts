@@ -12,7 +12,7 @@ import type { AuthError } from '../../core/AuthError.js'
 import { constantTimeEqual } from '../../crypto/secrets.js'
 import { report } from '../../core/events.js'
 import { bare } from '../../core/options.js'
-import { failureOf as raisedFailureOf, UnavailableError } from '../../core/Result.js'
+import { failureOf as raisedFailureOf, UnavailableError, type Result } from '../../core/Result.js'
 import { isText, jsonOf, objectOf, readCompact, refusalOfIdToken } from '../../jwt/claims.js'
 import { Outage } from '../../jwt/fetching.js'
 import { HookRaised, Refused, type Expected } from './Client.js'
@@ -107,7 +107,6 @@ export interface ProviderAnswer {
   readonly unsigned?: { readonly user: Readonly<Record<string, unknown>> } | undefined
 }
 
-/** What a posted answer says of the user, if it is a JSON object. */
 export const unsignedIn = (user: string | undefined): ProviderAnswer['unsigned'] => {
   const read = user === undefined ? undefined : jsonOf(user)
   return read === undefined ? undefined : { user: read }
@@ -118,7 +117,6 @@ const carrier = Symbol('koa-with-auth/provider-answer')
 
 const answers = new WeakMap<object, ProviderAnswer>()
 
-/** A proof that carries an answer. */
 export const carrying = <P extends object>(proof: P, answer: ProviderAnswer): P => {
   const key = Object.freeze({})
   answers.set(key, answer)
@@ -152,7 +150,7 @@ interface ProviderFailure {
 }
 
 /** What openid-client threw about an answer of a provider, as a failure that is reported. */
-export const refused = (issuer: string, thrown: unknown, step: 'code' | 'userinfo'): E.Either<AuthError, never> => {
+export const refused = (issuer: string, thrown: unknown, step: 'code' | 'userinfo'): Result<never> => {
   const { error, detail } = failureOf(thrown, step)
   const { _tag, reason } = error
   report('provider-answer')(() => {

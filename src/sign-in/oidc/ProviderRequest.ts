@@ -7,14 +7,12 @@ import { isInside, isSecure, Outage, problemOf, textOf, until } from '../../jwt/
 // Bodies have at most 1 MB, no redirect is followed, and addresses can be trusted with a code or a token. Whatever cannot be
 // an answer is an `Outage`, so what openid-client throws afterwards is about an answer
 
-/** The answer of a provider, whose body has been read. */
 interface Received {
   readonly status: number
   readonly headers: Headers
   readonly text: string
 }
 
-/** An answer as openid-client reads it. */
 const responseOf = ({ status, headers, text }: Received): Response => {
   const kept = new Headers()
   for (const name of ['content-type', 'www-authenticate']) {
@@ -25,7 +23,6 @@ const responseOf = ({ status, headers, text }: Received): Response => {
   return new Response(isEmpty ? null : text, { status, headers: kept })
 }
 
-/** A JSON object as an answer of the provider. */
 export const jsonResponse = (json: object, status = 200): Response =>
   new Response(JSON.stringify(json), { status, headers: { 'Content-Type': 'application/json' } })
 
@@ -36,7 +33,6 @@ const isThere = (member: unknown): boolean => ![undefined, null, false, ''].some
 const errorResponse = (error: unknown, status: number): Response =>
   jsonResponse({ error: typeof error === 'string' ? error : 'unknown_error' }, status)
 
-/** The type of a body, without parameters. */
 const typeOf = (headers: Headers): string =>
   (headers.get('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
 
@@ -59,7 +55,6 @@ const answerTo = async ([url, asked]: Parameters<CustomFetch>, trusts: Trusts): 
   return { status, headers, text }
 }
 
-/** Whether an address may get a code or a token. */
 type Trusts = (url: string) => boolean
 
 // Scopes as an array

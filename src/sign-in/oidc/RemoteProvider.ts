@@ -5,7 +5,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import { identity } from 'fp-ts/lib/function.js'
 import type { Configuration, CustomFetch, ServerMetadata } from 'openid-client' with { 'resolution-mode': 'import' }
-import type { AuthError } from '../../core/AuthError.js'
+import type { Result } from '../../core/Result.js'
 import { isYounger, thisMoment, type Moment } from '../../core/data.js'
 import * as is from '../../core/checks.js'
 import { bare, type Check } from '../../core/options.js'
@@ -76,7 +76,6 @@ const issuerIn = (issuer: string, named: unknown): string | undefined => {
   return isTemplate ? named : undefined
 }
 
-/** Whether the issuer of a provider depends on the tenant of the user. */
 export const isOfTenants = (issuer: string): boolean => issuer.includes(TENANT)
 
 /** The issuer that a token must have, by its claim `tid`; `undefined` for a token that cannot be one. */
@@ -160,14 +159,14 @@ interface KnownKeys {
   missedAt: Moment | undefined
 }
 
-const keysOf = async (known: KnownKeys, kid: string | undefined): Promise<E.Either<AuthError, SigningKeySet>> => {
+const keysOf = async (known: KnownKeys, kid: string | undefined): Promise<Result<SigningKeySet>> => {
   const latest = await known.keySets.current()
   if (E.isLeft(latest) || kid === undefined || latest.right.keys.some((key) => key['kid'] === kid)) return latest
   return newer(known, latest.right)
 }
 
 // Newer keys than these, which lacked one; the same ones if the provider has no newer
-const newer = async (known: KnownKeys, than: SigningKeySet): Promise<E.Either<AuthError, SigningKeySet>> => {
+const newer = async (known: KnownKeys, than: SigningKeySet): Promise<Result<SigningKeySet>> => {
   const { keySets, cooldown } = known
   if (keySets.latest !== undefined && keySets.latest.value !== than) return keySets.latest.right
   if (keySets.isPaused()) return keySets.outage()
@@ -180,7 +179,6 @@ const newer = async (known: KnownKeys, than: SigningKeySet): Promise<E.Either<Au
 interface Self extends Registration {
   readonly trusts: (url: string) => boolean
   readonly settings: ClientSettings
-  /** The secret that signs ID tokens. */
   readonly secret: Keys | undefined
 }
 
@@ -223,9 +221,9 @@ const setUp = (self: Self, metadata: ServerMetadata, fetch: CustomFetch, known?:
  */
 const verifying = async (
   self: Self,
-  current: () => E.Either<AuthError, Configuration> | Promise<E.Either<AuthError, Configuration>>,
-  keysWith: (kid: string | undefined) => Promise<E.Either<AuthError, SigningKeySet>>,
-): Promise<E.Either<AuthError, Configuration>> => {
+  current: () => Result<Configuration> | Promise<Result<Configuration>>,
+  keysWith: (kid: string | undefined) => Promise<Result<SigningKeySet>>,
+): Promise<Result<Configuration>> => {
   const found = await current()
   if (E.isLeft(found)) return found
   const metadata = found.right.serverMetadata()

@@ -18,7 +18,7 @@ import type { OidcKind } from './oidc.js'
 import { openidClient } from './openidClient.js'
 import { plainly } from './ProviderRequest.js'
 import { askedForTokens, tokenClientOf, type TokenClient } from './TokenClient.js'
-import { UpstreamGone } from './UpstreamGone.js'
+import { UpstreamGone } from './upstream.js'
 
 /** At which token endpoint tokens are exchanged, and for which service. */
 export interface ExchangeOptions {
@@ -59,7 +59,6 @@ const checks: Checks<ExchangeOptions> = {
 
 const TIMEOUT = 5000
 
-/** How many tokens a process keeps. */
 const SIZE = 1000
 
 /** A token that is handed out is good for at least so many milliseconds. */
@@ -95,7 +94,6 @@ const clientFrom = ({ provider, tokenEndpoint, client, timeout = TIMEOUT }: Exch
 
 interface Exchanging {
   readonly client: TokenClient
-  /** What is asked for, beside the subject. */
   readonly asked: Readonly<Record<string, string>>
   readonly kept: Memory<string>
   readonly flights: Map<string, Promise<string>>

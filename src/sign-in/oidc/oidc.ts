@@ -2,7 +2,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Configuration, UserInfoResponse } from 'openid-client' with { 'resolution-mode': 'import' }
 import * as is from '../../core/checks.js'
-import { bare, checkOptions, declareFactory, type Checks } from '../../core/options.js'
+import { checkOptions, declareFactory, type Checks } from '../../core/options.js'
 import { keyPolicyOf, type KeyOptions } from '../../jwt/keySet.js'
 import { checkSecret } from '../../jwt/signature.js'
 import type { Kind } from '../Kind.js'
@@ -155,9 +155,9 @@ const beginAt = async (
   ask: Asking = {},
 ) => {
   // a step-up is worth something only if the user does something
-  const all = bare<Asking>({ ...given, ...checkOptions('begin(kind, { ask })', ask, askingChecks) })
+  const all: Asking = { ...given, ...checkOptions('begin(kind, { ask })', ask, askingChecks) }
   const isUnasked = all.maxAge === undefined && all.acrValues === undefined
-  const wanted = intent === 'stepUp' && isUnasked ? bare({ ...all, maxAge: 0 }) : all
+  const wanted = intent === 'stepUp' && isUnasked ? { ...all, maxAge: 0 } : all
   const configured = await provider.configuration()
   if (E.isLeft(configured)) return configured
   const questions = questionsOf(wanted)

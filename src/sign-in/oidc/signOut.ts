@@ -8,7 +8,7 @@
 import * as E from 'fp-ts/lib/Either.js'
 import type { Context, Middleware } from 'koa'
 import * as AuthErrors from '../../core/AuthError.js'
-import type { AuthError } from '../../core/AuthError.js'
+import type { Result } from '../../core/Result.js'
 import { isSafe } from '../../core/CrossOrigin.js'
 import * as is from '../../core/checks.js'
 import { stating } from '../../core/data.js'
@@ -229,7 +229,7 @@ const refused = E.left(AuthErrors.invalid)
 const logoutTokenIn = async (
   token: string,
   { provider, clientId, clockTolerance }: RelyingParty,
-): Promise<E.Either<AuthError, LogoutToken>> => {
+): Promise<Result<LogoutToken>> => {
   const compact = token.length > MAX_TOKEN ? undefined : readCompact(token)
   if (compact === undefined) return refused
   const { header, claims } = compact

@@ -5,12 +5,13 @@
 import type Koa from 'koa'
 import type { Middleware } from 'koa'
 import * as is from '../../core/checks.js'
+import { isInstance, type ErrorCode } from '../../core/data.js'
 import { report, userDigest, type UpstreamEvent } from '../../core/events.js'
 import { checkHook, checkOptions, declareFactory, isScope, type Checks } from '../../core/options.js'
 import { UnavailableError } from '../../core/Result.js'
 import { digest } from '../../crypto/secrets.js'
 import { checkAddress } from '../../jwt/fetching.js'
-import { expectGone } from '../../koa/gone.js'
+import { expectGone, goneMark, type Gone } from '../../koa/gone.js'
 import { grantHolder, grantKeepersOf, type GrantHolder, type GrantKeeper } from '../../sessions/grants.js'
 import { requestSessionOf } from '../../sessions/RequestSession.js'
 import { contextOf, type WithRequest } from '../../sessions/SignIn.js'
@@ -21,7 +22,42 @@ import type { GrantPlace, Grants, Tokens } from './Grant.js'
 import { providerAnswer } from './ProviderAnswer.js'
 import { fetchAt } from './resource.js'
 import { refreshedBy, revokedBy, tokenClientOf, tokensOf, type TokenClient } from './TokenClient.js'
-import { UpstreamGone } from './UpstreamGone.js'
+
+/**
+ * The provider has ended the grant of this user, or there is none: `token(ctx)` and `fetch(ctx, ...)` of `upstream` reject with it. The
+ * session goes on. A guard answers it as 401 with `why: 'upstream'`, or by `onGone`, unless the handler catches it.
+ *
+ * @example
+ * import { UpstreamGone, type Upstream } from 'koa-with-auth/sign-in/oidc'
+ * import type { Context } from 'koa'
+ *
+ * declare const github: Upstream
+ * const repositories = async (ctx: Context) => {
+ *   try {
+ *     ctx.body = await (await github.fetch(ctx, '/repos')).json()
+ *   } catch (error) {
+ *     if (!(error instanceof UpstreamGone)) throw error
+ *     ctx.body = [] // the user has taken the permission back
+ *   }
+ * }
+ */
+export class UpstreamGone extends Error implements Gone {
+  override readonly name = 'UpstreamGone'
+  readonly code = 'ERR_UPSTREAM_GONE' satisfies ErrorCode
+  readonly [goneMark]: Gone[typeof goneMark]
+
+  /** @internal Also an error of another copy of this package, such as that of `require` beside that of `import`. */
+  static override [Symbol.hasInstance](u: unknown): boolean {
+    return isInstance(this, UpstreamGone, u, 'ERR_UPSTREAM_GONE')
+  }
+
+  constructor(message: string, onGone?: Middleware) {
+    super(message)
+    this[goneMark] = { onGone }
+    // a log of the error shows no function
+    Object.defineProperty(this, goneMark, { enumerable: false })
+  }
+}
 
 /** Where the tokens of a provider are sent, and whose they are. */
 export interface UpstreamOptions {
@@ -69,7 +105,6 @@ const checks: Checks<UpstreamOptions> = {
 interface ProviderGrants extends GrantKeeper {
   readonly client: TokenClient
   readonly per: 'session' | 'user'
-  /** Whether an upstream of it revokes. */
   revokes: boolean
   readonly grants: (holder: GrantHolder) => Grants
 }

@@ -44,11 +44,9 @@ interface Self {
   readonly store: Store
 }
 
-/** The passkeys of one RP id. */
 export interface PasskeysInStore {
   /** Adds a passkey; `false` if its id exists. */
   readonly add: (record: PasskeyRecord) => Promise<boolean>
-  /** Finds a passkey by the id of its credential. */
   readonly find: (id: string) => Promise<FoundPasskey | undefined>
   /** The passkeys of a user, the oldest first. */
   readonly listOf: (user: string) => Promise<ReadonlyArray<PasskeyRecord>>
@@ -75,7 +73,6 @@ export const passkeysIn = (rpId: string, store: Store): PasskeysInStore => {
 
 interface FoundPasskey {
   readonly record: PasskeyRecord
-  /** Its text in the store. */
   readonly text: string
 }
 

@@ -14,26 +14,22 @@ import { decodeCredentialPublicKey } from '@simplewebauthn/server/helpers'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
 import { ownField } from '../../core/data.js'
-import { bare } from '../../core/options.js'
 import { isRecord } from '../../core/checks.js'
 import { jsonOf } from '../../jwt/claims.js'
 import { counts, type PasskeyRecord, type PasskeyUse } from './PasskeyRecord.js'
 
 // --- what a browser sends
 
-/** The members that both answers have. */
 interface Answer {
   /** The id of the credential, in base64url. */
   readonly id: string
   readonly clientDataJSON: string
-  /** What `clientDataJSON` contains. */
   readonly client: ClientData
 }
 
 /** What the browser adds to the challenge before the authenticator signs (WebAuthn §5.8.1). */
 interface ClientData {
   readonly challenge: string
-  /** Whether the page was in a frame of another origin. */
   readonly crossOrigin: boolean
   /** The origin of the page around that frame; `undefined` if the browser does not say it. */
   readonly topOrigin: string | undefined
@@ -94,7 +90,6 @@ const transportsIn = (response: object): ReadonlyArray<string> => {
   return [...new Set(hints.filter((one): one is string => typeof one === 'string' && /^[a-z-]{1,32}$/.test(one)))]
 }
 
-/** Reads a registration. */
 export const registrationIn = (u: unknown): O.Option<Registration> =>
   pipe(
     O.fromNullable(answerIn(u, 'attestationObject')),
@@ -107,7 +102,6 @@ export const assertionIn = (u: unknown): O.Option<Assertion> =>
 
 // --- what it must be
 
-/** Who a passkey is for, and what is accepted. */
 interface RelyingParty {
   readonly id: string
   readonly name: string
@@ -124,7 +118,6 @@ interface UsedPasskey extends PasskeyUse {
   readonly userVerified: boolean
 }
 
-/** What a registration gives. */
 interface NewPasskey extends UsedPasskey {
   readonly publicKey: string
   readonly aaguid: string
@@ -201,14 +194,12 @@ export const checkRegistration = (
   attempt(async () => {
     if (!isFramedWell(party, answer)) return undefined
     const { id, clientDataJSON, attestationObject } = answer
-    const { verified, registrationInfo } = await verifyRegistrationResponse(
-      bare({
-        ...asked(party, challenge, id, { clientDataJSON, attestationObject }, conditional),
-        // WebAuthn Level 3 §5.1.3: no user was asked
-        requireUserPresence: !conditional,
-        supportedAlgorithmIDs: [...algorithms],
-      }),
-    )
+    const { verified, registrationInfo } = await verifyRegistrationResponse({
+      ...asked(party, challenge, id, { clientDataJSON, attestationObject }, conditional),
+      // WebAuthn Level 3 §5.1.3: no user was asked
+      requireUserPresence: !conditional,
+      supportedAlgorithmIDs: [...algorithms],
+    })
     if (!verified || registrationInfo.credential.id !== id) return undefined
     const { credential, aaguid, userVerified, credentialDeviceType, credentialBackedUp } = registrationInfo
     if (!isGoodKey(credential.publicKey)) return undefined
@@ -236,18 +227,13 @@ export const checkAssertion = async (
 ): Promise<Checked> => {
   const { id, clientDataJSON, authenticatorData, signature, userHandle } = answer
   const info = await attempt(async () => {
-    const { verified, authenticationInfo } = await verifyAuthenticationResponse(
-      bare({
-        ...asked(party, challenge, id, { clientDataJSON, authenticatorData, signature, userHandle }),
-        // the library refuses a lower counter without saying so: it is compared below
-        credential: {
-          id,
-          publicKey: Uint8Array.from(Buffer.from(record?.publicKey ?? decoy, 'base64url')),
-          counter: 0,
-        },
-        expectedTopOrigin: [...party.topOrigins],
-      }),
-    )
+    const publicKey = Uint8Array.from(Buffer.from(record?.publicKey ?? decoy, 'base64url'))
+    const { verified, authenticationInfo } = await verifyAuthenticationResponse({
+      ...asked(party, challenge, id, { clientDataJSON, authenticatorData, signature, userHandle }),
+      // the library refuses a lower counter without saying so: it is compared below
+      credential: { id, publicKey, counter: 0 },
+      expectedTopOrigin: [...party.topOrigins],
+    })
     // a wrong signature does not throw
     return verified ? authenticationInfo : undefined
   })

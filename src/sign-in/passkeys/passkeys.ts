@@ -8,7 +8,8 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type { Middleware } from 'koa'
 import { report } from '../../core/events.js'
-import { absent, unfinished, type AuthError } from '../../core/AuthError.js'
+import { absent, unfinished } from '../../core/AuthError.js'
+import type { Result } from '../../core/Result.js'
 import type { ProofGiven } from '../../core/Proof.js'
 import { ownField } from '../../core/data.js'
 import { declareFactory } from '../../core/options.js'
@@ -91,7 +92,7 @@ export interface Passkeys extends PasskeyKind {
   readonly related: Middleware
 }
 
-const refused: E.Either<AuthError, never> = E.left(unfinished('unknown'))
+const refused: Result<never> = E.left(unfinished('unknown'))
 
 type ResolvedOptions = ReturnType<typeof resolveOptions<never>>
 
@@ -196,7 +197,7 @@ const using = (setting: ResolvedOptions, kind: string, ...intents: ReadonlyArray
   }
 }
 
-const copied = ({ id, rpId, counter: stored }: PasskeyRecord, received: number): E.Either<AuthError, never> => {
+const copied = ({ id, rpId, counter: stored }: PasskeyRecord, received: number): Result<never> => {
   report('passkey')(() => ({ event: 'copied', id, rpId, stored, received }))
   return refused
 }
