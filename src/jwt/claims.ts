@@ -6,7 +6,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { Why } from '../core/AuthError.js'
 import { isFilled, isRecord } from '../core/checks.js'
-import { ownFields } from '../core/data.js'
+import { jsonFields, ownFields } from '../core/data.js'
 import { digest } from '../crypto/secrets.js'
 
 /** The claims that say how the user of a token authenticated (RFC 9068 §2.2.1, RFC 9470 §6). `requireAuthentication` checks them. */
@@ -284,7 +284,7 @@ export const readCompact = (token: string): ParsedToken | undefined => {
   if (header === undefined || payload === undefined || signature === undefined) return undefined
   if (!isUtf8(header) || !isUtf8(payload)) return undefined
   const text = payload.toString('utf8')
-  const [said, given] = [jsonOf(header.toString('utf8')), objectIn(text)]
+  const [said, given] = [jsonFields(header.toString('utf8')), objectIn(text)]
   if (said === undefined || given === undefined) return undefined
   const signed = token.slice(0, token.lastIndexOf('.'))
   return { header: said, claims: ownFields(given), given, payload: text, signed, signature }
@@ -305,9 +305,6 @@ const objectIn = (text: string): object | undefined => {
     return undefined
   }
 }
-
-/** The object that a string is as JSON, if it is one. */
-export const jsonOf = (text: string): Json | undefined => objectOf(objectIn(text))
 
 /**
  * Makes copies of claims: each reader gets its own. Claims that hold no objects, but lists of strings and the like, are copied member by

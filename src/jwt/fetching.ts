@@ -3,8 +3,8 @@
  *
  * Any problem is an `Outage`. Its message names the kind of problem, and contains nothing that was sent or received.
  */
-import { ageOf, thisMoment, type Moment } from '../core/data.js'
-import { jsonOf, type Json } from './claims.js'
+import { jsonFields, ageOf, thisMoment, type Moment } from '../core/data.js'
+import type { Json } from './claims.js'
 
 export class Outage extends Error {
   override readonly name = 'Outage'
@@ -51,7 +51,7 @@ export const fetchJson = async (url: string, init: RequestInit): Promise<Json> =
     await response.body?.cancel().catch(() => undefined)
     throw new Outage(`answered ${response.status}`, true)
   }
-  const value = jsonOf(await textOf(response))
+  const value = jsonFields(await textOf(response))
   if (value === undefined) throw new Outage('answered no JSON object', true)
   return value
 }

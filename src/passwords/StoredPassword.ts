@@ -101,25 +101,13 @@ export const print = (stored: StoredPassword): string => {
   return `$argon2id$v=19$m=${stored.cost.m},t=${stored.cost.t},p=${stored.cost.p}${tail}`
 }
 
-// OWASP, Password Storage Cheat Sheet: all lines are the same work
-const enoughArgon2: ReadonlyArray<readonly [m: number, t: number]> = [
-  [47104, 1],
-  [19456, 2],
-  [12288, 3],
-  [9216, 4],
-  [7168, 5],
-]
-const enoughScrypt: ReadonlyArray<readonly [ln: number, p: number]> = [
-  [17, 1],
-  [16, 2],
-  [15, 3],
-  [14, 5],
-  [13, 10],
-]
+// OWASP, Password Storage Cheat Sheet: all pairs are the same work. The passes by memory, and p by the logarithm of N
+const enoughArgon2 = Object.entries({ 47104: 1, 19456: 2, 12288: 3, 9216: 4, 7168: 5 })
+const enoughScrypt = Object.entries({ 17: 1, 16: 2, 15: 3, 14: 5, 13: 10 })
 
 /** Whether it is as much work as OWASP recommends, with a salt of 16 bytes. bcrypt is for old passwords only. */
 export const isEnough = (stored: StoredPassword): boolean => {
   if (stored._tag === 'bcrypt' || stored.salt.length < 16) return false
-  if (stored._tag === 'argon2id') return enoughArgon2.some(([m, t]) => stored.cost.m >= m && stored.cost.t >= t)
-  return stored.cost.r >= 8 && enoughScrypt.some(([ln, p]) => stored.cost.ln >= ln && stored.cost.p >= p)
+  if (stored._tag === 'argon2id') return enoughArgon2.some(([m, t]) => stored.cost.m >= Number(m) && stored.cost.t >= t)
+  return stored.cost.r >= 8 && enoughScrypt.some(([ln, p]) => stored.cost.ln >= Number(ln) && stored.cost.p >= p)
 }

@@ -12,7 +12,7 @@
  * A session is valid only while its user has the stamp that the session carries. So a store that loses a stamp signs the user out, and
  * never in. A store gets digests of ids, never an id, so a reader of the database can take no session over.
  */
-import { ownFields } from '../core/data.js'
+import { jsonFields } from '../core/data.js'
 import { digest, randomId } from '../crypto/secrets.js'
 import type { Store } from '../stores/Store.js'
 import { StoreUnavailable } from '../stores/within.js'
@@ -129,11 +129,4 @@ export const forwardIn = (text: string | undefined): Forward | undefined => {
 }
 
 /** The fields of a JSON object, without inherited ones; none for any other text. */
-export const fieldsIn = (text: string | undefined): Readonly<Record<string, unknown>> => {
-  try {
-    const read: unknown = text === undefined ? undefined : JSON.parse(text)
-    return typeof read === 'object' && read !== null ? ownFields(read) : {}
-  } catch {
-    return {}
-  }
-}
+export const fieldsIn = (text = ''): Readonly<Record<string, unknown>> => jsonFields(text) ?? {}

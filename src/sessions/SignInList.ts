@@ -206,7 +206,7 @@ export const listOf = async (
 export interface SessionHost extends SessionRecords {
   readonly keys: () => unknown
   /** The public origin, those of several hosts, or a function that chooses; left out if the application has none. */
-  readonly origin: Origin | undefined
+  readonly origin?: Origin | undefined
   readonly persistent: boolean
   readonly isProduction: boolean
   /** Whether cookies are `Secure`; `undefined`: as the request. */
@@ -223,7 +223,7 @@ export interface SessionHost extends SessionRecords {
   readonly list: SignInList | undefined
   readonly label: ((request: Request) => string | undefined) | undefined
   /** Makes the pages of sign-ins; left out: the library's own, in English or by these texts. */
-  readonly pages: Pages | undefined
+  readonly pages?: Pages | undefined
   readonly texts: Readonly<Record<string, PageTexts>>
 }
 

@@ -6,6 +6,8 @@
  */
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import * as is from '../core/checks.js'
+import { jsonFields } from '../core/data.js'
 import { digest } from '../crypto/secrets.js'
 
 const packageNameAt = (folder: string): string | undefined => {
@@ -17,11 +19,10 @@ const packageNameAt = (folder: string): string | undefined => {
 
 const nameIn = (file: string): string | undefined => {
   try {
-    const content: unknown = JSON.parse(readFileSync(file, 'utf8'))
-    if (typeof content !== 'object' || content === null || !('name' in content)) return undefined
-    return typeof content.name === 'string' && content.name.trim() !== '' ? content.name : undefined
+    const { name } = jsonFields(readFileSync(file, 'utf8')) ?? {}
+    return is.isFilled(name) && name.trim() !== '' ? name : undefined
   } catch {
-    // there is no readable package.json here
+    // there is no package.json that can be read
     return undefined
   }
 }

@@ -2,6 +2,7 @@
  * The key directories of agents, which are fetched from addresses that strangers name: only https, only from public addresses, without
  * redirects, within a limit of size and of time. The address is looked up once, and the connection is made to what was looked up.
  */
+import { jsonFields } from '../core/data.js'
 import dns from 'node:dns'
 import type { IncomingMessage } from 'node:http'
 import { request as httpsRequest, type RequestOptions } from 'node:https'
@@ -11,7 +12,6 @@ import ipaddr from 'ipaddr.js'
 import { unavailable } from '../core/AuthError.js'
 import type { Result } from '../core/Result.js'
 import { fromNow, memory } from '../core/memory.js'
-import { jsonOf } from '../jwt/claims.js'
 import { bytesOf, Outage, problemOf, withinTime } from '../jwt/fetching.js'
 import { keyPolicyOf, remoteKeys, type KeySource } from '../jwt/keySet.js'
 import { thumbprintOf, usableKeys, type Keys, type SigningKeySet } from '../jwt/signature.js'
@@ -110,7 +110,7 @@ const isCurrent = ({ nbf, exp }: Readonly<Record<string, unknown>>): boolean =>
 
 /** The keys of a directory, each under its thumbprint. */
 const keySetIn = (bytes: Buffer): SigningKeySet => {
-  const set = usableKeys(jsonOf(bytes.toString('utf8')))
+  const set = usableKeys(jsonFields(bytes.toString('utf8')))
   if (set === undefined || set.keys.length > MAX_KEYS)
     throw new Outage('answered no key directory that can be used', true)
   const keys = set.keys.filter(isCurrent).map((jwk) => ({ ...withJoseName(jwk), kid: thumbprintOf(jwk) }))

@@ -4,13 +4,11 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 
-const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
-
 const WRAPPED_IN = ['cause', 'original', 'parent', 'driverError', 'meta']
 
 /** The codes of an error, and of the errors in it, such as `42P01`, `ECONNRESET` or 1213. */
 const codesOf = (error: unknown, depth = 0): ReadonlyArray<string> => {
-  if (!isObject(error) || depth > 4) return []
+  if (typeof error !== 'object' || error === null || depth > 4) return []
   const own = ['code', 'errno'].flatMap((name) => {
     const code: unknown = Reflect.get(error, name)
     return typeof code === 'string' || typeof code === 'number' ? [String(code)] : []

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { ends } from '../ends/ends.js'
-import { ownFields } from '../core/data.js'
+import { jsonFields } from '../core/data.js'
 import * as is from '../core/checks.js'
 import { within } from './within.js'
 
@@ -38,6 +38,8 @@ const AGAIN = 5000
 // While something is open, each process says something that it must hear, in milliseconds: how often, and how soon
 const BEAT = 10_000
 const HEARD_WITHIN = 5000
+
+const LONGEST = 256
 
 /** Lets the other processes know what may have ended, by a digest. Never throws, and nothing waits for it. */
 export type Tell = (name: string) => void
@@ -134,21 +136,10 @@ class Hub {
   }
 
   #hear(message: unknown): void {
-    const { about, beat } = fieldsOf(message)
+    const isShort = typeof message === 'string' && message.length <= LONGEST
+    const { about, beat } = (isShort ? jsonFields(message) : undefined) ?? {}
     if (beat === this.#beat) this.#onBeat?.()
     if (about === 'all') ends().askAboutAll()
     else if (typeof about === 'string') ends().askAbout(about)
-  }
-}
-
-const LONGEST = 256
-
-const fieldsOf = (message: unknown): Readonly<Record<string, unknown>> => {
-  if (typeof message !== 'string' || message.length > LONGEST) return {}
-  try {
-    const read: unknown = JSON.parse(message)
-    return typeof read === 'object' && read !== null ? ownFields(read) : {}
-  } catch {
-    return {}
   }
 }

@@ -5,6 +5,7 @@
  * member of a set. Both have `until`, in milliseconds since 1970. Each statement finds its rows by a key or an index, so it takes as long
  * with a thousand rows as with a hundred million.
  */
+import { identity } from 'fp-ts/lib/function.js'
 import { digest } from '../crypto/secrets.js'
 import { wholeLifetime, type Store } from './Store.js'
 
@@ -88,8 +89,6 @@ const memberOf = (member: string): string => {
   throw new RangeError(`a member has at most ${LONGEST_MEMBER} bytes`)
 }
 
-const asIs = (text: string): string => text
-
 const stringIn = (column: unknown): string => {
   if (typeof column === 'string') return column
   throw new TypeError('a row of the store has a column that is no string')
@@ -104,7 +103,7 @@ const placed = (count: number, rows: ReadonlyArray<SqlRow>): ReadonlyArray<strin
 }
 
 export const sqlStore = (engine: SqlEngine): Store => {
-  const { statements, read, written = asIs, readText = stringIn } = engine
+  const { statements, read, written = identity, readText = stringIn } = engine
   const change = async (sql: string, ...values: ReadonlyArray<SqlValue>): Promise<boolean> => {
     const isChanged = await engine.change(sql, values)
     await engine.prune()

@@ -2,6 +2,7 @@
  * What `postgresStore` and `mysqlStore` share: a function that runs one statement, tables that are made when they are first needed, what is
  * asked again, and the form of the answers.
  */
+import { identity } from 'fp-ts/lib/function.js'
 import * as is from '../core/checks.js'
 import { singleFlight } from '../core/memory.js'
 import { causeOf, hasCode, readAgain, unlessUndone } from './failures.js'
@@ -86,10 +87,8 @@ export const rowsIn = (caller: string, rows: unknown): ReadonlyArray<SqlRow> => 
   throw new TypeError(`${caller}({ query }): it must resolve to rows, as objects with a property for each column`)
 }
 
-const asIs = (sql: string): string => sql
-
 export const serverStore = (given: SqlServer): Store => {
-  const { caller, query, prunings, rowsOf, changed, pruned, make, reading = asIs, changing = asIs } = given
+  const { caller, query, prunings, rowsOf, changed, pruned, make, reading = identity, changing = identity } = given
   const self = { ...given, make: make && singleFlight(make) }
   const ask = (sql: string, values: ReadonlyArray<SqlValue>) =>
     withTables(self, () => unlessUndone(() => run(query, sql, values)))

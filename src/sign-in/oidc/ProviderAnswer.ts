@@ -2,6 +2,7 @@
  * What comes of asking a provider for a user: the proof in an ID token, the claims and tokens that came with it, or a
  * failure.
  */
+import { jsonFields } from '../../core/data.js'
 import { createHash } from 'node:crypto'
 import * as E from 'fp-ts/lib/Either.js'
 import type { IDToken, TokenEndpointResponse, UserInfoResponse } from 'openid-client' with {
@@ -13,7 +14,7 @@ import { constantTimeEqual } from '../../crypto/secrets.js'
 import { report } from '../../core/events.js'
 import { bare } from '../../core/options.js'
 import { failureOf as raisedFailureOf, UnavailableError, type Result } from '../../core/Result.js'
-import { isText, jsonOf, objectOf, readCompact, refusalOfIdToken } from '../../jwt/claims.js'
+import { isText, objectOf, readCompact, refusalOfIdToken } from '../../jwt/claims.js'
 import { Outage } from '../../jwt/fetching.js'
 import { HookRaised, Refused, type Expected } from './Client.js'
 import { openidClient } from './openidClient.js'
@@ -108,7 +109,7 @@ export interface ProviderAnswer {
 }
 
 export const unsignedIn = (user: string | undefined): ProviderAnswer['unsigned'] => {
-  const read = user === undefined ? undefined : jsonOf(user)
+  const read = user === undefined ? undefined : jsonFields(user)
   return read === undefined ? undefined : { user: read }
 }
 

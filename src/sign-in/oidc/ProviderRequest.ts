@@ -1,7 +1,7 @@
 /** A request to a provider, and its answer as openid-client reads it. */
 import type { CustomFetch } from 'openid-client' with { 'resolution-mode': 'import' }
-import { ownFields } from '../../core/data.js'
-import { jsonOf, type Json } from '../../jwt/claims.js'
+import { jsonFields, ownFields } from '../../core/data.js'
+import type { Json } from '../../jwt/claims.js'
 import { isInside, isSecure, Outage, problemOf, textOf, until } from '../../jwt/fetching.js'
 
 // Bodies have at most 1 MB, no redirect is followed, and addresses can be trusted with a code or a token. Whatever cannot be
@@ -121,5 +121,5 @@ export const plainly: CustomFetch = async (...asked) => {
 
 const fieldsOf = ({ headers, text }: Received): Json | undefined => {
   const isForm = typeOf(headers) === 'application/x-www-form-urlencoded' || text.startsWith('access_token=')
-  return isForm ? ownFields(Object.fromEntries(new URLSearchParams(text))) : jsonOf(text)
+  return isForm ? ownFields(Object.fromEntries(new URLSearchParams(text))) : jsonFields(text)
 }

@@ -4,7 +4,7 @@
  *
  * A set of the user names a passkey before the passkey exists, so every passkey that works is listed. A use replaces the text that was read.
  */
-import { ownFields } from '../../core/data.js'
+import { jsonFields } from '../../core/data.js'
 import { digest } from '../../crypto/secrets.js'
 import type { Store } from '../../stores/Store.js'
 import { StoreUnavailable } from '../../stores/within.js'
@@ -104,21 +104,10 @@ const isPasskeyRecord = (u: { readonly [K in keyof PasskeyRecord]?: unknown }): 
   Number.isFinite(u.createdAt) &&
   (u.lastUsedAt === undefined || Number.isFinite(u.lastUsedAt))
 
-const parsed = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 // Another program wrote it, and its meaning is unknown, so it signs no user in
 const recordIn = (text: string): PasskeyRecord => {
-  const read = parsed(text)
-  if (typeof read === 'object' && read !== null) {
-    const record = ownFields(read)
-    if (isPasskeyRecord(record)) return { ...record }
-  }
+  const record = jsonFields(text)
+  if (record !== undefined && isPasskeyRecord(record)) return { ...record }
   throw new StoreUnavailable('the store of passkeys has a text that is no record of this version')
 }
 

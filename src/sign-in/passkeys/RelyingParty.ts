@@ -13,9 +13,8 @@ import { verifyAuthenticationResponse, verifyRegistrationResponse } from '@simpl
 import { decodeCredentialPublicKey } from '@simplewebauthn/server/helpers'
 import { pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
-import { ownField } from '../../core/data.js'
+import { jsonFields, ownField } from '../../core/data.js'
 import { isRecord } from '../../core/checks.js'
-import { jsonOf } from '../../jwt/claims.js'
 import { counts, type PasskeyRecord, type PasskeyUse } from './PasskeyRecord.js'
 
 // --- what a browser sends
@@ -64,7 +63,7 @@ const base64url = (object: object, name: keyof typeof limits): string | undefine
 }
 
 const clientDataIn = (json: string): ClientData | undefined => {
-  const { challenge, crossOrigin = false, topOrigin } = jsonOf(Buffer.from(json, 'base64url').toString()) ?? {}
+  const { challenge, crossOrigin = false, topOrigin } = jsonFields(Buffer.from(json, 'base64url').toString()) ?? {}
   if (typeof challenge !== 'string' || typeof crossOrigin !== 'boolean') return undefined
   return topOrigin === undefined || typeof topOrigin === 'string' ? { challenge, crossOrigin, topOrigin } : undefined
 }
