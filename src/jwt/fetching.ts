@@ -20,7 +20,7 @@ export class Outage extends Error {
  * What a promise resolves to. Rejects with an `Outage` when the signal aborts, whatever the other side or a resolver of names does: not
  * everything that hangs listens to a signal.
  */
-export const until = async <A>(signal: AbortSignal, promise: Promise<A>): Promise<A> => {
+export const beforeAbort = async <A>(signal: AbortSignal, promise: Promise<A>): Promise<A> => {
   let stop = (): void => {}
   const late = new Promise<never>((_resolve, reject) => {
     stop = () => reject(new Outage('did not answer in time', false))
@@ -36,10 +36,10 @@ export const until = async <A>(signal: AbortSignal, promise: Promise<A>): Promis
 /** The same for a task that gets so many milliseconds, and the signal of their end. */
 export const withinTime = <A>(timeout: number, task: (signal: AbortSignal) => Promise<A>): Promise<A> => {
   const signal = AbortSignal.timeout(Math.ceil(timeout))
-  return until(signal, task(signal))
+  return beforeAbort(signal, task(signal))
 }
 
-const MAX_BYTES = 1024 * 1024
+const MAX_JSON = 1024 * 1024
 
 /** Fetches an object. Rejects with an `Outage` for anything but a 200 with a JSON object. */
 export const fetchJson = async (url: string, init: RequestInit): Promise<Json> => {
@@ -51,13 +51,13 @@ export const fetchJson = async (url: string, init: RequestInit): Promise<Json> =
     await response.body?.cancel().catch(() => undefined)
     throw new Outage(`answered ${response.status}`, true)
   }
-  const value = jsonFields(await textOf(response))
+  const value = jsonFields(await responseText(response))
   if (value === undefined) throw new Outage('answered no JSON object', true)
   return value
 }
 
 /** The bytes of a body. Rejects with an `Outage`, also if there are more; `most` is that limit in words. */
-export const bytesOf = async (body: AsyncIterable<Uint8Array>, limit = MAX_BYTES, most = '1 MB'): Promise<Buffer> => {
+export const bytesOf = async (body: AsyncIterable<Uint8Array>, limit = MAX_JSON, most = '1 MB'): Promise<Buffer> => {
   const chunks: Uint8Array[] = []
   let length = 0
   try {
@@ -74,7 +74,7 @@ export const bytesOf = async (body: AsyncIterable<Uint8Array>, limit = MAX_BYTES
 }
 
 /** The text of a body of at most 1 MB. Rejects with an `Outage`. */
-export const textOf = async ({ body }: Response): Promise<string> =>
+export const responseText = async ({ body }: Response): Promise<string> =>
   // Safe: a body's chunks are bytes. A byte order mark is no part of the text, as for `response.text()`
   new TextDecoder().decode(await bytesOf((body ?? []) as AsyncIterable<Uint8Array>))
 
@@ -147,7 +147,7 @@ export const documentsOf = (issuer: string): readonly [oauth: string, openId: st
 }
 
 // A provider without the first document may answer 404 or anything else, such as an HTML page
-const documentOf = async (issuer: string, signal: AbortSignal): Promise<Json> => {
+const discoveryDocument = async (issuer: string, signal: AbortSignal): Promise<Json> => {
   const [oauth, openId] = documentsOf(issuer)
   const init = { signal, headers: { Accept: 'application/json' } }
   try {
@@ -167,7 +167,7 @@ export const discovering = (issuer: string, member: 'jwks_uri' | 'introspection_
   const find = async (signal: AbortSignal): Promise<string> => {
     if (cached !== undefined && ageOf(cached.readAt) < maxAge) return cached.url
     const readAt = thisMoment()
-    const document = await documentOf(issuer, signal)
+    const document = await discoveryDocument(issuer, signal)
     // RFC 8414 §3.3: exactly equal, so that no provider speaks for another
     if (document['issuer'] !== issuer) throw new Outage('answered a discovery document of another issuer', true)
     const url = document[member]

@@ -84,7 +84,7 @@ export const cachePolicyOf = (
         ...checkOptions(where, options, { size: is.maybe(is.positive), maxAge: is.maybe(is.positive) }),
       }
 
-export interface KeySource {
+export interface SigningKeySource {
   /** The current keys; a promise if they must be fetched first. */
   readonly current: () => Evaluation<Keys>
   readonly begun: () => number
@@ -97,7 +97,7 @@ export interface KeySource {
 }
 
 // From this part of `maxAge` on, new keys are fetched while the old ones are used
-const AHEAD = 0.8
+const REFRESH_AHEAD = 0.8
 
 // How many names of missing keys are kept: anybody can send new ones
 const MAX_MISSING = 1000
@@ -108,7 +108,7 @@ export interface KeyEvents {
   readonly replaced: (keys: Keys) => void
 }
 
-interface Known<A> {
+interface FetchedValue<A> {
   readonly value: A
   readonly right: E.Either<never, A>
   readonly text: string
@@ -134,7 +134,7 @@ interface DocumentOptions<J, A> {
  */
 export class FetchedDocument<J, A> {
   /** What was fetched last, however old it is. */
-  latest: Known<A> | undefined
+  latest: FetchedValue<A> | undefined
   begun = 0
   /** Fetches it; whether that went well. Never rejects. */
   readonly refresh: () => Promise<boolean>
@@ -189,7 +189,7 @@ export class FetchedDocument<J, A> {
     // both clocks are read once for a request
     const age = latest === undefined ? Infinity : ageOf(latest.loadedAt)
     if (latest !== undefined && age < maxAge) {
-      if (refreshAhead && age >= maxAge * AHEAD && !this.isPaused()) void this.refresh()
+      if (refreshAhead && age >= maxAge * REFRESH_AHEAD && !this.isPaused()) void this.refresh()
       return latest.right
     }
     if (this.isPaused()) return this.#ifStillValid()
@@ -246,7 +246,7 @@ export const remoteKeys = (
   fetch: (signal: AbortSignal) => Promise<SigningKeySet>,
   policy: KeyPolicy,
   events: KeyEvents,
-): KeySource => {
+): SigningKeySource => {
   const missing = new Set<string>()
   const fetching = (signal: AbortSignal): Promise<SigningKeySet> => {
     missing.clear()
@@ -265,11 +265,11 @@ export const remoteKeys = (
   }
 }
 
-const unknown = E.right(undefined)
+const noOtherKeys = E.right(undefined)
 
 const noteMissing = ({ missing }: RemoteKeys, wanted: string) => {
   if (missing.size < MAX_MISSING) missing.add(wanted)
-  return unknown
+  return noOtherKeys
 }
 
 const afterMiss = async (
@@ -289,7 +289,7 @@ const afterMiss = async (
   }
   // a new key may have signed it, and it is not known before the next fetch
   if (!document.isDown && self.missedAt !== undefined && isYounger(self.missedAt, cooldown)) {
-    return missing.has(wanted) ? unknown : outageFor(cooldown - ageOf(self.missedAt))
+    return missing.has(wanted) ? noOtherKeys : outageFor(cooldown - ageOf(self.missedAt))
   }
   if (!(await document.refresh())) return document.outage()
   self.missedAt = thisMoment()

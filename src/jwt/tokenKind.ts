@@ -61,11 +61,11 @@ class AcceptedToken implements EndSource {
 }
 
 /** The token among what was accepted, the last one. */
-export const tokenIn = (accepted: ReadonlyArray<EndSource> = []): AcceptedToken | undefined =>
+export const lastToken = (accepted: ReadonlyArray<EndSource> = []): AcceptedToken | undefined =>
   // Safe: another copy of this package makes the same
   accepted.findLast((source) => 'token' in source) as AcceptedToken | undefined
 
-export const tokenOf = (ctx: Context): AcceptedToken | undefined => tokenIn(knownExchange(ctx)?.accepted)
+export const acceptedTokenOf = (ctx: Context): AcceptedToken | undefined => lastToken(knownExchange(ctx)?.accepted)
 
 export interface TokenOptions<C, R> extends StringKindOptions {
   /**
@@ -101,13 +101,13 @@ export interface TokenOptions<C, R> extends StringKindOptions {
   readonly protectedResource?: ProtectedResource | undefined
 }
 
-const resource = is.that(
+const resourceCheck = is.that(
   (value) =>
     typeof value === 'object' && value !== null && 'metadataUrl' in value && typeof value.metadataUrl === 'string',
   'must be what protectedResource({ ... }) returns',
 )
 
-const reader = is.that(
+const readerCheck = is.that(
   (value) => typeof value === 'function' && 'location' in value,
   'must be fromHeader(name), fromCookie(name) or fromQuery(name) of koa-with-auth',
 )
@@ -116,16 +116,16 @@ export const tokenChecks: Checks<TokenOptions<unknown, unknown>> = {
   // `audiencesOf` checks these two
   audience: is.unchecked,
   authorizedParties: is.unchecked,
-  from: is.maybe(reader),
+  from: is.maybe(readerCheck),
   ambient: is.maybe(is.flag),
   revoked: is.maybe(is.hook(1)),
   claims: is.maybe(schemaLike('t.type({ sub: t.string })')),
   authenticate: is.maybe(is.hook(2)),
-  protectedResource: is.maybe(resource),
+  protectedResource: is.maybe(resourceCheck),
   ...stringKindChecks,
 }
 
-type Check = (token: string, request: Request) => Evaluation<ValidToken>
+type CheckToken = (token: string, request: Request) => Evaluation<ValidToken>
 
 /** The clients whose tokens are accepted; `undefined` for all. Throws a TypeError for an empty list. */
 export const partiesOf = (where: string, parties: unknown): ReadonlyArray<string> | undefined =>
@@ -149,7 +149,7 @@ export const audiencesOf = <C, R>(where: string, options: TokenOptions<C, R>): R
 }
 
 /** A note for the audit: `audience a b`; none if there is nothing to say. */
-export const noteOf = (what: string, values: string | ReadonlyArray<string> | undefined): ReadonlyArray<string> =>
+export const auditNote = (what: string, values: string | ReadonlyArray<string> | undefined): ReadonlyArray<string> =>
   values === undefined ? [] : [`${what} ${[values].flat().join(' ')}`]
 
 /** Checks that a good token was sent by the client that it is bound to. It never throws, and its promise never rejects. */
@@ -187,7 +187,7 @@ export const tokenKind = <C, R>(
     revoked,
     ...options
   }: TokenOptions<C, R>,
-  check: Check,
+  check: CheckToken,
 ): Authenticator<unknown> => {
   const own = {
     ...(realm !== undefined && { realm }),
@@ -219,9 +219,9 @@ export const tokenKind = <C, R>(
     extract: from ?? fromAuthorization(name),
     credentials: from === undefined ? tokenAfter(name, isToken, true) : bareToken,
     maxLength,
-    authenticate: returningResults((request: Request, token: string) => decide(admission, request, token)),
+    authenticate: returningResults((request: Request, token: string) => decideToken(admission, request, token)),
     leaf,
-    notes: { wrappers: [...notes, ...labelsOf({ revoked, claims: schema, protectedResource: resource })], fact },
+    notes: { wrappers: [...notes, ...tokenNotes({ revoked, claims: schema, protectedResource: resource })], fact },
     around: (inner, description) => {
       const fromElsewhere = constantFailure(description, forged)
       return (attempt) => (isAllowed?.(attempt.request) === false ? fromElsewhere : inner(attempt))
@@ -231,18 +231,18 @@ export const tokenKind = <C, R>(
   return sayingScopes(made, () => undefined)
 }
 
-const labelsOf = <C>({
+const tokenNotes = <C>({
   revoked,
   claims,
   protectedResource,
 }: Pick<TokenOptions<C, unknown>, 'revoked' | 'claims' | 'protectedResource'>): ReadonlyArray<string> => [
   ...(revoked === undefined ? [] : [`unless revoked by ${functionName(revoked)}`]),
-  ...noteOf('claims', claims && schemaName(claims as Schema<never>)),
-  ...noteOf('origins', protectedResource?.origins),
+  ...auditNote('claims', claims && schemaName(claims as Schema<never>)),
+  ...auditNote('origins', protectedResource?.origins),
 ]
 
 interface Admission<C> {
-  readonly check: Check
+  readonly check: CheckToken
   readonly decode: ((claims: unknown) => Decoded<C> | Promise<Decoded<C>>) | undefined
   readonly ask: (request: Request, claims: C) => unknown
   readonly judge: (answer: unknown) => Evaluation<unknown>
@@ -250,22 +250,24 @@ interface Admission<C> {
   readonly resource: ProtectedResource | undefined
 }
 
-const decide = <C>(self: Admission<C>, request: Request, token: string): Evaluation<unknown> =>
-  andThen(self.check(token, request), (good) => (E.isLeft(good) ? good : confirmed(self, request, token, good.right)))
+const decideToken = <C>(self: Admission<C>, request: Request, token: string): Evaluation<unknown> =>
+  andThen(self.check(token, request), (good) =>
+    E.isLeft(good) ? good : confirmToken(self, request, token, good.right),
+  )
 
-const confirmed = <C>(self: Admission<C>, request: Request, token: string, good: ValidToken): Evaluation<unknown> =>
+const confirmToken = <C>(self: Admission<C>, request: Request, token: string, good: ValidToken): Evaluation<unknown> =>
   self.confirm === undefined
-    ? admit(self, request, token, good)
+    ? admitToken(self, request, token, good)
     : andThen(self.confirm(request, token, good.claims), (result) =>
-        E.isLeft(result) ? result : admit(self, request, token, good),
+        E.isLeft(result) ? result : admitToken(self, request, token, good),
       )
 
-const admit = <C>(self: Admission<C>, request: Request, token: string, good: ValidToken): Evaluation<unknown> => {
+const admitToken = <C>(self: Admission<C>, request: Request, token: string, good: ValidToken): Evaluation<unknown> => {
   const { decode, ask, judge, resource } = self
   // Safe: without a schema, the claims have the default type of `C`
   const claims = decode === undefined ? E.right(good.claims as C) : decode(good.claims)
   return andThen(claims, (decoded) => {
-    if (E.isLeft(decoded)) return refused
+    if (E.isLeft(decoded)) return wrongClaims
     const accepted = restsOn(new AcceptedToken(token, good, resource))
     return andThen(judge(ask(request, decoded.right)), (result) =>
       E.isLeft(result) ? result : withEvidence(result, accepted),
@@ -294,9 +296,9 @@ const unlessRevoked =
 
 const revokedToken: Result<never> = E.left(because(invalid, 'revoked'))
 
-const refused: Result<never> = E.left(because(invalid, 'claims'))
+const wrongClaims: Result<never> = E.left(because(invalid, 'claims'))
 
-const listed = (claim: unknown): ReadonlyArray<string> => {
+const claimedScopes = (claim: unknown): ReadonlyArray<string> => {
   if (typeof claim === 'string') return claim.split(' ').filter(is.isFilled)
   return Array.isArray(claim) ? claim.filter(is.isFilled) : []
 }
@@ -312,4 +314,4 @@ const listed = (claim: unknown): ReadonlyArray<string> => {
  * assert.deepStrictEqual(scopesOf({ scp: ['files:read'] }), ['files:read'])
  */
 export const scopesOf = <C extends object>(claims: C): ReadonlyArray<string> =>
-  listed(ownOrGetter(claims, 'scope') ?? ownOrGetter(claims, 'scp'))
+  claimedScopes(ownOrGetter(claims, 'scope') ?? ownOrGetter(claims, 'scp'))

@@ -46,7 +46,7 @@ export const keyName = (prefix: string, id: string): string =>
 // --- texts
 
 /** The record in a string. Throws `StoreUnavailable` for any other string: its meaning is unknown, so it lets no caller in. */
-export const recordIn = (text: string): KeyRecord => {
+export const keyRecordIn = (text: string): KeyRecord => {
   const record = jsonFields(text)
   if (record !== undefined && isKeyRecord(record)) return record
   throw new StoreUnavailable('the store of API keys has a text that is no record of this version')

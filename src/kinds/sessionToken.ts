@@ -27,7 +27,7 @@ interface About {
   readonly checkOwner: (ctx: Context) => void
 }
 
-interface Given extends KindOptions {
+interface TokenKindOptions extends KindOptions {
   readonly proof?: ProofDemand | undefined
 }
 
@@ -40,7 +40,7 @@ export const refusedToken = E.left(AuthErrors.because(AuthErrors.invalid, 'key')
 /** Lets in the user of a session, whom its token names. Who is active, and has the rights, is decided after it. */
 export const sessionTokenKind = (
   { scheme, parameters, responseFields }: Carrier,
-  { proof, schemeName, ...options }: Given,
+  { proof, schemeName, ...options }: TokenKindOptions,
   { demands, by, checkOwner }: About,
 ): Authenticator<unknown> => {
   const { realm } = options

@@ -51,11 +51,11 @@ const MAX_BCRYPT = 16
 // In KiB. Hashes that need more are verified one at a time
 const LARGE = 2 ** 17
 
-const within = (value: number, [least, most]: readonly [number, number]): boolean => value >= least && value <= most
+const isWithin = (value: number, [least, most]: readonly [number, number]): boolean => value >= least && value <= most
 
-const derived = (salt: string | undefined, key: string | undefined): Derived | undefined => {
+const saltAndKey = (salt: string | undefined, key: string | undefined): Derived | undefined => {
   const [own, other] = [Buffer.from(salt ?? '', 'base64'), Buffer.from(key ?? '', 'base64')]
-  return within(own.length, SALT) && within(other.length, KEY) ? { salt: own, key: other } : undefined
+  return isWithin(own.length, SALT) && isWithin(other.length, KEY) ? { salt: own, key: other } : undefined
 }
 
 /** Reads a stored password; `undefined` for any other string. Never throws. */
@@ -64,20 +64,20 @@ export const parse = (text: string): StoredPassword | undefined => {
   const argon = argon2id.exec(text)
   if (argon !== null) {
     const [m, t, p] = argon.slice(1, 4).map(Number) as [number, number, number]
-    const rest = derived(argon[4], argon[5])
-    const isSound = within(p, [1, 64]) && within(m, [8 * p, MAX_MEMORY]) && within(m * t, [m, MAX_ARGON2_WORK])
+    const rest = saltAndKey(argon[4], argon[5])
+    const isSound = isWithin(p, [1, 64]) && isWithin(m, [8 * p, MAX_MEMORY]) && isWithin(m * t, [m, MAX_ARGON2_WORK])
     return rest !== undefined && isSound ? { _tag: 'argon2id', cost: { m, t, p }, ...rest } : undefined
   }
   const s = scryptForm.exec(text)
   if (s !== null) {
     const [ln, r, p] = s.slice(1, 4).map(Number) as [number, number, number]
-    const rest = derived(s[4], s[5])
+    const rest = saltAndKey(s[4], s[5])
     const isSound =
-      within(ln, [1, MAX_LN]) && within(r, [1, 32]) && within(p, [1, 64]) && 2 ** ln * r * p <= MAX_SCRYPT_WORK
+      isWithin(ln, [1, MAX_LN]) && isWithin(r, [1, 32]) && isWithin(p, [1, 64]) && 2 ** ln * r * p <= MAX_SCRYPT_WORK
     return rest !== undefined && isSound ? { _tag: 'scrypt', cost: { ln, r, p }, ...rest } : undefined
   }
   const b = bcrypt.exec(text)
-  return b !== null && within(Number(b[1]), [4, MAX_BCRYPT]) ? { _tag: 'bcrypt', text } : undefined
+  return b !== null && isWithin(Number(b[1]), [4, MAX_BCRYPT]) ? { _tag: 'bcrypt', text } : undefined
 }
 
 /** The algorithm and the costs: stored passwords of the same work have the same. */
@@ -93,7 +93,7 @@ export const isLarge = (stored: StoredPassword): boolean => {
 // The PHC string format leaves the padding out
 const base64 = (bytes: Buffer): string => bytes.toString('base64').replace(/=+$/, '')
 
-export const print = (stored: StoredPassword): string => {
+export const printPassword = (stored: StoredPassword): string => {
   if (stored._tag === 'bcrypt') return stored.text
   const { salt, key } = stored
   const tail = `$${base64(salt)}$${base64(key)}`

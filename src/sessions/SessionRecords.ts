@@ -73,14 +73,14 @@ const stampOf = (self: SessionRecords, user: string): Promise<string | undefined
 const stampLifetime = ({ absolute, longest }: SessionRecords): number => longest + absolute
 
 // So many others would have to change the same stamp at once
-const TRIES = 20
+const STAMP_TRIES = 20
 const unsettled = 'the session store keeps no revocation stamp: it neither inserts nor updates it'
 
 /** The stamp for a session of a user that begins now, which is made if there is none. Rejects in an outage. */
 export const stampFor = async (self: SessionRecords, user: string): Promise<string> => {
   const key = stampKey(self.name, user)
   const lifetime = stampLifetime(self)
-  for (let tries = 0; tries < TRIES; tries++) {
+  for (let tries = 0; tries < STAMP_TRIES; tries++) {
     const stamp = await textAt(self, key)
     const next = stamp ?? randomId(16)
     const isKept =
@@ -101,7 +101,7 @@ export const stampNow = async (self: SessionRecords, user: string): Promise<stri
 export const replaceStamp = async (self: SessionRecords, user: string): Promise<string> => {
   const key = stampKey(self.name, user)
   const lifetime = stampLifetime(self)
-  for (let tries = 0; tries < TRIES; tries++) {
+  for (let tries = 0; tries < STAMP_TRIES; tries++) {
     const stamp = randomId(16)
     if (await self.store.update(key, stamp, lifetime)) return stamp
     // also without a stamp there may be a second factor that waits

@@ -134,7 +134,7 @@ type Needs<U> = Unless<Is<U, object>, { readonly loadUser: (...args: never[]) =>
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
-const listed: Check = (where, value) => {
+const listOption: Check = (where, value) => {
   if (typeof value === 'boolean') return
   // Safe: anything but an object is refused
   checkOptions(where, value as object, { label: is.hook(1) })
@@ -157,7 +157,7 @@ const checks: Checks<SessionsOptions<unknown>> = {
   maxLength: is.maybe(is.positive),
   origin: is.maybe(originLike),
   persistent: is.maybe(is.flag),
-  list: is.maybe(listed),
+  list: is.maybe(listOption),
   bearer: is.maybe(bearerLike),
   signals: is.maybe(signalsLike),
   pages: is.maybe(is.hook(2)),
@@ -185,7 +185,7 @@ const defaultStore = (isProduction: boolean): Store => {
 }
 
 /** Checks the application and the options. Throws a TypeError for what is weak, or cannot work. */
-export const resolveOptions = <R>(app: Koa, options: SessionsOptions<R>) => {
+export const checkSessionsOptions = <R>(app: Koa, options: SessionsOptions<R>) => {
   if (typeof app !== 'object' || app === null || typeof app.callback !== 'function') {
     throw new TypeError('sessions(app, options): app must be a Koa application, not a router or an apiApp')
   }

@@ -40,16 +40,16 @@ interface GrantsHost extends SessionRecords {
   readonly grants: GrantKeepers
 }
 
-interface Details {
+interface GrantDetails {
   readonly grant?: string | undefined
   readonly listed?: string | undefined
   readonly absolute?: number | undefined
 }
 
 /** What a session calls its grants: with a list, the id of its entry, so ending the entry ends them. */
-export const grantIn = ({ grant, listed }: Details): string | undefined => grant ?? listed
+export const grantIn = ({ grant, listed }: GrantDetails): string | undefined => grant ?? listed
 
-export const grantHolder = (host: GrantsHost, user: string, details: Details): GrantHolder => ({
+export const grantHolder = (host: GrantsHost, user: string, details: GrantDetails): GrantHolder => ({
   application: host.name,
   keys: host.keys,
   store: host.store,
@@ -62,7 +62,7 @@ export const grantHolder = (host: GrantsHost, user: string, details: Details): G
 export const endGrants = async (
   host: GrantsHost,
   user: string,
-  details: Details,
+  details: GrantDetails,
   isEverywhere = false,
 ): Promise<void> => {
   const holder = grantHolder(host, user, details)

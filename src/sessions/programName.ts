@@ -12,12 +12,12 @@ import { digest } from '../crypto/secrets.js'
 
 const packageNameAt = (folder: string): string | undefined => {
   for (let at = folder; ; at = dirname(at)) {
-    const name = nameIn(join(at, 'package.json'))
+    const name = packageNameIn(join(at, 'package.json'))
     if (name !== undefined || dirname(at) === at) return name
   }
 }
 
-const nameIn = (file: string): string | undefined => {
+const packageNameIn = (file: string): string | undefined => {
   try {
     const { name } = jsonFields(readFileSync(file, 'utf8')) ?? {}
     return is.isFilled(name) && name.trim() !== '' ? name : undefined

@@ -169,10 +169,10 @@ const refusalOfSubject = (
   if (subject === undefined) return AuthErrors.absent
   const present = session.present(ctx)
   const proofs = present === undefined ? [] : proofsIn(present)
-  return demand !== undefined && !isProven(proofs, demand, Date.now()) ? unproven(demand) : undefined
+  return demand !== undefined && !isProven(proofs, demand, Date.now()) ? unprovenFor(demand) : undefined
 }
 
-const unproven = (demand: ProofDemand): AuthError => AuthErrors.unproven(neededBy(demand))
+const unprovenFor = (demand: ProofDemand): AuthError => AuthErrors.unproven(neededBy(demand))
 
 // The page that asks for the answer. Without a handle, the answer comes by a mail
 const answerPage = (ctx: Context, kind: string, { answer = [], path }: KindForm, sent: object | null): Page => {
@@ -183,7 +183,7 @@ const answerPage = (ctx: Context, kind: string, { answer = [], path }: KindForm,
 }
 
 // Servers and proxies refuse a longer request line
-const MAX_ADDRESS = 7000
+const MAX_PAGE_ADDRESS = 7000
 
 /**
  * Shows the page that asks for the answer. After a form that a GET of the same address has shown, it has an address of its own there, so
@@ -198,7 +198,7 @@ const showAnswer = (
   if (sent[pages.STEP] !== undefined && page.handle !== undefined) {
     const hidden = ceremonies.conceal(browserFor(ctx, host, 0), JSON.stringify(page))
     const address = `${sentPath(ctx)}?${pages.STEP}=${hidden}`
-    if (address.length <= MAX_ADDRESS) return Promise.resolve(pages.leadTo(ctx, address))
+    if (address.length <= MAX_PAGE_ADDRESS) return Promise.resolve(pages.leadTo(ctx, address))
   }
   return pages.respondPage(ctx, page)
 }
@@ -286,7 +286,7 @@ export const sealFirst = async <Ask, Kept, U extends object>(
   application: Application,
   kind: Beginner<Ask, Kept>,
   first: FirstFactor<U>,
-  known?: { readonly stamp: string; readonly incoming: Incoming; readonly form?: SecondFactor['form'] },
+  known?: { readonly stamp: string; readonly incoming: Incoming; readonly form?: BegunFactor['form'] },
 ): Promise<object> => {
   const { user, proof, returnTo, as } = first
   checkCarried('askSecondFactor(ctx, kind, first', as, application.session)
@@ -315,11 +315,11 @@ export const sealFirst = async <Ask, Kept, U extends object>(
   const made = 'redirect' in sent.right ? sent.right : (sent.right.body ?? {})
   const ofPage = kind.form?.path === undefined ? known?.form : kind.form
   const form = as === 'bearer' ? undefined : ofPage
-  seconds.set(ctx, { subject, kind: pages.familyOf(kind), made, form })
+  begunFactors.set(ctx, { subject, kind: pages.familyOf(kind), made, form })
   return made
 }
 
-interface SecondFactor {
+interface BegunFactor {
   readonly subject: string
   readonly kind: string
   readonly made: object
@@ -328,7 +328,7 @@ interface SecondFactor {
 }
 
 /** The second factors that were begun, by the context of the request. */
-export const seconds = new WeakMap<object, SecondFactor>()
+export const begunFactors = new WeakMap<object, BegunFactor>()
 
 /** Answers with what a second factor needs, unless a hook has: `{ next, handle }`, or its page. `undefined`: none was begun. */
 export const respondSecond = (
@@ -336,7 +336,7 @@ export const respondSecond = (
   application: Application,
   sent: Incoming['body'] = {},
 ): Promise<void> | undefined => {
-  const second = seconds.get(ctx)
+  const second = begunFactors.get(ctx)
   if (second === undefined) return undefined
   const { kind, made, form } = second
   const body: unknown = ctx.body ?? undefined

@@ -17,7 +17,7 @@ export const checkCarried = (caller: string, as: Carried, { host }: RequestSessi
  * Throws `SignInRefused` for a sign-in without the proof that its token needs (DPoP): before a code is used up, because every client begins
  * without a nonce.
  */
-export const checkProof = async (as: Carried, { carrier, token }: RequestSession, ctx: Context): Promise<void> => {
+export const checkTokenProof = async (as: Carried, { carrier, token }: RequestSession, ctx: Context): Promise<void> => {
   if (as !== 'bearer' || token || carrier?.proofs === undefined) return
   const proof = await carrier.proofs.ofIssuing(ctx.request)
   if (E.isLeft(proof)) throw new SignInRefused(proof.left)

@@ -82,7 +82,7 @@ export const respondPage = async (
   ctx: Context,
   page: Page,
   { status, headers = {} }: Pick<AuthResponse, 'status' | 'headers'> = { status: 200 },
-  otherwise = () => respondHtml(ctx, plain(ctx, page)),
+  otherwise = () => respondHtml(ctx, renderDefaultPage(ctx, page)),
 ): Promise<void> => {
   const made: unknown = await requestSessionOf(ctx).host?.pages?.(page, ctx)
   if (typeof made === 'string') {
@@ -205,7 +205,7 @@ export interface LinkPageOptions {
 const hasForm = ({ step, fields, handle }: Page): boolean =>
   step !== 'done' && (fields.length > 0 || handle !== undefined)
 
-const plainHtml = (
+const pageHtml = (
   page: Page,
   { language, title, text, button, password = '' }: LinkPageOptions,
   labelOf: (field: PageField) => string = () => password,
@@ -248,7 +248,7 @@ const textsFor = (ctx: Context) => {
   return { language, texts: { ...english, ...(Object.hasOwn(all, language) && all[language]) } }
 }
 
-const plain = (ctx: Context, page: Page): string => {
+const renderDefaultPage = (ctx: Context, page: Page): string => {
   const { kind, step, failure, fields } = page
   const { language, texts } = textsFor(ctx)
   const isLink = fields.some(({ name }) => name === 'key')
@@ -261,14 +261,14 @@ const plain = (ctx: Context, page: Page): string => {
   const title = said(variant, 'answer') ?? ''
   const text = failure === undefined ? said(`${variant}Text`) : said(failure.reason, 'other')
   const button = said(hasForm(page) ? 'send' : 'goOn') ?? ''
-  return plainHtml(
+  return pageHtml(
     page,
     { language, title, text, button },
     ({ name, autocomplete }) => said(name === 'password' ? autocomplete : name, name, autocomplete) ?? name,
   )
 }
 
-/** Answers with HTML. `allowed` are the directives of its policy that allow something: by default, a form. */
+/** Answers with HTML. `openerPolicy` are the directives of its policy that allow something: by default, a form. */
 const respondHtml = (ctx: Context, html: string, allowed = formPolicy): void => {
   ctx.set({
     'Cache-Control': 'no-store',
@@ -296,7 +296,7 @@ if (isOurs(window.opener)) {
   window.close()
 } else location.replace(path)`
 
-const allowed = `script-src 'sha256-${digest(script, 'base64')}'; form-action 'none'`
+const openerPolicy = `script-src 'sha256-${digest(script, 'base64')}'; form-action 'none'`
 
 // The page on which a sign-in in a popup ends posts the return path to its opener, if that is of the same origin, and
 // closes itself. Nothing else is in it, so whoever gets the message learns nothing that the opener does not know.
@@ -315,7 +315,7 @@ const respondToOpener = (ctx: Context, end: Page): Promise<void> =>
 <script>${script}</script>
 </body></html>
 `,
-      allowed,
+      openerPolicy,
     )
   })
 
@@ -364,7 +364,7 @@ export const linkPage = (
       action: sentPath(ctx),
     }
     if (texts === undefined) return respondPage(ctx, page)
-    return respondPage(ctx, page, undefined, () => respondHtml(ctx, plainHtml(page, texts)))
+    return respondPage(ctx, page, undefined, () => respondHtml(ctx, pageHtml(page, texts)))
   }
 }
 

@@ -38,9 +38,9 @@ export interface CodeFactor {
 }
 
 /** The keys of an application: `() => app.keys`. The first seals, all open. */
-type Keys = () => unknown
+type KeysNow = () => unknown
 
-const rootsOf = (keys: Keys, purpose: string): ReadonlyArray<Buffer> => {
+const rootsOf = (keys: KeysNow, purpose: string): ReadonlyArray<Buffer> => {
   const now = keys()
   if (strengthOf(now) === 'weak') throw new TypeError(keysFix)
   return derivedFrom(now, `koa-with-auth/${purpose}`)
@@ -48,11 +48,11 @@ const rootsOf = (keys: Keys, purpose: string): ReadonlyArray<Buffer> => {
 
 // --- TOTP
 
-const STEP = 30_000
-const DIGITS = 6
+const TOTP_STEP = 30_000
+const TOTP_DIGITS = 6
 const SECRET_BYTES = 20
 /** How long the newest code of a secret is remembered, so that no older one is good when the clock is set back. */
-const REMEMBERED = 90 * 86_400_000
+const STEP_LIFETIME = 90 * 86_400_000
 
 const TIMEOUT = 2000
 
@@ -64,11 +64,11 @@ const isNewest = async (store: Store, name: string, step: number): Promise<boole
   for (let tries = 0; tries < CHANGES; tries++) {
     const [was] = await store.get([name])
     if (was === undefined) {
-      if (await store.insert(name, String(step), REMEMBERED)) return true
+      if (await store.insert(name, String(step), STEP_LIFETIME)) return true
     } else {
       // also after the clock was set back
       if (!(step > Number(was))) return false
-      if (await store.update(name, String(step), REMEMBERED, was)) return true
+      if (await store.update(name, String(step), STEP_LIFETIME, was)) return true
     }
   }
   return false
@@ -80,16 +80,16 @@ const codeOfStep = (secret: Buffer, step: number): string => {
   counter.writeBigUInt64BE(BigInt(step))
   const mac = createHmac('sha1', secret).update(counter).digest()
   const offset = (mac.at(-1) ?? 0) & 0xf
-  return String((mac.readUInt32BE(offset) & 0x7fff_ffff) % 10 ** DIGITS).padStart(DIGITS, '0')
+  return String((mac.readUInt32BE(offset) & 0x7fff_ffff) % 10 ** TOTP_DIGITS).padStart(TOTP_DIGITS, '0')
 }
 
-const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
+const base32Alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
 /** RFC 4648 §6, without padding. */
 const base32 = (bytes: Buffer): string => {
   let bits = ''
   for (const byte of bytes) bits += byte.toString(2).padStart(8, '0')
-  return (bits.match(/.{1,5}/g) ?? []).map((five) => alphabet[Number.parseInt(five.padEnd(5, '0'), 2)]).join('')
+  return (bits.match(/.{1,5}/g) ?? []).map((five) => base32Alphabet[Number.parseInt(five.padEnd(5, '0'), 2)]).join('')
 }
 
 /** How codes of an authenticator app work. */
@@ -97,7 +97,7 @@ export interface TotpOptions {
   /** The name of the service, which the app shows. */
   readonly issuer: string
   /** The keys that encrypt secrets at rest: `() => app.keys`. The first encrypts, all decrypt. */
-  readonly keys: Keys
+  readonly keys: KeysNow
   /** The sealed secret of a user, as `enrol` made it, once it is active; `undefined` if there is none. */
   readonly secretOf: (user: string) => string | undefined | Promise<string | undefined>
   /** Where used codes are remembered: the store of the sessions. */
@@ -167,7 +167,7 @@ export const totp = (options: TotpOptions): Totp => {
   const confirm = async (user: string, kept: string, typed: unknown): Promise<boolean> => {
     const secret = open(user, kept)
     const code = typedDigits(typed) ?? ''
-    const now = Math.floor(Date.now() / STEP)
+    const now = Math.floor(Date.now() / TOTP_STEP)
     let found: number | undefined
     // every step is compared, so the time does not show which one fits
     for (let step = now - around; step <= now + around; step++) {
@@ -205,7 +205,7 @@ const CODE_BYTES = 15
 /** How recovery codes work. */
 export interface RecoveryCodesOptions {
   /** The keys that digest codes: `() => app.keys`. */
-  readonly keys: Keys
+  readonly keys: KeysNow
   /**
    * Removes one of these digests from those of a user, and resolves to whether one was there. In one step, so that a code
    * is used once: `delete from recovery where user = ? and digest in (...)`.
@@ -311,12 +311,12 @@ const inAllProcesses = async <A>(
 ): Promise<Result<A>> => {
   if (ids === undefined) return run()
   // from anywhere, so that few are asked while few are taken
-  const first = randomInt(WRONG)
-  const placeAt = (at: number) => `wrong codes of ${user}.${(first + at) % WRONG}`
+  const first = randomInt(MAX_WRONG_CODES)
+  const placeAt = (at: number) => `wrong codes of ${user}.${(first + at) % MAX_WRONG_CODES}`
   let at = 0
   while (!(await ids.use(placeAt(at), DAY * 1000))) {
     at++
-    if (at === WRONG) return E.left(AuthErrors.throttled(DAY))
+    if (at === MAX_WRONG_CODES) return E.left(AuthErrors.throttled(DAY))
   }
   const result = await caught(run)
   // if the store fails now, it stays counted
@@ -324,10 +324,10 @@ const inAllProcesses = async <A>(
   return result
 }
 
-const TRIES = 5
+const CODE_TRIES = 5
 
 // NIST SP 800-63B §3.2.2: at most 100 wrong ones in a row for an account. In seconds
-const WRONG = 100
+const MAX_WRONG_CODES = 100
 const DAY = 86_400
 
 /**
@@ -354,13 +354,13 @@ export const secondFactor = (options: SecondFactorOptions): SecondFactor => {
   const self: Codes = {
     factors,
     count: counting(limiter, 'secondFactor'),
-    ofAccount: counting(memoryLimiter(WRONG, DAY), 'secondFactor'),
+    ofAccount: counting(memoryLimiter(MAX_WRONG_CODES, DAY), 'secondFactor'),
   }
   const isNumeric = factors.every((factor) => factor.isNumeric === true)
   return {
     name: ['code', name, factors.map(({ method }) => method).join()].filter((part) => part !== undefined).join(':'),
     lifetime,
-    tries: TRIES,
+    tries: CODE_TRIES,
     leadsAgain: true,
     form: {
       answer: [

@@ -13,9 +13,9 @@ import { unavailable } from '../core/AuthError.js'
 import type { Result } from '../core/Result.js'
 import { fromNow, memory } from '../core/memory.js'
 import { bytesOf, Outage, problemOf, withinTime } from '../jwt/fetching.js'
-import { keyPolicyOf, remoteKeys, type KeySource } from '../jwt/keySet.js'
+import { keyPolicyOf, remoteKeys, type SigningKeySource } from '../jwt/keySet.js'
 import { thumbprintOf, usableKeys, type Keys, type SigningKeySet } from '../jwt/signature.js'
-import { refusedFor, withJoseName } from './verification.js'
+import { refusedBy, withJoseName } from './verification.js'
 
 /** How key directories are fetched and kept. */
 export interface DirectoryOptions {
@@ -51,14 +51,14 @@ export const isPublicAddress = (address: string): boolean => {
 
 class NotPublic extends Error {}
 
-const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '')
+const urlHost = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '')
 
 // Every address must be public: a host that has a private one, too, could be asked for that one
-const addressOf = async (
+const publicAddressOf = async (
   url: URL,
   isPublic: typeof isPublicAddress,
 ): Promise<{ readonly address: string; readonly family: number }> => {
-  const host = hostOf(url)
+  const host = urlHost(url)
   const found =
     isIP(host) === 0
       ? await new Promise<dns.LookupAddress[]>((resolve, reject) => {
@@ -80,7 +80,7 @@ const bytesAt = async (
   isPublic: typeof isPublicAddress,
   signal: AbortSignal,
 ): Promise<Buffer> => {
-  const { address, family } = await addressOf(url, isPublic)
+  const { address, family } = await publicAddressOf(url, isPublic)
   const res = await new Promise<IncomingMessage>((resolve, reject) => {
     const options: RequestOptions = {
       signal,
@@ -104,7 +104,7 @@ const bytesAt = async (
 // Directories write seconds, and some milliseconds
 const inMilliseconds = (time: number): number => (time > 1e11 ? time : time * 1000)
 
-const isCurrent = ({ nbf, exp }: Readonly<Record<string, unknown>>): boolean =>
+const isCurrentKey = ({ nbf, exp }: Readonly<Record<string, unknown>>): boolean =>
   (typeof nbf !== 'number' || inMilliseconds(nbf) <= Date.now()) &&
   (typeof exp !== 'number' || inMilliseconds(exp) > Date.now())
 
@@ -113,7 +113,7 @@ const keySetIn = (bytes: Buffer): SigningKeySet => {
   const set = usableKeys(jsonFields(bytes.toString('utf8')))
   if (set === undefined || set.keys.length > MAX_KEYS)
     throw new Outage('answered no key directory that can be used', true)
-  const keys = set.keys.filter(isCurrent).map((jwk) => ({ ...withJoseName(jwk), kid: thumbprintOf(jwk) }))
+  const keys = set.keys.filter(isCurrentKey).map((jwk) => ({ ...withJoseName(jwk), kid: thumbprintOf(jwk) }))
   return { keys }
 }
 
@@ -142,7 +142,7 @@ export const directories = (
   fetch: (url: URL, policy: DirectoryPolicy) => Promise<Buffer> = fetchDirectory,
 ): ((url: string, keyid: string) => Promise<Result<Keys>>) => {
   interface Agent {
-    readonly source: KeySource
+    readonly source: SigningKeySource
     isPrivate: boolean
   }
   const agents = memory<Agent>({ size: listed ?? MAX_AGENTS, maxAge: Infinity, dropsFirst: 'least recently used' })
@@ -168,19 +168,19 @@ export const directories = (
     return agent
   }
   return async (url, keyid) => {
-    const host = hostOf(new URL(url))
+    const host = urlHost(new URL(url))
     // no fetch, and so no event
-    if (isIP(host) !== 0 && !isPublicAddress(host)) return refusedFor('party')
+    if (isIP(host) !== 0 && !isPublicAddress(host)) return refusedBy('party')
     const agent = agentOf(url)
     if (agent === undefined) return E.left(unavailable(MINUTE / 1000))
     const { source } = agent
     const began = source.begun()
     const current = await source.current()
-    if (E.isLeft(current)) return agent.isPrivate ? refusedFor('party') : current
+    if (E.isLeft(current)) return agent.isPrivate ? refusedBy('party') : current
     if (hasKey(current.right, keyid)) return current
     const newer = await source.afterMiss(current.right, began, keyid)
     if (E.isLeft(newer)) return newer
-    return newer.right !== undefined && hasKey(newer.right, keyid) ? E.right(newer.right) : refusedFor('key')
+    return newer.right !== undefined && hasKey(newer.right, keyid) ? E.right(newer.right) : refusedBy('key')
   }
 }
 

@@ -61,7 +61,7 @@ export const unlessUndone = async <A>(ask: () => Promise<A>, times = 1): Promise
 const firstWord = /^[A-Z][A-Z\d_]+\b/
 
 /** What failed, as one word without a value: a code, the first word of Redis, or the name of the error. */
-export const causeOf = (error: unknown): string => {
+export const failureWord = (error: unknown): string => {
   const { name, message } = error instanceof Error ? error : new Error('')
   const words = [...codesOf(error), firstWord.exec(message)?.[0] ?? '', name]
   return words.find((word) => /^\w{2,40}$/.test(word)) ?? 'Error'

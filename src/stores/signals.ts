@@ -33,13 +33,13 @@ export const MISSED = JSON.stringify({ v: 1, about: 'all' })
 
 const TIMEOUT = 2000
 
-const AGAIN = 5000
+const SUBSCRIBE_AFTER = 5000
 
 // While something is open, each process says something that it must hear, in milliseconds: how often, and how soon
 const BEAT = 10_000
 const HEARD_WITHIN = 5000
 
-const LONGEST = 256
+const MAX_MESSAGE = 256
 
 /** Lets the other processes know what may have ended, by a digest. Never throws, and nothing waits for it. */
 export type Tell = (name: string) => void
@@ -94,7 +94,7 @@ class Hub {
     // What is said until the next success is missed
     const again = () => this.#subscribe(() => ends().askAboutAll())
     this.#subscribing(async () => this.#signals.subscribe(this.#listener)).then(free(onSuccess), () =>
-      setTimeout(free(again), AGAIN).unref(),
+      setTimeout(free(again), SUBSCRIBE_AFTER).unref(),
     )
   }
 
@@ -136,7 +136,7 @@ class Hub {
   }
 
   #hear(message: unknown): void {
-    const isShort = typeof message === 'string' && message.length <= LONGEST
+    const isShort = typeof message === 'string' && message.length <= MAX_MESSAGE
     const { about, beat } = (isShort ? jsonFields(message) : undefined) ?? {}
     if (beat === this.#beat) this.#onBeat?.()
     if (about === 'all') ends().askAboutAll()

@@ -33,11 +33,11 @@ export const tokenClientOf = (where: string, kind: unknown): TokenClient => {
 }
 
 /** The longest time that is believed of an access token, in seconds: ten years. */
-const LONGEST = 315_360_000
+const MAX_LIFETIME = 315_360_000
 
-export const tokensOf = (answer: TokenEndpointResponse & Partial<TokenEndpointResponseHelpers>): Tokens => {
+export const grantedTokens = (answer: TokenEndpointResponse & Partial<TokenEndpointResponseHelpers>): Tokens => {
   const { access_token: access, refresh_token: refresh, expires_in: seconds, scope } = answer
-  const lasts = typeof seconds === 'number' && seconds > 0 && seconds < LONGEST
+  const lasts = typeof seconds === 'number' && seconds > 0 && seconds < MAX_LIFETIME
   const subject = answer.claims?.()?.sub
   return {
     access,
@@ -59,7 +59,7 @@ export const askedForTokens = async (
   const configured = await client.configured()
   if (E.isLeft(configured)) throw new UnavailableError('the provider cannot be used')
   try {
-    return tokensOf(await ask(configured.right))
+    return grantedTokens(await ask(configured.right))
   } catch (error) {
     const { ResponseBodyError } = openidClient()
     if (error instanceof ResponseBodyError && error.error === 'invalid_grant') {

@@ -9,7 +9,7 @@ import { UnavailableError } from '../../core/Result.js'
 import { digest } from '../../crypto/secrets.js'
 import { checkAddress, checkUrl } from '../../jwt/fetching.js'
 import { expectGone } from '../../koa/gone.js'
-import { tokenOf } from '../../jwt/tokenKind.js'
+import { acceptedTokenOf } from '../../jwt/tokenKind.js'
 import { contextOf, type WithRequest } from '../../sessions/SignIn.js'
 import { clientOf, configurationOf, type Client } from './Client.js'
 import { GrantEnded, type Tokens } from './Grant.js'
@@ -59,7 +59,7 @@ const checks: Checks<ExchangeOptions> = {
 
 const TIMEOUT = 5000
 
-const SIZE = 1000
+const MAX_TOKENS = 1000
 
 /** A token that is handed out is good for at least so many milliseconds. */
 const SPARE = 10_000
@@ -115,7 +115,7 @@ const exchanged = async (self: Exchanging, subject: string, ends: number, key: s
 
 const tokenFor = async (self: Exchanging, given: WithRequest): Promise<string> => {
   const ctx = contextOf('token(ctx)', given)
-  const accepted = tokenOf(ctx)
+  const accepted = acceptedTokenOf(ctx)
   if (accepted === undefined) {
     throw new Error(
       'token(ctx) of exchange: put the operation behind httpJwt or httpIntrospection, whose token is exchanged',
@@ -170,7 +170,7 @@ export const exchange = (options: ExchangeOptions): TokenExchange => {
       ...(resource !== undefined && { resource }),
       ...(scope !== undefined && scope.length > 0 && { scope: scope.join(' ') }),
     },
-    kept: memory({ size: SIZE, maxAge: Infinity, dropsFirst: 'least recently used' }),
+    kept: memory({ size: MAX_TOKENS, maxAge: Infinity, dropsFirst: 'least recently used' }),
     flights: new Map(),
   }
   return { token: (ctx) => tokenFor(self, ctx) }
