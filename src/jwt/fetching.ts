@@ -100,7 +100,7 @@ export const isSecure = (u: unknown): u is string =>
 
 // Names that no public name server knows (RFC 6761, RFC 6762 appendix G, RFC 8375), and private addresses (RFC 1918, RFC 4193, RFC 6598)
 const privateHost =
-  /^(?:[\w-]+|.+\.(?:internal|local|localhost|lan|svc|test|home\.arpa)|10(?:\.\d+){3}|192\.168(?:\.\d+){2}|172\.(?:1[6-9]|2\d|3[01])(?:\.\d+){2}|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7])(?:\.\d+){2}|\[f[cd][\da-f]{2}:.*\])$/
+  /^(?:[\w-]+|.+\.(?:internal|local|localhost|lan|svc|home\.arpa)|10(?:\.\d+){3}|192\.168(?:\.\d+){2}|172\.(?:1[6-9]|2\d|3[01])(?:\.\d+){2}|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7])(?:\.\d+){2}|\[f[cd][\da-f]{2}:.*\])$/
 
 /** Whether it is a URL that `isSecure` takes, or http in a private network: for an address that the application writes itself. */
 export const isInside = (u: unknown): u is string => {
