@@ -5,7 +5,7 @@
 import Router from '@koa/router'
 import type { Middleware } from 'koa'
 import { describe, expect, it, vi } from 'vitest'
-import { challenge, expectCrashed, expectDenied, expectPassed, running } from '../support/models/behavior.js'
+import { challenge, expectDenied, expectPassed, running } from '../support/models/behavior.js'
 import { strongKey, visitorOf } from '../support/sites/sessionsApp.js'
 
 const copy = async () => {
@@ -131,22 +131,6 @@ describe('two copies of the package', () => {
     })
     const answer = await api.ask('/in', { method: 'POST', headers: { 'Sec-Fetch-Site': 'cross-site' } })
     expect([answer.status, answer.seen, answer.headers['set-cookie']]).toStrictEqual([403, [], undefined])
-  })
-
-  it('each with its own application: the kinds of one are an error in the other', async () => {
-    const [one, other] = [await copy(), await copy()]
-    const made: { sessionAuth?: ReturnType<typeof one.sessions<User>>['sessionAuth'] } = {}
-    await running((app) => {
-      app.keys = [strongKey]
-      made.sessionAuth = one.sessions(app, options).sessionAuth
-    })
-    const api = await running((app, answering) => {
-      app.keys = [strongKey]
-      other.sessions(app, options)
-      app.use(new Router().get('/x', other.withAuth(made.sessionAuth!()), answering).routes())
-    })
-    expectCrashed(await api.ask())
-    expect(String(api.errors[0])).toMatch(/it belongs to the sessions of another application/)
   })
 
   it('a second call of sessions is a TypeError, whichever copy is first', async () => {

@@ -7,10 +7,12 @@ import { either as E, option as O, taskEither as TE } from 'fp-ts'
 import Keygrip from 'keygrip'
 import type Koa from 'koa'
 import {
+  httpBearer,
   sessionAuth,
   sessionAuthIsStaff,
   sessionAuthSuperUser,
   sessionLoginAuth,
+  sessionLoginAuthSuperuser,
   withAuth,
   type Authenticator,
 } from 'koa-with-auth'
@@ -30,26 +32,52 @@ const ask = async (api: Running, user: unknown) => api.ask('/x', { headers: { Co
 const start = (authenticator: Authenticator<unknown>, mode: (typeof modes)[number] = 'cookie') =>
   operation(withAuth(authenticator), withSessions(mode))
 
+const [anna, sam, root] = [
+  { username: 'anna' },
+  { username: 'sam', isStaff: true },
+  { username: 'root', isSuperuser: true },
+]
+const boss = { username: 'boss', isSuperuser: true, isStaff: true }
+const kinds = [
+  { name: 'sessionAuth', authenticator: sessionAuth(), passing: [anna, sam, root, boss] },
+  { name: 'sessionLoginAuth', authenticator: sessionLoginAuth, passing: [anna, sam, root, boss] },
+  { name: 'sessionAuthSuperUser', authenticator: sessionAuthSuperUser(), passing: [root, boss] },
+  { name: 'sessionLoginAuthSuperuser', authenticator: sessionLoginAuthSuperuser, passing: [root, boss] },
+  { name: 'sessionAuthIsStaff', authenticator: sessionAuthIsStaff(), passing: [sam, root, boss] },
+]
+
 describe.each(modes)('in %s mode', (mode) => {
-  test('session without the rights (superuser, staff): it is a 401', async () => {
-    for (const authenticator of [sessionAuthSuperUser(), sessionAuthIsStaff()]) {
+  test.each(kinds)(
+    '5.4 $name passes for the users of the table; session without the rights: it is a 401',
+    async ({ authenticator, passing }) => {
       const api = await start(authenticator, mode)
-      expectDenied(await ask(api, { username: 'anna' }), 401, [challenge.session])
-      expectDenied(await ask(api, { username: 'anna', isStaff: false, isSuperuser: false }), 401, [challenge.session])
+      expectDenied(await api.ask(), 401, [challenge.session])
+      for (const user of [anna, sam, root, boss]) {
+        if (passing.includes(user)) expectPassed(await ask(api, user), user)
+        else expectDenied(await ask(api, user), 401, [challenge.session])
+      }
+    },
+  )
+
+  test('5.4 a session cookie without its signature, or with another one, is anonymous', async () => {
+    const api = await start(sessionAuth(), mode)
+    const signed = await signInAs(api, anna)
+    const [value = '', signature = ''] = signed.split('; ')
+    expect(signature).toMatch(/^koa\.sess\.sig=/)
+    const tampered = `${signature.slice(0, -1)}${signature.endsWith('A') ? 'B' : 'A'}`
+    for (const Cookie of [value, `${value}; ${tampered}`, signature]) {
+      expectDenied(await api.ask('/x', { headers: { Cookie } }), 401, [challenge.session])
     }
+    expectPassed(await api.ask('/x', { headers: { Cookie: signed } }), anna)
   })
 
-  test('staff: superusers and staff pass', async () => {
-    const api = await start(sessionAuthIsStaff(), mode)
-    for (const user of [
-      { username: 'a', isStaff: true },
-      { username: 'a', isSuperuser: true },
-      { username: 'a', isStaff: false, isSuperuser: true },
-    ]) {
-      expectPassed(await ask(api, user), user)
-    }
-    const superuserOnly = await start(sessionAuthSuperUser(), mode)
-    expectDenied(await ask(superuserOnly, { username: 'a', isStaff: true }), 401, [challenge.session])
+  test('5.4 the name of the cookie is the setting of koa-session', async () => {
+    const api = await operation(withAuth(sessionAuth()), withSessions(mode, { key: 'SHOPSESSION' }))
+    const Cookie = await signInAs(api, anna)
+    expect(Cookie).toMatch(/^SHOPSESSION=/)
+    expectPassed(await api.ask('/x', { headers: { Cookie } }), anna)
+    const renamed = Cookie.replaceAll('SHOPSESSION', 'koa.sess')
+    expectDenied(await api.ask('/x', { headers: { Cookie: renamed } }), 401, [challenge.session])
   })
 
   test('inactive, deleted user: it is a 401 at the next request', async () => {
@@ -70,6 +98,14 @@ describe.each(modes)('in %s mode', (mode) => {
       expectDenied(await api.ask('/x', { headers }), 401, [challenge.session])
     }
   })
+})
+
+test('5.4 a session id in another place than the cookie is anonymous', async () => {
+  const api = await start(sessionAuth())
+  const cookie = await signInAs(api, anna)
+  const headers = { 'X-Cookie': cookie, Authorization: `Session ${cookie}` }
+  expectDenied(await api.ask('/x', { headers }), 401, [challenge.session])
+  expectDenied(await api.ask(`/x?${cookie.replace('; ', '&')}`), 401, [challenge.session])
 })
 
 describe('anonymous unsafe request on session auth', () => {
@@ -122,7 +158,7 @@ describe('where the session keeps its user', () => {
 describe('session user', () => {
   const superuser = sessionAuthSuperUser()
   const staff = sessionAuthIsStaff()
-  const wrong: ReadonlyArray<unknown> = ['true', 'false', 1, 0, {}, [], [true], 'yes', { valueOf: 1 }]
+  const wrong: ReadonlyArray<unknown> = ['true', 'false', '', 1, 0, {}, [], [true], 'yes', { valueOf: 1 }]
 
   test.each(wrong)('session user: isSuperuser, isStaff or isActive %j grants nothing (A-32)', async (flag) => {
     for (const [authenticator, field] of [
@@ -131,7 +167,35 @@ describe('session user', () => {
       [sessionAuth(), 'isActive'],
     ] as const) {
       const api = await start(authenticator)
-      expectDenied(await ask(api, { username: 'anna', [field]: flag }), 401, [challenge.session])
+      expectDenied(await ask(api, { username: 'anna', isSuperuser: true, [field]: flag }), 401, [challenge.session])
+    }
+  })
+
+  const other = { is_superuser: true, superuser: true, is_staff: true, role: 'admin', issuperuser: true, ISSTAFF: true }
+  test.each([
+    ['no flags', {}, 'user'],
+    ['false', { isSuperuser: false, isStaff: false }, 'user'],
+    ['null', { isSuperuser: null, isStaff: null }, 'user'],
+    ['flags with other names, and in another letter case', other, 'user'],
+    ['staff', { isStaff: true }, 'user staff'],
+    ['active superuser', { isSuperuser: true, isActive: true }, 'user super staff'],
+    ['inactive superuser', { isSuperuser: true, isStaff: true, isActive: false }, ''],
+    ['a superuser whose isActive is null', { isSuperuser: true, isActive: null }, ''],
+    ['an empty user name', { username: '', isSuperuser: true }, ''],
+  ])('A-32 only true grants a right, also to what loadUser returns: %s', async (_what, flags, open) => {
+    const user = { username: 'anna', ...flags }
+    // Safe: a program without types could load this
+    const loadUser = async () => user as never
+    for (const [right, authenticators] of [
+      ['user', [sessionAuth(), sessionAuth({ loadUser })]],
+      ['super', [sessionAuthSuperUser(), sessionAuthSuperUser({ loadUser })]],
+      ['staff', [sessionAuthIsStaff(), sessionAuthIsStaff({ loadUser })]],
+    ] as const) {
+      for (const authenticator of authenticators) {
+        const answer = await ask(await start(authenticator), user)
+        if (open.split(' ').includes(right)) expectPassed(answer, user)
+        else expectDenied(answer, 401, [challenge.session])
+      }
     }
   })
 
@@ -146,6 +210,9 @@ describe('session user', () => {
     { username: 7 },
     { username: null },
     { username: [] },
+    [{ username: 'anna', isSuperuser: true }],
+    { user: { username: 'anna', isSuperuser: true } },
+    JSON.parse('{"__proto__":{"username":"anna","isSuperuser":true}}') as unknown,
   ])('session user: %j does not decode and is a 401', async (value) => {
     const api = await start(sessionAuth())
     expectDenied(await ask(api, value), 401, [challenge.session])
@@ -181,39 +248,58 @@ test('credential sent twice: two session cookies are malformed, whichever comes 
 })
 
 describe('`app.keys` where session auth is used', () => {
+  const forgedWith = (key: string) => {
+    const value = Buffer.from(JSON.stringify({ user: root })).toString('base64')
+    return { headers: { Cookie: `koa.sess=${value}; koa.sess.sig=${new Keygrip([key]).sign(`koa.sess=${value}`)}` } }
+  }
+  const bearer = httpBearer({ authenticate: (_request, token) => token === 't' && { token } })
   const serving = (keys: unknown) =>
     running((app, answering) => {
       withSessions()(app)
       // Safe: plain JavaScript may write this
       app.keys = keys as Koa['keys']
       const router = new Router().get('/session', withAuth(sessionLoginAuth), answering)
-      router.get('/list', withAuth([() => false, sessionLoginAuth]), answering)
+      router.get('/list', withAuth([bearer, sessionLoginAuth]), answering)
       router.get('/open', answering)
       app.use(router.routes())
     })
 
   test.each([
     ['missing', undefined],
+    ['empty', []],
     ['a key under 32 characters', ['x'.repeat(31)]],
     ['an empty key', ['']],
-    ['a short first key', ['short', signingKey]],
+    ['a short first key', ['keyboard cat', signingKey]],
+    ['an empty key after a strong one', [signingKey, '']],
+    ['undefined after a strong key', [signingKey, undefined]],
     ['a string', signingKey],
-    ['a key that is not a string', [7]],
-  ])('`app.keys` %s: it is a 500 that names the fix, and no handler runs', async (_what, keys) => {
+    ['a key that is not a string', [12345678901234567890]],
+    ['a list in the list', [[signingKey]]],
+  ])('A-33 `app.keys` %s: it is a 500 that names the fix, and no handler runs', async (_what, keys) => {
     const { ask, errors } = await serving(keys)
-    expectCrashed(await ask('/session'))
-    expectCrashed(await ask('/list'))
-    expectPassed(await ask('/open'), undefined)
-    expect(errors).toHaveLength(2)
-    for (const error of errors) {
-      expect(error).toMatchObject({ message: expect.stringMatching(/app\.keys/) as string })
-      expect(String(error)).not.toContain('x'.repeat(31))
+    for (const path of ['/session', '/list']) {
+      for (const init of [{}, forgedWith(''), forgedWith('keyboard cat')]) {
+        const answer = await ask(path, init)
+        expectCrashed(answer)
+        expect(answer.headers['cache-control']).toBe('no-store')
+      }
     }
+    expect(errors).toHaveLength(6)
+    for (const error of errors) {
+      expect(error).toMatchObject({ message: expect.stringMatching(/app\.keys .*32 characters/) as string })
+      expect(String(error)).not.toMatch(/x{31}|keyboard cat/)
+    }
+    // what asks no session is not affected
+    expectPassed(await ask('/open'), undefined)
+    expectPassed(await ask('/list', { headers: { Authorization: 'Bearer t' } }), { token: 't' })
   })
 
-  test('`app.keys` empty: it is a 500', async () => {
-    const { ask } = await serving([])
-    expectCrashed(await ask('/session'))
+  test('A-33 a weak key that is added later is noticed', async () => {
+    const keys = [signingKey]
+    const { ask } = await serving(keys)
+    expectDenied(await ask('/session'), 401, [challenge.session])
+    keys.push('')
+    expectCrashed(await ask('/session', forgedWith('')))
   })
 
   test.each([

@@ -1,7 +1,6 @@
 /** How long a session lasts, when it is prolonged, and what counts at the next request. The tests set the clock. */
 import type Koa from 'koa'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { expectDenied, challenge } from '../support/models/behavior.js'
 import { at, expectAnonymous, expectSignedIn, sessionsApp, setCookies } from '../support/sites/sessionsApp.js'
 import { describeLastingStores } from '../support/stores/sessionStores.js'
 
@@ -212,31 +211,6 @@ describeLastingStores((store) => {
         await one.ask('/me')
         expect(loaded()).toBe(at)
       }
-    })
-
-    it('a deactivated or deleted user is refused, and accepted when this is undone', async () => {
-      const { visitor, users } = await sessionsApp(store)
-      const one = visitor()
-      await one.post('/login')
-      for (const change of [() => users.set('anna', { ...anna, isActive: false }), () => users.delete('anna')]) {
-        change()
-        await expectAnonymous(one)
-        users.set('anna', anna)
-        await expectSignedIn(one, anna)
-      }
-    })
-
-    it('a right that was removed or added', async () => {
-      const { visitor, users } = await sessionsApp(store)
-      const one = visitor()
-      await one.post('/login?user=root')
-      expect((await one.ask('/super')).status).toBe(200)
-      users.set('root', { username: 'root' })
-      expectDenied(await one.ask('/super'), 401, [challenge.session])
-      expectDenied(await one.ask('/staff'), 401, [challenge.session])
-      await expectSignedIn(one, { username: 'root' })
-      users.set('root', { username: 'root', isStaff: true })
-      expect((await one.ask('/staff')).status).toBe(200)
     })
   })
 

@@ -7,7 +7,6 @@ import { sessionAuth, sessionAuthSuperUser, withAuth } from 'koa-with-auth'
 import { sessions, type Signing } from 'koa-with-auth/sessions'
 import { memoryStore } from 'koa-with-auth/stores'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { running } from '../support/models/behavior.js'
 import { listen } from '../support/servers/server.js'
 import { visitorOf } from '../support/sites/sessionsApp.js'
 
@@ -108,24 +107,6 @@ describe.each(Object.entries(within))('R01 mounted by %s', (_how, into) => {
     expect((await one.post('/out/root')).status).toBe(204)
     expect((await one.ask('/me')).status).toBe(401)
   })
-})
-
-it('R01 the functions of another application do not sign in: a 500 that names the fix', async () => {
-  const admin = site('admin', admins())
-  let shop: Signing<User> | undefined
-  const api = await running((app) => {
-    app.keys = ['shop'.repeat(40)]
-    shop = sessions(app, { loadUser: (username) => ({ username }) })
-    app.use(async (ctx) => {
-      await (ctx.path === '/in' ? admin.signing.logIn(ctx, { username: 'root' }) : admin.signing.logOut(ctx))
-    })
-  })
-  expect(shop).toBeDefined()
-  for (const path of ['/in', '/out']) {
-    const answer = await api.ask(path, { method: 'POST' })
-    expect([answer.status, answer.headers['set-cookie']]).toEqual([500, undefined])
-  }
-  for (const error of api.errors) expect(String(error)).toMatch(/did not come through this sessions\(app/)
 })
 
 it('R01 two applications side by side have their own sessions', async () => {

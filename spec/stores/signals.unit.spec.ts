@@ -1,5 +1,6 @@
 /** Signals have a heartbeat while something is open: a hub that says nothing is an outage, subscribed again, and asked about. */
 import { on, type StoreOutageEvent } from 'koa-with-auth/events'
+import { redisSignals } from 'koa-with-auth/stores'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { type End, NamedEnd } from '../../src/core/ends.js'
 import { ends } from '../../src/ends/ends.js'
@@ -127,3 +128,10 @@ describe('the heartbeat of signals', () => {
     expect(state).toMatchObject({ subscribed: 1, asked: 1 })
   })
 })
+
+it.each([{}, { publisher: {} }, { publisher: { publish: () => {} }, subscriber: {} }])(
+  'redisSignals refuses %j instead of clients',
+  (clients) => {
+    expect(() => redisSignals(clients as never)).toThrow(TypeError)
+  },
+)
