@@ -32,7 +32,6 @@ export default defineConfig({
       'spec/openapi/*.http.spec.ts',
       // random trees and routers by the thousand: too slow to be run for every mutant
       'spec/{core,openapi}/{truthTable,agreement}.law.spec.ts',
-      'spec/koa/levels/spellings.http.spec.ts',
       'spec/{requests,kinds}/{given-up,answers,bad-inputs}.http.spec.ts',
       'spec/openapi/document-cached.unit.spec.ts',
     ],

@@ -1,27 +1,20 @@
 /** The closed union of failures: which values are failures, and which failures stop a list. */
 import { AuthError } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
+import { row } from '../support/models/row.js'
 
 const { absent, malformed, invalid, expired, forged, insufficient, notFound, throttled, unavailable, raised } =
   AuthError
 
 describe('constructors', () => {
   it.each([
-    { description: 'insufficient without a scope', input: insufficient(), expected: { _tag: 'insufficient' } },
-    { description: 'insufficient', input: insufficient(['a']), expected: { _tag: 'insufficient', scope: ['a'] } },
-    { description: 'throttled', input: throttled(), expected: { _tag: 'throttled' } },
-    { description: 'throttled with seconds', input: throttled(0), expected: { _tag: 'throttled', retryAfter: 0 } },
-    { description: 'unavailable', input: unavailable(), expected: { _tag: 'unavailable' } },
-    {
-      description: 'unavailable with seconds',
-      input: unavailable(0),
-      expected: { _tag: 'unavailable', retryAfter: 0 },
-    },
-    {
-      description: 'raised with what was thrown',
-      input: raised(undefined),
-      expected: { _tag: 'raised', error: undefined },
-    },
+    row('insufficient without a scope', insufficient(), { _tag: 'insufficient' }),
+    row('insufficient', insufficient(['a']), { _tag: 'insufficient', scope: ['a'] }),
+    row('throttled', throttled(), { _tag: 'throttled' }),
+    row('throttled with seconds', throttled(0), { _tag: 'throttled', retryAfter: 0 }),
+    row('unavailable', unavailable(), { _tag: 'unavailable' }),
+    row('unavailable with seconds', unavailable(0), { _tag: 'unavailable', retryAfter: 0 }),
+    row('raised with what was thrown', raised(undefined), { _tag: 'raised', error: undefined }),
   ])('$description', ({ input, expected }) => {
     expect(input).toStrictEqual(expected)
   })
@@ -44,13 +37,13 @@ describe('is', () => {
   })
 
   it.each([
-    { description: 'null', input: null },
-    { description: 'text', input: 'absent' },
-    { description: 'an object without a tag', input: {} },
-    { description: 'a tag that is not a string', input: { _tag: ['absent'] } },
-    { description: 'another tag', input: { _tag: 'Absent' } },
-    { description: 'A-29 the name of a method that every object inherits', input: { _tag: 'constructor' } },
-    { description: 'A-29 __proto__', input: { _tag: '__proto__' } },
+    row('null', null),
+    row('text', 'absent'),
+    row('an object without a tag', {}),
+    row('a tag that is not a string', { _tag: ['absent'] }),
+    row('another tag', { _tag: 'Absent' }),
+    row('A-29 the name of a method that every object inherits', { _tag: 'constructor' }),
+    row('A-29 __proto__', { _tag: '__proto__' }),
   ])('refuses $description', ({ input }) => {
     expect(AuthError.is(input)).toBe(false)
   })

@@ -17,6 +17,7 @@ import { alt, altW, describedAs, fromFunction, isAuthenticator, flatMap } from '
 import { describe, expect, it } from 'vitest'
 import { leaves } from '../../src/core/Description.js'
 import { mockRequest } from 'koa-with-auth/testing'
+import { row } from '../support/models/row.js'
 
 const key = apiKeyHeader({ authenticate: (_request, key): E.Either<AuthError, string> => E.right(key) })
 const bearer = httpBearer({ authenticate: () => 'anna' })
@@ -46,8 +47,8 @@ describe('authenticator', () => {
   })
 
   it.each([
-    { description: 'as long as the limit', input: 'k'.repeat(8), expected: 'Right' },
-    { description: 'one character longer than the limit', input: 'k'.repeat(9), expected: 'Left' },
+    row('as long as the limit', 'k'.repeat(8), 'Right'),
+    row('one character longer than the limit', 'k'.repeat(9), 'Left'),
   ])('decision "length of a credential" $description: $expected', ({ input, expected }) => {
     const limited = authenticator({ ...sent(input), maxLength: 8, authenticate: () => 'anna' })
     expect(limited.evaluate(mockRequest())).toHaveProperty('_tag', expected)
@@ -103,35 +104,31 @@ describe('authenticator', () => {
 
 describe('B-31 a write from another site with a credential that browsers send', () => {
   it.each([
-    { description: 'a cookie key', input: cookieKey, expected: 'forged' },
-    { description: 'a plain function', input: fromFunction(() => 'anna'), expected: 'forged' },
-    {
-      description: 'a bare RTE around a header key',
-      input: fromFunction(pipe(key, RTE.map(String))),
-      expected: 'forged',
-    },
-    { description: 'a mapped cookie key', input: flatMap(String)(cookieKey), expected: 'forged' },
-    {
-      description: 'a bare RTE around a cookie key',
-      input: fromFunction(pipe(cookieKey, RTE.map(String))),
-      expected: 'forged',
-    },
-    { description: 'described as a cookie key', input: describedAs(cookieKey)(RTE.of('anna')), expected: 'forged' },
-    {
-      description: 'described as one of several, one of them a cookie',
-      input: describedAs(altW(() => cookieKey)(key))(RTE.of('anna')),
-      expected: 'forged',
-    },
+    row('a cookie key', cookieKey, 'forged'),
+    row(
+      'a plain function',
+      fromFunction(() => 'anna'),
+      'forged',
+    ),
+    row('a bare RTE around a header key', fromFunction(pipe(key, RTE.map(String))), 'forged'),
+    row('a mapped cookie key', flatMap(String)(cookieKey), 'forged'),
+    row('a bare RTE around a cookie key', fromFunction(pipe(cookieKey, RTE.map(String))), 'forged'),
+    row('described as a cookie key', describedAs(cookieKey)(RTE.of('anna')), 'forged'),
+    row(
+      'described as one of several, one of them a cookie',
+      describedAs(altW(() => cookieKey)(key))(RTE.of('anna')),
+      'forged',
+    ),
   ])('$description: is forged', ({ input, expected }) => {
     const verdict = input.evaluate(elsewhere)
     return Promise.resolve(verdict).then((result) => expect(result).toMatchObject(E.left({ _tag: expected })))
   })
 
   it.each([
-    { description: 'a header key', input: key },
-    { description: 'described as a header key', input: describedAs(key)(RTE.of('k')) },
-    { description: 'a list whose first member is forged', input: anyOf([cookieKey, key]) },
-    { description: 'a list that passes with a header key', input: anyOf([key, cookieKey]) },
+    row('a header key', key),
+    row('described as a header key', describedAs(key)(RTE.of('k'))),
+    row('a list whose first member is forged', anyOf([cookieKey, key])),
+    row('a list that passes with a header key', anyOf([key, cookieKey])),
   ])('$description: passes', async ({ input }) => {
     expect(await input.evaluate(elsewhere)).toStrictEqual(E.right('k'))
   })
@@ -166,14 +163,14 @@ describe('fromFunction', () => {
 
 describe('isAuthenticator', () => {
   it.each([
-    { description: 'a kind', input: bearer, expected: true },
-    { description: 'alternatives', input: anyOf([bearer]), expected: true },
-    { description: 'an alternative that is a plain function', input: altW(() => plain)(bearer), expected: true },
-    { description: 'a mapped kind', input: flatMap(String)(bearer), expected: true },
-    { description: "fp-ts's map of a kind", input: pipe(bearer, RTE.map(String)), expected: false },
-    { description: 'a function', input: () => true, expected: false },
-    { description: 'an object with the fields of an authenticator', input: { ...bearer }, expected: false },
-    { description: 'null', input: null, expected: false },
+    row('a kind', bearer, true),
+    row('alternatives', anyOf([bearer]), true),
+    row('an alternative that is a plain function', altW(() => plain)(bearer), true),
+    row('a mapped kind', flatMap(String)(bearer), true),
+    row("fp-ts's map of a kind", pipe(bearer, RTE.map(String)), false),
+    row('a function', () => true, false),
+    row('an object with the fields of an authenticator', { ...bearer }, false),
+    row('null', null, false),
   ])('$description: $expected', ({ input, expected }) => {
     expect(isAuthenticator(input)).toBe(expected)
   })

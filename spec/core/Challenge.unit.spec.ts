@@ -1,29 +1,26 @@
 /** Challenges: how they are written, and what cannot be a challenge. */
 import { Challenge } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
+import { row } from '../support/models/row.js'
 
 const { make, render } = Challenge
 
 describe('render', () => {
   it.each([
-    { description: 'B-05 the default realm', input: make('Bearer'), expected: 'Bearer realm="api"' },
-    { description: 'its own realm', input: make('Bearer', { realm: 'pets' }), expected: 'Bearer realm="pets"' },
-    { description: 'its own empty realm', input: make('Bearer', { realm: '' }), expected: 'Bearer realm=""' },
-    {
-      description: 'the realm is first, wherever it was given',
-      input: make('Basic', { charset: 'UTF-8', realm: 'x' }),
-      expected: 'Basic realm="x", charset="UTF-8"',
-    },
-    {
-      description: 'B-05 only quotes and backslashes are escaped',
-      input: make('ApiKey', { name: `a"\\'=,;` }),
-      expected: `ApiKey realm="api", name="a\\"\\\\'=,;"`,
-    },
-    {
-      description: 'a tab stays a tab',
-      input: make('ApiKey', { name: 'a\tb' }),
-      expected: 'ApiKey realm="api", name="a\tb"',
-    },
+    row('B-05 the default realm', make('Bearer'), 'Bearer realm="api"'),
+    row('its own realm', make('Bearer', { realm: 'pets' }), 'Bearer realm="pets"'),
+    row('its own empty realm', make('Bearer', { realm: '' }), 'Bearer realm=""'),
+    row(
+      'the realm is first, wherever it was given',
+      make('Basic', { charset: 'UTF-8', realm: 'x' }),
+      'Basic realm="x", charset="UTF-8"',
+    ),
+    row(
+      'B-05 only quotes and backslashes are escaped',
+      make('ApiKey', { name: `a"\\'=,;` }),
+      `ApiKey realm="api", name="a\\"\\\\'=,;"`,
+    ),
+    row('a tab stays a tab', make('ApiKey', { name: 'a\tb' }), 'ApiKey realm="api", name="a\tb"'),
   ])('$description', ({ input, expected }) => {
     expect(render('api')(input)).toBe(expected)
   })
@@ -39,19 +36,19 @@ describe('render', () => {
 
 describe('make', () => {
   it.each([
-    { description: 'an empty scheme', input: () => make(''), expected: /scheme/ },
-    { description: 'a blank in the scheme', input: () => make('Api Key'), expected: /scheme/ },
-    { description: 'B-05 a line break in the scheme', input: () => make('A\r\nB'), expected: /scheme/ },
-    { description: 'a scheme with a trailing line break', input: () => make('A\n'), expected: /scheme/ },
-    { description: 'a scheme outside of ASCII', input: () => make('Schlüssel'), expected: /scheme/ },
+    row('an empty scheme', () => make(''), /scheme/),
+    row('a blank in the scheme', () => make('Api Key'), /scheme/),
+    row('B-05 a line break in the scheme', () => make('A\r\nB'), /scheme/),
+    row('a scheme with a trailing line break', () => make('A\n'), /scheme/),
+    row('a scheme outside of ASCII', () => make('Schlüssel'), /scheme/),
     { description: 'an invalid parameter name', input: () => make('A', { 'b c': '' }), expected: /"b c"/ },
-    { description: 'an empty parameter name', input: () => make('A', { '': '' }), expected: /name ""/ },
+    row('an empty parameter name', () => make('A', { '': '' }), /name ""/),
     { description: 'B-05 CR in a value', input: () => make('A', { realm: 'a\rb' }), expected: /"realm"/ },
     { description: 'B-05 LF in a value', input: () => make('A', { realm: 'a\n' }), expected: /"realm"/ },
     { description: 'NUL in a value', input: () => make('A', { realm: '\0' }), expected: /"realm"/ },
     { description: 'B-05 a value outside of ASCII', input: () => make('A', { realm: 'é' }), expected: /"realm"/ },
     { description: 'a value that is not a string', input: () => make('A', { realm: 1 as never }), expected: /"realm"/ },
-    { description: 'B-04 a name given twice', input: () => make('A', { a: '', A: '' }), expected: /given twice/ },
+    row('B-04 a name given twice', () => make('A', { a: '', A: '' }), /given twice/),
   ])('is a TypeError for $description', ({ input, expected }) => {
     expect(input).toThrow(TypeError)
     expect(input).toThrow(expected)

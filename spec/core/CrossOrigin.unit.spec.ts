@@ -6,6 +6,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { isForged, isForgedChange, trustedOrigins } from '../../src/core/CrossOrigin.js'
 import { mockRequest } from 'koa-with-auth/testing'
 import { pollute } from '../support/runs/pollute.js'
+import { row } from '../support/models/row.js'
 
 interface Row {
   readonly description: string
@@ -250,24 +251,27 @@ describe('trustedOrigins', () => {
   })
 
   it.each([
-    { description: 'no scheme', input: 'app.example' },
-    { description: 'no host', input: 'https://' },
-    { description: 'a trailing slash', input: 'https://app.example/' },
-    { description: 'a path', input: 'https://app.example/path' },
-    { description: 'a query', input: 'https://app.example?query=value' },
-    { description: 'a fragment', input: 'https://app.example#fragment' },
-    { description: 'a second scheme', input: 'https://ftp://app.example' },
-    { description: 'an empty string', input: '' },
-    { description: 'the string null', input: 'null' },
-    { description: 'null', input: null },
-    { description: 'a user', input: 'https://user@app.example' },
-    { description: 'upper case', input: 'https://App.example' },
-    { description: 'an upper-case scheme', input: 'HTTPS://app.example' },
-    { description: 'a default port', input: 'https://app.example:443' },
-    { description: 'a wildcard', input: '*' },
-    { description: 'a blank', input: 'https://app.example ' },
-    { description: 'an invalid port', input: 'https://app.example:99999' },
-    { description: 'a host outside of ASCII', input: 'https://äpp.example' },
+    row('no scheme', 'app.example'),
+    row('no host', 'https://'),
+    row('a trailing slash', 'https://app.example/'),
+    row('a path', 'https://app.example/path'),
+    row('a query', 'https://app.example?query=value'),
+    row('a fragment', 'https://app.example#fragment'),
+    row('a second scheme', 'https://ftp://app.example'),
+    row('an empty string', ''),
+    row('the string null', 'null'),
+    row('null', null),
+    row('a user', 'https://user@app.example'),
+    row('upper case', 'https://App.example'),
+    row('an upper-case scheme', 'HTTPS://app.example'),
+    row('a default port', 'https://app.example:443'),
+    row('a wildcard', '*'),
+    row('a blank', 'https://app.example '),
+    row('an invalid port', 'https://app.example:99999'),
+    row('a host outside of ASCII', 'https://äpp.example'),
+    row('a blank inside', 'https://ap p.example'),
+    row('a number', 7),
+    row('undefined', undefined),
   ])('B-33 is a TypeError for $description', ({ input }) => {
     // Safe: a caller without types could pass this
     expect(() => trustedOrigins(['https://ok.example', input as string])).toThrow(TypeError)

@@ -33,6 +33,7 @@ import {
   fieldOf,
 } from '../../src/core/Description.js'
 import { description } from '../support/models/arbitraries.js'
+import { row } from '../support/models/row.js'
 
 // Descriptions: trees are flattened, and the readers of a tree see every leaf.
 
@@ -67,28 +68,16 @@ describe('anyOf', () => {
 
 describe('fieldsOf', () => {
   const table: ReadonlyArray<{ description: string; input: ReadonlyArray<Description>; expected: string[] }> = [
-    { description: 'bearer', input: [bearer], expected: ['Authorization'] },
-    { description: 'bearer and Basic read the same field', input: [bearer, basic], expected: ['Authorization'] },
-    { description: 'OAuth 2.0', input: [leaf({ type: 'oauth2', flows: {} })], expected: ['Authorization'] },
-    {
-      description: 'OpenID Connect',
-      input: [leaf({ type: 'openIdConnect', openIdConnectUrl: 'https://a.example' })],
-      expected: ['Authorization'],
-    },
-    { description: 'a header key', input: [key('header', 'X-API-Key')], expected: ['X-API-Key'] },
-    { description: 'a cookie key', input: [key('cookie')], expected: ['Cookie'] },
-    { description: 'a query key is part of the URL', input: [key('query')], expected: [] },
-    {
-      description: 'each field once',
-      input: [key('cookie'), key('cookie', 'b'), bearer],
-      expected: ['Cookie', 'Authorization'],
-    },
-    { description: 'a plain function may read anything', input: [bearer, custom], expected: ['*'] },
-    {
-      description: 'a client certificate is not a field',
-      input: [leaf({ type: 'mutualTLS' }), bearer],
-      expected: ['*'],
-    },
+    row('bearer', [bearer], ['Authorization']),
+    row('bearer and Basic read the same field', [bearer, basic], ['Authorization']),
+    row('OAuth 2.0', [leaf({ type: 'oauth2', flows: {} })], ['Authorization']),
+    row('OpenID Connect', [leaf({ type: 'openIdConnect', openIdConnectUrl: 'https://a.example' })], ['Authorization']),
+    row('a header key', [key('header', 'X-API-Key')], ['X-API-Key']),
+    row('a cookie key', [key('cookie')], ['Cookie']),
+    row('a query key is part of the URL', [key('query')], []),
+    row('each field once', [key('cookie'), key('cookie', 'b'), bearer], ['Cookie', 'Authorization']),
+    row('a plain function may read anything', [bearer, custom], ['*']),
+    row('a client certificate is not a field', [leaf({ type: 'mutualTLS' }), bearer], ['*']),
   ]
   it.each(table)('$description', ({ input, expected }) => {
     expect(fieldsOf(anyOf(input))).toStrictEqual(expected)
@@ -114,14 +103,14 @@ describe('fieldsOf', () => {
 
 describe('admitsAnonymous', () => {
   it.each([
-    { description: 'false for a kind', input: bearer, expected: false },
-    { description: 'true for optional', input: perhaps, expected: true },
-    { description: 'true for alternatives if one does', input: anyOf([basic, perhaps]), expected: true },
-    { description: 'false for alternatives without an optional one', input: anyOf([basic, bearer]), expected: false },
-    { description: 'false for a group if one does not', input: allOf(perhaps, basic), expected: false },
-    { description: 'true for a group if all do', input: allOf(perhaps, perhaps), expected: true },
-    { description: 'true for a permission of an optional kind', input: scoped(perhaps), expected: true },
-    { description: 'false for a permission of a kind', input: scoped(bearer), expected: false },
+    row('false for a kind', bearer, false),
+    row('true for optional', perhaps, true),
+    row('true for alternatives if one does', anyOf([basic, perhaps]), true),
+    row('false for alternatives without an optional one', anyOf([basic, bearer]), false),
+    row('false for a group if one does not', allOf(perhaps, basic), false),
+    row('true for a group if all do', allOf(perhaps, perhaps), true),
+    row('true for a permission of an optional kind', scoped(perhaps), true),
+    row('false for a permission of a kind', scoped(bearer), false),
   ])('$description', ({ input, expected }) => {
     expect(admitsAnonymous(input)).toBe(expected)
   })
@@ -134,10 +123,10 @@ describe('isSent', () => {
     throw new Error('a getter')
   })
   it.each([
-    { description: 'true if one leaf is sent', input: [absent, sent(() => true)], expected: true },
-    { description: 'false if no leaf is sent', input: [absent, absent], expected: false },
-    { description: 'true if it is unknown', input: [absent, custom], expected: true },
-    { description: 'true if it throws', input: [absent, hostile], expected: true },
+    row('true if one leaf is sent', [absent, sent(() => true)], true),
+    row('false if no leaf is sent', [absent, absent], false),
+    row('true if it is unknown', [absent, custom], true),
+    row('true if it throws', [absent, hostile], true),
   ])('$description', ({ input, expected }) => {
     expect(isSent(anyOf(input), mockRequest())).toBe(expected)
   })
@@ -206,19 +195,15 @@ describe('other readers of a description', () => {
 // The request field that a scheme reads (RFC 9110 §12.5.5).
 
 const table: ReadonlyArray<{ description: string; input: SecurityScheme | undefined; expected: string | undefined }> = [
-  {
-    description: 'a query key is part of the URL',
-    input: { type: 'apiKey', in: 'query', name: 'k' },
-    expected: undefined,
-  },
-  { description: 'a header key', input: { type: 'apiKey', in: 'header', name: 'X-Key' }, expected: 'X-Key' },
-  { description: 'a cookie key', input: { type: 'apiKey', in: 'cookie', name: 'k' }, expected: 'Cookie' },
-  { description: 'Basic', input: { type: 'http', scheme: 'basic' }, expected: 'Authorization' },
-  { description: 'Bearer', input: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' }, expected: 'Authorization' },
-  { description: 'OAuth 2.0', input: { type: 'oauth2', flows: {} }, expected: 'Authorization' },
-  { description: 'OpenID Connect', input: { type: 'openIdConnect', openIdConnectUrl: 'x' }, expected: 'Authorization' },
-  { description: 'a client certificate is not a field', input: { type: 'mutualTLS' }, expected: '*' },
-  { description: 'no scheme may read anything', input: undefined, expected: '*' },
+  row('a query key is part of the URL', { type: 'apiKey', in: 'query', name: 'k' }, undefined),
+  row('a header key', { type: 'apiKey', in: 'header', name: 'X-Key' }, 'X-Key'),
+  row('a cookie key', { type: 'apiKey', in: 'cookie', name: 'k' }, 'Cookie'),
+  row('Basic', { type: 'http', scheme: 'basic' }, 'Authorization'),
+  row('Bearer', { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' }, 'Authorization'),
+  row('OAuth 2.0', { type: 'oauth2', flows: {} }, 'Authorization'),
+  row('OpenID Connect', { type: 'openIdConnect', openIdConnectUrl: 'x' }, 'Authorization'),
+  row('a client certificate is not a field', { type: 'mutualTLS' }, '*'),
+  row('no scheme may read anything', undefined, '*'),
 ]
 
 describe('fieldOf', () => {

@@ -4,6 +4,7 @@ import { fromAuthorization, fromCookie, fromHeader, fromQuery, type Sent } from 
 import { describe, expect, it } from 'vitest'
 import { mockRequest, type RequestSpec } from 'koa-with-auth/testing'
 import { expectLinear } from '../support/runs/growth.js'
+import { row } from '../support/models/row.js'
 
 interface Row {
   readonly description: string
@@ -16,61 +17,53 @@ const found = O.fromNullable<Sent | undefined>
 
 describe('fromHeader', () => {
   const rows: ReadonlyArray<Row> = [
-    { description: 'absent', input: [['X-Other', 'a']], expected: undefined },
-    { description: 'RFC 9110 §5.1 any letter case', input: [['x-kEY', 'a']], expected: 'a' },
-    { description: 'empty', input: [['X-Key', '']], expected: '' },
-    {
-      description: 'A-20 blanks around the value are not a part of it',
-      input: [['X-Key', ' \ta b\t ']],
-      expected: 'a b',
-    },
-    {
-      description: 'A-20 a no-break space is a part of it',
-      input: [['X-Key', '\u00a0a\u00a0']],
-      expected: '\u00a0a\u00a0',
-    },
-    {
-      description: 'A-22 sent twice',
-      input: [
+    row('absent', [['X-Other', 'a']], undefined),
+    row('RFC 9110 §5.1 any letter case', [['x-kEY', 'a']], 'a'),
+    row('empty', [['X-Key', '']], ''),
+    row('A-20 blanks around the value are not a part of it', [['X-Key', ' \ta b\t ']], 'a b'),
+    row('A-20 a no-break space is a part of it', [['X-Key', '\u00a0a\u00a0']], '\u00a0a\u00a0'),
+    row(
+      'A-22 sent twice',
+      [
         ['X-Key', 'a'],
         ['x-key', 'b'],
       ],
-      expected: ['a', 'b'],
-    },
-    {
-      description: 'A-22 the same value sent twice',
-      input: [
+      ['a', 'b'],
+    ),
+    row(
+      'A-22 the same value sent twice',
+      [
         ['X-Key', 'a'],
         ['X-Key', 'a'],
       ],
-      expected: ['a', 'a'],
-    },
-    {
-      description: 'A-22 sent three times',
-      input: [
+      ['a', 'a'],
+    ),
+    row(
+      'A-22 sent three times',
+      [
         ['X-Key', ''],
         ['X-Key', 'b'],
         ['X-KEY', 'c'],
       ],
-      expected: ['', 'b', 'c'],
-    },
-    {
-      description: 'A-18 sent beside __proto__',
-      input: [
+      ['', 'b', 'c'],
+    ),
+    row(
+      'A-18 sent beside __proto__',
+      [
         ['__proto__', 'x'],
         ['X-Key', 'a'],
       ],
-      expected: 'a',
-    },
-    {
-      description: 'a value that looks like a name',
-      input: [
+      'a',
+    ),
+    row(
+      'a value that looks like a name',
+      [
         ['X-Other', 'X-Key'],
         ['a', 'b'],
       ],
-      expected: undefined,
-    },
-    { description: 'A-22 joined by a proxy: one value, unchanged', input: [['X-Key', 'a, b']], expected: 'a, b' },
+      undefined,
+    ),
+    row('A-22 joined by a proxy: one value, unchanged', [['X-Key', 'a, b']], 'a, b'),
   ]
   it.each(rows)('$description', ({ input, expected }) => {
     expect(fromHeader('X-Key')(mockRequest({ fields: input }))).toStrictEqual(found(expected))
@@ -158,34 +151,22 @@ describe('fromHeader', () => {
 describe('authorization', () => {
   const line = (value: string) => ['Authorization', value] as const
   const rows: ReadonlyArray<Row> = [
-    { description: 'absent', input: [], expected: undefined },
-    { description: 'with this scheme', input: [line('Bearer a')], expected: 'Bearer a' },
-    { description: 'B-02 with the scheme in any letter case', input: [line('bEARER a')], expected: 'bEARER a' },
-    { description: 'with another scheme: absent', input: [line('Basic YTpi')], expected: undefined },
-    { description: 'A-07 with a longer scheme: absent', input: [line('Bearers a')], expected: undefined },
-    {
-      description: 'with a scheme that continues with a special character: absent',
-      input: [line('Bearer-x a')],
-      expected: undefined,
-    },
-    { description: 'only the scheme: present, and the codec refuses it', input: [line('Bearer')], expected: 'Bearer' },
-    {
-      description: 'a tab after the scheme: present, and the codec refuses it',
-      input: [line('Bearer\ta')],
-      expected: 'Bearer\ta',
-    },
-    { description: 'an empty field: absent', input: [line('')], expected: undefined },
-    { description: 'A-22 two lines', input: [line('Bearer a'), line('Bearer b')], expected: ['Bearer a', 'Bearer b'] },
-    {
-      description: 'A-22 two lines of two schemes: sent twice',
-      input: [line('Basic YTpi'), line('Bearer a')],
-      expected: ['Basic YTpi', 'Bearer a'],
-    },
-    {
-      description: 'Proxy-Authorization is another field',
-      input: [['Proxy-Authorization', 'Bearer a']],
-      expected: undefined,
-    },
+    row('absent', [], undefined),
+    row('with this scheme', [line('Bearer a')], 'Bearer a'),
+    row('B-02 with the scheme in any letter case', [line('bEARER a')], 'bEARER a'),
+    row('with another scheme: absent', [line('Basic YTpi')], undefined),
+    row('A-07 with a longer scheme: absent', [line('Bearers a')], undefined),
+    row('with a scheme that continues with a special character: absent', [line('Bearer-x a')], undefined),
+    row('only the scheme: present, and the codec refuses it', [line('Bearer')], 'Bearer'),
+    row('a tab after the scheme: present, and the codec refuses it', [line('Bearer\ta')], 'Bearer\ta'),
+    row('an empty field: absent', [line('')], undefined),
+    row('A-22 two lines', [line('Bearer a'), line('Bearer b')], ['Bearer a', 'Bearer b']),
+    row(
+      'A-22 two lines of two schemes: sent twice',
+      [line('Basic YTpi'), line('Bearer a')],
+      ['Basic YTpi', 'Bearer a'],
+    ),
+    row('Proxy-Authorization is another field', [['Proxy-Authorization', 'Bearer a']], undefined),
   ]
   it.each(rows)('$description', ({ input, expected }) => {
     expect(fromAuthorization('Bearer')(mockRequest({ fields: input }))).toStrictEqual(found(expected))
@@ -194,22 +175,22 @@ describe('authorization', () => {
 
 describe('fromQuery', () => {
   it.each([
-    { description: 'no query', input: '/', expected: undefined },
-    { description: 'an empty query', input: '/?', expected: undefined },
-    { description: 'present', input: '/?key=a', expected: 'a' },
-    { description: 'empty', input: '/?key=', expected: '' },
-    { description: 'without =', input: '/?key', expected: '' },
-    { description: 'another letter case', input: '/?Key=a', expected: undefined },
-    { description: 'percent-decoded once', input: '/?key=%2525', expected: '%25' },
-    { description: 'its name is percent-decoded', input: '/?k%65y=a', expected: 'a' },
-    { description: 'A-22 sent twice', input: '/?key=a&key=b', expected: ['a', 'b'] },
-    { description: 'A-22 the same value sent twice', input: '/?key=a&k%65y=a', expected: ['a', 'a'] },
-    { description: 'a name with brackets is another name', input: '/?key[]=a', expected: undefined },
-    { description: 'plus is a blank', input: '/?key=a+b', expected: 'a b' },
-    { description: 'invalid UTF-8', input: '/?key=%ff', expected: '\ufffd' },
-    { description: 'an invalid escape stays', input: '/?key=%zz', expected: '%zz' },
-    { description: 'D-K6 a second question mark belongs to the name', input: '/??key=a', expected: undefined },
-    { description: 'after a fragment', input: '/#?key=a', expected: undefined },
+    row('no query', '/', undefined),
+    row('an empty query', '/?', undefined),
+    row('present', '/?key=a', 'a'),
+    row('empty', '/?key=', ''),
+    row('without =', '/?key', ''),
+    row('another letter case', '/?Key=a', undefined),
+    row('percent-decoded once', '/?key=%2525', '%25'),
+    row('its name is percent-decoded', '/?k%65y=a', 'a'),
+    row('A-22 sent twice', '/?key=a&key=b', ['a', 'b']),
+    row('A-22 the same value sent twice', '/?key=a&k%65y=a', ['a', 'a']),
+    row('a name with brackets is another name', '/?key[]=a', undefined),
+    row('plus is a blank', '/?key=a+b', 'a b'),
+    row('invalid UTF-8', '/?key=%ff', '\ufffd'),
+    row('an invalid escape stays', '/?key=%zz', '%zz'),
+    row('D-K6 a second question mark belongs to the name', '/??key=a', undefined),
+    row('after a fragment', '/#?key=a', undefined),
   ])('$description', ({ input, expected }) => {
     expect(fromQuery('key')(mockRequest({ url: input }))).toStrictEqual(found(expected))
   })
@@ -222,45 +203,33 @@ describe('fromQuery', () => {
 
 describe('cookie', () => {
   const rows: ReadonlyArray<Row> = [
-    { description: 'no field', input: [], expected: undefined },
-    { description: 'alone', input: [['Cookie', 'key=a']], expected: 'a' },
-    { description: 'among other cookies', input: [['Cookie', 'x=1; key=a; y=2']], expected: 'a' },
-    { description: 'without a blank after the semicolon', input: [['Cookie', 'x=1;key=a']], expected: 'a' },
-    { description: 'empty', input: [['Cookie', 'key=']], expected: '' },
-    { description: 'B-30 another letter case', input: [['Cookie', 'Key=a']], expected: undefined },
-    { description: 'a longer name', input: [['Cookie', 'xkey=a; key2=b']], expected: undefined },
-    { description: 'the name as a value', input: [['Cookie', 'x=key=a']], expected: undefined },
-    { description: 'without =', input: [['Cookie', 'key']], expected: undefined },
-    { description: '= in the value', input: [['Cookie', 'key=a=b']], expected: 'a=b' },
-    { description: 'quotes stay, because the codec removes them', input: [['Cookie', 'key="a"']], expected: '"a"' },
-    { description: 'no percent-decoding', input: [['Cookie', 'key=%61']], expected: '%61' },
-    {
-      description: 'two blanks before the name: another cookie',
-      input: [['Cookie', 'x=1;  key=a']],
-      expected: undefined,
-    },
-    {
-      description: 'A-20 a tab before the name: another cookie',
-      input: [['Cookie', 'x=1;\tkey=a']],
-      expected: undefined,
-    },
-    {
-      description: 'A-20 a no-break space before the name: another cookie',
-      input: [['Cookie', '\u00a0key=a']],
-      expected: undefined,
-    },
-    { description: 'a blank before =: another cookie', input: [['Cookie', 'key =a']], expected: undefined },
-    { description: 'a blank after =: another cookie', input: [['Cookie', 'key= a']], expected: undefined },
-    { description: 'A-21 sent twice', input: [['Cookie', 'key=a; key=b']], expected: ['a', 'b'] },
-    { description: 'A-21 the same value sent twice', input: [['Cookie', 'key=a; key=a']], expected: ['a', 'a'] },
-    {
-      description: 'A-21 in two lines',
-      input: [
+    row('no field', [], undefined),
+    row('alone', [['Cookie', 'key=a']], 'a'),
+    row('among other cookies', [['Cookie', 'x=1; key=a; y=2']], 'a'),
+    row('without a blank after the semicolon', [['Cookie', 'x=1;key=a']], 'a'),
+    row('empty', [['Cookie', 'key=']], ''),
+    row('B-30 another letter case', [['Cookie', 'Key=a']], undefined),
+    row('a longer name', [['Cookie', 'xkey=a; key2=b']], undefined),
+    row('the name as a value', [['Cookie', 'x=key=a']], undefined),
+    row('without =', [['Cookie', 'key']], undefined),
+    row('= in the value', [['Cookie', 'key=a=b']], 'a=b'),
+    row('quotes stay, because the codec removes them', [['Cookie', 'key="a"']], '"a"'),
+    row('no percent-decoding', [['Cookie', 'key=%61']], '%61'),
+    row('two blanks before the name: another cookie', [['Cookie', 'x=1;  key=a']], undefined),
+    row('A-20 a tab before the name: another cookie', [['Cookie', 'x=1;\tkey=a']], undefined),
+    row('A-20 a no-break space before the name: another cookie', [['Cookie', '\u00a0key=a']], undefined),
+    row('a blank before =: another cookie', [['Cookie', 'key =a']], undefined),
+    row('a blank after =: another cookie', [['Cookie', 'key= a']], undefined),
+    row('A-21 sent twice', [['Cookie', 'key=a; key=b']], ['a', 'b']),
+    row('A-21 the same value sent twice', [['Cookie', 'key=a; key=a']], ['a', 'a']),
+    row(
+      'A-21 in two lines',
+      [
         ['Cookie', 'key=a'],
         ['Cookie', 'key=b'],
       ],
-      expected: ['a', 'b'],
-    },
+      ['a', 'b'],
+    ),
   ]
   it.each(rows)('$description', ({ input, expected }) => {
     expect(fromCookie('key')(mockRequest({ fields: input }))).toStrictEqual(found(expected))

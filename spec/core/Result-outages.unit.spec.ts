@@ -9,6 +9,7 @@ import Router from '@koa/router'
 import Koa from 'koa'
 import { failureOf } from '../../src/core/Result.js'
 import { ask, listen } from '../support/servers/server.js'
+import { row } from '../support/models/row.js'
 
 const error = new UnavailableError('the directory is down')
 const thrown = (): never => {
@@ -20,24 +21,33 @@ const passing = bearer(() => ({ user: 'anna' }))
 
 describe('an UnavailableError that a hook throws is unavailable', () => {
   it.each<{ description: string; input: AuthenticatorLike }>([
-    { description: 'a hook that throws', input: bearer(thrown) },
-    { description: 'a hook that rejects', input: bearer(() => Promise.reject(error)) },
-    {
-      description: 'an async hook that throws after an await',
-      input: bearer(async () => (await Promise.reject(error)) && { user: 'anna' }),
-    },
-    { description: 'a Task that rejects', input: bearer(() => () => Promise.reject(error)) },
-    { description: 'a thenable that throws', input: bearer(() => ({ then: thrown })) },
-    { description: 'a plain function', input: thrown },
-    { description: 'map', input: pipe(passing, flatMap(thrown)) },
-    { description: 'authorize', input: pipe(passing, authorize(thrown)) },
-    {
-      description: 'authorize that rejects',
-      input: pipe(
+    row('a hook that throws', bearer(thrown)),
+    row(
+      'a hook that rejects',
+      bearer(() => Promise.reject(error)),
+    ),
+    row(
+      'an async hook that throws after an await',
+      bearer(async () => (await Promise.reject(error)) && { user: 'anna' }),
+    ),
+    row(
+      'a Task that rejects',
+      bearer(() => () => Promise.reject(error)),
+    ),
+    row(
+      'a thenable that throws',
+      bearer(() => ({ then: thrown })),
+    ),
+    row('a plain function', thrown),
+    row('map', pipe(passing, flatMap(thrown))),
+    row('authorize', pipe(passing, authorize(thrown))),
+    row(
+      'authorize that rejects',
+      pipe(
         passing,
         authorize(() => Promise.reject(error)),
       ),
-    },
+    ),
   ])('$description', async ({ input }) => {
     const result = await fromFunction(input).evaluate(request)
     expect(result).toMatchObject({ _tag: 'Left', left: { _tag: 'unavailable' } })
@@ -61,24 +71,12 @@ describe('an UnavailableError that a hook throws is unavailable', () => {
 describe('failureOf', () => {
   const mark = Symbol.for('koa-with-auth/unavailable')
   it.each<{ description: string; input: unknown; expected: AuthError }>([
-    { description: 'another error', input: 1, expected: AuthError.raised(1) },
-    { description: 'null', input: null, expected: AuthError.raised(null) },
-    {
-      description: 'an error of another copy of the package',
-      input: { [mark]: true },
-      expected: AuthError.unavailable(),
-    },
-    { description: 'an error with another mark', input: { [mark]: 1 }, expected: AuthError.raised({ [mark]: 1 }) },
-    {
-      description: 'an error with a time',
-      input: new UnavailableError('x', { retryAfter: 7 }),
-      expected: AuthError.unavailable(7),
-    },
-    {
-      description: 'an error with an invalid time',
-      input: { [mark]: true, retryAfter: '7' },
-      expected: AuthError.unavailable(),
-    },
+    row('another error', 1, AuthError.raised(1)),
+    row('null', null, AuthError.raised(null)),
+    row('an error of another copy of the package', { [mark]: true }, AuthError.unavailable()),
+    row('an error with another mark', { [mark]: 1 }, AuthError.raised({ [mark]: 1 })),
+    row('an error with a time', new UnavailableError('x', { retryAfter: 7 }), AuthError.unavailable(7)),
+    row('an error with an invalid time', { [mark]: true, retryAfter: '7' }, AuthError.unavailable()),
   ])('$description', ({ input, expected }) => {
     expect(failureOf(input)).toEqual(expected)
   })

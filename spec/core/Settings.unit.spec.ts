@@ -9,6 +9,7 @@ import { defaults, httpStatusOf, serialize, addHandlers, handlerOf } from '../..
 import { exchangeOf, settingsOf } from '../../src/core/Exchange.js'
 import { authError } from '../support/models/arbitraries.js'
 import { outcomes } from '../support/models/trees.js'
+import { row } from '../support/models/row.js'
 
 // Settings belong to the context of one request. Without them, the defaults apply.
 describe('Settings of a request', () => {
@@ -76,13 +77,13 @@ describe('defaultErrorMapper', () => {
   })
 
   it.each([
-    { description: 'nothing', input: unavailable(), expected: /^[1-9][0-9]*$/ },
-    { description: '0', input: unavailable(0), expected: /^0$/ },
-    { description: 'a fraction, which is rounded up', input: unavailable(1.2), expected: /^2$/ },
-    { description: 'NaN', input: unavailable(NaN), expected: /^[0-9]+$/ },
-    { description: 'a negative number', input: unavailable(-3), expected: /^[0-9]+$/ },
-    { description: 'Infinity', input: unavailable(Infinity), expected: /^[0-9]+$/ },
-    { description: 'a number that prints with an exponent', input: unavailable(1e21), expected: /^[0-9]+$/ },
+    row('nothing', unavailable(), /^[1-9][0-9]*$/),
+    row('0', unavailable(0), /^0$/),
+    row('a fraction, which is rounded up', unavailable(1.2), /^2$/),
+    row('NaN', unavailable(NaN), /^[0-9]+$/),
+    row('a negative number', unavailable(-3), /^[0-9]+$/),
+    row('Infinity', unavailable(Infinity), /^[0-9]+$/),
+    row('a number that prints with an exponent', unavailable(1e21), /^[0-9]+$/),
   ])('RFC 9110 §10.2.3 Retry-After is a number of seconds for $description', ({ input, expected }) => {
     expect(respond(input).headers?.['Retry-After']).toMatch(expected)
     // RFC 6585 §4: the same for too many requests
@@ -120,44 +121,20 @@ describe('serialize', () => {
 
 describe('A-30 httpStatusOf: an HTTP error with a 4xx status, and nothing else', () => {
   it.each([
-    { description: 'http-errors 401', input: createError(401), expected: 401 },
-    { description: 'http-errors 400, the lowest', input: createError(400), expected: 400 },
-    { description: 'http-errors 404', input: createError(404, 'x'), expected: 404 },
-    {
-      description: 'http-errors 429 without expose',
-      input: createError(429, 'x', { expose: false }),
-      expected: 429,
-    },
-    { description: 'http-errors 500', input: createError(500), expected: undefined },
-    { description: 'only a status', input: Object.assign(new Error(), { status: 401 }), expected: undefined },
-    {
-      description: 'a status without expose',
-      input: Object.assign(new Error(), { status: 404, statusCode: 404 }),
-      expected: undefined,
-    },
-    {
-      description: 'two different statuses',
-      input: Object.assign(createError(401), { statusCode: 200 }),
-      expected: undefined,
-    },
-    {
-      description: 'a success',
-      input: Object.assign(createError(401), { status: 200, statusCode: 200 }),
-      expected: undefined,
-    },
-    {
-      description: 'a redirect',
-      input: Object.assign(createError(401), { status: 302, statusCode: 302 }),
-      expected: undefined,
-    },
-    {
-      description: 'an unknown 4xx',
-      input: Object.assign(createError(400), { status: 499, statusCode: 499 }),
-      expected: undefined,
-    },
-    { description: 'not an error', input: { status: 401, statusCode: 401, expose: true }, expected: undefined },
-    { description: 'text', input: '401', expected: undefined },
-    { description: 'null', input: null, expected: undefined },
+    row('http-errors 401', createError(401), 401),
+    row('http-errors 400, the lowest', createError(400), 400),
+    row('http-errors 404', createError(404, 'x'), 404),
+    row('http-errors 429 without expose', createError(429, 'x', { expose: false }), 429),
+    row('http-errors 500', createError(500), undefined),
+    row('only a status', Object.assign(new Error(), { status: 401 }), undefined),
+    row('a status without expose', Object.assign(new Error(), { status: 404, statusCode: 404 }), undefined),
+    row('two different statuses', Object.assign(createError(401), { statusCode: 200 }), undefined),
+    row('a success', Object.assign(createError(401), { status: 200, statusCode: 200 }), undefined),
+    row('a redirect', Object.assign(createError(401), { status: 302, statusCode: 302 }), undefined),
+    row('an unknown 4xx', Object.assign(createError(400), { status: 499, statusCode: 499 }), undefined),
+    row('not an error', { status: 401, statusCode: 401, expose: true }, undefined),
+    row('text', '401', undefined),
+    row('null', null, undefined),
   ])('$description', ({ input, expected }) => {
     expect(httpStatusOf(input)).toBe(expected)
   })
@@ -259,36 +236,20 @@ describe('perFailure', () => {
   })
 
   it.each([
-    {
-      description: 'a tag that does not exist',
-      input: [{ expird: () => answer('x') }],
-      expected: /no option "expird"/,
-    },
+    row('a tag that does not exist', [{ expird: () => answer('x') }], /no option "expird"/),
     {
       description: 'a property name of every object',
       input: [{ constructor: () => answer('x') }],
       expected: /"constructor"/,
     },
-    {
-      description: 'a response instead of a mapper',
-      input: [{ expired: answer('x') }],
-      expected: /perFailure\({ expired }\)/,
-    },
-    {
-      description: 'a mapper with three parameters',
-      input: [{ expired: (_a: 1, _b: 2, _c: 3) => 1 }],
-      expected: /takes 3/,
-    },
-    { description: 'perFailure, not called', input: [{ expired: perFailure }], expected: /perFailure itself; call it/ },
-    { description: 'nothing', input: [], expected: /takes an object of options, not undefined/ },
-    { description: 'a list', input: [[]], expected: /takes an object of options, not an array/ },
-    { description: 'only a mapper', input: [defaultErrorMapper], expected: /takes an object of options/ },
-    { description: 'null as the other mapper', input: [{}, null], expected: /otherwise must be a function, not null/ },
-    {
-      description: 'a response as the other mapper',
-      input: [{}, answer('x')],
-      expected: /otherwise must be a function/,
-    },
+    row('a response instead of a mapper', [{ expired: answer('x') }], /perFailure\({ expired }\)/),
+    row('a mapper with three parameters', [{ expired: (_a: 1, _b: 2, _c: 3) => 1 }], /takes 3/),
+    row('perFailure, not called', [{ expired: perFailure }], /perFailure itself; call it/),
+    row('nothing', [], /takes an object of options, not undefined/),
+    row('a list', [[]], /takes an object of options, not an array/),
+    row('only a mapper', [defaultErrorMapper], /takes an object of options/),
+    row('null as the other mapper', [{}, null], /otherwise must be a function, not null/),
+    row('a response as the other mapper', [{}, answer('x')], /otherwise must be a function/),
   ])('is a TypeError that names the place for $description', ({ input, expected }) => {
     const attempt = (): unknown => Reflect.apply(perFailure, undefined, input)
     expect(attempt).toThrow(TypeError)
@@ -314,14 +275,14 @@ const statusOf = (error: unknown, among = handlers) => {
 
 describe('handlerOf', () => {
   it.each([
-    { description: 'the class itself', input: new Base(), expected: { status: 400 } },
-    { description: 'the nearest ancestor', input: new Derived(), expected: { status: 400 } },
-    { description: 'a class that is not an Error', input: new Other(), expected: { status: 401 } },
-    { description: 'an unregistered ancestor', input: new Error(), expected: undefined },
-    { description: 'a primitive', input: 'Base', expected: undefined },
-    { description: 'null', input: null, expected: undefined },
-    { description: 'undefined', input: undefined, expected: undefined },
-    { description: 'an object without a prototype', input: Object.create(null) as unknown, expected: undefined },
+    row('the class itself', new Base(), { status: 400 }),
+    row('the nearest ancestor', new Derived(), { status: 400 }),
+    row('a class that is not an Error', new Other(), { status: 401 }),
+    row('an unregistered ancestor', new Error(), undefined),
+    row('a primitive', 'Base', undefined),
+    row('null', null, undefined),
+    row('undefined', undefined, undefined),
+    row('an object without a prototype', Object.create(null) as unknown, undefined),
   ])('7.1 $description', ({ input, expected }) => {
     expect(statusOf(input)).toStrictEqual(expected)
   })
@@ -362,34 +323,28 @@ describe('onError', () => {
   // Safe: a caller without types could write this
   const untyped = (value: unknown) => value as never
   it.each([
-    { description: 'no class', input: () => onError(untyped('Base'), answers(400)) },
-    {
-      description: 'an arrow function',
-      input: () =>
-        onError(
-          untyped(() => 1),
-          answers(400),
-        ),
-    },
-    { description: 'null', input: () => onError(untyped(null), answers(400)) },
-    {
-      description: 'a function without a prototype',
-      input: () => onError(untyped(Object.assign(function none() {}, { prototype: null })), answers(400)),
-    },
-    { description: 'no handler', input: () => onError(Base, untyped(undefined)) },
-    { description: 'a response instead of a handler', input: () => onError(Base, untyped({ status: 400 })) },
-    {
-      description: 'a handler with three parameters',
-      input: () =>
-        onError(
-          Base,
-          untyped((_a: 1, _b: 2, _c: 3) => ({ status: 400 })),
-        ),
-    },
-    {
-      description: 'two handlers of one class in one level',
-      input: () => addHandlers(none, [onError(Base, answers(400)), onError(Base, answers(401))]),
-    },
+    row('no class', () => onError(untyped('Base'), answers(400))),
+    row('an arrow function', () =>
+      onError(
+        untyped(() => 1),
+        answers(400),
+      ),
+    ),
+    row('null', () => onError(untyped(null), answers(400))),
+    row('a function without a prototype', () =>
+      onError(untyped(Object.assign(function none() {}, { prototype: null })), answers(400)),
+    ),
+    row('no handler', () => onError(Base, untyped(undefined))),
+    row('a response instead of a handler', () => onError(Base, untyped({ status: 400 }))),
+    row('a handler with three parameters', () =>
+      onError(
+        Base,
+        untyped((_a: 1, _b: 2, _c: 3) => ({ status: 400 })),
+      ),
+    ),
+    row('two handlers of one class in one level', () =>
+      addHandlers(none, [onError(Base, answers(400)), onError(Base, answers(401))]),
+    ),
   ])('is a TypeError for $description', ({ input }) => {
     expect(input).toThrow(TypeError)
   })

@@ -9,6 +9,7 @@ import { foldLevels, verdictOf, type Level } from '../support/models/evaluator.j
 import { levels as many, requirementOf, treesOf } from '../support/models/trees.js'
 import { leaf, requestOf, run } from '../support/models/treeRuns.js'
 import { occurring, runs } from '../support/runs/samples.js'
+import { row } from '../support/models/row.js'
 
 const { concat, empty } = Requirement.Monoid
 const levels = many.filter((of) => of.length > 1)
@@ -90,30 +91,20 @@ describe('effective', () => {
   const [first, second, third] = [{ also: leaf('b') }, { also: leaf('c') }, { also: leaf('d') }]
 
   it.each<{ description: string; input: ReadonlyArray<Level>; expected: unknown }>([
-    {
-      description: 'require, then also',
-      input: [{ require: required }, first],
-      expected: { inherited: 'a', own: 'b' },
-    },
-    { description: 'public, then also', input: ['public', first], expected: { inherited: undefined, own: 'b' } },
-    { description: 'inherit, then also', input: [first], expected: { inherited: undefined, own: 'b' } },
-    { description: 'only also', input: ['inherit', first], expected: { inherited: undefined, own: 'b' } },
-    {
-      description: 'also, then also',
-      input: [first, second],
-      expected: { inherited: { inherited: undefined, own: 'b' }, own: 'c' },
-    },
-    {
-      description: 'require, then three that add',
-      input: [{ require: required }, first, second, third],
-      expected: { inherited: { inherited: { inherited: 'a', own: 'b' }, own: 'c' }, own: 'd' },
-    },
-    { description: 'also, then require: replaces', input: [first, { require: required }], expected: 'a' },
-    {
-      description: 'also, then public, then also: public is a decision',
-      input: [{ require: required }, first, 'public', second],
-      expected: { inherited: undefined, own: 'c' },
-    },
+    row('require, then also', [{ require: required }, first], { inherited: 'a', own: 'b' }),
+    row('public, then also', ['public', first], { inherited: undefined, own: 'b' }),
+    row('inherit, then also', [first], { inherited: undefined, own: 'b' }),
+    row('only also', ['inherit', first], { inherited: undefined, own: 'b' }),
+    row('also, then also', [first, second], { inherited: { inherited: undefined, own: 'b' }, own: 'c' }),
+    row('require, then three that add', [{ require: required }, first, second, third], {
+      inherited: { inherited: { inherited: 'a', own: 'b' }, own: 'c' },
+      own: 'd',
+    }),
+    row('also, then require: replaces', [first, { require: required }], 'a'),
+    row('also, then public, then also: public is a decision', [{ require: required }, first, 'public', second], {
+      inherited: undefined,
+      own: 'c',
+    }),
   ])('truth table: $description', async ({ input, expected }) => {
     const { result } = await outcomeOf(input, (all) => all.reduce(concat))
     expect(result).toStrictEqual(E.right(expected))

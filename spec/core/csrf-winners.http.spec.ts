@@ -17,7 +17,7 @@ const shout = (principal: object) => ({ shouted: principal })
 
 const sites = [{ 'Sec-Fetch-Site': 'cross-site' }, { Origin: 'https://attacker.example' }]
 
-const prepared = async ({ auth, sending, path = '/x' }: AmbientRow) => {
+const prepared = async ({ auth, sending, path }: AmbientRow) => {
   const api = await operation(withAuth(auth), withSessions())
   const { headers } = sending ?? { headers: { Cookie: await signInAs(api, anna) } }
   const send = (method: string, more: Record<string, string>, credentials = true) =>

@@ -1,55 +1,11 @@
-/** Evaluating: it agrees with the call, is sync while its parts are, and never throws or rejects. */
+/** Evaluating never throws or rejects. That it agrees with the call: calling.law; when it is sync: truthTable.law. */
 import { either as E, option as O } from 'fp-ts'
 import fc from 'fast-check'
 import { apiKeyHeader, AuthError, authenticator, Challenge, httpBearer, type Authenticator } from 'koa-with-auth'
 import { alt, describedAs, fromFunction, flatMap } from 'koa-with-auth/fp'
 import { describe, expect, it } from 'vitest'
-import { build, plansOf, request, shape } from '../support/models/arbitraries.js'
 import { hostile } from '../support/sites/hostile.js'
 import { mockRequest } from 'koa-with-auth/testing'
-
-describe('calling and evaluating', () => {
-  it('give the same result, for any mixture of sync and async', async () => {
-    await fc.assert(
-      fc.asyncProperty(shape, request, async (a, by) => {
-        const [evaluated, called]: [string[], string[]] = [[], []]
-        const result = await build(a, evaluated).evaluate(by)
-        expect(await build(a, called)(by)()).toStrictEqual(result)
-        expect(called).toStrictEqual(evaluated)
-      }),
-      { numRuns: 300 },
-    )
-  })
-
-  it('return a promise only if an async hook was called', async () => {
-    await fc.assert(
-      fc.asyncProperty(shape, request, async (a, by) => {
-        const calls: string[] = []
-        const evaluation = build(a, calls).evaluate(by)
-        const asynchronous = evaluation instanceof Promise
-        await evaluation
-        const asked = plansOf(a)
-          .filter(({ sent }) => sent)
-          .slice(0, calls.length)
-        expect(asynchronous).toBe(asked.some(({ late }) => late))
-      }),
-    )
-  })
-
-  it('building and calling call no hook; the task does, each time again', async () => {
-    await fc.assert(
-      fc.asyncProperty(shape, request, async (a, by) => {
-        const calls: string[] = []
-        const task = build(a, calls)(by)
-        expect(calls).toStrictEqual([])
-        await task()
-        const once = [...calls]
-        await task()
-        expect(calls).toStrictEqual([...once, ...once])
-      }),
-    )
-  })
-})
 
 const isEither = (u: unknown): boolean =>
   typeof u === 'object' && u !== null && '_tag' in u && (u._tag === 'Left' || u._tag === 'Right')

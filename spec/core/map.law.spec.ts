@@ -1,4 +1,6 @@
-/** `map` is a functor: the result of `f` is the principal, unchanged, and anonymous callers stay anonymous. */
+/**
+ * `map` and `flatMap` keep identity and composition. For `map`, the result of `f` is the principal, unchanged; `flatMap` judges it.
+ */
 import * as E from 'fp-ts/lib/Either.js'
 import { identity, pipe } from 'fp-ts/lib/function.js'
 import * as O from 'fp-ts/lib/Option.js'
@@ -21,41 +23,30 @@ const change = fc.func(principal)
 const bare = mockRequest()
 const anna = fromFunction(() => 'anna')
 
-describe('map', () => {
+// `flatMap` keeps the laws while `f` returns plain principals
+const plain = fc.func(fc.oneof(fc.string({ minLength: 1 }), fc.integer({ min: 1 }), fc.record({ user: fc.string() })))
+type Mapping = (f: (principal: never) => unknown) => (a: Authenticator<unknown>) => Authenticator<unknown>
+
+describe.each<[string, Mapping, typeof change]>([
+  ['map', map as Mapping, change],
+  ['flatMap', flatMap as Mapping, plain as typeof change],
+])('%s', (_name, mapping, functions) => {
   it('of identity is identity, description included', async () => {
     await fc.assert(
       fc.asyncProperty(shape, request, fc.boolean(), async (a, by, isOptional) => {
-        const plain = (into: string[]): Authenticator<string | undefined> =>
-          isOptional ? lenient(build(a, into)) : build(a, into)
-        const mapped = await observe(
-          (into) => map((who: string) => identity(who))(plain(into) as Authenticator<string>),
-          by,
-        )
-        expect(mapped).toStrictEqual(await observe(plain, by))
+        const made = (into: string[]): Authenticator<unknown> => (isOptional ? lenient(build(a, into)) : build(a, into))
+        const mapped = await observe((into) => mapping((who) => identity(who))(made(into)), by)
+        expect(mapped).toStrictEqual(await observe(made, by))
       }),
     )
   })
 
-  it('of a composition is the composition of maps, whatever `f` returns', async () => {
+  it('of a composition is the composition of both', async () => {
     await fc.assert(
-      fc.asyncProperty(shape, change, change, request, async (a, f, g, by) => {
-        const once = (calls: string[]) => map((who: string) => g(f(who)))(build(a, calls))
-        const twice = (calls: string[]) =>
-          pipe(
-            build(a, calls),
-            map((who) => f(who)),
-            map((who) => g(who)),
-          )
+      fc.asyncProperty(shape, functions, functions, request, async (a, f, g, by) => {
+        const once = (calls: string[]) => mapping((who) => g(f(who)))(build(a, calls))
+        const twice = (calls: string[]) => mapping((who) => g(who))(mapping((who) => f(who))(build(a, calls)))
         expect(await observe(once, by)).toStrictEqual(await observe(twice, by))
-      }),
-    )
-  })
-
-  it('makes the result of `f` the principal, unchanged', async () => {
-    await fc.assert(
-      fc.asyncProperty(principal, async (returned) => {
-        const result = await map(() => returned)(anna).evaluate(bare)
-        expect(E.isRight(result) && result.right).toBe(returned)
       }),
     )
   })
@@ -65,11 +56,29 @@ describe('map', () => {
       fc.asyncProperty(shape, request, async (a, by) => {
         const before = await build(a).evaluate(by)
         fc.pre(E.isLeft(before))
-        const after = map((): string => {
-          throw new Error('called')
-        })(build(a))
+        const after = mapping(() => expect.unreachable())(build(a))
         expect(await after.evaluate(by)).toStrictEqual(before)
         expect(readable(after.description)).toStrictEqual(readable(build(a).description))
+      }),
+    )
+  })
+
+  it('A-30 an exception of `f` is raised, with the challenge', async () => {
+    const error = new Error('in map')
+    const throwing = mapping(() => {
+      throw error
+    })(httpBearer({ authenticate: () => 'anna' }))
+    const result = await throwing.evaluate(mockRequest({ fields: [['Authorization', 'Bearer t']] }))
+    expect(result).toMatchObject(E.left({ ...AuthError.raised(error), challenge: { scheme: 'Bearer' } }))
+  })
+})
+
+describe('map', () => {
+  it('makes the result of `f` the principal, unchanged', async () => {
+    await fc.assert(
+      fc.asyncProperty(principal, async (returned) => {
+        const result = await map(() => returned)(anna).evaluate(bare)
+        expect(E.isRight(result) && result.right).toBe(returned)
       }),
     )
   })
@@ -117,13 +126,10 @@ describe('map', () => {
       new TypeError('map(f): f returned a promise, not a principal; to wait for one or to refuse, use flatMap(f)'),
     )
   })
+})
 
-  it('A-30 an exception of `f` is raised, with the challenge', async () => {
-    const error = new Error('in map')
-    const throwing = map((): string => {
-      throw error
-    })(httpBearer({ authenticate: () => 'anna' }))
-    const result = await throwing.evaluate(mockRequest({ fields: [['Authorization', 'Bearer t']] }))
-    expect(result).toMatchObject(E.left({ ...AuthError.raised(error), challenge: { scheme: 'Bearer' } }))
-  })
+it.each([false, 0, -0, 0n, NaN, '', null, undefined, []])('5.1.2 flatMap refuses %o, sync and async', async (falsy) => {
+  for (const f of [() => falsy, async () => falsy] as ReadonlyArray<() => unknown>) {
+    expect(await flatMap(f)(anna).evaluate(bare)).toMatchObject(E.left({ _tag: 'invalid' }))
+  }
 })

@@ -5,13 +5,14 @@
 import { either as E, readerTaskEither as RTE } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
 import fc from 'fast-check'
-import { allOf, anyOf, optional, type Authenticator } from 'koa-with-auth'
+import { anyOf, optional, type Authenticator } from 'koa-with-auth'
 import { describedAs, firstPresent, lenient, flatMap } from 'koa-with-auth/fp'
 import { describe, expect, it } from 'vitest'
 import { isMistake, leavesOf, welcomes, type Tree } from '../support/models/evaluator.js'
 import { tree } from '../support/models/trees.js'
 import { apart, essence, leaf, run, withLeaves } from '../support/models/treeRuns.js'
 import { occurring, runs } from '../support/runs/samples.js'
+import { row } from '../support/models/row.js'
 
 describe('optional', () => {
   it('admits what its authenticator admits, and anonymous callers if that is absent; other failures stay', async () => {
@@ -77,18 +78,18 @@ describe('an anonymous principal', () => {
 
   const absent = leaf('l0', { sent: 'nothing', outcome: 'absent' })
   it.each([
-    { description: 'anonymous', input: () => undefined, expected: E.right(undefined) },
-    { description: 'a promise of an anonymous caller', input: async () => undefined, expected: E.right(undefined) },
+    row('anonymous', () => undefined, E.right(undefined)),
+    row('a promise of an anonymous caller', async () => undefined, E.right(undefined)),
     // `then` makes it a promise: decision "promise-like answers"
-    {
-      description: 'a thenable of an anonymous caller',
-      input: () => ({ then: (resolve: (none: undefined) => void) => resolve(undefined) }),
-      expected: E.right(undefined),
-    },
-    { description: 'somebody', input: () => 'a guest', expected: E.right('a guest') },
-    { description: 'false', input: () => false, expected: { left: { _tag: 'invalid' } } },
-    { description: 'null', input: () => null, expected: { left: { _tag: 'invalid' } } },
-    { description: 'a promise of null', input: async () => null, expected: { left: { _tag: 'invalid' } } },
+    row(
+      'a thenable of an anonymous caller',
+      () => ({ then: (resolve: (none: undefined) => void) => resolve(undefined) }),
+      E.right(undefined),
+    ),
+    row('somebody', () => 'a guest', E.right('a guest')),
+    row('false', () => false, { left: { _tag: 'invalid' } }),
+    row('null', () => null, { left: { _tag: 'invalid' } }),
+    row('a promise of null', async () => null, { left: { _tag: 'invalid' } }),
     ...[0, '', NaN, []].map((falsy) => ({
       description: JSON.stringify(falsy),
       input: () => falsy,
@@ -149,18 +150,6 @@ describe('an anonymous principal', () => {
     const { result } = await run([cookie], (a) => describedAs(optional(a))(RTE.of(undefined)))
     expect(result).toStrictEqual(E.right(undefined))
   })
-})
-
-// A plain function does not say what it reads. If it passes, its credential counts as sent.
-it.each([
-  ['passes, and nothing else was sent', true, 'absent', 'invalid'],
-  ['does not pass', false, 'pass', 'invalid'],
-  ['and the other pass', true, 'pass', undefined],
-] as const)('an optional group with a plain function that %s', async (_what, passes, outcome, failure) => {
-  const other = leaf('l0', { outcome, sent: outcome === 'absent' ? 'nothing' : 'value' })
-  const { result } = await run([other], (a) => optional(allOf([() => passes && { from: 'here' }, a])), 'GET')
-  if (failure === undefined) expect(result).toStrictEqual(E.right([{ from: 'here' }, 'l0']))
-  else expect(result).toMatchObject(E.left({ _tag: failure }))
 })
 
 describe('firstPresent', () => {

@@ -10,6 +10,7 @@ import { useLevels } from '../support/servers/levelServer.js'
 import { mockRequest } from 'koa-with-auth/testing'
 import { tree } from '../support/models/trees.js'
 import { leaf, run, withLeaves } from '../support/models/treeRuns.js'
+import { row } from '../support/models/row.js'
 
 const never = () => new Promise<string>(() => {})
 
@@ -112,19 +113,19 @@ describe('recoverUnavailable', () => {
 
   const down = leaf('l0', { outcome: 'unavailable' })
   it.each([
-    { description: 'false', input: () => false, expected: 'invalid' },
-    { description: 'None', input: () => O.none, expected: 'invalid' },
-    { description: 'a promise of null', input: async () => null, expected: 'invalid' },
-    { description: 'a failure', input: () => E.left(AuthError.expired), expected: 'expired' },
-    { description: 'another outage', input: () => E.left(AuthError.unavailable(9)), expected: 'unavailable' },
-    {
-      description: 'an exception',
-      input: () => {
+    row('false', () => false, 'invalid'),
+    row('None', () => O.none, 'invalid'),
+    row('a promise of null', async () => null, 'invalid'),
+    row('a failure', () => E.left(AuthError.expired), 'expired'),
+    row('another outage', () => E.left(AuthError.unavailable(9)), 'unavailable'),
+    row(
+      'an exception',
+      () => {
         throw new Error('cache')
       },
-      expected: 'raised',
-    },
-    { description: 'a rejection', input: () => Promise.reject(new Error('cache')), expected: 'raised' },
+      'raised',
+    ),
+    row('a rejection', () => Promise.reject(new Error('cache')), 'raised'),
   ])(
     'the result of f is judged like that of a hook: $description is $expected, with the challenge',
     async ({ input, expected }) => {

@@ -78,7 +78,7 @@ const replaced: ReadonlyArray<readonly [what: string, promise: () => object]> = 
 ]
 
 describe.each(kinds)('5.7.2 A-30 R05 %s', (...kind) => {
-  it('5.1.1 a principal passes, sync and async', async () => {
+  it('5.1.1 a principal passes, and the operation runs after it (spec 1.2)', async () => {
     for (const way of [() => anna, async () => anna, () => TE.right(anna), () => thenable((go) => go(anna))])
       expectAccepted(await send(served, kind, way))
   })

@@ -4,6 +4,7 @@ import { Challenge, httpBasicAuth, AuthError, httpBearer } from 'koa-with-auth'
 import { describe, expect, it } from 'vitest'
 import { mockRequest } from 'koa-with-auth/testing'
 import { leaves } from '../../src/core/Description.js'
+import { row } from '../support/models/row.js'
 
 // Basic (spec 5.3.2, RFC 7617): the hook is called with the user name and the password as they were sent, or is not called.
 describe('httpBasicAuth', () => {
@@ -18,30 +19,26 @@ describe('httpBasicAuth', () => {
 
   describe('what reaches the hook of httpBasicAuth', () => {
     it.each([
-      { description: '5.3.2 user name and password', input: basicOf('anna:secret'), expected: ['anna', 'secret'] },
-      { description: 'B-20 the first colon separates', input: basicOf('anna:a:b'), expected: ['anna', 'a:b'] },
-      { description: 'decision "Basic" empty parts reach it', input: basicOf(':'), expected: ['', ''] },
-      { description: 'B-21 UTF-8', input: basicOf('änna:пароль'), expected: ['änna', 'пароль'] },
-      {
-        description: 'A-16 a long password, whole',
-        input: basicOf(`a:${'p'.repeat(1000)}`),
-        expected: ['a', 'p'.repeat(1000)],
-      },
-      { description: 'A-29 __proto__', input: basicOf('__proto__:x'), expected: ['__proto__', 'x'] },
+      row('5.3.2 user name and password', basicOf('anna:secret'), ['anna', 'secret']),
+      row('B-20 the first colon separates', basicOf('anna:a:b'), ['anna', 'a:b']),
+      row('decision "Basic" empty parts reach it', basicOf(':'), ['', '']),
+      row('B-21 UTF-8', basicOf('änna:пароль'), ['änna', 'пароль']),
+      row('A-16 a long password, whole', basicOf(`a:${'p'.repeat(1000)}`), ['a', 'p'.repeat(1000)]),
+      row('A-29 __proto__', basicOf('__proto__:x'), ['__proto__', 'x']),
     ])('$description', ({ input, expected }) => {
       expect(evaluate(sending(input))).toStrictEqual({ asked: [expected], result: E.right(1) })
     })
 
     it.each([
-      { description: '5.1.4 no credential', input: [], expected: 'absent' },
-      { description: 'the credential of another scheme', input: ['Bearer abc'], expected: 'absent' },
-      { description: 'B-23 no scheme', input: [basicOf('a:b').slice(6)], expected: 'absent' },
-      { description: 'a bare scheme', input: ['Basic'], expected: 'malformed' },
-      { description: 'no colon', input: [basicOf('ab')], expected: 'malformed' },
-      { description: 'B-22 invalid base64', input: ['Basic YTpi*'], expected: 'malformed' },
-      { description: 'A-22 two lines', input: [basicOf('a:b'), basicOf('a:b')], expected: 'malformed' },
-      { description: 'A-22 two lines of two schemes', input: [basicOf('a:b'), 'Bearer abc'], expected: 'malformed' },
-      { description: 'B-20 a control character', input: [basicOf('a:b\u0000')], expected: 'malformed' },
+      row('5.1.4 no credential', [], 'absent'),
+      row('the credential of another scheme', ['Bearer abc'], 'absent'),
+      row('B-23 no scheme', [basicOf('a:b').slice(6)], 'absent'),
+      row('a bare scheme', ['Basic'], 'malformed'),
+      row('no colon', [basicOf('ab')], 'malformed'),
+      row('B-22 invalid base64', ['Basic YTpi*'], 'malformed'),
+      row('A-22 two lines', [basicOf('a:b'), basicOf('a:b')], 'malformed'),
+      row('A-22 two lines of two schemes', [basicOf('a:b'), 'Bearer abc'], 'malformed'),
+      row('B-20 a control character', [basicOf('a:b\u0000')], 'malformed'),
     ])('the hook is not called: $description: $expected', ({ input, expected }) => {
       const { asked, result } = evaluate(sending(...input))
       expect(asked).toStrictEqual([])
@@ -92,47 +89,27 @@ describe('httpBearer', () => {
 
   describe('what reaches the hook of httpBearer', () => {
     it.each([
-      { description: '5.3.1 a token', input: ['Bearer abc'], expected: 'abc' },
-      { description: 'B-02 a scheme in lower case', input: ['bearer abc'], expected: 'abc' },
-      {
-        description: 'decision "Bearer" surrounding spaces are not a part of it',
-        input: ['Bearer   abc \t'],
-        expected: 'abc',
-      },
-      {
-        description: 'a token of 8 KB with its scheme',
-        input: [`Bearer ${'t'.repeat(8185)}`],
-        expected: 't'.repeat(8185),
-      },
+      row('5.3.1 a token', ['Bearer abc'], 'abc'),
+      row('B-02 a scheme in lower case', ['bearer abc'], 'abc'),
+      row('decision "Bearer" surrounding spaces are not a part of it', ['Bearer   abc \t'], 'abc'),
+      row('a token of 8 KB with its scheme', [`Bearer ${'t'.repeat(8185)}`], 't'.repeat(8185)),
     ])('$description', ({ input, expected }) => {
       expect(evaluate(sending(...input))).toStrictEqual({ asked: [expected], result: E.right('anna') })
     })
 
     it.each([
-      { description: '5.1.4 no credential', input: [], expected: 'absent' },
-      { description: 'RFC 6750 §3 the credential of another scheme', input: ['Basic YTpi'], expected: 'absent' },
-      { description: 'A-07 a token without a scheme', input: ['abc'], expected: 'absent' },
-      { description: 'A-07 a longer scheme', input: ['Bearers abc'], expected: 'absent' },
-      { description: 'an empty field', input: [''], expected: 'absent' },
-      {
-        description: 'decision "absent or empty key, bare Bearer" a bare scheme',
-        input: ['Bearer'],
-        expected: 'malformed',
-      },
-      { description: 'a scheme and a space', input: ['Bearer '], expected: 'malformed' },
-      { description: 'B-03 a tab', input: ['Bearer\tabc'], expected: 'malformed' },
-      { description: 'B-14 a value that is not a b64token', input: ['Bearer a,b'], expected: 'malformed' },
-      { description: 'A-22 two Authorization lines', input: ['Bearer abc', 'Bearer abc'], expected: 'malformed' },
-      {
-        description: 'A-22 two lines, the first of another scheme',
-        input: ['Basic YTpi', 'Bearer abc'],
-        expected: 'malformed',
-      },
-      {
-        description: 'decision "length of a credential" beyond 8 KB',
-        input: [`Bearer ${'t'.repeat(8186)}`],
-        expected: 'malformed',
-      },
+      row('5.1.4 no credential', [], 'absent'),
+      row('RFC 6750 §3 the credential of another scheme', ['Basic YTpi'], 'absent'),
+      row('A-07 a token without a scheme', ['abc'], 'absent'),
+      row('A-07 a longer scheme', ['Bearers abc'], 'absent'),
+      row('an empty field', [''], 'absent'),
+      row('decision "absent or empty key, bare Bearer" a bare scheme', ['Bearer'], 'malformed'),
+      row('a scheme and a space', ['Bearer '], 'malformed'),
+      row('B-03 a tab', ['Bearer\tabc'], 'malformed'),
+      row('B-14 a value that is not a b64token', ['Bearer a,b'], 'malformed'),
+      row('A-22 two Authorization lines', ['Bearer abc', 'Bearer abc'], 'malformed'),
+      row('A-22 two lines, the first of another scheme', ['Basic YTpi', 'Bearer abc'], 'malformed'),
+      row('decision "length of a credential" beyond 8 KB', [`Bearer ${'t'.repeat(8186)}`], 'malformed'),
     ])('the hook is not called: $description: $expected', ({ input, expected }) => {
       const { asked, result } = evaluate(sending(...input))
       expect(asked).toStrictEqual([])

@@ -84,7 +84,7 @@ const accounts = new Map<string, object>([
   ['s3cret', { name: 'Acme' }],
   ['anna:s3cret', { name: 'anna' }],
 ])
-describe.each(dialects)('5.2.1, 5.3 the record that a hook found, in %s', (_dialect, say) => {
+describe.each(dialects)('5.2.1, 5.3 (spec 1.3) the record that a hook found, in %s', (_dialect, say) => {
   test.each(kinds)('5.2.3, 5.2.4 $kind: it becomes request.auth at each request, not a copy of it', async (row) => {
     const record = accounts.get(row.credentials.join(':'))
     let known = true

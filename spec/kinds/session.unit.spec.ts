@@ -19,6 +19,7 @@ import { SessionUser } from 'koa-with-auth/sessions'
 import { mockRequest } from 'koa-with-auth/testing'
 import { describe, expect, it } from 'vitest'
 import { ask, serve } from '../support/servers/server.js'
+import { row } from '../support/models/row.js'
 
 const kinds = {
   user: sessionAuth(),
@@ -41,66 +42,34 @@ const everyone: ReadonlyArray<Kind> = ['user', 'readyMade']
 const superuser: ReadonlyArray<Kind> = [...everyone, 'superuser', 'readyMadeSuperuser', 'staff']
 
 const table: ReadonlyArray<Row> = [
-  { description: '5.4 a user', input: { user: { username: 'anna' } }, expected: everyone },
-  { description: '5.4 a superuser', input: { user: { username: 'anna', isSuperuser: true } }, expected: superuser },
-  {
-    description: '5.4 a staff member',
-    input: { user: { username: 'anna', isStaff: true } },
-    expected: [...everyone, 'staff'],
-  },
-  {
-    description: 'rights that are false',
-    input: { user: { username: 'a', isSuperuser: false, isStaff: false } },
-    expected: everyone,
-  },
-  {
-    description: 'rights that are null',
-    input: { user: { username: 'a', isSuperuser: null, isStaff: null } },
-    expected: everyone,
-  },
-  { description: 'an active user', input: { user: { username: 'a', isActive: true } }, expected: everyone },
-  {
-    description: 'decision "inactive, deleted user"',
-    input: { user: { username: 'a', isActive: false } },
-    expected: [],
-  },
-  {
-    description: 'decision "inactive, deleted user" a superuser',
-    input: { user: { username: 'a', isSuperuser: true, isActive: false } },
-    expected: [],
-  },
-  { description: 'a user whose isActive is null', input: { user: { username: 'a', isActive: null } }, expected: [] },
-  {
-    description: 'A-32 a right that is a string',
-    input: { user: { username: 'a', isSuperuser: 'false' } },
-    expected: [],
-  },
-  { description: 'A-32 a right that is 1', input: { user: { username: 'a', isStaff: 1 } }, expected: [] },
-  { description: 'A-32 a right that is {}', input: { user: { username: 'a', isSuperuser: {} } }, expected: [] },
-  {
-    description: 'A-32 an isActive that is a string',
-    input: { user: { username: 'a', isActive: 'yes' } },
-    expected: [],
-  },
-  { description: 'no user', input: { visits: 1 }, expected: [] },
-  { description: 'a user that is null', input: { user: null }, expected: [] },
-  { description: 'a user that is a string', input: { user: 'anna' }, expected: [] },
-  { description: 'a user that is true', input: { user: true }, expected: [] },
-  { description: 'a user that is a list', input: { user: [{ username: 'anna' }] }, expected: [] },
-  { description: 'a user without a name', input: { user: { isSuperuser: true } }, expected: [] },
-  { description: 'a user with an empty name', input: { user: { username: '' } }, expected: [] },
-  { description: 'a user whose name is a number', input: { user: { username: 1 } }, expected: [] },
-  {
-    description: 'A-17 rights beside the user',
-    input: { user: { username: 'a' }, isSuperuser: true },
-    expected: everyone,
-  },
-  { description: 'a user that loadUser returns', input: { stored: { username: 'anna' } }, expected: ['loaded'] },
-  {
-    description: 'an inactive user that loadUser returns',
-    input: { stored: { username: 'a', isActive: false } },
-    expected: [],
-  },
+  row('5.4 a user', { user: { username: 'anna' } }, everyone),
+  row('5.4 a superuser', { user: { username: 'anna', isSuperuser: true } }, superuser),
+  row('5.4 a staff member', { user: { username: 'anna', isStaff: true } }, [...everyone, 'staff']),
+  row('rights that are false', { user: { username: 'a', isSuperuser: false, isStaff: false } }, everyone),
+  row('rights that are null', { user: { username: 'a', isSuperuser: null, isStaff: null } }, everyone),
+  row('an active user', { user: { username: 'a', isActive: true } }, everyone),
+  row('decision "inactive, deleted user"', { user: { username: 'a', isActive: false } }, []),
+  row(
+    'decision "inactive, deleted user" a superuser',
+    { user: { username: 'a', isSuperuser: true, isActive: false } },
+    [],
+  ),
+  row('a user whose isActive is null', { user: { username: 'a', isActive: null } }, []),
+  row('A-32 a right that is a string', { user: { username: 'a', isSuperuser: 'false' } }, []),
+  row('A-32 a right that is 1', { user: { username: 'a', isStaff: 1 } }, []),
+  row('A-32 a right that is {}', { user: { username: 'a', isSuperuser: {} } }, []),
+  row('A-32 an isActive that is a string', { user: { username: 'a', isActive: 'yes' } }, []),
+  row('no user', { visits: 1 }, []),
+  row('a user that is null', { user: null }, []),
+  row('a user that is a string', { user: 'anna' }, []),
+  row('a user that is true', { user: true }, []),
+  row('a user that is a list', { user: [{ username: 'anna' }] }, []),
+  row('a user without a name', { user: { isSuperuser: true } }, []),
+  row('a user with an empty name', { user: { username: '' } }, []),
+  row('a user whose name is a number', { user: { username: 1 } }, []),
+  row('A-17 rights beside the user', { user: { username: 'a' }, isSuperuser: true }, everyone),
+  row('a user that loadUser returns', { stored: { username: 'anna' } }, ['loaded']),
+  row('an inactive user that loadUser returns', { stored: { username: 'a', isActive: false } }, []),
 ]
 
 const keys = ['0123456789abcdef0123456789abcdef']
@@ -175,16 +144,16 @@ describe('session authenticators', () => {
   })
 
   it.each([
-    { description: 'an unknown option', input: { loaduser: () => null } },
-    { description: 'a loadUser with two parameters', input: { loadUser: (_a: 1, _b: 2) => null } },
-    { description: 'a loadUser that is not a function', input: { loadUser: 'user' } },
-    { description: 'a cookie name with a blank', input: { cookieName: 'a b' } },
-    { description: 'a realm with a line break', input: { realm: 'a\nb' } },
-    { description: 'a proof of nothing', input: { proof: {} } },
-    { description: 'a proof by no method', input: { proof: { methods: [] } } },
-    { description: 'a proof by a method without a name', input: { proof: { methods: ['totp', ''] } } },
-    { description: 'a proof by a method that is no string', input: { proof: { methods: ['totp', 1] } } },
-    { description: 'a proof by a string', input: { proof: { methods: 'totp' } } },
+    row('an unknown option', { loaduser: () => null }),
+    row('a loadUser with two parameters', { loadUser: (_a: 1, _b: 2) => null }),
+    row('a loadUser that is not a function', { loadUser: 'user' }),
+    row('a cookie name with a blank', { cookieName: 'a b' }),
+    row('a realm with a line break', { realm: 'a\nb' }),
+    row('a proof of nothing', { proof: {} }),
+    row('a proof by no method', { proof: { methods: [] } }),
+    row('a proof by a method without a name', { proof: { methods: ['totp', ''] } }),
+    row('a proof by a method that is no string', { proof: { methods: ['totp', 1] } }),
+    row('a proof by a string', { proof: { methods: 'totp' } }),
   ])('is a TypeError for $description', ({ input }) => {
     // Safe: a caller without types could write this
     for (const make of [sessionAuth, sessionAuthSuperUser, sessionAuthIsStaff]) {

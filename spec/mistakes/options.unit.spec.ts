@@ -20,6 +20,7 @@ import {
 import { lenient, flatMap, map, recoverUnavailable, timeout } from 'koa-with-auth/fp'
 import { describe, expect, it } from 'vitest'
 import { generator, messageOf, secret, Strategy, untyped } from '../support/projects/mistakes.js'
+import { row } from '../support/models/row.js'
 
 const bearer = httpBearer({ authenticate: () => 'anna' })
 const key = apiKeyHeader({ authenticate: () => 'cron' })
@@ -43,25 +44,21 @@ const credentialKinds = Object.entries(kinds).filter(([name]) => name !== 'sessi
 describe.each(Object.entries(kinds))('%s', (name, { make, hook, arity }) => {
   const good = { [hook]: authenticate }
   it.each([
-    { description: 'null', input: null, expected: 'takes an object of options, not null' },
-    { description: 'a list', input: [], expected: 'takes an object of options, not an array' },
-    { description: 'only the hook', input: authenticate, expected: 'takes an object of options, not a function' },
-    { description: 'a hook that is a string', input: { [hook]: secret }, expected: `{ ${hook} }) must be a function` },
-    { description: 'a hook that is null', input: { [hook]: null }, expected: `{ ${hook} }) must be a function` },
-    { description: 'a class as a hook', input: { [hook]: Strategy }, expected: 'is the class Strategy' },
-    { description: 'a generator as a hook', input: { [hook]: generator }, expected: 'is a generator' },
-    { description: 'a factory as a hook', input: { [hook]: httpBearer }, expected: 'call it: httpBearer' },
-    {
-      description: 'an unknown option',
-      input: { ...good, paramname: 'x' },
-      expected: 'no option "paramname"; there are ',
-    },
-    { description: 'B-05 a realm with a line break', input: { ...good, realm: 'a\r\nb' }, expected: 'realm' },
-    { description: 'B-05 a realm that ends with a line break', input: { ...good, realm: 'a\n' }, expected: 'realm' },
-    { description: 'a realm outside of ASCII', input: { ...good, realm: 'é' }, expected: 'realm' },
-    { description: 'a realm with NUL', input: { ...good, realm: '\0' }, expected: 'realm' },
-    { description: 'a realm that is a number', input: { ...good, realm: 7 }, expected: 'realm' },
-    { description: 'a realm that is null', input: { ...good, realm: null }, expected: 'realm' },
+    row('null', null, 'takes an object of options, not null'),
+    row('a list', [], 'takes an object of options, not an array'),
+    row('only the hook', authenticate, 'takes an object of options, not a function'),
+    row('a hook that is a string', { [hook]: secret }, `{ ${hook} }) must be a function`),
+    row('a hook that is null', { [hook]: null }, `{ ${hook} }) must be a function`),
+    row('a class as a hook', { [hook]: Strategy }, 'is the class Strategy'),
+    row('a generator as a hook', { [hook]: generator }, 'is a generator'),
+    row('a factory as a hook', { [hook]: httpBearer }, 'call it: httpBearer'),
+    row('an unknown option', { ...good, paramname: 'x' }, 'no option "paramname"; there are '),
+    row('B-05 a realm with a line break', { ...good, realm: 'a\r\nb' }, 'realm'),
+    row('B-05 a realm that ends with a line break', { ...good, realm: 'a\n' }, 'realm'),
+    row('a realm outside of ASCII', { ...good, realm: 'é' }, 'realm'),
+    row('a realm with NUL', { ...good, realm: '\0' }, 'realm'),
+    row('a realm that is a number', { ...good, realm: 7 }, 'realm'),
+    row('a realm that is null', { ...good, realm: null }, 'realm'),
   ])('is a TypeError that names the place for $description', ({ input, expected }) => {
     const message = messageOf(() => make(input))
     expect(message).toContain(expected)
@@ -120,25 +117,17 @@ describe('names of credentials', () => {
 describe('authenticator', () => {
   const kind = { challenge: Challenge.make('X'), ambient: false, extract: fromHeader('x'), authenticate: () => 'anna' }
   it.each([
-    { description: 'no extract', input: { ...kind, extract: undefined }, expected: /\{ extract \}/ },
-    {
-      description: 'an extract with two parameters',
-      input: { ...kind, extract: (_a: 1, _b: 2) => null },
-      expected: /\{ extract \}/,
-    },
-    { description: 'no hook', input: { ...kind, authenticate: null }, expected: /\{ authenticate \}/ },
-    { description: 'a class as a hook', input: { ...kind, authenticate: Strategy }, expected: /class Strategy/ },
-    {
-      description: 'a hook with three parameters',
-      input: { ...kind, authenticate: (_a: 1, _b: 2, _c: 3) => 1 },
-      expected: /takes 3/,
-    },
-    { description: 'a maxLength of 0', input: { ...kind, maxLength: 0 }, expected: /\{ maxLength \}/ },
-    {
-      description: 'B-05 a challenge that does not fit a header',
-      input: { ...kind, challenge: { scheme: 'X\r\nY', parameters: {} } },
-      expected: /^Challenge/,
-    },
+    row('no extract', { ...kind, extract: undefined }, /\{ extract \}/),
+    row('an extract with two parameters', { ...kind, extract: (_a: 1, _b: 2) => null }, /\{ extract \}/),
+    row('no hook', { ...kind, authenticate: null }, /\{ authenticate \}/),
+    row('a class as a hook', { ...kind, authenticate: Strategy }, /class Strategy/),
+    row('a hook with three parameters', { ...kind, authenticate: (_a: 1, _b: 2, _c: 3) => 1 }, /takes 3/),
+    row('a maxLength of 0', { ...kind, maxLength: 0 }, /\{ maxLength \}/),
+    row(
+      'B-05 a challenge that does not fit a header',
+      { ...kind, challenge: { scheme: 'X\r\nY', parameters: {} } },
+      /^Challenge/,
+    ),
   ])('is a TypeError for $description', ({ input, expected }) => {
     expect(messageOf(() => authenticator(untyped(input)))).toMatch(expected)
   })
@@ -164,6 +153,11 @@ describe.each(Object.entries(functionsOf))('%s', (place, { take }) => {
       expect(message).not.toContain(secret)
     },
   )
+})
+
+it('an authenticator instead of a function of the principal is a TypeError that names the fix', () => {
+  const message = 'authorize(f) takes a function of the principal, not an authenticator; write authorize(f)(a)'
+  expect(messageOf(() => authorize(untyped(bearer)))).toBe(message)
 })
 
 describe('authorize and requireScopes', () => {

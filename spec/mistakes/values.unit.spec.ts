@@ -33,6 +33,7 @@ import { mcpScopes, requireAuthentication } from 'koa-with-auth/jwt'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { describe, expect, it } from 'vitest'
 import { asyncGenerator, generator, messageOf, secret, Strategy, untyped } from '../support/projects/mistakes.js'
+import { row } from '../support/models/row.js'
 
 const bearer = httpBearer({ authenticate: () => 'anna' })
 const key = apiKeyHeader({ authenticate: () => 'cron' })
@@ -73,26 +74,22 @@ const takers: Readonly<Record<string, { take: (x: unknown) => unknown; place: st
 
 /** Values that are not authenticators, and what the message must say. */
 const wrong: ReadonlyArray<{ description: string; input: unknown; expected: RegExp }> = [
-  { description: 'undefined', input: undefined, expected: /undefined.*is it imported before it is defined\?/ },
-  { description: 'a string', input: secret, expected: /function of the request, not a string/ },
-  { description: 'an empty string', input: '', expected: /function of the request, not a string/ },
-  { description: 'a number', input: 1, expected: /function of the request, not a number/ },
-  { description: 'zero', input: 0, expected: /function of the request, not a number/ },
-  { description: 'true', input: true, expected: /function of the request, not a boolean/ },
-  { description: 'false', input: false, expected: /function of the request, not a boolean/ },
-  { description: 'an object', input: { secret }, expected: /function of the request, not an object/ },
-  { description: 'an instance', input: new Strategy(), expected: /function of the request, not an object/ },
-  { description: 'a Map', input: new Map([['a', bearer]]), expected: /function of the request, not an object/ },
-  { description: 'a promise', input: Promise.resolve(bearer), expected: /function of the request, not an object/ },
-  { description: 'a class', input: Strategy, expected: /is the class Strategy; pass a function/ },
-  { description: 'an anonymous class', input: class {}, expected: /is the class/ },
-  { description: 'a generator', input: generator, expected: /is a generator.*write a plain or an async function/ },
-  { description: 'an async generator', input: asyncGenerator, expected: /is a generator/ },
-  {
-    description: 'a function with two parameters',
-    input: (_a: unknown, _b: unknown) => true,
-    expected: /takes 2 parameters/,
-  },
+  row('undefined', undefined, /undefined.*is it imported before it is defined\?/),
+  row('a string', secret, /function of the request, not a string/),
+  row('an empty string', '', /function of the request, not a string/),
+  row('a number', 1, /function of the request, not a number/),
+  row('zero', 0, /function of the request, not a number/),
+  row('true', true, /function of the request, not a boolean/),
+  row('false', false, /function of the request, not a boolean/),
+  row('an object', { secret }, /function of the request, not an object/),
+  row('an instance', new Strategy(), /function of the request, not an object/),
+  row('a Map', new Map([['a', bearer]]), /function of the request, not an object/),
+  row('a promise', Promise.resolve(bearer), /function of the request, not an object/),
+  row('a class', Strategy, /is the class Strategy; pass a function/),
+  row('an anonymous class', class {}, /is the class/),
+  row('a generator', generator, /is a generator.*write a plain or an async function/),
+  row('an async generator', asyncGenerator, /is a generator/),
+  row('a function with two parameters', (_a: unknown, _b: unknown) => true, /takes 2 parameters/),
   ...[
     authorize(() => true),
     requireScopes(['read']),
@@ -107,15 +104,15 @@ const wrong: ReadonlyArray<{ description: string; input: unknown; expected: RegE
     input,
     expected: /is (\w+\(\.\.\.\)), a condition; write it after the authenticator: withAuth\(a, \1\)/,
   })),
-  { description: 'a guard', input: withAuth(bearer), expected: /./ },
-  { description: 'a guard of a public operation', input: withAuth(null), expected: /./ },
+  row('a guard', withAuth(bearer), /./),
+  row('a guard of a public operation', withAuth(null), /./),
 ]
 
 // Only `withAuth` accepts null and what `also` returns
 const wrongButForWithAuth: typeof wrong = [
-  { description: 'null', input: null, expected: /is null/ },
-  { description: 'the result of also', input: also(bearer), expected: /function of the request, not an object/ },
-  { description: 'a list in the list', input: [bearer], expected: /is a list in a list; write one list/ },
+  row('null', null, /is null/),
+  row('the result of also', also(bearer), /function of the request, not an object/),
+  row('a list in the list', [bearer], /is a list in a list; write one list/),
 ]
 
 const takesNull = (name: string) => name === 'withAuth(x)'
@@ -161,22 +158,18 @@ describe('an exported function of this package that was not called', () => {
 describe.each(Object.entries({ allOf, anyOf, firstPresent }))('%s', (name, group) => {
   const of = (...args: unknown[]): unknown => Reflect.apply(group, undefined, args)
   it.each([
-    { description: 'an empty list', input: [], expected: '([]): an empty list; pass at least one authenticator' },
-    { description: 'an empty object', input: {}, expected: '({}): an empty object; pass at least one authenticator' },
-    { description: 'a list in an object', input: { a: [key] }, expected: '({ a }) is a list in a list' },
-    { description: 'a hole', input: [bearer, , key], expected: '[1] is undefined' },
-    { description: 'an integer key', input: { 1: bearer }, expected: '({ 1: ... }): the key looks like' },
-    { description: 'an integer key after another', input: { a: key, 20: bearer }, expected: '({ 20: ... })' },
-    { description: 'one authenticator', input: bearer, expected: 'takes a list or an object of authenticators' },
-    { description: 'null', input: null, expected: 'takes a list or an object of authenticators, not null' },
-    {
-      description: 'nothing',
-      input: undefined,
-      expected: 'takes a list or an object of authenticators, not undefined',
-    },
-    { description: 'a string', input: secret, expected: 'takes a list or an object of authenticators, not a string' },
-    { description: 'a Set', input: new Set([bearer]), expected: ' takes a plain object' },
-    { description: 'a Map', input: new Map([['a', bearer]]), expected: ' takes a plain object' },
+    row('an empty list', [], '([]): an empty list; pass at least one authenticator'),
+    row('an empty object', {}, '({}): an empty object; pass at least one authenticator'),
+    row('a list in an object', { a: [key] }, '({ a }) is a list in a list'),
+    row('a hole', [bearer, , key], '[1] is undefined'),
+    row('an integer key', { 1: bearer }, '({ 1: ... }): the key looks like'),
+    row('an integer key after another', { a: key, 20: bearer }, '({ 20: ... })'),
+    row('one authenticator', bearer, 'takes a list or an object of authenticators'),
+    row('null', null, 'takes a list or an object of authenticators, not null'),
+    row('nothing', undefined, 'takes a list or an object of authenticators, not undefined'),
+    row('a string', secret, 'takes a list or an object of authenticators, not a string'),
+    row('a Set', new Set([bearer]), ' takes a plain object'),
+    row('a Map', new Map([['a', bearer]]), ' takes a plain object'),
   ])('is a TypeError for $description', ({ input, expected }) => {
     const message = messageOf(() => of(input))
     expect(message).toContain(expected)
@@ -187,26 +180,14 @@ describe.each(Object.entries({ allOf, anyOf, firstPresent }))('%s', (name, group
 
 describe('decision "withAuth(undefined)" withAuth and also', () => {
   it.each([
-    { description: 'withAuth([])', input: () => withAuth(untyped([])), expected: /^withAuth\(\[\]\): an empty list/ },
-    {
-      description: 'withAuth([a, []])',
-      input: () => withAuth(untyped([bearer, []])),
-      expected: /\[1\] is a list in a/,
-    },
-    {
-      description: 'withAuth of a hole',
-      input: () => withAuth(untyped([bearer, , key])),
-      expected: /\[1\] is undefined/,
-    },
-    { description: 'withAuth of an object', input: () => withAuth(untyped({ a: bearer })), expected: /not an object/ },
-    { description: 'withAuth(undefined)', input: () => withAuth(untyped(undefined)), expected: /literal null/ },
-    { description: 'withAuth()', input: () => (withAuth as () => unknown)(), expected: /literal null/ },
-    {
-      description: 'withAuth(withAuth(a))',
-      input: () => withAuth(untyped(withAuth(bearer))),
-      expected: /guard already/,
-    },
-    { description: 'also([])', input: () => also(untyped([])), expected: /^also\(\[\]\): an empty list/ },
+    row('withAuth([])', () => withAuth(untyped([])), /^withAuth\(\[\]\): an empty list/),
+    row('withAuth([a, []])', () => withAuth(untyped([bearer, []])), /\[1\] is a list in a/),
+    row('withAuth of a hole', () => withAuth(untyped([bearer, , key])), /\[1\] is undefined/),
+    row('withAuth of an object', () => withAuth(untyped({ a: bearer })), /not an object/),
+    row('withAuth(undefined)', () => withAuth(untyped(undefined)), /literal null/),
+    row('withAuth()', () => (withAuth as () => unknown)(), /literal null/),
+    row('withAuth(withAuth(a))', () => withAuth(untyped(withAuth(bearer))), /guard already/),
+    row('also([])', () => also(untyped([])), /^also\(\[\]\): an empty list/),
   ])('are a TypeError for $description', ({ input, expected }) => {
     expect(messageOf(input)).toMatch(expected)
   })

@@ -20,8 +20,6 @@ const basic = httpBasicAuth({
     return constantTimeEqual(`${username}:${password}`, 'admin:secret') && { username }
   },
 })
-const names = ['constructor', '__proto__', 'prototype', 'length', 'name', '0', 'toString', 'hasOwnProperty']
-
 const routes = {
   '/bearer': bearer,
   '/basic': basic,
@@ -30,9 +28,7 @@ const routes = {
   '/cookie': apiKeyCookie({ paramName: 'sid', authenticate: byKey }),
   '/list': [bearer, basic, apiKeyHeader({ paramName: 'X-API-Key', authenticate: byKey })],
   '/callable': (request: Koa.Request) => request.get('X-Pass') === SECRET && { username: 'anna' },
-  '/short': apiKeyHeader({ paramName: 'X-API-Key', maxLength: 11, authenticate: byKey }),
   '/public': null,
-  ...Object.fromEntries(names.map((name) => [`/named/${name}`, apiKeyQuery({ paramName: name, authenticate: byKey })])),
 }
 const guarded = Object.keys(routes).filter((path) => path !== '/public')
 const under = guardedApp(routes)
@@ -203,27 +199,6 @@ describe('input that could change the credential', () => {
     expect(asked).toEqual([])
   })
 
-  it.each([
-    ['/bearer', [`Authorization: Bearer ${SECRET}`, `Authorization: Bearer ${SECRET}`]],
-    ['/bearer', [`Authorization: Bearer ${SECRET}`, 'authorization: Bearer wrong']],
-    ['/bearer', ['Authorization: Bearer wrong', `AUTHORIZATION: Bearer ${SECRET}`]],
-    ['/bearer', [`Authorization: Bearer ${SECRET}`, `Authorization: Basic ${BASIC}`]],
-    ['/basic', [`Authorization: Bearer ${SECRET}`, `Authorization: Basic ${BASIC}`]],
-    ['/basic', [`Authorization: Basic ${BASIC}`, 'Authorization: ']],
-    ['/list', [`Authorization: Basic ${BASIC}`, `Authorization: Bearer ${SECRET}`]],
-    ['/header', [`X-API-Key: ${SECRET}`, `X-API-Key: ${SECRET}`]],
-    ['/header', ['X-API-Key: ', `x-api-key: ${SECRET}`]],
-  ])('A-22 two lines on %s are malformed: %j', async (path, lines) => {
-    expectDenied(await request(`GET ${path}`, lines))
-    expect(asked).toEqual([])
-  })
-
-  it('A-22 keys that a proxy joined into one line never match', async () => {
-    for (const joined of [`${SECRET}, ${SECRET}`, `${SECRET},${SECRET}`, `, ${SECRET}`, `${SECRET},`]) {
-      expectDenied(await request('GET /header', [`X-API-Key: ${joined}`]))
-    }
-  })
-
   it('A-34 a credential over 8 KB is malformed; one of 8 KB reaches the hook', async () => {
     const token = (length: number) => 'a'.repeat(length)
     for (const [target, lines, reached] of [
@@ -238,12 +213,6 @@ describe('input that could change the credential', () => {
       expectDenied(await request(`GET ${target}`, lines))
       expect([target.slice(0, 9), asked.length]).toEqual([target.slice(0, 9), reached])
     }
-  })
-
-  it('A-34 maxLength sets another limit', async () => {
-    expectAccepted(await request('GET /short', [`X-API-Key: ${SECRET}`]))
-    expectDenied(await request('GET /short', [`X-API-Key: ${SECRET}x`]))
-    expect(asked).toEqual([])
   })
 
   it('A-36 a wrong user and a wrong password get the same response, byte for byte', async () => {
@@ -264,28 +233,8 @@ describe('input that could change the credential', () => {
   })
 })
 
-describe('names that objects inherit', () => {
-  it.each(guarded)('A-18 a header named __proto__ changes nothing on %s', async (path) => {
-    for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
-      expectDenied(await request(`GET ${path}`, [`${name}: ${SECRET}`]))
-    }
-  })
-
-  it('A-18 a header named __proto__ does not refuse a right credential', async () => {
-    expectAccepted(await request('GET /bearer', ['__proto__: x', `Authorization: Bearer ${SECRET}`]))
-    expectAccepted(await request('GET /public', ['__proto__: x']))
-  })
-
-  it.each(names)('A-19 the query parameter "%s" is an ordinary parameter', async (name) => {
-    const target = `GET /named/${name}`
-    expectDenied(await request(target))
-    for (const query of [`?${name}`, '?x=1', '?constructor', '?__proto__', '?length', `?${name}[]=${SECRET}`]) {
-      expectDenied(await request(`${target}${query}`))
-      expect(asked).toEqual([])
-    }
-    expectDenied(await request(`${target}?${name}=wrong`))
-    expectDenied(await request(`${target}?${name}=a&${name}=${SECRET}`))
-    expectAccepted(await request(`${target}?${name}=${SECRET}`))
-    expect(asked).toEqual([SECRET])
-  })
+it.each(guarded)('A-18 a header named __proto__ changes nothing on %s', async (path) => {
+  for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
+    expectDenied(await request(`GET ${path}`, [`${name}: ${SECRET}`]))
+  }
 })

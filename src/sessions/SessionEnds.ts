@@ -15,6 +15,7 @@ import { detailsOf, type SignIn } from './SignIn.js'
 import { endElsewhere, isListed, type SignInList } from './SignInList.js'
 import { inTime, parsed } from './StoredSession.js'
 
+/** The ends of the sign-ins of an application. */
 export interface SessionEnds extends SessionRecords {
   readonly list: SignInList | undefined
   readonly tell: Tell
@@ -24,6 +25,7 @@ export interface SessionEnds extends SessionRecords {
   readonly stamped: Memory<{ readonly stamp: string; readonly at: number }>
 }
 
+/** Makes the ends of an application. */
 export const sessionEnds = (options: Omit<SessionEnds, 'over' | 'stamped'>): SessionEnds => {
   const kept = { size: 10_000, maxAge: Infinity, dropsFirst: 'oldest' } as const
   return { ...options, over: memory(kept), stamped: memory(kept) }
@@ -43,6 +45,7 @@ class SessionEnd extends End {
     this.id = id
   }
 
+  /** The key under which the store knows the session. */
   get key(): string {
     return this.isKey ? this.id : sessionKey(this.id)
   }
@@ -56,7 +59,7 @@ class SessionEnd extends End {
   }
 
   override get before(): EndCause | undefined {
-    return isEndedHere(this.owner, this) ? 'signed out' : undefined
+    return isOver(this.owner, this) ? 'signed out' : undefined
   }
 
   override ask(isHint: boolean): Promise<EndCause | number> {
@@ -79,7 +82,7 @@ const entryOf = ({ name }: SessionEnds, signIn: SignIn): string | undefined => {
   return listed === undefined ? undefined : entryKey(name, signIn.id, listed)
 }
 
-const isEndedHere = (self: SessionEnds, { key, signIn }: SessionEnd): boolean => {
+const isOver = (self: SessionEnds, { key, signIn }: SessionEnd): boolean => {
   const entry = entryOf(self, signIn)
   const all = self.stamped.get(signIn.id)
   return (
@@ -90,7 +93,7 @@ const isEndedHere = (self: SessionEnds, { key, signIn }: SessionEnd): boolean =>
   )
 }
 
-interface FoundSession {
+interface Found {
   readonly text: string | undefined
   /** Whether another process is giving the session a new id. */
   readonly isRotating: boolean
@@ -99,7 +102,7 @@ interface FoundSession {
 }
 
 // One question, and one more for each rotation since
-const findRotated = async (self: SessionEnds, end: SessionEnd): Promise<FoundSession> => {
+const find = async (self: SessionEnds, end: SessionEnd): Promise<Found> => {
   const { signIn } = end
   const about = [stampKey(self.name, signIn.id), entryOf(self, signIn)].filter((key) => key !== undefined)
   for (let at = -Infinity; ;) {
@@ -119,7 +122,7 @@ const look = async (self: SessionEnds, end: SessionEnd, gone: EndCause): Promise
   const { signIn } = end
   const last = lastOf(self, signIn)
   if (Date.now() >= last) return 'expired'
-  const { text, isRotating, stamp, entry } = await findRotated(self, end)
+  const { text, isRotating, stamp, entry } = await find(self, end)
   if (isRotating) return Math.min(last, Date.now() + SOON)
   const data = text === undefined ? undefined : parsed(text)
   const auth: unknown = data?.['auth']
@@ -133,7 +136,7 @@ const look = async (self: SessionEnds, end: SessionEnd, gone: EndCause): Promise
   return Math.min(last, typeof expires === 'number' ? expires : Infinity)
 }
 
-const endsOfUser = (self: SessionEnds, user: string): ReadonlyArray<SessionEnd> =>
+const endsOf = (self: SessionEnds, user: string): ReadonlyArray<SessionEnd> =>
   ends()
     .of(userDigest(self.name, user))
     .filter((end): end is SessionEnd => end instanceof SessionEnd && end.owner === self)
@@ -164,7 +167,7 @@ export const forward = async (self: SessionEnds, id: string, nextId: string, sig
     if (found === undefined || Date.now() - found.since < RENEWING) return false
     from = found.next
   }
-  for (const end of endsOfUser(self, user)) {
+  for (const end of endsOf(self, user)) {
     if (end.key !== key) continue
     end.id = nextId
     end.isKey = false

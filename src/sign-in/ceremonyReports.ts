@@ -4,7 +4,8 @@ import type { AuthError } from '../core/AuthError.js'
 import { ceremonyDigest, report, userDigest, type CeremonyEvent } from '../core/events.js'
 import type { Intent } from './Kind.js'
 
-export interface KnownCeremony {
+/** What is known of a ceremony. */
+export interface Known {
   /** Left out if its handle was never sent. */
   readonly id?: string
   readonly intent: Intent
@@ -14,14 +15,15 @@ export interface KnownCeremony {
 // The failure of an answer that came again: `unknown` for the client, and `used` in the record. Compared by identity
 export const usedBefore: AuthError = AuthErrors.unfinished('unknown')
 
+// What becomes of the ceremonies of an application (`on('ceremony')` of `koa-with-auth/events`)
 export const ceremonyReports = (application: string) => {
-  const aboutUser = ({ intent, subject }: KnownCeremony) => ({
+  const aboutUser = ({ intent, subject }: Known) => ({
     intent,
     ...(subject !== undefined && { user: userDigest(application, subject) }),
   })
   const made =
     (event: 'begun' | 'finished') =>
-    (kind: string, about: KnownCeremony & { readonly id: string }): void =>
+    (kind: string, about: Known & { readonly id: string }): void =>
       report('ceremony')(() => ({
         event,
         application,
@@ -32,7 +34,7 @@ export const ceremonyReports = (application: string) => {
   return {
     begun: made('begun'),
     finished: made('finished'),
-    refused: (kind: string, step: 'begin' | 'finish', failure: AuthError, about?: KnownCeremony): void =>
+    refused: (kind: string, step: 'begin' | 'finish', failure: AuthError, about?: Known): void =>
       report('ceremony')((): CeremonyEvent => {
         const reason = failure === usedBefore ? 'used' : failure.reason
         return {

@@ -24,14 +24,15 @@ export interface PostgresStoreOptions {
   readonly create?: boolean | undefined
 }
 
-const validSchema = is.like(/^[\p{L}_][\p{L}\p{N}_$-]{0,62}$/u, 'must be a name of letters, digits, "_", "$" and "-"')
+/** The name of a schema. */
+const schemaName = is.like(/^[\p{L}_][\p{L}\p{N}_$-]{0,62}$/u, 'must be a name of letters, digits, "_", "$" and "-"')
 
 const inSchema = (schema: string | undefined) => (table: string) =>
   schema === undefined ? table : `"${schema}".${table}`
 
 /** The statements that create the tables, each of which can run twice. Throws a TypeError for a schema with a wrong name. */
 export const postgresTables = (schema: string | undefined, where: string) => {
-  is.maybe(validSchema)(where, schema)
+  is.maybe(schemaName)(where, schema)
   const table = inSchema(schema)
   return {
     schema: schema === undefined ? [] : [`create schema if not exists "${schema}"`],
@@ -69,10 +70,10 @@ const numbered = (sql: string): string => {
 }
 
 // As a query, because some builders answer a change in another form than a query
-const countChanged = (change: string): string =>
+const counted = (change: string): string =>
   numbered(`with changed as (${change} returning 1) select count(*) as done from changed`)
 
-const pruneStatement = (table: string, key: string): string =>
+const expired = (table: string, key: string): string =>
   `delete from ${table} where (${key}) in (select ${key} from ${table} where until <= ${atStart} order by until limit ${PRUNED_AT_ONCE} for update skip locked)`
 
 const CALLER = 'postgresStore'
@@ -127,7 +128,7 @@ export const postgresStore = (options: PostgresStoreOptions): Store => {
     create = true,
   } = checkOptions(CALLER, options, {
     query: is.hook(2),
-    schema: is.maybe(validSchema),
+    schema: is.maybe(schemaName),
     create: is.maybe(is.flag),
   })
   const table = inSchema(schema)
@@ -137,8 +138,8 @@ export const postgresStore = (options: PostgresStoreOptions): Store => {
     query,
     statements: onConflict({ texts, sets, now, greatest: 'greatest' }),
     reading: numbered,
-    changing: countChanged,
-    prunings: [pruneStatement(texts, 'id'), pruneStatement(sets, 'set_id, member')],
+    changing: counted,
+    prunings: [expired(texts, 'id'), expired(sets, 'set_id, member')],
     rowsOf,
     changed: doneIn,
     pruned: doneIn,

@@ -1,4 +1,4 @@
-/** `apiApp` is used like a router. `auth` guards its operations unless an inner level decides (spec 5.6.1 to 5.6.5). */
+/** `apiApp` is used like a router (spec 1.4). `auth` guards its operations unless an inner level decides (spec 5.6.1 to 5.6.5). */
 import Router from '@koa/router'
 import Koa from 'koa'
 import { apiApp, apiKeyCookie, httpBearer, withAuth } from 'koa-with-auth'

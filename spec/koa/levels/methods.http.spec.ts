@@ -149,7 +149,7 @@ describe('requests that no operation answers need no credentials', () => {
     expect(await outcome(served.port, '/none', 'x', tokenOf('a'))).toEqual(notFound)
   })
 
-  test('each method of a path has its own guard', async () => {
+  test('spec 1.1: each method of a path has its own guard', async () => {
     expect(await outcome(served.port, '/x', 'x', tokenOf('a'), { method: 'DELETE' })).toMatchObject({ calls: 0 })
     expect(await outcome(served.port, '/x', 'x', undefined, { method: 'DELETE' })).toEqual(denied('b'))
     expect(await outcome(served.port, '/x', 'x', tokenOf('b'), { method: 'DELETE' })).toEqual(admitted('b'))

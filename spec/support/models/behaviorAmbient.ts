@@ -3,6 +3,7 @@
  */
 import { readerTaskEither as RTE } from 'fp-ts'
 import { pipe } from 'fp-ts/lib/function.js'
+import type { Request } from 'koa'
 import {
   apiKeyCookie,
   apiKeyHeader,
@@ -13,6 +14,7 @@ import {
   httpBasicAuth,
   httpBearer,
   sessionAuth,
+  type Authenticator,
   type AuthenticatorLike,
 } from 'koa-with-auth'
 import { CookieKey, describedAs, flatMap } from 'koa-with-auth/fp'
@@ -33,152 +35,70 @@ export interface AmbientRow {
   readonly what: string
   readonly auth: AuthenticatorLike
   /** `undefined` means the session's cookie, which a sign-in sets. */
-  readonly sending?: Sending
-  readonly path?: string
+  readonly sending: Sending | undefined
+  readonly path: string
   readonly principal: unknown
   readonly challenges: string[]
 }
 
+const row = (
+  what: string,
+  auth: AuthenticatorLike,
+  sending: Sending | undefined,
+  principal: unknown,
+  offer: string,
+  path = '/x',
+): AmbientRow => ({ what, auth, sending, path, principal, challenges: [offer] })
+
+const [sent, shouted] = [{ sent: 'good' }, { shouted: { sent: 'good' } }]
+const offers = { session: challenge.session, cookie: challenge.key('cookie'), header: challenge.key('header') }
+const callable = (request: Request) => request.get('key') === 'good' && 'called'
+const basicKind = httpBasicAuth({ authenticate: (_request, username) => username })
+const ticket = (ambient: boolean) =>
+  authenticator({
+    challenge: Challenge.make('Ticket'),
+    ambient,
+    extract: fromCookie('key'),
+    credentials: CookieKey,
+    authenticate: good,
+  })
+const bare = <A extends Authenticator<object>>(a: A) => pipe(a, RTE.map(shout))
+
 /** What browsers send by themselves, or may send. */
 export const ambient: ReadonlyArray<AmbientRow> = [
-  { what: 'a session', auth: session, principal: anna, challenges: [challenge.session] },
-  {
-    what: 'a session loaded later',
-    auth: sessionAuth({ loadUser: async () => anna }),
-    principal: anna,
-    challenges: [challenge.session],
-  },
-  {
-    what: 'a cookie key',
-    auth: cookieKey,
-    sending: inCookie,
-    principal: { sent: 'good' },
-    challenges: [challenge.key('cookie')],
-  },
-  {
-    what: 'Basic',
-    auth: httpBasicAuth({ authenticate: (_request, username) => username }),
-    sending: basic('anna:secret'),
-    principal: 'anna',
-    challenges: [challenge.basic],
-  },
-  {
-    what: 'a callable',
-    auth: (request) => request.get('key') === 'good' && 'called',
-    sending: inHeader,
-    principal: 'called',
-    challenges: [challenge.custom],
-  },
-  {
-    what: 'an asynchronous callable',
-    auth: async (request) => request.get('key') === 'good' && 'called',
-    sending: inHeader,
-    principal: 'called',
-    challenges: [challenge.custom],
-  },
-  {
-    what: 'a bare RTE of a session',
-    auth: pipe(session, RTE.map(shout)),
-    principal: { shouted: anna },
-    challenges: [challenge.session],
-  },
-  {
-    what: 'a bare RTE of a cookie key',
-    auth: pipe(cookieKey, RTE.map(shout)),
-    sending: inCookie,
-    principal: { shouted: { sent: 'good' } },
-    challenges: [challenge.key('cookie')],
-  },
-  {
-    what: 'a bare RTE of a bearer, whose origin is unknown',
-    auth: pipe(bearerKind, RTE.map(shout)),
-    sending: bearer('good'),
-    principal: { shouted: { sent: 'good' } },
-    challenges: [challenge.bearer],
-  },
-  {
-    what: 'a bare RTE described as a session',
-    auth: pipe(session, RTE.map(shout), describedAs(session)),
-    principal: { shouted: anna },
-    challenges: [challenge.session],
-  },
-  {
-    what: 'any RTE described as a cookie key',
-    auth: pipe(headerKey, RTE.map(shout), describedAs(cookieKey)),
-    sending: inHeader,
-    principal: { shouted: { sent: 'good' } },
-    challenges: [challenge.key('header')],
-  },
-  {
-    what: 'map of a session',
-    auth: pipe(session, flatMap(shout)),
-    principal: { shouted: anna },
-    challenges: [challenge.session],
-  },
-  {
-    what: 'a kind of your own that says so',
-    auth: authenticator({
-      challenge: Challenge.make('Ticket'),
-      ambient: true,
-      extract: fromCookie('key'),
-      credentials: CookieKey,
-      authenticate: good,
-    }),
-    sending: inCookie,
-    principal: { sent: 'good' },
-    challenges: ['Ticket realm="api"'],
-  },
+  row('a session', session, undefined, anna, offers.session),
+  row('a session loaded later', sessionAuth({ loadUser: async () => anna }), undefined, anna, offers.session),
+  row('a cookie key', cookieKey, inCookie, sent, offers.cookie),
+  row('Basic', basicKind, basic('anna:secret'), 'anna', challenge.basic),
+  row('a callable', callable, inHeader, 'called', challenge.custom),
+  row('an asynchronous callable', async (request) => callable(request), inHeader, 'called', challenge.custom),
+  row('a bare RTE of a session', bare(session), undefined, { shouted: anna }, offers.session),
+  row('a bare RTE of a cookie key', bare(cookieKey), inCookie, shouted, offers.cookie),
+  row('a bare RTE of a bearer, whose origin is unknown', bare(bearerKind), bearer('good'), shouted, challenge.bearer),
+  row(
+    'a bare RTE described as a session',
+    describedAs(session)(bare(session)),
+    undefined,
+    { shouted: anna },
+    offers.session,
+  ),
+  row('any RTE described as a cookie key', describedAs(cookieKey)(bare(headerKey)), inHeader, shouted, offers.header),
+  row('map of a session', pipe(session, flatMap(shout)), undefined, { shouted: anna }, offers.session),
+  row('a kind of your own that says so', ticket(true), inCookie, sent, 'Ticket realm="api"'),
 ]
 
 /** What only programs send. */
 export const notAmbient: ReadonlyArray<AmbientRow> = [
-  {
-    what: 'a bearer',
-    auth: bearerKind,
-    sending: bearer('good'),
-    principal: { sent: 'good' },
-    challenges: [challenge.bearer],
-  },
-  {
-    what: 'a header key',
-    auth: headerKey,
-    sending: inHeader,
-    principal: { sent: 'good' },
-    challenges: [challenge.key('header')],
-  },
-  {
-    what: 'a query key',
-    auth: apiKeyQuery({ authenticate: good }),
-    path: '/x?key=good',
-    sending: {},
-    principal: { sent: 'good' },
-    challenges: [challenge.key('query')],
-  },
-  {
-    what: 'map of a bearer',
-    auth: pipe(bearerKind, flatMap(shout)),
-    sending: bearer('good'),
-    principal: { shouted: { sent: 'good' } },
-    challenges: [challenge.bearer],
-  },
-  {
-    what: 'a bare RTE described as a bearer',
-    auth: pipe(bearerKind, RTE.map(shout), describedAs(bearerKind)),
-    sending: bearer('good'),
-    principal: { shouted: { sent: 'good' } },
-    challenges: [challenge.bearer],
-  },
-  {
-    what: 'a kind of your own that says so',
-    auth: authenticator({
-      challenge: Challenge.make('Ticket'),
-      ambient: false,
-      extract: fromCookie('key'),
-      credentials: CookieKey,
-      authenticate: good,
-    }),
-    sending: inCookie,
-    principal: { sent: 'good' },
-    challenges: ['Ticket realm="api"'],
-  },
+  row('a bearer', bearerKind, bearer('good'), sent, challenge.bearer),
+  row('a header key', headerKey, inHeader, sent, offers.header),
+  row('a query key', apiKeyQuery({ authenticate: good }), {}, sent, challenge.key('query'), '/x?key=good'),
+  row('map of a bearer', pipe(bearerKind, flatMap(shout)), bearer('good'), shouted, challenge.bearer),
+  row(
+    'a bare RTE described as a bearer',
+    describedAs(bearerKind)(bare(bearerKind)),
+    bearer('good'),
+    shouted,
+    challenge.bearer,
+  ),
+  row('a kind of your own that says so', ticket(false), inCookie, sent, 'Ticket realm="api"'),
 ]
