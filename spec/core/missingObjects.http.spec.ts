@@ -36,7 +36,9 @@ describe('R27 around owned', () => {
     ],
   ])('%s is a TypeError that names the right order', (_what, make, fix) => {
     expect(make).toThrow(TypeError)
-    expect(make).toThrow(`a looks up objects, which would be missing when another answer lets in; write ${fix}`)
+    expect(make).toThrow(
+      `a looks up objects, which would be missing if another alternative admitted the caller; write ${fix}`,
+    )
   })
 
   it('the right order is a 503 without the object', async () => {

@@ -685,7 +685,7 @@ describe('throttled in a tree', () => {
     const attempt = (): unknown => throttled({ limiter: memory(1) })((() => true) as unknown as Authenticator<unknown>)
     expect(attempt).toThrow(TypeError)
     expect(attempt).toThrow(
-      /^throttled\(\.\.\.\)\(a\): it is unknown which credential a reads, because a is a plain function; put throttled\(\.\.\.\) around kinds, such as httpBasicAuth or authenticator\({ extract, \.\.\. }\)$/,
+      /^throttled\(\.\.\.\)\(a\): a is a plain function, whose credential is unknown; put throttled\(\.\.\.\) around kinds, such as httpBasicAuth or authenticator\({ extract, \.\.\. }\)$/,
     )
   })
 

@@ -184,7 +184,7 @@ describe('B-38: a token that is bound to a certificate', () => {
   it.each<[string, unknown, RegExp]>([
     ['no source', {}, /\({ from }\) must be 'socket', or { header, proxies }/],
     ['another source', { from: 'header' }, /must be 'socket'/],
-    ['no proxies', { from: { header: 'Client-Cert', proxies: [] } }, /must name the proxies/],
+    ['no proxies', { from: { header: 'Client-Cert', proxies: [] } }, /must list the proxies/],
     ['a string', 'socket', /takes an object of options, not a string/],
     ['an unknown option', { from: 'socket', ca: 1 }, /no option "ca"/],
   ])('with %s is a TypeError', (_what, given, message) => {

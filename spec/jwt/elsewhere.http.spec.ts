@@ -79,7 +79,7 @@ describe('from', () => {
     expect(() => httpJwt({ ...base, from: (() => undefined) as never })).toThrow(/from \}\) must be fromHeader/)
     const dpop = { spent: { use: async () => true }, origin: 'https://api.example' }
     expect(() => httpJwt({ ...base, from: fromCookie('s'), bound: { dpop } })).toThrow(
-      /comes in the Authorization field/,
+      /is sent in the Authorization field/,
     )
   })
 })

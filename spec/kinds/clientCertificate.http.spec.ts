@@ -294,7 +294,11 @@ describe('clientCertificate', () => {
     ['both', { ...ofAuthority, fingerprints: [client.x509.fingerprint256] }, /exactly one of/],
     ['no source', { authorities: [authority.cert] }, /\({ from }\) must be 'socket', or { header, proxies }/],
     ['no authority', { from: 'socket', authorities: [] }, /must be an array of PEMs/],
-    ['a certificate of no authority', { from: 'socket', authorities: [client.cert] }, /is not one of an authority/],
+    [
+      'a certificate of no authority',
+      { from: 'socket', authorities: [client.cert] },
+      /does not belong to a certificate authority/,
+    ],
     [
       'two in one string',
       { from: 'socket', authorities: [authority.cert + otherAuthority.cert] },
@@ -303,7 +307,7 @@ describe('clientCertificate', () => {
     ['a private key', { from: 'socket', authorities: [authority.key] }, /array of PEMs/],
     ['no fingerprint', { from: 'socket', fingerprints: [] }, /64 hexadecimal digits/],
     ['a fingerprint of SHA-1', { from: 'socket', fingerprints: [client.x509.fingerprint] }, /64 hexadecimal digits/],
-    ['no proxies', { ...ofAuthority, from: { header: 'Client-Cert', proxies: [] } }, /must name the proxies/],
+    ['no proxies', { ...ofAuthority, from: { header: 'Client-Cert', proxies: [] } }, /must list the proxies/],
     ['a name', { ...ofAuthority, from: { header: 'Client-Cert', proxies: ['proxy'] } }, /"proxy" is not an address/],
     [
       'a wrong network',
@@ -311,7 +315,7 @@ describe('clientCertificate', () => {
       /is not an address/,
     ],
     ['a path', { ...ofAuthority, from: { header: 'Client-Cert', proxies: ['10.0.0.0/8/8'] } }, /is not an address/],
-    ['all proxies', { ...ofAuthority, from: { header: 'Client-Cert' } }, /must name the proxies/],
+    ['all proxies', { ...ofAuthority, from: { header: 'Client-Cert' } }, /must list the proxies/],
     ['a wrong header', { ...ofAuthority, from: { header: 'a b', proxies: ['::1'] } }, /header } }\) must be a name/],
     ['an unknown option', { ...ofAuthority, ca: 1 }, /no option "ca"/],
     ['a hook of three', { ...ofAuthority, authenticate: (_a: 1, _b: 2, _c: 3) => true }, /takes 3 parameters/],

@@ -222,6 +222,8 @@ describe('what is no condition is a TypeError when the guard is made', () => {
 
   it('an error of a condition says what is wrong, as in a pipe', () => {
     const limited = throttled({ limiter: new RateLimiterMemory({ points: 5, duration: 900 }) })
-    expect(() => withAuth((request) => request.ip, limited)).toThrow(/it is unknown which credential a reads/)
+    expect(() => withAuth((request) => request.ip, limited)).toThrow(
+      /a is a plain function, whose credential is unknown/,
+    )
   })
 })

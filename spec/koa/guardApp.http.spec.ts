@@ -112,7 +112,7 @@ describe('guardApp', () => {
     const cors = () => {}
     const app = () => new Koa().use(cors)
     expect(() => guardApp(bearer)(app())).toThrow(
-      'guardApp(a)(app): what cors answers would not be guarded; call guardApp before app.use, or list the function in { middleware }',
+      'guardApp(a)(app): responses of cors would not be guarded; call guardApp before app.use, or list the function in { middleware }',
     )
     expect(() => guardApp(bearer)(new Koa().use(new Router().routes()))).toThrow(/what a router answers/)
     expect(() => guardApp(bearer, { middleware: [cors] })(app())).not.toThrow()
@@ -160,7 +160,7 @@ test('a preflight that the guard asks for credentials causes one warning with th
   await served(guardApp(bearer)(new Koa()) as never, async (ask) => {
     for (let n = 0; n < 3; n++) expect((await ask('/', preflight)).status).toBe(401)
   })
-  expect(warnings().filter((one) => one.includes('a preflight of CORS reached the guard'))).toHaveLength(1)
+  expect(warnings().filter((one) => one.includes('the guard got a CORS preflight'))).toHaveLength(1)
   const allow = cors({ origin: 'https://app.example' })
   const app = new Koa()
   app.use(allow)
@@ -172,5 +172,5 @@ test('a preflight that the guard asks for credentials causes one warning with th
     ])
     expect((await ask('/', { method: 'PUT' })).status).toBe(401)
   })
-  expect(warnings().filter((one) => one.includes('a preflight of CORS reached the guard'))).toHaveLength(1)
+  expect(warnings().filter((one) => one.includes('the guard got a CORS preflight'))).toHaveLength(1)
 })

@@ -70,7 +70,7 @@ describe('atLevel', () => {
   test('refuses an operation from which something removed the guard, also where it is mounted', () => {
     const router = atLevel(a)(new Router().get('/x', on(b), handle))
     router.stack[0]!.stack = [handle]
-    const message = /^GET \/x: its functions were replaced, and withAuth\(\.\.\.\) is not among them any more; call/
+    const message = /^GET \/x: its functions were replaced, and withAuth\(\.\.\.\) was lost; call/
     expect(() => atLevel(open)(router)).toThrow(message)
     expect(() => atLevel(a)(new Router()).use(router.routes())).toThrow(message)
   })

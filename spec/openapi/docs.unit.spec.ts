@@ -16,7 +16,7 @@ const mistakes = [
   ['a path with ..', { path: '/../docs' }, /\(\{ path \}\) must be a path/],
   ['a path with markup', { path: '/"><script>' }, /\(\{ path \}\) must be a path/],
   ['a document path that is not a string', { documentPath: 1 }, /\(\{ documentPath \}\) must be a path/],
-  ['one path for page and document', { path: '/Docs', documentPath: '/docs' }, /are the same/],
+  ['one path for page and document', { path: '/Docs', documentPath: '/docs' }, /are equal/],
   ['auth: undefined', { auth: undefined }, /undefined/],
   ['a factory that was not called', { auth: httpBasicAuth }, /httpBasicAuth itself/],
   ['servers that are not a list', { servers: '/' }, /servers.* must be an array/],

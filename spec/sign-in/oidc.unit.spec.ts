@@ -72,7 +72,7 @@ describe('oidc', () => {
     ['pkce', { nonce: false, pkce: false }],
     ['discovery', { discovery: 'http://login.example/openid-configuration' }],
     ['discovery', { discovery: 'http://172.32.0.1/openid-configuration' }],
-    ['write one of them', { discovery: 'https://inner.example/', metadata: endpoints }],
+    ['write discovery or metadata', { discovery: 'https://inner.example/', metadata: endpoints }],
     ['token_endpoint', { metadata: { ...endpoints, token_endpoint: undefined } }],
     ['jwks_uri', { metadata: { ...endpoints, jwks_uri: undefined } }],
     ['userinfo_endpoint', { metadata: { ...endpoints, userinfo_endpoint: 'http://login.example/me' } }],

@@ -149,7 +149,7 @@ describe('wrong options', () => {
   it.each([
     [{ ...acme, encoding: undefined }, 'write encoding for an HMAC, or verify for another way'],
     [{ ...acme, verify: Boolean }, 'write encoding for an HMAC, or verify for another way'],
-    [{ ...acme, encoding: undefined, verify: Boolean, algorithm: 'sha1' }, 'algorithm }) is of an HMAC'],
+    [{ ...acme, encoding: undefined, verify: Boolean, algorithm: 'sha1' }, 'an algorithm belongs to an HMAC'],
     [{ ...acme, algorithm: 'md5' }, "must be 'sha1' or 'sha256' or 'sha512'"],
   ])('webhookScheme(%j)', (options, message) => {
     expect(() => webhookScheme({ content: ({ body }: { body: Buffer }) => body, ...options } as never)).toThrow(message)

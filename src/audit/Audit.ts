@@ -17,7 +17,7 @@ export const visible = (text: string): string => text.replace(hidden, escaped)
 export const isVisible = (text: string): boolean => !unseen.test(text)
 
 /**
- * Who gets in. `guarded`: authenticated callers. `optional`: anonymous callers, too. `public`: anyone, because a level
+ * The callers who get in. `guarded`: authenticated callers. `optional`: anonymous callers, too. `public`: anyone, because a level
  * says so. `undecided`: anyone, because no level decided.
  */
 export type Access = 'guarded' | 'optional' | 'public' | 'undecided'
@@ -32,9 +32,9 @@ export interface AuditedOperation {
   /** The hosts whose requests it answers, if its router names some. */
   readonly host?: string
   readonly access: Access
-  /** What protects it: `bearer, or API key in header X-API-Key`. */
+  /** The protection, in words: `bearer, or API key in header X-API-Key`. */
   readonly protection: string
-  /** The ways in, one for each alternative; empty if no guard asks (`public`, `undecided`). */
+  /** The accepted credentials, by alternative; empty if no guard asks (`public`, `undecided`). */
   readonly ways: ReadonlyArray<AccessPath>
   /**
    * Whether writes from other sites are refused. `not needed`: it writes nothing, or browsers send no credential by
@@ -65,16 +65,16 @@ export interface AuditedOperation {
 }
 
 /**
- * How many requests of an operation another one takes. `unknown` is possible for a RegExp, and for several captures in
+ * How many requests of an operation an earlier operation answers. `unknown` is possible for a RegExp, and for several captures in
  * one segment.
  */
 export type ShadowExtent = 'all' | 'part' | 'unknown'
 
-/** An operation that answers requests first that another one matches, too. */
+/** An operation that answers requests of a later operation first. */
 export interface Shadow {
   readonly operation: string
   readonly access: Access
-  /** How many requests of the other one it takes. */
+  /** How many requests of the later operation it answers. */
   readonly extent: ShadowExtent
   /** A request that it takes: `GET /users/me`. */
   readonly example?: string
@@ -95,10 +95,10 @@ export interface AuditedMiddleware {
   readonly guard?: Protection
 }
 
-/** What decides who may call an operation, or reach a function of middleware. */
+/** The protection of an operation, or of a function of middleware. */
 export type Protection = Pick<AuditedOperation, 'protection' | 'ways' | 'csrf' | 'trustedOrigins'>
 
-/** What protects a router. Plain data, in the order of registration; `String(...)` makes a table of it. */
+/** The protection of a router. Plain data, in the order of registration; `String(...)` makes a table of it. */
 export interface Audit {
   readonly operations: ReadonlyArray<AuditedOperation>
   readonly middleware: ReadonlyArray<AuditedMiddleware>

@@ -304,7 +304,7 @@ const checkGuard = (layer: ReadLayer & { readonly [sealedMark]?: Sealed }): void
   )
 }
 
-/** What may be open. */
+/** The operations and functions that may be open. */
 export interface SealOptions {
   /**
    * The operations that let in anonymous callers, including `optional(...)`. Write them as the audit does, with all prefixes:

@@ -52,7 +52,7 @@ export interface InsufficientReason extends FailureReason {
 
 interface Failure<Tag extends string> extends FailureReason {
   readonly _tag: Tag
-  /** What the client should send instead; filled in by the authenticator that failed. */
+  /** The credentials that the client should send instead; the authenticator that failed fills them in. */
   readonly challenge?: Challenge
   /** Every failure of a list or a group, in the order tried. Left out if this failure is the only one. */
   readonly branches?: ReadonlyArray<AuthError>

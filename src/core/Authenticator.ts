@@ -55,9 +55,9 @@ export interface AuthenticatorOptions<X, C, R> {
   readonly scheme?: Descriptions.SecurityScheme | undefined
   /** Returns the scheme, if it depends on the application. Called without a request if the document is made without one. */
   readonly schemeFor?: ((request?: Request) => Descriptions.SecurityScheme) | undefined
-  /** What OpenAPI calls the scheme: letters, digits, `.`, `-` and `_`. Without it a name is derived. */
+  /** The name of the scheme in OpenAPI: letters, digits, `.`, `-` and `_`. Without it a name is derived. */
   readonly schemeName?: string | undefined
-  /** What the audit says that the principal must be, such as `a superuser`. */
+  /** The demand on the principal, in words for the audit, such as `a superuser`. */
   readonly demands?: string | undefined
   /** What a 401 offers: one challenge, or one for every failure. */
   readonly challenge: Challenge | ((error: AuthError) => Challenge)
@@ -117,7 +117,7 @@ export interface CredentialReader {
 
 /** A function that decides who a request acts for, with a description of what it demands. */
 export interface Authenticator<P> extends RTE.ReaderTaskEither<Request, AuthError, P> {
-  /** What it demands. */
+  /** Its demand. */
   readonly description: Descriptions.Description
   /**
    * Makes the decision of the call, sync if nothing in it is async. Never throws, and its promise never rejects. The guard passes the

@@ -83,7 +83,7 @@ export const fieldOf = (scheme: SecurityScheme | undefined): string | undefined 
 /** The longest value of a field of a form, in characters. */
 export const MAX_FIELD_LENGTH = 8192
 
-/** What an authenticator demands. */
+/** The demand of an authenticator. */
 export type Description = Leaf | AnyOf | AllOf | Optional | Scoped
 
 /**
@@ -119,7 +119,7 @@ export interface Leaf extends LeafNotes {
   readonly alsoFor?: (request?: Request) => SecurityScheme | undefined
   /** Where a client finds out how to get the credential. OpenAPI lists it as an alternative to the scheme. */
   readonly discovery?: OpenIdConnectScheme
-  /** What OpenAPI calls the scheme. Without it, a name is derived. */
+  /** The name of the scheme in OpenAPI. Without it, a name is derived. */
   readonly schemeName?: string
   /** The fields of the parsed body that are the credential (`formAuth`); such a leaf has no scheme. */
   readonly fields?: ReadonlyArray<string>
@@ -427,5 +427,7 @@ export const documented = <S extends SecurityScheme>(
 /** Throws a TypeError around what finds objects: an outer part that decides on its own would let in without them. */
 export const refuseObjects = (caller: string, description: Description, fix: string): void => {
   if (objectsIn(description).length === 0) return
-  throw new TypeError(`${caller}: a looks up objects, which would be missing when another answer lets in; write ${fix}`)
+  throw new TypeError(
+    `${caller}: a looks up objects, which would be missing if another alternative admitted the caller; write ${fix}`,
+  )
 }

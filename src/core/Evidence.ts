@@ -20,7 +20,7 @@ export interface Charged {
 }
 
 export interface Evidence {
-  /** What let in, in order: tokens, sessions, keys, and whatever else can end. */
+  /** The accepted credentials, in order: tokens, sessions, keys, and whatever else can end. */
   readonly accepted: ReadonlyArray<EndSource>
   /** What `owned` has found; `undefined` if nothing was looked up. */
   readonly objects: Objects | undefined

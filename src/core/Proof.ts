@@ -5,15 +5,15 @@
 import { ownField, ownFields } from './data.js'
 import type { NeededProof } from './AuthError.js'
 
-/** What was proved. It never says which user of the application that is. */
+/** A proof of a sign-in method. It does not identify a user of the application. */
 export interface Proof {
   /** How: `password`, `mail`, `totp`, `recovery`, `passkey`, `oidc`, `oauth2`, `other`, or a name of your own. */
   readonly method: string
   /** When, in milliseconds since 1970. */
   readonly at: number
-  /** Who says so, such as the issuer of an ID token. */
+  /** The party that vouches for it, such as the issuer of an ID token. */
   readonly issuer?: string | undefined
-  /** Whom the method identifies; with an issuer, in the words of that issuer. */
+  /** The user, as the method or the issuer identifies the user. */
   readonly subject?: string | undefined
   /** Whether an authenticator verified its user (WebAuthn). */
   readonly userVerified?: boolean | undefined

@@ -143,7 +143,7 @@ const mark = Symbol.for('koa-with-auth/unavailable')
 export class UnavailableError extends Error {
   override readonly name: string = 'UnavailableError'
   readonly code = 'ERR_AUTH_UNAVAILABLE' satisfies ErrorCode
-  /** What Koa answers if a handler throws it. */
+  /** The status that Koa answers if a handler throws it. */
   readonly status = 503
   readonly retryAfter?: number | undefined
   readonly [mark] = true

@@ -129,7 +129,7 @@ const offeringScopes = (scopes: ReadonlyArray<string>) => {
 /** How `authorize` names its condition. */
 export interface AuthorizeOptions {
   /**
-   * What the audit and the policy file call the condition, such as `'admin'`: at most 100 letters, digits, single blanks and
+   * The name of the condition in the audit and in the policy file, such as `'admin'`: at most 100 letters, digits, single blanks and
    * `$_.:/#-`. Default: the name of the function; without one, a digest of its text.
    */
   readonly name?: string | undefined

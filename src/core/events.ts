@@ -36,7 +36,7 @@ export type ApiKeyEvent =
   | (Changed & { readonly event: 'revoked' })
 
 /**
- * What became of a request.
+ * The outcome of a request.
  *
  * | outcome       | failure                                  |
  * |---------------|------------------------------------------|
@@ -128,14 +128,14 @@ export type ProviderKeysEvent =
     })
   | (Fetched & {
       readonly event: 'failed'
-      /** What went wrong, such as `answered 502`. */
+      /** The problem, such as `answered 502`. */
       readonly problem: string
       /** For how long the known keys can still be used, in milliseconds. 0: requests are answered 503. */
       readonly servesForMs: number
     })
 
 /**
- * Who is signed in, and by which session, as digests. They are the same in every process of a service. A reader of a
+ * The signed-in user and the session, as digests. They are the same in every process of a service. A reader of a
  * record can neither take a session over by them nor find it in a store. A user's name has different digests in
  * different applications.
  */
@@ -159,7 +159,7 @@ export interface SignedInEvent extends SessionDigest {
 }
 
 /**
- * Why a session is over.
+ * Why a session has ended.
  *
  * | reason             | what happened                                                                      |
  * |--------------------|------------------------------------------------------------------------------------|
@@ -185,7 +185,7 @@ export interface SignedOutEvent {
   readonly session?: Digest
 }
 
-/** What a store keeps. */
+/** The content of a store. */
 export type StoreContent = 'api-keys' | 'one-time-ids' | 'passkeys' | 'sessions' | 'signals'
 
 type Outage<About, Begun> =
@@ -202,7 +202,7 @@ type Outage<About, Begun> =
  */
 export type StoreOutageEvent = Outage<
   {
-    /** What the store keeps. */
+    /** The content of the store. */
     readonly store: StoreContent
   },
   {
@@ -223,12 +223,12 @@ export type IntrospectionOutageEvent = Outage<
     readonly server: string
   },
   {
-    /** What went wrong, such as `answered 502`. */
+    /** The problem, such as `answered 502`. */
     readonly problem: string
   }
 >
 
-/** What happened to a passkey; frozen. `id` is that of its credential, by which the store finds its user. */
+/** An event of a passkey; frozen. `id` is that of its credential, by which the store finds its user. */
 export type PasskeyEvent =
   | { readonly event: 'registered'; readonly id: string; readonly rpId: string }
   | {
@@ -254,7 +254,7 @@ export interface ProviderAnswerEvent {
   readonly event: 'refused'
   /** The issuer; the name of the kind, if it is a provider without one. */
   readonly issuer: string
-  /** What it is for the application. */
+  /** The failure that the application gets. */
   readonly failure: AuthError['_tag']
   /** The reason in the response; left out for an outage and for what is wrong with our own registration. */
   readonly reason?: UnfinishedReason
@@ -262,7 +262,7 @@ export interface ProviderAnswerEvent {
   readonly problem: string
 }
 
-/** What became of the grant of a user at a provider; frozen. No token is in it. */
+/** An event of the grant of a user at a provider; frozen. No token is in it. */
 export interface UpstreamEvent {
   /** `outage`: the provider or the store could not be asked; `gone`: the provider has ended the grant, and the session goes on. */
   readonly event: 'refreshed' | 'gone' | 'outage'
@@ -383,7 +383,7 @@ export const ceremonyDigest = (id: string): string => digestOf('ceremony', id)
 const digestOf = (...parts: ReadonlyArray<string>): string => digest(JSON.stringify(['koa-with-auth/events', ...parts]))
 
 /**
- * Whether a record says that a sign-in is over. What the sign-in opened must end then, such as a socket or a stream.
+ * Whether a record says that a sign-in has ended. Sockets and streams of the sign-in must end then.
  * The record may come from another process, as JSON.
  *
  * @example

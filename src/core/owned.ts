@@ -24,7 +24,7 @@ export type Found<R> = Exclude<Awaited<R>, false | 0 | 0n | '' | null | undefine
 /** A request with the objects that were found before, as `find` and `allow` get it. */
 export type ObjectsRequest<O = unknown> = Request & { readonly objects: O & Objects }
 
-/** How `owned` finds an object, and whom it is for. `U` is the principal, `O` are the objects that were found before. */
+/** How `owned` finds an object, and decides about access to it. `U` is the principal, `O` are the objects that were found before. */
 export interface OwnedOptions<U, R, O = unknown> {
   /** The parameter of the path that names the object: `id` for `/notes/:id`. */
   readonly param: string
@@ -33,7 +33,7 @@ export interface OwnedOptions<U, R, O = unknown> {
    * parameter. A query that is scoped by the user needs no `allow`.
    */
   readonly find: (id: string, principal: U, request: ObjectsRequest<O>) => R
-  /** Returns whether the object is for the caller; a promise is awaited. Only `true` allows. Default: what was found is. */
+  /** Returns whether the caller may access the object; a promise is awaited. Only `true` allows. Default: `true`. */
   readonly allow?:
     ((object: Found<R>, principal: U, request: ObjectsRequest<O>) => boolean | Promise<boolean>) | undefined
   /**
@@ -41,7 +41,7 @@ export interface OwnedOptions<U, R, O = unknown> {
    * Default 404.
    */
   readonly refuse?: 403 | 404 | undefined
-  /** What policy files call `find` and `allow`, for functions that their texts do not tell apart, such as bound methods. */
+  /** The name of `find` and `allow` in policy files, for functions with the same text, such as bound methods. */
   readonly name?: string | undefined
 }
 
@@ -218,7 +218,7 @@ const parameterOf = ({ parameters, request: { ctx } }: Attempt, param: string): 
   if (parameters !== undefined) return parameters[param]
   const params: unknown = ctx['params']
   if (typeof params !== 'object' || params === null) {
-    throw new TypeError(`owned(...) was asked outside of a route, so :${param} is not known`)
+    throw new TypeError(`owned(...) ran outside of a route, so the parameter :${param} is unknown`)
   }
   const value: unknown = Object.hasOwn(params, param) ? Reflect.get(params, param) : undefined
   return typeof value === 'string' ? value : undefined

@@ -120,7 +120,7 @@ const accountIn = (credentials: unknown): Guess => {
     return { account: name === 'phone' ? account.replace(/[^\p{Nd}\p{L}]/gu, '') : account }
   }
   throw new TypeError(
-    `throttled({ keys }) is missing: the credentials have no ${accountFields.join(', ')} that is a string, so it is unknown which account they name; write keys: (request, credentials) => ({ account: ... })`,
+    `throttled({ keys }) is missing: no field of the credentials (${accountFields.join(', ')}) is a string that identifies an account; write keys: (request, credentials) => ({ account: ... })`,
   )
 }
 

@@ -27,7 +27,7 @@ export interface CachedOptions {
   readonly size?: number | undefined
 }
 
-/** A hook that keeps what it let in. */
+/** A hook that caches the principals that it accepted. */
 export interface Cached<C extends ReadonlyArray<unknown>, R> {
   (request: Request, ...credential: C): Evaluation<PrincipalFromAnswer<R>>
   /**

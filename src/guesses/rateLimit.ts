@@ -17,11 +17,11 @@ import { checkOptions, declareCondition, declareFactory, type Check, type Checks
 import { countThenRun, limitOf, numberIn, takeBack, type Counted, type PointLimiter } from './Limiter.js'
 
 export interface RateLimitOptions<P> {
-  /** What counts, or a function of the principal that returns it, such as one limiter for each plan. */
+  /** The limiter, or a function of the principal that returns it, such as a limiter for each plan. */
   readonly limiter: PointLimiter | ((principal: P, request: Request) => PointLimiter)
-  /** Who is counted: the id of a user, of a key, of a tenant. */
+  /** The identifier that is counted: of a user, of a key, of a tenant. */
   readonly by: (principal: P, request: Request) => string
-  /** What one request costs. Default 1. */
+  /** The price of a request. Default 1. */
   readonly points?: number | ((principal: P, request: Request) => number) | undefined
   /** If the limiter fails: `unavailable` (the default) is a 503; `unthrottled` lets the request in. */
   readonly onStoreError?: 'unavailable' | 'unthrottled' | undefined

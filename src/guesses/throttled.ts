@@ -108,7 +108,7 @@ const aroundEachKind = (
     const reading = readerOf(leaf)
     if (description === undefined || reading === undefined) {
       throw new TypeError(
-        'throttled(...)(a): it is unknown which credential a reads, because a is a plain function; put throttled(...) around kinds, such as httpBasicAuth or authenticator({ extract, ... })',
+        'throttled(...)(a): a is a plain function, whose credential is unknown; put throttled(...) around kinds, such as httpBasicAuth or authenticator({ extract, ... })',
       )
     }
     return around(leaf, description, reading)

@@ -38,7 +38,7 @@ export interface JwtClaims extends TokenClaims {
   readonly azp?: string
 }
 
-/** Who acts for the subject of a token (RFC 8693 §4.1), by `sub` or `client_id`. */
+/** The actor for the subject of a token (RFC 8693 §4.1), by `sub` or `client_id`. */
 export interface Actor {
   readonly sub?: string
   readonly client_id?: string

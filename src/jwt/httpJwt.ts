@@ -51,7 +51,7 @@ export interface BoundCertificateOptions {
 
 export interface HttpJwtOptions<C, R> extends TokenOptions<C, R> {
   /**
-   * Who issues the tokens. A URL means discovery (RFC 8414, then OpenID Connect). An object has exactly one of `jwksUri`, `jwks`,
+   * The issuers of the tokens. A URL means discovery (RFC 8414, then OpenID Connect). An object has exactly one of `jwksUri`, `jwks`,
    * `publicKey` and `secret`. An array has several of these. The `audience` and `algorithms` of an issuer replace the general ones.
    * A function finds the issuer of a token by its `iss`, such as that of a tenant: return nothing for one that you do not know. It is
    * asked for each request; `{ ofIssuerAlone: f }` is asked once for an issuer that is kept, and does not get the request.
@@ -161,7 +161,7 @@ export const httpJwt = <C = JwtClaims, R = C>(given: HttpJwtOptions<C, R>): Http
   const bearer: TokenScheme = { scheme: bearerJwt, discovery: discoveryOf(known), notes, fact }
   if (options.from !== undefined && options.bound?.dpop !== undefined) {
     throw new TypeError(
-      'httpJwt({ from, bound: { dpop } }): a token that is bound to a key comes in the Authorization field (RFC 9449 §7.1)',
+      'httpJwt({ from, bound: { dpop } }): a token that is bound to a key is sent in the Authorization field (RFC 9449 §7.1)',
     )
   }
   const bound = options.bound === undefined ? unbound(bearer) : boundOf(options.bound, bearer, toleranceOf(options))
@@ -291,7 +291,7 @@ const boundOf = (given: BoundOptions, bearer: TokenScheme, clockTolerance: numbe
   const { dpop, certificate, required: isRequired = false } = checkOptions(whereBound, given, boundChecks)
   const reader = certificate === undefined ? undefined : readerOf(certificate)
   if (dpop === undefined && reader === undefined) {
-    throw new TypeError(`${whereBound} must have dpop or certificate: what a token is bound to must be checked`)
+    throw new TypeError(`${whereBound} must have dpop or certificate, the proof that a bound token needs`)
   }
   const notes = [
     ...bearer.notes,

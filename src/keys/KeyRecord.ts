@@ -87,16 +87,16 @@ const isKeyRecord = (u: { readonly [K in keyof KeyRecord]?: unknown }): u is Key
 // --- what an application sees
 
 /**
- * Who a key belongs to, and what it may do. It is the principal of a request, and what its owner is shown. It does not
- * contain the secret.
+ * The owner and the rights of a key. It is the principal of a request, and can be shown to the owner. It does not contain
+ * the secret.
  */
 export interface ApiKey<O = string> {
   readonly id: string
   /** Whose it is. */
   readonly owner: O
-  /** What its owner calls it; may be empty. */
+  /** Its name, as the owner wrote it; may be empty. */
   readonly name: string
-  /** What it may do. Frozen. */
+  /** Its scopes. Frozen. */
   readonly scopes: ReadonlyArray<string>
   /** Its prefix; left out if it was adopted. */
   readonly prefix?: string

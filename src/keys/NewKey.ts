@@ -8,9 +8,9 @@ import type { Owners } from './Owners.js'
 export interface NewKey<O = string> {
   /** Whose it is. */
   readonly owner: O
-  /** What its owner calls it. Default none. */
+  /** Its name, for the owner. Default none. */
   readonly name?: string | undefined
-  /** What it may do (RFC 6749 §3.3): printable ASCII without blanks. Default none. */
+  /** Its scopes (RFC 6749 §3.3): printable ASCII without blanks. Default none. */
   readonly scopes?: ReadonlyArray<string> | undefined
   /** When it expires. Default never. */
   readonly expiresAt?: Date | undefined

@@ -74,7 +74,7 @@ export interface ApiKeysOptions<O> {
   readonly adopted?: RegExp | undefined
   /** The shortest time between two writes of the last use of a key; `false`: it is never written. Default 60 seconds. */
   readonly touch?: number | false | undefined
-  /** Sends ends of keys to other processes, see `Signals`. Default: what a key has open ends at once only here. */
+  /** Sends ends of keys to other processes, see `Signals`. Default: sockets and streams of a key end at once only here. */
   readonly signals?: Signals | undefined
   /** The time limit of the store. Beyond it, the store counts as unavailable. Default 2 seconds. */
   readonly timeout?: number | undefined
@@ -151,7 +151,7 @@ export interface ApiKeys<O> {
    * revoked since.
    */
   readonly adopt: (digest: string, key: AdoptedKey<O>) => Promise<{ readonly id: string }>
-  /** The hook: who a key belongs to. */
+  /** The hook, which returns the key with its owner. */
   readonly authenticate: (request: Request, key: string) => Evaluation<ApiKey<O>>
   /** A regular expression that finds keys in a string, for secret scanners. It does not verify the checksum. */
   readonly pattern: RegExp

@@ -243,7 +243,8 @@ const authoritiesIn = (given: unknown): ReadonlyArray<X509Certificate> => {
     if (typeof one !== 'string' || one.split('-----BEGIN ').length !== 2) throw new TypeError(wrong)
     const authority = parsed(one)
     if (authority === undefined) throw new TypeError(wrong)
-    if (!authority.ca) throw new TypeError(`${caller}({ authorities }): a certificate there is not one of an authority`)
+    if (!authority.ca)
+      throw new TypeError(`${caller}({ authorities }): a certificate in it does not belong to a certificate authority`)
     return authority
   })
 }
@@ -318,7 +319,7 @@ const isSocketAuthorized = ({ req }: Request): boolean => Reflect.get(req.socket
 
 const membersOf = (where: string, given: unknown): ((address: string | undefined) => boolean) => {
   const list: ReadonlyArray<unknown> = Array.isArray(given) ? given : []
-  if (list.length === 0) throw new TypeError(`${where} must name the proxies, such as ['10.0.0.1'] or ['10.0.0.0/8']`)
+  if (list.length === 0) throw new TypeError(`${where} must list the proxies, such as ['10.0.0.1'] or ['10.0.0.0/8']`)
   const all = new BlockList()
   for (const one of list) addTo(all, where, one)
   return (address = '') => {

@@ -28,7 +28,7 @@ export interface FormAuthOptions<F extends ReadonlyArray<string>, R> {
   readonly authenticate: (request: Request, fields: FormFields<F>) => R
   /** The protection space; default: the application's. */
   readonly realm?: string | undefined
-  /** What the audit and records of events call it, where two forms have the same fields. */
+  /** Its name in the audit and in records of events, where two forms have the same fields. */
   readonly schemeName?: string | undefined
 }
 

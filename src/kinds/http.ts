@@ -79,7 +79,7 @@ export interface HttpBearerOptions<R> extends StringKindOptions {
    */
   readonly schemes?: readonly [string, ...string[]] | undefined
   /**
-   * What a whole token looks like, if it is no b64token (RFC 6750 §2.1), such as `/\d+\|\w+/` for `12|abc`. Blanks and what is not
+   * The syntax of a whole token, if it is no b64token (RFC 6750 §2.1), such as `/\d+\|\w+/` for `12|abc`. Blanks and what is not
    * ASCII are refused in any case. Write it so that it takes linear time: a stranger chooses what it reads.
    */
   readonly syntax?: RegExp | undefined

@@ -281,7 +281,7 @@ export const SessionUser = Object.freeze(
   t.intersection([t.type({ username: t.string }), t.partial({ isSuperuser: flag, isStaff: flag, isActive: flag })]),
 )
 
-/** A signed-in user: what the codec `SessionUser` decodes. */
+/** A signed-in user, as the codec `SessionUser` decodes it. */
 export type SessionUser = t.TypeOf<typeof SessionUser>
 
 /** Intersected with the type of options: adds nothing if they load users. Otherwise they do not compile. */

@@ -16,7 +16,7 @@ type RouterMiddleware<S = DefaultState, C = DefaultContext> = Exclude<
 >
 
 /**
- * What a handler after a guard finds on its context. A router in a separate file declares with it which principal it
+ * The properties of a context behind a guard. A router in a separate file declares with it which principal it
  * expects.
  */
 export interface Auth<P, O = unknown> {
@@ -36,7 +36,7 @@ export type AuthContext<P, S = DefaultState, C = DefaultContext, O = unknown> = 
 > &
   Auth<P, O>
 
-/** A handler that knows who called. */
+/** A handler that knows its caller. */
 export type Handler<S, C, P, O = unknown> = (ctx: RouterContext<S, C> & Auth<P, O>, next: Next) => unknown
 
 type Path = string | RegExp | Array<string | RegExp>

@@ -160,7 +160,7 @@ const preflightWarning = (): ((ctx: Context) => void) => {
     if (isReported || method !== 'OPTIONS' || headers['access-control-request-method'] === undefined) return
     isReported = true
     process.emitWarning(
-      'guardApp: a preflight of CORS reached the guard, which asks it for credentials; mount cors() before guardApp, and list it: guardApp(a, { middleware: [cors] })',
+      'guardApp: the guard got a CORS preflight, which carries no credentials; mount cors() before guardApp, and list it: guardApp(a, { middleware: [cors] })',
       'PreflightWarning',
     )
   }

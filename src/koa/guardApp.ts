@@ -123,7 +123,7 @@ export function guardApp(given: unknown, ...rest: ReadonlyArray<unknown>): (app:
     const earlier = app.middleware.find((f) => !(upgradeMark in f) && !isGuard(f) && !middleware.includes(f))
     if (earlier !== undefined) {
       throw new TypeError(
-        `guardApp(a)(app): what ${nameOf(earlier)} answers would not be guarded; call guardApp before app.use, or list the function in { middleware }`,
+        `guardApp(a)(app): responses of ${nameOf(earlier)} would not be guarded; call guardApp before app.use, or list the function in { middleware }`,
       )
     }
     return app.use(guard)

@@ -50,7 +50,7 @@ const levelMark = Symbol.for('koa-with-auth/level')
 const guardTwice = 'withAuth(...) is in it twice; remove one'
 
 interface LevelOptions {
-  /** What the audit calls it. Default: `router` and its prefix. */
+  /** Its name in the audit. Default: `router` and its prefix. */
   readonly name?: string | undefined
   readonly then?: ReadonlyArray<ThenMiddleware> | undefined
   /** The application that it begins. A copy of an application is a separate one with the same settings. */
@@ -118,7 +118,7 @@ const keptPlanOf = <S, C>(layer: Layer<S, C>): Plan => {
   const plan = planOf(layer)
   if (plan.guard !== undefined || carriedPlanOf(layer)?.guard === undefined) return plan
   throw new TypeError(
-    `${labelOf(layer)}: its functions were replaced, and withAuth(...) is not among them any more; call withAuth(a)(router) before they are replaced`,
+    `${labelOf(layer)}: its functions were replaced, and withAuth(...) was lost; call withAuth(a)(router) before they are replaced`,
   )
 }
 

@@ -149,7 +149,7 @@ export interface AuthSettings {
         readonly actor?: ((principal: never) => string | undefined) | undefined
       }
     | undefined
-  /** What exceptions of authenticators and of operations become; see `onError`. Default: Koa's own 500. */
+  /** The responses for exceptions of authenticators and of operations; see `onError`. Default: Koa's own 500. */
   readonly onError?: ReadonlyArray<ExceptionHandler> | undefined
 }
 

@@ -110,9 +110,7 @@ const resourceScopes: Check = (where, value) => {
   scopeList(where, value)
   // Safe: it is an array
   if (!(value as ReadonlyArray<unknown>).includes('offline_access')) return
-  throw new TypeError(
-    `${where} names offline_access, which is no scope of a resource; clients ask for it by themselves`,
-  )
+  throw new TypeError(`${where} names offline_access, which is not a scope of a resource; clients add it themselves`)
 }
 
 const checks: Checks<ProtectedResourceOptions> = {

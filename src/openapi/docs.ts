@@ -25,7 +25,7 @@ export interface DocsPageOptions {
   /** The path of the document in its router. Default `/openapi.json`. */
   readonly documentPath?: string | undefined
   /**
-   * What guards the page, its document and its files, as for `withAuth`. Browsers must send the credential by
+   * The guard of the page, its document and its files, as for `withAuth`. Browsers must send the credential by
    * themselves: Basic, a session, or a key in a cookie.
    */
   readonly auth?: AuthenticatorLike | readonly [AuthenticatorLike, ...AuthenticatorLike[]] | null
@@ -92,7 +92,7 @@ export const addDocs = <S, C, T, D>(
   const { path = '/docs', documentPath = '/openapi.json', auth, ...document } = options
   // the router ignores the case of letters
   if (path.toLowerCase() === documentPath.toLowerCase()) {
-    throw new TypeError(`${where}({ path, documentPath }) are the same; the page and the document need different paths`)
+    throw new TypeError(`${where}({ path, documentPath }) are equal; the page and the document need different paths`)
   }
   // `auth: undefined` is a mistake that `withAuth` refuses. Only a missing `auth` leaves them undecided
   const guards = 'auth' in options ? [withAuth(auth as AuthenticatorLike)] : []

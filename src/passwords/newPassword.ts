@@ -9,14 +9,14 @@ import { report } from '../core/events.js'
 import { commonFilter } from './commonPasswords.js'
 import { normalForm } from './passwords.js'
 
-/** What a password must not contain of its user; of any other type, a member counts as missing. */
+/** The words of a user that the password must not contain; a member that is no string counts as missing. */
 export interface PasswordUser {
   readonly username?: unknown
   readonly name?: unknown
   readonly email?: unknown
 }
 
-/** What a new password must be. */
+/** The demands on a new password. */
 export interface NewPasswordOptions {
   /** The user who chooses it: it must not contain the `username`, the `name` or a part of it, the `email` or its local part. */
   readonly user?: PasswordUser | undefined

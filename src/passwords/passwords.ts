@@ -247,7 +247,7 @@ const warnOfForm = (stored: string): void => {
   if (warnedForms.has(form) || warnedForms.size >= MAX_FORMS) return
   warnedForms.add(form)
   process.emitWarning(
-    `verify(stored, password): a stored hash (${form}) is none of Argon2id, scrypt or bcrypt that can be verified; no password matches it`,
+    `verify(stored, password): a stored hash (${form}) is no supported hash of Argon2id, scrypt or bcrypt; no password matches it`,
     'PasswordWarning',
   )
 }

@@ -15,7 +15,7 @@ import type { Hint } from './SessionRecords.js'
 
 /** How sessions are carried by tokens. */
 export interface BearerOptions {
-  /** What tokens begin with, before `_`: words of lower-case letters and digits, joined by `_`. Default `kwa`. */
+  /** The beginning of tokens, before `_`: words of lower-case letters and digits, joined by `_`. Default `kwa`. */
   readonly prefix?: string | undefined
   /**
    * Binds each token to the key of the proof that came with its sign-in (DPoP, RFC 9449). Then a sign-in without a proof is a 401, and

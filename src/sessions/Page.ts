@@ -12,7 +12,7 @@ export interface PageField {
   readonly inputmode?: 'numeric' | undefined
   /** Whether it only shows its value, such as the account that a password manager saves a new password for. */
   readonly readonly?: true | undefined
-  /** What was typed before, or what a hidden field sends; a checkbox that has one is checked. Never a password. */
+  /** The value that was typed before, or that a hidden field sends; a checkbox that has one is checked. Never a password. */
   readonly value?: string | undefined
 }
 
@@ -22,11 +22,11 @@ export interface Page {
   readonly kind: string
   /** A form that begins, a form that answers (without fields: the answer comes by a mail), the end, or a failure. */
   readonly step: 'begin' | 'answer' | 'done' | 'failed'
-  /** What the form sends as `handle`, as a hidden field. */
+  /** The hidden field `handle` of the form. */
   readonly handle?: string
   /** `reason` is that of a failure, such as `wrong` or `late`, or its tag, such as `throttled`, `forged` or `unavailable`. */
   readonly failure?: { readonly reason: string }
-  /** What else the form sends. Without fields and without a handle there is nothing to send. */
+  /** The other fields of the form. Without fields and without a handle there is nothing to send. */
   readonly fields: ReadonlyArray<PageField>
   /** A path of this site: where the form is posted; without a form, where a link leads. */
   readonly action: string

@@ -92,7 +92,7 @@ export interface SessionsOptions<R> extends RightsOptions<PrincipalFromAnswer<R>
    * Default `false`: the field is not looked at.
    */
   readonly bearer?: boolean | BearerOptions | undefined
-  /** Sends sign-outs to other processes, so that what a session has open ends there at once, too (`authSignal`). Default: only here. */
+  /** Sends sign-outs to other processes, so that sockets and streams of a session end there, too (`authSignal`). Default: only here. */
   readonly signals?: Signals | undefined
   /**
    * Makes the pages of `koa-with-auth/sign-in`, for browsers that ask for one. It is called with a page as data, and returns the HTML,
@@ -100,7 +100,7 @@ export interface SessionsOptions<R> extends RightsOptions<PrincipalFromAnswer<R>
    * are then those of your `errorMapper`, if there is one.
    */
   readonly pages?: Pages | undefined
-  /** What the library's own pages say, by language: `{ de: { begin: 'Anmelden' } }`. The request chooses. Default: English. */
+  /** The texts of the library's own pages, by language: `{ de: { begin: 'Anmelden' } }`. The request chooses. Default: English. */
   readonly texts?: Readonly<Record<string, PageTexts>> | undefined
 }
 

@@ -28,7 +28,7 @@ export interface SignIn {
   readonly at: number
   /** The revocation stamp of the user at that time. */
   readonly stamp: string
-  /** What else is known of it, as JSON (`Details`). */
+  /** Further facts about it, as JSON (`Details`). */
   readonly details?: string | undefined
 }
 
@@ -45,7 +45,7 @@ export interface Details {
   readonly persistent?: boolean | undefined
   /** The public id in the list of sessions, which stays the same when the session gets another id. */
   readonly listed?: string | undefined
-  /** What the list calls it. */
+  /** Its label in the list. */
   readonly label?: string | undefined
   /** What the session calls the grants of providers, if it is in no list. */
   readonly grant?: string | undefined
@@ -289,11 +289,11 @@ export const contextOf = (caller: string, given: WithRequest | undefined): Reque
   return ctx
 }
 
-/** What a sign-in takes along. */
+/** Options of a sign-in. */
 export interface LogInOptions {
   /** Keys of the old session that the new one keeps, such as a basket. Default none. */
   readonly keep?: ReadonlyArray<string> | undefined
-  /** What the user proved. Default: the method `other`. */
+  /** The proof of the sign-in. Default: the method `other`. */
   readonly proof?: ProofGiven | undefined
   /** Further proofs, such as the first of two factors. */
   readonly before?: ReadonlyArray<ProofGiven> | undefined

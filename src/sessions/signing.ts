@@ -158,7 +158,9 @@ export const signing = <U>(self: SigningOf): Signing<U> => ({
   endSession: async (id, which) => {
     const list = listIn(self.owner)
     if (typeof id !== 'string' || typeof which !== 'string') {
-      throw new TypeError('endSession(id, which): the identifier of the user, and the id of a listed session')
+      throw new TypeError(
+        'endSession(user, id): user must be the identifier of the user, and id the id of a listed session',
+      )
     }
     forgetFinished(self.owner.host, id)
     return endElsewhere(list, id, which).catch(refuse)
@@ -179,7 +181,7 @@ export const signing = <U>(self: SigningOf): Signing<U> => ({
 const checkLifetimes = ({ owner, absolute }: SigningOf, { idle, absolute: own }: Details): void => {
   if (own !== undefined && own > absolute * STAMP_LIFETIMES) {
     throw new TypeError(
-      `logIn(ctx, user, { absolute }) must be at most ${STAMP_LIFETIMES} times that of sessions(app, { absolute }): logOutEverywhere is remembered that long`,
+      `logIn(ctx, user, { absolute }) must be at most ${STAMP_LIFETIMES} times that of sessions(app, { absolute }): the revocation stamp of logOutEverywhere is kept that long`,
     )
   }
   if (owner.host.isProduction && idle !== undefined) warnOfIdle('logIn(ctx, user, { idle })', idle)

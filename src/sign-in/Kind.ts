@@ -12,7 +12,7 @@ import type { PasswordReason } from '../passwords/newPassword.js'
 import type { PageField } from '../sessions/Page.js'
 import type { Lifetimes } from './Lifetimes.js'
 
-/** What a ceremony is for. `reset` and `verify` never sign in; `link` and `stepUp` are for a user who is signed in. */
+/** The purpose of a ceremony. `reset` and `verify` never sign in; `link` and `stepUp` are for a user who is signed in. */
 export type Intent = 'signIn' | 'link' | 'stepUp' | 'reset' | 'verify'
 
 /** What carries the sign-in of a route: a token, or, left out, the cookie. */
@@ -106,7 +106,7 @@ export interface Kind<Ask, Kept, Answer, P extends ProofGiven = ProofGiven, B ex
   readonly tries?: number | undefined
   /** Whether only the browser that began can finish. Default `true`. Otherwise it can only `reset` and `verify`. */
   readonly bound?: boolean | undefined
-  /** What it is good for. Default `signIn`, `link` and `stepUp`; if not bound, `reset` and `verify`. */
+  /** The intents that it supports. Default `signIn`, `link` and `stepUp`; if not bound, `reset` and `verify`. */
   readonly intents?: ReadonlyArray<Intent> | undefined
   /** The fields of an answer that another site posts. Such a POST is answered with 303 to a GET of the same path. */
   readonly posted?: ReadonlyArray<string> | undefined

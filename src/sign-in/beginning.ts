@@ -29,7 +29,7 @@ export const checkKind = (where: string, kind: unknown): void => {
 
 /** How a ceremony begins. */
 export interface BeginOptions<Ask> {
-  /** What it is for. Default `signIn`; for a kind that is not good for that, the first that it is good for. */
+  /** The intent. Default `signIn`; for a kind that does not support it, the first intent that the kind supports. */
   readonly intent?: Intent | undefined
   /** What the kind is asked, such as `{ prompt: 'none' }`, or a function that says so. */
   readonly ask?: Ask | ((ctx: Context) => Ask) | undefined
@@ -104,7 +104,7 @@ const beginHandler = <Ask, Kept>(kind: Beginner<Ask, Kept>, options: BeginOption
     throw new TypeError(`begin(kind, { conditional }): it is for passkeys({ ... }).register, not for ${kind.name}`)
   if (!intentsOf(kind).includes(intent)) {
     throw new TypeError(
-      `begin(kind, { intent }): ${kind.name} is good for ${intentsOf(kind).join(', ')}, not ${intent}`,
+      `begin(kind, { intent }): ${kind.name} has the intents ${intentsOf(kind).join(', ')}, not ${intent}`,
     )
   }
   const fields = (ask === undefined && kindForm(kind)?.begin) || []

@@ -119,7 +119,7 @@ interface MailOptions {
   readonly path: string
   /** Counts what asks for mails, and wrong codes, by address of the mail and of the client. Default: as `passwordSignIn` counts. */
   readonly limiter?: Limiter | Limiters | undefined
-  /** What distinguishes this kind from another of its function, such as `staff`. It is a part of the kind's name. */
+  /** A name that distinguishes this kind from another kind of the same function, such as `staff`. */
   readonly name?: string | undefined
   /** How long a mail is good, in milliseconds. Default 10 minutes (OWASP ASVS 5.0 §6.5.5); 1 hour if it only verifies an address. */
   readonly lifetime?: number | undefined
@@ -240,7 +240,7 @@ interface LinkAsked {
   readonly subject: string | undefined
 }
 
-/** Whom a link is about. */
+/** The account of a link. */
 export interface LinkAccount {
   /** The identifier of the user. */
   readonly id: string
@@ -276,7 +276,7 @@ interface LinkAnswer {
 /** A kind that is pressed in any browser. */
 export type LinkKind = Kind<string, { readonly address: string }, LinkAnswer, LinkProof>
 
-/** What the link of a mail shows. */
+/** The proof of a link in a mail. */
 export interface LinkProof {
   readonly method: string
   /** The identifier of the user. */

@@ -192,12 +192,12 @@ const style = [
   ':focus-visible{outline:3px solid var(--main);outline-offset:2px}',
 ].join('')
 
-/** What the page of a link says. */
+/** The texts of the page of a link. */
 export interface LinkPageOptions {
   readonly title: string
   /** Below the title. */
   readonly text?: string | undefined
-  /** What the button says. */
+  /** The text of the button. */
   readonly button: string
   /** Whether it asks for a new password, which is sent as `password`; its label. */
   readonly password?: string | undefined

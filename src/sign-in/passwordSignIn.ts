@@ -43,7 +43,7 @@ export interface PasswordAccount<U> {
   readonly hash?: string | null | undefined
 }
 
-/** What has come in, for functions that say how long the session lasts. */
+/** The input of functions that decide how long the session lasts. */
 export interface PasswordDone<U> {
   readonly user: U
   /** Whether "stay signed in" was chosen. */

@@ -85,7 +85,7 @@ export const usedIn = <K extends { readonly name: string }>({ host }: Applicatio
   kindsOf.set(host, kinds)
   if ((kinds.get(kind.name) ?? kind) !== kind) {
     throw new TypeError(
-      `begin, finish, askSecondFactor: two different kinds are called "${kind.name}", so each would finish what the other one began; make one value for all routes, or write another { name }, callback or rp`,
+      `begin, finish, askSecondFactor: two different kinds are called "${kind.name}", so each would finish sign-ins of the other; use one value for all routes, or give one kind another { name }, callback or rp`,
     )
   }
   kinds.set(kind.name, kind)

@@ -276,7 +276,7 @@ export interface SecondFactorOptions {
    * most 100 wrong codes of a user in a day, from all addresses, in all processes that share the store of the sessions.
    */
   readonly limiter?: Limiter | Limiters | undefined
-  /** What distinguishes these codes from others with the same factors, such as `staff`. It is a part of the kind's name. */
+  /** A name that distinguishes these codes from others with the same factors, such as `staff`. */
   readonly name?: string | undefined
   /** How long a half sign-in can be finished, in milliseconds. Default 10 minutes. */
   readonly lifetime?: number | undefined

@@ -34,9 +34,9 @@ import {
   type Application,
 } from './request.js'
 
-/** What was finished, for the hook of the application. */
+/** The finished ceremony, for the hook of the application. */
 export interface Done<P extends ProofGiven = ProofGiven> extends Pick<Finished<P>, 'proof' | 'intent' | 'returnTo'> {
-  /** The identifier of the user whom it is about; for `signIn` only after a first factor. */
+  /** The identifier of its user; for `signIn` only after a first factor. */
   readonly subject: string | undefined
   /** The proofs before, such as a first factor. */
   readonly before: ReadonlyArray<Proof>

@@ -22,11 +22,11 @@ export interface SignedRequest<O> {
   readonly keyid: string
   /** When it was signed. */
   readonly created: Date
-  /** What the signature covers, such as `@method`, `content-digest` or `"@query-param";name="id"`. */
+  /** The components that the signature covers, such as `@method`, `content-digest` or `"@query-param";name="id"`. */
   readonly covered: string[]
 }
 
-/** A key, and whom it belongs to. */
+/** A key, and its owner. */
 export interface SignatureKey<O> {
   /** A public key, or a secret of 32 bytes or more for `hmac-sha256`: a JWK or a KeyObject. */
   readonly key: KeyObject | object
@@ -55,7 +55,7 @@ export interface HttpSignatureOptions<O> extends SignatureOptions {
    * as `"@query-param";name="id"`. Default `@method`, `@target-uri`, and `content-digest` if there is a body.
    */
   readonly components?: readonly [string, ...string[]] | undefined
-  /** What signatures are for (RFC 9421 §2.3). Without it, signatures with a tag are for another application, and do not count. */
+  /** The purpose of signatures (RFC 9421 §2.3). Without it, signatures with a tag are for another application, and do not count. */
   readonly tag?: string | undefined
   /** The algorithms that are accepted. Default: those of the registry. The key decides which of them it can be. */
   readonly algorithms?: readonly [SignatureAlgorithm, ...SignatureAlgorithm[]] | undefined

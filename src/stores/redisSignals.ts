@@ -3,12 +3,12 @@ import * as is from '../core/checks.js'
 import { checkOptions, declareFactory } from '../core/options.js'
 import { MISSED, type Signals } from './signals.js'
 
-/** What sends: a client of `redis` or `ioredis`, for one server or a cluster. */
+/** A client of `redis` or `ioredis` that sends, for a server or a cluster. */
 export interface RedisPublisher {
   publish(channel: string, message: string): Promise<unknown>
 }
 
-/** What listens: a second client, because Redis allows no other commands on a connection that listens. */
+/** A second client that listens, because Redis allows no other commands on such a connection. */
 export interface RedisSubscriber {
   /** Its parameters differ between the clients. */
   readonly subscribe: (...args: never[]) => Promise<unknown>

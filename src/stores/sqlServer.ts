@@ -20,7 +20,7 @@ interface SqlServer {
   readonly changing?: (sql: string) => string
   /** Statements that delete a few expired rows, without waiting for locks of others. */
   readonly prunings: ReadonlyArray<string>
-  /** What should be rows, in what the client resolved to. */
+  /** The value that should be rows, in the answer of the client. */
   readonly rowsOf: (answer: unknown) => unknown
   /** How many rows a change changed, and a pruning deleted. */
   readonly changed: (answer: unknown) => number

@@ -145,8 +145,8 @@ export interface SqliteOptions {
   /** `file:` and the path. The file is created if it is missing. The names of the tables begin with `auth_`. */
   readonly url: string
   /**
-   * What reads and writes the file. Default: `node:sqlite` if this Node has it (22.13 and later), otherwise `@libsql/client`. One
-   * process must open one file with one engine only, because each has locks of its own.
+   * The engine that reads and writes the file. Default: `node:sqlite` if this Node has it (22.13 and later), otherwise `@libsql/client`. A
+   * process must open a file with one engine only, because each engine has its own locks.
    */
   readonly engine?: SqliteEngine | undefined
 }

@@ -9,9 +9,9 @@ import { isInstance, type ErrorCode } from '../core/data.js'
 export interface Violation {
   /** The law, in words. */
   readonly law: string
-  /** What was sent, and the result. It contains credentials of the test. */
+  /** The request and the result. It contains credentials of the test. */
   readonly counterexample: string
-  /** What to do. */
+  /** The fix. */
   readonly fix: string
 }
 

@@ -37,7 +37,7 @@ export interface IsolatedOptions {
   readonly within?: number | undefined
 }
 
-/** What was asked of an operation. */
+/** The requests to an operation. */
 export interface IsolatedOperation {
   /** Its name, such as `GET /notes/:id`. */
   readonly operation: string

@@ -11,7 +11,7 @@ import type { KeyObject } from 'node:crypto'
 /** An algorithm of passkeys, by its name in JOSE. In COSE: ES256 is -7, EdDSA is -8, RS256 is -257. */
 export type PasskeyAlgorithm = 'ES256' | 'EdDSA' | 'RS256'
 
-/** What a software authenticator is. */
+/** Options of a software authenticator. */
 export interface SoftwareAuthenticatorOptions {
   /** The origin of the page, such as `https://shop.example`. It is in every answer. */
   readonly origin: string
@@ -40,7 +40,7 @@ export interface RequestOptions {
   readonly allowCredentials?: ReadonlyArray<{ readonly id: string }> | undefined
 }
 
-/** What can be wrong in any answer. What is left out is right. */
+/** Faults of any answer. A member that is left out is right. */
 export interface WrongAnswer {
   /** Another challenge than that of the options, in base64url. */
   readonly challenge?: string | undefined
@@ -70,7 +70,7 @@ export interface WrongAnswer {
   readonly id?: string | undefined
 }
 
-/** What can be wrong in a registration. */
+/** Faults of a registration. */
 export interface WrongRegistration extends WrongAnswer {
   /** An algorithm that the options do not offer. */
   readonly algorithm?: PasskeyAlgorithm | undefined
@@ -85,7 +85,7 @@ export interface WrongRegistration extends WrongAnswer {
   readonly attestation?: 'statement' | 'packed' | 'packed, wrong' | 'unknown' | Uint8Array | undefined
 }
 
-/** What can be wrong in an assertion. */
+/** Faults of an assertion. */
 export interface WrongAssertion extends WrongAnswer {
   /** Another user handle, in base64url; `null`: none. */
   readonly userHandle?: string | null | undefined

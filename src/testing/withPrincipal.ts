@@ -25,7 +25,7 @@ const refuseOutsideTests = ({ outsideTests = false }: PrincipalOptions): void =>
   )
 }
 
-/** Where `withPrincipal` may let everybody in. */
+/** Where `withPrincipal` may admit every caller. */
 export interface PrincipalOptions {
   /** Whether it also works if NODE_ENV is not `test`, for a developer's server. It never works in `production`. Default false. */
   readonly outsideTests?: boolean | undefined

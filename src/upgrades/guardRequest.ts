@@ -39,7 +39,7 @@ type AnyResponse = ServerResponse | Http2ServerResponse
 /** The fields that a guard adds to a response, by their names in lower case. */
 type Fields = Readonly<Record<string, string | string[]>>
 
-/** Settings that add to those of the application, and what kind of requests there are. */
+/** Settings beside those of the application, and the kind of the requests. */
 export interface GuardRequestOptions extends GuardUpgradeOptions {
   /**
    * `'all'`: another framework answers the requests, and each is judged by its method, as in Koa. `'sockets'`: each request opens a channel

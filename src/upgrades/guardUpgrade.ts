@@ -126,7 +126,7 @@ const isOver = ({ ctx, req }: Request): boolean => {
   return signIn !== undefined && hearing.records.some((record) => endsSession(record, signIn))
 }
 
-/** Settings that add to those of the application, and what records of decisions contain. */
+/** Settings beside those of the application, and the content of records of decisions. */
 export interface GuardUpgradeOptions extends AuthSettings {
   /** The `route` of this endpoint in records of decisions (`koa-with-auth/events`). Default `''`. */
   readonly route?: string | undefined
@@ -140,11 +140,11 @@ export interface GuardUpgradeOptions extends AuthSettings {
 
 /** An upgrade that was let in. */
 export interface Admitted<P, O = unknown> {
-  /** Who the upgrade acts for. */
+  /** The principal of the upgrade. */
   readonly principal: P
   /** The request as its hooks saw it, for its `ip`, its `query`, or `sessionDigest` of `koa-with-auth/sessions`. */
   readonly request: Request
-  /** The end of what let it in, as `authSignal` returns it: close the socket, or the response, when it is aborted. */
+  /** The end of the accepted credential, as `authSignal` returns it: close the socket, or the response, when it is aborted. */
   readonly signal: AbortSignal
   /** The same as `signal`. */
   readonly ends: AbortSignal

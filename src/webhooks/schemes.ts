@@ -62,7 +62,7 @@ export interface WebhookSchemeOptions extends SignedParts {
   readonly verify?: ((signed: SignedContent) => boolean | Promise<boolean>) | undefined
 }
 
-/** A signature, and what it has to be of. */
+/** A signature, and the content that it must sign. */
 export interface SignedContent {
   /** What `content` returned, as bytes. */
   readonly content: Buffer
@@ -88,7 +88,7 @@ export interface WebhookKey {
 export interface WebhookScheme extends SignedParts {
   /** Its name, for the audit. */
   readonly name: string
-  /** What OpenAPI calls the sender. */
+  /** The name of the sender in OpenAPI. */
   readonly sender: string
   /** Other headers that it reads. */
   readonly reads: ReadonlyArray<string>
@@ -328,7 +328,9 @@ export const webhookScheme = (options: WebhookSchemeOptions): WebhookScheme => {
     throw new TypeError('webhookScheme({ encoding, verify }): write encoding for an HMAC, or verify for another way')
   }
   if (verify !== undefined && algorithm !== undefined) {
-    throw new TypeError('webhookScheme({ algorithm }) is of an HMAC; verify checks the signature itself')
+    throw new TypeError(
+      'webhookScheme({ algorithm, verify }): an algorithm belongs to an HMAC; leave it out, because verify checks the signature',
+    )
   }
   // the functions decide what a signature is about, so the policy file shows when they change
   const by = verify === undefined ? [encoding, algorithm].filter(is.isFilled).join(' ') : functionOf('verify', verify)

@@ -123,7 +123,7 @@ export const webhook = (options: WebhookOptions): Authenticator<Webhook> => {
   const given = checkOptions(caller, options, checks)
   const { scheme, secrets, maxLength = MAX_BODY, spent, repeated = 'accept', realm } = given
   if (spent === undefined && given.repeated !== undefined) {
-    throw new TypeError(`${caller}({ repeated }) needs spent, which knows the deliveries that were handled`)
+    throw new TypeError(`${caller}({ repeated }) needs spent, which records the handled deliveries`)
   }
   if (scheme.isTimed === false && given.tolerance !== undefined) {
     throw new TypeError(`${caller}({ tolerance }): ${scheme.name} signs no time, so leave tolerance out`)

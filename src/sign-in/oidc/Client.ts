@@ -150,7 +150,7 @@ export class Refused extends Error {
 
 /** How the application and a provider know each other. */
 export interface ProviderOptions {
-  /** What the application is registered as. */
+  /** The registration of the application. */
   readonly client: Client
   /**
    * The path of the route that has `finish(...)`. With the application's `origin` it is the redirect URI to register.
@@ -165,11 +165,11 @@ export interface ProviderOptions {
   readonly lifetime?: number | undefined
 }
 
-/** What one sign-in asks of the provider (OpenID Connect Core §3.1.2.1). */
+/** Options of a single sign-in at the provider (OpenID Connect Core §3.1.2.1). */
 export interface Asking {
   /** `login` asks for the password again, `none` for no page at all. */
   readonly prompt?: 'none' | 'login' | 'consent' | 'select_account' | 'create' | undefined
-  /** Who is expected, such as an e-mail address. The provider may ignore it. */
+  /** The user who is expected, such as an e-mail address. The provider may ignore it. */
   readonly loginHint?: string | undefined
   /**
    * How long ago the user may have signed in at the provider, in milliseconds; 0 means now. The answer is refused if it

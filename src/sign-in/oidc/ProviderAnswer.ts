@@ -21,14 +21,14 @@ import { issuerFor } from './RemoteProvider.js'
 
 // --- the proof
 
-/** What a sign-in with a provider has shown. */
+/** The proof of a sign-in with a provider. */
 export interface OidcProof {
   readonly method: 'oidc'
   /** When, in milliseconds since 1970. */
   readonly at: number
-  /** Who says so. */
+  /** The issuer of the ID token. */
   readonly issuer: string
-  /** Who it is there. It never changes, and belongs to no other user of this issuer. */
+  /** The identifier of the user there. It never changes, and belongs to no other user of this issuer. */
   readonly subject: string
   /** When the user signed in there, in milliseconds since 1970; never after `at`. */
   readonly authTime?: number | undefined

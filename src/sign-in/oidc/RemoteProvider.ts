@@ -17,7 +17,7 @@ import { clientMetadataOf, configurationOf, Refused, type ClientSettings, type R
 import { openidClient, openidClientLoaded } from './openidClient.js'
 import { askedFor, jsonResponse } from './ProviderRequest.js'
 
-/** Where a provider is reached, apart from who it is. */
+/** The addresses of a provider, apart from its identity. */
 export interface ProviderPlace {
   /**
    * The address of the discovery document, if it is not below the issuer: for a container that reaches its provider by another name, and
@@ -39,7 +39,7 @@ export interface ProviderMetadata {
   readonly [name: string]: unknown
 }
 
-/** The algorithm of ID tokens, if it is one alone. */
+/** The only algorithm of ID tokens. */
 export type IdTokenAlgorithm = AsymmetricAlgorithm | 'HS256'
 
 export const idTokenAlgorithms: ReadonlyArray<IdTokenAlgorithm> = [

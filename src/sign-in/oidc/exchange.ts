@@ -26,7 +26,7 @@ export interface ExchangeOptions {
   readonly provider?: OidcKind | OAuth2Kind | undefined
   /** The URL of the token endpoint. */
   readonly tokenEndpoint?: string | undefined
-  /** What the application is registered as there. */
+  /** The registration of the application there. */
   readonly client?: Client | undefined
   /** The name of the next service, as the provider knows it. Write this, or `resource`. */
   readonly audience?: string | undefined

@@ -15,20 +15,20 @@ import { carrying, refused } from './ProviderAnswer.js'
 import { plainly } from './ProviderRequest.js'
 import { addingTo, declareTokenClient } from './TokenClient.js'
 
-/** What a sign-in with a provider without OpenID Connect has shown. */
+/** The proof of a sign-in with a provider without OpenID Connect. */
 export interface OAuth2Proof {
   readonly method: 'oauth2'
   /** When, in milliseconds since 1970. */
   readonly at: number
   /** The issuer, or else the name of the kind. */
   readonly issuer: string
-  /** What the hook `subject` returned. */
+  /** The result of the hook `subject`. */
   readonly subject: string
 }
 
 /** How users sign in with a provider without OpenID Connect. */
 export interface OAuth2Options extends ProviderOptions {
-  /** What the provider is called, such as `github`; it is `proof.issuer`, if there is no `issuer`. */
+  /** The name of the provider, such as `github`; it is `proof.issuer`, if there is no `issuer`. */
   readonly name: string
   /** The address of its authorization endpoint. */
   readonly authorize: string
@@ -100,7 +100,7 @@ export const oauth2 = (options: OAuth2Options): OAuth2Kind => {
   const client = clientOf('oauth2({ client })', given.client)
   if (given.pkce === false && client.isPublic) {
     throw new TypeError(
-      'oauth2({ pkce: false }) needs a client with a secret or a key; without PKCE, that alone protects a code',
+      'oauth2({ pkce: false }) needs a client with a secret or a key; without PKCE, only these protect the code',
     )
   }
   const self: OAuth2 = { given, client, scopes: new Set(scope), authority: new URL(given.authorize).origin }

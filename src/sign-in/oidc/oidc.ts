@@ -238,7 +238,9 @@ const checkSources = (
   { secret }: Registered,
 ): void => {
   if (discovery !== undefined && metadata !== undefined)
-    throw new TypeError('oidc({ discovery, metadata }): write one of them; with metadata nothing is discovered')
+    throw new TypeError(
+      'oidc({ discovery, metadata }): write discovery or metadata; with metadata nothing is discovered',
+    )
   if (metadata !== undefined && metadata.jwks_uri === undefined && algorithm !== 'HS256')
     throw new TypeError('oidc({ metadata }) needs jwks_uri, the address of the keys')
   if (algorithm !== 'HS256') return

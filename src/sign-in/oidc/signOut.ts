@@ -117,7 +117,7 @@ export const afterRpLogout = (kind: OidcKind, options: RpLogoutOptions): Middlew
 
 // --- the provider says that a user signed out
 
-/** Who signed out at the provider. There is a `subject`, a `sid`, or both. */
+/** The identity that signed out at the provider: a `subject`, a `sid`, or both. */
 export type SignedOutIdentity = Omit<LogoutToken, 'jti'>
 
 /** How a sign-out at the provider ends sessions here. */

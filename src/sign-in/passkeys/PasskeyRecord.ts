@@ -9,7 +9,7 @@ import { digest } from '../../crypto/secrets.js'
 import type { Store } from '../../stores/Store.js'
 import { StoreUnavailable } from '../../stores/within.js'
 
-/** What changes with each use of a passkey. */
+/** The members that change with each use of a passkey. */
 export interface PasskeyUse {
   /** The counter of signatures. 0 if the authenticator has none, as for most synced passkeys. */
   readonly counter: number

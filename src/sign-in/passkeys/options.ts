@@ -110,7 +110,7 @@ export const resolveOptions = <U>(options: PasskeysOptions<U>) => {
   const [origins, topOrigins] = [[...given.origins], [...(given.topOrigins ?? [])]]
   if (!origins.some((one) => isDomainOf(rp.id, one))) {
     throw new TypeError(
-      `passkeys({ origins }) has no origin of ${rp.id}; add https://${rp.id}, because related origins are asked for there`,
+      `passkeys({ origins }) has no origin of ${rp.id}; add https://${rp.id}, because browsers fetch the related origins from there`,
     )
   }
   const inStore: PasskeysInStore = passkeysIn(rp.id, timedStore('passkeys', store, timeout))

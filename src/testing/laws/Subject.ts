@@ -64,12 +64,12 @@ export const inWords = (verdict: Verdict): string => {
 export const valueInWords = (u: unknown): string =>
   u instanceof Error ? `${u.name}: ${u.message}` : inspect(u, { depth: 3, breakLength: Infinity })
 
-/** A request that must be let in; or only its credential, which is put into the place that the description names. */
+/** A request that must be accepted; or only its credential, which is put into the place that the description names. */
 export type ValidRequest = RequestSpec | string | BasicCredentials
 
 /** How the laws are checked. */
 export interface LawOptions {
-  /** Requests that must be let in: at least one, and one for each alternative. */
+  /** Requests that must be accepted: at least one for each alternative. */
   readonly valid: ReadonlyArray<ValidRequest>
   /** How long one request may take, in milliseconds. Default 1000. */
   readonly within?: number | undefined

@@ -11,7 +11,7 @@ import { storeLaws, type Laws, type StoreLaw } from './Law.js'
 /** Makes a store that is empty, or a promise of one. It is called for each law. */
 export type MakeStore = () => Store | Promise<Store>
 
-/** What the laws of a store need besides. */
+/** Further options of the laws of a store. */
 export interface StoreLawOptions {
   /**
    * Lets milliseconds pass for the store, if its clock can be set. The laws about lifetimes await it. By default they wait, and ask again
