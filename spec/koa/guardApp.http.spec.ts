@@ -114,7 +114,7 @@ describe('guardApp', () => {
     expect(() => guardApp(bearer)(app())).toThrow(
       'guardApp(a)(app): responses of cors would not be guarded; call guardApp before app.use, or list the function in { middleware }',
     )
-    expect(() => guardApp(bearer)(new Koa().use(new Router().routes()))).toThrow(/what a router answers/)
+    expect(() => guardApp(bearer)(new Koa().use(new Router().routes()))).toThrow(/responses of a router/)
     expect(() => guardApp(bearer, { middleware: [cors] })(app())).not.toThrow()
   })
 

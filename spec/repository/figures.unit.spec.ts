@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { expectAlike } from '../bench/src/alike.js'
 import { compared } from '../bench/src/compare.js'
+import { reasons } from '../bench/src/reasons.js'
 import { asMarkdown, targets, withFigures, type Figures } from '../bench/src/report.js'
 import { verdict, type Row, type Section } from '../bench/src/Section.js'
 import { ofProcesses } from '../bench/src/statistics.js'
@@ -117,6 +118,14 @@ describe('a median over processes', () => {
   })
 })
 
+it.each(['Deliberate faults, by room', 'Files that were measured whole'])(
+  'the mutants of "%s" are of a commit',
+  (part) => {
+    const text = readFileSync(fileURLToPath(new URL('../mutants.md', import.meta.url)), 'utf8')
+    expect(text.split('\n## ').find((one) => one.startsWith(part))).toMatch(/commit\s`[0-9a-f]{8}`, \d{4}-\d{2}-\d{2}/)
+  },
+)
+
 describe('the stored figures', () => {
   it('are the figures in the README of the benchmark', () => {
     const tables = (text: string) => text.replace(/ +/g, ' ').replace(/-+/g, '-')
@@ -130,6 +139,25 @@ describe('the stored figures', () => {
     expect(targets(kept.sections)).toMatch(/^Targets: \d+ met, \d+ not met, \d+ not decided\n/)
     const names = kept.sections.flatMap((one) => one.rows.filter((some) => verdict(some, one) !== undefined))
     for (const { name } of names) expect(read('README.md')).toContain(`: ${name} `)
+  })
+  it('come with each target that is not met, its figure and the reason; no reason has a figure, or a row that is gone', () => {
+    const missed = kept.sections.flatMap((one) =>
+      one.rows.filter((some) => verdict(some, one) === 'not met').map(({ name }) => `${one.title}: ${name}`),
+    )
+    expect(missed.length).toBeGreaterThan(0)
+    const lines = asMarkdown(kept)
+      .split('\n')
+      .filter((line) => line.startsWith('- **'))
+    for (const name of missed) {
+      const found = lines.filter((line) => line.startsWith(`- **${name}**: `))
+      expect([name, found.length]).toEqual([name, 1])
+      expect(found[0]).toMatch(/: [\d.]+ \S+, target at (?:most|least) [\d.]+, not met\. [A-Z]/)
+    }
+    const names = new Set(kept.sections.flatMap(({ rows }) => rows.map(({ name }) => name)))
+    for (const [name, reason] of Object.entries(reasons)) {
+      expect(names).toContain(name)
+      expect(reason).not.toMatch(/\d/)
+    }
   })
   it('say so if they come from a quick run', () => {
     expect(asMarkdown({ ...kept, quick: true })).toContain('by a quick run')

@@ -1,4 +1,5 @@
 /** The report as text for a terminal, and as the tables of README.md. */
+import { reasons } from './reasons.js'
 import { controlOf, verdict, type Row, type Section, type Unit } from './Section.js'
 import type { Estimate } from './statistics.js'
 
@@ -120,11 +121,27 @@ const targetTable = (sections: ReadonlyArray<Section>): string => {
   return `### Targets\n\n${sum}.\n\n${table}`
 }
 
+const isMet = (row: Row, section: Section): boolean => [undefined, 'met'].includes(verdict(row, section))
+
+// Each row that is not met, and those not decided whose reason is known
+const missed = (sections: ReadonlyArray<Section>): string => {
+  const lines = sections.flatMap((section) =>
+    section.rows.flatMap((row) => {
+      const reason = reasons[row.name]
+      if (isMet(row, section) || (reason === undefined && verdict(row, section) !== 'not met')) return []
+      const figure = `${inDigits(row.value.value, row.unit)} ${row.unit}`
+      return `- **${section.title}: ${row.name}**: ${figure}, target ${targetIn(row)}, ${verdict(row, section)}. ${reason ?? ''}`.trimEnd()
+    }),
+  )
+  return ['### What is not met, and why', lines.join('\n')].join('\n\n')
+}
+
 /** The figures as README.md has them. */
 export const asMarkdown = ({ machine, date, quick, sections }: Figures): string =>
   [
     `From ${machine}, ${date}${quick ? ', by a quick run: the bounds are wide' : ''}.`,
     targetTable(sections),
+    missed(sections),
     ...sections.map((section) => `### ${section.title}\n\n${markdownTable(section)}`),
   ].join('\n\n')
 
