@@ -159,6 +159,39 @@ describe('the stored figures', () => {
       expect(reason).not.toMatch(/\d/)
     }
   })
+  // the sentence, the row, and the figures for which it is true
+  it.each<[string, string, string, (figure: number) => boolean]>([
+    ['README.md', 'It adds about 2 us to a bare request', 'added to bare Koa: ours', (us) => Math.round(us) === 2],
+    [
+      'examples/guides/guarding.md',
+      'It adds about 2 us to a request',
+      'added to bare Koa: ours',
+      (us) => Math.round(us) === 2,
+    ],
+    [
+      'examples/guides/events.md',
+      'A listener costs about a microsecond',
+      'a listener adds: accepted',
+      (us) => Math.round(us) === 1,
+    ],
+    [
+      'examples/guides/how-far-it-goes.md',
+      'takes no longer than a request of koa-session',
+      'in memory',
+      (times) => times < 1.02,
+    ],
+    [
+      'examples/guides/how-far-it-goes.md',
+      'takes no longer than a request of koa-session',
+      'on Redis',
+      (times) => times < 1.02,
+    ],
+  ])('bear the sentence of %s: %s (%s)', (path, sentence, name, isTrue) => {
+    const text = readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), 'utf8')
+    expect(text.replace(/\s+/g, ' ')).toContain(sentence)
+    const rows = kept.sections.flatMap((one) => one.rows.filter((some) => some.name === name))
+    expect(rows.map(({ value }) => isTrue(value.value))).toEqual([true])
+  })
   it('say so if they come from a quick run', () => {
     expect(asMarkdown({ ...kept, quick: true })).toContain('by a quick run')
     expect(asMarkdown({ ...kept, quick: false })).not.toContain('by a quick run')
