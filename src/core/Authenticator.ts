@@ -15,7 +15,7 @@ import * as E from 'fp-ts/lib/Either.js'
 import * as O from 'fp-ts/lib/Option.js'
 import type * as RTE from 'fp-ts/lib/ReaderTaskEither.js'
 import type { Request } from './Request.js'
-import { accept, merge, plain, restingOn, type Evidence } from './Evidence.js'
+import { accept, evidenceOf, merge, plain, restingOn, type Evidence } from './Evidence.js'
 import {
   askHook,
   attemptOf,
@@ -265,7 +265,7 @@ export const authenticator = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
 interface Kind<X, C, R> extends AuthenticatorOptions<X, C, R> {
   readonly leaf?: Partial<Descriptions.Leaf>
   readonly notes?: Descriptions.LeafNotes
-  /** The hook of the application, if `authenticate` is around it. */
+  /** The hook of the application, if `authenticate` hands on its answers as they are. */
   readonly hook?: Function
   /** What is known of each credential of its kind, beside what its hook says. */
   readonly evidence?: Evidence
@@ -306,7 +306,7 @@ export const kindOf = <X, R, C = Exclude<X, ReadonlyArray<unknown>>>(
     extract,
     decode,
     authenticate,
-    finished: finisherOf(authenticate),
+    finished: finisherOf(kind.hook ?? authenticate),
     finish: finishing(finishingHookResult(leaf), known, isFunction),
     absent: Descriptions.constantFailure(leaf, AuthErrors.absent),
     unread: Descriptions.constantFailure(leaf, AuthErrors.because(AuthErrors.absent, 'body')),
@@ -339,7 +339,8 @@ const finishing =
     const result = finishHookResult(answer, attempt.request)
     if (E.isLeft(result)) return result
     const own = evidenceFor(attempt, result, isFunction ? 'same' : 'all')
-    return own === plain && known === plain ? result : accept(result.right, merge(known, own))
+    const isComplete = known === plain && !own.isAnonymous && own === evidenceOf(result)
+    return isComplete ? result : accept(result.right, merge(known, own))
   }
 
 const decideKind = <C>(self: Steps<C>, attempt: Attempt): Evaluation<unknown> => {

@@ -211,7 +211,7 @@ export const tell = <R extends Result<unknown>>(
   result: R,
 ): R => {
   if (attempt !== undefined && attempt.asked === asked && E.isRight(result))
-    attempt.told = [...(attempt.told ?? []), result]
+    attempt.told = attempt.told === undefined ? [result] : [...attempt.told, result]
   return result
 }
 
@@ -227,7 +227,8 @@ export const evidenceFor = (
   const own = evidenceOf(result)
   const ended = typeof result.right === 'object' && result.right !== null && 'expiresAt' in result.right
   const all = ended ? merge(own, restsOn(new PrincipalSource(result.right))) : own
-  if (told === undefined) return all
+  // most hooks that are told something answer it
+  if (told === undefined || (told.length === 1 && told[0] === result)) return all
   const counted = counts === 'last' ? told.slice(-1) : told
   return counted
     .filter((one) => evidenceOf(one) !== own && (counts !== 'same' || one.right === result.right))
