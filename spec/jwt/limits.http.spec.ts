@@ -114,8 +114,15 @@ const hangingLookup = () => {
   const lookup = vi.spyOn(dns, 'lookup').mockImplementation(((host: string, ...others: never[]) => {
     if (!host.endsWith('.example')) Reflect.apply(real, dns, [host, ...others])
   }) as never)
-  onTestFinished(() => lookup.mockRestore())
-  return lookup
+  const end = (at: number) => {
+    const [host, , answer] = lookup.mock.calls[at] as unknown as [string, unknown, (error: Error) => void]
+    if (host.endsWith('.example')) answer(new Error('no such name'))
+  }
+  onTestFinished(() => {
+    for (const at of lookup.mock.calls.keys()) end(at)
+    lookup.mockRestore()
+  })
+  return { lookup, end }
 }
 
 const outages: ReadonlyArray<unknown> = [
@@ -129,7 +136,7 @@ describe.each(Object.entries(fetches))('%s', (name, ask) => {
   })
 
   it('is an outage if its name is looked up for ever', async () => {
-    const lookup = hangingLookup()
+    const { lookup } = hangingLookup()
     // a host for each: the newest Node waits on for a connection whose request was given up
     const host = `${name.replaceAll(' ', '-')}.example`
     expect(outages).toContainEqual(await ask(`https://${host}`))
@@ -148,9 +155,23 @@ describe('the directory of an agent', () => {
   })
 
   it('is an outage if its name is looked up for ever', async () => {
-    const lookup = hangingLookup()
-    await expect(fetchDirectory(new URL('https://bots.example/keys'), policy)).rejects.toThrow('in time')
+    const { lookup, end } = hangingLookup()
+    const ask = (name: string) => fetchDirectory(new URL(`https://${name}.example/keys`), policy)
+    await expect(ask('bots')).rejects.toThrow('in time')
     expect(lookup).toHaveBeenCalledTimes(1)
+    // a look-up holds a thread of Node, of which passwords need one, too: two at once, and a hundred that wait
+    const others = await Promise.allSettled(Array.from({ length: 102 }, (_, at) => ask(`bot${at}`)))
+    expect(lookup).toHaveBeenCalledTimes(2)
+    expect(others.map((one) => one.status === 'rejected' && String(one.reason))).toEqual([
+      ...Array.from({ length: 101 }, () => expect.stringContaining('in time') as unknown),
+      expect.stringContaining('too many'),
+    ])
+    // those that were given up are not looked up when one has ended
+    end(0)
+    await new Promise(setImmediate)
+    await expect(ask('next')).rejects.toThrow('in time')
+    expect(lookup).toHaveBeenLastCalledWith('next.example', expect.anything(), expect.anything())
+    expect(lookup).toHaveBeenCalledTimes(3)
   })
 })
 

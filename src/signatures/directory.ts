@@ -53,18 +53,36 @@ class NotPublic extends Error {}
 
 const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '')
 
+// A look-up holds one of the few threads of Node, which hash passwords, too, and cannot be ended
+const MAX_LOOK_UPS = 2
+const MAX_WAITING = 100
+
+const lookUps = { running: 0, waiting: [] as Array<() => void> }
+
+const lookedUp = async (host: string, signal: AbortSignal): Promise<dns.LookupAddress[]> => {
+  if (lookUps.waiting.length >= MAX_WAITING) throw new Outage('cannot be looked up: too many others are', false)
+  if (lookUps.running >= MAX_LOOK_UPS) await new Promise<void>((begin) => lookUps.waiting.push(begin))
+  else lookUps.running++
+  try {
+    signal.throwIfAborted()
+    return await new Promise((resolve, reject) => {
+      dns.lookup(host, { all: true }, (error, all) => (error === null ? resolve(all) : reject(error)))
+    })
+  } finally {
+    const next = lookUps.waiting.shift()
+    if (next === undefined) lookUps.running--
+    else next()
+  }
+}
+
 // Every address must be public: a host that has a private one, too, could be asked for that one
 const addressOf = async (
   url: URL,
   isPublic: typeof isPublicAddress,
+  signal: AbortSignal,
 ): Promise<{ readonly address: string; readonly family: number }> => {
   const host = hostOf(url)
-  const found =
-    isIP(host) === 0
-      ? await new Promise<dns.LookupAddress[]>((resolve, reject) => {
-          dns.lookup(host, { all: true }, (error, all) => (error === null ? resolve(all) : reject(error)))
-        })
-      : [{ address: host, family: isIP(host) }]
+  const found = isIP(host) === 0 ? await lookedUp(host, signal) : [{ address: host, family: isIP(host) }]
   const [first] = found
   if (first === undefined || !found.every(({ address }) => isPublic(address))) throw new NotPublic('not public')
   return first
@@ -80,7 +98,7 @@ const bytesAt = async (
   isPublic: typeof isPublicAddress,
   signal: AbortSignal,
 ): Promise<Buffer> => {
-  const { address, family } = await addressOf(url, isPublic)
+  const { address, family } = await addressOf(url, isPublic, signal)
   const res = await new Promise<IncomingMessage>((resolve, reject) => {
     const options: RequestOptions = {
       signal,
