@@ -8,6 +8,7 @@ import { pipe } from 'fp-ts/lib/function.js'
 import {
   allOf,
   anyOf,
+  apiKeyCookie,
   apiKeyHeader,
   authorize,
   authSettings,
@@ -36,7 +37,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { linesOf, textOf } from '../../src/audit/policy.js'
 import { optionsFrom, perform } from '../../src/command/perform.js'
 import { functionName } from '../../src/core/functionName.js'
-import { operationsOf } from '../../src/koa/operations.js'
+import { auditedBy } from '../../src/audit/application.js'
 import { untyped } from '../support/projects/mistakes.js'
 import { guardOf } from '../support/models/levels.js'
 
@@ -66,7 +67,7 @@ const run = (routers: ReadonlyArray<RouterInstance>, ...args: ReadonlyArray<stri
       audit: all,
       reading: { routes: [], middleware: [] },
       routers,
-      deciders: routers.flatMap((router) => operationsOf(router)),
+      deciders: routers.flatMap((router) => auditedBy('audit', router).deciders),
     },
     '1',
   )
@@ -213,6 +214,7 @@ const sessionKinds = [
 ] as const
 const by = () => 'anna'
 // Safe: none of them is called
+const cookie = apiKeyCookie({ authenticate: () => true })
 const token = httpJwt({ issuer: 'https://login.example', audience: 'api' })
 const made = (of: number) => (() => of) as () => never
 const readers = () => requireScopes<unknown>(['read'], { granted: () => [] })
@@ -276,6 +278,17 @@ describe('S04 two that would have the same words', () => {
       () => [routed(...[1, 2].map((of) => rateLimit({ limiter: limiterOf(5), by, [option]: made(of) })(admin)))],
       'different names',
     ]),
+    [
+      'two functions that trust origins and that one factory made',
+      () =>
+        [1, 2].map((of) => {
+          const router = new Router()
+          router.use(authSettings({ trustedOrigins: made(of) }))
+          router.post('/', withAuth(cookie), handle)
+          return router
+        }),
+      "named('a name', f)",
+    ],
     [
       'two functions that find claims and that one factory made',
       () => [routed(...[1, 2].map((of) => requireAuthentication({ maxAge: 60_000, claims: made(of) })(token)))],

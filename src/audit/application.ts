@@ -107,7 +107,7 @@ export const readApplication = (app: AnyApplication): Audited | undefined => {
       ...(upstreams.length > 0 && { upstreams }),
     }),
     routers,
-    deciders: [...around.map(({ guard: { requirement } }) => ({ name: 'guardApp(a)', requirement })), ...operations],
+    deciders: [...around.map(guardOfApp), ...operations],
   }
 }
 
@@ -116,6 +116,12 @@ const alone = (f: Function): RouterReading => ({
   routes: [],
   middleware: [{ path: '/*', functions: [f], guarded: 'no' }],
   runsFirst: () => false,
+})
+
+const guardOfApp = ({ guard: { requirement }, settings: policy }: Around): Decider => ({
+  name: 'guardApp(a)',
+  requirement,
+  policy,
 })
 
 interface Around {

@@ -6,7 +6,9 @@
 import * as Requirement from '../core/Requirement.js'
 import { unreadNote, type Audit, type AuditedMiddleware, type AuditedOperation, type Shadow } from './Audit.js'
 import { shadows, without, type Difference } from './Difference.js'
-import { NOT_COMPARED } from '../core/functionName.js'
+import { rulesIn, type CrossOriginPolicy } from '../core/CrossOrigin.js'
+import { isAmbient } from '../core/Description.js'
+import { functionName, NOT_COMPARED } from '../core/functionName.js'
 import { byOperation, textOf, type PlacedLine, type PolicyLine } from './policy.js'
 import { namedIn, type Named } from './Way.js'
 
@@ -132,6 +134,8 @@ const unguarded = ({ path, functions, guarded }: AuditedMiddleware, at: number):
 export interface Decider {
   readonly name: string
   readonly requirement: Requirement.Requirement
+  /** Which sites may send its credentials. */
+  readonly policy?: CrossOriginPolicy
 }
 
 /**
@@ -141,9 +145,11 @@ export interface Decider {
 export const sameWordsIn = (deciders: ReadonlyArray<Decider>): ReadonlyArray<Finding> => {
   const first = new Map<string, Named & { readonly operation: string }>()
   const found = new Map<string, Finding>()
-  for (const { name: operation, requirement } of deciders) {
+  for (const { name: operation, requirement, policy } of deciders) {
     const description = Requirement.effective(requirement)?.description
-    for (const named of description === undefined ? [] : namedIn(description)) {
+    if (description === undefined) continue
+    const trusting = policy?.csrf === true && isAmbient(description) ? rulesIn(policy.trustedOrigins) : []
+    for (const named of [...namedIn(description), ...trusting.map(trusted)]) {
       const { words, by, fix } = named
       const other = first.get(words) ?? { ...named, operation }
       first.set(words, other)
@@ -159,6 +165,12 @@ export const sameWordsIn = (deciders: ReadonlyArray<Decider>): ReadonlyArray<Fin
   }
   return [...found.values()]
 }
+
+const trusted = (rule: Function): Named => ({
+  words: `trusts ${functionName(rule)}`,
+  by: rule,
+  fix: "give the functions different names: named('a name', f)",
+})
 
 /** The functions that a policy file cannot tell from others: bound ones to which no name was given. */
 export const uncomparedIn = (lines: ReadonlyArray<PolicyLine>): ReadonlyArray<string> =>

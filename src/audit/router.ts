@@ -5,7 +5,7 @@
  * of middleware above the router (`app.use`, a proxy).
  */
 import type { Authenticator } from '../core/Authenticator.js'
-import { isSafe, type CrossOriginPolicy } from '../core/CrossOrigin.js'
+import { isSafe, originsOf, type CrossOriginPolicy } from '../core/CrossOrigin.js'
 import { alternativesOf } from '../core/Alternative.js'
 import { admitsAnonymous, isAmbient, leaves, objectConditionsIn, type Description } from '../core/Description.js'
 import * as Requirement from '../core/Requirement.js'
@@ -67,7 +67,7 @@ const settingsAt = (
 const weaker = (one: Settings, other: Settings): Settings => ({
   ...other,
   csrf: one.csrf && other.csrf,
-  trustedOrigins: new Set([...one.trustedOrigins, ...other.trustedOrigins]),
+  trustedOrigins: originsOf([...one.trustedOrigins, ...other.trustedOrigins], one.trustedOrigins, other.trustedOrigins),
 })
 
 export interface CheckedRoute extends Route {

@@ -98,6 +98,18 @@ const isSameOrigin = (origin: string, request: Request): boolean => {
 /** What decides about an origin that no list can name, such as those of previews. */
 type OriginRule = (origin: string) => boolean
 
+const ruled = new WeakMap<ReadonlySet<string>, ReadonlyArray<OriginRule>>()
+
+/** @internal The functions whose names are in a set of origins. */
+export const rulesIn = (origins: ReadonlySet<string>): ReadonlyArray<OriginRule> => ruled.get(origins) ?? []
+
+/** @internal Origins, and the functions of the sets that they are from. */
+export const originsOf = (origins: ReadonlyArray<string>, ...from: ReadonlyArray<ReadonlySet<string>>): Set<string> => {
+  const made = new Set(origins)
+  ruled.set(made, from.flatMap(rulesIn))
+  return made
+}
+
 const REMEMBERED = 1000
 
 /**
@@ -111,6 +123,7 @@ class RuledOrigins extends Set<string> {
   constructor(rule: OriginRule, label: string) {
     super([`function ${label}`])
     this.#rule = rule
+    ruled.set(this, [rule])
   }
 
   override has(origin: string): boolean {
