@@ -320,199 +320,71 @@ describe('mcpAuth', () => {
 
   const key = apiKeyHeader({ paramName: 'X-API-Key', authenticate: () => ({ key: true }) })
   const down = () => E.left(AuthError.unavailable())
+  const refusing = authorize(() => false)
+  const empty = flatMap(() => null)
+  const recovered = recoverUnavailable(() => ({ cached: true }))
 
-  it.each<{ readonly what: string; readonly auth: Guards }>([
-    {
-      what: 'authorize',
-      auth: (jwt) => [
-        pipe(
-          jwt,
-          authorize(() => false),
-        ),
-        key,
-      ],
-    },
-    {
-      what: 'authorize, async',
-      auth: (jwt) => [
-        pipe(
-          jwt,
-          authorize(async () => false),
-        ),
-        key,
-      ],
-    },
-    {
-      what: 'flatMap',
-      auth: (jwt) => [
-        pipe(
-          jwt,
-          flatMap(() => null),
-        ),
-        key,
-      ],
-    },
-    {
-      what: 'flatMap to absent',
-      auth: (jwt) =>
-        firstPresent([
-          pipe(
-            jwt,
-            flatMap(() => E.left(AuthError.absent)),
-          ),
-          key,
-        ]),
-    },
-    { what: 'requireScopes', auth: (jwt) => [pipe(jwt, requireScopes(['admin'], { granted: scopesOf })), key] },
-    {
-      what: 'another part of allOf',
-      auth: (jwt) => [allOf([jwt, apiKeyHeader({ paramName: 'X-Other', authenticate: () => 'x' })]), key],
-    },
-    {
-      what: 'a part of an object',
-      auth: (jwt) =>
-        anyOf({
-          jwt: pipe(
-            jwt,
-            flatMap(async () => undefined),
-          ),
-          key,
-        }),
-    },
-    {
-      what: 'lenient',
-      auth: (jwt) =>
-        lenient(
-          pipe(
-            jwt,
-            flatMap(() => false),
-          ),
-        ),
-    },
-    {
-      what: 'recoverUnavailable',
-      auth: (jwt) =>
-        pipe(
-          jwt,
-          flatMap(down),
-          recoverUnavailable(() => ({ cached: true })),
-        ),
-    },
-    {
-      what: 'a list in allOf',
-      auth: (jwt) =>
-        allOf([
-          key,
-          anyOf([
-            pipe(
-              jwt,
-              authorize(() => false),
-            ),
-            key,
-          ]),
-        ]),
-    },
-    {
-      what: 'a plain function',
-      auth: (jwt) => [
-        (request: Request) =>
-          pipe(
-            jwt,
-            authorize(() => false),
-          )(request),
-        key,
-      ],
-    },
-    {
-      what: 'a plain function that asks another one',
-      auth: (jwt) => (request: Request) => async () => {
+  it.each<readonly [string, Guards]>([
+    ['authorize', (jwt) => [refusing(jwt), key]],
+    ['authorize, async', (jwt) => [authorize(async () => false)(jwt), key]],
+    ['flatMap', (jwt) => [empty(jwt), key]],
+    ['flatMap to absent', (jwt) => firstPresent([flatMap(() => E.left(AuthError.absent))(jwt), key])],
+    ['requireScopes', (jwt) => [pipe(jwt, requireScopes(['admin'], { granted: scopesOf })), key]],
+    [
+      'another part of allOf',
+      (jwt) => [allOf([jwt, apiKeyHeader({ paramName: 'X-Other', authenticate: () => 'x' })]), key],
+    ],
+    ['a part of an object', (jwt) => anyOf({ jwt: flatMap(async () => undefined)(jwt), key })],
+    ['lenient', (jwt) => lenient(flatMap(() => false)(jwt))],
+    ['recoverUnavailable', (jwt) => recovered(flatMap(down)(jwt))],
+    ['a list in allOf', (jwt) => allOf([key, anyOf([refusing(jwt), key])])],
+    ['a plain function', (jwt) => [(request: Request) => refusing(jwt)(request), key]],
+    [
+      'a plain function that asks another one',
+      (jwt) => (request: Request) => async () => {
         await jwt(request)()
         return key(request)()
       },
-    },
-    {
-      what: 'a plain function that decides by itself',
-      auth: (jwt) => (request: Request) => async () => {
+    ],
+    [
+      'a plain function that decides by itself',
+      (jwt) => (request: Request) => async () => {
         await jwt(request)()
         return E.right({ guest: true })
       },
-    },
-    {
-      what: "fp-ts's own alternative",
-      auth: (jwt) =>
-        pipe(
-          jwt,
-          RTE.filterOrElseW(
-            () => false,
-            () => AuthError.invalid,
-          ),
-          RTE.altW(() => key),
-          describedAs(jwt),
-        ),
-    },
-    {
-      what: 'recoverUnavailable after a timeout',
-      auth: (jwt) =>
-        pipe(
-          jwt,
-          flatMap((claims) => sleep(30).then(() => claims)),
-          timeout(5),
-          recoverUnavailable(() => ({ cached: true })),
-        ),
-    },
-    {
-      what: 'a slow recoverUnavailable after a timeout',
-      auth: (_jwt, slow) =>
-        pipe(
-          slow,
-          timeout(5),
-          recoverUnavailable(() => sleep(60).then(() => ({ cached: true }))),
-        ),
-    },
-  ])('returns undefined if $what went on without the token', async ({ auth }) => {
+    ],
+    [
+      "fp-ts's own alternative",
+      (jwt) => {
+        const none = RTE.filterOrElseW(
+          () => false,
+          () => AuthError.invalid,
+        )
+        return pipe(jwt, none, RTE.altW(() => key), describedAs(jwt)) // prettier-ignore
+      },
+    ],
+    [
+      'recoverUnavailable after a timeout',
+      (jwt) => recovered(timeout(5)(flatMap((claims) => sleep(30).then(() => claims))(jwt))),
+    ],
+    [
+      'a slow recoverUnavailable after a timeout',
+      (_jwt, slow) => recoverUnavailable(() => sleep(60).then(() => ({ cached: true })))(timeout(5)(slow)),
+    ],
+  ])('returns undefined if %s went on without the token', async (_what, auth) => {
     const { reported, errors, token, get } = await reporting(auth)
     const answer = await get({ Authorization: `Bearer ${await token('files:read')}`, 'X-API-Key': 'k' })
     expect([errors.map(String), answer.status, reported]).toEqual([[], 204, [undefined]])
   })
 
-  it.each<{ readonly what: string; readonly auth: Guards }>([
-    {
-      what: 'a later member',
-      auth: (jwt) => [
-        pipe(
-          jwt,
-          authorize(() => false),
-        ),
-        jwt,
-      ],
-    },
-    {
-      what: 'the first part of allOf',
-      auth: (jwt) =>
-        allOf([
-          jwt,
-          anyOf([
-            pipe(
-              jwt,
-              flatMap(() => null),
-            ),
-            key,
-          ]),
-        ]),
-    },
-    { what: 'a plain function', auth: (jwt) => [(request: Request) => jwt(request), key] },
-    { what: 'a plain function beside another', auth: (jwt) => allOf([jwt, (request: Request) => key(request)]) },
-    {
-      what: "fp-ts's own combinators",
-      auth: (jwt) =>
-        pipe(
-          jwt,
-          RTE.map((claims) => claims),
-          describedAs(jwt),
-        ),
-    },
-    { what: 'what recovered', auth: (jwt) => pipe(httpBearer({ authenticate: down }), recoverUnavailable(jwt)) },
-  ])('returns the token that $what accepted', async ({ auth }) => {
+  it.each<readonly [string, Guards]>([
+    ['a later member', (jwt) => [refusing(jwt), jwt]],
+    ['the first part of allOf', (jwt) => allOf([jwt, anyOf([empty(jwt), key])])],
+    ['a plain function', (jwt) => [(request: Request) => jwt(request), key]],
+    ['a plain function beside another', (jwt) => allOf([jwt, (request: Request) => key(request)])],
+    ["fp-ts's own combinators", (jwt) => describedAs(jwt)(RTE.map((claims: JwtClaims) => claims)(jwt))],
+    ['what recovered', (jwt) => pipe(httpBearer({ authenticate: down }), recoverUnavailable(jwt))],
+  ])('returns the token that %s accepted', async (_what, auth) => {
     const { reported, errors, token, get } = await reporting(auth)
     const sent = await token('files:read')
     const answer = await get({ Authorization: `Bearer ${sent}`, 'X-API-Key': 'k' })

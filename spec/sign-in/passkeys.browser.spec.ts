@@ -120,28 +120,6 @@ describeUnless(missing, 'passkeys in Chromium', () => {
     expect(site.calls.signedIn).toBe(2)
   })
 
-  it('W-01 three tabs of one browser finish in any order', async () => {
-    const site = await started()
-    const { page } = await registered(site)
-    await post(page, '/sign-out')
-    const tabs: Reply[] = []
-    for (const _ of [1, 2, 3]) tabs.push(await post(page, '/sign-in/passkey/options'))
-    for (const at of [2, 0, 1]) {
-      const answer = await credential(page, 'get', tabs[at]?.body)
-      expect(await post(page, '/sign-in/passkey', answer)).toHaveProperty('status', 200)
-    }
-  })
-
-  it('W-02 a replay, and the answer to another ceremony, are refused', async () => {
-    const site = await started()
-    const { page } = await registered(site)
-    const answer = await credential(page, 'get', (await post(page, '/sign-in/passkey/options')).body)
-    expect(await post(page, '/prove/passkey', answer)).toHaveProperty('status', 400)
-    expect(await post(page, '/passkeys', answer)).toHaveProperty('status', 400)
-    expect(await post(page, '/sign-in/passkey', answer)).toHaveProperty('status', 200)
-    expect(await post(page, '/sign-in/passkey', answer)).toMatchObject({ status: 400, body: { reason: 'unknown' } })
-  })
-
   it('W-04 a copy of the authenticator with a lower counter is refused', async () => {
     const site = await started()
     const { page, session, authenticatorId } = await registered(site)
@@ -193,44 +171,10 @@ describeUnless(missing, 'passkeys in Chromium', () => {
     expect(await userOf(page)).toBe(401)
   })
 
-  it('W-03 another port of the same host is refused', async () => {
-    const site = await started()
-    const other = await started()
-    const { session, authenticatorId } = await registered(site)
-    const { credentials } = await session.send('WebAuthn.getCredentials', { authenticatorId })
-    const { page } = await open()
-    await page.goto(site.url)
-    const options = await post(page, '/sign-in/passkey/options')
-    await page.goto(other.url)
-    const second = await authenticator(page)
-    await second.session.send('WebAuthn.addCredential', {
-      authenticatorId: second.authenticatorId,
-      credential: { ...credentials[0]!, signCount: 100 },
-    })
-    const answer = await credential(page, 'get', options.body)
-    expect(answer).toHaveProperty('id')
-    await page.goto(site.url)
-    expect(await post(page, '/sign-in/passkey', answer)).toMatchObject({ status: 400, body: { reason: 'unknown' } })
-    expect(site.calls.signedIn).toBe(0)
-  })
-
   it('W-07 another RP id has its own passkeys', async () => {
     const site = await started({ passkeys: { rp: { id: 'app.localhost', name: 'App' } } }, 'app.localhost')
     const { page } = await registered(site)
     expect(await use(page)).toHaveProperty('status', 200)
-  })
-
-  it('W-02 conditional UI that waits beyond the end is late; the page asks again, and is in', async () => {
-    const site = await started()
-    const { page } = await registered(site)
-    await post(page, '/sign-out')
-    const options = await post(page, '/sign-in/passkey/options')
-    const answer = await credential(page, 'get', options.body, { mediation: 'conditional' })
-    // by the clock of the server, so that a slow browser is not late again
-    stoppedClock().move(24 * 3_600_000)
-    expect(await post(page, '/sign-in/passkey', answer)).toMatchObject({ status: 400, body: { reason: 'late' } })
-    expect(await use(page, { mediation: 'conditional' })).toHaveProperty('status', 200)
-    expect(await userOf(page)).toStrictEqual({ user: 'anna' })
   })
 
   it('registers right after a password without asking, and not later', async () => {
@@ -302,15 +246,6 @@ describeUnless(missing, 'passkeys in Chromium', () => {
     await page.goto(stranger)
     const asked = await post(page, '/sign-in/passkey/options')
     expect(await credential(page, 'get', asked.body)).toBe('SecurityError')
-  })
-
-  it('W-10 steps up', async () => {
-    const site = await started({ fresh: 2000 })
-    const { page } = await registered(site)
-    await page.waitForTimeout(2100)
-    expect(await post(page, '/passkeys/options')).toHaveProperty('status', 403)
-    expect((await use(page, {}, '/prove/passkey')).status).toBeLessThan(300)
-    expect(await post(page, '/passkeys/options')).toHaveProperty('status', 200)
   })
 
   describe('the page of the guide', () => {

@@ -21,8 +21,6 @@ export interface SiteState {
   readonly heldFor: number
   /** Resident memory, in bytes. */
   readonly resident: number
-  /** The used part of the heap, in bytes. */
-  readonly heap: number
 }
 
 export interface Site {
@@ -31,8 +29,6 @@ export interface Site {
   readonly state: () => Promise<SiteState>
   /** Resets delays and failures. */
   readonly reset: () => Promise<SiteState>
-  /** Collects garbage. */
-  readonly collect: () => Promise<SiteState>
   readonly stop: () => Promise<void>
 }
 
@@ -70,7 +66,7 @@ export const siteCommand = (
   keys = randomBytes(32).toString('hex'),
 ): SiteCommand => ({
   command: process.execPath,
-  args: ['--expose-gc', join(folder, `${program}.js`)],
+  args: [join(folder, `${program}.js`)],
   env: { KEYS: keys, NODE_ENV: 'test', ...env },
 })
 
@@ -108,7 +104,6 @@ export const startSite = async ({ command, args, env }: SiteCommand): Promise<Si
     pid: child.pid ?? 0,
     state: () => ask('GET'),
     reset: () => ask('POST'),
-    collect: () => ask('DELETE'),
     stop: () => {
       child.kill('SIGKILL')
       return exited

@@ -34,13 +34,11 @@ app.use((ctx, next) => {
     loop.reset()
     failures = {}
   }
-  if (ctx.method === 'DELETE') globalThis.gc?.()
   ctx.body = {
     calls,
     failures,
     heldFor: loop.heldFor(),
     resident: process.memoryUsage.rss(),
-    heap: process.memoryUsage().heapUsed,
   }
   return undefined
 })
