@@ -50,6 +50,11 @@ describe('a document of OpenAPI', () => {
       JSON.stringify(made()).replaceAll('"bearer":', '"token":').replaceAll('{id}', '{user}'),
     ) as Document
     expect(compared(renamed)).toEqual([])
+    const referring = made()
+    const { bearer: real = {} } = referring.components.securitySchemes
+    const $ref = '#/components/securitySchemes/real'
+    Object.assign(referring.components.securitySchemes, { real, bearer: { $ref } })
+    expect(compared(referring)).toEqual([])
     const below = made()
     const own = new Router({ prefix: '/v1' }).get('/open', guardOf(null) as never, handle)
     const document = {

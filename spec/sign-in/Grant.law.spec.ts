@@ -256,6 +256,13 @@ describe('what is kept', () => {
     expect(await outcomeOf(goodTokens(rotated, place))).toBe('a1')
   })
 
+  it('is nothing where the store refuses it', async () => {
+    const refuse = () => Promise.resolve(false)
+    const store = { ...memoryStore(), insert: refuse, update: refuse }
+    const plain = processOf({ schedule: (p: Promise<unknown>) => p } as fc.Scheduler, store, new Provider())
+    await expect(keepGrant(plain, place, { access: 'a' })).rejects.toBeInstanceOf(UnavailableError)
+  })
+
   it.each(['', 'garbage', '{}', '\0'])('%j is no grant', async (text) => {
     const store = memoryStore()
     await store.insert(place.key, text, 1000)

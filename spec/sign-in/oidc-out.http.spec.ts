@@ -437,6 +437,7 @@ describe('a sign-out by the provider', () => {
           nonce: 'n',
         }),
     ],
+    ['more than 16 kB', (p) => p.logoutToken({ sub: 'anna', more: 'x'.repeat(16_384) })],
     ['rubbish', () => 'rubbish'],
     ['nothing', () => ''],
   ]

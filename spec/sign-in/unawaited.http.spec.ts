@@ -67,5 +67,7 @@ describe('C-06 askSecondFactor', () => {
     })
     const answer = await visitor().post('/awaited')
     expect([answer.status, answer.body]).toEqual([200, { next: 'code', handle: expect.any(String) }])
+    // another site begins none
+    expect((await visitor().post('/awaited', { 'Sec-Fetch-Site': 'cross-site' })).status).toBe(403)
   })
 })
